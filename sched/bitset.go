@@ -1,0 +1,43 @@
+package sched
+
+import "math/bits"
+
+// Bitset is a set of small non-negative integers, iterated in increasing order.
+type Bitset []uint64
+
+// NewBitset returns an empty set for 0..n-1.
+func NewBitset(n int) Bitset { return make(Bitset, (n+63)/64) }
+
+// Set adds i.
+func (b Bitset) Set(i int) { b[i>>6] |= 1 << (i & 63) }
+
+// Clear removes i.
+func (b Bitset) Clear(i int) { b[i>>6] &^= 1 << (i & 63) }
+
+// Has reports whether i is in the set.
+func (b Bitset) Has(i int) bool { return b[i>>6]>>(i&63)&1 == 1 }
+
+// Next returns the smallest member >= i, or -1.
+func (b Bitset) Next(i int) int {
+	w := i >> 6
+	if w >= len(b) {
+		return -1
+	}
+	if x := b[w] >> (i & 63); x != 0 {
+		return i + bits.TrailingZeros64(x)
+	}
+	for w++; w < len(b); w++ {
+		if b[w] != 0 {
+			return w<<6 + bits.TrailingZeros64(b[w])
+		}
+	}
+	return -1
+}
+
+// Grow returns b with room for 0..n-1.
+func (b Bitset) Grow(n int) Bitset {
+	for len(b) < (n+63)/64 {
+		b = append(b, 0)
+	}
+	return b
+}

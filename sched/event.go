@@ -1,0 +1,78 @@
+package sched
+
+import "time"
+
+// Event is the only way into the engine, and a line of its log. It is a tagged struct: Kind says which fields mean
+// something. Events are totally ordered by (Time, Seq).
+type Event struct {
+	Time Time
+	Seq  uint64 // given by the engine
+	Kind EventKind
+
+	Job     JobID
+	Attempt int32 // number of the attempt meant, from 1
+	Outcome Outcome
+	Node    NodeID
+	Code    int32 // exit code, or NodeState, or 1 for on
+
+	Work     time.Duration // work done, see Job.Work
+	WorkFrom Time
+	Rate     float64
+	Value    float64 // price, epoch number, ...
+
+	Spec     *JobSpec  // JobArrived
+	NodeSpec *NodeSpec // NodeJoined
+	GPUs     []GPUID   // Decided: the target set; StartFailed: suspects. Valid until the next event; copy to keep
+	Target   *Target   // Decided
+	Why      Reason
+	Text     string
+}
+
+// EventKind names what happened. The words are part of the log format.
+type EventKind uint8
+
+// Kinds of events. Those of an instant are folded in the order of this list; the kinds from Decided on are the
+// engine's own.
+const (
+	NoEvent        EventKind = iota
+	AttemptEnded             // Job, Attempt, Outcome, Code, Work: all processes are gone, its devices are free
+	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate: all ranks run
+	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
+	Progressed               // Job, Attempt, Work, WorkFrom, Rate
+	EpochEnded               // Job, Attempt, Value = epoch; only where watched
+	NodeLeft                 // Node: down, released or asleep (Code = NodeState); its attempts ended before
+	NodeJoined               // NodeSpec: a new node, or one that came back under its name
+	NodeChanged              // Node, Code = NodeState: up, asleep, draining
+	GPUChanged               // Value = GPUID, Code = GPUState
+	PriceChanged             // Value = price of a GPU hour
+	JobCommanded             // Job, Code = Command
+	JobArrived               // Spec; the engine gives Job
+	Ticked                   // a wake-up asked for
+
+	Decided  // Job, Target, GPUs, Why
+	Moved    // Node or pool or GPU target: Node/Value, Code
+	Refused  // Job, Why, Text: Check refused a target
+	Rejected // Job, Why: refused for good
+	Noted    // Job, Why
+	Released // Job: became eligible (dependencies met, time come)
+	EventKinds
+)
+
+var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
+	"node-changed", "gpu-changed", "price", "command", "arrived", "tick", "decided", "moved", "refused", "rejected", "noted", "released"}
+
+func (k EventKind) String() string { return eventWords[k] }
+
+// Own reports whether the engine itself writes events of this kind.
+func (k EventKind) Own() bool { return k >= Decided }
+
+// Command is a user's wish about a job.
+type Command int32
+
+// Commands. A cancel takes effect in every state of an attempt; a requeue stops the attempt and lets the job wait.
+const (
+	CancelJob Command = iota + 1
+	PauseJob
+	ResumeJob
+	RequeueJob
+)

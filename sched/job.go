@@ -1,0 +1,215 @@
+package sched
+
+import (
+	"fmt"
+	"time"
+)
+
+// JobSpec is what a submitter said about a job, and nothing else: true durations, speedup curves and scores live in
+// package trace and in driver/sim. It is immutable once it has arrived. Zero values mean the documented default.
+type JobSpec struct {
+	Name  string // as the submitter wrote it; may repeat
+	User  string // "" = unknown
+	Group string // group, project or virtual cluster; "" = none
+	Model string // model name, for profiles; "" = unknown
+	Class string // application class; "" = unknown
+
+	Submit   Time          // when the job was submitted
+	Priority int32         // larger first, where a system looks at it
+	GPUs     Range         // width in GPUs; Min == Max for a rigid gang
+	Batch    BatchRange    // zero = the batch size is the job's own affair
+	Types    TypeSet       // acceptable GPU types; a gang has one type; 0 = any
+	CPUs     float32       // CPUs per GPU; 0 = no demand
+	MemoryGB float32       // host memory per GPU; 0 = no demand
+	GPUMemGB float32       // device memory per GPU; 0 = unknown
+	Share    Consent       // whether others may use its GPUs at the same time
+	Retries  int32         // restarts granted after a failure of the job's own
+	WallTime time.Duration // limit on the run time as the user stated it; 0 = none
+	Deadline Time          // 0 = none
+	NotBef   Time          // not eligible before; 0 = at once
+	After    []JobID       // jobs that must have finished first
+}
+
+// Range is a range of widths: Min <= Want <= Max, all > 0. Want is what a system that does not resize gives.
+type Range struct{ Min, Want, Max int32 }
+
+// Rigid is the range of a gang of exactly n GPUs.
+func Rigid(n int) Range { return Range{int32(n), int32(n), int32(n)} }
+
+// Has reports whether width n is inside the range.
+func (r Range) Has(n int) bool { return int(r.Min) <= n && n <= int(r.Max) }
+
+// BatchRange bounds the global batch size in samples, and the samples that fit on one GPU.
+type BatchRange struct{ Min, Max, PerGPU int32 }
+
+// Consent is a job's answer to sharing its GPUs.
+type Consent uint8
+
+// Answers to sharing; the zero value refuses.
+const (
+	ShareNever Consent = iota
+	ShareAllow
+	ShareRequire
+)
+
+// Validate returns the first thing wrong with s: field, value, wish.
+func (s *JobSpec) Validate() error {
+	switch {
+	case s.GPUs.Min < 1:
+		return fmt.Errorf("gpus %d, want > 0", s.GPUs.Min)
+	case s.GPUs.Want < s.GPUs.Min || s.GPUs.Max < s.GPUs.Want:
+		return fmt.Errorf("gpus %d..%d with default %d, want min <= default <= max", s.GPUs.Min, s.GPUs.Max, s.GPUs.Want)
+	case s.Batch.Min < 0 || s.Batch.Max < s.Batch.Min:
+		return fmt.Errorf("batch %d..%d, want 0 <= min <= max", s.Batch.Min, s.Batch.Max)
+	case s.Submit < 0:
+		return fmt.Errorf("submit %v, want >= 0", s.Submit)
+	case !(s.CPUs >= 0) || !(s.MemoryGB >= 0) || !(s.GPUMemGB >= 0):
+		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
+	case s.WallTime < 0 || s.Retries < 0:
+		return fmt.Errorf("wall time %v, retries %d, want >= 0", s.WallTime, s.Retries)
+	}
+	return nil
+}
+
+// JobState says where a job stands.
+type JobState uint8
+
+// States of a job. A job that is Held is not eligible: paused by its user, waiting for other jobs or for a time.
+const (
+	Held JobState = iota
+	Waiting
+	Active // has a live attempt
+	Done   // see Outcome
+)
+
+//go:generate stringer is not used: the words below are part of the log format.
+var jobStates = [...]string{"held", "waiting", "active", "done"}
+
+func (s JobState) String() string { return jobStates[s] }
+
+// AttemptState says where the latest attempt of a job stands. Stopping is irrevocable.
+type AttemptState uint8
+
+// States of an attempt, in the order in which they are passed.
+const (
+	NoAttempt AttemptState = iota
+	Starting
+	Running
+	Stopping
+	Ended
+)
+
+var attemptStates = [...]string{"none", "starting", "running", "stopping", "ended"}
+
+func (s AttemptState) String() string { return attemptStates[s] }
+
+// Outcome says how an attempt, or a job, ended.
+type Outcome uint8
+
+// Outcomes. Only Preempted and NodeLost leave the job waiting for another attempt, and Failed while retries are left.
+const (
+	NoOutcome Outcome = iota
+	Finished
+	Preempted
+	Cancelled
+	Failed
+	NodeLost
+	RejectedJob // the system refused the job for good
+)
+
+var outcomes = [...]string{"", "finished", "preempted", "cancelled", "failed", "node-lost", "rejected"}
+
+func (o Outcome) String() string { return outcomes[o] }
+
+// Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed.
+type Job struct {
+	Spec    *JobSpec
+	State   JobState
+	Attempt AttemptState // of attempt number Attempts
+	Outcome Outcome      // of the job once Done
+	Paused  bool         // by its user
+	Cancel  bool         // its user wants it gone
+	Trial   bool         // the current target is a trial
+
+	Attempts    int32 // attempts begun
+	Preemptions int32 // targets taken away with none given in exchange
+	Migrations  int32 // targets exchanged for another set of the same size
+	Resizes     int32 // targets exchanged for a set of another size
+	Failures    int32 // attempts that failed by the job's own fault
+	BlockedBy   int32 // jobs of Spec.After not yet finished
+
+	GPUs   []GPUID // devices held by the live attempt, in GPUID order
+	Target []GPUID // devices it is to hold, in GPUID order; empty = none
+	Next   []GPUID // set to exchange Target for at the next epoch end; empty = none
+	Batch  int32   // of the target; 0 = the job's own affair
+
+	Arrived    Time
+	FirstStart Time // valid once Attempts > 0 and that attempt started
+	LastStart  Time
+	End        Time // valid once Done
+	NotBefore  Time // after a failed start or a user's wish
+	Suspects   []GPUID
+
+	Service GPUSeconds    // attained service up to ServiceAt
+	Run     time.Duration // time from started to ended, stopping included, up to ServiceAt
+	Settled Time          // Service and Run are exact at this time and grow while an attempt runs
+
+	Work     time.Duration // work done, in time on the asked GPUs alone, as last reported, at WorkFrom
+	WorkFrom Time          // from when Rate applies (a restart delays it)
+	Rate     float64       // work per time while running; 0 = unknown
+}
+
+// HoldsDevices reports whether an attempt of j occupies its GPUs.
+func (j *Job) HoldsDevices() bool {
+	return j.Attempt == Running || j.Attempt == Stopping || j.Attempt == Starting
+}
+
+// counts reports whether service is being attained: from started to ended, stopping included.
+func (j *Job) counts() bool {
+	return (j.Attempt == Running || j.Attempt == Stopping) && j.LastStart >= 0 && len(j.GPUs) > 0
+}
+
+// Settle brings Service and Run up to now. It is called by the engine whenever an event touches the job.
+func (j *Job) Settle(now Time) {
+	if j.counts() {
+		d := now.Sub(max(j.Settled, j.LastStart))
+		j.Run += d
+		j.Service += GPUTime(len(j.GPUs), d)
+	}
+	j.Settled = now
+}
+
+// ServiceNow returns the attained service at now without changing j.
+func (j *Job) ServiceNow(now Time) GPUSeconds {
+	if !j.counts() {
+		return j.Service
+	}
+	return j.Service + GPUTime(len(j.GPUs), now.Sub(max(j.Settled, j.LastStart)))
+}
+
+// RunNow returns the time spent running at now without changing j.
+func (j *Job) RunNow(now Time) time.Duration {
+	if !j.counts() {
+		return j.Run
+	}
+	return j.Run + now.Sub(max(j.Settled, j.LastStart))
+}
+
+// WorkNow returns the work done at now as far as reports tell: the last report, plus Rate times the time since.
+func (j *Job) WorkNow(now Time) time.Duration {
+	if j.Attempt != Running || now <= j.WorkFrom {
+		return j.Work
+	}
+	return j.Work + ScaleDuration(now.Sub(j.WorkFrom), j.Rate)
+}
+
+// ScaleDuration returns d*f rounded down to a nanosecond; f = 1 is exact.
+func ScaleDuration(d time.Duration, f float64) time.Duration {
+	if f == 1 {
+		return d
+	}
+	return time.Duration(float64(d) * f)
+}
+
+// Eligible reports whether the job may be given GPUs: neither held nor done, and not to be cancelled.
+func (j *Job) Eligible() bool { return (j.State == Waiting || j.State == Active) && !j.Cancel }

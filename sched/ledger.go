@@ -1,0 +1,298 @@
+package sched
+
+import "fmt"
+
+// Ledger is the scratch book of who is to hold which GPU: targets, not processes. A walk books and releases
+// tentatively, goes back to a mark when a gang does not fit, and commits when it is done. It keeps nodes in buckets by
+// their number of free GPUs, so that the usual questions of a Placer cost a few words, not a scan of the cluster.
+//
+// A GPU is free when it is usable and has no tenant. All orders are by NodeID, then GPUID.
+type Ledger struct {
+	view    *View
+	free    Bitset  // by GPU
+	usable  Bitset  // by GPU
+	tenants []int16 // by GPU
+	low     int     // no GPU below is free
+	byType  []typeBook
+	node    []nodeBook
+	counted bool // some node counts CPUs or memory
+	journal []entry
+	logging bool
+}
+
+// typeBook holds the nodes of one GPU type.
+type typeBook struct {
+	free, usable int
+	nodes        Bitset   // all of the type that are up
+	bucket       []Bitset // [f] nodes with f free GPUs
+	count        []int32  // members of bucket[f]
+	widest       int      // usable GPUs of the widest node
+	maxFree      int      // upper bound on the index of the last bucket in use
+}
+
+type nodeBook struct {
+	free, usable int32
+	up           bool
+	typ          TypeID
+	cpus, memGB  float32 // left
+}
+
+type entry struct {
+	job    JobID
+	gpus   []GPUID
+	booked bool
+}
+
+// NewLedger returns the book of v's targets.
+func NewLedger(v *View) *Ledger {
+	l := &Ledger{view: v}
+	l.Rebuild()
+	return l
+}
+
+// Rebuild forgets everything and books the targets of the view anew.
+func (l *Ledger) Rebuild() {
+	v := l.view
+	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))
+	l.tenants = make([]int16, len(v.GPUs))
+	l.node = make([]nodeBook, len(v.Nodes))
+	l.byType = l.byType[:0]
+	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
+	for i := range v.Nodes {
+		l.addNode(NodeID(i))
+	}
+	for j := range v.Jobs {
+		if t := v.Jobs[j].Target; len(t) > 0 {
+			l.Book(JobID(j), t)
+		}
+	}
+}
+
+func (l *Ledger) addNode(id NodeID) {
+	n := &l.view.Nodes[id]
+	for int(n.Spec.Type) >= len(l.byType) {
+		l.byType = append(l.byType, typeBook{})
+	}
+	t := &l.byType[n.Spec.Type]
+	for len(t.bucket) <= n.Spec.GPUs {
+		t.bucket = append(t.bucket, nil)
+		t.count = append(t.count, 0)
+	}
+	for f := range t.bucket {
+		t.bucket[f] = t.bucket[f].Grow(len(l.view.Nodes))
+	}
+	t.nodes = t.nodes.Grow(len(l.view.Nodes))
+	b := nodeBook{typ: n.Spec.Type, up: n.State == NodeUp, cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB}
+	l.counted = l.counted || n.Spec.CPUs > 0 || n.Spec.MemoryGB > 0
+	for g := n.First; g < n.First+GPUID(n.Spec.GPUs); g++ {
+		if b.up && l.view.GPUs[g].State == GPUInUse {
+			l.usable.Set(int(g))
+			l.free.Set(int(g))
+			b.free, b.usable = b.free+1, b.usable+1
+		}
+	}
+	l.node[id] = b
+	if b.up {
+		t.nodes.Set(int(id))
+		t.bucket[b.free].Set(int(id))
+		t.count[b.free]++
+		t.free += int(b.free)
+		t.usable += int(b.usable)
+		t.widest = max(t.widest, int(b.usable))
+		t.maxFree = max(t.maxFree, int(b.free))
+	}
+}
+
+// Free returns the number of free GPUs of the given types.
+func (l *Ledger) Free(types TypeSet) int {
+	if len(l.byType) == 1 {
+		return l.byType[0].free
+	}
+	n := 0
+	for t := range l.byType {
+		if types.Has(TypeID(t)) {
+			n += l.byType[t].free
+		}
+	}
+	return n
+}
+
+// Usable returns the number of GPUs of type t that are up, free or not.
+func (l *Ledger) Usable(t TypeID) int { return l.byType[t].usable }
+
+// FreeOf returns the number of free GPUs of type t.
+func (l *Ledger) FreeOf(t TypeID) int { return l.byType[t].free }
+
+// Types returns how many GPU types the cluster has; they are numbered from 0.
+func (l *Ledger) Types() int { return len(l.byType) }
+
+// Widest returns the number of usable GPUs of the widest node of type t.
+func (l *Ledger) Widest(t TypeID) int { return l.byType[t].widest }
+
+// MaxFree returns the largest number of free GPUs on one node of type t.
+func (l *Ledger) MaxFree(t TypeID) int {
+	b := &l.byType[t]
+	for b.maxFree > 0 && b.count[b.maxFree] == 0 {
+		b.maxFree--
+	}
+	return b.maxFree
+}
+
+// NodesWith returns how many nodes of type t have exactly f free GPUs.
+func (l *Ledger) NodesWith(t TypeID, f int) int {
+	if f >= len(l.byType[t].count) {
+		return 0
+	}
+	return int(l.byType[t].count[f])
+}
+
+// NextNode returns the first node of type t, from node from on, with exactly f free GPUs, or None.
+func (l *Ledger) NextNode(t TypeID, f int, from NodeID) NodeID {
+	if f >= len(l.byType[t].bucket) || l.byType[t].count[f] == 0 {
+		return None
+	}
+	return NodeID(l.byType[t].bucket[f].Next(int(from)))
+}
+
+// NextUp returns the first node of type t, from node from on, that is up, or None.
+func (l *Ledger) NextUp(t TypeID, from NodeID) NodeID {
+	return NodeID(l.byType[t].nodes.Next(int(from)))
+}
+
+// FreeOn returns the number of free GPUs of node n.
+func (l *Ledger) FreeOn(n NodeID) int { return int(l.node[n].free) }
+
+// UsableOn returns the number of GPUs of node n that may be used.
+func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
+
+// IsFree reports whether GPU g is free.
+func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }
+
+// Room reports whether node n has CPUs and memory for k more GPUs of job j.
+func (l *Ledger) Room(n NodeID, j JobID, k int) bool {
+	if !l.counted {
+		return true
+	}
+	s, spec := l.view.Jobs[j].Spec, &l.view.Nodes[n].Spec
+	return (spec.CPUs == 0 || l.node[n].cpus >= s.CPUs*float32(k)) &&
+		(spec.MemoryGB == 0 || l.node[n].memGB >= s.MemoryGB*float32(k))
+}
+
+// TakeFrom appends the first k free GPUs of node n to dst; the caller knows that there are as many.
+func (l *Ledger) TakeFrom(n NodeID, k int, dst []GPUID) []GPUID {
+	g := int(l.view.Nodes[n].First)
+	for ; k > 0; k-- {
+		g = l.free.Next(g)
+		dst = append(dst, GPUID(g))
+		g++
+	}
+	return dst
+}
+
+// TakeAny appends the first k free GPUs of type t to dst; the caller knows that there are as many.
+func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
+	l.low = max(l.free.Next(l.low), 0)
+	g := l.low
+	for k > 0 {
+		g = l.free.Next(g)
+		if len(l.byType) == 1 || l.node[l.view.GPUs[g].Node].typ == t {
+			dst = append(dst, GPUID(g))
+			k--
+		}
+		g++
+	}
+	return dst
+}
+
+// AllFree reports whether every GPU of gpus is free.
+func (l *Ledger) AllFree(gpus []GPUID) bool {
+	for _, g := range gpus {
+		if !l.free.Has(int(g)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Book makes job j a tenant of gpus.
+func (l *Ledger) Book(j JobID, gpus []GPUID) {
+	if l.logging {
+		l.journal = append(l.journal, entry{j, gpus, true})
+	}
+	l.apply(j, gpus, 1)
+}
+
+// Release ends the tenancy of job j on gpus, which it booked before.
+func (l *Ledger) Release(j JobID, gpus []GPUID) {
+	if l.logging {
+		l.journal = append(l.journal, entry{j, gpus, false})
+	}
+	l.apply(j, gpus, -1)
+}
+
+// Mark starts, or goes on with, a tentative part and returns where it stands.
+func (l *Ledger) Mark() int {
+	l.logging = true
+	return len(l.journal)
+}
+
+// Undo takes back everything since mark, last first.
+func (l *Ledger) Undo(mark int) {
+	for i := len(l.journal) - 1; i >= mark; i-- {
+		e := &l.journal[i]
+		if e.booked {
+			l.apply(e.job, e.gpus, -1)
+		} else {
+			l.apply(e.job, e.gpus, 1)
+		}
+	}
+	l.journal = l.journal[:mark]
+}
+
+// Commit ends the tentative part: nothing before can be undone any more.
+func (l *Ledger) Commit() {
+	l.journal, l.logging = l.journal[:0], false
+}
+
+// apply adds d tenants to each GPU and moves nodes between buckets.
+func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
+	for i := 0; i < len(gpus); {
+		n := l.view.GPUs[gpus[i]].Node
+		b := &l.node[n]
+		was, first := b.free, i
+		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
+			g := int(gpus[i])
+			l.tenants[g] += d
+			switch {
+			case l.tenants[g] < 0:
+				panic(fmt.Sprintf("sched: ledger: job %d released GPU %d twice, version %d", j, g, l.view.Version))
+			case !l.usable.Has(g):
+			case d > 0 && l.tenants[g] == 1:
+				l.free.Clear(g)
+				b.free--
+			case d < 0 && l.tenants[g] == 0:
+				l.free.Set(g)
+				l.low = min(l.low, g)
+				b.free++
+			}
+		}
+		if l.counted {
+			s := l.view.Jobs[j].Spec
+			b.cpus -= s.CPUs * float32(d) * float32(i-first)
+			b.memGB -= s.MemoryGB * float32(d) * float32(i-first)
+		}
+		if b.up && b.free != was {
+			l.rebucket(n, was, b)
+		}
+	}
+}
+
+func (l *Ledger) rebucket(n NodeID, was int32, b *nodeBook) {
+	t := &l.byType[b.typ]
+	t.bucket[was].Clear(int(n))
+	t.count[was]--
+	t.bucket[b.free].Set(int(n))
+	t.count[b.free]++
+	t.free += int(b.free - was)
+	t.maxFree = max(t.maxFree, int(b.free))
+}

@@ -1,0 +1,54 @@
+package sched
+
+import "context"
+
+// Plan is what may be done now: the difference between targets and what is observed. It names the version it was
+// made on. Order matters: stops come first, then what frees nothing, then starts.
+type Plan struct {
+	Version uint64
+	Actions []Action
+}
+
+// Action is one step of a plan, idempotent by (Kind, Job, Attempt) or (Kind, Node).
+type Action struct {
+	Kind    ActionKind
+	Job     JobID
+	Attempt int32
+	GPUs    []GPUID // Start: the exact set, all verified free; owned by the engine, valid until the attempt ends
+	Batch   int32
+	Accum   int16
+	LRScale float32
+	Share   Share
+	Cap     Watts
+	On      bool      // WatchEpochs
+	Why     Outcome   // Stop: Preempted or Cancelled
+	Node    NodeID    // SetNode
+	State   NodeState // SetNode
+	Pool    PoolID    // Rent
+	Count   int32     // Rent: nodes wanted
+}
+
+// ActionKind names a step.
+type ActionKind uint8
+
+// Kinds of actions.
+const (
+	Stop        ActionKind = iota + 1 // answered by AttemptEnded
+	Start                             // answered by AttemptStarted or StartFailed
+	WatchEpochs                       // EpochEnded from now on, or no longer
+	SetNode                           // answered by NodeChanged, NodeLeft or NodeJoined
+	Rent                              // answered by NodeJoined and NodeLeft
+)
+
+// Driver carries plans out and answers by events. It decides nothing.
+type Driver interface {
+	// Sync reports the inventory, the live attempts and the foreign users. It is called once, before any decision.
+	Sync(ctx context.Context) ([]Event, error)
+	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
+	// can ever come. The slice is valid until the next call.
+	Next(ctx context.Context, until Time) ([]Event, error)
+	// Apply starts to carry out p. It does not wait: what came of it is reported by Next.
+	Apply(ctx context.Context, p Plan) error
+	// Now never falls.
+	Now() Time
+}

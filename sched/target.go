@@ -1,0 +1,157 @@
+package sched
+
+import "fmt"
+
+// Desired collects the changes of target that a Decider wants. A job, pool, node or GPU it does not name keeps its
+// target. The engine resets it before each Decide, copies what it keeps, and owns the memory.
+type Desired struct {
+	Jobs   []Target
+	Pools  []PoolTarget
+	Nodes  []NodeTarget
+	Quaran []GPUTarget
+	Reject []Reject
+	Watch  []Watch
+	Notes  []Note
+	Wake   Time    // Decide again at this time at the latest; replaced by each Decide, 0 = none
+	GPUs   []GPUID // arena that Targets index
+}
+
+// Span is a part of Desired.GPUs.
+type Span struct{ Off, Len int32 }
+
+// Target is what a job is to hold. An empty set takes everything away.
+type Target struct {
+	Job     JobID
+	Want    int32   // width wanted; 0 = len(GPUs). More than len(GPUs) is for provisioning and explanation
+	GPUs    Span    // exact set, without repeats
+	Batch   int32   // global batch size; 0 = the job's own affair
+	Accum   int16   // gradient accumulation steps; 0 = 1
+	LRScale float32 // factor on the learning rate; 0 = 1
+	Share   Share
+	Cap     Watts // power cap per GPU; 0 = none
+	Trial   bool  // a co-location to be kept or undone; Check allows one newcomer per set
+	At      Boundary
+	Why     Reason
+}
+
+// Share says how a target uses its GPUs.
+type Share uint8
+
+// Ways to use a GPU.
+const (
+	Exclusive Share = iota
+	Shared          // with other tenants, up to View.ShareLimit
+)
+
+// Boundary says when an exchange of targets takes place.
+type Boundary uint8
+
+// Boundaries. With AtEpochEnd the old set stays booked and the new one is not reserved until the job's own next
+// epoch end; a later target replaces it.
+const (
+	AtOnce Boundary = iota
+	AtEpochEnd
+)
+
+// PoolTarget asks for a number of rented nodes. Spend counts from the request.
+type PoolTarget struct {
+	Pool  PoolID
+	Count int32
+}
+
+// NodeTarget asks for a state of a node: up, asleep, draining, gone (release).
+type NodeTarget struct {
+	Node  NodeID
+	State NodeState
+}
+
+// GPUTarget asks for a state of a GPU.
+type GPUTarget struct {
+	GPU   GPUID
+	State GPUState
+}
+
+// Reject refuses a job for good.
+type Reject struct {
+	Job JobID
+	Why Reason
+}
+
+// Watch switches the epoch events of one job on or off; it holds until switched off.
+type Watch struct {
+	Job JobID
+	On  bool
+}
+
+// Note records something a policy wants remembered and explained, such as a promotion. It changes no target.
+type Note struct {
+	Job JobID
+	Why Reason
+}
+
+// Reset empties d and keeps its memory.
+func (d *Desired) Reset() {
+	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], Quaran: d.Quaran[:0],
+		Reject: d.Reject[:0], Watch: d.Watch[:0], Notes: d.Notes[:0], GPUs: d.GPUs[:0]}
+}
+
+// Empty reports whether d changes nothing (a wake-up changes nothing).
+func (d *Desired) Empty() bool {
+	return len(d.Jobs)+len(d.Pools)+len(d.Nodes)+len(d.Quaran)+len(d.Reject)+len(d.Watch)+len(d.Notes) == 0
+}
+
+// Give appends a target of exactly gpus for job j, which it copies; no gpus takes everything away.
+func (d *Desired) Give(j JobID, gpus []GPUID, why Reason) *Target {
+	span := Span{int32(len(d.GPUs)), int32(len(gpus))}
+	d.GPUs = append(d.GPUs, gpus...)
+	d.Jobs = append(d.Jobs, Target{Job: j, GPUs: span, Why: why})
+	return &d.Jobs[len(d.Jobs)-1]
+}
+
+// Set returns the GPUs of t.
+func (d *Desired) Set(t *Target) []GPUID { return d.GPUs[t.GPUs.Off : t.GPUs.Off+t.GPUs.Len] }
+
+// WakeBy lowers Wake to t if t is earlier.
+func (d *Desired) WakeBy(t Time) {
+	if t != Never && (d.Wake == 0 || t < d.Wake) {
+		d.Wake = t
+	}
+}
+
+// Reason says why: a code, a job it has to do with and two numbers whose meaning the code fixes.
+type Reason struct {
+	Code ReasonCode
+	Job  JobID // the other job; meaningful only where the code says so
+	A, B float64
+}
+
+// ReasonCode names a reason. The words are part of the log format.
+type ReasonCode uint8
+
+// Reasons. A and B are given in brackets.
+const (
+	NoReason       ReasonCode = iota
+	WhyStarted                // it was its turn and it fits
+	WhyPreempted              // Job, which ranks higher, took its GPUs
+	WhyMoved                  // another set serves it better [relative gain]
+	WhyResized                // another width serves it better [old, new width]
+	WhyPromoted               // waited long enough [waited seconds, executed seconds]
+	WhyDemoted                // attained the limit of its queue [new queue, service]
+	WhyTooWide                // wider than the cluster can ever be [width, capacity]
+	WhyQuota                  // over a quota or a per-user limit [would hold, limit]
+	WhyStale                  // computed on another version [version, current]
+	WhyInvalid                // breaks an invariant; the text says which
+	WhyUser                   // a user asked for it
+	WhyGPULost                // a GPU of the target went away [GPU]
+	WhyStartFailed            // the last start failed [failures]
+)
+
+var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
+	"stale", "invalid", "user", "gpu-lost", "start-failed"}
+
+func (c ReasonCode) String() string {
+	if int(c) < len(reasonWords) {
+		return reasonWords[c]
+	}
+	return fmt.Sprintf("reason-%d", uint8(c))
+}

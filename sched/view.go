@@ -1,0 +1,42 @@
+package sched
+
+// View is the state of the cluster and its jobs at one instant, read-only for everybody but the engine. Slices are
+// indexed by the dense ids, live as long as the engine and change only between calls: a Decider reads them during
+// Observe and Decide and keeps nothing of them.
+type View struct {
+	Now     Time
+	Version uint64 // raised by every event; a Desired computed on another version is stale
+	Jobs    []Job
+	Nodes   []Node
+	GPUs    []GPU
+
+	ShareLimit int // tenants one GPU may have, >= 1
+	Users      Names
+	Price      Dollars // of one GPU hour, where a price series is given; 0 = none
+}
+
+// Job returns job j.
+func (v *View) Job(j JobID) *Job { return &v.Jobs[j] }
+
+// Usable reports whether GPU g may be given to a job: its node is up and it is not quarantined.
+func (v *View) Usable(g GPUID) bool {
+	gpu := &v.GPUs[g]
+	return gpu.State == GPUInUse && v.Nodes[gpu.Node].State == NodeUp
+}
+
+// Capacity returns the number of usable GPUs.
+func (v *View) Capacity() int {
+	n := 0
+	for i := range v.Nodes {
+		node := &v.Nodes[i]
+		if node.State != NodeUp {
+			continue
+		}
+		for g := node.First; g < node.First+GPUID(node.Spec.GPUs); g++ {
+			if v.GPUs[g].State == GPUInUse {
+				n++
+			}
+		}
+	}
+	return n
+}
