@@ -5,8 +5,9 @@ import "time"
 // Decider is one scheduling system: a deterministic state machine over the log. It does no I/O, reads no clock, starts
 // no goroutine, uses no global randomness and lets no map order reach a decision.
 //
-// Its memory changes in Observe only: Decide is a pure function of memory, View and v.Now. So a log can be folded
-// without deciding, and a crash or a replay loses nothing.
+// Its memory is a function of the events observed and of the instants decided, nothing else: a log replayed through it
+// gives the same decisions, and Save and Load between two instants change nothing of its future. A Decider that finds
+// jobs in its first View (a restart without memory, a change of policy while jobs run) goes on from what the View shows.
 type Decider interface {
 	// Observe is called with every logged event after its fold, the system's own Decided and Refused included.
 	Observe(v *View, e *Event)
@@ -56,8 +57,45 @@ type Placer interface {
 	Place(v *View, l *Ledger, j JobID, n int, dst []GPUID) (gpus []GPUID, ok bool)
 }
 
+// Turns is an Orderer that remembers who has held GPUs: it is told after each walk, in walk order.
+type Turns interface {
+	Took(v *View, j JobID) // job j now holds a target, or goes on holding one after its rank changed
+	Lost(v *View, j JobID) // job j no longer holds one and waits
+	Left(j JobID)          // job j is done
+	// Astray returns the jobs that hold a target but whose rank changed since the last walk, in order of rank.
+	Astray() []JobID
+	// Notes returns what is worth remembering since it was last asked, such as promotions.
+	Notes() []Note
+	Memory
+}
+
+// Reviser is an Orderer whose keys all change now and then, when what it knows changes: a new Revision has every key
+// asked for again.
+type Reviser interface{ Revision() uint64 }
+
+// Admitter says what a misfit means to those behind it. A nil Admitter skips the misfit and goes on.
+type Admitter interface {
+	// Begin is told that a walk starts.
+	Begin(v *View, l *Ledger)
+	// Misfit is told that job j does not fit, and says whether the walk ends here.
+	Misfit(v *View, l *Ledger, j JobID) (stop bool)
+	// May reports whether job j may take gpus although a job before it waits.
+	May(v *View, j JobID, gpus []GPUID) bool
+}
+
+// Selector picks the jobs that run by their demand alone, before any is placed: a prefix of the order, or a quota
+// filled greedily. It appends the selected jobs of order, which is best first, to dst, keeping their order.
+type Selector interface {
+	Select(v *View, order []JobID, capacity int, dst []JobID) []JobID
+}
+
 // Shaper is an Orderer or Placer whose answers differ between jobs of equal demand: jobs of different shape are never
 // taken for one another when the walk skips all that cannot fit.
 type Shaper interface {
 	Shape(v *View, j JobID) int32
+}
+
+// Observer is a stage that learns from events.
+type Observer interface {
+	Observe(v *View, e *Event)
 }

@@ -49,7 +49,8 @@ const (
 	JobArrived               // Spec; the engine gives Job
 	Ticked                   // a wake-up asked for
 
-	Decided  // Job, Target, GPUs, Why
+	Decided  // Job, Target, GPUs, Why: the job's target is now GPUs
+	Ordered  // Job, Attempt, Code = ActionKind: the intent, logged before the driver hears of it
 	Moved    // Node or pool or GPU target: Node/Value, Code
 	Refused  // Job, Why, Text: Check refused a target
 	Rejected // Job, Why: refused for good
@@ -59,7 +60,7 @@ const (
 )
 
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "price", "command", "arrived", "tick", "decided", "moved", "refused", "rejected", "noted", "released"}
+	"node-changed", "gpu-changed", "price", "command", "arrived", "tick", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 func (k EventKind) String() string { return eventWords[k] }
 

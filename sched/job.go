@@ -82,7 +82,7 @@ const (
 	Done   // see Outcome
 )
 
-//go:generate stringer is not used: the words below are part of the log format.
+// The words of these enumerations are part of the log format.
 var jobStates = [...]string{"held", "waiting", "active", "done"}
 
 func (s JobState) String() string { return jobStates[s] }
@@ -130,6 +130,8 @@ type Job struct {
 	Paused  bool         // by its user
 	Cancel  bool         // its user wants it gone
 	Trial   bool         // the current target is a trial
+	Drift   bool         // the live attempt runs with another batch or share than its target says
+	Up      bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts    int32 // attempts begun
 	Preemptions int32 // targets taken away with none given in exchange
@@ -138,14 +140,18 @@ type Job struct {
 	Failures    int32 // attempts that failed by the job's own fault
 	BlockedBy   int32 // jobs of Spec.After not yet finished
 
-	GPUs   []GPUID // devices held by the live attempt, in GPUID order
-	Target []GPUID // devices it is to hold, in GPUID order; empty = none
-	Next   []GPUID // set to exchange Target for at the next epoch end; empty = none
-	Batch  int32   // of the target; 0 = the job's own affair
+	GPUs    []GPUID // devices held by the live attempt, in GPUID order
+	Target  []GPUID // devices it is to hold, in GPUID order; empty = none
+	Next    []GPUID // set to exchange Target for at the next epoch end; empty = none
+	Batch   int32   // of the target; 0 = the job's own affair
+	Accum   int16
+	Share   Share
+	LRScale float32
+	Cap     Watts
 
 	Arrived    Time
-	FirstStart Time // valid once Attempts > 0 and that attempt started
-	LastStart  Time
+	FirstStart Time // None before the first attempt has started
+	LastStart  Time // of the latest attempt that started
 	End        Time // valid once Done
 	NotBefore  Time // after a failed start or a user's wish
 	Suspects   []GPUID
@@ -164,15 +170,10 @@ func (j *Job) HoldsDevices() bool {
 	return j.Attempt == Running || j.Attempt == Stopping || j.Attempt == Starting
 }
 
-// counts reports whether service is being attained: from started to ended, stopping included.
-func (j *Job) counts() bool {
-	return (j.Attempt == Running || j.Attempt == Stopping) && j.LastStart >= 0 && len(j.GPUs) > 0
-}
-
 // Settle brings Service and Run up to now. It is called by the engine whenever an event touches the job.
 func (j *Job) Settle(now Time) {
-	if j.counts() {
-		d := now.Sub(max(j.Settled, j.LastStart))
+	if j.Up {
+		d := now.Sub(j.Settled)
 		j.Run += d
 		j.Service += GPUTime(len(j.GPUs), d)
 	}
@@ -181,18 +182,18 @@ func (j *Job) Settle(now Time) {
 
 // ServiceNow returns the attained service at now without changing j.
 func (j *Job) ServiceNow(now Time) GPUSeconds {
-	if !j.counts() {
+	if !j.Up {
 		return j.Service
 	}
-	return j.Service + GPUTime(len(j.GPUs), now.Sub(max(j.Settled, j.LastStart)))
+	return j.Service + GPUTime(len(j.GPUs), now.Sub(j.Settled))
 }
 
 // RunNow returns the time spent running at now without changing j.
 func (j *Job) RunNow(now Time) time.Duration {
-	if !j.counts() {
+	if !j.Up {
 		return j.Run
 	}
-	return j.Run + now.Sub(max(j.Settled, j.LastStart))
+	return j.Run + now.Sub(j.Settled)
 }
 
 // WorkNow returns the work done at now as far as reports tell: the last report, plus Rate times the time since.

@@ -15,7 +15,10 @@ type Ledger struct {
 	low     int     // no GPU below is free
 	byType  []typeBook
 	node    []nodeBook
-	counted bool // some node counts CPUs or memory
+	counted bool      // some node counts CPUs or memory
+	set     [][]GPUID // by job: what it has booked
+	holders []JobID   // jobs that have booked something, in no particular order
+	place   []int32   // by job: index in holders
 	journal []entry
 	logging bool
 }
@@ -26,6 +29,7 @@ type typeBook struct {
 	nodes        Bitset   // all of the type that are up
 	bucket       []Bitset // [f] nodes with f free GPUs
 	count        []int32  // members of bucket[f]
+	size         []int32  // [n] nodes with n usable GPUs
 	widest       int      // usable GPUs of the widest node
 	maxFree      int      // upper bound on the index of the last bucket in use
 }
@@ -61,9 +65,11 @@ func (l *Ledger) Rebuild() {
 	for i := range v.Nodes {
 		l.addNode(NodeID(i))
 	}
+	clear(l.set)
+	l.holders = l.holders[:0]
 	for j := range v.Jobs {
 		if t := v.Jobs[j].Target; len(t) > 0 {
-			l.Book(JobID(j), t)
+			l.Book(JobID(j), append([]GPUID(nil), t...))
 		}
 	}
 }
@@ -77,6 +83,7 @@ func (l *Ledger) addNode(id NodeID) {
 	for len(t.bucket) <= n.Spec.GPUs {
 		t.bucket = append(t.bucket, nil)
 		t.count = append(t.count, 0)
+		t.size = append(t.size, 0)
 	}
 	for f := range t.bucket {
 		t.bucket[f] = t.bucket[f].Grow(len(l.view.Nodes))
@@ -96,6 +103,7 @@ func (l *Ledger) addNode(id NodeID) {
 		t.nodes.Set(int(id))
 		t.bucket[b.free].Set(int(id))
 		t.count[b.free]++
+		t.size[b.usable]++
 		t.free += int(b.free)
 		t.usable += int(b.usable)
 		t.widest = max(t.widest, int(b.usable))
@@ -146,6 +154,14 @@ func (l *Ledger) NodesWith(t TypeID, f int) int {
 	return int(l.byType[t].count[f])
 }
 
+// NodesOf returns how many nodes of type t have exactly n usable GPUs, free or not.
+func (l *Ledger) NodesOf(t TypeID, n int) int {
+	if n >= len(l.byType[t].size) {
+		return 0
+	}
+	return int(l.byType[t].size[n])
+}
+
 // NextNode returns the first node of type t, from node from on, with exactly f free GPUs, or None.
 func (l *Ledger) NextNode(t TypeID, f int, from NodeID) NodeID {
 	if f >= len(l.byType[t].bucket) || l.byType[t].count[f] == 0 {
@@ -167,6 +183,9 @@ func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
 
 // IsFree reports whether GPU g is free.
 func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }
+
+// Counted reports whether some node counts CPUs or memory, so that Room may say no.
+func (l *Ledger) Counted() bool { return l.counted }
 
 // Room reports whether node n has CPUs and memory for k more GPUs of job j.
 func (l *Ledger) Room(n NodeID, j JobID, k int) bool {
@@ -214,19 +233,56 @@ func (l *Ledger) AllFree(gpus []GPUID) bool {
 	return true
 }
 
-// Book makes job j a tenant of gpus.
+// Set returns what job j has booked, nil if nothing.
+func (l *Ledger) Set(j JobID) []GPUID {
+	if int(j) >= len(l.set) {
+		return nil
+	}
+	return l.set[j]
+}
+
+// Holders returns the jobs that have booked something, in no particular order. It is valid until the next change.
+func (l *Ledger) Holders() []JobID { return l.holders }
+
+// Book makes job j, which has nothing booked, a tenant of gpus, in GPUID order. The ledger keeps gpus: they must not
+// change until released.
 func (l *Ledger) Book(j JobID, gpus []GPUID) {
 	if l.logging {
 		l.journal = append(l.journal, entry{j, gpus, true})
 	}
+	l.book(j, gpus)
+}
+
+func (l *Ledger) book(j JobID, gpus []GPUID) {
+	for int(j) >= len(l.set) {
+		l.set, l.place = append(l.set, nil), append(l.place, 0)
+	}
+	if l.set[j] != nil {
+		panic(fmt.Sprintf("sched: ledger: job %d books twice, version %d", j, l.view.Version))
+	}
+	l.set[j] = gpus
+	l.place[j] = int32(len(l.holders))
+	l.holders = append(l.holders, j)
 	l.apply(j, gpus, 1)
 }
 
-// Release ends the tenancy of job j on gpus, which it booked before.
-func (l *Ledger) Release(j JobID, gpus []GPUID) {
+// Release ends the tenancy of job j and returns what it had booked.
+func (l *Ledger) Release(j JobID) []GPUID {
+	gpus := l.set[j]
 	if l.logging {
 		l.journal = append(l.journal, entry{j, gpus, false})
 	}
+	l.release(j)
+	return gpus
+}
+
+func (l *Ledger) release(j JobID) {
+	gpus := l.set[j]
+	l.set[j] = nil
+	last := l.holders[len(l.holders)-1]
+	l.holders[l.place[j]] = last
+	l.place[last] = l.place[j]
+	l.holders = l.holders[:len(l.holders)-1]
 	l.apply(j, gpus, -1)
 }
 
@@ -241,9 +297,9 @@ func (l *Ledger) Undo(mark int) {
 	for i := len(l.journal) - 1; i >= mark; i-- {
 		e := &l.journal[i]
 		if e.booked {
-			l.apply(e.job, e.gpus, -1)
+			l.release(e.job)
 		} else {
-			l.apply(e.job, e.gpus, 1)
+			l.book(e.job, e.gpus)
 		}
 	}
 	l.journal = l.journal[:mark]

@@ -1,0 +1,122 @@
+# Trainyard: build, test and check. `make help` lists the targets.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS   += --no-builtin-rules
+
+GO        ?= go
+BIN       := bin/trainyard
+TOOLS     := $(CURDIR)/bin/tools
+LINT      := $(TOOLS)/golangci-lint
+LINT_VERSION := 2.15.0
+
+# The root module and every nested one that exists (kube/ has its own go.mod).
+MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
+
+# Packages with goroutines, where the race detector can find something. The decision core is one goroutine by rule
+# (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
+RACE_DIRS := driver/local driver/drivertest manager experiment
+
+TESTFLAGS ?=
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+CHECKS    ?= fmt vet layers lint test-invariants race
+
+# One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
+export CGO_ENABLED := 0
+
+##@ Everyday
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## build bin/trainyard
+	$(GO) build -o $(BIN) ./cmd/trainyard
+
+.PHONY: run
+run: build ## build, then compare several systems on a bundled trace
+	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins
+
+.PHONY: test
+test: ## run the tests (TESTFLAGS=...)
+	@for m in $(MODULES); do (cd "$$m" && $(GO) test $(TESTFLAGS) ./...); done
+
+.PHONY: check
+check: ## run every gate, cheapest first, and print the time of each (CHECKS=...)
+	@times=; \
+	for c in $(CHECKS); do \
+		start=$$SECONDS; \
+		echo "== $$c"; \
+		$(MAKE) --no-print-directory "$$c" || { echo "== $$c failed after $$((SECONDS - start)) s"; exit 1; }; \
+		times="$$times $$c $$((SECONDS - start)) s;"; \
+	done; \
+	echo "== check passed:$${times%;}"
+
+##@ Single gates
+
+.PHONY: fmt
+fmt: ## fail when a file is not formatted by gofmt
+	@list=$$(find . \( -name .git -o -name node_modules -o -path ./bin \) -prune -o -name '*.go' -print0 | xargs -0 -r gofmt -l); \
+	if [ -n "$$list" ]; then echo "not formatted; run gofmt -w:"; echo "$$list"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet
+	@for m in $(MODULES); do (cd "$$m" && $(GO) vet ./...); done
+
+.PHONY: layers
+layers: ## check the table of layers and the rules of the pure packages
+	@$(GO) test ./internal/layertest
+
+.PHONY: lint
+lint: tools ## golangci-lint
+	@for m in $(MODULES); do (cd "$$m" && $(LINT) run --config "$(CURDIR)/.golangci.yml" ./...); done
+
+.PHONY: test-invariants
+test-invariants: ## run the tests with the costly checks of -tags invariants
+	@for m in $(MODULES); do (cd "$$m" && $(GO) test -tags invariants $(TESTFLAGS) ./...); done
+
+.PHONY: race
+race: export CGO_ENABLED := 1
+race: ## run the tests of the concurrent packages under the race detector
+	@dirs=(); \
+	for d in $(RACE_DIRS); do \
+		if [ -n "$$(find "$$d" -name '*_test.go' -print -quit 2>/dev/null)" ]; then dirs+=("./$$d/..."); fi; \
+	done; \
+	if [ $${#dirs[@]} -eq 0 ]; then echo "no concurrent package has tests yet"; \
+	else $(GO) test -race $(TESTFLAGS) "$${dirs[@]}"; fi
+
+##@ Longer work
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME each
+	@for m in $(MODULES); do ( cd "$$m"; \
+		$(GO) test -list '^Fuzz' ./... | \
+		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' | \
+		while read -r pkg name; do \
+			echo "== $$pkg $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" < /dev/null; \
+		done ); \
+	done
+
+.PHONY: bench
+bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: tools
+tools: ## install the linter in bin/tools, if this version is not there
+	@if [ "$$($(LINT) version --short 2>/dev/null || true)" != "$(LINT_VERSION)" ]; then \
+		echo "installing golangci-lint v$(LINT_VERSION) in bin/tools (about two minutes of CPU)"; \
+		GOBIN="$(TOOLS)" GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION); \
+	fi
+
+.PHONY: clean
+clean: ## remove what was built; the linter in bin/tools stays
+	rm -rf $(BIN) dist
+	find . -name .git -prune -o \( -name '*.test' -o -name '*.prof' \) -type f -exec rm -f {} +

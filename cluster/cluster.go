@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// MaxGPUs is the number of GPUs that a described cluster may have in total.
+const MaxGPUs = 1_000_000
+
+// maxFile is the size in bytes up to which a file is read.
+const maxFile = 1 << 20
+
+// wish is what Load takes.
+const wish = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
+
+// Cluster is what a simulated or described cluster consists of. Nobody changes it after it was read.
+type Cluster struct {
+	Name     string           // the shorthand, the name given in the file, or the name of the file
+	Nodes    []sched.NodeSpec // in slot order, with Pool None; their names are distinct, their specs valid
+	Types    []string         // Types[i] is the name of GPU type sched.TypeID(i); in order of first use, all of them in use
+	Racks    []string         // Racks[i] is the name of rack i of NodeSpec.Rack; Racks[0] is "", the unknown rack
+	Failures Failures         // zero when nodes never fail
+
+	short bool // Name says all
+}
+
+// GPUs returns the number of GPUs of all nodes.
+func (c *Cluster) GPUs() int {
+	n := 0
+	for i := range c.Nodes {
+		n += c.Nodes[i].GPUs
+	}
+	return n
+}
+
+// String returns a short description: a shorthand as it was given, as in 15x4:v100, otherwise the name and the size,
+// as in "mixed.yaml (20 nodes, 112 GPUs)".
+func (c *Cluster) String() string {
+	if c.short {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (%s, %s)", c.Name, count(len(c.Nodes), "node"), count(c.GPUs(), "GPU"))
+}
+
+// count returns "1 node" or "2 nodes".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Load reads spec: a shorthand, or else the path of a YAML file, which Parse describes. What looks like a shorthand is
+// one; a file of such a name is reached as ./15x4. A file that cannot be read gives an error that wraps the reason, such
+// as fs.ErrNotExist.
+func Load(spec string) (*Cluster, error) {
+	if isShorthand(spec) {
+		return parseShorthand(spec)
+	}
+	text, err := read(spec)
+	switch {
+	case err == nil:
+		return Parse(text, spec)
+	case errors.Is(err, fs.ErrNotExist) && !isPath(spec):
+		return nil, fmt.Errorf("cluster: %q: %s", spec, wish)
+	}
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return nil, fmt.Errorf("cluster: %s: %w, %s", spec, err, wish)
+}
+
+// isPath reports whether spec can only have been meant as a path.
+func isPath(spec string) bool {
+	ext := strings.ToLower(filepath.Ext(spec))
+	return strings.ContainsRune(spec, filepath.Separator) || ext == ".yaml" || ext == ".yml"
+}
+
+// read returns the content of a file, of a longer one just enough for Parse to refuse it.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}

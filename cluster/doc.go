@@ -1,0 +1,41 @@
+// Package cluster reads what a cluster consists of: nodes, GPU types, racks, host resources, power, prices and how often
+// nodes fail. Load takes either a shorthand, as in 15x4, 15x4:v100 or 10x8:a100+4x4:t4 (nodes x GPUs per node, and
+// the GPU type), or the path of a YAML file. This is a complete file; only nodes and the gpus of each are required:
+//
+//	name: lab                # default: the name of the file
+//	nodes:
+//	  - count: 15            # nodes alike; default 1
+//	    gpus: 4              # per node
+//	    type: v100           # default gpu
+//	    name: n              # n0 ... n14, or plain n without a count; default: node0, node1, ... through the file
+//	    racks: 3             # equal blocks of nodes in racks of their own: rack0, rack1, ... through the file
+//	    cpus: 32             # per node; default 0, not counted
+//	    memory_gb: 256       # per node; default 0, not counted
+//	    gpu_memory_gb: 16    # per GPU; default 0, unknown
+//	    power:               # default 0
+//	      idle_w: 650        # of a node with no GPU busy
+//	      busy_gpu_w: 160    # added per busy GPU
+//	      sleep_w: 0         # of a node asleep
+//	    price_per_hour: 3.9  # per node; default 0
+//	  - gpus: 8
+//	    type: a100
+//	    name: big
+//	    rack: r1             # all of them in one rack; default unknown
+//	    power: {idle_w: 900, busy_gpu_w: 350}
+//	failures:                # default: nodes never fail
+//	  node_mtbf_hours: 720   # mean time a node stays up; 0 = never fails
+//	  repair_hours: 4        # time it stays down
+//	  seed: 7                # default 1
+//
+// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a second document, or an anchor,
+// alias, tag or merge key is an error that says where it is, what it is and what is wanted:
+//
+//	cluster: lab.yaml:4:5: unknown key "gpu" (did you mean "gpus"?), want one of count, gpus, type, ...
+//
+// Numbers are decimal; a file has at most 1 MiB, a cluster at most MaxGPUs GPUs and sched.MaxGPUTypes GPU types.
+//
+// NewOutages turns Failures into the moments at which nodes go down and come back.
+//
+// The package deliberately knows nothing of PM scores, jobs, pools of rented nodes or real machines: those who need such
+// things read their own files or ask the machine.
+package cluster

@@ -1,0 +1,78 @@
+package sim
+
+import "github.com/trainyard/trainyard/sched"
+
+// timed is something that will happen to an attempt (or a node) at a time, unless the attempt is over by then.
+type timed struct {
+	at      sched.Time
+	order   uint64 // of being pushed; breaks ties
+	job     sched.JobID
+	attempt int32
+	epoch   int32
+	kind    occurrence
+}
+
+type occurrence uint8
+
+const (
+	up occurrence = iota
+	workDone
+	gone
+	epochEnd
+	nodeReady
+)
+
+// push queues t after all that is queued for the same time.
+func (d *Driver) push(t timed) {
+	d.orderly++
+	t.order = d.orderly
+	d.queue.push(t)
+}
+
+// timedHeap is a binary heap by (at, order).
+type timedHeap []timed
+
+func (a *timed) before(b *timed) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+
+func (h *timedHeap) push(x timed) {
+	*h = append(*h, x)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		p := (i - 1) / 2
+		if !x.before(&s[p]) {
+			break
+		}
+		s[i] = s[p]
+		i = p
+	}
+	s[i] = x
+}
+
+func (h *timedHeap) pop() timed {
+	s := *h
+	top, last := s[0], len(s)-1
+	x := s[last]
+	s = s[:last]
+	*h = s
+	if last == 0 {
+		return top
+	}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= last {
+			break
+		}
+		if c+1 < last && s[c+1].before(&s[c]) {
+			c++
+		}
+		if !s[c].before(&x) {
+			break
+		}
+		s[i] = s[c]
+		i = c
+	}
+	s[i] = x
+	return top
+}

@@ -1,0 +1,311 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// Driver simulates a cluster under a trace. Its jobs are numbered by arrival, as the engine numbers them.
+type Driver struct {
+	jobs    []trace.Job
+	cluster *cluster.Cluster
+	runtime Runtime
+	inject  []sched.Event
+	outages *cluster.Outages
+
+	now     sched.Time
+	state   []jobState
+	arrived int
+	nodes   []nodeState
+	nodeOf  []sched.NodeID
+	widest  int
+	live    []sched.JobID // with an attempt, in no particular order
+	down    int           // nodes that are away and will come back
+	outage  timed         // the next outage or repair
+	queue   timedHeap
+	soon    []sched.Event // of this very instant, caused by the last plan
+	out     []sched.Event
+	orderly uint64
+}
+
+// jobState is the truth about one job.
+type jobState struct {
+	done     time.Duration // work done up to from
+	from     sched.Time    // work goes on from here at rate
+	rate     float64
+	starts   int32
+	attempt  int32
+	phase    phase
+	watched  bool
+	liveAt   int32 // index in Driver.live
+	gpus     []sched.GPUID
+	stopping sched.Outcome
+}
+
+type phase uint8
+
+const (
+	idle phase = iota
+	starting
+	running
+	stopping
+)
+
+type nodeState struct{ state sched.NodeState }
+
+// Options are what a simulation may be given beside trace and cluster.
+type Options struct {
+	Runtime Runtime
+	// Inject are events from outside (commands, prices, node changes) in time order.
+	Inject []sched.Event
+	// Jobs limits the trace to its first jobs; 0 = all.
+	Jobs int
+}
+
+// New returns a simulation of t on c. The trace is shared and not changed.
+func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
+	if err := o.Runtime.validate(); err != nil {
+		return nil, err
+	}
+	d := &Driver{jobs: t.Jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
+		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes))}
+	d.state = make([]jobState, len(t.Jobs))
+	for i, n := range c.Nodes {
+		d.widest = max(d.widest, n.GPUs)
+		for range n.GPUs {
+			d.nodeOf = append(d.nodeOf, sched.NodeID(i))
+		}
+	}
+	d.nextOutage()
+	return d, nil
+}
+
+var _ sched.Driver = (*Driver)(nil)
+
+// Now returns the simulated time.
+func (d *Driver) Now() sched.Time { return d.now }
+
+// Sync reports all nodes as up at time 0.
+func (d *Driver) Sync(context.Context) ([]sched.Event, error) {
+	events := make([]sched.Event, len(d.cluster.Nodes))
+	for i := range events {
+		events[i] = sched.Event{Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[i]}
+	}
+	return events, nil
+}
+
+// Next advances the clock to the next instant at which something happens.
+func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	if len(d.soon) > 0 {
+		d.out, d.soon = d.soon, d.out[:0]
+		return d.out, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for {
+		at := d.nextTime()
+		if at == sched.Never && until == sched.Never {
+			return nil, io.EOF
+		}
+		if until < at {
+			d.now = max(until, d.now)
+			return append(d.out[:0], sched.Event{Time: d.now, Kind: sched.Ticked}), nil
+		}
+		d.now = at
+		if d.collect(); len(d.out) > 0 {
+			return d.out, nil
+		}
+	}
+}
+
+// nextTime returns the time of the next arrival, end, delayed event or outage. Outages alone keep nothing going.
+func (d *Driver) nextTime() sched.Time {
+	at := sched.Never
+	if d.arrived < len(d.jobs) {
+		at = d.jobs[d.arrived].Spec.Submit
+	}
+	if len(d.queue) > 0 {
+		at = min(at, d.queue[0].at)
+	}
+	if len(d.inject) > 0 {
+		at = min(at, d.inject[0].Time)
+	}
+	if at != sched.Never || d.down > 0 {
+		at = min(at, d.outage.at)
+	}
+	return at
+}
+
+// collect gathers the events of d.now into d.out.
+func (d *Driver) collect() {
+	d.out = d.out[:0]
+	for len(d.queue) > 0 && d.queue[0].at == d.now {
+		d.due(d.queue.pop())
+	}
+	for d.outage.at == d.now {
+		d.fail()
+	}
+	for len(d.inject) > 0 && d.inject[0].Time <= d.now {
+		e := d.inject[0]
+		e.Time = d.now
+		d.out = append(d.out, e)
+		d.inject = d.inject[1:]
+	}
+	for d.arrived < len(d.jobs) && d.jobs[d.arrived].Spec.Submit == d.now {
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.JobArrived, Spec: &d.jobs[d.arrived].Spec})
+		d.arrived++
+	}
+}
+
+// due turns a delayed occurrence into its event, unless the attempt it belongs to is over.
+func (d *Driver) due(t timed) {
+	if t.kind == nodeReady {
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: sched.NodeID(t.job), Code: int32(sched.NodeUp)})
+		d.nodes[t.job].state = sched.NodeUp
+		return
+	}
+	j := &d.state[t.job]
+	if t.attempt != j.attempt {
+		return
+	}
+	switch {
+	case t.kind == up && j.phase == starting:
+		d.out = append(d.out, d.begin(t.job))
+	case t.kind == workDone && j.phase == running:
+		d.out = append(d.out, d.end(t.job, sched.Finished, d.jobs[t.job].Duration))
+	case t.kind == gone && j.phase == stopping:
+		d.out = append(d.out, d.end(t.job, j.stopping, j.done))
+	case t.kind == epochEnd && j.phase == running && j.watched:
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt, Value: float64(t.epoch)})
+		d.queueEpoch(t.job)
+	}
+}
+
+// Apply starts to carry out a plan.
+func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		switch a.Kind {
+		case sched.Start:
+			d.start(a)
+		case sched.Stop:
+			d.stop(a)
+		case sched.WatchEpochs:
+			d.watch(a)
+		case sched.SetNode:
+			d.setNode(a)
+		default:
+			return fmt.Errorf("sim: action %d is not known here", a.Kind)
+		}
+	}
+	return nil
+}
+
+func (d *Driver) start(a *sched.Action) {
+	j := &d.state[a.Job]
+	j.attempt, j.phase, j.gpus = a.Attempt, starting, a.GPUs
+	j.liveAt = int32(len(d.live))
+	d.live = append(d.live, a.Job)
+	if d.runtime.StartDelay > 0 {
+		d.push(timed{at: d.now.Add(d.runtime.StartDelay), kind: up, job: a.Job, attempt: a.Attempt})
+		return
+	}
+	d.soon = append(d.soon, d.begin(a.Job))
+}
+
+// begin lets the attempt of job id run from now on and returns its event.
+func (d *Driver) begin(id sched.JobID) sched.Event {
+	j, t := &d.state[id], &d.jobs[id]
+	j.phase, j.from, j.rate = running, d.now, d.rate(t, j.gpus)
+	if j.starts > 0 || d.runtime.RestartAtFirst {
+		j.from = d.now.Add(d.runtime.Restart)
+	}
+	j.starts++
+	d.push(timed{at: j.from.Add(untilDone(t.Duration-j.done, j.rate)), kind: workDone, job: id, attempt: j.attempt})
+	if j.watched {
+		d.queueEpoch(id)
+	}
+	return sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: id, Attempt: j.attempt, Work: j.done, WorkFrom: j.from, Rate: j.rate}
+}
+
+// end closes the attempt of job id with the given work done and returns its event.
+func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.Event {
+	j := &d.state[id]
+	j.done, j.phase, j.gpus = work, idle, nil
+	last := d.live[len(d.live)-1]
+	d.live[j.liveAt] = last
+	d.state[last].liveAt = j.liveAt
+	d.live = d.live[:len(d.live)-1]
+	return sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o, Work: work}
+}
+
+// stop ends an attempt: the job saves what it has done and goes.
+func (d *Driver) stop(a *sched.Action) {
+	j := &d.state[a.Job]
+	if j.phase == running {
+		j.done = d.workOf(j, d.now)
+	}
+	if d.runtime.Penalty != nil && a.Why == sched.Preempted {
+		j.done -= d.runtime.Penalty(len(j.gpus))
+	}
+	j.phase, j.stopping = stopping, a.Why
+	if d.runtime.StopDelay > 0 {
+		d.push(timed{at: d.now.Add(d.runtime.StopDelay), kind: gone, job: a.Job, attempt: a.Attempt})
+		return
+	}
+	d.soon = append(d.soon, d.end(a.Job, a.Why, j.done))
+}
+
+func (d *Driver) workOf(j *jobState, at sched.Time) time.Duration {
+	return j.done + sched.ScaleDuration(max(at.Sub(j.from), 0), j.rate)
+}
+
+func (d *Driver) watch(a *sched.Action) {
+	j := &d.state[a.Job]
+	if j.watched == a.On {
+		return
+	}
+	j.watched = a.On
+	if a.On && j.phase == running {
+		d.queueEpoch(a.Job)
+	}
+}
+
+// queueEpoch has the end of the current epoch of job id reported, if the job has epochs.
+func (d *Driver) queueEpoch(id sched.JobID) {
+	if d.runtime.Epoch == nil {
+		return
+	}
+	j, t := &d.state[id], &d.jobs[id]
+	size := d.runtime.Epoch(t)
+	if size <= 0 {
+		return
+	}
+	epoch := d.workOf(j, d.now)/size + 1
+	if done := epoch * size; done <= t.Duration {
+		at := max(j.from, d.now).Add(untilDone(done-d.workOf(j, max(j.from, d.now)), j.rate))
+		d.push(timed{at: at, kind: epochEnd, job: id, attempt: j.attempt, epoch: int32(epoch)})
+	}
+}
+
+// setNode puts a node to sleep, wakes it, drains or releases it.
+func (d *Driver) setNode(a *sched.Action) {
+	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
+	n := &d.nodes[a.Node]
+	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && d.runtime.Boot > 0 {
+		d.push(timed{at: d.now.Add(d.runtime.Boot), kind: nodeReady, job: sched.JobID(a.Node)})
+		return
+	}
+	if a.State == sched.NodeAsleep || a.State == sched.NodeGone {
+		e.Kind = sched.NodeLeft
+	}
+	n.state = a.State
+	d.soon = append(d.soon, e)
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// checkTarget returns why target t with the given set must be refused, or "". It looks at the set alone and at the
+// job; whether others are to hold the same GPUs is seen when the sets are exchanged (see exchange).
+func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
+	if t.Job < 0 || int(t.Job) >= len(v.Jobs) {
+		return fmt.Sprintf("job %d is not known", t.Job)
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	j := &v.Jobs[t.Job]
+	switch {
+	case !j.Eligible():
+		return fmt.Sprintf("job is %v", j.State)
+	case !j.Spec.GPUs.Has(len(set)):
+		return fmt.Sprintf("split gang: %d GPUs, want %d..%d", len(set), j.Spec.GPUs.Min, j.Spec.GPUs.Max)
+	case t.Batch != 0 && j.Spec.Batch.Max != 0 && (t.Batch < j.Spec.Batch.Min || t.Batch > j.Spec.Batch.Max):
+		return fmt.Sprintf("batch %d, want %d..%d", t.Batch, j.Spec.Batch.Min, j.Spec.Batch.Max)
+	case t.Trial && t.Share != sched.Shared:
+		return "a trial shares its GPUs"
+	case t.Share == sched.Shared && j.Spec.Share == sched.ShareNever:
+		return "the job does not share"
+	}
+	return checkSet(v, j, set)
+}
+
+// checkSet returns what is wrong with giving set to j: order, repeats, unusable GPUs, mixed or unacceptable types.
+func checkSet(v *sched.View, j *sched.Job, set []sched.GPUID) string {
+	for i, g := range set {
+		switch {
+		case g < 0 || int(g) >= len(v.GPUs):
+			return fmt.Sprintf("GPU %d does not exist", g)
+		case i > 0 && g <= set[i-1]:
+			return fmt.Sprintf("GPU %d after %d, want increasing order", g, set[i-1])
+		case !v.Usable(g) && !holds(j, g):
+			return fmt.Sprintf("GPU %d is not usable: node %v", g, v.Nodes[v.GPUs[g].Node].State)
+		}
+		typ := v.Nodes[v.GPUs[g].Node].Spec.Type
+		if !j.Spec.Types.Has(typ) {
+			return fmt.Sprintf("GPU %d has type %d, which the job does not accept", g, typ)
+		}
+		if first := v.Nodes[v.GPUs[set[0]].Node].Spec.Type; typ != first {
+			return fmt.Sprintf("GPU types %d and %d in one gang", first, typ)
+		}
+	}
+	return ""
+}
+
+// holds reports whether a live attempt of j is on GPU g: on a draining node it may stay.
+func holds(j *sched.Job, g sched.GPUID) bool {
+	for _, h := range j.GPUs {
+		if h == g {
+			return true
+		}
+	}
+	return false
+}
+
+// conflict returns the first GPU of set that would have more tenants than allowed if t were added now, or None.
+func conflict(v *sched.View, t *sched.Target, set []sched.GPUID) sched.GPUID {
+	limit := int16(1)
+	if t.Share == sched.Shared {
+		limit = int16(v.ShareLimit)
+	}
+	for _, g := range set {
+		if v.GPUs[g].Targets >= limit {
+			return g
+		}
+	}
+	return sched.None
+}
+
+// rivalTrial returns another job on trial that is to hold a GPU of set, or None: a set has one newcomer at a time.
+func (s *State) rivalTrial(t *sched.Target, set []sched.GPUID) sched.JobID {
+	if !t.Trial {
+		return sched.None
+	}
+	for _, id := range s.trials {
+		for _, g := range s.view.Jobs[id].Target {
+			if id != t.Job && slices.Contains(set, g) {
+				return id
+			}
+		}
+	}
+	return sched.None
+}

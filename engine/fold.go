@@ -1,0 +1,352 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Apply folds one event. It gives the event its Seq, and a JobArrived its Job. An event that contradicts the state
+// panics: drivers and logs are checked where they enter, so here it is a bug.
+func (s *State) Apply(e *sched.Event) {
+	if e.Time < s.view.Now {
+		s.broken(e, "time falls from %v", s.view.Now)
+	}
+	s.seq++
+	e.Seq = s.seq
+	s.view.Version = s.seq
+	s.view.Now = e.Time
+	switch e.Kind {
+	case sched.JobArrived:
+		s.arrived(e)
+	case sched.AttemptStarted:
+		s.started(e)
+	case sched.AttemptEnded:
+		s.ended(e)
+	case sched.StartFailed:
+		s.startFailed(e)
+	case sched.Progressed:
+		s.progressed(e)
+	case sched.NodeJoined:
+		s.nodeJoined(e)
+	case sched.NodeLeft, sched.NodeChanged:
+		s.nodeChanged(e)
+	case sched.GPUChanged:
+		s.view.GPUs[int(e.Value)].State = sched.GPUState(e.Code)
+	case sched.PriceChanged:
+		s.view.Price = sched.Dollars(e.Value)
+	case sched.JobCommanded:
+		s.commanded(e)
+	case sched.Decided:
+		s.decided(e)
+	case sched.Ordered:
+		s.ordered(e)
+	case sched.Rejected:
+		s.finish(e.Job, &s.view.Jobs[e.Job], sched.RejectedJob)
+	case sched.Released:
+		s.view.Jobs[e.Job].State = sched.Waiting
+	}
+}
+
+func (s *State) arrived(e *sched.Event) {
+	v := &s.view
+	e.Job = sched.JobID(len(v.Jobs))
+	j := sched.Job{Spec: e.Spec, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
+		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef}
+	v.Users.ID(e.Spec.User)
+	for _, d := range e.Spec.After {
+		if d < 0 || d >= e.Job {
+			s.broken(e, "depends on job %d, want an earlier one", d)
+		}
+		if v.Jobs[d].State != sched.Done {
+			j.BlockedBy++
+			s.dependents[d] = append(s.dependents[d], e.Job)
+		}
+	}
+	if j.BlockedBy > 0 || j.NotBefore > e.Time {
+		j.State = sched.Held
+	}
+	if j.NotBefore > e.Time {
+		s.alarms.push(jobAt{j.NotBefore, e.Job})
+	}
+	v.Jobs = append(v.Jobs, j)
+	s.isDirty = append(s.isDirty, false)
+	s.watched = append(s.watched, false)
+	s.live++
+}
+
+// attempt returns the job of an event about its latest attempt, settled.
+func (s *State) attempt(e *sched.Event) *sched.Job {
+	j := &s.view.Jobs[e.Job]
+	if e.Attempt != j.Attempts {
+		s.broken(e, "latest attempt is %d", j.Attempts)
+	}
+	j.Settle(e.Time)
+	return j
+}
+
+func (s *State) started(e *sched.Event) {
+	j := s.attempt(e)
+	switch j.Attempt {
+	case sched.Starting:
+		j.Attempt = sched.Running
+	case sched.Stopping: // it came up while being stopped; it goes on stopping
+	default:
+		s.broken(e, "attempt is %v", j.Attempt)
+	}
+	if j.FirstStart < 0 {
+		j.FirstStart = e.Time
+	}
+	j.LastStart, j.Up = e.Time, true
+	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
+}
+
+func (s *State) progressed(e *sched.Event) {
+	j := s.attempt(e)
+	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
+}
+
+// release ends the latest attempt and gives its devices back.
+func (s *State) release(e *sched.Event, j *sched.Job) {
+	if !j.HoldsDevices() {
+		s.broken(e, "attempt is %v", j.Attempt)
+	}
+	for _, g := range j.GPUs {
+		gpu := &s.view.GPUs[g]
+		gpu.Holders--
+		if gpu.Holders == 0 {
+			s.view.Nodes[gpu.Node].Busy--
+		}
+	}
+	s.sets.recycle(j.GPUs)
+	j.GPUs, j.Up = nil, false
+	j.Attempt = sched.Ended
+	s.markDirty(e.Job)
+}
+
+func (s *State) ended(e *sched.Event) {
+	j := s.attempt(e)
+	s.release(e, j)
+	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
+	switch e.Outcome {
+	case sched.Finished, sched.Cancelled:
+		s.finish(e.Job, j, e.Outcome)
+	case sched.Preempted:
+		s.rest(e.Job, j)
+	case sched.NodeLost:
+		s.dropTarget(e.Job, j)
+		s.rest(e.Job, j)
+	case sched.Failed:
+		j.Failures++
+		s.dropTarget(e.Job, j)
+		if j.Failures > j.Spec.Retries {
+			s.finish(e.Job, j, sched.Failed)
+			return
+		}
+		s.rest(e.Job, j)
+	default:
+		s.broken(e, "outcome %v", e.Outcome)
+	}
+}
+
+// rest leaves a job without an attempt waiting, held or, if its user cancelled it, done.
+func (s *State) rest(id sched.JobID, j *sched.Job) {
+	switch {
+	case j.Cancel:
+		s.finish(id, j, sched.Cancelled)
+	case j.Paused || j.BlockedBy > 0 || j.NotBefore > s.view.Now:
+		j.State = sched.Held
+	default:
+		j.State = sched.Waiting
+	}
+}
+
+func (s *State) startFailed(e *sched.Event) {
+	j := s.attempt(e)
+	s.release(e, j)
+	s.dropTarget(e.Job, j)
+	j.Suspects = append(j.Suspects[:0], e.GPUs...)
+	if e.WorkFrom > e.Time {
+		j.NotBefore = e.WorkFrom
+		s.alarms.push(jobAt{j.NotBefore, e.Job})
+	}
+	s.rest(e.Job, j)
+}
+
+// finish marks the job done and tells those that wait for it.
+func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
+	j.State, j.Outcome, j.End = sched.Done, o, s.view.Now
+	s.dropTarget(id, j)
+	s.live--
+	for _, d := range s.dependents[id] {
+		dep := &s.view.Jobs[d]
+		dep.BlockedBy--
+		if dep.BlockedBy == 0 && dep.State == sched.Held {
+			s.alarms.push(jobAt{max(s.view.Now, dep.NotBefore), d})
+		}
+	}
+	delete(s.dependents, id)
+}
+
+// setTarget exchanges the target of j for a copy of gpus.
+func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID) {
+	for _, g := range j.Target {
+		s.view.GPUs[g].Targets--
+	}
+	s.sets.recycle(j.Target)
+	j.Target = s.sets.copyOf(gpus)
+	for _, g := range j.Target {
+		s.view.GPUs[g].Targets++
+	}
+}
+
+func (s *State) dropTarget(id sched.JobID, j *sched.Job) {
+	if j.Trial {
+		s.noteTrial(id, true, false)
+	}
+	s.setTarget(j, nil)
+	j.Next, j.Trial = nil, false
+}
+
+// noteTrial keeps the list of jobs on trial.
+func (s *State) noteTrial(id sched.JobID, was, is bool) {
+	switch i := slices.Index(s.trials, id); {
+	case is && !was:
+		s.trials = append(s.trials, id)
+	case was && !is && i >= 0:
+		s.trials = slices.Delete(s.trials, i, i+1)
+	}
+}
+
+func (s *State) decided(e *sched.Event) {
+	j := &s.view.Jobs[e.Job]
+	if e.Target.At == sched.AtEpochEnd && len(j.Target) > 0 {
+		j.Next = append(j.Next[:0], e.GPUs...)
+		return
+	}
+	if was, now := len(j.Target), len(e.GPUs); was > 0 {
+		switch {
+		case now == 0:
+			j.Preemptions++
+		case now != was:
+			j.Resizes++
+		case !sameSet(j.Target, e.GPUs):
+			j.Migrations++
+		}
+	}
+	s.setTarget(j, e.GPUs)
+	j.Next = nil
+	t := e.Target
+	if j.HoldsDevices() && (t.Batch != j.Batch || t.Accum != j.Accum || t.LRScale != j.LRScale || t.Share != j.Share) {
+		j.Drift = true
+	}
+	s.noteTrial(e.Job, j.Trial, t.Trial)
+	j.Batch, j.Accum, j.LRScale, j.Cap, j.Share, j.Trial = t.Batch, t.Accum, t.LRScale, t.Cap, t.Share, t.Trial
+	s.markDirty(e.Job)
+}
+
+// ordered notes that the driver is being told to start or stop an attempt.
+func (s *State) ordered(e *sched.Event) {
+	if e.Job == sched.None {
+		return
+	}
+	j := &s.view.Jobs[e.Job]
+	j.Settle(e.Time)
+	switch sched.ActionKind(e.Code) {
+	case sched.Start:
+		j.Attempts++
+		j.Attempt, j.State, j.Drift = sched.Starting, sched.Active, false
+		j.GPUs = s.sets.copyOf(j.Target)
+		for _, g := range j.GPUs {
+			gpu := &s.view.GPUs[g]
+			if gpu.Holders == 0 {
+				s.view.Nodes[gpu.Node].Busy++
+			}
+			gpu.Holders++
+		}
+	case sched.Stop:
+		j.Attempt = sched.Stopping
+	case sched.WatchEpochs:
+		s.watched[e.Job] = e.Value != 0
+	}
+}
+
+func (s *State) commanded(e *sched.Event) {
+	j := &s.view.Jobs[e.Job]
+	if j.State == sched.Done {
+		return
+	}
+	s.markDirty(e.Job)
+	switch sched.Command(e.Code) {
+	case sched.CancelJob:
+		j.Cancel = true
+		s.dropTarget(e.Job, j)
+		if !j.HoldsDevices() {
+			s.finish(e.Job, j, sched.Cancelled)
+		}
+	case sched.PauseJob:
+		j.Paused = true
+		s.dropTarget(e.Job, j)
+		if !j.HoldsDevices() {
+			j.State = sched.Held
+		}
+	case sched.ResumeJob:
+		j.Paused = false
+		if j.State == sched.Held {
+			s.alarms.push(jobAt{max(e.Time, j.NotBefore), e.Job})
+		}
+	case sched.RequeueJob:
+		s.dropTarget(e.Job, j)
+	}
+}
+
+// nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one.
+func (s *State) nodeJoined(e *sched.Event) {
+	v := &s.view
+	id, ok := s.slots[e.NodeSpec.Name]
+	if !ok || v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs {
+		id = s.slotFor(e.NodeSpec.GPUs)
+	}
+	n := &v.Nodes[id]
+	if n.State == sched.NodeUp && n.Generation > 0 {
+		s.broken(e, "node %d %q is up already", id, n.Spec.Name)
+	}
+	delete(s.slots, n.Spec.Name)
+	s.slots[e.NodeSpec.Name] = id
+	n.Spec, n.State = *e.NodeSpec, sched.NodeUp
+	n.Generation++
+	e.Node = id
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		v.GPUs[g].State = sched.GPUInUse
+	}
+}
+
+func (s *State) slotFor(gpus int) sched.NodeID {
+	v := &s.view
+	for i := range v.Nodes {
+		if v.Nodes[i].State == sched.NodeGone && v.Nodes[i].Spec.GPUs == gpus {
+			return sched.NodeID(i)
+		}
+	}
+	id := sched.NodeID(len(v.Nodes))
+	v.Nodes = append(v.Nodes, sched.Node{First: sched.GPUID(len(v.GPUs)), State: sched.NodeGone})
+	for range gpus {
+		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
+	}
+	return id
+}
+
+// nodeChanged gives a node another state. Targets on a node that is down, asleep or gone are dropped.
+func (s *State) nodeChanged(e *sched.Event) {
+	n := &s.view.Nodes[e.Node]
+	n.State = sched.NodeState(e.Code)
+	if n.State == sched.NodeUp || n.State == sched.NodeDraining {
+		return
+	}
+	onNode := func(g sched.GPUID) bool { return s.view.GPUs[g].Node == e.Node }
+	for _, id := range s.dirty { // attempts on the node have ended before, so a target there is one not yet acted on
+		if j := &s.view.Jobs[id]; slices.ContainsFunc(j.Target, onNode) {
+			s.dropTarget(id, j)
+		}
+	}
+}

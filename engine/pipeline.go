@@ -1,0 +1,385 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Stages is a system as a value: the stages it is made of and how they are walked. Only Order and Place must be set.
+type Stages struct {
+	Order sched.Orderer
+	Place sched.Placer
+	Admit sched.Admitter // nil: skip what does not fit
+	// Preempt lets a waiting job take the GPUs of lower-ranked ones, lowest first.
+	Preempt bool
+	// MinRun protects an attempt from being preempted for so long after its start.
+	MinRun time.Duration
+	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only. Orders
+	// whose keys grow while jobs run need one, else nothing would ever preempt between events.
+	Quantum time.Duration
+	// Round restricts decisions to multiples of it; 0 = at every event.
+	Round time.Duration
+	// Select, if set, picks the jobs that run by demand alone; then running ones not selected are stopped and newcomers
+	// placed in order.
+	Select sched.Selector
+	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
+	// whole list.
+	KeepOrder bool
+	// Block lets a job that could not even fit an empty cluster block those behind it, where a misfit does.
+	Block bool
+	// UserLimit is the number of GPUs one user may hold at a time; 0 = no limit. A job over it is passed over.
+	UserLimit int
+	// WholePass walks all jobs, sorted, instead of the indices: the reference twin.
+	WholePass bool
+}
+
+// Pipeline is the Decider made of Stages: order, then walk down the order, admitting, placing and preempting on a
+// scratch ledger (STYLE.md's naive walk is wholepass.go; walk.go reaches the same decisions through indices).
+type Pipeline struct {
+	s     Stages
+	turns sched.Turns // Order, if it remembers
+	revis sched.Reviser
+	rev   uint64
+	learn []sched.Observer
+
+	primed bool // jobs and ledger reflect the view
+	stale  bool // the ledger does not: nodes changed, or a target was refused
+	dirty  bool // something happened that may change a decision
+
+	ledger *sched.Ledger
+	empty  *sched.Ledger // the same cluster with nothing booked: what can ever fit
+	ghost  sched.View    // behind empty
+	jobs   []entry       // by JobID
+	waits  int           // jobs that wait
+	groups groups
+	due    jobHeap // keys by the time they cease to hold
+	sets   setPool
+	user   []int32 // GPUs held, by user id
+
+	capacity uint64 // raised whenever GPUs are given up or a holder's rank falls
+	rising   bool   // some key grows while its job runs: holders may fall behind between events
+
+	// From Load until the first View.
+	loaded, loadedDirty bool
+	loadedList          []sched.JobID
+
+	// The walk under way.
+	walkNo     uint32
+	list       []sched.JobID // whole pass: all jobs in order; kept between walks if KeepOrder
+	cursor     int           // whole pass: where the search for victims goes on in list
+	heads      []int32       // groups whose best job may still fit
+	hopeless   []int32       // groups whose best job cannot, until somebody is evicted
+	taken      []sched.JobID // placed, in walk order
+	touched    []sched.JobID // whose holdings change, in order of first change
+	stamp      []uint32      // by job: the walk that last touched it
+	popped     []sched.JobID // evicted for the job being placed, worst first
+	poppedSets [][]sched.GPUID
+	protected  []sched.JobID
+	aside      []sched.JobID
+	scratch    []sched.GPUID
+}
+
+// entry is what the pipeline knows of one job.
+type entry struct {
+	key   sched.Key // Value is at time 0: the key now is Value + Slope*now
+	until sched.Time
+	group int32 // None when in no group
+	pos   int32
+	shape int32
+	user  int32
+	in    place
+	list  bool // in Pipeline.list
+}
+
+type place uint8
+
+const (
+	away    place = iota // not eligible, or done
+	waiting              // eligible, nothing booked
+	holding              // has booked GPUs
+)
+
+// NewPipeline returns the Decider of s.
+func NewPipeline(s Stages) *Pipeline {
+	p := &Pipeline{s: s}
+	p.turns, _ = s.Order.(sched.Turns)
+	p.revis, _ = s.Order.(sched.Reviser)
+	for _, stage := range []any{s.Order, s.Place, s.Admit, s.Select} {
+		if o, ok := stage.(sched.Observer); ok {
+			p.learn = append(p.learn, o)
+		}
+	}
+	return p
+}
+
+var _ sched.Decider = (*Pipeline)(nil)
+
+// Observe keeps ledger and indices in step with the log.
+func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
+	for _, o := range p.learn {
+		o.Observe(v, e)
+	}
+	if !p.primed {
+		p.loadedDirty = true
+		return
+	}
+	switch e.Kind {
+	case sched.JobArrived, sched.Released:
+		p.track(v, e.Job)
+		p.dirty = true
+	case sched.AttemptStarted, sched.Progressed:
+		p.rekey(v, e.Job)
+	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.Rejected:
+		p.follow(v, e.Job)
+	case sched.Decided:
+		p.settleIn(v, e)
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.Refused:
+		p.stale, p.dirty = true, true
+	}
+}
+
+// follow brings the books of job id to what its target is after an event that may have taken it away.
+func (p *Pipeline) follow(v *sched.View, id sched.JobID) {
+	j, x := &v.Jobs[id], &p.jobs[id]
+	lost := x.in == holding && len(j.Target) == 0
+	if lost {
+		p.unbook(id)
+		p.dirty = true
+	}
+	switch {
+	case j.State == sched.Done:
+		p.untrack(id)
+		if p.turns != nil {
+			p.turns.Left(id)
+		}
+	case !j.Eligible():
+		p.untrack(id)
+	case lost:
+		p.wait(v, id)
+	case x.in == away:
+		p.track(v, id)
+		p.dirty = true
+	default:
+		p.rekey(v, id)
+	}
+}
+
+// settleIn moves a job whose target was just exchanged to the indices where it belongs now. The ledger knows already,
+// unless the exchange was not this pipeline's own.
+func (p *Pipeline) settleIn(v *sched.View, e *sched.Event) {
+	if e.Target.At != sched.AtOnce {
+		return
+	}
+	if !sameSet(p.ledger.Set(e.Job), v.Jobs[e.Job].Target) {
+		p.stale = true
+		return
+	}
+	p.reindex(v, e.Job)
+}
+
+// track starts to look after job id, if it is eligible.
+func (p *Pipeline) track(v *sched.View, id sched.JobID) {
+	for int(id) >= len(p.jobs) {
+		p.jobs = append(p.jobs, entry{group: sched.None})
+		p.stamp = append(p.stamp, 0)
+	}
+	j, x := &v.Jobs[id], &p.jobs[id]
+	if !j.Eligible() || x.in != away {
+		return
+	}
+	x.user, _ = v.Users.Lookup(j.Spec.User)
+	for int(x.user) >= len(p.user) {
+		p.user = append(p.user, 0)
+	}
+	x.shape = p.groups.shapeOf(p, v, id)
+	x.in = waiting
+	p.waits++
+	if p.whole() && !x.list {
+		x.list = true
+		p.list = append(p.list, id)
+	}
+	p.rekey(v, id)
+}
+
+// untrack forgets job id, which holds nothing.
+func (p *Pipeline) untrack(id sched.JobID) {
+	x := &p.jobs[id]
+	if x.in == waiting {
+		p.waits--
+	}
+	p.groups.remove(p.jobs, id)
+	x.in = away
+}
+
+func (p *Pipeline) wait(v *sched.View, id sched.JobID) {
+	p.jobs[id].in = waiting
+	p.waits++
+	if p.turns != nil {
+		p.turns.Lost(v, id)
+	}
+	p.rekey(v, id)
+}
+
+// book enters the set, which it copies, into the ledger.
+func (p *Pipeline) book(id sched.JobID, set []sched.GPUID) {
+	p.ledger.Book(id, p.sets.copyOf(set))
+	p.user[p.jobs[id].user] += int32(len(set))
+}
+
+func (p *Pipeline) unbook(id sched.JobID) {
+	set := p.ledger.Release(id)
+	p.user[p.jobs[id].user] -= int32(len(set))
+	p.sets.recycle(set)
+	p.capacity++
+}
+
+// reindex puts job id where the ledger says it belongs, with a fresh key.
+func (p *Pipeline) reindex(v *sched.View, id sched.JobID) {
+	x := &p.jobs[id]
+	if x.in == waiting {
+		p.waits--
+	}
+	x.in = holding
+	if len(p.ledger.Set(id)) == 0 {
+		x.in = waiting
+		p.waits++
+	}
+	p.rekey(v, id)
+}
+
+// rekey asks the order for the rank of job id and moves it to the group of its slope.
+func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
+	x := &p.jobs[id]
+	if x.in == away {
+		return
+	}
+	k, until := p.s.Order.Key(v, id)
+	if k.Slope != 0 {
+		k.Value -= float64(k.Slope * v.Now.Seconds())
+		p.rising = p.rising || k.Slope > 0
+	}
+	p.groups.remove(p.jobs, id)
+	x.key = k
+	if until != x.until || until <= v.Now {
+		x.until = until
+		if until != sched.Never {
+			p.due.push(jobAt{max(until, v.Now+1), id})
+		}
+	}
+	if !p.whole() && (x.in == waiting || p.s.Preempt) {
+		p.groups.add(p.jobs, id)
+	}
+}
+
+// whole reports whether walks go through the sorted list of all jobs instead of the indices.
+func (p *Pipeline) whole() bool { return p.s.WholePass || p.s.KeepOrder || p.s.Select != nil }
+
+// refresh asks anew for the keys that have ceased to hold, in order of time.
+func (p *Pipeline) refresh(v *sched.View) {
+	if p.revis != nil && p.revis.Revision() != p.rev {
+		p.rev, p.dirty = p.revis.Revision(), true
+		p.capacity++
+		for id := range p.jobs {
+			p.rekey(v, sched.JobID(id))
+		}
+	}
+	for len(p.due) > 0 && p.due[0].at <= v.Now {
+		d := p.due.pop()
+		x := &p.jobs[d.job]
+		if x.in == away || max(x.until, d.at) != d.at {
+			continue // it was asked since
+		}
+		old := x.key
+		x.until = sched.Never
+		p.rekey(v, d.job)
+		if x.key != old {
+			p.dirty = true
+			p.capacity++
+		}
+	}
+}
+
+// prime takes over what the view shows: at the start, after a Load, after a change of policy.
+func (p *Pipeline) prime(v *sched.View) {
+	p.ledger = sched.NewLedger(v)
+	p.primed, p.stale = true, false
+	for id := range v.Jobs {
+		p.track(v, sched.JobID(id))
+		if n := len(v.Jobs[id].Target); n > 0 {
+			p.user[p.jobs[id].user] += int32(n)
+			if p.turns != nil && !p.loaded {
+				p.turns.Took(v, sched.JobID(id))
+			}
+			p.reindex(v, sched.JobID(id))
+		}
+	}
+	p.survey(v)
+	p.dirty = true
+	if p.loaded {
+		p.restoreList()
+	}
+}
+
+// restoreList puts the list into the order it had when saved; jobs that came since are behind.
+func (p *Pipeline) restoreList() {
+	at := make(map[sched.JobID]int, len(p.loadedList))
+	for i, id := range p.loadedList {
+		at[id] = i - len(p.loadedList)
+	}
+	slices.SortStableFunc(p.list, func(a, b sched.JobID) int { return at[a] - at[b] })
+	p.dirty, p.loadedList = p.loadedDirty, nil
+}
+
+// resync rebuilds the ledger from the view after nodes changed or a target was refused.
+func (p *Pipeline) resync(v *sched.View) {
+	p.ledger.Rebuild()
+	p.stale = false
+	p.capacity++
+	clear(p.user)
+	for id := range v.Jobs {
+		n := len(v.Jobs[id].Target)
+		if id >= len(p.jobs) {
+			break
+		}
+		x := &p.jobs[id]
+		p.user[x.user] += int32(n)
+		if x.in == away {
+			continue
+		}
+		if n == 0 && p.turns != nil {
+			p.turns.Lost(v, sched.JobID(id)) // a target may have been refused; to a job that waits it says nothing new
+		}
+		p.reindex(v, sched.JobID(id))
+	}
+	p.survey(v)
+}
+
+// survey prepares the empty cluster that says what can ever fit: nodes that are gone for good do not count, nodes that
+// may come back do.
+func (p *Pipeline) survey(v *sched.View) {
+	p.ghost = sched.View{Nodes: append([]sched.Node(nil), v.Nodes...), GPUs: append([]sched.GPU(nil), v.GPUs...)}
+	for i := range p.ghost.Nodes {
+		if p.ghost.Nodes[i].State != sched.NodeGone {
+			p.ghost.Nodes[i].State = sched.NodeUp
+		}
+	}
+	p.empty = sched.NewLedger(&p.ghost)
+	p.groups.forgetFits()
+}
+
+// canEverFit reports whether job id would fit the cluster with nothing on it.
+func (p *Pipeline) canEverFit(v *sched.View, id sched.JobID) bool {
+	s := &p.groups.shapes[p.jobs[id].shape]
+	if s.fits == unknown {
+		p.ghost.Jobs = v.Jobs
+		s.fits = no
+		if p.s.Place.Fits(v, p.empty, id, width(v, id)) {
+			s.fits = yes
+		}
+	}
+	return s.fits == yes
+}
+
+func width(v *sched.View, id sched.JobID) int { return int(v.Jobs[id].Spec.GPUs.Want) }

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Sink is told every event of the log, in order, after its fold. It must keep nothing that e or v point to.
+type Sink interface {
+	Log(v *sched.View, e *sched.Event)
+}
+
+// Options are what a run may be given beside its driver and its Decider.
+type Options struct {
+	Sinks []Sink
+	// Clock, in nanoseconds, and Decided measure how long each Decide takes; both nil or both set.
+	Clock   func() int64
+	Decided func(nanoseconds int64)
+}
+
+// Run is the loop: it drives s with events of d and decisions of dec until nothing can happen any more (nil), the
+// context ends or the driver fails.
+func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Options) error {
+	r := &run{s: s, dec: dec, o: o}
+	events, err := d.Sync(ctx)
+	if err != nil {
+		return fmt.Errorf("engine: sync: %w", err)
+	}
+	for {
+		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
+		r.foldAll(events)
+		r.releaseDue(d.Now())
+		// 2. Ask the system once for this instant.
+		r.decide()
+		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log.
+		r.exchange()
+		// 4. Compare targets with what is observed and log what is to be done now.
+		r.s.Reconcile(&r.plan)
+		r.appendRest()
+		r.order()
+		// 5. Have it done.
+		if len(r.plan.Actions) > 0 {
+			if err := d.Apply(ctx, r.plan); err != nil {
+				return fmt.Errorf("engine: apply: %w", err)
+			}
+		}
+		// 6. Wait for the next instant, at most until somebody asked to be woken.
+		events, err = d.Next(ctx, r.wake())
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("engine: next: %w", err)
+		}
+	}
+}
+
+// run is one Run's working memory.
+type run struct {
+	s         *State
+	dec       sched.Decider
+	o         Options
+	desired   sched.Desired
+	plan      sched.Plan
+	ok        []bool   // by index in desired.Jobs: passed the check
+	stamps    []uint32 // by job: the exchange that last named it
+	exchanges uint32
+	own       sched.Event
+}
+
+// emit folds one event, tells the sinks, then the system.
+func (r *run) emit(e *sched.Event) {
+	r.s.Apply(e)
+	for _, k := range r.o.Sinks {
+		k.Log(&r.s.view, e)
+	}
+	r.dec.Observe(&r.s.view, e)
+}
+
+func (r *run) foldAll(events []sched.Event) {
+	if !slices.IsSortedFunc(events, byKind) {
+		slices.SortStableFunc(events, byKind)
+	}
+	for i := range events {
+		e := &events[i]
+		r.emit(e)
+		if e.Kind == sched.EpochEnded {
+			r.exchangeAtEpochEnd(e.Job)
+		}
+	}
+}
+
+func byKind(a, b sched.Event) int { return int(a.Kind) - int(b.Kind) }
+
+// releaseDue makes held jobs eligible whose dependencies are met and whose time has come.
+func (r *run) releaseDue(now sched.Time) {
+	for len(r.s.alarms) > 0 && r.s.alarms[0].at <= now {
+		id := r.s.alarms.pop().job
+		j := &r.s.view.Jobs[id]
+		if j.State == sched.Held && j.BlockedBy == 0 && !j.Paused && j.NotBefore <= now {
+			r.emit(&sched.Event{Time: now, Kind: sched.Released, Job: id})
+		}
+	}
+}
+
+func (r *run) decide() {
+	r.desired.Reset()
+	if r.o.Clock == nil {
+		r.dec.Decide(&r.s.view, &r.desired)
+		return
+	}
+	t0 := r.o.Clock()
+	r.dec.Decide(&r.s.view, &r.desired)
+	r.o.Decided(r.o.Clock() - t0)
+}
+
+// wake returns the earliest time anybody asked for.
+func (r *run) wake() sched.Time {
+	at := sched.Never
+	if r.desired.Wake != 0 {
+		at = r.desired.Wake
+	}
+	if len(r.s.alarms) > 0 {
+		at = min(at, r.s.alarms[0].at)
+	}
+	return at
+}
+
+// order logs the actions of the plan before the driver hears of them.
+func (r *run) order() {
+	for i := range r.plan.Actions {
+		a := &r.plan.Actions[i]
+		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind), Node: a.Node}
+		if a.On {
+			r.own.Value = 1
+		}
+		r.emit(&r.own)
+		if a.Kind == sched.Start {
+			a.GPUs = r.s.view.Jobs[a.Job].GPUs
+		}
+	}
+}
+
+// appendRest adds to the plan what the system asked of nodes, pools and epochs.
+func (r *run) appendRest() {
+	a := &r.plan.Actions
+	for _, w := range r.desired.Watch {
+		if r.s.watched[w.Job] != w.On {
+			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
+		}
+	}
+	for _, n := range r.desired.Nodes {
+		*a = append(*a, sched.Action{Kind: sched.SetNode, Job: sched.None, Node: n.Node, State: n.State})
+	}
+	for _, p := range r.desired.Pools {
+		*a = append(*a, sched.Action{Kind: sched.Rent, Job: sched.None, Pool: p.Pool, Count: p.Count})
+	}
+}

@@ -1,0 +1,378 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Decide walks down the order if anything happened that may change a decision.
+//
+// The walk, in the words of the naive twin (wholepass.go): go through all jobs, best rank first. A job that holds GPUs
+// keeps them. A job that waits is placed on free GPUs; if it does not fit and the system preempts, the lowest-ranked
+// holders below it are evicted, one by one, until it fits; those whose GPUs it did not take after all are reprieved,
+// best rank first, and the others take their turn in the walk like any waiting job. A job that does not fit even then
+// evicts nobody; Admit says whether the walk goes on.
+func (p *Pipeline) Decide(v *sched.View, d *sched.Desired) {
+	if !p.primed {
+		p.prime(v)
+	}
+	if p.stale {
+		p.resync(v)
+	}
+	if p.atTurn(v.Now) {
+		p.refresh(v)
+		if p.dirty || p.rolling() && p.onGrid(v.Now) {
+			p.dirty = false
+			p.walk(v)
+			p.commit(v, d)
+		}
+		if p.turns != nil {
+			d.Notes = append(d.Notes, p.turns.Notes()...)
+		}
+	}
+	p.wakeUp(v.Now, d)
+}
+
+// atTurn reports whether decisions may be taken now.
+func (p *Pipeline) atTurn(now sched.Time) bool {
+	return p.s.Round == 0 || time.Duration(now)%p.s.Round == 0
+}
+
+// onGrid reports whether order is to be looked at again now although nothing happened.
+func (p *Pipeline) onGrid(now sched.Time) bool {
+	return p.s.Round > 0 || p.s.Quantum > 0 && time.Duration(now)%p.s.Quantum == 0
+}
+
+// rolling reports whether time alone may change a decision on the grid.
+func (p *Pipeline) rolling() bool { return p.waits > 0 && len(p.ledger.Holders()) > 0 }
+
+// wakeUp asks for the next time at which a key ceases to hold or the grid is reached, whichever matters.
+func (p *Pipeline) wakeUp(now sched.Time, d *sched.Desired) {
+	if len(p.due) > 0 {
+		d.WakeBy(nextMultiple(p.due[0].at, p.s.Round))
+	}
+	if p.dirty && p.s.Round > 0 || p.rolling() && p.s.Round > 0 {
+		d.WakeBy(nextMultiple(now+1, p.s.Round))
+	}
+	if p.s.Quantum > 0 && p.rolling() {
+		d.WakeBy(nextMultiple(max(now+1, 0), p.s.Quantum))
+	}
+}
+
+// nextMultiple returns the first multiple of step that is at or after t; t if step is 0.
+func nextMultiple(t sched.Time, step time.Duration) sched.Time {
+	if step == 0 {
+		return t
+	}
+	if over := time.Duration(t) % step; over != 0 {
+		return t.Add(step - over)
+	}
+	return t
+}
+
+// walk goes down the order and leaves what it did in ledger, taken and touched.
+func (p *Pipeline) walk(v *sched.View) {
+	p.walkNo++
+	p.taken, p.touched, p.aside = p.taken[:0], p.touched[:0], p.aside[:0]
+	if p.s.Admit != nil {
+		p.s.Admit.Begin(v, p.ledger)
+	}
+	switch {
+	case p.s.Select != nil:
+		p.selectPass(v)
+	case p.whole():
+		p.wholePass(v)
+	default:
+		p.indexed(v)
+	}
+}
+
+// indexed is the walk over the best waiting job of each shape. Once a job of a shape does not fit, no lower-ranked job
+// of that shape can: what it may take, the free GPUs and those of lower-ranked holders, only shrinks down the order.
+func (p *Pipeline) indexed(v *sched.View) {
+	now := v.Now.Seconds()
+	p.heads, p.hopeless = p.heads[:0], p.hopeless[:0]
+	worst := p.worstHolder(now)
+	for i := range p.groups.list {
+		switch g := &p.groups.list[i]; {
+		case g.shape == sched.None || len(g.heap) == 0:
+		case p.mayFit(g, worst, now):
+			p.heads = append(p.heads, int32(i))
+		default:
+			p.hopeless = append(p.hopeless, int32(i))
+		}
+	}
+	for len(p.heads) > 0 {
+		h := p.bestHead(now)
+		g := &p.groups.list[p.heads[h]]
+		id := g.heap[0]
+		what := p.try(v, id, now)
+		g = &p.groups.list[p.heads[h]] // the list may have grown
+		switch what {
+		case tookIt:
+		case passedOver:
+			p.groups.remove(p.jobs, id)
+			p.aside = append(p.aside, id)
+		case misfit:
+			g.failed, g.failID, g.failCap = p.walkNo, id, p.capacity
+			if p.stops(v, id) {
+				p.heads = p.heads[:0]
+				continue
+			}
+		}
+		if g.failed == p.walkNo || len(g.heap) == 0 {
+			p.heads[h] = p.heads[len(p.heads)-1]
+			p.heads = p.heads[:len(p.heads)-1]
+		}
+	}
+	for _, id := range p.aside {
+		p.groups.add(p.jobs, id)
+	}
+}
+
+// mayFit is false when the best job of g cannot fit unless somebody is evicted, at the price of a few comparisons.
+func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
+	if p.s.Admit != nil {
+		return true
+	}
+	if g.failCap == p.capacity && g.failID == g.heap[0] && !p.rising {
+		return false // nothing was given up since it did not fit
+	}
+	s := &p.groups.shapes[g.shape]
+	if int(s.gpus) <= p.ledger.Free(s.types) {
+		return true
+	}
+	return worst != sched.None && beforeAt(&p.jobs[g.heap[0]], &p.jobs[worst], g.heap[0], worst, now)
+}
+
+// bestHead returns the index in p.heads of the group whose best job ranks first.
+func (p *Pipeline) bestHead(now float64) int {
+	best := 0
+	for h := 1; h < len(p.heads); h++ {
+		a, b := p.groups.list[p.heads[h]].heap[0], p.groups.list[p.heads[best]].heap[0]
+		if beforeAt(&p.jobs[a], &p.jobs[b], a, b, now) {
+			best = h
+		}
+	}
+	return best
+}
+
+// worstHolder returns the holder that ranks last, or None.
+func (p *Pipeline) worstHolder(now float64) sched.JobID {
+	worst := sched.JobID(sched.None)
+	for i := range p.groups.list {
+		g := &p.groups.list[i]
+		if g.shape != sched.None || len(g.heap) == 0 {
+			continue
+		}
+		if id := g.heap[0]; worst == sched.None || beforeAt(&p.jobs[worst], &p.jobs[id], worst, id, now) {
+			worst = id
+		}
+	}
+	return worst
+}
+
+// stops reports whether the misfit of job id ends the walk. A job that could not fit an empty cluster holds up nobody.
+func (p *Pipeline) stops(v *sched.View, id sched.JobID) bool {
+	if p.s.Admit == nil || !p.s.Block && !p.canEverFit(v, id) {
+		return false
+	}
+	return p.s.Admit.Misfit(v, p.ledger, id)
+}
+
+// verdict says what became of a waiting job at its turn.
+type verdict uint8
+
+const (
+	tookIt     verdict = iota
+	misfit             // nor will any lower-ranked job of its shape fit
+	passedOver         // it might have fitted, but must not: quota, reservation
+)
+
+// try places waiting job id, evicting lower-ranked holders if it must and may.
+func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
+	n := width(v, id)
+	if p.s.UserLimit > 0 && int(p.user[p.jobs[id].user])+n > p.s.UserLimit {
+		return passedOver
+	}
+	p.popped = p.popped[:0]
+	if !p.s.Place.Fits(v, p.ledger, id, n) && (!p.s.Preempt || !p.evictFor(v, id, n, now)) {
+		return misfit
+	}
+	gpus, ok := p.s.Place.Place(v, p.ledger, id, n, p.scratch[:0])
+	p.scratch = gpus[:0]
+	if !ok {
+		panic("engine: a placer that says Fits must Place")
+	}
+	if !slices.IsSorted(gpus) {
+		slices.Sort(gpus)
+	}
+	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) {
+		return passedOver
+	}
+	p.touch(id)
+	p.groups.remove(p.jobs, id)
+	p.book(id, gpus)
+	p.taken = append(p.taken, id)
+	p.settleVictims(v, now)
+	return tookIt
+}
+
+// touch notes that this walk changes what job id holds.
+func (p *Pipeline) touch(id sched.JobID) {
+	if p.stamp[id] != p.walkNo {
+		p.stamp[id] = p.walkNo
+		p.touched = append(p.touched, id)
+	}
+}
+
+// evictFor releases lower-ranked holders, worst first, until job id fits. If it never does, all is as before.
+func (p *Pipeline) evictFor(v *sched.View, id sched.JobID, n int, now float64) bool {
+	p.protected = p.protected[:0]
+	p.cursor = len(p.list) - 1
+	fits := false
+	for !fits {
+		victim := p.nextVictim(id, now)
+		if victim == sched.None {
+			break
+		}
+		if p.s.MinRun > 0 && v.Now < v.Jobs[victim].LastStart.Add(p.s.MinRun) && v.Jobs[victim].HoldsDevices() {
+			p.protected = append(p.protected, victim)
+			continue
+		}
+		set := p.ledger.Release(victim)
+		p.user[p.jobs[victim].user] -= int32(len(set))
+		p.popped = append(p.popped, victim)
+		p.poppedSets = append(p.poppedSets, set)
+		fits = p.s.Place.Fits(v, p.ledger, id, n)
+	}
+	if !fits {
+		for i, victim := range p.popped {
+			p.reprieve(victim, p.poppedSets[i])
+		}
+		p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
+	}
+	if !p.whole() {
+		for _, id := range p.protected {
+			p.groups.add(p.jobs, id)
+		}
+	}
+	return fits
+}
+
+// nextVictim takes the worst holder ranked below job id out of the indices, or returns None.
+func (p *Pipeline) nextVictim(id sched.JobID, now float64) sched.JobID {
+	if p.whole() {
+		return p.nextInList(id)
+	}
+	w := p.worstHolder(now)
+	if w == sched.None || !beforeAt(&p.jobs[id], &p.jobs[w], id, w, now) {
+		return sched.None
+	}
+	p.groups.remove(p.jobs, w)
+	return w
+}
+
+// reprieve gives a victim back exactly what it held.
+func (p *Pipeline) reprieve(victim sched.JobID, set []sched.GPUID) {
+	p.ledger.Book(victim, set)
+	p.user[p.jobs[victim].user] += int32(len(set))
+	if !p.whole() {
+		p.groups.add(p.jobs, victim)
+	}
+}
+
+// settleVictims reprieves, best rank first, the victims whose GPUs are still free; the others join the waiting jobs of
+// this walk at the rank they held.
+func (p *Pipeline) settleVictims(v *sched.View, now float64) {
+	for i := len(p.popped) - 1; i >= 0; i-- {
+		victim, set := p.popped[i], p.poppedSets[i]
+		if p.ledger.AllFree(set) {
+			p.reprieve(victim, set)
+			continue
+		}
+		p.capacity++
+		p.heads = append(p.heads, p.hopeless...) // what the victim leaves over may do for a lower-ranked job
+		p.hopeless = p.hopeless[:0]
+		p.touch(victim)
+		p.sets.recycle(set)
+		x := &p.jobs[victim]
+		x.in = waiting
+		p.waits++
+		if x.key.Slope != 0 {
+			x.key.Value, x.key.Slope = valueAt(&x.key, now), 0
+		}
+		if !p.whole() {
+			p.rejoin(victim)
+		}
+	}
+	p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
+}
+
+// rejoin puts an evicted job among the waiting jobs of the walk under way.
+func (p *Pipeline) rejoin(id sched.JobID) {
+	p.groups.add(p.jobs, id)
+	i := p.jobs[id].group
+	if p.groups.list[i].failed != p.walkNo && !slices.Contains(p.heads, i) {
+		p.heads = append(p.heads, i)
+	}
+}
+
+// commit turns what the walk did into changes of target: what is taken away first, then what is given, in walk order.
+func (p *Pipeline) commit(v *sched.View, d *sched.Desired) {
+	for _, id := range p.touched {
+		if len(p.ledger.Set(id)) == 0 {
+			d.Give(id, nil, sched.Reason{Code: sched.WhyPreempted, Job: p.winner(v, id)})
+			if p.turns != nil {
+				p.turns.Lost(v, id)
+			}
+		}
+	}
+	for _, id := range p.taken {
+		set, was := p.ledger.Set(id), v.Jobs[id].Target
+		if len(set) == 0 {
+			continue // evicted again: it is touched, and was seen above
+		}
+		switch {
+		case len(was) == 0:
+			d.Give(id, set, sched.Reason{Code: sched.WhyStarted})
+			if p.turns != nil {
+				p.turns.Took(v, id)
+			}
+		case sameSet(set, was):
+			p.reindex(v, id) // evicted and given the very same GPUs: nothing happened
+		default:
+			d.Give(id, set, sched.Reason{Code: sched.WhyMoved})
+		}
+	}
+	p.straighten(v)
+}
+
+// straighten tells an order with memory which of the jobs whose rank changed still hold GPUs after the walk.
+func (p *Pipeline) straighten(v *sched.View) {
+	if p.turns == nil {
+		return
+	}
+	for _, id := range p.turns.Astray() {
+		if len(p.ledger.Set(id)) > 0 {
+			p.turns.Took(v, id)
+			if p.stamp[id] != p.walkNo {
+				p.rekey(v, id)
+			}
+		}
+	}
+}
+
+// winner returns the first job of the walk that took a GPU which evicted job id held, for the explanation.
+func (p *Pipeline) winner(v *sched.View, id sched.JobID) sched.JobID {
+	for _, t := range p.taken {
+		for _, g := range p.ledger.Set(t) {
+			if slices.Contains(v.Jobs[id].Target, g) {
+				return t
+			}
+		}
+	}
+	return sched.None
+}

@@ -1,0 +1,132 @@
+package layertest
+
+import "strings"
+
+// row is one line of the table of layers. A package belongs to the first row with a matching pattern.
+type row struct {
+	layer    int
+	patterns []string
+}
+
+// Patterns are folders below the module root: "x" is the package x alone, "x/*" everything below it, "x/..." both.
+var rows = []row{
+	{0, []string{"sched"}},
+	{1, []string{"model/...", "trace/...", "cluster/..."}},
+	{2, []string{"stage/..."}},
+	{3, []string{"engine/...", "metrics/..."}},
+	{4, []string{"system/...", "driver/..."}},
+	{5, []string{"manager/...", "experiment/...", "report/..."}},
+	{6, []string{"cmd/*"}},
+	{anyLayer, leaves},
+}
+
+// anyLayer marks leaves: packages that every layer may import and that know the vocabulary at most.
+const anyLayer = -1
+
+var leaves = []string{"internal/*", "web/...", "tools/*"}
+
+// pure is the decision core. All of it runs alike in the simulator, on one machine and on Kubernetes, and a recorded
+// log must replay to the same plans.
+var pure = []string{"sched", "model/...", "stage/...", "engine/...", "system/...", "metrics/..."}
+
+// rule forbids packages that match from to import packages of this module that match to, whatever their layers.
+type rule struct {
+	from, to []string
+	reason   string
+}
+
+var forbidden = []rule{
+	{[]string{"sched", "internal/*", "web/...", "tools/*"}, thirdParty,
+		"it stands below everything: what it imports, everything imports"},
+	{[]string{"engine/..."}, []string{"stage/...", "model/...", "system/...", "driver/..."},
+		"the engine keeps state and order for any policy; it knows none, and drivers know it only by events and plans"},
+	{[]string{"system/..."}, []string{"driver/..."},
+		"a system decides from the View alone; knowing who carries it out would make the simulator and production differ"},
+	{[]string{"driver/..."}, []string{"system/...", "stage/..."},
+		"a driver carries out plans of any system, and never decides"},
+	{[]string{"system/*"}, []string{"system"},
+		"the table of names knows the systems, not the reverse"},
+	{pure, []string{"trace/...", "cluster/..."},
+		"readers do I/O, and trace holds the ground truth of jobs: what a policy may know must be visible in its constructor"},
+}
+
+// thirdParty matches the packages that are neither of this module nor of the standard library.
+var thirdParty = []string{"third-party"}
+
+// exception allows what the layers would not.
+type exception struct {
+	from, to []string
+	reason   string
+}
+
+// A package may always import its own subfolders (system: its systems; system/x: system/x/y).
+var exceptions = []exception{
+	{[]string{"model/..."}, []string{"model/..."},
+		"mathematics builds on mathematics: an index needs a distribution, a price needs a speedup curve"},
+	{[]string{"trace/..."}, []string{"cluster/...", "model/..."},
+		"ground truth is a cluster's scores and a job's curves"},
+	{[]string{"cluster/..."}, []string{"model/..."},
+		"a node's scores and power are models"},
+	{[]string{"manager/..."}, []string{"manager/..."},
+		"one service cut into folders"},
+	{[]string{"experiment/..."}, []string{"report/..."},
+		"an experiment ends in a picture"},
+	{[]string{"cmd/*"}, []string{"cmd/*"},
+		"verbs of one program may be folders"},
+}
+
+// forbiddenStd are the standard library's packages, with all below them, that pure packages must not import.
+var forbiddenStd = []struct{ pkg, reason string }{
+	{"os", "no I/O: files belong to trace, cluster, drivers and cmd"},
+	{"net", "no I/O: the network belongs to drivers and the manager"},
+	{"log", "return errors and events: drivers and cmd log"},
+	{"sync", "the core is one goroutine: nothing in it is shared"},
+	{"crypto/rand", "decisions repeat: randomness comes from a seeded source"},
+	{"hash/maphash", "decisions repeat: its seed differs between runs"},
+	{"embed", "no I/O: pass data in"},
+}
+
+// forbiddenNames are the names that pure packages must not use. Where only is false they are those listed; where it is
+// true, all functions but those listed.
+var forbiddenNames = []struct {
+	pkg    string
+	except bool
+	names  string
+	reason string
+}{
+	{"time", false, "Now Since Until Sleep After AfterFunc Tick NewTimer NewTicker Local LoadLocation",
+		"time comes from the View"},
+	{"math/rand", true, "New NewSource NewZipf Rand Source Source64 Zipf",
+		"randomness comes from a seeded source, never from the global one"},
+	{"math/rand/v2", true, "New NewPCG NewChaCha8 NewZipf Rand Source PCG ChaCha8 Zipf",
+		"randomness comes from a seeded source, never from the global one"},
+}
+
+// goStatementReason is why pure packages start no goroutine.
+const goStatementReason = "the core is one goroutine: the order of its work is part of the result"
+
+// matches says whether the folder matches one of the patterns.
+func matches(folder string, patterns []string) bool {
+	for _, p := range patterns {
+		if base, ok := strings.CutSuffix(p, "/..."); ok && (folder == base || strings.HasPrefix(folder, base+"/")) {
+			return true
+		}
+		if base, ok := strings.CutSuffix(p, "/*"); ok && strings.HasPrefix(folder, base+"/") {
+			return true
+		}
+		if folder == p {
+			return true
+		}
+	}
+	return false
+}
+
+// layerOf returns the layer of a folder, and false when the table does not know it.
+func layerOf(folder string) (int, bool) {
+	for _, r := range rows {
+		if matches(folder, r.patterns) {
+			return r.layer, true
+		}
+	}
+	return 0, false
+}

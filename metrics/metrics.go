@@ -1,0 +1,185 @@
+// Package metrics folds the log into figures: what happened to each job, what the cluster did, what it cost. A Recorder
+// is an engine.Sink; it reads no clock and keeps one small record per job.
+package metrics
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Job is what became of one job. Times are None where it did not come to pass.
+type Job struct {
+	Name        string
+	GPUs        int32 // asked for
+	Submit      sched.Time
+	Start       sched.Time // first start
+	Finish      sched.Time
+	Run         time.Duration // time with GPUs
+	Service     sched.GPUSeconds
+	Energy      sched.Joules
+	Preemptions int32
+	Promotions  int32
+	Migrations  int32
+	Resizes     int32
+	Outcome     sched.Outcome
+}
+
+// JCT is the completion time, finish less submit.
+func (j *Job) JCT() time.Duration { return j.Finish.Sub(j.Submit) }
+
+// Queue is the time without GPUs: JCT less run time.
+func (j *Job) Queue() time.Duration { return j.JCT() - j.Run }
+
+// Recorder folds the log. The zero value is ready to use.
+type Recorder struct {
+	Jobs   []Job // by JobID
+	Events uint64
+	Undos  int // targets on trial that were taken back
+
+	misses     int64 // finished after their deadline
+	now        sched.Time
+	busy       int              // GPUs held by attempts
+	usable     int              // GPUs of nodes that are up
+	active     int              // nodes with a GPU held
+	busyTime   sched.GPUSeconds // integral of busy
+	usableTime sched.GPUSeconds
+	nodeTime   float64 // integral of active, in node-seconds
+	power      sched.Watts
+	energy     sched.Joules
+	price      sched.Dollars // per hour
+	cost       sched.Dollars
+	first      sched.Time
+	any        bool
+	work       sched.GPUSeconds // GPU time in which work went on
+	nodes      []nodeRecord
+	held       [][]sched.GPUID
+	from       []sched.Time // by job: since when its attempt works
+}
+
+// Log folds one event.
+func (r *Recorder) Log(v *sched.View, e *sched.Event) {
+	r.Events++
+	if e.Time != r.now {
+		r.advance(e.Time)
+	}
+	switch e.Kind {
+	case sched.JobArrived:
+		r.arrived(v, e)
+	case sched.Ordered:
+		if sched.ActionKind(e.Code) == sched.Start {
+			r.hold(v, e.Job)
+		}
+	case sched.AttemptStarted:
+		r.from[e.Job] = e.WorkFrom
+	case sched.AttemptEnded, sched.StartFailed:
+		r.drop(v, e)
+		r.update(v, e)
+	case sched.Decided, sched.Rejected, sched.JobCommanded:
+		r.update(v, e)
+	case sched.Noted:
+		if e.Why.Code == sched.WhyPromoted {
+			r.Jobs[e.Job].Promotions++
+		}
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
+		r.node(v, e.Node)
+	}
+}
+
+// advance adds up what went on since the last event.
+func (r *Recorder) advance(now sched.Time) {
+	dt := now.Sub(r.now)
+	r.now = now
+	if dt <= 0 || !r.any {
+		return
+	}
+	s := dt.Seconds()
+	r.busyTime += sched.GPUTime(r.busy, dt)
+	r.usableTime += sched.GPUTime(r.usable, dt)
+	r.nodeTime += float64(r.active) * s
+	r.energy += sched.Joules(float64(r.power) * s)
+	r.cost += r.price * sched.Dollars(s/3600)
+}
+
+func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
+	spec := e.Spec
+	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None})
+	r.held = append(r.held, nil)
+	r.from = append(r.from, sched.Never)
+	if !r.any {
+		r.any, r.first, r.now = true, e.Time, e.Time
+	}
+}
+
+// hold notes that the attempt of job id takes its devices.
+func (r *Recorder) hold(v *sched.View, id sched.JobID) {
+	set := v.Jobs[id].GPUs
+	r.held[id] = append(r.held[id][:0], set...)
+	r.count(v, set, 1)
+}
+
+func (r *Recorder) drop(v *sched.View, e *sched.Event) {
+	id := e.Job
+	if d := e.Time.Sub(r.from[id]); d > 0 {
+		r.work += sched.GPUTime(len(r.held[id]), d)
+	}
+	r.from[id] = sched.Never
+	r.count(v, r.held[id], -1)
+	r.held[id] = r.held[id][:0]
+}
+
+// count adds d attempts to each GPU of set.
+func (r *Recorder) count(v *sched.View, set []sched.GPUID, d int32) {
+	for _, g := range set {
+		n := v.GPUs[g].Node
+		spec, rec := &v.Nodes[n].Spec, &r.nodes[n]
+		was := rec.busy
+		rec.busy += d
+		if (was == 0) != (rec.busy == 0) {
+			r.active += int(d)
+		}
+		r.busy += int(d)
+		r.power += spec.BusyGPUW * sched.Watts(d)
+	}
+}
+
+// update copies what the engine counts about a job, and closes the record of one that is done.
+func (r *Recorder) update(v *sched.View, e *sched.Event) {
+	j, rec := &v.Jobs[e.Job], &r.Jobs[e.Job]
+	rec.Preemptions, rec.Migrations, rec.Resizes = j.Preemptions, j.Migrations, j.Resizes
+	rec.Run, rec.Service, rec.Start = j.Run, j.Service, j.FirstStart
+	if j.State == sched.Done && rec.Outcome == sched.NoOutcome {
+		rec.Outcome, rec.Finish = j.Outcome, j.End
+		if d := j.Spec.Deadline; d > 0 && j.End > d {
+			r.misses++
+		}
+	}
+}
+
+// nodeRecord is what a node adds to the sums at present.
+type nodeRecord struct {
+	busy  int32 // GPUs held by attempts
+	gpus  int
+	power sched.Watts
+	price sched.Dollars
+}
+
+// node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for, and draws its idle
+// power, while it is up or draining; asleep it draws its sleep power and costs what it costs.
+func (r *Recorder) node(v *sched.View, n sched.NodeID) {
+	for int(n) >= len(r.nodes) {
+		r.nodes = append(r.nodes, nodeRecord{})
+	}
+	spec, rec := &v.Nodes[n].Spec, &r.nodes[n]
+	now := nodeRecord{busy: rec.busy}
+	switch v.Nodes[n].State {
+	case sched.NodeUp, sched.NodeDraining:
+		now.gpus, now.power, now.price = spec.GPUs, spec.IdleW, spec.DollarsHr
+	case sched.NodeAsleep:
+		now.power, now.price = spec.SleepW, spec.DollarsHr
+	}
+	r.usable += now.gpus - rec.gpus
+	r.power += now.power - rec.power
+	r.price += now.price - rec.price
+	*rec = now
+}

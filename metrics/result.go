@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Result is one run in figures. Averages and percentiles are over finished jobs; times are in seconds; a percentile is the
+// nearest rank. JSON names are part of the command line's contract and only ever added to.
+type Result struct {
+	System     string  `json:"system"`
+	Jobs       int     `json:"jobs"`
+	Finished   int     `json:"finished"`
+	Rejected   int     `json:"rejected"`
+	Unfinished int     `json:"unfinished"`
+	AvgJCT     float64 `json:"avg_jct_s"`
+	GeomeanJCT float64 `json:"geomean_jct_s"` // jobs of no JCT count as a nanosecond
+	P50JCT     float64 `json:"p50_jct_s"`
+	P95JCT     float64 `json:"p95_jct_s"`
+	P99JCT     float64 `json:"p99_jct_s"`
+	AvgQueue   float64 `json:"avg_queue_s"` // time without GPUs
+	MaxWait    float64 `json:"max_wait_s"`  // the longest time any job, finished or not, was without GPUs
+	AvgRun     float64 `json:"avg_run_s"`
+	Makespan   float64 `json:"makespan_s"` // first arrival to last finish
+
+	GPUAllocated   float64 `json:"gpu_allocated"` // share of the GPU time of nodes that were up that attempts held
+	GPUBusy        float64 `json:"gpu_busy"`      // share in which work went on: less starting, restarting, stopping
+	AvgActiveNodes float64 `json:"avg_active_nodes"`
+	GPUHours       float64 `json:"gpu_hours"` // held by attempts
+	Preemptions    int64   `json:"preemptions"`
+	Promotions     int64   `json:"promotions"`
+	Migrations     int64   `json:"migrations"`
+	Resizes        int64   `json:"resizes"`
+	Undos          int64   `json:"undos"`
+	DeadlineMisses int64   `json:"deadline_misses"`
+	EnergyKWh      float64 `json:"energy_kwh"`
+	Cost           float64 `json:"cost"`
+	AvgRentedGPUs  float64 `json:"avg_rented_gpus"` // GPUs of nodes that were up
+	Events         uint64  `json:"events"`
+	DecisionP50    float64 `json:"decision_p50_us"`
+	DecisionP99    float64 `json:"decision_p99_us"`
+	Wall           float64 `json:"wall_s"`
+}
+
+// Result closes the books at the last event and sums up.
+func (r *Recorder) Result(system string) Result {
+	res := FromJobs(system, r.Jobs, r.now)
+	span := r.now.Sub(r.first).Seconds()
+	if r.usableTime > 0 {
+		res.GPUAllocated = float64(r.busyTime / r.usableTime)
+		res.GPUBusy = float64(r.work / r.usableTime)
+	}
+	if span > 0 {
+		res.AvgActiveNodes = r.nodeTime / span
+		res.AvgRentedGPUs = float64(r.usableTime) / span
+	}
+	res.GPUHours = float64(r.busyTime) / 3600
+	res.EnergyKWh = float64(r.energy) / 3.6e6
+	res.Cost = float64(r.cost)
+	res.Undos = int64(r.Undos)
+	res.DeadlineMisses = r.misses
+	res.Events = r.Events
+	return res
+}
+
+// FromJobs sums up what became of jobs, as of time end.
+func FromJobs(system string, jobs []Job, end sched.Time) Result {
+	res := Result{System: system, Jobs: len(jobs)}
+	jcts := make([]time.Duration, 0, len(jobs))
+	var sum, queue, run, logs float64
+	first, last := sched.Never, sched.Time(0)
+	for i := range jobs {
+		j := &jobs[i]
+		first = min(first, j.Submit)
+		res.Preemptions += int64(j.Preemptions)
+		res.Promotions += int64(j.Promotions)
+		res.Migrations += int64(j.Migrations)
+		res.Resizes += int64(j.Resizes)
+		wait := end.Sub(j.Submit) - j.Run
+		switch j.Outcome {
+		case sched.Finished:
+			wait = j.Queue()
+			jcts = append(jcts, j.JCT())
+			sum += j.JCT().Seconds()
+			logs += math.Log(max(j.JCT(), 1).Seconds())
+			queue += wait.Seconds()
+			run += j.Run.Seconds()
+			last = max(last, j.Finish)
+		case sched.RejectedJob:
+			res.Rejected++
+			continue
+		case sched.NoOutcome:
+			res.Unfinished++
+		default: // cancelled or failed: it waits no longer
+			wait = j.Finish.Sub(j.Submit) - j.Run
+		}
+		res.MaxWait = max(res.MaxWait, wait.Seconds())
+	}
+	res.Finished = len(jcts)
+	if n := float64(len(jcts)); n > 0 {
+		slices.Sort(jcts)
+		res.AvgJCT, res.AvgQueue, res.AvgRun, res.GeomeanJCT = sum/n, queue/n, run/n, math.Exp(logs/n)
+		res.P50JCT, res.P95JCT, res.P99JCT = rank(jcts, .50), rank(jcts, .95), rank(jcts, .99)
+		res.Makespan = last.Sub(first).Seconds()
+	}
+	return res
+}
+
+// rank returns the q-quantile of sorted by nearest rank, in seconds.
+func rank(sorted []time.Duration, q float64) float64 {
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return sorted[max(i, 0)].Seconds()
+}

@@ -1,0 +1,116 @@
+package gittins
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/trainyard/trainyard/model/dist"
+)
+
+// DefaultBuckets is the number of edges NewTable uses when asked for 0: 0 and the largest sample, 31 quantiles and 31
+// points evenly spaced in the logarithm.
+const DefaultBuckets = 64
+
+// Table holds the Gittins index of one sample and one quantum, exact at its edges and constant from each edge up to the
+// next. It is immutable.
+//
+// Edges are, without repeats:
+//   - 0 and the largest sample, from which on the index is 0;
+//   - quantiles of the sample at even steps, which resolve the sizes that most jobs have;
+//   - points evenly spaced in the logarithm, from an eighth of the smallest positive sample to the largest, which resolve
+//     the few long jobs of a heavy tail, and the rise of the index before the first sample.
+type Table struct {
+	edges []float64 // ascending, edges[0] == 0
+	index []float64 // index[i] is the index at edges[i]; the last is 0
+}
+
+// NewTable builds the table of e for quantum delta > 0 (or +Inf) with at most buckets edges, in O(n + buckets). buckets
+// must be at least 2, 0 means DefaultBuckets. It panics if either is wrong.
+func NewTable(e *dist.Empirical, delta float64, buckets int) *Table {
+	checkDelta(delta)
+	if buckets == 0 {
+		buckets = DefaultBuckets
+	}
+	if buckets < 2 {
+		panic(fmt.Sprintf("gittins: %d buckets, want at least 2", buckets))
+	}
+	edges := edgesOf(e, buckets)
+	return &Table{edges, indexAt(e.Sizes(), edges, delta)}
+}
+
+// At returns the index at the lower edge of the bucket that holds a: at the largest edge <= a. An a below 0 counts as 0.
+// It is 0 for a >= the largest sample.
+func (t *Table) At(a float64) float64 { return t.index[max(t.above(a)-1, 0)] }
+
+// NextEdge returns the smallest edge > a, where At changes next, or +Inf when there is none, that is for a >= the
+// largest sample. A job attains it at a later instant than a: whoever turns the distance into a time rounds up, or the
+// job is looked at again just before the edge.
+func (t *Table) NextEdge(a float64) float64 {
+	if i := t.above(a); i < len(t.edges) {
+		return t.edges[i]
+	}
+	return math.Inf(1)
+}
+
+// Edges returns the edges in ascending order, the first of them 0. The caller must not modify them.
+func (t *Table) Edges() []float64 { return t.edges }
+
+// above returns the number of edges <= a.
+func (t *Table) above(a float64) int {
+	return sort.Search(len(t.edges), func(i int) bool { return t.edges[i] > a })
+}
+
+// edgesOf chooses at most n edges, n >= 2. It uses square roots and no logarithm, so that every machine gets the same.
+func edgesOf(e *dist.Empirical, n int) []float64 {
+	depth := 0 // the geometric half has 2^depth - 1 points
+	for (2<<depth)-1 <= (n-2)/2 {
+		depth++
+	}
+	quantiles := n - 2 - (1<<depth - 1)
+	edges := []float64{0, e.Max()}
+	for i := range quantiles {
+		edges = append(edges, e.Quantile(float64(i+1)/float64(quantiles+1)))
+	}
+	if positive := e.Sizes()[e.AtMost(0):]; len(positive) > 0 {
+		edges = appendGeometric(edges, positive[0]/8, e.Max(), depth)
+	}
+	slices.Sort(edges)
+	return slices.Compact(edges)
+}
+
+// appendGeometric appends the 2^depth - 1 points that cut lo..hi into 2^depth parts of equal ratio.
+func appendGeometric(dst []float64, lo, hi float64, depth int) []float64 {
+	if depth == 0 {
+		return dst
+	}
+	mid := min(max(math.Sqrt(lo)*math.Sqrt(hi), lo), hi)
+	dst = appendGeometric(dst, lo, mid, depth-1)
+	return appendGeometric(append(dst, mid), mid, hi, depth-1)
+}
+
+// indexAt evaluates the index at each edge in one walk: of the ascending sizes, those before i are <= the edge and
+// those before k are finished within the quantum. Both only move forward.
+func indexAt(sizes, edges []float64, delta float64) []float64 {
+	index := make([]float64, len(edges))
+	var sumI, sumK wide // sums of sizes[:i] and sizes[:k]
+	i, k := 0, 0
+	for j, a := range edges {
+		for ; i < len(sizes) && sizes[i] <= a; i++ {
+			sumI = sumI.add(sizes[i])
+		}
+		for ; k < len(sizes) && (sizes[k] <= a || sizes[k]-a <= delta); k++ {
+			sumK = sumK.add(sizes[k])
+		}
+		if k == i {
+			continue // nothing finishes
+		}
+		spent := sumK.add(-sumI.hi).add(-sumI.lo).addProduct(-a, float64(k-i))
+		if k < len(sizes) {
+			spent = spent.addProduct(delta, float64(len(sizes)-k))
+		}
+		index[j] = float64(k-i) / spent.hi
+	}
+	return index
+}

@@ -1,0 +1,67 @@
+package skew
+
+// Model is what is published about the tensors of one model. Tensors of 1 MB and less are left out.
+type Model struct {
+	Name      string
+	Tensors   int     // how many are larger than 1 MB
+	TotalMB   float64 // bytes of these
+	LargestMB float64 // bytes of the largest
+
+	alias string // another common way to write Name, "" = none
+}
+
+// Skew returns the share of the largest tensor in all bytes.
+func (m Model) Skew() float64 { return m.LargestMB / m.TotalMB }
+
+// published holds numbers derived from the tensor lists, which are not repeated here. The models above PackLimit are
+// those that the paper says to consolidate. GoogLeNet, which is said not to need it, has no list.
+//
+// Source: Gu et al., NSDI'19, released simulator, tensor list.
+var published = [...]Model{
+	{"vgg19", 15, 547.1, 392, ""},
+	{"vgg16", 12, 526.8, 392, ""},
+	{"vgg11", 9, 506.5, 392, ""},
+	{"alexnet", 7, 235.8, 144, ""},
+	{"resnet152", 48, 149.6, 9, ""},
+	{"resnet101", 35, 119.7, 9, ""},
+	{"resnet50", 18, 80.6, 9, ""},
+	{"inception4", 81, 132.8, 5.9, "inceptionv4"},
+	{"inception3", 21, 56.6, 7.8, "inceptionv3"},
+}
+
+// Models returns the models with a published tensor list, by family, largest first.
+func Models() []Model { return append([]Model(nil), published[:]...) }
+
+// Of returns the skew of a model by its name and whether it is known. Case, '-' and '_' in the name do not matter:
+// "VGG-16" is vgg16, "Inception_v3" inception3. It allocates nothing.
+//
+// Deviation: a model that is not known gets 0, so that it is never consolidated for its skew; the released simulator takes
+// every unknown name for inception3, which comes to the same.
+func Of(model string) (skew float64, known bool) {
+	for i := range published {
+		m := &published[i]
+		if sameName(m.Name, model) || (m.alias != "" && sameName(m.alias, model)) {
+			return m.Skew(), true
+		}
+	}
+	return 0, false
+}
+
+// sameName reports whether given is plain, which is lower case without separators, once case and separators are dropped.
+func sameName(plain, given string) bool {
+	n := 0
+	for i := range len(given) {
+		c := given[i]
+		switch {
+		case c == '-' || c == '_':
+			continue
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if n == len(plain) || plain[n] != c {
+			return false
+		}
+		n++
+	}
+	return n == len(plain)
+}

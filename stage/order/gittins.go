@@ -1,0 +1,120 @@
+package order
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/gittins"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// GittinsIndex is the index of a distribution of attained service with a quantum per queue: the upper limit of the queue,
+// infinite for the last one; or one static quantum. It is looked at when a job starts, when it starts again and when it
+// crosses an edge of the table's buckets.
+//
+// Source: Gu et al., NSDI'19 (Tiresias), discretised 2D-Gittins; the index itself is the textbook one.
+type GittinsIndex struct {
+	limits []float64
+	delta  float64 // 0 = per queue
+	tables []*gittins.Table
+}
+
+// NewGittinsIndex returns the index for queues with the given limits; delta > 0 makes it static. A nil sample, nothing
+// being known yet, ranks all jobs alike.
+func NewGittinsIndex(sample *dist.Empirical, limits []float64, delta float64) *GittinsIndex {
+	x := &GittinsIndex{limits: limits, delta: delta}
+	x.build(sample)
+	return x
+}
+
+func (x *GittinsIndex) build(sample *dist.Empirical) {
+	x.tables = x.tables[:0]
+	if sample == nil {
+		return
+	}
+	if x.delta > 0 {
+		x.tables = append(x.tables, gittins.NewTable(sample, x.delta, 0))
+		return
+	}
+	for q := 0; q <= len(x.limits); q++ {
+		d := math.Inf(1)
+		if q < len(x.limits) {
+			d = x.limits[q]
+		}
+		x.tables = append(x.tables, gittins.NewTable(sample, d, 0))
+	}
+}
+
+// At returns the index of attained service a in queue q and the next edge.
+func (x *GittinsIndex) At(a float64, q int) (index, until float64) {
+	if len(x.tables) == 0 {
+		return 0, math.Inf(1)
+	}
+	t := x.tables[min(q, len(x.tables)-1)]
+	return t.At(a), t.NextEdge(a)
+}
+
+// LearnedGittins is an MLFQ whose index is learned from the service of the jobs that finished before.
+type LearnedGittins struct {
+	*MLFQ
+	index   *GittinsIndex
+	learned dist.Learned
+}
+
+// NewLearnedGittins returns the order; it knows nothing at first and then ranks by queue and arrival alone.
+func NewLearnedGittins(limits []float64, seconds bool, knob, delta float64) (*LearnedGittins, error) {
+	index := NewGittinsIndex(nil, limits, delta)
+	q, err := NewMLFQ(limits, seconds, knob, index)
+	if err != nil {
+		return nil, err
+	}
+	return &LearnedGittins{MLFQ: q, index: index}, nil
+}
+
+var (
+	_ sched.Orderer  = (*LearnedGittins)(nil)
+	_ sched.Turns    = (*LearnedGittins)(nil)
+	_ sched.Observer = (*LearnedGittins)(nil)
+	_ sched.Reviser  = (*LearnedGittins)(nil)
+)
+
+// Observe learns the attained service of a job that finished.
+func (g *LearnedGittins) Observe(v *sched.View, e *sched.Event) {
+	if e.Kind != sched.AttemptEnded || e.Outcome != sched.Finished {
+		return
+	}
+	a, _ := attained(v, e.Job, g.Seconds)
+	was := g.learned.Version()
+	g.learned.Observe(a)
+	if g.learned.Version() != was {
+		g.index.build(g.learned.Sample())
+	}
+}
+
+// Revision rises when the table was built anew.
+func (g *LearnedGittins) Revision() uint64 { return uint64(g.learned.Version()) }
+
+// SaveRest appends the queues' memory and what was learned.
+func (g *LearnedGittins) SaveRest(b []byte) []byte {
+	part := g.MLFQ.SaveRest(nil)
+	b = binary.AppendUvarint(b, uint64(len(part)))
+	return g.learned.Save(append(b, part...))
+}
+
+// LoadRest restores what SaveRest wrote.
+func (g *LearnedGittins) LoadRest(b []byte) error {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k) {
+		return errors.New("order: memory of learned sizes is cut short")
+	}
+	if err := g.MLFQ.LoadRest(b[k : k+int(n)]); err != nil {
+		return err
+	}
+	if err := g.learned.Load(b[k+int(n):]); err != nil {
+		return err
+	}
+	g.index.build(g.learned.Sample())
+	return nil
+}
