@@ -83,9 +83,9 @@ type Pipeline struct {
 
 // entry is what the pipeline knows of one job.
 type entry struct {
-	key   sched.Key // Value is at time 0: the key now is Value + Slope*now
-	until sched.Time
-	group int32 // None when in no group
+	key   sched.Key  // Value is at time 0: the key now is Value + Slope*now
+	due   sched.Time // when the key ceases to hold; Never
+	group int32      // None when in no group
 	pos   int32
 	shape int32
 	user  int32
@@ -182,7 +182,7 @@ func (p *Pipeline) settleIn(v *sched.View, e *sched.Event) {
 // track starts to look after job id, if it is eligible.
 func (p *Pipeline) track(v *sched.View, id sched.JobID) {
 	for int(id) >= len(p.jobs) {
-		p.jobs = append(p.jobs, entry{group: sched.None})
+		p.jobs = append(p.jobs, entry{group: sched.None, due: sched.Never})
 		p.stamp = append(p.stamp, 0)
 	}
 	j, x := &v.Jobs[id], &p.jobs[id]
@@ -210,7 +210,7 @@ func (p *Pipeline) untrack(id sched.JobID) {
 		p.waits--
 	}
 	p.groups.remove(p.jobs, id)
-	x.in = away
+	x.in, x.due = away, sched.Never
 }
 
 func (p *Pipeline) wait(v *sched.View, id sched.JobID) {
@@ -262,10 +262,13 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	}
 	p.groups.remove(p.jobs, id)
 	x.key = k
-	if until != x.until || until <= v.Now {
-		x.until = until
+	if until != sched.Never {
+		until = max(until, v.Now+1)
+	}
+	if until != x.due {
+		x.due = until
 		if until != sched.Never {
-			p.due.push(jobAt{max(until, v.Now+1), id})
+			p.due.push(jobAt{until, id})
 		}
 	}
 	if !p.whole() && (x.in == waiting || p.s.Preempt) {
@@ -285,20 +288,28 @@ func (p *Pipeline) refresh(v *sched.View) {
 			p.rekey(v, sched.JobID(id))
 		}
 	}
-	for len(p.due) > 0 && p.due[0].at <= v.Now {
-		d := p.due.pop()
-		x := &p.jobs[d.job]
-		if x.in == away || max(x.until, d.at) != d.at {
-			continue // it was asked since
-		}
+	for p.nextDue() <= v.Now {
+		id := p.due.pop().job
+		x := &p.jobs[id]
 		old := x.key
-		x.until = sched.Never
-		p.rekey(v, d.job)
+		x.due = sched.Never
+		p.rekey(v, id)
 		if x.key != old {
 			p.dirty = true
 			p.capacity++
 		}
 	}
+}
+
+// nextDue returns when the next key ceases to hold, Never if none does.
+func (p *Pipeline) nextDue() sched.Time {
+	for len(p.due) > 0 {
+		if d := p.due[0]; p.jobs[d.job].due == d.at {
+			return d.at
+		}
+		p.due.pop() // it was asked since, or the job is gone
+	}
+	return sched.Never
 }
 
 // prime takes over what the view shows: at the start, after a Load, after a change of policy.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -31,6 +32,13 @@ func NewState(shareLimit int) *State {
 		slots:      make(map[string]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
 	}
+}
+
+// Expect makes room for so many jobs, to spare copies as they arrive.
+func (s *State) Expect(jobs int) {
+	s.view.Jobs = slices.Grow(s.view.Jobs, jobs)
+	s.isDirty = slices.Grow(s.isDirty, jobs)
+	s.watched = slices.Grow(s.watched, jobs)
 }
 
 // View returns the state for reading. It stays the same object for the life of s.

@@ -50,8 +50,8 @@ func (p *Pipeline) rolling() bool { return p.waits > 0 && len(p.ledger.Holders()
 
 // wakeUp asks for the next time at which a key ceases to hold or the grid is reached, whichever matters.
 func (p *Pipeline) wakeUp(now sched.Time, d *sched.Desired) {
-	if len(p.due) > 0 {
-		d.WakeBy(nextMultiple(p.due[0].at, p.s.Round))
+	if at := p.nextDue(); at != sched.Never {
+		d.WakeBy(nextMultiple(at, p.s.Round))
 	}
 	if p.dirty && p.s.Round > 0 || p.rolling() && p.s.Round > 0 {
 		d.WakeBy(nextMultiple(now+1, p.s.Round))

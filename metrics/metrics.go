@@ -57,6 +57,11 @@ type Recorder struct {
 	from       []sched.Time // by job: since when its attempt works
 }
 
+// NewRecorder returns a Recorder with room for so many jobs.
+func NewRecorder(jobs int) *Recorder {
+	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs)}
+}
+
 // Log folds one event.
 func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 	r.Events++

@@ -23,13 +23,13 @@ func newRankTable(samples []int64, delta int64) *rankTable {
 	return t
 }
 
-// at returns the rank of a job with the given attained service in GPU-seconds: the index just below the smallest larger
-// sample, 0 from the largest sample on.
-func (t *rankTable) at(service int64) float64 {
+// at returns the rank of a job with the given attained service in GPU-seconds, and the service up to which it is valid:
+// the index just below the smallest larger sample and that sample, 0 from the largest sample on.
+func (t *rankTable) at(service int64) (index float64, until int64) {
 	if i := countUpTo(t.samples, service); i < len(t.index) {
-		return t.index[i]
+		return t.index[i], t.samples[i]
 	}
-	return 0
+	return 0, never
 }
 
 // indexAt is the released formula. p: chance to finish within delta. e: expected service in that time, in which the

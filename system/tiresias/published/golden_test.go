@@ -250,7 +250,7 @@ func TestRankTable(t *testing.T) {
 		want    float64
 	}{{0, 299.7}, {120, 299.7}, {500, 249.8}, {1000, 191.5}, {2000, 129.4}, {3250, 87.4}, {5000, 58.8}, {10000, 29.9},
 		{18000, 11.5}, {100000, 4.1}, {1 << 40, 0}} {
-		if got := table.at(c.service); math.Abs(got-c.want) > 0.05 {
+		if got, _ := table.at(c.service); math.Abs(got-c.want) > 0.05 {
 			t.Errorf("index at %d GPU-s: %v, want %v", c.service, got, c.want)
 		}
 	}

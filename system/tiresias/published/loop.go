@@ -49,6 +49,7 @@ type job struct {
 	executed int64   // time run since the last promotion
 	waited   int64   // time waited since the last promotion, counted only after it has run
 	rank     float64 // Gittins index, larger first
+	rankTo   int64   // service, in GPU-seconds, at which rank changes
 }
 
 // arrival is the record of all jobs submitted in the same second.
@@ -194,8 +195,8 @@ func (r *run) settleWaiting(j *job, dt int64) {
 }
 
 func (r *run) settleRank(j *job) {
-	if r.ranks != nil {
-		j.rank = r.ranks.at(r.service(j))
+	if r.ranks != nil && r.service(j) >= j.rankTo {
+		j.rank, j.rankTo = r.ranks.at(r.service(j))
 	}
 }
 
@@ -242,7 +243,10 @@ func (r *run) regroup() {
 
 // byRank puts the larger index first, then the earlier submission.
 func byRank(a, b *job) int {
-	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.Submit, b.Submit))
+	if a.rank != b.rank {
+		return cmp.Compare(b.rank, a.rank)
+	}
+	return cmp.Compare(a.Submit, b.Submit)
 }
 
 // allocate walks the queues and gives GPUs to every job that fits what is left; running jobs that do not fit stop.

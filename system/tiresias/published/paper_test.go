@@ -160,7 +160,7 @@ func TestIndexByHand(t *testing.T) {
 		service int64
 		want    float64
 	}{{0, want[0]}, {399, want[0]}, {400, want[1]}, {799, want[1]}, {800, 0}, {1199, 0}, {1200, 0}, {5000, 0}} {
-		if got := table.at(c.service); got != c.want {
+		if got, _ := table.at(c.service); got != c.want {
 			t.Errorf("index at %d: %v, want %v", c.service, got, c.want)
 		}
 	}

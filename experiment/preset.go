@@ -1,0 +1,81 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/admit"
+	"github.com/trainyard/trainyard/system"
+)
+
+// preset reproduces a published set-up for one system: quirks included, as far as they change figures.
+type preset struct {
+	defaults map[string]string // settings unless given
+	adapt    func(*engine.Stages, *sim.Runtime)
+	demand   func(*sched.JobSpec, *cluster.Cluster)
+	// alone runs a stand-alone replica instead of the engine.
+	alone func(*Simulation, *system.Settings) (*Outcome, error)
+}
+
+// PresetInfo describes a preset.
+type PresetInfo struct {
+	Name, Line string
+	systems    map[string]preset
+}
+
+// Systems returns the names of the systems the preset has, sorted.
+func (p *PresetInfo) Systems() []string { return slices.Sorted(maps.Keys(p.systems)) }
+
+// Presets lists all presets.
+var Presets = []PresetInfo{
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", heliosPreset},
+}
+
+func presetFor(name, sys string) (preset, error) {
+	if name == "" {
+		return preset{}, nil
+	}
+	var names []string
+	for i := range Presets {
+		names = append(names, Presets[i].Name)
+		if Presets[i].Name != name {
+			continue
+		}
+		p, ok := Presets[i].systems[sys]
+		if !ok {
+			return p, fmt.Errorf("preset: %s has no system %q, only %s", name, sys, strings.Join(Presets[i].Systems(), ", "))
+		}
+		return p, nil
+	}
+	return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+}
+
+// heliosPreset: FIFO and SJF need nothing but free restarts; SRTF fills a quota by demand, and a preempted job has more
+// work left. Source: Hu et al., SC'21, HeliosArtifact.
+var heliosPreset = map[string]preset{
+	"fifo": {defaults: freeRestarts},
+	"sjf":  {defaults: freeRestarts},
+	"srtf": {defaults: freeRestarts, adapt: func(s *engine.Stages, r *sim.Runtime) {
+		s.Select = admit.Quota{}
+		r.Penalty = func(width int) time.Duration {
+			switch {
+			case width == 1:
+				return 7 * time.Second
+			case width <= 8:
+				return 30 * time.Second
+			}
+			return 60 * time.Second
+		}
+	}},
+}
+
+var freeRestarts = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}

@@ -1,0 +1,119 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/tiresias"
+	"github.com/trainyard/trainyard/system/tiresias/published"
+)
+
+// tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue, whose
+// jump-time and tie bugs fit no clean stage, through their replica.
+var tiresiasPreset = map[string]preset{
+	"fifo":             {defaults: counted, adapt: strict, demand: yarnDemand},
+	"fifo-skip":        {defaults: counted, adapt: strict, demand: yarnDemand},
+	"fewest-gpus":      {defaults: counted, adapt: listTies},
+	"srtf":             {defaults: counted, adapt: listTies},
+	"srsf":             {defaults: counted, adapt: listTies},
+	"tiresias-las":     {defaults: counted, alone: publishedQueues},
+	"tiresias-gittins": {defaults: counted, alone: publishedQueues},
+}
+
+var counted = map[string]string{"placement": "count", "restart_overhead": "0", "spread_penalty": "0"}
+
+// strict has a job that can never fit block those behind it, where a misfit does.
+func strict(s *engine.Stages, _ *sim.Runtime) { s.Block = true }
+
+// listTies has ties keep the order of the list.
+func listTies(s *engine.Stages, _ *sim.Runtime) { s.KeepOrder = true }
+
+// yarnDemand gives a job the CPUs and memory the released simulator's yarn placement counts: 2 CPUs for one GPU, else 6
+// per GPU; 5 GB on one node, else 11 + 0.1 GB times the width per GPU.
+func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
+	w, size := float32(spec.GPUs.Want), 0
+	for i := range c.Nodes {
+		size = max(size, c.Nodes[i].GPUs)
+	}
+	spec.CPUs = 6
+	if w == 1 {
+		spec.CPUs = 2
+	}
+	spec.MemoryGB = 5 / w
+	if int(w) > size {
+		spec.MemoryGB = 11 + 0.1*w
+	}
+}
+
+// publishedQueues runs the replica of the released simulator.
+func publishedQueues(s *Simulation, set *system.Settings) (*Outcome, error) {
+	p, err := publishedParams(s, set)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]published.Job, len(s.Trace.Jobs))
+	for i := range s.Trace.Jobs {
+		j := &s.Trace.Jobs[i]
+		submit := time.Duration(j.Spec.Submit)
+		if submit%time.Second != 0 || j.Duration%time.Second != 0 {
+			return nil, fmt.Errorf("preset: tiresias: job %s: submit %v, duration %v, want whole seconds", j.Spec.Name, submit, j.Duration)
+		}
+		jobs[i] = published.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
+	}
+	return outcomeOf(s, jobs, published.Run(jobs, p)), nil
+}
+
+func publishedParams(s *Simulation, set *system.Settings) (published.Params, error) {
+	p := published.Params{GPUs: s.Cluster.GPUs(), Knob: set.Float("promote_knob", math.Inf(1)),
+		Seconds: set.OneOf("unit", "gpu-seconds", "gpu-seconds", "seconds") == "seconds",
+		Gittins: s.System == "tiresias-gittins"}
+	for _, l := range set.Floats("thresholds", tiresias.DefaultThresholds) {
+		p.Limits = append(p.Limits, int64(l))
+	}
+	set.OneOf("placement", "count", "count")
+	if p.Gittins {
+		p.Delta = int64(set.Float("delta", published.DefaultDelta))
+		if s.Sizes == nil {
+			return p, fmt.Errorf("preset: tiresias: tiresias-gittins wants --set tiresias-gittins.distribution=FILE")
+		}
+		for _, x := range s.Sizes.Sizes() {
+			p.Samples = append(p.Samples, int64(x))
+		}
+	}
+	if err := set.Err(); err != nil {
+		return p, fmt.Errorf("preset: tiresias: %w", err)
+	}
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("preset: tiresias: %w", err)
+	}
+	return p, nil
+}
+
+// outcomeOf sums up what the replica says. It knows no events, so nothing is said of utilisation.
+func outcomeOf(s *Simulation, jobs []published.Job, out []published.Outcome) *Outcome {
+	recs := make([]metrics.Job, len(jobs))
+	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
+	end := sched.Time(0)
+	for i, o := range out {
+		rec := metrics.Job{Name: o.ID, GPUs: int32(jobs[i].GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None,
+			Preemptions: int32(o.Preemptions), Promotions: int32(o.Promotions)}
+		if o.Start >= 0 {
+			rec.Start = at(o.Start)
+		}
+		if o.Finished {
+			rec.Finish, rec.Outcome = at(o.End), sched.Finished
+			rec.Run = time.Duration(jobs[i].Duration) * time.Second
+			rec.Service = sched.GPUTime(jobs[i].GPUs, rec.Run)
+			end = max(end, rec.Finish)
+		}
+		recs[i] = rec
+	}
+	return &Outcome{Result: metrics.FromJobs(s.System, recs, end), PerJob: recs}
+}

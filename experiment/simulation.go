@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// Simulation is one run of one system on one trace and one cluster.
+type Simulation struct {
+	Trace    *trace.Trace
+	Cluster  *cluster.Cluster
+	System   string
+	Settings map[string]string // keys of the system and of RuntimeKeys
+	Preset   string            // "" = none
+	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical   // from the key distribution; nil = learned
+	Inject   []sched.Event     // user commands, prices, node changes from outside
+	Sinks    []engine.Sink     // told every event; not under a preset that has a simulator of its own
+	Clock    func() int64      // nanoseconds, for decision times; nil = not measured
+}
+
+// Outcome is what came of a simulation.
+type Outcome struct {
+	metrics.Result
+	PerJob []metrics.Job // in order of arrival
+}
+
+// RuntimeKeys are the keys of the simulated world, taken for every system.
+var RuntimeKeys = []system.Key{
+	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first"},
+	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
+	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
+	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
+	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
+}
+
+// Run simulates to the end: until nothing can happen any more.
+func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
+	info, err := system.Named(s.System)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckKeys(info, s.Settings); err != nil {
+		return nil, err
+	}
+	p, err := presetFor(s.Preset, s.System)
+	if err != nil {
+		return nil, err
+	}
+	set := system.NewSettings(withDefaults(s.Settings, p.defaults))
+	if p.alone != nil {
+		return p.alone(s, set)
+	}
+	t, err := s.prepared(p)
+	if err != nil {
+		return nil, err
+	}
+	runtime := runtimeOf(set)
+	stages, err := info.Build(system.Knowledge{Work: t.Oracle(), Sizes: s.Sizes}, set)
+	if err != nil {
+		return nil, err
+	}
+	if s.Round > 0 {
+		stages.Round = s.Round
+	}
+	if p.adapt != nil {
+		p.adapt(&stages, &runtime)
+	}
+	return s.drive(ctx, t, stages, runtime)
+}
+
+func (s *Simulation) drive(ctx context.Context, t *trace.Trace, stages engine.Stages, runtime sim.Runtime) (*Outcome, error) {
+	d, err := sim.New(t, s.Cluster, sim.Options{Runtime: runtime, Inject: s.Inject})
+	if err != nil {
+		return nil, err
+	}
+	rec := metrics.NewRecorder(len(t.Jobs))
+	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
+	var latency metrics.Latency
+	if s.Clock != nil {
+		opt.Decided = latency.Add
+	}
+	state := engine.NewState(1)
+	state.Expect(len(t.Jobs))
+	if err := engine.Run(ctx, state, d, engine.NewPipeline(stages), opt); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs}
+	out.DecisionP50, out.DecisionP99 = latency.Quantile(.50), latency.Quantile(.99)
+	return out, nil
+}
+
+// CheckKeys returns an error about the first key, in order of name, that neither the system nor the simulated world
+// takes.
+func CheckKeys(info *system.Info, settings map[string]string) error {
+	names := info.KeyNames()
+	for _, k := range RuntimeKeys {
+		names = append(names, k.Name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("system: %s takes no key %q%s; it takes %s", info.Name, key, suggest.Hint(key, names), strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func withDefaults(given, defaults map[string]string) map[string]string {
+	all := maps.Clone(defaults)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	maps.Copy(all, given)
+	return all
+}
+
+func runtimeOf(s *system.Settings) sim.Runtime {
+	penalty := s.Float("spread_penalty", skew.Penalty)
+	return sim.Runtime{
+		Restart:    s.Seconds("restart_overhead", 62*time.Second),
+		StartDelay: s.Seconds("start_delay", 0),
+		StopDelay:  s.Seconds("stop_delay", 0),
+		Checkpoint: s.Seconds("checkpoint_interval", 10*time.Minute),
+		Slowdown: func(t *trace.Job, nodes, need int) float64 {
+			if nodes <= need || t.Spec.Model == "" {
+				return 1
+			}
+			f, _ := skew.Of(t.Spec.Model)
+			return 1 + penalty*f
+		},
+	}
+}
+
+// prepared returns the trace with GPU types resolved and with the demands a preset adds; the trace itself if nothing
+// changes.
+func (s *Simulation) prepared(p preset) (*trace.Trace, error) {
+	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
+	if !typed && p.demand == nil {
+		return s.Trace, nil
+	}
+	t := *s.Trace
+	t.Jobs = slices.Clone(s.Trace.Jobs)
+	for i := range t.Jobs {
+		j := &t.Jobs[i]
+		if j.GPUType != "" && !slices.Equal(s.Cluster.Types, []string{"gpu"}) {
+			id := slices.Index(s.Cluster.Types, j.GPUType)
+			if id < 0 {
+				return nil, fmt.Errorf("trace: %s: job %s wants GPU type %q, the cluster has %s",
+					t.Path, j.Spec.Name, j.GPUType, strings.Join(s.Cluster.Types, ", "))
+			}
+			j.Spec.Types = sched.TypeSet(0).With(sched.TypeID(id))
+		}
+		if p.demand != nil {
+			p.demand(&j.Spec, s.Cluster)
+		}
+	}
+	return &t, nil
+}

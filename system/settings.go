@@ -1,0 +1,139 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/place"
+)
+
+// Settings are the values given to the keys of one system. Getters return the default where a key is absent and note the
+// first value that is wrong.
+type Settings struct {
+	values map[string]string
+	err    error
+}
+
+// NewSettings returns settings with the given values, which it does not copy.
+func NewSettings(values map[string]string) *Settings { return &Settings{values: values} }
+
+// Err returns the first thing wrong with a value that was asked for.
+func (s *Settings) Err() error { return s.err }
+
+func (s *Settings) wrong(key, value, wish string) {
+	if s.err == nil {
+		s.err = fmt.Errorf("%s=%q, want %s", key, value, wish)
+	}
+}
+
+// Has reports whether key was given.
+func (s *Settings) Has(key string) bool {
+	_, ok := s.values[key]
+	return ok
+}
+
+// Float returns a number >= 0, or +Inf if the value is inf.
+func (s *Settings) Float(key string, def float64) float64 {
+	text, ok := s.values[key]
+	if !ok {
+		return def
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(x >= 0) {
+		s.wrong(key, text, "a number >= 0 or inf")
+		return def
+	}
+	return x
+}
+
+// Int returns a whole number >= 0.
+func (s *Settings) Int(key string, def int) int {
+	text, ok := s.values[key]
+	if !ok {
+		return def
+	}
+	x, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || x < 0 {
+		s.wrong(key, text, "a whole number >= 0")
+		return def
+	}
+	return x
+}
+
+// Seconds returns a duration given in seconds, at most a century.
+func (s *Settings) Seconds(key string, def time.Duration) time.Duration {
+	const century = 100 * 365.25 * 86400
+	if !s.Has(key) {
+		return def
+	}
+	x := s.Float(key, 0)
+	if x > century || math.IsInf(x, 0) {
+		s.wrong(key, s.values[key], "seconds, at most a century")
+		return def
+	}
+	return sched.Seconds(x)
+}
+
+// Floats returns a list of numbers separated by commas; the empty value is the empty list.
+func (s *Settings) Floats(key string, def []float64) []float64 {
+	text, ok := s.values[key]
+	if !ok {
+		return def
+	}
+	var list []float64
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" && strings.TrimSpace(text) == "" {
+			break
+		}
+		x, err := strconv.ParseFloat(part, 64)
+		if err != nil || math.IsNaN(x) {
+			s.wrong(key, text, "numbers separated by commas")
+			return def
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// OneOf returns the index of the value in choices; def if the key is absent.
+func (s *Settings) OneOf(key string, def string, choices ...string) string {
+	text, ok := s.values[key]
+	if !ok {
+		return def
+	}
+	for _, c := range choices {
+		if c == text {
+			return c
+		}
+	}
+	s.wrong(key, text, strings.Join(choices, ", ")+suggest.Hint(text, choices))
+	return def
+}
+
+// placements are the rules by name.
+var placements = []string{"count", "consolidate", "packed", "yarn", "skew"}
+
+// Placer returns the placement rule asked for.
+func (s *Settings) Placer(def string) sched.Placer {
+	switch s.OneOf("placement", def, placements...) {
+	case "count":
+		return place.Count{}
+	case "packed":
+		return place.Packed{}
+	case "yarn":
+		return place.Yarn{}
+	case "skew":
+		return place.Skew{Of: skew.Of, Limit: s.Float("pack_limit", skew.PackLimit)}
+	}
+	return place.Consolidate{}
+}
+
+var errNoWork = errors.New("no knowledge of remaining work was given")

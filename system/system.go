@@ -1,0 +1,98 @@
+// Package system is the table of names: every scheduling system Trainyard has, what it assumes, the keys it takes and
+// how it is put together.
+package system
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Knowledge is what a system may be given beside what jobs say of themselves.
+type Knowledge struct {
+	Work  sched.Remainer  // remaining work of jobs, by an oracle or an estimator
+	Sizes *dist.Empirical // service of earlier jobs, in the unit of the thresholds; nil = learn it from those that finish
+}
+
+// Info is one row of the table.
+type Info struct {
+	Name    string
+	Line    string // what it does, in one line
+	Assumes string // information model: "nothing", "remaining work", ...
+	Source  string
+	Keys    []Key // its own; Common are taken by all
+	Stages  func(k Knowledge, s *Settings) (engine.Stages, error)
+}
+
+// Key is a setting a system takes.
+type Key struct{ Name, Default, Doc string }
+
+// Common are the keys that every system takes.
+var Common = []Key{
+	{"placement", "", "exact GPUs: count, consolidate, packed, yarn or skew (default skew for tiresias-*, else consolidate)"},
+	{"pack_limit", "0.3", "placement skew: share of the largest tensor above which a model is consolidated"},
+	{"min_run", "0", "seconds during which a started job cannot be preempted"},
+	{"user_limit", "0", "GPUs one user may hold at a time; 0 = no limit"},
+}
+
+// Named returns the row called name, or an error that says which name is near.
+func Named(name string) (*Info, error) {
+	for i := range table {
+		if table[i].Name == name {
+			return &table[i], nil
+		}
+	}
+	return nil, fmt.Errorf("system: %q is not known%s; `trainyard systems` lists all", name, suggest.Hint(name, Names()))
+}
+
+// Table returns all rows in the order in which they are listed.
+func Table() []Info { return append([]Info(nil), table...) }
+
+// Names returns the names of all systems in that order.
+func Names() []string {
+	names := make([]string, len(table))
+	for i := range table {
+		names[i] = table[i].Name
+	}
+	return names
+}
+
+// Takes reports whether the system takes key.
+func (i *Info) Takes(key string) bool {
+	for _, k := range append(Common, i.Keys...) {
+		if k.Name == key {
+			return true
+		}
+	}
+	return false
+}
+
+// KeyNames returns the names of all keys the system takes.
+func (i *Info) KeyNames() []string {
+	var names []string
+	for _, k := range append(append([]Key(nil), i.Keys...), Common...) {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Build returns the stages of the system under the given settings, common keys applied.
+func (i *Info) Build(k Knowledge, s *Settings) (engine.Stages, error) {
+	st, err := i.Stages(k, s)
+	if err != nil {
+		return st, fmt.Errorf("system: %s: %w", i.Name, err)
+	}
+	st.MinRun = s.Seconds("min_run", 0)
+	st.UserLimit = s.Int("user_limit", 0)
+	if err := s.Err(); err != nil {
+		return st, fmt.Errorf("system: %s: %w", i.Name, err)
+	}
+	return st, nil
+}
+
+// NeedsWork reports whether the system needs Knowledge.Work.
+func (i *Info) NeedsWork() bool { return strings.Contains(i.Assumes, "work") }

@@ -1,0 +1,82 @@
+package system
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system/baseline"
+	"github.com/trainyard/trainyard/system/tiresias"
+)
+
+// table lists all systems. A policy is added by its file, a data file for its test, and a row here.
+var table = []Info{
+	{Name: "fifo", Line: "by arrival; the first that does not fit holds up all behind it", Assumes: "nothing",
+		Source: "YARN-CS as in Gu et al., NSDI'19", Stages: plain(baseline.FIFO)},
+	{Name: "fifo-skip", Line: "by arrival; those that do not fit are passed over, without reservation", Assumes: "nothing",
+		Source: "best-effort backfill, released Tiresias simulator (fjf)", Stages: plain(baseline.FIFOSkip)},
+	{Name: "fifo-easy", Line: "by arrival; the first that does not fit gets a reservation, others fill the gaps",
+		Assumes: "work of each job", Source: "EASY backfilling, Lifka, JSSPP'95", Stages: knowing(baseline.FIFOEasy)},
+	{Name: "sjf", Line: "shortest job first, not preemptive; the first that does not fit holds up all behind it",
+		Assumes: "work of each job", Source: "textbook; HeliosArtifact, SC'21", Stages: knowing(baseline.SJF)},
+	{Name: "srtf", Line: "shortest remaining time first, preemptive", Assumes: "remaining work of each job",
+		Source: "textbook; Gu et al., NSDI'19", Stages: knowing(baseline.SRTF)},
+	{Name: "srsf", Line: "shortest remaining service (time x GPUs) first, preemptive", Assumes: "remaining work of each job",
+		Source: "Gu et al., NSDI'19, section 3", Stages: knowing(baseline.SRSF)},
+	{Name: "fewest-gpus", Line: "narrowest job first, preemptive", Assumes: "nothing",
+		Source: "released Tiresias simulator (sjf)", Stages: plain(baseline.FewestGPUs)},
+	{Name: "las", Line: "least attained service first, preemptive, looked at every quantum", Assumes: "nothing",
+		Source: "Gu et al., NSDI'19, continuous 2D-LAS", Stages: las,
+		Keys: []Key{keyUnit, {"quantum", "60", "seconds between looks at the order while jobs wait"}}},
+	{Name: "tiresias-las", Line: "Tiresias-L: discretised 2D-LAS, placement by model profile", Assumes: "nothing",
+		Source: "Gu et al., NSDI'19", Stages: tiresiasLAS, Keys: queueKeys},
+	{Name: "tiresias-gittins", Line: "Tiresias-G: discretised 2D-Gittins, placement by model profile",
+		Assumes: "distribution of service, given or learned from finished jobs", Source: "Gu et al., NSDI'19",
+		Stages: tiresiasGittins, Keys: append([]Key{
+			{"distribution", "", "file with one column headed duration: service of earlier jobs (default: learned)"},
+			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
+}
+
+var (
+	keyUnit   = Key{"unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds"}
+	queueKeys = []Key{
+		{"thresholds", "3250,7200", "upper limits of the queues but the last, in the unit; empty = one queue"},
+		{"promote_knob", "inf", "a waiting job is promoted after waiting so many times as long as it ran; inf = never"},
+		keyUnit}
+)
+
+// plain is a system of a placement rule alone.
+func plain(f func(sched.Placer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(_ Knowledge, s *Settings) (engine.Stages, error) { return f(s.Placer("consolidate")), nil }
+}
+
+// knowing is a system that knows the work of jobs.
+func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		if k.Work == nil {
+			return engine.Stages{}, errNoWork
+		}
+		return f(s.Placer("consolidate"), k.Work), nil
+	}
+}
+
+func las(_ Knowledge, s *Settings) (engine.Stages, error) {
+	return baseline.LAS(s.Placer("consolidate"), inSeconds(s), s.Seconds("quantum", time.Minute)), nil
+}
+
+func tiresiasLAS(_ Knowledge, s *Settings) (engine.Stages, error) {
+	return tiresias.LAS(queues(s), s.Placer("skew"))
+}
+
+func tiresiasGittins(k Knowledge, s *Settings) (engine.Stages, error) {
+	return tiresias.Gittins(queues(s), k.Sizes, s.Float("delta", 0), s.Placer("skew"))
+}
+
+func queues(s *Settings) tiresias.Queues {
+	return tiresias.Queues{Thresholds: s.Floats("thresholds", tiresias.DefaultThresholds), Seconds: inSeconds(s),
+		Knob: s.Float("promote_knob", 0)}
+}
+
+func inSeconds(s *Settings) bool {
+	return s.OneOf("unit", "gpu-seconds", "gpu-seconds", "seconds") == "seconds"
+}

@@ -1,0 +1,133 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+const minimal = "job_id,submit_s,num_gpus,duration_s\n"
+
+// packed is text in gzip, cut off after a share of its bytes.
+func packed(text string, share float64) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text)
+	z.Close()
+	return b.String()[:int(share*float64(b.Len()))]
+}
+
+func TestBadInput(t *testing.T) {
+	long := strings.Repeat("x", MaxLine+1)
+	many := minimal
+	for i := range 5000 {
+		many += strconv.Itoa(i) + ",0,1,1\n"
+	}
+	badTime := func(column, value string) string {
+		return column + ` "` + value + `", want a time from 0 to 100 years, such as 90 or 0.5`
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"empty file", "", `line 1: empty file, want a header line and jobs`},
+		{"only a byte order mark", "\ufeff", `line 1: empty file, want a header line and jobs`},
+		{"header only", minimal, `line 2: no jobs, want at least one row below the header`},
+		{"header without line end", strings.TrimSpace(minimal), `line 2: no jobs, want at least one row below the header`},
+		{"only empty lines", minimal + "\n\r\n", `line 4: no jobs, want at least one row below the header`},
+		{"binary", "\x7fELF\x02\x01\x00", `line 1: header "\x7fELF\x02\x01\x00", want that of a known format; nearest is trainyard: missing job_id, submit_s, num_gpus, duration_s; unknown "\x7fELF\x02\x01\x00"`},
+		{"misspelt", "job_id,submit_s,num_gpu,duration_s\n", `line 1: header "job_id,submit_s,num_gpu,duration_s", want that of a known format; nearest is trainyard: missing num_gpus; unknown "num_gpu" (did you mean "num_gpus"?)`},
+		{"unknown column", "job_id,submit_s,num_gpus,duration_s,colour\n", `line 1: header "job_id,submit_s,num_gpus,duration_s,colour", want that of a known format; nearest is trainyard: unknown "colour"`},
+		{"many unknown", "a,b,c,d,e,f\n", `line 1: header "a,b,c,d,e,f", want that of a known format; nearest is trainyard: missing job_id, submit_s, num_gpus, duration_s; unknown "a"; unknown "b"; unknown "c"; unknown "d"; and 2 unknown more`},
+		{"nearly philly", "job_id,submit_time,submit_s,num_gpus,duration_s,vc\n", `line 1: header "job_id,submit_time,submit_s,num_gpus,duration_s,vc", want that of a known format; nearest is philly: missing vc_source`},
+		{"column twice", "job_id,submit_s,num_gpus,duration_s,user,user\n", `line 1: column "user" twice, want it once`},
+		{"open quotation in header", "\"job_id,submit_s\n", `line 1: header "\"job_id,submit_s", want quotation marks in pairs around whole column names`},
+		{"open quotation", minimal + "\"a,0,1,1\n", `line 2: row "\"a,0,1,1", want quotation marks in pairs around whole fields`},
+		{"text after quotation", minimal + "\"a\"b,0,1,1\n", `line 2: row "\"a\"b,0,1,1", want quotation marks in pairs around whole fields`},
+		{"few fields", minimal + "a,0,1,1\nb,0,1\n", `line 3: 3 fields, want 4: job_id,submit_s,num_gpus,duration_s`},
+		{"many fields", minimal + "a,0,1,1,\n", `line 2: 5 fields, want 4: job_id,submit_s,num_gpus,duration_s`},
+		{"long line", minimal + long, `line 2: 1048577 bytes, want at most 1048576 in a line`},
+		{"long header", long, `line 1: 1048577 bytes, want at most 1048576 in a line`},
+		{"no name", minimal + ",0,1,1\n", `line 2: job_id "", want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{"bad UTF-8", minimal + "a\xff,0,1,1\n", `line 2: job_id "a\xff", want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{"control character", minimal + "a\x00,0,1,1\n", `line 2: job_id "a\x00", want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{"long name", minimal + long[:5000] + ",0,1,1\n", `line 2: job_id "` + long[:60] + `...", want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{"bad group", "job_id,submit_s,num_gpus,duration_s,group\na,0,1,1,\xff\n", `line 2: group "\xff", want at most 4096 bytes of UTF-8 text without control characters`},
+		{"same name", minimal + "a,0,1,1\n\nb,0,1,1\na,5,1,1\n", `line 5: job_id "a", want a name of its own: line 2 has it too`},
+		{"same name in a long file", many + "17,0,1,1\n", `line 5002: job_id "17", want a name of its own: line 19 has it too`},
+		{"negative time", minimal + "a,-1,1,1\n", "line 2: " + badTime("submit_s", "-1")},
+		{"NaN", minimal + "a,NaN,1,1\n", "line 2: " + badTime("submit_s", "NaN")},
+		{"infinity", minimal + "a,0,1,+Inf\n", "line 2: " + badTime("duration_s", "+Inf")},
+		{"overflow", minimal + "a,0,1,1e400\n", "line 2: " + badTime("duration_s", "1e400")},
+		{"overflow of 64 bits", minimal + "a,0,1,18446744073709551616\n", "line 2: " + badTime("duration_s", "18446744073709551616")},
+		{"over 100 years", minimal + "a,0,1,3155760000.000000001\n", "line 2: " + badTime("duration_s", "3155760000.000000001")},
+		{"empty time", minimal + "a,,1,1\n", "line 2: " + badTime("submit_s", "")},
+		{"a point", minimal + "a,.,1,1\n", "line 2: " + badTime("submit_s", ".")},
+		{"two points", minimal + "a,1.2.3,1,1\n", "line 2: " + badTime("submit_s", "1.2.3")},
+		{"space", minimal + "a, 1,1,1\n", "line 2: " + badTime("submit_s", " 1")},
+		{"hexadecimal", minimal + "a,0x1p4,1,1\n", "line 2: " + badTime("submit_s", "0x1p4")},
+		{"a clock", minimal + "a,10:30,1,1\n", "line 2: " + badTime("submit_s", "10:30")},
+		{"no GPU", minimal + "a,0,0,1\n", `line 2: num_gpus "0", want a whole number from 1 to 1000000`},
+		{"negative GPUs", minimal + "a,0,-4,1\n", `line 2: num_gpus "-4", want a whole number from 1 to 1000000`},
+		{"too many GPUs", minimal + "a,0,1000001,1\n", `line 2: num_gpus "1000001", want a whole number from 1 to 1000000`},
+		{"overflowing GPUs", minimal + "a,0,99999999999999999999,1\n", `line 2: num_gpus "99999999999999999999", want a whole number from 1 to 1000000`},
+		{"part of a GPU", minimal + "a,0,0.5,1\n", `line 2: num_gpus "0.5", want a whole number from 1 to 1000000`},
+		{"priority", "priority," + minimal + "2147483648,a,0,1,1\n", `line 2: priority "2147483648", want a whole number from -2147483648 to 2147483647`},
+		{"batch", "batch," + minimal + "0,a,0,1,1\n", `line 2: batch "0", want a whole number from 1 to 2147483647`},
+		{"deadline", "deadline_s," + minimal + "soon,a,0,1,1\n", "line 2: " + badTime("deadline_s", "soon")},
+		{"wall time", "wall_time_s," + minimal + "-1,a,0,1,1\n", "line 2: " + badTime("wall_time_s", "-1")},
+		{"flag", "job_id,log_row,submit_time,submit_s,num_gpus,duration_s,clamped_48h\n1,,,0,1,1,yes\n", `line 2: clamped_48h "yes", want 0 or 1`},
+		{"truncated gzip", packed(minimal+"a,0,1,1\n", .99), `line 3: gzip stream ends early, want the whole file`},
+		{"gzip magic alone", "\x1f\x8b", `line 1: gzip stream ends early, want the whole file`},
+		{"bad gzip header", "\x1f\x8b" + strings.Repeat("\xff", 30), `line 1: gzip stream is damaged (gzip: invalid header), want an intact file`},
+		{"bad gzip body", packed(many, 1)[:10] + strings.Repeat("\xff", 30), `line 1: gzip stream is damaged (flate: corrupt input before offset 1), want an intact file`},
+		{"gzip of nothing", packed("", 1), `line 1: empty file, want a header line and jobs`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Parse(strings.NewReader(c.text), "f.csv", Options{})
+			if err == nil {
+				t.Fatalf("read %d jobs, want an error", len(got.Jobs))
+			}
+			if want := "trace: f.csv: " + c.want; err.Error() != want {
+				t.Errorf("error\n%s, want\n%s", err, want)
+			}
+			var malformed *ParseError
+			if !errors.As(err, &malformed) || malformed.File != "f.csv" || malformed.Line < 1 {
+				t.Errorf("error %#v, want a *ParseError with file and line", err)
+			}
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai`},
+		{Options{Unit: -time.Second}, `trace: unit -1s, want > 0`},
+		{Options{Unit: time.Millisecond}, `trace: f.csv: line 1: format trainyard with unit 1ms, want none: its times are seconds`},
+		{Options{Format: "pai"}, `trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},
+	} {
+		if _, err := Parse(strings.NewReader(minimal+"a,0,1,1\n"), "f.csv", c.options); err == nil || err.Error() != c.want {
+			t.Errorf("error\n%v, want\n%s", err, c.want)
+		}
+	}
+}
+
+func TestReadErrorsAreNotTheFilesFault(t *testing.T) {
+	broken := errors.New("disk on fire")
+	for _, r := range []io.Reader{
+		iotest.ErrReader(broken),
+		io.MultiReader(strings.NewReader(minimal), iotest.ErrReader(broken)),
+		io.MultiReader(strings.NewReader(packed(minimal, .7)), iotest.ErrReader(broken)),
+	} {
+		_, err := Parse(r, "f.csv", Options{})
+		if !errors.Is(err, broken) || err.Error() != "trace: f.csv: disk on fire" {
+			t.Errorf("error %v, want trace: f.csv: %v", err, broken)
+		}
+	}
+}

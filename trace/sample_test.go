@@ -1,0 +1,204 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// job is a rigid job with the four values that every format has.
+func job(name string, submitS float64, gpus int, durationS float64) Job {
+	return Job{
+		Spec:     sched.JobSpec{Name: name, Submit: sched.Time(sched.Seconds(submitS)), GPUs: sched.Rigid(gpus)},
+		Duration: sched.Seconds(durationS),
+	}
+}
+
+func with(j Job, change func(*Job)) Job {
+	change(&j)
+	return j
+}
+
+// samples are hand-made files of each format and what they say.
+var samples = []struct {
+	name, text string
+	options    Options
+	format     string
+	jobs       []Job
+	warnings   []string
+}{
+	{name: "minimal", format: "trainyard",
+		text: "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,0.5,8,0\nc,7.000000001,2,1e3\n",
+		jobs: []Job{job("a", 0, 1, 10), job("b", .5, 8, 0), job("c", 7.000000001, 2, 1000)}},
+	{name: "any order, all columns", format: "trainyard",
+		text: "gpu_type,state,num_gpus,user,group,model,class,priority,batch,deadline_s,wall_time_s,duration_s,submit_s,job_id\n" +
+			"A100,failed,4,ann,vc1,resnet50,A,-3,256,3600,7200.5,60,30,x-1\n" +
+			",,1,,,,,,,,,5,30,y\n",
+		jobs: []Job{
+			with(job("x-1", 30, 4, 60), func(j *Job) {
+				s := &j.Spec
+				s.User, s.Group, s.Model, s.Class, s.Priority = "ann", "vc1", "resnet50", "A", -3
+				s.Batch = sched.BatchRange{Min: 256, Max: 256}
+				s.Deadline, s.WallTime = sched.Time(time.Hour), 2*time.Hour+500*time.Millisecond
+				j.State, j.GPUType = "failed", "A100"
+			}),
+			job("y", 30, 1, 5)}},
+	{name: "byte order mark, CRLF, no last line end, empty lines, quotation marks", format: "trainyard",
+		text: "\ufeffjob_id,\"submit_s\",num_gpus,duration_s\r\n\r\n\"a,\"\"1\"\"\",0,1,10\r\n\r\nb,\"1\",1,10",
+		jobs: []Job{job(`a,"1"`, 0, 1, 10), job("b", 1, 1, 10)}},
+	{name: "unsorted", format: "trainyard",
+		text:     "job_id,submit_s,num_gpus,duration_s\nlate,9,1,1\nfirst,3,1,1\nsecond,3,1,1\n",
+		jobs:     []Job{job("first", 3, 1, 1), job("second", 3, 1, 1), job("late", 9, 1, 1)},
+		warnings: []string{"rows are not in order of submission: sorted, 3 of 3 moved"}},
+	{name: "tiresias", format: "tiresias",
+		text: "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\r\n" +
+			"1,4,0,100,vgg19,200,30\r\n2,1,30,90,resnet50,61,0\r\n",
+		jobs: []Job{
+			with(job("1", 0, 4, 200), func(j *Job) { j.Spec.Model = "vgg19" }),
+			with(job("2", 30, 1, 61), func(j *Job) { j.Spec.Model = "resnet50" })}},
+	{name: "tiresias in milliseconds", format: "tiresias", options: Options{Unit: time.Millisecond},
+		text: "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n1,4,1500,100,,61000.25,30\n",
+		jobs: []Job{job("1", 1.5, 4, 61.00025)}},
+	{name: "philly", format: "philly",
+		text: "job_id,submit_time,submit_s,num_gpus,duration_s,vc,vc_source\n" +
+			"0,2017-08-14T23:27:00,0,1,3613,abc123,hand\n1,2017-08-14T23:27:09,9,16,0,,\n",
+		jobs: []Job{
+			with(job("0", 0, 1, 3613), func(j *Job) { j.Spec.Group = "abc123" }),
+			job("1", 9, 16, 0)}},
+	{name: "venus", format: "venus",
+		text: "job_id,log_row,submit_time,submit_s,num_gpus,duration_s,clamped_48h\n" +
+			"7,0,2020-03-18T04:01:39,0,32,172800,1\n9,2,2020-03-18T04:02:39,60,8,12,0\n",
+		jobs:     []Job{job("7", 0, 32, 172800), job("9", 60, 8, 12)},
+		warnings: []string{"1 of 2 durations are clamped at 48 h"}},
+	{name: "pai", format: "pai",
+		text: "job_id,arrival_s,service_sec,gpu_count\r\nw#1,16670.0,167731.5,8\r\n",
+		jobs: []Job{job("w#1", 16670, 8, 167731.5)}},
+}
+
+func TestSamples(t *testing.T) {
+	for _, c := range samples {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Parse(strings.NewReader(c.text), "sample.csv", c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Format != c.format || got.Path != "sample.csv" || got.Zone == "" {
+				t.Errorf("format %q, path %q, zone %q, want format %q and a zone", got.Format, got.Path, got.Zone, c.format)
+			}
+			if !reflect.DeepEqual(got.Jobs, c.jobs) {
+				t.Errorf("jobs\n%+v, want\n%+v", got.Jobs, c.jobs)
+			}
+			if !reflect.DeepEqual(got.Warnings, c.warnings) {
+				t.Errorf("warnings %q, want %q", got.Warnings, c.warnings)
+			}
+			roundTrip(t, got)
+		})
+	}
+}
+
+// roundTrip ensures that reading what was written gives the same jobs, and writing those the same bytes.
+func roundTrip(t *testing.T, from *Trace) {
+	t.Helper()
+	var first, second bytes.Buffer
+	if err := from.WriteCSV(&first); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse(bytes.NewReader(first.Bytes()), "again.csv", Options{Format: "trainyard"})
+	if err != nil {
+		t.Fatalf("%v in\n%.1000s", err, first.String())
+	}
+	if !reflect.DeepEqual(again.Jobs, from.Jobs) {
+		t.Errorf("jobs changed in writing and reading:\n%.1000s", first.String())
+	}
+	if len(again.Warnings) > 0 {
+		t.Errorf("warnings %q about what was written", again.Warnings)
+	}
+	if err := again.WriteCSV(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("written twice, the file differs (%v)", err)
+	}
+}
+
+func TestReadTellsGzipByContent(t *testing.T) {
+	text := samples[0].text
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(text))
+	z.Close()
+	for name, data := range map[string][]byte{"plain.csv.gz": []byte(text), "packed.csv": packed.Bytes()} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path, Options{})
+		if err != nil || len(got.Jobs) != 3 || got.Path != path {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestReadReportsMissingFiles(t *testing.T) {
+	_, err := Read(filepath.Join(t.TempDir(), "none.csv"), Options{})
+	var malformed *ParseError
+	if !errors.Is(err, fs.ErrNotExist) || errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "trace: ") {
+		t.Errorf("error %v, want that of package os behind trace:", err)
+	}
+	if _, err = Read(t.TempDir(), Options{}); err == nil {
+		t.Error("a folder was read")
+	}
+}
+
+func TestFormatsAreDistinct(t *testing.T) {
+	for _, f := range Formats() {
+		if f.Name == "" || f.Line == "" || len(f.Columns) < 4 {
+			t.Errorf("format %+v, want a name, a line and columns", f)
+		}
+		all := append(append([]string(nil), f.Columns...), f.Optional...)
+		for _, header := range [][]string{f.Columns, all} {
+			matches := 0
+			for _, l := range layouts {
+				if l.complain(header) == "" {
+					matches++
+				}
+			}
+			if matches != 1 || detect(header).name != f.Name {
+				t.Errorf("header %q matches %d formats, want %s alone", header, matches, f.Name)
+			}
+		}
+	}
+}
+
+func TestWriteCSVRefusesWhatItWouldLose(t *testing.T) {
+	good := job("a", 0, 1, 1)
+	for _, c := range []struct {
+		change func(*Job)
+		want   string
+	}{
+		{func(j *Job) { j.Spec.Name = "" }, `trace: write: job 0 "": name, want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{func(j *Job) { j.Spec.User = "a\nb" }, `trace: write: job 0 "a": "a\nb", want at most 4096 bytes of UTF-8 text without control characters`},
+		{func(j *Job) { j.Spec.Submit = -1 }, `trace: write: job 0 "a": submit -0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
+		{func(j *Job) { j.Duration = MaxTime + 1 }, `trace: write: job 0 "a": duration 876600h0m0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
+		{func(j *Job) { j.Spec.GPUs.Max = 4 }, `trace: write: job 0 "a": gpus 1..4 with default 1, want one number from 1 to 1000000`},
+		{func(j *Job) { j.Spec.Batch.Max = 4 }, `trace: write: job 0 "a": batch 0..4 with 0 per GPU, want one number, none per GPU`},
+		{func(j *Job) { j.Spec.Types = 1 }, `trace: write: job 0 "a": types by number, want the name in GPUType`},
+		{func(j *Job) { j.Spec.Retries = 1 }, `trace: write: job 0 "a": cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column`},
+	} {
+		var out bytes.Buffer
+		err := (&Trace{Jobs: []Job{with(good, c.change)}}).WriteCSV(&out)
+		if err == nil || err.Error() != c.want || out.Len() > 0 {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+	err := (&Trace{Jobs: []Job{good, good}}).WriteCSV(new(bytes.Buffer))
+	if want := `trace: write: job 1 "a": an earlier job has that name, want a name of its own`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,132 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Job is one row of a trace: what its submitter said, and the truth that only packages trace and driver/sim know.
+type Job struct {
+	Spec     sched.JobSpec
+	Duration time.Duration // true run time on the GPUs asked for, alone; >= 0
+	State    string        // how the job ended in the original cluster, in the trace's own word; "" = unknown
+	GPUType  string        // GPU type asked for, by name: a cluster gives it a number; "" = any
+}
+
+// Trace is a list of jobs in order of submission; jobs submitted at the same time keep the order of the file.
+type Trace struct {
+	Path     string   // as given to Read or Parse; "" when generated
+	Format   string   // name of the format read, or "generated"
+	Jobs     []Job    // sorted by Spec.Submit, ties in file order; names are unique
+	Warnings []string // what is odd about the file as a whole; not errors
+	Zone     string   // what is known of the origin of the times and of their zone
+}
+
+// Options says what the header of a file cannot. The zero value is right for every file but those with another unit.
+type Options struct {
+	Format string        // name of the format; "" = told by the header
+	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
+}
+
+// Limits of what a trace may hold. They keep sums of times inside 64 bits and a wrong file from filling the memory.
+const (
+	MaxTime = 36525 * 24 * time.Hour // of a time or a duration: 100 years
+	MaxGPUs = 1_000_000              // of one job
+	MaxLine = 1 << 20                // bytes of a line
+	MaxText = 1 << 30                // bytes of a file, uncompressed
+	MaxJobs = 1 << 24                // of a trace
+	MaxWord = 4096                   // bytes of a job name, user, model, ...
+)
+
+// ParseError is the error about a malformed file.
+type ParseError struct {
+	File string
+	Line int    // from 1
+	Text string // column, value and what was wanted
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("trace: %s: line %d: %s", e.File, e.Line, e.Text)
+}
+
+// Read reads the trace in the file at path, which may be compressed with gzip (told by content). The error is a
+// *ParseError if the file is malformed, wraps that of package os if it cannot be read, and is neither if o is wrong.
+func Read(path string, o Options) (*Trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	defer f.Close()
+	return Parse(f, path, o)
+}
+
+// Parse reads a trace from r as Read does; name stands for the file in errors and in Trace.Path.
+func Parse(r io.Reader, name string, o Options) (*Trace, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	text, err := readText(r, name)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{file: name, text: text, unit: time.Second}
+	if err := p.header(o); err != nil {
+		return nil, err
+	}
+	if err := p.rows(); err != nil {
+		return nil, err
+	}
+	t := &Trace{Path: name, Format: p.layout.name, Zone: p.layout.zone, Jobs: p.jobs}
+	if p.clamped > 0 {
+		t.warn("%d of %d durations are clamped at 48 h", p.clamped, len(t.Jobs))
+	}
+	if !p.sorted {
+		t.warn("rows are not in order of submission: sorted, %d of %d moved", t.sort(), len(t.Jobs))
+	}
+	return t, nil
+}
+
+func (o Options) validate() error {
+	if o.Unit < 0 {
+		return fmt.Errorf("trace: unit %v, want > 0", o.Unit)
+	}
+	if o.Format != "" && layoutNamed(o.Format) == nil {
+		names := formatNames()
+		return fmt.Errorf("trace: format %q%s, want one of %s",
+			o.Format, suggest.Hint(o.Format, names), strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func (t *Trace) warn(format string, args ...any) {
+	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
+}
+
+// sort puts the jobs in order of submission, jobs submitted together in the order they had, and returns how many
+// changed place.
+func (t *Trace) sort() (moved int) {
+	order := make([]int32, len(t.Jobs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.Jobs[a].Spec.Submit, t.Jobs[b].Spec.Submit), cmp.Compare(a, b))
+	})
+	sorted := make([]Job, len(order))
+	for i, from := range order {
+		sorted[i] = t.Jobs[from]
+		if int(from) != i {
+			moved++
+		}
+	}
+	t.Jobs = sorted
+	return moved
+}
