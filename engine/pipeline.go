@@ -78,6 +78,8 @@ type Pipeline struct {
 	poppedSets [][]sched.GPUID
 	protected  []sched.JobID
 	aside      []sched.JobID
+	lost       []sched.JobID
+	retry      sched.Time // when the first protected job that was in the way loses its protection
 	scratch    []sched.GPUID
 }
 
@@ -103,7 +105,7 @@ const (
 
 // NewPipeline returns the Decider of s.
 func NewPipeline(s Stages) *Pipeline {
-	p := &Pipeline{s: s}
+	p := &Pipeline{s: s, retry: sched.Never}
 	p.turns, _ = s.Order.(sched.Turns)
 	p.revis, _ = s.Order.(sched.Reviser)
 	for _, stage := range []any{s.Order, s.Place, s.Admit, s.Select} {
@@ -135,9 +137,31 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		p.follow(v, e.Job)
 	case sched.Decided:
 		p.settleIn(v, e)
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.Refused:
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
+		p.nodeChanged(v, e.Node)
+	case sched.GPUChanged:
+		p.nodeChanged(v, v.GPUs[int(e.Value)].Node)
+	case sched.Refused:
 		p.stale, p.dirty = true, true
 	}
+}
+
+// nodeChanged follows a node that came, went or changed, and the targets that went with it.
+func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
+	p.dirty = true
+	p.capacity++
+	p.lost = p.lost[:0]
+	for _, id := range p.ledger.Holders() {
+		if len(v.Jobs[id].Target) == 0 {
+			p.lost = append(p.lost, id)
+		}
+	}
+	slices.Sort(p.lost)
+	for _, id := range p.lost {
+		p.follow(v, id)
+	}
+	p.stale = p.stale || !p.ledger.Refresh(n)
+	p.survey(v)
 }
 
 // follow brings the books of job id to what its target is after an event that may have taken it away.
@@ -181,6 +205,10 @@ func (p *Pipeline) settleIn(v *sched.View, e *sched.Event) {
 
 // track starts to look after job id, if it is eligible.
 func (p *Pipeline) track(v *sched.View, id sched.JobID) {
+	if int(id) >= cap(p.jobs) { // as far as the engine expects jobs
+		p.jobs = slices.Grow(p.jobs, max(cap(v.Jobs)-len(p.jobs), 1))
+		p.stamp = slices.Grow(p.stamp, max(cap(v.Jobs)-len(p.stamp), 1))
+	}
 	for int(id) >= len(p.jobs) {
 		p.jobs = append(p.jobs, entry{group: sched.None, due: sched.Never})
 		p.stamp = append(p.stamp, 0)

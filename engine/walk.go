@@ -23,6 +23,10 @@ func (p *Pipeline) Decide(v *sched.View, d *sched.Desired) {
 	}
 	if p.atTurn(v.Now) {
 		p.refresh(v)
+		if p.retry <= v.Now {
+			p.dirty, p.retry = true, sched.Never
+			p.capacity++
+		}
 		if p.dirty || p.rolling() && p.onGrid(v.Now) {
 			p.dirty = false
 			p.walk(v)
@@ -50,7 +54,7 @@ func (p *Pipeline) rolling() bool { return p.waits > 0 && len(p.ledger.Holders()
 
 // wakeUp asks for the next time at which a key ceases to hold or the grid is reached, whichever matters.
 func (p *Pipeline) wakeUp(now sched.Time, d *sched.Desired) {
-	if at := p.nextDue(); at != sched.Never {
+	if at := min(p.nextDue(), p.retry); at != sched.Never {
 		d.WakeBy(nextMultiple(at, p.s.Round))
 	}
 	if p.dirty && p.s.Round > 0 || p.rolling() && p.s.Round > 0 {
@@ -198,7 +202,8 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 		return passedOver
 	}
 	p.popped = p.popped[:0]
-	if !p.s.Place.Fits(v, p.ledger, id, n) && (!p.s.Preempt || !p.evictFor(v, id, n, now)) {
+	evicts := p.s.Preempt && p.s.Select == nil
+	if !p.s.Place.Fits(v, p.ledger, id, n) && (!evicts || !p.evictFor(v, id, n, now)) {
 		return misfit
 	}
 	gpus, ok := p.s.Place.Place(v, p.ledger, id, n, p.scratch[:0])
@@ -238,7 +243,7 @@ func (p *Pipeline) evictFor(v *sched.View, id sched.JobID, n int, now float64) b
 		if victim == sched.None {
 			break
 		}
-		if p.s.MinRun > 0 && v.Now < v.Jobs[victim].LastStart.Add(p.s.MinRun) && v.Jobs[victim].HoldsDevices() {
+		if p.isProtected(v, victim) {
 			p.protected = append(p.protected, victim)
 			continue
 		}
@@ -260,6 +265,20 @@ func (p *Pipeline) evictFor(v *sched.View, id sched.JobID, n int, now float64) b
 		}
 	}
 	return fits
+}
+
+// isProtected reports whether victim has not run for MinRun yet, and notes when it will have.
+func (p *Pipeline) isProtected(v *sched.View, victim sched.JobID) bool {
+	j := &v.Jobs[victim]
+	if p.s.MinRun == 0 || !j.Up || j.Attempt != sched.Running {
+		return p.s.MinRun > 0 && j.Attempt == sched.Starting
+	}
+	until := j.LastStart.Add(p.s.MinRun)
+	if until <= v.Now {
+		return false
+	}
+	p.retry = min(p.retry, until)
+	return true
 }
 
 // nextVictim takes the worst holder ranked below job id out of the indices, or returns None.

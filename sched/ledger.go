@@ -1,6 +1,9 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Ledger is the scratch book of who is to hold which GPU: targets, not processes. A walk books and releases
 // tentatively, goes back to a mark when a gang does not fit, and commits when it is done. It keeps nodes in buckets by
@@ -99,15 +102,60 @@ func (l *Ledger) addNode(id NodeID) {
 		}
 	}
 	l.node[id] = b
+	l.enter(id, &l.node[id])
+}
+
+// Refresh brings the book of node n up to the view after its state, or that of its GPUs, changed. It reports false if
+// the node is new to the book or of another kind than before: then Rebuild.
+func (l *Ledger) Refresh(n NodeID) bool {
+	v := l.view
+	if int(n) >= len(l.node) || l.node[n].typ != v.Nodes[n].Spec.Type {
+		return false
+	}
+	b, spec := &l.node[n], &v.Nodes[n].Spec
+	t := &l.byType[b.typ]
 	if b.up {
-		t.nodes.Set(int(id))
-		t.bucket[b.free].Set(int(id))
+		t.nodes.Clear(int(n))
+		t.bucket[b.free].Clear(int(n))
+		t.count[b.free]--
+		t.size[b.usable]--
+		t.free -= int(b.free)
+		t.usable -= int(b.usable)
+	}
+	b.up, b.free, b.usable = v.Nodes[n].State == NodeUp, 0, 0
+	for g := v.Nodes[n].First; g < v.Nodes[n].First+GPUID(spec.GPUs); g++ {
+		l.usable.Clear(int(g))
+		l.free.Clear(int(g))
+		if !b.up || v.GPUs[g].State != GPUInUse {
+			continue
+		}
+		b.usable++
+		l.usable.Set(int(g))
+		if l.tenants[g] == 0 {
+			b.free++
+			l.free.Set(int(g))
+			l.low = min(l.low, int(g))
+		}
+	}
+	l.enter(n, b)
+	return true
+}
+
+// enter puts an up node into the sums and buckets of its type.
+func (l *Ledger) enter(n NodeID, b *nodeBook) {
+	t := &l.byType[b.typ]
+	if b.up {
+		t.nodes.Set(int(n))
+		t.bucket[b.free].Set(int(n))
 		t.count[b.free]++
 		t.size[b.usable]++
 		t.free += int(b.free)
 		t.usable += int(b.usable)
-		t.widest = max(t.widest, int(b.usable))
 		t.maxFree = max(t.maxFree, int(b.free))
+	}
+	t.widest = len(t.size) - 1
+	for t.widest > 0 && t.size[t.widest] == 0 {
+		t.widest--
 	}
 }
 
@@ -254,6 +302,10 @@ func (l *Ledger) Book(j JobID, gpus []GPUID) {
 }
 
 func (l *Ledger) book(j JobID, gpus []GPUID) {
+	if int(j) >= cap(l.set) {
+		more := max(cap(l.view.Jobs), int(j)+1) - len(l.set)
+		l.set, l.place = slices.Grow(l.set, more), slices.Grow(l.place, more)
+	}
 	for int(j) >= len(l.set) {
 		l.set, l.place = append(l.set, nil), append(l.place, 0)
 	}

@@ -87,6 +87,9 @@ var (
 
 // Key demotes or promotes the job if it is time, and ranks it.
 func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
+	if int(id) >= cap(o.jobs) {
+		o.jobs = slices.Grow(o.jobs, max(cap(v.Jobs)-len(o.jobs), 1))
+	}
 	for int(id) >= len(o.jobs) {
 		o.jobs = append(o.jobs, turn{})
 	}

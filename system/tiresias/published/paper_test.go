@@ -156,6 +156,10 @@ func TestIndexByHand(t *testing.T) {
 	if !slices.Equal(table.index, want) {
 		t.Errorf("index %v, want %v", table.index, want)
 	}
+	// a=399 with delta 401 reaches 800, the last sample, which still does not count: k=1, p=1/2, e=(400+401)/2=400.
+	if got := newRankTable([]int64{400, 800}, 401).index[0]; got != 1250 {
+		t.Errorf("index when the quantum reaches the last sample: %v, want 1250", got)
+	}
 	for _, c := range []struct {
 		service int64
 		want    float64

@@ -1,0 +1,180 @@
+// Package bench holds the benchmarks behind docs/benchmarks.md. Times on a shared machine are noisy: quote the CPU
+// seconds, and the ratio to the bare event heap measured in the same run.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// cpuSeconds is the CPU time of the process, user and system, garbage collection included.
+func cpuSeconds() float64 {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(err)
+	}
+	sec := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return sec(r.Utime) + sec(r.Stime)
+}
+
+// simulate runs one simulation per iteration and reports CPU seconds, events, microseconds per event and live memory.
+func simulate(b *testing.B, s experiment.Simulation, sink func() engine.Sink) {
+	b.Helper()
+	var cpu float64
+	var events uint64
+	var mem runtime.MemStats
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		s.Sinks = nil
+		if sink != nil {
+			s.Sinks = []engine.Sink{sink()}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&mem)
+		before := mem.TotalAlloc
+		c0 := cpuSeconds()
+		b.StartTimer()
+		out, err := s.Run(context.Background())
+		b.StopTimer()
+		if err != nil {
+			b.Fatal(err)
+		}
+		cpu += cpuSeconds() - c0
+		events = out.Events
+		runtime.ReadMemStats(&mem)
+		b.ReportMetric(float64(mem.TotalAlloc-before)/(1<<20), "MiB-allocated")
+		b.ReportMetric(float64(mem.Sys)/(1<<20), "MiB-of-process")
+		b.ReportMetric(float64(out.Finished), "finished")
+		b.ReportMetric(float64(out.Preemptions), "preemptions")
+		b.StartTimer()
+	}
+	cpu /= float64(b.N)
+	b.ReportMetric(cpu, "cpu-s/run")
+	b.ReportMetric(float64(events), "events/run")
+	b.ReportMetric(cpu/float64(events)*1e6, "us/event")
+}
+
+func load(b *testing.B, spec string) *cluster.Cluster {
+	b.Helper()
+	c, err := cluster.Load(spec)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+func philly(b *testing.B) *trace.Trace {
+	b.Helper()
+	t, err := trace.Read(filepath.Join(shareddata.DataDir(b), "traces/philly/philly_gpu_jobs.csv.gz"), trace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
+// BenchmarkPhilly replays all 111,549 Philly jobs on 352 nodes of 8 GPUs, with the default placement and restart cost of
+// each system. Bound: 0.5 s CPU and 200 MB beside reading, log off.
+func BenchmarkPhilly(b *testing.B) {
+	t, c := philly(b), load(b, "352x8")
+	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las", "tiresias-gittins"} {
+		b.Run(name, func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
+		})
+	}
+}
+
+// million are generated jobs with Philly's widths and durations on 10,000 GPUs.
+func million(jobs int, load float64, gpus int) *trace.Trace {
+	return trace.Generate(trace.Generator{Seed: 1, Jobs: jobs, Load: load, GPUs: gpus, Mix: trace.PhillyMix()})
+}
+
+// BenchmarkMillion: 10^6 jobs on 1,250 nodes of 8 GPUs under tiresias-las. Bound: 8 s and 1.5 GiB.
+func BenchmarkMillion(b *testing.B) {
+	c := load(b, "1250x8")
+	for _, l := range []float64{.8, 1.1} {
+		b.Run(fmt.Sprintf("load=%v", l), func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"}, nil)
+		})
+	}
+}
+
+// BenchmarkScaling: cost per event from 10^4 to 10^6 jobs at load 0.8; the exponent of cost over events is its slope.
+func BenchmarkScaling(b *testing.B) {
+	c := load(b, "1250x8")
+	for _, n := range []int{10_000, 30_000, 100_000, 300_000, 1_000_000} {
+		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: million(n, .8, 10_000), Cluster: c, System: "tiresias-las"}, nil)
+		})
+	}
+}
+
+// BenchmarkFiveThousand: 5,000 jobs of the Tiresias format on 160 nodes of 8 GPUs. Bound: 20 ms; the published simulator
+// takes 13 s of CPU.
+func BenchmarkFiveThousand(b *testing.B) {
+	t, c := million(5000, .9, 1280), load(b, "160x8")
+	for _, name := range []string{"fifo", "srtf", "tiresias-las", "tiresias-gittins"} {
+		b.Run(name, func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
+		})
+	}
+}
+
+// typedHeap is a binary heap of times.
+type typedHeap []int64
+
+func (h *typedHeap) push(x int64) {
+	*h = append(*h, x)
+	s := *h
+	for i := len(s) - 1; i > 0 && s[i] < s[(i-1)/2]; i = (i - 1) / 2 {
+		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+	}
+}
+
+func (h *typedHeap) pop() int64 {
+	s := *h
+	top, last := s[0], len(s)-1
+	s[0] = s[last]
+	s = s[:last]
+	*h = s
+	for i := 0; ; {
+		c := 2*i + 1
+		if c+1 < last && s[c+1] < s[c] {
+			c++
+		}
+		if c >= last || s[i] <= s[c] {
+			return top
+		}
+		s[i], s[c] = s[c], s[i]
+		i = c
+	}
+}
+
+// BenchmarkBareHeap pushes and pops the ends of all Philly jobs as they arrive, on a typed heap and nothing else: the
+// limit for any event-driven simulator of these jobs.
+func BenchmarkBareHeap(b *testing.B) {
+	t := philly(b)
+	for b.Loop() {
+		var h typedHeap
+		for i := range t.Jobs {
+			now := int64(t.Jobs[i].Spec.Submit)
+			for len(h) > 0 && h[0] <= now {
+				h.pop()
+			}
+			h.push(now + int64(t.Jobs[i].Duration))
+		}
+		for len(h) > 0 {
+			h.pop()
+		}
+	}
+}
