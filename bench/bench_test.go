@@ -9,11 +9,13 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -128,6 +130,47 @@ func BenchmarkFiveThousand(b *testing.B) {
 			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
 		})
 	}
+}
+
+// BenchmarkDecision measures single decisions (Decide, the check and exchange of targets not included) that
+// change something, in clusters that cannot keep up, with about 10^4 active jobs. Bound: p99 100 us.
+func BenchmarkDecision(b *testing.B) {
+	c := load(b, "250x8")
+	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 60_000, Load: 4, GPUs: 2000, Mix: trace.PhillyMix(),
+		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: 1, Mu: 8, Sigma: 1}}, Max: 86400},
+		Models:    []string{"vgg16", "resnet50", "alexnet", "inception3"}})
+	start := time.Now()
+	clock := func() int64 { return int64(time.Since(start)) }
+	for _, name := range []string{"tiresias-las", "srtf", "las", "tiresias-gittins"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s := experiment.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}
+				active := &activeJobs{}
+				s.Sinks = []engine.Sink{active}
+				out, err := s.Run(context.Background())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(out.DecisionP50, "p50-us")
+				b.ReportMetric(out.DecisionP99, "p99-us")
+				b.ReportMetric(float64(active.sum)/float64(active.events), "active-jobs")
+			}
+		})
+	}
+}
+
+// activeJobs averages, over events, the number of jobs that have arrived and are not done.
+type activeJobs struct{ now, sum, events int64 }
+
+func (a *activeJobs) Log(v *sched.View, e *sched.Event) {
+	switch {
+	case e.Kind == sched.JobArrived:
+		a.now++
+	case e.Kind == sched.AttemptEnded && v.Jobs[e.Job].State == sched.Done:
+		a.now--
+	}
+	a.sum += a.now
+	a.events++
 }
 
 // typedHeap is a binary heap of times.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -62,33 +61,4 @@ func holds(j *sched.Job, g sched.GPUID) bool {
 		}
 	}
 	return false
-}
-
-// conflict returns the first GPU of set that would have more tenants than allowed if t were added now, or None.
-func conflict(v *sched.View, t *sched.Target, set []sched.GPUID) sched.GPUID {
-	limit := int16(1)
-	if t.Share == sched.Shared {
-		limit = int16(v.ShareLimit)
-	}
-	for _, g := range set {
-		if v.GPUs[g].Targets >= limit {
-			return g
-		}
-	}
-	return sched.None
-}
-
-// rivalTrial returns another job on trial that is to hold a GPU of set, or None: a set has one newcomer at a time.
-func (s *State) rivalTrial(t *sched.Target, set []sched.GPUID) sched.JobID {
-	if !t.Trial {
-		return sched.None
-	}
-	for _, id := range s.trials {
-		for _, g := range s.view.Jobs[id].Target {
-			if id != t.Job && slices.Contains(set, g) {
-				return id
-			}
-		}
-	}
-	return sched.None
 }

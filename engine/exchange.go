@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -18,10 +19,12 @@ func (r *run) exchange() {
 		r.note(sched.Noted, d.Notes[i].Job, d.Notes[i].Why)
 	}
 	for i := range d.Reject {
-		r.note(sched.Rejected, d.Reject[i].Job, d.Reject[i].Why)
+		r.reject(&d.Reject[i])
 	}
 	r.exchangeTargets(d)
-	for _, q := range d.Quaran {
+	for _, q := range d.Quaran { // the wish, then the fact: a change that no Moved announces is the driver's
+		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Moved, Node: r.s.view.GPUs[q.GPU].Node,
+			GPUs: []sched.GPUID{q.GPU}, Code: int32(q.State)})
 		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.GPUChanged, Value: float64(q.GPU), Code: int32(q.State)})
 	}
 	r.requestRest(d)
@@ -35,48 +38,161 @@ func (r *run) note(k sched.EventKind, j sched.JobID, why sched.Reason) {
 // exchangeTargets checks each target alone, then all of them against each other on the tenant counts, then logs them.
 func (r *run) exchangeTargets(d *sched.Desired) {
 	v := &r.s.view
-	r.ok, r.exchanges = r.ok[:0], r.exchanges+1
+	r.fates, r.exchanges = r.fates[:0], r.exchanges+1
 	for i := range d.Jobs {
 		t := &d.Jobs[i]
 		why := checkTarget(v, t, d.Set(t))
 		if why == "" && r.named(t.Job) {
 			why = "named twice"
 		}
-		if rival := r.s.rivalTrial(t, d.Set(t)); why == "" && rival != sched.None {
-			why = fmt.Sprintf("job %d is on trial there", rival)
+		r.fates = append(r.fates, fate{why: why})
+		if why == "" && len(v.Jobs[t.Job].Target) == 0 {
+			t.At = sched.AtOnce // nothing to exchange
 		}
-		r.ok = append(r.ok, why == "")
-		if why != "" {
-			r.refuse(t, why)
-			continue
-		}
-		if t.At == sched.AtOnce {
+		if why == "" && t.At == sched.AtOnce {
 			addTenants(v, v.Jobs[t.Job].Target, -1)
 		}
 	}
 	for i := range d.Jobs { // who takes what, in the order named
-		t := &d.Jobs[i]
-		if !r.ok[i] || t.At != sched.AtOnce {
-			continue
+		if r.exchanged(d, i) {
+			r.take(d, i)
 		}
-		if g := conflict(v, t, d.Set(t)); g != sched.None {
-			r.refuse(t, fmt.Sprintf("GPU %d has %d tenants already", g, v.GPUs[g].Targets))
-			t.GPUs.Len = 0
-			continue
+	}
+	for i := range d.Jobs { // who was refused keeps what nobody took
+		if t := &d.Jobs[i]; r.fates[i].lost {
+			was := v.Jobs[t.Job].Target
+			r.fates[i].keeps = r.conflict(d, t.Job, v.Jobs[t.Job].Share, was) == ""
+			if r.fates[i].keeps {
+				addTenants(v, was, 1)
+			}
+			t.GPUs.Len, t.Share = 0, sched.Exclusive
 		}
-		addTenants(v, d.Set(t), 1)
 	}
 	for i := range d.Jobs { // the counts go back: the fold of Decided is what changes them
-		if t := &d.Jobs[i]; r.ok[i] && t.At == sched.AtOnce {
-			addTenants(v, d.Set(t), -1)
-			addTenants(v, v.Jobs[t.Job].Target, 1)
+		if r.exchanged(d, i) && !r.fates[i].keeps {
+			addTenants(v, d.Set(&d.Jobs[i]), -1)
+			addTenants(v, v.Jobs[d.Jobs[i].Job].Target, 1)
 		}
 	}
 	for i := range d.Jobs {
-		if r.ok[i] {
+		if f := &r.fates[i]; f.why != "" {
+			r.refuse(d.Jobs[i].Job, f.why)
+		}
+	}
+	for i := range d.Jobs {
+		if f := &r.fates[i]; (f.why == "" || f.lost) && !f.keeps {
 			r.emitDecided(&d.Jobs[i], d.Set(&d.Jobs[i]))
 		}
 	}
+}
+
+// fate is what becomes of a target of the exchange under way.
+type fate struct {
+	why   string // it is refused; "" = not
+	took  bool   // it has its GPUs
+	lost  bool   // it is refused because others have its GPUs
+	keeps bool   // its job goes on with what it had
+}
+
+// exchanged reports whether target i took part in the exchange of GPUs: it passed the check alone and is for now.
+func (r *run) exchanged(d *sched.Desired, i int) bool {
+	return (r.fates[i].why == "" || r.fates[i].lost) && d.Jobs[i].At == sched.AtOnce
+}
+
+// take has target i take its GPUs, if they are to be had.
+func (r *run) take(d *sched.Desired, i int) {
+	t, set := &d.Jobs[i], d.Set(&d.Jobs[i])
+	why := r.conflict(d, t.Job, t.Share, set)
+	if why == "" && t.Trial {
+		why = r.rivalTrial(d, i)
+	}
+	if why != "" {
+		r.fates[i].why, r.fates[i].lost = why, true
+		return
+	}
+	r.fates[i].took = true
+	addTenants(&r.s.view, set, 1)
+}
+
+// conflict says which GPU of set job id cannot have beside those that took theirs before it, or "".
+func (r *run) conflict(d *sched.Desired, id sched.JobID, share sched.Share, set []sched.GPUID) string {
+	v, limit, together := &r.s.view, int16(1), false
+	if share == sched.Shared {
+		limit = int16(v.ShareLimit)
+	}
+	for _, g := range set {
+		n := v.GPUs[g].Targets
+		if n >= limit {
+			return fmt.Sprintf("GPU %d has %d tenants already", g, n)
+		}
+		together = together || n > 0
+	}
+	if !together {
+		return ""
+	}
+	for j := range v.Jobs { // some GPU will be shared: with nobody who does not
+		if t := r.tenancyOf(d, sched.JobID(j)); t.share == sched.Exclusive && sched.JobID(j) != id {
+			if g := common(t.gpus, set); g != sched.None {
+				return fmt.Sprintf("GPU %d belongs to job %d alone", g, j)
+			}
+		}
+	}
+	return ""
+}
+
+// tenancy is what a job has at some point of an exchange.
+type tenancy struct {
+	share sched.Share
+	trial bool
+	gpus  []sched.GPUID
+}
+
+// tenancyOf returns what job id has at this point of the exchange.
+func (r *run) tenancyOf(d *sched.Desired, id sched.JobID) tenancy {
+	j := &r.s.view.Jobs[id]
+	now := tenancy{j.Share, j.Trial, j.Target}
+	if int(id) >= len(r.stamps) || r.stamps[id] != r.exchanges {
+		return now // not named
+	}
+	for i := range d.Jobs {
+		switch t := &d.Jobs[i]; {
+		case t.Job != id || !r.exchanged(d, i) || r.fates[i].keeps:
+		case r.fates[i].took:
+			return tenancy{t.Share, t.Trial, d.Set(t)}
+		default:
+			return tenancy{}
+		}
+	}
+	return now
+}
+
+// rivalTrial says which other job on trial is to hold a GPU of target i, or "": a set has one newcomer at a time.
+func (r *run) rivalTrial(d *sched.Desired, i int) string {
+	set, rival := d.Set(&d.Jobs[i]), sched.JobID(sched.None)
+	for k := range d.Jobs {
+		if t := &d.Jobs[k]; r.fates[k].took && t.Trial && common(d.Set(t), set) != sched.None {
+			rival = t.Job
+		}
+	}
+	for _, id := range r.s.trials {
+		if t := r.tenancyOf(d, id); id != d.Jobs[i].Job && t.trial && common(t.gpus, set) != sched.None {
+			rival = id
+		}
+	}
+	if rival == sched.None {
+		return ""
+	}
+	return fmt.Sprintf("job %d is on trial there", rival)
+}
+
+// common returns a GPU that is in both sets, or None.
+func common(a, b []sched.GPUID) sched.GPUID {
+	for _, g := range a {
+		if slices.Contains(b, g) {
+			return g
+		}
+	}
+	return sched.None
 }
 
 // named reports whether job id was named before in the present exchange, and notes that it is now.
@@ -100,8 +216,8 @@ func addTenants(v *sched.View, set []sched.GPUID, d int16) {
 	}
 }
 
-func (r *run) refuse(t *sched.Target, why string) {
-	r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Refused, Job: t.Job, Text: why,
+func (r *run) refuse(id sched.JobID, why string) {
+	r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Refused, Job: id, Text: why,
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
@@ -116,13 +232,30 @@ func (r *run) requestRest(d *sched.Desired) {
 	}
 }
 
-// exchangeAtEpochEnd carries out the exchange a job's target left for this moment, if its GPUs are still to be had.
+// reject refuses a job for good, if it is not under way.
+func (r *run) reject(x *sched.Reject) {
+	switch v := &r.s.view; {
+	case x.Job < 0 || int(x.Job) >= len(v.Jobs):
+		r.refuse(x.Job, fmt.Sprintf("job %d is not known", x.Job))
+	case v.Jobs[x.Job].State == sched.Done || v.Jobs[x.Job].HoldsDevices():
+		r.refuse(x.Job, fmt.Sprintf("job is %v, too late to reject it", v.Jobs[x.Job].State))
+	default:
+		r.note(sched.Rejected, x.Job, x.Why)
+	}
+}
+
+// exchangeAtEpochEnd carries out the exchange a job's target left for the epoch end just folded, if its GPUs are still
+// to be had. If not, it is refused, and forgotten.
 func (r *run) exchangeAtEpochEnd(id sched.JobID) {
-	j := &r.s.view.Jobs[id]
-	if len(j.Next) == 0 || j.Attempt != sched.Running {
+	s := r.s
+	if s.atEpoch.Job != id {
 		return
 	}
 	r.desired.Reset()
-	r.desired.Give(id, j.Next, sched.Reason{Code: sched.WhyMoved}).Share = j.Share
+	t := r.desired.Give(id, s.atEpochGPUs, s.atEpoch.Why)
+	span := t.GPUs
+	*t = s.atEpoch
+	t.GPUs, t.At = span, sched.AtOnce
+	s.atEpoch.Job = sched.None
 	r.exchangeTargets(&r.desired)
 }

@@ -27,12 +27,16 @@ func (s *State) Apply(e *sched.Event) {
 		s.startFailed(e)
 	case sched.Progressed:
 		s.progressed(e)
+	case sched.EpochEnded:
+		s.epochEnded(e)
 	case sched.NodeJoined:
 		s.nodeJoined(e)
 	case sched.NodeLeft, sched.NodeChanged:
 		s.nodeChanged(e)
 	case sched.GPUChanged:
-		s.view.GPUs[int(e.Value)].State = sched.GPUState(e.Code)
+		g := sched.GPUID(e.Value)
+		s.view.GPUs[g].State = sched.GPUState(e.Code)
+		s.dropUnusable()
 	case sched.PriceChanged:
 		s.view.Price = sched.Dollars(e.Value)
 	case sched.JobCommanded:
@@ -72,6 +76,7 @@ func (s *State) arrived(e *sched.Event) {
 	v.Jobs = append(v.Jobs, j)
 	s.isDirty = append(s.isDirty, false)
 	s.watched = append(s.watched, false)
+	s.shares = append(s.shares, false)
 	s.live++
 }
 
@@ -104,6 +109,18 @@ func (s *State) started(e *sched.Event) {
 func (s *State) progressed(e *sched.Event) {
 	j := s.attempt(e)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
+}
+
+// epochEnded hands over the exchange that was left for this moment.
+func (s *State) epochEnded(e *sched.Event) {
+	j := &s.view.Jobs[e.Job]
+	t, ok := s.later[e.Job]
+	s.atEpoch.Job = sched.None
+	if ok && e.Attempt == j.Attempts && j.Attempt == sched.Running {
+		s.atEpoch, s.atEpochGPUs = t, append(s.atEpochGPUs[:0], j.Next...)
+		delete(s.later, e.Job)
+		j.Next = nil
+	}
 }
 
 // release ends the latest attempt and gives its devices back.
@@ -159,6 +176,7 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 	default:
 		j.State = sched.Waiting
 	}
+	s.dropIfUnusable(id, j)
 }
 
 func (s *State) startFailed(e *sched.Event) {
@@ -206,6 +224,7 @@ func (s *State) dropTarget(id sched.JobID, j *sched.Job) {
 	}
 	s.setTarget(j, nil)
 	j.Next, j.Trial = nil, false
+	delete(s.later, id)
 }
 
 // noteTrial keeps the list of jobs on trial.
@@ -222,6 +241,7 @@ func (s *State) decided(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
 	if e.Target.At == sched.AtEpochEnd && len(j.Target) > 0 {
 		j.Next = append(j.Next[:0], e.GPUs...)
+		s.later[e.Job] = *e.Target
 		return
 	}
 	if was, now := len(j.Target), len(e.GPUs); was > 0 {
@@ -236,6 +256,7 @@ func (s *State) decided(e *sched.Event) {
 	}
 	s.setTarget(j, e.GPUs)
 	j.Next = nil
+	delete(s.later, e.Job)
 	t := e.Target
 	if j.HoldsDevices() && (t.Batch != j.Batch || t.Accum != j.Accum || t.LRScale != j.LRScale || t.Share != j.Share) {
 		j.Drift = true
@@ -256,6 +277,7 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.Start:
 		j.Attempts++
 		j.Attempt, j.State, j.Drift = sched.Starting, sched.Active, false
+		s.shares[e.Job] = j.Share == sched.Shared
 		j.GPUs = s.sets.copyOf(j.Target)
 		for _, g := range j.GPUs {
 			gpu := &s.view.GPUs[g]
@@ -264,7 +286,8 @@ func (s *State) ordered(e *sched.Event) {
 			}
 			gpu.Holders++
 		}
-	case sched.Stop:
+	case sched.Stop: // no work is done any more; what was saved is known when it has ended
+		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping
 	case sched.WatchEpochs:
 		s.watched[e.Job] = e.Value != 0
@@ -297,6 +320,7 @@ func (s *State) commanded(e *sched.Event) {
 		}
 	case sched.RequeueJob:
 		s.dropTarget(e.Job, j)
+		j.Drift = j.HoldsDevices() // it stops even if it is given the same GPUs at once
 	}
 }
 
@@ -336,17 +360,24 @@ func (s *State) slotFor(gpus int) sched.NodeID {
 	return id
 }
 
-// nodeChanged gives a node another state. Targets on a node that is down, asleep or gone are dropped.
+// nodeChanged gives a node another state.
 func (s *State) nodeChanged(e *sched.Event) {
-	n := &s.view.Nodes[e.Node]
-	n.State = sched.NodeState(e.Code)
-	if n.State == sched.NodeUp || n.State == sched.NodeDraining {
-		return
+	s.view.Nodes[e.Node].State = sched.NodeState(e.Code)
+	s.dropUnusable()
+}
+
+// dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on
+// the list.
+func (s *State) dropUnusable() {
+	for _, id := range s.dirty {
+		s.dropIfUnusable(id, &s.view.Jobs[id])
 	}
-	onNode := func(g sched.GPUID) bool { return s.view.GPUs[g].Node == e.Node }
-	for _, id := range s.dirty { // attempts on the node have ended before, so a target there is one not yet acted on
-		if j := &s.view.Jobs[id]; slices.ContainsFunc(j.Target, onNode) {
-			s.dropTarget(id, j)
-		}
+}
+
+// dropIfUnusable takes away the target of j if a GPU of it may no longer be given to a job. An attempt that is on such a
+// GPU already, of a node that drains, stays.
+func (s *State) dropIfUnusable(id sched.JobID, j *sched.Job) {
+	if slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return !s.view.Usable(g) && !holds(j, g) }) {
+		s.dropTarget(id, j)
 	}
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"math"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // groups holds jobs in heaps, one per (shape, slope) of waiting jobs and one per slope of holding jobs. Inside a group
 // keys keep their relative order while nothing happens to its jobs, because they grow at one rate; so the best waiting
@@ -90,7 +94,8 @@ func before(a, b *entry, i, j sched.JobID) bool {
 	return i < j
 }
 
-// beforeAt is before at time t for keys of any slope.
+// beforeAt is before at time t for keys of any slope. Values that only rounding makes equal at t keep the order they have
+// inside their group.
 func beforeAt(a, b *entry, i, j sched.JobID, t float64) bool {
 	if a.key.Level != b.key.Level {
 		return a.key.Level < b.key.Level
@@ -98,10 +103,26 @@ func beforeAt(a, b *entry, i, j sched.JobID, t float64) bool {
 	if x, y := valueAt(&a.key, t), valueAt(&b.key, t); x != y {
 		return x < y
 	}
+	if a.key.Slope == b.key.Slope {
+		return before(a, b, i, j)
+	}
 	if a.key.Seq != b.key.Seq {
 		return a.key.Seq < b.key.Seq
 	}
 	return i < j
+}
+
+// atZero returns the value at time 0 of key k as given at time t. Rounding never makes the value at t larger than it was
+// given: else two jobs of equal rank could evict each other for ever at one instant.
+func atZero(k sched.Key, t float64) float64 {
+	given := k.Value
+	k.Value -= float64(k.Slope * t)
+	for range 4 {
+		if over := valueAt(&k, t) - given; over > 0 {
+			k.Value = min(k.Value-over, math.Nextafter(k.Value, math.Inf(-1)))
+		}
+	}
+	return k.Value
 }
 
 func valueAt(k *sched.Key, t float64) float64 {

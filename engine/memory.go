@@ -3,28 +3,44 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/trainyard/trainyard/sched"
 )
 
-// A Pipeline's own memory is the order of its list, where ties keep it; all else is in its stages or follows from the
-// View. Indices, keys and the ledger are rebuilt from there.
+// A Pipeline's own memory is the keys of jobs, which asked for at another moment might round otherwise, and the order of
+// its list, where ties keep it. All else is in its stages or follows from the View: indices and ledger are rebuilt.
 
-// SaveJob appends what the order remembers of job j.
+// savedKey is the length of a key in a job's memory.
+const savedKey = 36
+
+// SaveJob appends the key of job j and until when it holds, if it has one, then what the order remembers of the job.
 func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
+	if int(j) >= len(p.jobs) || p.jobs[j].in == away {
+		b = append(b, 0)
+	} else {
+		x := &p.jobs[j]
+		b = append(b, 1)
+		b = binary.LittleEndian.AppendUint32(b, uint32(x.key.Level))
+		for _, w := range []uint64{math.Float64bits(x.key.Value), math.Float64bits(x.key.Slope), uint64(x.key.Seq), uint64(x.due)} {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+	}
 	if p.turns == nil {
 		return b
 	}
 	return p.turns.SaveJob(j, b)
 }
 
-// SaveRest appends the rest: whether a decision is due, the list, then what the order and the other stages remember.
+// SaveRest appends the rest: whether and when a decision is due, the revision keys were asked at, the list, then what the order and the other stages remember.
 func (p *Pipeline) SaveRest(b []byte) []byte {
 	flag := byte(0)
 	if p.dirty {
 		flag = 1
 	}
 	b = append(b, flag)
+	b = binary.AppendUvarint(b, p.rev)
+	b = binary.AppendUvarint(b, uint64(p.retry))
 	list := p.list
 	if !p.s.KeepOrder {
 		list = nil
@@ -43,16 +59,32 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 
 var errMemory = errors.New("engine: memory of a pipeline is cut short")
 
-// LoadJob restores what the order remembers of job j. It is called before the first Observe.
+// LoadJob restores what SaveJob wrote. It is called before Resume.
 func (p *Pipeline) LoadJob(j sched.JobID, b []byte) error {
-	if p.turns == nil {
-		if len(b) != 0 {
-			return errors.New("engine: memory for a system that remembers nothing by job")
-		}
-		return nil
+	if len(b) == 0 || b[0] > 1 || b[0] == 1 && len(b) < 1+savedKey {
+		return errMemory
 	}
-	return p.turns.LoadJob(j, b)
+	if b[0] == 1 {
+		word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+		if p.loadedKeys == nil {
+			p.loadedKeys = make(map[sched.JobID]entry)
+		}
+		p.loadedKeys[j] = entry{due: sched.Time(word(29)), key: sched.Key{Level: int32(binary.LittleEndian.Uint32(b[1:])),
+			Value: math.Float64frombits(word(5)), Slope: math.Float64frombits(word(13)), Seq: int64(word(21))}}
+		b = b[savedKey:]
+	}
+	b = b[1:]
+	if p.turns != nil {
+		return p.turns.LoadJob(j, b)
+	}
+	if len(b) != 0 {
+		return errors.New("engine: memory for a system that remembers nothing by job")
+	}
+	return nil
 }
+
+// Resume takes over what the view shows after a Load, before the first Observe.
+func (p *Pipeline) Resume(v *sched.View) { p.prime(v) }
 
 // LoadRest restores what SaveRest wrote.
 func (p *Pipeline) LoadRest(b []byte) error {
@@ -61,6 +93,16 @@ func (p *Pipeline) LoadRest(b []byte) error {
 	}
 	p.loadedDirty, b = b[0] == 1, b[1:]
 	p.loaded = true
+	rev, k := binary.Uvarint(b)
+	if k <= 0 {
+		return errMemory
+	}
+	p.rev, b = rev, b[k:]
+	retry, k := binary.Uvarint(b)
+	if k <= 0 {
+		return errMemory
+	}
+	p.retry, b = sched.Time(retry), b[k:]
 	n, k := binary.Uvarint(b)
 	if k <= 0 || n > uint64(len(b)) {
 		return errMemory

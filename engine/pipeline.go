@@ -39,9 +39,10 @@ type Stages struct {
 // scratch ledger (STYLE.md's naive walk is wholepass.go; walk.go reaches the same decisions through indices).
 type Pipeline struct {
 	s     Stages
-	turns sched.Turns // Order, if it remembers
-	revis sched.Reviser
-	rev   uint64
+	turns sched.Turns     // Order, if it remembers
+	revis []sched.Reviser // stages whose answers all change at times
+	rev   uint64          // sum of their revisions
+	bound sched.NodeBound // Place, if it binds gangs to nodes
 	learn []sched.Observer
 
 	primed bool // jobs and ledger reflect the view
@@ -64,6 +65,7 @@ type Pipeline struct {
 	// From Load until the first View.
 	loaded, loadedDirty bool
 	loadedList          []sched.JobID
+	loadedKeys          map[sched.JobID]entry
 
 	// The walk under way.
 	walkNo     uint32
@@ -77,6 +79,8 @@ type Pipeline struct {
 	popped     []sched.JobID // evicted for the job being placed, worst first
 	poppedSets [][]sched.GPUID
 	protected  []sched.JobID
+	tenants    []sched.JobID // of the node looked at
+	tenantGPUs []int         // what they hold there
 	aside      []sched.JobID
 	lost       []sched.JobID
 	retry      sched.Time // when the first protected job that was in the way loses its protection
@@ -107,10 +111,13 @@ const (
 func NewPipeline(s Stages) *Pipeline {
 	p := &Pipeline{s: s, retry: sched.Never}
 	p.turns, _ = s.Order.(sched.Turns)
-	p.revis, _ = s.Order.(sched.Reviser)
+	p.bound, _ = s.Place.(sched.NodeBound)
 	for _, stage := range []any{s.Order, s.Place, s.Admit, s.Select} {
 		if o, ok := stage.(sched.Observer); ok {
 			p.learn = append(p.learn, o)
+		}
+		if r, ok := stage.(sched.Reviser); ok {
+			p.revis = append(p.revis, r)
 		}
 	}
 	return p
@@ -133,6 +140,10 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		p.dirty = true
 	case sched.AttemptStarted, sched.Progressed:
 		p.rekey(v, e.Job)
+	case sched.Ordered:
+		if sched.ActionKind(e.Code) == sched.Stop {
+			p.rekey(v, e.Job) // work stands still from now on
+		}
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.Rejected:
 		p.follow(v, e.Job)
 	case sched.Decided:
@@ -171,6 +182,9 @@ func (p *Pipeline) follow(v *sched.View, id sched.JobID) {
 	if lost {
 		p.unbook(id)
 		p.dirty = true
+		if p.turns != nil {
+			p.turns.Lost(v, id)
+		}
 	}
 	switch {
 	case j.State == sched.Done:
@@ -244,9 +258,6 @@ func (p *Pipeline) untrack(id sched.JobID) {
 func (p *Pipeline) wait(v *sched.View, id sched.JobID) {
 	p.jobs[id].in = waiting
 	p.waits++
-	if p.turns != nil {
-		p.turns.Lost(v, id)
-	}
 	p.rekey(v, id)
 }
 
@@ -283,15 +294,13 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	if x.in == away {
 		return
 	}
-	k, until := p.s.Order.Key(v, id)
-	if k.Slope != 0 {
-		k.Value -= float64(k.Slope * v.Now.Seconds())
-		p.rising = p.rising || k.Slope > 0
-	}
+	k, until := p.keyOf(v, id)
 	p.groups.remove(p.jobs, id)
+	old := *x
 	x.key = k
-	if until != sched.Never {
-		until = max(until, v.Now+1)
+	if now := v.Now.Seconds(); x.in == holding && x.key != old.key && beforeAt(&old, x, id, id, now) {
+		p.dirty = true // others may now have its GPUs
+		p.capacity++
 	}
 	if until != x.due {
 		x.due = until
@@ -304,16 +313,36 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	}
 }
 
+// keyOf returns the key of job id, its value as of time 0, and until when it holds: as loaded, or as the order says now.
+func (p *Pipeline) keyOf(v *sched.View, id sched.JobID) (k sched.Key, until sched.Time) {
+	if saved, ok := p.loadedKeys[id]; ok {
+		k, until = saved.key, saved.due
+	} else {
+		k, until = p.s.Order.Key(v, id)
+		if k.Slope != 0 {
+			k.Value = atZero(k, v.Now.Seconds())
+		}
+		if until != sched.Never {
+			until = max(until, v.Now+1)
+		}
+	}
+	p.rising = p.rising || k.Slope > 0
+	return k, until
+}
+
 // whole reports whether walks go through the sorted list of all jobs instead of the indices.
 func (p *Pipeline) whole() bool { return p.s.WholePass || p.s.KeepOrder || p.s.Select != nil }
 
 // refresh asks anew for the keys that have ceased to hold, in order of time.
 func (p *Pipeline) refresh(v *sched.View) {
-	if p.revis != nil && p.revis.Revision() != p.rev {
-		p.rev, p.dirty = p.revis.Revision(), true
+	if rev := p.revision(); rev != p.rev {
+		p.rev, p.dirty = rev, true
 		p.capacity++
 		for id := range p.jobs {
-			p.rekey(v, sched.JobID(id))
+			if x := &p.jobs[id]; x.in != away {
+				x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
+				p.rekey(v, sched.JobID(id))
+			}
 		}
 	}
 	for p.nextDue() <= v.Now {
@@ -327,6 +356,15 @@ func (p *Pipeline) refresh(v *sched.View) {
 			p.capacity++
 		}
 	}
+}
+
+// revision changes whenever a stage's answers may all have changed.
+func (p *Pipeline) revision() uint64 {
+	sum := uint64(0)
+	for _, r := range p.revis {
+		sum += r.Revision()
+	}
+	return sum
 }
 
 // nextDue returns when the next key ceases to hold, Never if none does.
@@ -355,7 +393,7 @@ func (p *Pipeline) prime(v *sched.View) {
 		}
 	}
 	p.survey(v)
-	p.dirty = true
+	p.dirty, p.loadedKeys = true, nil
 	if p.loaded {
 		p.restoreList()
 	}

@@ -79,14 +79,26 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 
 // verifiedFree reports whether no attempt is on the GPUs of j's target beyond what sharing allows.
 func (s *State) verifiedFree(j *sched.Job) bool {
-	limit := int16(1)
+	limit, together := int16(1), false
 	if j.Share == sched.Shared {
 		limit = int16(s.view.ShareLimit)
 	}
 	for _, g := range j.Target {
-		if s.view.GPUs[g].Holders >= limit || !s.view.Usable(g) {
+		n := s.view.GPUs[g].Holders
+		if n >= limit || !s.view.Usable(g) {
 			return false
 		}
+		together = together || n > 0
 	}
-	return true
+	return !together || !s.besideLoner(j)
+}
+
+// besideLoner reports whether an attempt that does not share is on a GPU of j's target still.
+func (s *State) besideLoner(j *sched.Job) bool {
+	for id := range s.view.Jobs {
+		if k := &s.view.Jobs[id]; !s.shares[id] && common(k.GPUs, j.Target) != sched.None {
+			return true
+		}
+	}
+	return false
 }

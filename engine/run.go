@@ -15,10 +15,14 @@ type Sink interface {
 	Log(v *sched.View, e *sched.Event)
 }
 
+// Batcher is a Sink that is told as well whenever the driver has answered: the events to come, up to the next such call,
+// are that answer, the one decision taken on it and what followed. An answer without events counts.
+type Batcher interface{ BeginBatch() }
+
 // Options are what a run may be given beside its driver and its Decider.
 type Options struct {
 	Sinks []Sink
-	// Clock, in nanoseconds, and Decided measure how long each Decide takes; both nil or both set.
+	// Clock, in nanoseconds, and Decided measure how long each Decide that changes something takes; both nil or both set.
 	Clock   func() int64
 	Decided func(nanoseconds int64)
 }
@@ -33,8 +37,9 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 	}
 	for {
 		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
+		r.beginBatch()
 		r.foldAll(events)
-		r.releaseDue(d.Now())
+		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
 		// 2. Ask the system once for this instant.
 		r.decide()
 		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log.
@@ -67,7 +72,7 @@ type run struct {
 	o         Options
 	desired   sched.Desired
 	plan      sched.Plan
-	ok        []bool   // by index in desired.Jobs: passed the check
+	fates     []fate   // by index in desired.Jobs
 	stamps    []uint32 // by job: the exchange that last named it
 	exchanges uint32
 	own       sched.Event
@@ -80,6 +85,14 @@ func (r *run) emit(e *sched.Event) {
 		k.Log(&r.s.view, e)
 	}
 	r.dec.Observe(&r.s.view, e)
+}
+
+func (r *run) beginBatch() {
+	for _, k := range r.o.Sinks {
+		if b, ok := k.(Batcher); ok {
+			b.BeginBatch()
+		}
+	}
 }
 
 func (r *run) foldAll(events []sched.Event) {
@@ -116,7 +129,9 @@ func (r *run) decide() {
 	}
 	t0 := r.o.Clock()
 	r.dec.Decide(&r.s.view, &r.desired)
-	r.o.Decided(r.o.Clock() - t0)
+	if t := r.o.Clock() - t0; !r.desired.Empty() {
+		r.o.Decided(t)
+	}
 }
 
 // wake returns the earliest time anybody asked for.
@@ -150,7 +165,7 @@ func (r *run) order() {
 func (r *run) appendRest() {
 	a := &r.plan.Actions
 	for _, w := range r.desired.Watch {
-		if r.s.watched[w.Job] != w.On {
+		if w.Job >= 0 && int(w.Job) < len(r.s.watched) && r.s.watched[w.Job] != w.On {
 			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
 		}
 	}

@@ -23,6 +23,11 @@ type State struct {
 	watched    []bool  // by job: epoch events wanted by the Decider
 	alarms     jobHeap // held jobs by the time they become eligible
 	live       int     // jobs not Done
+
+	shares      []bool                       // by job: the live attempt was started to share its GPUs
+	later       map[sched.JobID]sched.Target // exchanges left for an epoch end; their GPUs are Job.Next
+	atEpoch     sched.Target                 // the one of the epoch end just folded; Job None if there is none
+	atEpochGPUs []sched.GPUID
 }
 
 // NewState returns an empty cluster in which a GPU may have shareLimit tenants (0 = 1).
@@ -31,6 +36,8 @@ func NewState(shareLimit int) *State {
 		view:       sched.View{ShareLimit: max(shareLimit, 1)},
 		slots:      make(map[string]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
+		later:      make(map[sched.JobID]sched.Target),
+		atEpoch:    sched.Target{Job: sched.None},
 	}
 }
 
@@ -39,6 +46,7 @@ func (s *State) Expect(jobs int) {
 	s.view.Jobs = slices.Grow(s.view.Jobs, jobs)
 	s.isDirty = slices.Grow(s.isDirty, jobs)
 	s.watched = slices.Grow(s.watched, jobs)
+	s.shares = slices.Grow(s.shares, jobs)
 }
 
 // View returns the state for reading. It stays the same object for the life of s.

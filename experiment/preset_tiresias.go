@@ -109,7 +109,7 @@ func outcomeOf(s *Simulation, jobs []published.Job, out []published.Outcome) *Ou
 		}
 		if o.Finished {
 			rec.Finish, rec.Outcome = at(o.End), sched.Finished
-			rec.Run = time.Duration(jobs[i].Duration) * time.Second
+			rec.Run = time.Duration(o.End-jobs[i].Submit-o.Pending) * time.Second // not always the duration: its jobs may end early
 			rec.Service = sched.GPUTime(jobs[i].GPUs, rec.Run)
 			end = max(end, rec.Finish)
 		}

@@ -81,7 +81,27 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 	if p.adapt != nil {
 		p.adapt(&stages, &runtime)
 	}
+	if err := progresses(stages, runtime); err != nil {
+		return nil, err
+	}
 	return s.drive(ctx, t, stages, runtime)
+}
+
+// progresses refuses an order that is looked at again before a restarted job does any work: jobs would take turns for
+// ever.
+func progresses(s engine.Stages, r sim.Runtime) error {
+	if s.Quantum == 0 {
+		return nil
+	}
+	name, every := "quantum", s.Quantum
+	if s.Round > 0 {
+		name, every = "round", s.Round
+	}
+	if every <= r.Restart {
+		return fmt.Errorf("system: %s %v is not longer than restart_overhead %v: jobs would restart and never progress; raise it, or set restart_overhead",
+			name, every, r.Restart)
+	}
+	return nil
 }
 
 func (s *Simulation) drive(ctx context.Context, t *trace.Trace, stages engine.Stages, runtime sim.Runtime) (*Outcome, error) {

@@ -26,6 +26,9 @@ type Memory interface {
 	LoadRest(b []byte) error
 }
 
+// Resumer is a Decider that takes over the View right after its memory was loaded, before the first Observe.
+type Resumer interface{ Resume(v *View) }
+
 // Key ranks a job; the smaller comes first. Value grows by Slope per second while nothing happens to the job, so that
 // a key stays right between events: a running job's remaining time falls by 1, its attained service grows by its width.
 // Ties go to the smaller Seq, then to the smaller JobID.
@@ -57,6 +60,20 @@ type Placer interface {
 	Place(v *View, l *Ledger, j JobID, n int, dst []GPUID) (gpus []GPUID, ok bool)
 }
 
+// NodeNeed says how a gang is bound to nodes. The zero value says that any free GPUs do, or that nothing is known.
+type NodeNeed struct {
+	One   bool   // the gang fits iff one node of Type has enough free GPUs
+	Whole int    // it cannot fit unless so many nodes of Type with Size usable GPUs are wholly free
+	Size  int    // see Whole
+	Type  TypeID // the only type that comes into question
+}
+
+// NodeBound is a Placer that binds gangs to nodes. Knowing how lets the search for victims look at nodes instead of
+// evicting one holder after another.
+type NodeBound interface {
+	Need(v *View, l *Ledger, j JobID, n int) NodeNeed
+}
+
 // Turns is an Orderer that remembers who has held GPUs: it is told after each walk, in walk order.
 type Turns interface {
 	Took(v *View, j JobID) // job j now holds a target, or goes on holding one after its rank changed
@@ -69,8 +86,8 @@ type Turns interface {
 	Memory
 }
 
-// Reviser is an Orderer whose keys all change now and then, when what it knows changes: a new Revision has every key
-// asked for again.
+// Reviser is an Orderer or Placer whose answers all change now and then, when what it knows changes: a new Revision has
+// every key and shape asked for again.
 type Reviser interface{ Revision() uint64 }
 
 // Admitter says what a misfit means to those behind it. A nil Admitter skips the misfit and goes on.

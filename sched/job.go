@@ -130,7 +130,7 @@ type Job struct {
 	Paused  bool         // by its user
 	Cancel  bool         // its user wants it gone
 	Trial   bool         // the current target is a trial
-	Drift   bool         // the live attempt runs with another batch or share than its target says
+	Drift   bool         // the live attempt must go: another batch or share than its target says, or a requeue
 	Up      bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts    int32 // attempts begun
@@ -212,5 +212,8 @@ func ScaleDuration(d time.Duration, f float64) time.Duration {
 	return time.Duration(float64(d) * f)
 }
 
-// Eligible reports whether the job may be given GPUs: neither held nor done, and not to be cancelled.
-func (j *Job) Eligible() bool { return (j.State == Waiting || j.State == Active) && !j.Cancel }
+// Eligible reports whether the job may be given GPUs: neither held nor done, and neither to be cancelled nor paused,
+// although its attempt may still be stopping.
+func (j *Job) Eligible() bool {
+	return (j.State == Waiting || j.State == Active) && !j.Cancel && !j.Paused
+}

@@ -15,6 +15,7 @@ type Ledger struct {
 	free    Bitset  // by GPU
 	usable  Bitset  // by GPU
 	tenants []int16 // by GPU
+	owner   []JobID // by GPU: the tenant that came last; meaningful while there is one
 	low     int     // no GPU below is free
 	byType  []typeBook
 	node    []nodeBook
@@ -61,7 +62,7 @@ func NewLedger(v *View) *Ledger {
 func (l *Ledger) Rebuild() {
 	v := l.view
 	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))
-	l.tenants = make([]int16, len(v.GPUs))
+	l.tenants, l.owner = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs))
 	l.node = make([]nodeBook, len(v.Nodes))
 	l.byType = l.byType[:0]
 	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
@@ -271,10 +272,28 @@ func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
 	return dst
 }
 
+// Owner returns the one job that has booked GPU g, or None if none or several have.
+func (l *Ledger) Owner(g GPUID) JobID {
+	if l.tenants[g] != 1 {
+		return None
+	}
+	return l.owner[g]
+}
+
 // AllFree reports whether every GPU of gpus is free.
 func (l *Ledger) AllFree(gpus []GPUID) bool {
 	for _, g := range gpus {
 		if !l.free.Has(int(g)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Untaken reports whether no GPU of gpus has a tenant, usable or not.
+func (l *Ledger) Untaken(gpus []GPUID) bool {
+	for _, g := range gpus {
+		if l.tenants[g] != 0 {
 			return false
 		}
 	}
@@ -330,6 +349,9 @@ func (l *Ledger) Release(j JobID) []GPUID {
 
 func (l *Ledger) release(j JobID) {
 	gpus := l.set[j]
+	if gpus == nil {
+		panic(fmt.Sprintf("sched: ledger: job %d releases nothing, version %d", j, l.view.Version))
+	}
 	l.set[j] = nil
 	last := l.holders[len(l.holders)-1]
 	l.holders[l.place[j]] = last
@@ -371,6 +393,9 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
 			g := int(gpus[i])
 			l.tenants[g] += d
+			if d > 0 {
+				l.owner[g] = j
+			}
 			switch {
 			case l.tenants[g] < 0:
 				panic(fmt.Sprintf("sched: ledger: job %d released GPU %d twice, version %d", j, g, l.view.Version))

@@ -27,7 +27,7 @@ var table = []Info{
 		Source: "released Tiresias simulator (sjf)", Stages: plain(baseline.FewestGPUs)},
 	{Name: "las", Line: "least attained service first, preemptive, looked at every quantum", Assumes: "nothing",
 		Source: "Gu et al., NSDI'19, continuous 2D-LAS", Stages: las,
-		Keys: []Key{keyUnit, {"quantum", "60", "seconds between looks at the order while jobs wait"}}},
+		Keys: []Key{keyUnit, {"quantum", "300", "seconds between looks at the order while jobs wait; more than restart_overhead"}}},
 	{Name: "tiresias-las", Line: "Tiresias-L: discretised 2D-LAS, placement by model profile", Assumes: "nothing",
 		Source: "Gu et al., NSDI'19", Stages: tiresiasLAS, Keys: queueKeys},
 	{Name: "tiresias-gittins", Line: "Tiresias-G: discretised 2D-Gittins, placement by model profile",
@@ -61,7 +61,7 @@ func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge,
 }
 
 func las(_ Knowledge, s *Settings) (engine.Stages, error) {
-	return baseline.LAS(s.Placer("consolidate"), inSeconds(s), s.Seconds("quantum", time.Minute)), nil
+	return baseline.LAS(s.Placer("consolidate"), inSeconds(s), s.Seconds("quantum", 5*time.Minute)), nil
 }
 
 func tiresiasLAS(_ Knowledge, s *Settings) (engine.Stages, error) {

@@ -15,18 +15,27 @@ func (d *Driver) nextOutage() {
 	}
 }
 
-// fail takes the node of the next outage away, with the attempts on it, or brings it back.
+// fail takes the node of the next outage away, with the attempts on it, or brings it back. Only a node that is there can
+// fail: one that is asleep or released does not notice.
 func (d *Driver) fail() {
-	node := sched.NodeID(d.outage.job)
-	if d.outage.kind == nodeReady {
+	node, back := sched.NodeID(d.outage.job), d.outage.kind == nodeReady
+	d.nextOutage()
+	n := &d.nodes[node]
+	switch {
+	case back && n.state == sched.NodeDown:
 		d.down--
-		d.nodes[node].state = sched.NodeUp
+		n.state = sched.NodeUp
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[node]})
-		d.nextOutage()
-		return
+	case !back && (n.state == sched.NodeUp || n.state == sched.NodeDraining):
+		d.down++
+		n.state = sched.NodeDown
+		d.out = d.lose(node, d.out)
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeLeft, Node: node, Code: int32(sched.NodeDown)})
 	}
-	d.down++
-	d.nodes[node].state = sched.NodeDown
+}
+
+// lose ends the attempts on a node that is leaving and appends their events to dst.
+func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
 	var lost []sched.JobID
 	for _, id := range d.live {
 		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return d.nodeOf[g] == node }) {
@@ -35,10 +44,9 @@ func (d *Driver) fail() {
 	}
 	slices.Sort(lost)
 	for _, id := range lost {
-		d.out = append(d.out, d.end(id, sched.NodeLost, d.saved(id)))
+		dst = append(dst, d.end(id, sched.NodeLost, d.saved(id)))
 	}
-	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeLeft, Node: node, Code: int32(sched.NodeDown)})
-	d.nextOutage()
+	return dst
 }
 
 // saved returns the work of job id at its last checkpoint.

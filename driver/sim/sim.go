@@ -43,6 +43,7 @@ type jobState struct {
 	attempt  int32
 	phase    phase
 	watched  bool
+	epoch    int32 // whose end is to be reported next; ends queued before a watch was renewed are not
 	liveAt   int32 // index in Driver.live
 	gpus     []sched.GPUID
 	stopping sched.Outcome
@@ -57,7 +58,11 @@ const (
 	stopping
 )
 
-type nodeState struct{ state sched.NodeState }
+type nodeState struct {
+	state sched.NodeState
+	boot  int32 // number of the boot under way; 0 = none
+	boots int32
+}
 
 // Options are what a simulation may be given beside trace and cluster.
 type Options struct {
@@ -73,9 +78,13 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 	if err := o.Runtime.validate(); err != nil {
 		return nil, err
 	}
-	d := &Driver{jobs: t.Jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
+	jobs := t.Jobs
+	if o.Jobs > 0 && o.Jobs < len(jobs) {
+		jobs = jobs[:o.Jobs]
+	}
+	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
 		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes))}
-	d.state = make([]jobState, len(t.Jobs))
+	d.state = make([]jobState, len(jobs))
 	for i, n := range c.Nodes {
 		d.widest = max(d.widest, n.GPUs)
 		for range n.GPUs {
@@ -110,7 +119,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		return nil, err
 	}
 	for {
-		at := d.nextTime()
+		at := d.nextTime(until)
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
 		}
@@ -125,8 +134,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 }
 
-// nextTime returns the time of the next arrival, end, delayed event or outage. Outages alone keep nothing going.
-func (d *Driver) nextTime() sched.Time {
+// nextTime returns the time of the next arrival, end, delayed event or outage. Outages alone keep nothing going, but
+// happen while somebody waits until a time.
+func (d *Driver) nextTime(until sched.Time) sched.Time {
 	at := sched.Never
 	if d.arrived < len(d.jobs) {
 		at = d.jobs[d.arrived].Spec.Submit
@@ -137,16 +147,17 @@ func (d *Driver) nextTime() sched.Time {
 	if len(d.inject) > 0 {
 		at = min(at, d.inject[0].Time)
 	}
-	if at != sched.Never || d.down > 0 {
+	if at != sched.Never || until != sched.Never || d.down > 0 {
 		at = min(at, d.outage.at)
 	}
 	return at
 }
 
-// collect gathers the events of d.now into d.out.
+// collect gathers the events of d.now into d.out. What they cause at this very instant, such as the end of a job of no
+// duration that starts, is left for the next call.
 func (d *Driver) collect() {
 	d.out = d.out[:0]
-	for len(d.queue) > 0 && d.queue[0].at == d.now {
+	for last := d.orderly; len(d.queue) > 0 && d.queue[0].at == d.now && d.queue[0].order <= last; {
 		d.due(d.queue.pop())
 	}
 	for d.outage.at == d.now {
@@ -167,8 +178,10 @@ func (d *Driver) collect() {
 // due turns a delayed occurrence into its event, unless the attempt it belongs to is over.
 func (d *Driver) due(t timed) {
 	if t.kind == nodeReady {
-		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: sched.NodeID(t.job), Code: int32(sched.NodeUp)})
-		d.nodes[t.job].state = sched.NodeUp
+		if n := &d.nodes[t.job]; n.boot == t.attempt {
+			n.state, n.boot = sched.NodeUp, 0
+			d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: sched.NodeID(t.job), Code: int32(sched.NodeUp)})
+		}
 		return
 	}
 	j := &d.state[t.job]
@@ -182,7 +195,7 @@ func (d *Driver) due(t timed) {
 		d.out = append(d.out, d.end(t.job, sched.Finished, d.jobs[t.job].Duration))
 	case t.kind == gone && j.phase == stopping:
 		d.out = append(d.out, d.end(t.job, j.stopping, j.done))
-	case t.kind == epochEnd && j.phase == running && j.watched:
+	case t.kind == epochEnd && j.phase == running && j.watched && t.epoch == j.epoch:
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt, Value: float64(t.epoch)})
 		d.queueEpoch(t.job)
 	}
@@ -210,6 +223,9 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 
 func (d *Driver) start(a *sched.Action) {
 	j := &d.state[a.Job]
+	if a.Attempt <= j.attempt {
+		return // told before
+	}
 	j.attempt, j.phase, j.gpus = a.Attempt, starting, a.GPUs
 	j.liveAt = int32(len(d.live))
 	d.live = append(d.live, a.Job)
@@ -249,6 +265,9 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.
 // stop ends an attempt: the job saves what it has done and goes.
 func (d *Driver) stop(a *sched.Action) {
 	j := &d.state[a.Job]
+	if a.Attempt != j.attempt || j.phase == idle || j.phase == stopping {
+		return // told before, or over already
+	}
 	if j.phase == running {
 		j.done = d.workOf(j, d.now)
 	}
@@ -290,22 +309,29 @@ func (d *Driver) queueEpoch(id sched.JobID) {
 	}
 	epoch := d.workOf(j, d.now)/size + 1
 	if done := epoch * size; done <= t.Duration {
+		j.epoch = int32(epoch)
 		at := max(j.from, d.now).Add(untilDone(done-d.workOf(j, max(j.from, d.now)), j.rate))
 		d.push(timed{at: at, kind: epochEnd, job: id, attempt: j.attempt, epoch: int32(epoch)})
 	}
 }
 
-// setNode puts a node to sleep, wakes it, drains or releases it.
+// setNode puts a node to sleep, wakes it, drains or releases it. A node that is down hears nothing.
 func (d *Driver) setNode(a *sched.Action) {
-	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
 	n := &d.nodes[a.Node]
-	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && d.runtime.Boot > 0 {
-		d.push(timed{at: d.now.Add(d.runtime.Boot), kind: nodeReady, job: sched.JobID(a.Node)})
+	if n.state == a.State && n.boot == 0 || n.state == sched.NodeDown || a.State == sched.NodeUp && n.boot > 0 {
 		return
 	}
+	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && d.runtime.Boot > 0 {
+		n.boots++
+		n.boot = n.boots
+		d.push(timed{at: d.now.Add(d.runtime.Boot), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
+		return
+	}
+	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
 	if a.State == sched.NodeAsleep || a.State == sched.NodeGone {
 		e.Kind = sched.NodeLeft
+		d.soon = d.lose(a.Node, d.soon)
 	}
-	n.state = a.State
+	n.state, n.boot = a.State, 0
 	d.soon = append(d.soon, e)
 }

@@ -99,11 +99,9 @@ func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
 	}
 	service, rate := attained(v, id, o.Seconds)
 	ex := service - t.base
-	until := sched.Never
-	if t.holding {
-		until = o.demote(v, id, t, ex, rate)
-	} else {
-		until = o.promote(v, id, t)
+	until := o.demote(v, id, t, ex, rate)
+	if !t.holding {
+		until = min(until, o.promote(v, id, t))
 		ex = service - t.base
 	}
 	if o.Index != nil {
@@ -129,7 +127,8 @@ func (o *MLFQ) next() int64 {
 	return o.seq
 }
 
-// demote moves the job down while it has attained the limit of its queue, and returns when that will next be so.
+// demote moves the job down while it has attained the limit of its queue, and returns when that will next be so. A job
+// that lost its GPUs attains service until its attempt has stopped.
 func (o *MLFQ) demote(v *sched.View, id sched.JobID, t *turn, ex, rate float64) sched.Time {
 	for int(t.queue) < len(o.Limits) {
 		left := o.Limits[t.queue] - ex
@@ -138,7 +137,7 @@ func (o *MLFQ) demote(v *sched.View, id sched.JobID, t *turn, ex, rate float64) 
 		}
 		t.queue++
 		t.part, t.seq = inTail, o.next()
-		if !t.astray {
+		if t.holding && !t.astray {
 			t.astray = true
 			o.astray = append(o.astray, id)
 		}
@@ -278,15 +277,45 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the counter of places.
-func (o *MLFQ) SaveRest(b []byte) []byte { return binary.AppendVarint(b, o.seq) }
+// SaveRest appends the counter of places and the notes nobody has asked for yet.
+func (o *MLFQ) SaveRest(b []byte) []byte {
+	b = binary.AppendVarint(b, o.seq)
+	b = binary.AppendUvarint(b, uint64(len(o.notes)))
+	for _, n := range o.notes {
+		b = binary.AppendUvarint(b, uint64(n.Job))
+		b = append(b, byte(n.Why.Code))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n.Why.A))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n.Why.B))
+	}
+	return b
+}
+
+var errQueues = errors.New("order: memory of the queues is malformed")
 
 // LoadRest restores what SaveRest wrote.
 func (o *MLFQ) LoadRest(b []byte) error {
-	x, n := binary.Varint(b)
-	if n <= 0 || n != len(b) {
-		return errors.New("order: memory of the queues is malformed")
+	seq, n := binary.Varint(b)
+	if n <= 0 {
+		return errQueues
 	}
-	o.seq = x
+	o.seq, b = seq, b[n:]
+	count, n := binary.Uvarint(b)
+	if n <= 0 {
+		return errQueues
+	}
+	b = b[n:]
+	for range count {
+		job, n := binary.Uvarint(b)
+		if n <= 0 || len(b) < n+17 {
+			return errQueues
+		}
+		why := sched.Reason{Code: sched.ReasonCode(b[n]), A: math.Float64frombits(binary.LittleEndian.Uint64(b[n+1:])),
+			B: math.Float64frombits(binary.LittleEndian.Uint64(b[n+9:]))}
+		o.notes = append(o.notes, sched.Note{Job: sched.JobID(job), Why: why})
+		b = b[n+17:]
+	}
+	if len(b) != 0 {
+		return errQueues
+	}
 	return nil
 }

@@ -11,7 +11,10 @@ import "github.com/trainyard/trainyard/sched"
 // than on the empty cluster.
 type Consolidate struct{}
 
-var _ sched.Placer = Consolidate{}
+var (
+	_ sched.Placer    = Consolidate{}
+	_ sched.NodeBound = Consolidate{}
+)
 
 // Fits reports whether the gang can be consolidated now.
 func (Consolidate) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bool {
@@ -32,6 +35,21 @@ func (Consolidate) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bo
 		}
 	}
 	return false
+}
+
+// Need says that a gang up to the size of a node needs one, and a wider one whole nodes.
+func (Consolidate) Need(v *sched.View, l *sched.Ledger, j sched.JobID, n int) sched.NodeNeed {
+	if l.Types() > 1 || l.Counted() || !v.Jobs[j].Spec.Types.Has(0) {
+		return sched.NodeNeed{}
+	}
+	size := l.Widest(0)
+	if n <= size {
+		return sched.NodeNeed{One: true}
+	}
+	if size == 0 || l.NodesOf(0, size) < (n+size-1)/size {
+		return sched.NodeNeed{}
+	}
+	return sched.NodeNeed{Whole: n / size, Size: size}
 }
 
 // Place places the gang.

@@ -18,8 +18,9 @@ type Skew struct {
 }
 
 var (
-	_ sched.Placer = Skew{}
-	_ sched.Shaper = Skew{}
+	_ sched.Placer    = Skew{}
+	_ sched.Shaper    = Skew{}
+	_ sched.NodeBound = Skew{}
 )
 
 func (s Skew) rule(v *sched.View, j sched.JobID) sched.Placer {
@@ -45,6 +46,14 @@ func (s Skew) Shape(v *sched.View, j sched.JobID) int32 {
 		return 1
 	}
 	return 0
+}
+
+// Need is that of a consolidated gang for a skewed model; for others any GPUs do.
+func (s Skew) Need(v *sched.View, l *sched.Ledger, j sched.JobID, n int) sched.NodeNeed {
+	if s.skewed(v, j) {
+		return Consolidate{}.Need(v, l, j, n)
+	}
+	return sched.NodeNeed{}
 }
 
 // Fits reports whether the gang can be placed now.

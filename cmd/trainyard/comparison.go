@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// comparison is several systems on one trace and one cluster.
+type comparison struct {
+	trace   *trace.Trace
+	summary trace.Summary
+	cluster *cluster.Cluster
+	preset  string
+	round   time.Duration
+	runs    []systemRun
+}
+
+// systemRun is one system of a comparison, and what came of it.
+type systemRun struct {
+	sim     experiment.Simulation
+	outcome *experiment.Outcome // nil before the run
+}
+
+// replica reports whether a stand-alone replica ran instead of the engine. It knows no events, hence no utilisation.
+func (r *systemRun) replica() bool { return r.outcome.Events == 0 && r.outcome.Jobs > 0 }
+
+// comparison reads what the flags name and checks all of it before anything runs.
+func (f *simulateFlags) comparison() (*comparison, error) {
+	infos, settings, err := f.chosen()
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{preset: f.preset}
+	if c.round, err = parseRound(f.round); err != nil {
+		return nil, err
+	}
+	if c.cluster, err = loadCluster(f.cluster); err != nil {
+		return nil, err
+	}
+	if f.seeded {
+		seeded := *c.cluster
+		seeded.Failures.Seed = f.seed
+		c.cluster = &seeded
+	}
+	if c.trace, err = readTrace(f.trace, f.format, f.unit); err != nil {
+		return nil, err
+	}
+	c.summary = trace.Describe(c.trace)
+	for i, info := range infos {
+		sim, err := c.simulation(info, settings[i])
+		if err != nil {
+			return nil, err
+		}
+		c.runs = append(c.runs, systemRun{sim: sim})
+	}
+	return c, nil
+}
+
+// chosen returns the systems asked for and the settings of each.
+func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
+	if err := f.complete(); err != nil {
+		return nil, nil, err
+	}
+	infos, err := systemsNamed(f.systems)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := parseSets(f.sets, infos)
+	if err != nil {
+		return nil, nil, err
+	}
+	return infos, settings, checkPreset(f.preset, f.systems)
+}
+
+// complete reports the flags that are missing.
+func (f *simulateFlags) complete() error {
+	var missing []string
+	if f.trace == "" {
+		missing = append(missing, "--trace FILE")
+	}
+	if f.cluster == "" {
+		missing = append(missing, "--cluster SPEC")
+	}
+	if len(f.systems) == 0 {
+		missing = append(missing, "--system NAME")
+	}
+	if len(missing) > 0 {
+		return usagef("simulate: missing %s; see `trainyard simulate --help`", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// systemsNamed finds the rows of the systems and trims their names.
+func systemsNamed(names []string) ([]*system.Info, error) {
+	var infos []*system.Info
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+		info, err := system.Named(names[i])
+		if err != nil {
+			return nil, usage(err)
+		}
+		if slices.Contains(infos, info) {
+			return nil, usagef("--system: %s twice, want it once", name)
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// checkPreset checks that the preset is known and has every system.
+func checkPreset(name string, systems []string) error {
+	if name == "" {
+		return nil
+	}
+	for i := range experiment.Presets {
+		p := &experiment.Presets[i]
+		if p.Name != name {
+			continue
+		}
+		for _, s := range systems {
+			if !slices.Contains(p.Systems(), s) {
+				return usagef("--preset: %s has no system %q, only %s", name, s, strings.Join(p.Systems(), ", "))
+			}
+		}
+		return nil
+	}
+	return usagef("--preset: %q is not known%s; want one of %s",
+		name, suggest.Hint(name, presetNames()), strings.Join(presetNames(), ", "))
+}
+
+// simulation puts together the run of one system and tries whether it takes the values of its settings.
+func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
+	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
+		Preset: c.preset, Round: c.round}
+	if path, ok := settings["distribution"]; ok {
+		sizes, err := readSizes(path)
+		if err != nil {
+			return sim, err
+		}
+		sim.Sizes = sizes
+	}
+	set := system.NewSettings(settings)
+	for _, k := range experiment.RuntimeKeys {
+		set.Float(k.Name, 0)
+	}
+	_, err := info.Build(system.Knowledge{Work: c.trace.Oracle(), Sizes: sim.Sizes}, set)
+	return sim, usage(err)
+}
+
+// runOne runs one system, with a bar on stderr if that is a terminal and the run takes long.
+func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.Writer) error {
+	r, began := &c.runs[i], time.Now()
+	bar := newProgress(stderr, r.sim.System, len(c.trace.Jobs))
+	defer bar.close()
+	events := out.eventsOf(c, i)
+	r.sim.Clock = func() int64 { return int64(time.Since(began)) }
+	r.sim.Sinks = append(bar.sinks(), events.sinks()...)
+	outcome, err := r.sim.Run(ctx)
+	if err != nil {
+		return runError(err)
+	}
+	r.outcome = outcome
+	r.outcome.Wall = time.Since(began).Seconds()
+	return events.finish(r)
+}
+
+// runError says what kind of error a run ended with: apart from an interruption, those that name the system, the preset
+// or the trace are about inputs that do not go together.
+func runError(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	for _, about := range []string{"system: ", "preset: ", "trace: "} {
+		if strings.HasPrefix(err.Error(), about) {
+			return usage(err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/trace"
+)
+
+func newTraceDescribe() *cobra.Command {
+	format, unit, spec, asJSON := "", "", "", false
+	cmd := &cobra.Command{
+		Use:   "describe FILE",
+		Short: "Say what a trace asks for",
+		Args:  exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := describe(args[0], format, unit, spec)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), d.document())
+			}
+			return writeText(cmd.OutOrStdout(), d.text(widthOf(cmd.OutOrStdout())))
+		},
+	}
+	traceFlags(cmd, &format, &unit)
+	cmd.Flags().StringVar(&spec, "cluster", "", "also say the load offered to cluster `SPEC`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document")
+	return cmd
+}
+
+// description is a trace, what it asks for, and perhaps of which cluster.
+type description struct {
+	trace   *trace.Trace
+	sum     trace.Summary
+	cluster *cluster.Cluster // nil = not given
+}
+
+func describe(path, format, unit, spec string) (*description, error) {
+	d := &description{}
+	var err error
+	if spec != "" {
+		if d.cluster, err = loadCluster(spec); err != nil {
+			return nil, err
+		}
+	}
+	if d.trace, err = readTrace(path, format, unit); err != nil {
+		return nil, err
+	}
+	d.sum = trace.Describe(d.trace)
+	return d, nil
+}
+
+func (d *description) text(width int) string {
+	var b strings.Builder
+	line := func(what, text string) { b.WriteString(entry(what, text, width)) }
+	line("trace", fmt.Sprintf("%s, format %s", d.trace.Path, d.trace.Format))
+	when := "at once"
+	if d.sum.Span > 0 {
+		when = "in " + shortTime(d.sum.Span.Seconds())
+	}
+	line("jobs", fmt.Sprintf("%d submitted %s", d.sum.Jobs, when))
+	line("work", d.work())
+	if d.cluster != nil {
+		line("load", d.load())
+	}
+	line("times", d.trace.Zone)
+	for _, w := range d.trace.Warnings {
+		line("warning", w)
+	}
+	b.WriteString("\n" + d.widths(width) + "\n" + d.durations(width))
+	if names := d.names(width); names != "" {
+		b.WriteString("\n" + names)
+	}
+	return b.String()
+}
+
+// names lists the models, users and groups that most jobs have.
+func (d *description) names(width int) string {
+	text := ""
+	for _, n := range []struct {
+		what   string
+		counts []trace.Count
+	}{{"models", d.sum.Models}, {"users", d.sum.Users}, {"groups", d.sum.Groups}} {
+		if len(n.counts) > 0 {
+			text += entry(n.what, topOf(n.counts), width)
+		}
+	}
+	return text
+}
+
+func (d *description) work() string {
+	text := fmt.Sprintf("%.4g GPU hours, %.3g GPUs per job", float64(d.sum.GPUTime)/3600, d.sum.MeanGPUs)
+	if demand := d.sum.MeanDemand(); demand > 0 {
+		text += fmt.Sprintf(", %.4g GPUs busy if all ran at once", demand)
+	}
+	return text
+}
+
+func (d *description) load() string {
+	n := d.cluster.GPUs()
+	wide := 0
+	for _, w := range d.sum.Widths {
+		if w.GPUs > n {
+			wide += w.Jobs
+		}
+	}
+	text := fmt.Sprintf("%.3g times what the %d GPUs of %s can do", d.sum.OfferedLoad(n), n, d.cluster.Name)
+	if d.sum.MeanDemand() == 0 {
+		text = "undefined: all jobs are submitted at once"
+	}
+	if wide > 0 {
+		text += fmt.Sprintf("; %s wider than the cluster", counted(wide, "job"))
+	}
+	return text
+}
+
+// widths returns the mix of widths, at most twenty of them.
+func (d *description) widths(width int) string {
+	const most = 20
+	t := &table{}
+	t.add("width", "jobs", "of jobs", "of GPU time")
+	list := d.sum.Widths
+	for i, w := range list {
+		if i == most && len(list) > most+1 {
+			var rest trace.WidthShare
+			for _, w := range list[i:] {
+				rest.Jobs += w.Jobs
+				rest.JobShare += w.JobShare
+				rest.TimeShare += w.TimeShare
+			}
+			t.add("wider", strconv.Itoa(rest.Jobs), share(rest.JobShare), share(rest.TimeShare))
+			break
+		}
+		t.add(counted(w.GPUs, "GPU"), strconv.Itoa(w.Jobs), share(w.JobShare), share(w.TimeShare))
+	}
+	return t.text(width)
+}
+
+func share(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + "%" }
+
+func (d *description) durations(width int) string {
+	q := &d.sum.Duration
+	t := &table{}
+	t.add("", "min", "p10", "median", "p90", "p95", "p99", "max", "mean")
+	row := []string{"duration"}
+	for _, x := range []time.Duration{q.Min, q.P10, q.P50, q.P90, q.P95, q.P99, q.Max, q.Mean} {
+		row = append(row, shortTime(x.Seconds()))
+	}
+	t.add(row...)
+	return t.text(width)
+}
+
+// topOf lists the names that most jobs have.
+func topOf(counts []trace.Count) string {
+	const most = 10
+	var parts []string
+	for i, c := range counts {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(counts)-i))
+			break
+		}
+		name := c.Name
+		if name == "" {
+			name = "(none)"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d", name, c.Jobs))
+	}
+	return strings.Join(parts, ", ")
+}

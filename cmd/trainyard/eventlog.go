@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/trainyard/trainyard/engine"
+)
+
+// eventLog writes the events of one run; nil does nothing.
+type eventLog struct{ *engine.LogWriter }
+
+// eventsOf begins the event log of run i, nil if none was asked for.
+func (o *outputs) eventsOf(c *comparison, i int) *eventLog {
+	if len(o.events) == 0 {
+		return nil
+	}
+	sim := &c.runs[i].sim
+	return &eventLog{engine.NewLogWriter(o.events[i], engine.Header{
+		Version: ownBuild().Version, Origin: "time 0 of the trace", Zone: c.trace.Zone, Trace: c.trace.Path,
+		Cluster: c.cluster.Name, System: sim.System, Preset: sim.Preset, Settings: sim.Settings, ShareLimit: 1,
+		Seed: c.cluster.Failures.Seed})}
+}
+
+func (l *eventLog) sinks() []engine.Sink {
+	if l == nil {
+		return nil
+	}
+	return []engine.Sink{l.LogWriter}
+}
+
+// finish ends the log. A run that had no events to log has none to show for what was asked.
+func (l *eventLog) finish(r *systemRun) error {
+	if l == nil {
+		return nil
+	}
+	if r.replica() {
+		return usagef("--events-out: preset %s has a simulator of its own for %s, which knows no events; leave --events-out out",
+			r.sim.Preset, r.sim.System)
+	}
+	return l.Close()
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// parseRound reads --round; empty is 0.
+func parseRound(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) || x > 1e9 {
+		return 0, usagef("--round %q, want seconds > 0, such as 60", text)
+	}
+	return time.Duration(math.Ceil(x * 1e9)), nil
+}
+
+// loadCluster reads a cluster and says what kind of error it is.
+func loadCluster(spec string) (*cluster.Cluster, error) {
+	c, err := cluster.Load(spec)
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		return nil, err
+	}
+	if _, missing := os.Stat(spec); missing != nil {
+		return nil, usage(err) // a shorthand, or what was meant as one
+	}
+	return nil, malformed(err)
+}
+
+// readTrace reads a trace; unit is a Go duration, a number of seconds or empty.
+func readTrace(path, format, unit string) (*trace.Trace, error) {
+	o := trace.Options{Format: format}
+	var err error
+	if o.Unit, err = parseUnit(unit); err != nil {
+		return nil, err
+	}
+	t, err := trace.Read(path, o)
+	if parse := (*trace.ParseError)(nil); err == nil || errors.As(err, &parse) {
+		return t, err
+	}
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return nil, fmt.Errorf("%w; want the path of a CSV file", err)
+	}
+	return nil, usage(err)
+}
+
+func parseUnit(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil && x*1e9 >= 1 && x <= 1e9 {
+		return time.Duration(math.Round(x * 1e9)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usagef("--unit %q, want a duration such as 1ms, or seconds such as 0.001", text)
+	}
+	return d, nil
+}
+
+// readSizes reads the file of the key distribution.
+func readSizes(path string) (*dist.Empirical, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("distribution: %w; want a file with one column headed duration", err)
+	}
+	defer f.Close()
+	sizes, err := dist.Read(f, path)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	return sizes, nil
+}

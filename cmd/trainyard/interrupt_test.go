@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestInterrupted checks that an interrupted run says so, ends with its code and leaves no file.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dir := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"simulate", "--trace", exampleTrace, "--cluster", "15x4", "--system", "fifo,las",
+		"--jobs-out", filepath.Join(dir, "jobs.csv"), "--events-out", filepath.Join(dir, "log.jsonl")}, &stdout, &stderr)
+	if code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if stdout.Len() > 0 || stderr.String() != "trainyard: interrupted; no file was written\n" {
+		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

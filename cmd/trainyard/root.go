@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/trainyard/trainyard/internal/suggest"
+)
+
+// newRoot returns the command with all its verbs.
+func newRoot() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "trainyard",
+		Short: "Schedule deep-learning training on GPUs",
+		Long: `Trainyard schedules deep-learning training on GPUs: how many GPUs each job gets,
+which jobs run, on exactly which GPUs. What runs in its simulator is what runs
+in production.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 8 permission, 9 malformed
+input file, 130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       ownBuild().Version,
+	})
+	root.SetVersionTemplate("trainyard {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.AddCommand(newSimulate(), newTrace(), newSystems(), newExperiment(), newVersion())
+	addCompletion(root)
+	return root
+}
+
+// addCompletion adds cobra's command that writes completion scripts, with errors of usage like all others.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		group(c)
+		for _, shell := range c.Commands() {
+			shell.Args = exactly()
+		}
+	}
+}
+
+// group makes cmd a command that does nothing but hold others: without one it prints its help, and an unknown one is an
+// error of usage.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		return usagef("%q is not a command of %s%s; it has %s", args[0], cmd.CommandPath(),
+			suggest.Hint(args[0], names), strings.Join(names, ", "))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// flagError makes an error about flags one of usage, with the flag that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
+	}
+	return usagef("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
+}
+
+// exactly wants as many arguments as there are names; a name in brackets may be left out.
+func exactly(names ...string) cobra.PositionalArgs {
+	need := 0
+	for _, n := range names {
+		if !strings.HasPrefix(n, "[") {
+			need++
+		}
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= need && len(args) <= len(names) {
+			return nil
+		}
+		wish := "no arguments"
+		if len(names) > 0 {
+			wish = strings.Join(names, " ")
+		}
+		return usagef("%s: %d arguments, want %s; see `%s --help`", cmd.CommandPath(), len(args), wish, cmd.CommandPath())
+	}
+}

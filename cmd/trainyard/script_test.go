@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"trainyard": main}) }
+
+// TestScripts runs the contract of the command line, one file per matter. Beside the usual commands there are
+//
+//	code N trainyard ...   runs the command, which must end with exit code N and say why on one line of stderr
+//	json KEY=VALUE...      stdout of the last command is one document with these values, as in results.0.system="fifo"
+//	gz FILE [N]            writes FILE.gz, cut to its first N bytes
+//
+// Every script finds the bundled trace as testbed.csv and, as worked.csv, the three jobs of the worked example.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *rewrite,
+		Setup:         copyTraces,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": scriptCode,
+			"json": scriptJSON,
+			"gz":   scriptGzip,
+		},
+	})
+}
+
+const worked = "job_id,submit_s,num_gpus,duration_s\nJ1,0,2,2\nJ2,0,1,8\nJ3,0,2,6\n"
+
+func copyTraces(e *testscript.Env) error {
+	text, err := os.ReadFile(exampleTrace)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(e.WorkDir, "testbed.csv"), text, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(e.WorkDir, "worked.csv"), []byte(worked), 0o644)
+}
+
+func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+	said := ts.ReadFile("stderr")
+	if got != 0 && (!strings.HasPrefix(said, "trainyard: ") || strings.Count(said, "\n") != 1) {
+		ts.Fatalf("stderr is not one line that begins with trainyard:")
+	}
+	if got != 0 && ts.ReadFile("stdout") != "" {
+		ts.Fatalf("stdout is not empty")
+	}
+}
+
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	var doc any
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &doc); neg || err != nil {
+		ts.Fatalf("json: %v", err)
+	}
+	for _, arg := range args {
+		key, want, _ := strings.Cut(arg, "=")
+		value, err := lookUp(doc, strings.Split(key, "."))
+		ts.Check(err)
+		got, err := json.Marshal(value)
+		ts.Check(err)
+		if string(got) != want {
+			ts.Fatalf("json: %s is %s, want %s", key, got, want)
+		}
+	}
+}
+
+// lookUp follows path into a document; a number is an index.
+func lookUp(doc any, path []string) (any, error) {
+	for i, step := range path {
+		switch v := doc.(type) {
+		case map[string]any:
+			next, ok := v[step]
+			if !ok {
+				return nil, fmt.Errorf("json: no key %s", strings.Join(path[:i+1], "."))
+			}
+			doc = next
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n >= len(v) {
+				return nil, fmt.Errorf("json: no element %s of %d", strings.Join(path[:i+1], "."), len(v))
+			}
+			doc = v[n]
+		default:
+			return nil, fmt.Errorf("json: nothing below %s", strings.Join(path[:i], "."))
+		}
+	}
+	return doc, nil
+}
+
+func scriptGzip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: gz FILE [N]")
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(w.Close())
+	if len(args) > 1 {
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		b.Truncate(n)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".gz"), b.Bytes(), 0o644))
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/system"
+)
+
+// setting is one --set.
+type setting struct{ text, name, key, value string }
+
+// parseSets returns the settings of each system, in the order of infos. What names a system beats what names *, and
+// later ones beat earlier ones.
+func parseSets(sets []string, infos []*system.Info) ([]map[string]string, error) {
+	settings := make([]map[string]string, len(infos))
+	for i := range settings {
+		settings[i] = make(map[string]string)
+	}
+	var named []setting
+	for _, text := range sets {
+		s, err := parseSet(text)
+		if err != nil {
+			return nil, err
+		}
+		if s.name != "*" {
+			named = append(named, s)
+		} else if err := s.giveAll(infos, settings); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range named {
+		if err := s.giveOne(infos, settings); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+func parseSet(text string) (setting, error) {
+	target, value, ok := strings.Cut(text, "=")
+	name, key, dotted := strings.Cut(target, ".")
+	if !ok || !dotted || name == "" || key == "" {
+		return setting{}, usagef("--set %q, want NAME.KEY=VALUE such as '*.restart_overhead=0'", text)
+	}
+	return setting{text, name, key, value}, nil
+}
+
+// giveOne gives s to the system it names.
+func (s setting) giveOne(infos []*system.Info, settings []map[string]string) error {
+	info, err := system.Named(s.name)
+	if err != nil {
+		return usagef("--set %s: %w", s.text, err)
+	}
+	i := slices.Index(infos, info)
+	if i < 0 {
+		return usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(namesOf(infos), ", "))
+	}
+	if err := experiment.CheckKeys(info, map[string]string{s.key: s.value}); err != nil {
+		return usagef("--set %s: %w", s.text, err)
+	}
+	settings[i][s.key] = s.value
+	return nil
+}
+
+// giveAll gives s to all systems that take it, of which there must be one.
+func (s setting) giveAll(infos []*system.Info, settings []map[string]string) error {
+	taken := false
+	var keys []string
+	for i, info := range infos {
+		for _, k := range allKeys(info) {
+			if k.Name == s.key {
+				settings[i][s.key] = s.value
+				taken = true
+			}
+			if !slices.Contains(keys, k.Name) {
+				keys = append(keys, k.Name)
+			}
+		}
+	}
+	if taken {
+		return nil
+	}
+	who := "none of " + strings.Join(namesOf(infos), ", ") + " takes"
+	if len(infos) == 1 {
+		who = infos[0].Name + " does not take"
+	}
+	return usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, keys), strings.Join(keys, ", "))
+}
+
+// allKeys returns the keys of a system: its own, those of every system and those of the simulated world.
+func allKeys(info *system.Info) []system.Key {
+	return slices.Concat(info.Keys, system.Common, experiment.RuntimeKeys)
+}
+
+func namesOf(infos []*system.Info) []string {
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// defaultOf returns the default of a key of the simulated world.
+func defaultOf(name string) string {
+	for _, k := range experiment.RuntimeKeys {
+		if k.Name == name {
+			return k.Default
+		}
+	}
+	return ""
+}

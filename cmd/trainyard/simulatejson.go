@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// simulateDoc is the document of simulate --json. Names are only ever added.
+type simulateDoc struct {
+	Schema  string     `json:"schema"`
+	Trace   traceDoc   `json:"trace"`
+	Cluster clusterDoc `json:"cluster"`
+	// OfferedLoad is the work submitted per second over what the GPUs can do; 0 where all jobs are submitted at once.
+	OfferedLoad float64                      `json:"offered_load"`
+	Preset      string                       `json:"preset"`   // "" = none
+	Round       float64                      `json:"round_s"`  // 0 = the systems' own
+	Settings    map[string]map[string]string `json:"settings"` // as given, by system
+	Results     []metrics.Result             `json:"results"`
+}
+
+// traceDoc describes a trace.
+type traceDoc struct {
+	Path     string   `json:"path"`
+	Format   string   `json:"format"`
+	Jobs     int      `json:"jobs"`
+	Span     float64  `json:"span_s"` // first to last submission
+	GPUHours float64  `json:"gpu_hours"`
+	Zone     string   `json:"zone"`
+	Warnings []string `json:"warnings"`
+}
+
+func traceDocOf(t *trace.Trace, s *trace.Summary) traceDoc {
+	return traceDoc{Path: t.Path, Format: t.Format, Jobs: s.Jobs, Span: s.Span.Seconds(), GPUHours: float64(s.GPUTime) / 3600,
+		Zone: t.Zone, Warnings: append([]string{}, t.Warnings...)}
+}
+
+// clusterDoc describes a cluster.
+type clusterDoc struct {
+	Name  string  `json:"name"`
+	Nodes int     `json:"nodes"`
+	GPUs  int     `json:"gpus"`
+	MTBF  float64 `json:"mtbf_s"` // of a node; 0 = nodes never fail
+	Seed  uint64  `json:"seed"`   // of failures
+}
+
+func clusterDocOf(c *cluster.Cluster) clusterDoc {
+	return clusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(), Seed: c.Failures.Seed}
+}
+
+// document returns what --json prints.
+func (c *comparison) document() simulateDoc {
+	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: traceDocOf(c.trace, &c.summary), Cluster: clusterDocOf(c.cluster),
+		OfferedLoad: c.summary.OfferedLoad(c.cluster.GPUs()), Preset: c.preset, Round: c.round.Seconds(),
+		Settings: make(map[string]map[string]string)}
+	for i := range c.runs {
+		r := &c.runs[i]
+		doc.Settings[r.sim.System] = r.sim.Settings
+		doc.Results = append(doc.Results, r.outcome.Result)
+	}
+	return doc
+}

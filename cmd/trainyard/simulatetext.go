@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// text returns what simulate prints: what was run, the table, and what to know before reading it.
+func (c *comparison) text(width int) string {
+	var b strings.Builder
+	c.header(&b, width)
+	b.WriteString("\n" + c.table(width))
+	if notes := c.notes(); len(notes) > 0 {
+		b.WriteString("\n")
+		for _, n := range notes {
+			b.WriteString(wrap(n, width, 2) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// header says what was run.
+func (c *comparison) header(b *strings.Builder, width int) {
+	line := func(what, text string) { b.WriteString(entry(what, text, width)) }
+	load := "at once"
+	if c.summary.Span > 0 {
+		load = fmt.Sprintf("in %s, offered load %.3g", shortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.cluster.GPUs()))
+	}
+	line("trace", fmt.Sprintf("%s: %s submitted %s", c.trace.Path, counted(c.summary.Jobs, "job"), load))
+	line("cluster", fmt.Sprintf("%s: %s, %s", c.cluster.Name, counted(len(c.cluster.Nodes), "node"), counted(c.cluster.GPUs(), "GPU")))
+	line("restart", c.restart())
+	if c.preset != "" {
+		line("preset", c.presetLine())
+	}
+	if c.round > 0 {
+		line("round", sched.FormatSeconds(c.round)+" s")
+	}
+	if f := c.cluster.Failures; f.MTBF > 0 {
+		line("failures", fmt.Sprintf("every %s per node on average, seed %d", shortTime(f.MTBF.Seconds()), f.Seed))
+	}
+}
+
+// restart says what a restart costs, by system where that differs.
+func (c *comparison) restart() string {
+	const when = " at every start but a job's first"
+	costs := make([]string, len(c.runs))
+	same := true
+	for i := range c.runs {
+		costs[i] = c.restartOf(&c.runs[i])
+		same = same && costs[i] == costs[0]
+	}
+	if !same {
+		for i := range costs {
+			costs[i] = c.runs[i].sim.System + " " + costs[i]
+		}
+		return strings.Join(costs, ", ")
+	}
+	if strings.HasSuffix(costs[0], " s") {
+		return costs[0] + when
+	}
+	return costs[0]
+}
+
+func (c *comparison) restartOf(r *systemRun) string {
+	cost, given := r.sim.Settings["restart_overhead"]
+	switch {
+	case !given && c.preset != "":
+		return "as in the preset"
+	case !given:
+		cost = defaultOf("restart_overhead")
+	}
+	if x, err := strconv.ParseFloat(cost, 64); err == nil && x == 0 {
+		return "free"
+	}
+	return cost + " s"
+}
+
+func (c *comparison) presetLine() string {
+	for i := range experiment.Presets {
+		if p := &experiment.Presets[i]; p.Name == c.preset {
+			return p.Name + ": " + p.Line
+		}
+	}
+	return c.preset
+}
+
+// table returns one row per system.
+func (c *comparison) table(width int) string {
+	t := &table{}
+	t.add("", "", "avg", "", "median", "p95", "avg", "", "pre-", "")
+	t.add("system", "finished", "JCT", "", "JCT", "JCT", "queue", "makespan", "empted", "busy")
+	compare := c.sameFinished()
+	for i := range c.runs {
+		r := &c.runs[i]
+		better := ""
+		if compare && i > 0 {
+			better = change(r.outcome.AvgJCT, c.runs[0].outcome.AvgJCT)
+		}
+		t.add(resultRow(r, better)...)
+	}
+	return t.text(width)
+}
+
+func resultRow(r *systemRun, better string) []string {
+	o := &r.outcome.Result
+	row := []string{o.System, strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-", strconv.FormatInt(o.Preemptions, 10), "-"}
+	if o.Finished > 0 {
+		row[2], row[4], row[5] = shortTime(o.AvgJCT), shortTime(o.P50JCT), shortTime(o.P95JCT)
+		row[6], row[7] = shortTime(o.AvgQueue), shortTime(o.Makespan)
+	}
+	if !r.replica() {
+		row[9] = percent(o.GPUBusy)
+	}
+	return row
+}
+
+// sameFinished reports whether all systems finished the same jobs.
+func (c *comparison) sameFinished() bool {
+	first := finished(c.runs[0].outcome.PerJob)
+	for i := range c.runs[1:] {
+		other := finished(c.runs[i+1].outcome.PerJob)
+		if len(other) != len(first) {
+			return false
+		}
+		for name := range other {
+			if !first[name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// finished returns the names of the jobs that finished.
+func finished(jobs []metrics.Job) map[string]bool {
+	set := make(map[string]bool, len(jobs))
+	for i := range jobs {
+		if jobs[i].Outcome == sched.Finished {
+			set[jobs[i].Name] = true
+		}
+	}
+	return set
+}
+
+// notes says what the table does not: which jobs did not finish, and whether averages can be compared.
+func (c *comparison) notes() []string {
+	var notes []string
+	who := make(map[string][]string)
+	for i := range c.runs {
+		for _, n := range fates(c.runs[i].outcome.PerJob, c.cluster.GPUs()) {
+			if who[n] == nil {
+				notes = append(notes, n)
+			}
+			who[n] = append(who[n], c.runs[i].sim.System)
+		}
+	}
+	for i, n := range notes {
+		if len(who[n]) < len(c.runs) {
+			notes[i] = strings.Join(who[n], ", ") + ": " + n
+		}
+	}
+	if !c.sameFinished() {
+		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is ranked.")
+	}
+	return notes
+}
+
+// fates says what became of jobs that did not finish.
+func fates(jobs []metrics.Job, gpus int) []string {
+	count := make(map[string]int)
+	wide, widest := 0, 0
+	for i := range jobs {
+		j := &jobs[i]
+		s := status(j)
+		if int(j.GPUs) > gpus && j.Start == sched.None {
+			wide, widest, s = wide+1, max(widest, int(j.GPUs)), "wide"
+		}
+		count[s]++
+	}
+	var notes []string
+	if wide == 1 {
+		notes = append(notes, fmt.Sprintf("1 job is wider than the cluster (%d > %d GPUs) and never started.", widest, gpus))
+	} else if wide > 1 {
+		notes = append(notes, fmt.Sprintf("%d jobs are wider than the cluster (%d > %d GPUs) and never started.", wide, widest, gpus))
+	}
+	for _, f := range []struct{ status, one, more string }{
+		{"never-started", "1 job never started.", "%d jobs never started."},
+		{"unfinished", "1 job started but did not finish.", "%d jobs started but did not finish."},
+		{"rejected", "1 job was refused for good.", "%d jobs were refused for good."},
+		{"cancelled", "1 job was cancelled.", "%d jobs were cancelled."},
+		{"failed", "1 job failed.", "%d jobs failed."},
+	} {
+		if n := count[f.status]; n == 1 {
+			notes = append(notes, f.one)
+		} else if n > 1 {
+			notes = append(notes, fmt.Sprintf(f.more, n))
+		}
+	}
+	return notes
+}

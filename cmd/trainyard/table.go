@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// table is text in columns: the first is set left, the others right, unless left says how many are set left. Rows may
+// be shorter than others.
+type table struct {
+	rows [][]string
+	left int // columns set left, from the first on; 0 = one
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// text returns the table with columns as far apart as width columns allow, one to three spaces.
+func (t *table) text(width int) string {
+	widths := t.widths()
+	total, gaps := 0, max(len(widths)-1, 1)
+	for _, w := range widths {
+		total += w
+	}
+	gap := strings.Repeat(" ", min(max((width-total)/gaps, 1), 3))
+	var b strings.Builder
+	for _, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if i > 0 {
+				line.WriteString(gap)
+			}
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i < max(t.left, 1) {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// widths returns the width of each column.
+func (t *table) widths() []int {
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}

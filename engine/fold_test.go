@@ -1,0 +1,60 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that an event which contradicts the state panics with what a reader of the crash needs.
+func TestContradictionsPanic(t *testing.T) {
+	node := &sched.NodeSpec{Name: "a", GPUs: 1, Pool: sched.None}
+	spec := &sched.JobSpec{GPUs: sched.Rigid(1)}
+	begin := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec}}
+	start := append(begin[:2:2], sched.Event{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}},
+		sched.Event{Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)})
+	for _, c := range []struct {
+		name, want string
+		events     []sched.Event
+	}{
+		{"time falls", "time falls", []sched.Event{{Time: 5, Kind: sched.Ticked}, {Time: 4, Kind: sched.Ticked}}},
+		{"later job needed", "want an earlier one", append(begin[:1:1], sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0}}})},
+		{"end without attempt", "attempt is none", append(begin[:2:2], sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished})},
+		{"end of another attempt", "latest attempt is 1", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 2, Outcome: sched.Finished})},
+		{"start twice", "attempt is running", append(start[:4:4], sched.Event{Kind: sched.AttemptStarted, Attempt: 1}, sched.Event{Kind: sched.AttemptStarted, Attempt: 1})},
+		{"end twice", "attempt is ended", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted}, sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted})},
+		{"no outcome", "outcome", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 1})},
+		{"node up twice", "is up already", []sched.Event{begin[0], begin[0]}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				if p, _ := recover().(string); !strings.Contains(p, c.want) || !strings.Contains(p, "version") {
+					t.Errorf("panic %q, want %q", p, c.want)
+				}
+			}()
+			s := engine.NewState(1)
+			for i := range c.events {
+				s.Apply(&c.events[i])
+			}
+		})
+	}
+}
+
+// Ensure that Reconcile asked twice says the same, and that a plan names the version it was made on.
+func TestReconcileIsPure(t *testing.T) {
+	s := engine.NewState(1)
+	node, spec := &sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}, &sched.JobSpec{GPUs: sched.Rigid(1)}
+	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobArrived, Spec: spec},
+		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}, {Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
+		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{1}}, {Kind: sched.Decided, Job: 1, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}} {
+		s.Apply(&e)
+	}
+	var a, b sched.Plan
+	s.Reconcile(&a)
+	s.Reconcile(&b)
+	if len(a.Actions) != 1 || len(b.Actions) != 1 || a.Actions[0].Kind != sched.Stop || b.Actions[0].Kind != sched.Stop || a.Version != 7 {
+		t.Errorf("first %+v, then %+v", a, b)
+	}
+}

@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// LogSchema names the format that LogWriter writes.
+const LogSchema = "trainyard.log/v1"
+
+// maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
+const maxLine = 16 << 20
+
+// Header is the first line of a log: the snapshot of an empty cluster, and what else a reader must know to replay the
+// events behind it.
+type Header struct {
+	Schema     string            // LogSchema; set by the writer
+	Version    string            // of the program that wrote the log
+	Origin     string            // what time 0 is: the first instant of a trace, or a date
+	Zone       string            // time zone of weekly patterns and monthly budgets
+	Trace      string            // "" = not from a trace
+	Cluster    string            // as it was given
+	System     string            // name of the system that decided
+	Preset     string            // "" = none
+	Settings   map[string]string // keys set, of system and runtime
+	ShareLimit int               // tenants a GPU may have; 0 = 1
+	Seed       uint64
+}
+
+// LogWriter is a Sink that writes the log as lines of JSON, for people and machines: the header, then one event per
+// line, as in
+//
+//	{"seq":7,"time":12.5,"batch":3,"event":"started","job":0,"attempt":1,"from":12.5,"rate":1}
+//
+// Times are exact decimal seconds, floats the shortest text that reads back as the same number ("NaN", "+Inf" and
+// "-Inf" as strings), GPU sets arrays. Fields that are zero are left out, unless the kind of event gives zero a meaning;
+// what the kind calls by a name of its own stands under that name (epoch, gpu, price, command, state). The batch is the
+// number of the answer of the driver by which the event came or which caused it: events of one batch share one Decide.
+// Nothing of an event is lost, so that LogReader gives back what was written.
+//
+// It allocates nothing per event in steady state. After an error it writes nothing more; Close tells.
+type LogWriter struct {
+	w     io.Writer
+	buf   []byte // whole lines not yet written
+	batch uint64
+	err   error
+}
+
+var (
+	_ Sink    = (*LogWriter)(nil)
+	_ Batcher = (*LogWriter)(nil)
+)
+
+// flushAt is how many bytes LogWriter gathers before it writes them.
+const flushAt = 64 << 10
+
+// NewLogWriter returns a writer of a log that begins with h. It does not close w.
+func NewLogWriter(w io.Writer, h Header) *LogWriter {
+	l := &LogWriter{w: w, buf: make([]byte, 0, flushAt+4<<10)}
+	h.Schema = LogSchema
+	l.line(appendHeader(l.buf, &h))
+	return l
+}
+
+// BeginBatch notes that the events to come belong to the next batch.
+func (l *LogWriter) BeginBatch() { l.batch++ }
+
+// Log writes event e.
+func (l *LogWriter) Log(_ *sched.View, e *sched.Event) {
+	if l.err == nil {
+		l.line(AppendEvent(l.buf, max(l.batch, 1), e))
+	}
+}
+
+// line takes buf, which is l.buf with one line appended.
+func (l *LogWriter) line(buf []byte) {
+	if n := len(buf) - len(l.buf); n > maxLine {
+		l.err = fmt.Errorf("log: write: a line has %d bytes, want at most %d", n, maxLine)
+		return
+	}
+	l.buf = append(buf, '\n')
+	if len(l.buf) >= flushAt {
+		_ = l.Flush() // the first error sticks until Close
+	}
+}
+
+// Flush writes what was gathered and returns the first error of all writes.
+func (l *LogWriter) Flush() error {
+	if l.err == nil && len(l.buf) > 0 {
+		if _, err := l.w.Write(l.buf); err != nil {
+			l.err = fmt.Errorf("log: write: %w", err)
+		}
+		l.buf = l.buf[:0]
+	}
+	return l.err
+}
+
+// Close writes what was gathered and returns the first error of all writes. It does not close the underlying writer.
+func (l *LogWriter) Close() error { return l.Flush() }
+
+func appendHeader(b []byte, h *Header) []byte {
+	b = appendText(append(b, '{'), "schema", h.Schema)
+	for _, f := range []struct{ name, text string }{{"version", h.Version}, {"origin", h.Origin}, {"zone", h.Zone},
+		{"trace", h.Trace}, {"cluster", h.Cluster}, {"system", h.System}, {"preset", h.Preset}} {
+		b = appendText(b, f.name, f.text)
+	}
+	if len(h.Settings) > 0 {
+		b = append(key(b, "settings"), '{')
+		for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
+			if b[len(b)-1] != '{' {
+				b = append(b, ',')
+			}
+			b = appendQuoted(append(appendQuoted(b, name), ':'), h.Settings[name])
+		}
+		b = append(b, '}')
+	}
+	b = appendInt(b, "share_limit", h.ShareLimit)
+	if h.Seed != 0 {
+		b = strconv.AppendUint(key(b, "seed"), h.Seed, 10)
+	}
+	return append(b, '}')
+}
+
+// AppendEvent appends e, which belongs to the given batch, as one line of the log without its newline.
+func AppendEvent(b []byte, batch uint64, e *sched.Event) []byte {
+	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
+	b = sched.AppendSeconds(append(b, `,"time":`...), time.Duration(e.Time))
+	b = strconv.AppendUint(append(b, `,"batch":`...), batch, 10)
+	b = appendWord(b, "event", e.Kind.String())
+	f := formOf(e)
+	b = appendID(b, "job", int32(e.Job), f.job)
+	b = appendInt(b, "attempt", e.Attempt)
+	if e.Outcome != sched.NoOutcome {
+		b = appendWord(b, "outcome", e.Outcome.String())
+	}
+	b = appendID(b, "node", int32(e.Node), f.node)
+	b = f.appendValue(b, e.Value)
+	b = f.appendCode(b, e.Code)
+	b = appendSeconds(b, "work", e.Work)
+	b = appendSeconds(b, f.fromKey(), time.Duration(e.WorkFrom))
+	b = appendFloat(b, "rate", e.Rate)
+	if len(e.GPUs) > 0 || e.Kind == sched.Decided {
+		b = appendIDs(b, "gpus", e.GPUs)
+	}
+	b = appendParts(b, e)
+	return append(appendText(b, "text", e.Text), '}')
+}
+
+// appendParts appends what stands behind pointers, and the reason.
+func appendParts(b []byte, e *sched.Event) []byte {
+	if e.Spec != nil {
+		b = append(appendJobSpec(append(key(b, "spec"), '{'), e.Spec), '}')
+	}
+	if e.NodeSpec != nil {
+		b = append(appendNodeSpec(append(key(b, "node_spec"), '{'), e.NodeSpec), '}')
+	}
+	if e.Target != nil {
+		b = append(appendTarget(append(key(b, "target"), '{'), e), '}')
+	}
+	if !sameReason(e.Why, sched.Reason{}) {
+		b = appendReason(b, e.Why)
+	}
+	return b
+}
+
+// appendTarget appends the target of a decision. Its set is that of the event, and its job and reason are left out
+// where they are as well.
+func appendTarget(b []byte, e *sched.Event) []byte {
+	t := e.Target
+	if t.Job != e.Job {
+		b = strconv.AppendInt(key(b, "job"), int64(t.Job), 10)
+	}
+	b = appendInt(b, "want", t.Want)
+	b = appendInt(b, "batch", t.Batch)
+	b = appendInt(b, "accum", t.Accum)
+	b = appendFloat32(b, "lr_scale", t.LRScale)
+	b = appendWordOf(b, "share", shareWords, int(t.Share))
+	b = appendFloat(b, "cap_w", float64(t.Cap))
+	if t.Trial {
+		b = append(key(b, "trial"), "true"...)
+	}
+	b = appendWordOf(b, "at", boundaryWords, int(t.At))
+	if !sameReason(t.Why, e.Why) {
+		b = appendReason(b, t.Why)
+	}
+	return b
+}
+
+// sameReason compares numbers by their bits.
+func sameReason(a, b sched.Reason) bool {
+	return a.Code == b.Code && a.Job == b.Job && math.Float64bits(a.A) == math.Float64bits(b.A) && math.Float64bits(a.B) == math.Float64bits(b.B)
+}
+
+func appendReason(b []byte, why sched.Reason) []byte {
+	b = append(key(b, "why"), '{')
+	if why.Code != sched.NoReason {
+		b = appendWord(b, "code", why.Code.String())
+	}
+	if why.Job != 0 || why.Code == sched.WhyPreempted {
+		b = strconv.AppendInt(key(b, "job"), int64(why.Job), 10)
+	}
+	b = appendFloat(b, "a", why.A)
+	return append(appendFloat(b, "b", why.B), '}')
+}
+
+func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
+	b = appendText(b, "name", s.Name)
+	b = appendText(b, "user", s.User)
+	b = appendText(b, "group", s.Group)
+	b = appendText(b, "model", s.Model)
+	b = appendText(b, "class", s.Class)
+	b = appendSeconds(b, "submit", time.Duration(s.Submit))
+	b = appendInt(b, "priority", s.Priority)
+	if r := s.GPUs; r.Min == r.Want && r.Want == r.Max {
+		b = strconv.AppendInt(key(b, "gpus"), int64(r.Want), 10)
+	} else {
+		b = appendIDs(b, "gpus", []int32{r.Min, r.Want, r.Max})
+	}
+	if r := s.Batch; r != (sched.BatchRange{}) {
+		b = appendIDs(b, "batch", []int32{r.Min, r.Max, r.PerGPU})
+	}
+	b = appendTypes(b, "types", s.Types)
+	b = appendFloat32(b, "cpus", s.CPUs)
+	b = appendFloat32(b, "memory_gb", s.MemoryGB)
+	b = appendFloat32(b, "gpu_memory_gb", s.GPUMemGB)
+	b = appendWordOf(b, "share", consentWords, int(s.Share))
+	b = appendInt(b, "retries", s.Retries)
+	b = appendSeconds(b, "wall_time", s.WallTime)
+	b = appendSeconds(b, "deadline", time.Duration(s.Deadline))
+	b = appendSeconds(b, "not_before", time.Duration(s.NotBef))
+	if len(s.After) > 0 {
+		b = appendIDs(b, "after", s.After)
+	}
+	return b
+}
+
+func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
+	b = appendText(b, "name", s.Name)
+	b = strconv.AppendInt(key(b, "gpus"), int64(s.GPUs), 10)
+	b = appendInt(b, "type", s.Type)
+	b = appendInt(b, "rack", s.Rack)
+	b = appendID(b, "pool", int32(s.Pool), true)
+	b = appendFloat32(b, "cpus", s.CPUs)
+	b = appendFloat32(b, "memory_gb", s.MemoryGB)
+	b = appendFloat32(b, "gpu_memory_gb", s.GPUMemGB)
+	b = appendFloat(b, "idle_w", float64(s.IdleW))
+	b = appendFloat(b, "busy_gpu_w", float64(s.BusyGPUW))
+	b = appendFloat(b, "sleep_w", float64(s.SleepW))
+	return appendFloat(b, "dollars_hr", float64(s.DollarsHr))
+}

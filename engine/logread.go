@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ErrCutShort is wrapped by the error about a last line without an end, as a crash leaves it. All lines before it are
+// whole.
+var ErrCutShort = errors.New("cut short, want a newline at its end")
+
+// Record is one line of a log: an event and the batch it belongs to, counted from 1.
+type Record struct {
+	Batch uint64
+	Event sched.Event
+}
+
+// LogReader reads what LogWriter wrote. It is strict: a key or word it does not know, a repeated key, a value out of
+// range, a line that is cut short or longer than 16 MiB, a sequence number that is not the next, a time or a batch that
+// falls is an error that names file and line and says what is wanted.
+type LogReader struct {
+	in     *bufio.Reader
+	name   string
+	line   int
+	long   []byte // a line longer than the buffer of in
+	header Header
+	steps  []upcaster
+	rec    Record
+	target sched.Target
+	event  eventScan
+	err    error
+}
+
+// upcaster rewrites the lines of one schema as lines of the next.
+type upcaster struct {
+	from string
+	line func(line []byte) []byte // header and events; may change line and return it
+}
+
+// upcasters lead from each older schema to the next, oldest first, the last of them to LogSchema. There is no older one
+// yet; the first would read
+//
+//	{"trainyard.log/v1", func(line []byte) []byte { return bytes.Replace(line, []byte(`"cpus":`), []byte(`"cores":`), 1) }},
+var upcasters = []upcaster{}
+
+// NewLogReader reads the header of a log. Errors call the log by name.
+func NewLogReader(r io.Reader, name string) (*LogReader, error) {
+	l := &LogReader{in: bufio.NewReaderSize(r, flushAt), name: name}
+	line, err := l.next()
+	switch {
+	case err == io.EOF:
+		return nil, l.fail("nothing there, want a header")
+	case err != nil:
+		return nil, err
+	}
+	schema := schemaOf(line)
+	if l.steps, err = stepsFrom(schema, upcasters); err != nil {
+		return nil, l.fail("%w", err)
+	}
+	var s scan
+	s.reset(l.upcast(line))
+	s.header(&l.header)
+	if err := s.end(); err != nil {
+		return nil, l.fail("header: %w", err)
+	}
+	return l, nil
+}
+
+// Header returns the first line of the log.
+func (l *LogReader) Header() Header { return l.header }
+
+// Next returns the next event, io.EOF after the last, or the first error, which stays. The record and its GPUs and
+// Target are valid until the next call; its Spec and NodeSpec may be kept.
+func (l *LogReader) Next() (*Record, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	line, err := l.next()
+	if err != nil {
+		l.err = err
+		return nil, err
+	}
+	seq, time, batch := l.rec.Event.Seq, l.rec.Event.Time, l.rec.Batch
+	if err := l.event.read(l.upcast(line), &l.rec, &l.target); err != nil {
+		return nil, l.fail("%w", err)
+	}
+	switch e := &l.rec.Event; {
+	case e.Seq != seq+1:
+		return nil, l.fail("seq %d, want %d", e.Seq, seq+1)
+	case e.Time < time:
+		return nil, l.fail("time %v after %v, want a time that does not fall", e.Time, time)
+	case l.rec.Batch < max(batch, 1):
+		return nil, l.fail("batch %d, want at least %d", l.rec.Batch, max(batch, 1))
+	}
+	return &l.rec, nil
+}
+
+// Records returns the rest of the log as a sequence, which ends after the last event or with an error. Records are
+// valid for one turn, as with Next.
+func (l *LogReader) Records() iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for {
+			rec, err := l.Next()
+			if err == io.EOF || !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (l *LogReader) fail(format string, args ...any) error {
+	l.err = fmt.Errorf("log: %s: line %d: %w", l.name, l.line, fmt.Errorf(format, args...))
+	return l.err
+}
+
+// next returns the next line without its newline, valid until the next call; io.EOF if there is none.
+func (l *LogReader) next() ([]byte, error) {
+	l.line++
+	l.long = l.long[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if len(l.long)+len(bytes.TrimSuffix(part, []byte("\n"))) > maxLine {
+			return nil, l.fail("more than %d bytes, want at most that", maxLine)
+		}
+		switch {
+		case err == nil && len(l.long) == 0:
+			return part[:len(part)-1], nil
+		case err == bufio.ErrBufferFull || err == nil:
+			l.long = append(l.long, part...)
+			if err == nil {
+				return l.long[:len(l.long)-1], nil
+			}
+		case err == io.EOF && len(l.long)+len(part) == 0:
+			return nil, io.EOF
+		case err == io.EOF:
+			return nil, l.fail("%w", ErrCutShort)
+		default:
+			return nil, l.fail("%w", err)
+		}
+	}
+}
+
+func (l *LogReader) upcast(line []byte) []byte {
+	for _, u := range l.steps {
+		line = u.line(line)
+	}
+	return line
+}
+
+// schemaOf returns the schema that a header names, which it must do before anything else; "" if it does not.
+func schemaOf(line []byte) string {
+	var s scan
+	s.reset(line)
+	schema := ""
+	s.object(func(key []byte) bool {
+		if string(key) != "schema" {
+			return false
+		}
+		schema = s.text()
+		s.stop = true
+		return true
+	})
+	return schema
+}
+
+// stepsFrom returns the upcasters that lead from schema to LogSchema.
+func stepsFrom(schema string, all []upcaster) ([]upcaster, error) {
+	if schema == LogSchema {
+		return nil, nil
+	}
+	for i := range all {
+		if all[i].from == schema {
+			return all[i:], nil
+		}
+	}
+	stem, ours, _ := strings.Cut(LogSchema, "/v")
+	current, _ := strconv.Atoi(ours)
+	if version, ok := strings.CutPrefix(schema, stem+"/v"); ok {
+		if n, err := strconv.Atoi(version); err == nil && n > current {
+			return nil, fmt.Errorf("schema %s was written by a newer Trainyard, want %s or older", schema, LogSchema)
+		}
+	}
+	return nil, fmt.Errorf(`schema %q, want a header that begins with {"schema":%q`, schema, LogSchema)
+}
+
+// header reads the first line.
+func (s *scan) header(h *Header) {
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "schema":
+			s.text()
+			h.Schema = LogSchema
+		case "version":
+			h.Version = s.text()
+		case "origin":
+			h.Origin = s.text()
+		case "zone":
+			h.Zone = s.text()
+		case "trace":
+			h.Trace = s.text()
+		case "cluster":
+			h.Cluster = s.text()
+		case "system":
+			h.System = s.text()
+		case "preset":
+			h.Preset = s.text()
+		case "settings":
+			h.Settings = s.settings()
+		case "share_limit":
+			h.ShareLimit = int(s.integer(16))
+			s.want(h.ShareLimit >= 0, ">= 0")
+		case "seed":
+			h.Seed = s.unsigned()
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (s *scan) settings() map[string]string {
+	m := make(map[string]string)
+	s.object(func(key []byte) bool {
+		name := string(key)
+		m[name] = s.text()
+		return true
+	})
+	return m
+}

@@ -1,0 +1,74 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// reloading is a Pipeline that is saved and loaded into a new one, made of new stages, between any two instants.
+type reloading struct {
+	w       *world
+	now     *engine.Pipeline
+	decided bool
+	v       *sched.View
+}
+
+func (r *reloading) Observe(v *sched.View, e *sched.Event) {
+	r.v = v
+	r.now.Observe(v, e)
+}
+
+// Log and BeginBatch make it a sink that hears when an instant is over and before the next is folded.
+func (r *reloading) Log(*sched.View, *sched.Event) {}
+
+func (r *reloading) BeginBatch() {
+	if r.decided {
+		r.reload(r.v)
+	}
+}
+
+func (r *reloading) reload(v *sched.View) {
+	next := engine.NewPipeline(r.w.stages())
+	for j := range v.Jobs {
+		must(next.LoadJob(sched.JobID(j), r.now.SaveJob(sched.JobID(j), nil)))
+	}
+	must(next.LoadRest(r.now.SaveRest(nil)))
+	next.Resume(v)
+	r.now, r.decided = next, false
+}
+
+func (r *reloading) Decide(v *sched.View, d *sched.Desired) {
+	r.now.Decide(v, d)
+	r.decided = true
+}
+
+func (r *reloading) SaveJob(j sched.JobID, b []byte) []byte { return r.now.SaveJob(j, b) }
+func (r *reloading) SaveRest(b []byte) []byte               { return r.now.SaveRest(b) }
+func (r *reloading) LoadJob(j sched.JobID, b []byte) error  { return r.now.LoadJob(j, b) }
+func (r *reloading) LoadRest(b []byte) error                { return r.now.LoadRest(b) }
+
+func reloadDiffers(w *world) bool {
+	a, errA := runTwin(w, false)
+	b := hasher{ticks: a.ticks}
+	r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+	_, errB := w.run(r, r, &b)
+	return a != b || (errA == nil) != (errB == nil)
+}
+
+// Ensure that saving and loading between two instants changes nothing of the future.
+func TestSaveAndLoadChangeNothing(t *testing.T) {
+	for seed := range uint64(cases(t, 1000)) {
+		w := newWorld(seed)
+		if !reloadDiffers(w) {
+			continue
+		}
+		w = w.shrink(reloadDiffers)
+		var a, b transcript
+		_, errA := runTwin(w, false, &a)
+		r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+	_, errB := w.run(r, r, &b)
+		t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
+	}
+}

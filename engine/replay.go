@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Divergence is the first difference between a recorded log and what its replay gave: the same event told otherwise, or
+// an event that only one of them has. It is an error.
+type Divergence struct {
+	Seq      uint64
+	Batch    uint64
+	Recorded string // the line of the log; "" = the log has none
+	Replayed string // the line of the replay; "" = the replay gave none
+}
+
+// Error shows both lines.
+func (d *Divergence) Error() string {
+	recorded, replayed := or(d.Recorded, "nothing more in this batch"), or(d.Replayed, "nothing more in this batch")
+	return fmt.Sprintf("log: seq %d, batch %d: the replay differs\nrecorded: %s\nreplayed: %s", d.Seq, d.Batch, recorded, replayed)
+}
+
+// ReplayOptions are what a replay may be given beside the log and its Decider.
+type ReplayOptions struct {
+	Sinks []Sink // told every event, as in the run that was recorded
+	// Swap is asked before each batch but the first who decides from there on: dec, or another that knows as much, such
+	// as a new one that was given the memory of dec. nil = dec all along.
+	Swap func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error)
+}
+
+// Replay runs the engine's own loop on a recorded log: what came from outside is played back, batch by batch, and dec
+// decides anew. It returns a *Divergence at the first event that differs from the recorded one, byte for byte in the
+// encoding of the log. A log that contradicts itself (an attempt that ends but was never ordered) is an error as well.
+//
+// What came from outside are the events whose kind is not the engine's own, but for a GPUChanged right behind the Moved
+// that wished for it.
+//
+// An error of the log, or ctx, ends the replay.
+func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) error {
+	next, stop := iter.Pull2(log)
+	defer stop()
+	p := &player{next: next, dec: dec, swap: o.Swap, state: NewState(h.ShareLimit)}
+	if !p.advance() && p.err != nil {
+		return p.err
+	}
+	err := p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
+	if p.err != nil { // the first cause; what the loop says of it says less
+		return p.err
+	}
+	return err
+}
+
+// brokenPrefix begins what State panics with when an event contradicts it, see State.broken.
+const brokenPrefix = "engine: version "
+
+// player is the driver, the first sink and the Decider of a replay.
+type player struct {
+	state *State
+	dec   sched.Decider
+	swap  func(uint64, *sched.View, sched.Decider) (sched.Decider, error)
+
+	next  func() (*Record, error, bool)
+	ahead *Record // the first of a later batch; nil = the log has ended
+	last  sched.Time
+	err   error
+
+	batch   uint64
+	outside []sched.Event // of the batch, to play back
+	lines   []byte        // of the batch, as recorded, one after the other
+	ends    []int         // where each line ends
+	seqs    []uint64
+	done    int // lines replayed
+	line    []byte
+}
+
+var (
+	_ sched.Driver  = (*player)(nil)
+	_ sched.Decider = (*player)(nil)
+	_ Sink          = (*player)(nil)
+)
+
+// run is Run, with an event that contradicts the state as an error: here it is the log that is wrong.
+func (p *player) run(ctx context.Context, o Options) (err error) {
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case string:
+			if !strings.HasPrefix(cause, brokenPrefix) {
+				panic(cause)
+			}
+			err = errors.New("log: " + cause)
+		default:
+			panic(cause)
+		}
+	}()
+	return Run(ctx, p.state, p, p, o)
+}
+
+// Sync plays the first batch back, which is empty if the log begins with a later one.
+func (p *player) Sync(ctx context.Context) ([]sched.Event, error) {
+	events, err := p.Next(ctx, sched.Never)
+	if err == io.EOF { // a log of a header alone
+		return nil, nil
+	}
+	return events, err
+}
+
+// Next plays the next batch back, once the last one has been replayed whole.
+func (p *player) Next(ctx context.Context, _ sched.Time) ([]sched.Event, error) {
+	if p.missing(); p.err == nil {
+		p.err = ctx.Err()
+	}
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case p.ahead == nil:
+		return nil, io.EOF
+	case p.ahead.Batch > p.batch+maxEmpty:
+		p.err = fmt.Errorf("log: seq %d: batch %d after %d, want at most %d without events", p.ahead.Event.Seq, p.ahead.Batch, p.batch, maxEmpty)
+		return nil, p.err
+	}
+	if p.batch++; p.swap != nil && p.batch > 1 {
+		if p.dec, p.err = p.swap(p.batch, &p.state.view, p.dec); p.err != nil {
+			return nil, p.err
+		}
+	}
+	p.gather()
+	if p.err == nil {
+		p.err = p.check()
+	}
+	return p.outside, p.err
+}
+
+// Apply does nothing: what came of the plan is in the log. The end of a divergent replay is as near.
+func (p *player) Apply(context.Context, sched.Plan) error { return p.err }
+
+// Now returns the time of the last event read.
+func (p *player) Now() sched.Time { return p.last }
+
+// maxEmpty is how many batches without any event may follow one another, so that a wrong number ends.
+const maxEmpty = 1 << 20
+
+// advance reads one record ahead and reports whether there is one.
+func (p *player) advance() bool {
+	rec, err, ok := p.next()
+	if p.ahead = nil; !ok || err != nil {
+		p.err = err
+		return false
+	}
+	p.ahead = rec
+	return true
+}
+
+// gather reads the batch that comes next, which has no lines if its number is not the next one in the log.
+func (p *player) gather() {
+	p.outside, p.lines, p.ends, p.seqs, p.done = p.outside[:0], p.lines[:0], p.ends[:0], p.seqs[:0], 0
+	wished := false // the record before is a Moved about a GPU
+	for p.ahead != nil && p.ahead.Batch <= p.batch {
+		e := &p.ahead.Event
+		p.last = e.Time
+		p.lines = AppendEvent(p.lines, p.ahead.Batch, e)
+		p.ends, p.seqs = append(p.ends, len(p.lines)), append(p.seqs, e.Seq)
+		if !e.Kind.Own() && !(e.Kind == sched.GPUChanged && wished) {
+			p.outside = append(p.outside, *e)
+			p.outside[len(p.outside)-1].GPUs = append([]sched.GPUID(nil), e.GPUs...)
+		}
+		wished = e.Kind == sched.Moved && len(e.GPUs) > 0
+		p.advance()
+	}
+}
+
+// check returns an error about the first event of the batch that names a job, node or GPU which cannot exist by then.
+func (p *player) check() error {
+	v := &p.state.view
+	jobs, nodes, gpus := len(v.Jobs), len(v.Nodes), len(v.GPUs)
+	for i := range p.outside {
+		e := &p.outside[i]
+		if e.Kind == sched.NodeJoined {
+			nodes, gpus = nodes+1, gpus+e.NodeSpec.GPUs
+		}
+		f := formOf(e)
+		switch {
+		case f.job && e.Kind != sched.JobArrived && (e.Job < 0 || int(e.Job) >= jobs):
+			return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, jobs)
+		case f.node && (e.Node < 0 || int(e.Node) >= nodes):
+			return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, nodes)
+		case e.Kind == sched.GPUChanged && !(e.Value >= 0 && e.Value < float64(gpus)):
+			return fmt.Errorf("log: seq %d: %v of GPU %v, want one of %d", e.Seq, e.Kind, e.Value, gpus)
+		}
+	}
+	return nil
+}
+
+// Log compares what the replay gave with the record.
+func (p *player) Log(_ *sched.View, e *sched.Event) {
+	if p.err != nil {
+		return
+	}
+	p.line = AppendEvent(p.line[:0], p.batch, e)
+	if p.done == len(p.ends) {
+		p.err = &Divergence{Seq: e.Seq, Batch: p.batch, Replayed: string(p.line)}
+		return
+	}
+	if want := p.recorded(p.done); string(want) != string(p.line) {
+		p.err = &Divergence{Seq: e.Seq, Batch: p.batch, Recorded: string(want), Replayed: string(p.line)}
+	}
+	p.done++
+}
+
+// missing notes the first line of the batch that the replay did not give.
+func (p *player) missing() {
+	if p.err == nil && p.done < len(p.ends) {
+		p.err = &Divergence{Seq: p.seqs[p.done], Batch: p.batch, Recorded: string(p.recorded(p.done))}
+	}
+}
+
+func (p *player) recorded(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = p.ends[i-1]
+	}
+	return p.lines[from:p.ends[i]]
+}
+
+// Observe tells the Decider of the moment.
+func (p *player) Observe(v *sched.View, e *sched.Event) { p.dec.Observe(v, e) }
+
+// Decide asks the Decider of the moment, unless the replay has gone astray.
+func (p *player) Decide(v *sched.View, d *sched.Desired) {
+	if p.err == nil {
+		p.dec.Decide(v, d)
+	}
+}
+
+// SaveJob, SaveRest, LoadJob and LoadRest complete the Decider; the loop calls none of them.
+
+// SaveJob is that of the Decider of the moment.
+func (p *player) SaveJob(j sched.JobID, b []byte) []byte { return p.dec.SaveJob(j, b) }
+
+// SaveRest is that of the Decider of the moment.
+func (p *player) SaveRest(b []byte) []byte { return p.dec.SaveRest(b) }
+
+// LoadJob is that of the Decider of the moment.
+func (p *player) LoadJob(j sched.JobID, b []byte) error { return p.dec.LoadJob(j, b) }
+
+// LoadRest is that of the Decider of the moment.
+func (p *player) LoadRest(b []byte) error { return p.dec.LoadRest(b) }

@@ -1,0 +1,24 @@
+package experiment
+
+import (
+	"context"
+	"io"
+)
+
+// Experiment is one published figure or comparison, ours beside it.
+type Experiment struct {
+	Name, Line string
+	Run        func(ctx context.Context, w io.Writer, o Options) error
+}
+
+// Options are what an experiment may be given. Zero values mean the experiment's own default.
+type Options struct {
+	Data  string // folder of public traces; "" = only what needs none
+	Seeds int    // how many seeds, from 1 on
+	JSON  bool   // one document instead of tables
+}
+
+// Experiments lists all experiments.
+var Experiments = []Experiment{
+	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
+}
