@@ -68,7 +68,7 @@ func TestSaveAndLoadChangeNothing(t *testing.T) {
 		var a, b transcript
 		_, errA := runTwin(w, false, &a)
 		r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
-	_, errB := w.run(r, r, &b)
+		_, errB := w.run(r, r, &b)
 		t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
 	}
 }

@@ -396,10 +396,11 @@ func (w *world) run(dec sched.Decider, sinks ...engine.Sink) (v *sched.View, err
 		return nil, err
 	}
 	s := engine.NewState(1)
+	s.Expect(len(w.jobs))
 	n := 0
 	limit := sinkFunc(func(*sched.View, *sched.Event) {
-		if n++; n > 20000 {
-			panic("20000 events and no end")
+		if n++; n > 20000+40*len(w.jobs) {
+			panic("no end")
 		}
 	})
 	err = engine.Run(context.Background(), s, d, dec, engine.Options{Sinks: append(sinks, limit)})
@@ -590,6 +591,9 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 			targets[g]++
 		}
 	}
+	if v.ShareLimit > 1 && e.Kind != sched.Decided {
+		c.alone(v, e, targets)
+	}
 	for g := range v.GPUs {
 		gpu := &v.GPUs[g]
 		many := int(holders[g]) > v.ShareLimit || int(targets[g]) > v.ShareLimit && e.Kind != sched.Decided // an exchange is under way
@@ -600,6 +604,17 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	for n := range v.Nodes {
 		if v.Nodes[n].Busy != busy[n] {
 			c.fail(e, "node %d counts %d busy GPUs, want %d", n, v.Nodes[n].Busy, busy[n])
+		}
+	}
+}
+
+// alone checks that a job which does not share has its GPUs for itself.
+func (c *checker) alone(v *sched.View, e *sched.Event, targets []int16) {
+	for id := range v.Jobs {
+		for _, g := range v.Jobs[id].Target {
+			if v.Jobs[id].Share == sched.Exclusive && targets[g] > 1 {
+				c.fail(e, "job %d is not alone on GPU %d", id, g)
+			}
 		}
 	}
 }

@@ -435,4 +435,3 @@ func (rec *recording) swap(t testing.TB, every int, r *rand.Rand) func(uint64, *
 		return fresh, engine.SaveMemory(v, dec).Load(v, fresh)
 	}
 }
-

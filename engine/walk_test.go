@@ -1,9 +1,15 @@
 package engine_test
 
 import (
+	"fmt"
+	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // runTwin runs w with the indexed or the whole-pass walk and returns the hash of its events.
@@ -41,4 +47,96 @@ func TestWalkAgreesWithWholePass(t *testing.T) {
 		_, errB := runTwin(w, true, &b)
 		t.Fatalf("%v\nerrors: indexed %v, whole pass %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
 	}
+}
+
+// Ensure that other names for users, models, nodes and jobs give the same plans.
+func TestRelabelling(t *testing.T) {
+	for seed := range uint64(cases(t, 300)) {
+		w := newWorld(seed)
+		x := *w
+		x.jobs, x.nodes = slices.Clone(w.jobs), slices.Clone(w.nodes)
+		users := map[string]string{"": "", "ann": "zoe", "bob": "ann", "cy": "x"}
+		for i := range x.jobs {
+			s := &x.jobs[i].Spec
+			s.Name, s.User = "r"+s.Name, users[s.User]
+		}
+		for i := range x.nodes {
+			x.nodes[i].Name = "r" + x.nodes[i].Name
+		}
+		a, _ := runTwin(w, false)
+		if b, _ := runTwin(&x, false); a != b {
+			t.Fatalf("the plan changes with the names:\n%v", w)
+		}
+	}
+}
+
+// Ensure that equal worlds give equal events, twice in a row.
+func TestSameWorldSameEvents(t *testing.T) {
+	for seed := range uint64(cases(t, 300)) {
+		a, _ := runTwin(newWorld(seed), false)
+		if b, _ := runTwin(newWorld(seed), false); a != b || a.n == 0 {
+			t.Fatalf("seed %d: %v, then %v", seed, a, b)
+		}
+	}
+}
+
+// Ensure that a quiet round allocates nothing, and a steady stream of arrivals and ends next to nothing.
+func TestAllocations(t *testing.T) {
+	for _, name := range []string{"fifo", "srsf", "las", "mlfq", "gittins"} {
+		w := steadyWorld(name)
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			quiet, n := -1.0, 0
+			p := engine.NewPipeline(w.stages())
+			sink := sinkFunc(func(v *sched.View, e *sched.Event) {
+				switch n++; {
+				case n == 15000:
+					runtime.ReadMemStats(&before)
+				case n == 19000:
+					runtime.ReadMemStats(&after)
+				}
+			})
+			tap := &tapped{p, func(v *sched.View, d *sched.Desired) {
+				if len(v.Jobs) == 4000 && quiet < 0 && d.Empty() {
+					quiet = testing.AllocsPerRun(10, func() { d.Reset(); p.Decide(v, d) })
+				}
+			}}
+			if _, err := w.run(tap, sink); err != nil {
+				t.Fatal(err)
+			}
+			if quiet != 0 {
+				t.Errorf("%v allocations in a quiet round, want none", quiet)
+			}
+			if per := float64(after.Mallocs-before.Mallocs) / 4000; n < 19000 || per > 0.1 {
+				t.Errorf("%.3f allocations per event of %d, want next to none", per, n)
+			}
+		})
+	}
+}
+
+// tapped is a Pipeline whose decisions somebody looks at.
+type tapped struct {
+	*engine.Pipeline
+	look func(*sched.View, *sched.Desired)
+}
+
+func (t *tapped) Decide(v *sched.View, d *sched.Desired) {
+	t.Pipeline.Decide(v, d)
+	t.look(v, d)
+}
+
+// steadyWorld is a cluster under a stream of small jobs that it can just carry.
+func steadyWorld(order string) *world {
+	w := &world{types: []string{"a"}, system: systemCase{order: order, place: "consolidate", preempt: order != "fifo", limits: []float64{5, 20}}}
+	if order == "las" {
+		w.system.quantum = 10 * time.Second
+	}
+	for range 4 {
+		w.nodes = append(w.nodes, sched.NodeSpec{Name: fmt.Sprint("n", len(w.nodes)), GPUs: 4, Pool: sched.None})
+	}
+	for i := range 4500 {
+		spec := sched.JobSpec{Submit: second * sched.Time(i), GPUs: sched.Rigid(1 << (i % 3))}
+		w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: time.Second * time.Duration(3+i%5)})
+	}
+	return w
 }

@@ -11,8 +11,7 @@ import (
 )
 
 // GittinsIndex is the index of a distribution of attained service with a quantum per queue: the upper limit of the queue,
-// infinite for the last one; or one static quantum. It is looked at when a job starts, when it starts again and when it
-// crosses an edge of the table's buckets.
+// infinite for the last one; or one static quantum.
 //
 // Source: Gu et al., NSDI'19 (Tiresias), discretised 2D-Gittins; the index itself is the textbook one.
 type GittinsIndex struct {

@@ -20,7 +20,8 @@ import (
 // that wait: the ones that lost their GPUs at the latest walk first, then by arrival in the queue. That is the list order
 // by which the released simulator realises "FIFO by start time".
 //
-// If Index is set it ranks the jobs inside a queue instead, larger first, ties by arrival.
+// If Index is set it ranks the jobs inside a queue instead, larger first, ties by arrival. It is asked when a job starts,
+// starts again and enters another queue; where there is one queue only, also whenever it changes.
 //
 // Source: Gu et al., NSDI'19 (Tiresias), discretised 2DAS; list order: released simulator, commit 959f9b0.
 // Deviation: demotion happens at the very nanosecond at which the limit is reached; the released simulator mixes
@@ -45,17 +46,19 @@ type Index interface {
 
 // turn is what MLFQ remembers of one job.
 type turn struct {
-	queue   int32
-	part    part
-	known   bool
-	holding bool
-	astray  bool
-	seq     int64 // place inside the part
-	front   int64 // lost its GPUs at this version; later ones are ahead
-	base    float64
-	baseRun time.Duration // run time at the last promotion
-	waited  time.Duration // since the last promotion, up to since
-	since   sched.Time    // waits since
+	queue    int32
+	part     part
+	known    bool
+	holding  bool
+	astray   bool
+	rankedIn int32   // queue+1 for which index was asked
+	index    float64 // see indexOf
+	seq      int64   // place inside the part
+	front    int64   // lost its GPUs at this version; later ones are ahead
+	base     float64
+	baseRun  time.Duration // run time at the last promotion
+	waited   time.Duration // since the last promotion, up to since
+	since    sched.Time    // waits since
 }
 
 // part is the part of a queue a job stands in: those that hold GPUs, then those that lost them, then the rest.
@@ -105,11 +108,7 @@ func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
 		ex = service - t.base
 	}
 	if o.Index != nil {
-		index, edge := o.Index.At(ex, int(t.queue))
-		if rate > 0 && t.holding {
-			until = min(until, reaches(v.Now, edge-ex, rate))
-		}
-		return sched.Key{Level: t.queue, Value: -index}, until
+		return sched.Key{Level: t.queue, Value: -o.indexOf(t, ex)}, min(until, o.edge(v.Now, t, ex, rate))
 	}
 	k := sched.Key{Level: 2 * t.queue, Seq: t.seq}
 	switch t.part {
@@ -120,6 +119,25 @@ func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
 		k.Level++
 	}
 	return k, until
+}
+
+// indexOf returns the index of a job of attained service ex: as it was when the job last came to hold GPUs or entered its
+// queue, so that jobs of a queue do not take turns as their indices fall; as it is if there is but one queue.
+func (o *MLFQ) indexOf(t *turn, ex float64) float64 {
+	if !t.holding || t.rankedIn != t.queue+1 || len(o.Limits) == 0 {
+		t.index, _ = o.Index.At(ex, int(t.queue))
+		t.rankedIn = t.queue + 1
+	}
+	return t.index
+}
+
+// edge returns when the index of a job that holds GPUs changes while it runs: never if there are queues.
+func (o *MLFQ) edge(now sched.Time, t *turn, ex, rate float64) sched.Time {
+	if len(o.Limits) > 0 || !t.holding || rate <= 0 {
+		return sched.Never
+	}
+	_, at := o.Index.At(ex, 0)
+	return reaches(now, at-ex, rate)
 }
 
 func (o *MLFQ) next() int64 {
@@ -242,7 +260,8 @@ func (o *MLFQ) SaveJob(j sched.JobID, b []byte) []byte {
 		flags |= 8
 	}
 	b = append(b, flags)
-	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(math.Float64bits(t.base)), int64(t.baseRun), int64(t.waited), int64(t.since)} {
+	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(math.Float64bits(t.base)), int64(t.baseRun), int64(t.waited), int64(t.since),
+		int64(t.rankedIn), int64(math.Float64bits(t.index))} {
 		b = binary.AppendVarint(b, x)
 	}
 	return b
@@ -257,7 +276,7 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 		o.jobs = append(o.jobs, turn{})
 	}
 	flags, b := b[0], b[1:]
-	var x [7]int64
+	var x [9]int64
 	for i := range x {
 		y, n := binary.Varint(b)
 		if n <= 0 {
@@ -270,7 +289,8 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 	}
 	o.jobs[j] = turn{known: true, part: part(flags & 3), holding: flags&4 != 0, astray: flags&8 != 0,
 		queue: int32(x[0]), seq: x[1], front: x[2], base: math.Float64frombits(uint64(x[3])),
-		baseRun: time.Duration(x[4]), waited: time.Duration(x[5]), since: sched.Time(x[6])}
+		baseRun: time.Duration(x[4]), waited: time.Duration(x[5]), since: sched.Time(x[6]),
+		rankedIn: int32(x[7]), index: math.Float64frombits(uint64(x[8]))}
 	if flags&8 != 0 {
 		o.astray = append(o.astray, j)
 	}
