@@ -102,7 +102,7 @@ func (p *Pipeline) reprieve(victim sched.JobID, set []sched.GPUID) {
 
 // settleVictims reprieves, best rank first, the victims whose GPUs are still free; the others join the waiting jobs of
 // this walk at the rank they held.
-func (p *Pipeline) settleVictims(v *sched.View, now float64) {
+func (p *Pipeline) settleVictims(now float64) {
 	for i := len(p.popped) - 1; i >= 0; i-- {
 		victim, set := p.popped[i], p.poppedSets[i]
 		if p.ledger.Untaken(set) {

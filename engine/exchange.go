@@ -22,7 +22,12 @@ func (r *run) exchange() {
 		r.reject(&d.Reject[i])
 	}
 	r.exchangeTargets(d)
-	for _, q := range d.Quaran { // the wish, then the fact: a change that no Moved announces is the driver's
+	for _, q := range d.Quaran {
+		if q.GPU < 0 || int(q.GPU) >= len(r.s.view.GPUs) {
+			r.refuse(sched.None, fmt.Sprintf("GPU %d does not exist", q.GPU))
+			continue
+		}
+		// The wish, then the fact: a change that no Moved announces is the driver's.
 		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Moved, Node: r.s.view.GPUs[q.GPU].Node,
 			GPUs: []sched.GPUID{q.GPU}, Code: int32(q.State)})
 		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.GPUChanged, Value: float64(q.GPU), Code: int32(q.State)})
@@ -228,6 +233,10 @@ func (r *run) requestRest(d *sched.Desired) {
 		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: sched.None, Value: float64(p.Pool), Code: p.Count})
 	}
 	for _, n := range d.Nodes {
+		if n.Node < 0 || int(n.Node) >= len(r.s.view.Nodes) {
+			r.refuse(sched.None, fmt.Sprintf("node %d does not exist", n.Node))
+			continue
+		}
 		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
 	}
 }

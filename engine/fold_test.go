@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +14,8 @@ func TestContradictionsPanic(t *testing.T) {
 	node := &sched.NodeSpec{Name: "a", GPUs: 1, Pool: sched.None}
 	spec := &sched.JobSpec{GPUs: sched.Rigid(1)}
 	begin := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec}}
-	start := append(begin[:2:2], sched.Event{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}},
-		sched.Event{Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)})
+	start := slices.Concat(begin, []sched.Event{{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}},
+		{Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)}})
 	for _, c := range []struct {
 		name, want string
 		events     []sched.Event

@@ -51,7 +51,7 @@ const (
 	no
 )
 
-func (g *groups) shapeOf(p *Pipeline, v *sched.View, id sched.JobID) int32 {
+func (gs *groups) shapeOf(p *Pipeline, v *sched.View, id sched.JobID) int32 {
 	spec := v.Jobs[id].Spec
 	k := shapeKey{gpus: spec.GPUs.Want, types: spec.Types, cpus: spec.CPUs, memory: spec.MemoryGB}
 	if p.s.UserLimit > 0 {
@@ -63,21 +63,21 @@ func (g *groups) shapeOf(p *Pipeline, v *sched.View, id sched.JobID) int32 {
 	if s, ok := p.s.Place.(sched.Shaper); ok {
 		k.place = s.Shape(v, id)
 	}
-	i, ok := g.known[k]
+	i, ok := gs.known[k]
 	if !ok {
-		if g.known == nil {
-			g.known = make(map[shapeKey]int32)
+		if gs.known == nil {
+			gs.known = make(map[shapeKey]int32)
 		}
-		i = int32(len(g.shapes))
-		g.shapes = append(g.shapes, shape{shapeKey: k})
-		g.known[k] = i
+		i = int32(len(gs.shapes))
+		gs.shapes = append(gs.shapes, shape{shapeKey: k})
+		gs.known[k] = i
 	}
 	return i
 }
 
-func (g *groups) forgetFits() {
-	for i := range g.shapes {
-		g.shapes[i].fits = unknown
+func (gs *groups) forgetFits() {
+	for i := range gs.shapes {
+		gs.shapes[i].fits = unknown
 	}
 }
 
@@ -140,84 +140,84 @@ func (g *group) above(jobs []entry, i, j sched.JobID) bool {
 }
 
 // add puts job id into the group of its place, shape and slope.
-func (g *groups) add(jobs []entry, id sched.JobID) {
+func (gs *groups) add(jobs []entry, id sched.JobID) {
 	x := &jobs[id]
 	k := groupKey{x.shape, x.key.Slope}
 	if x.in == holding {
 		k.shape = sched.None
 	}
-	i, ok := g.index[k]
+	i, ok := gs.index[k]
 	if !ok {
-		if g.index == nil {
-			g.index = make(map[groupKey]int32)
+		if gs.index == nil {
+			gs.index = make(map[groupKey]int32)
 		}
-		i = int32(len(g.list))
-		g.list = append(g.list, group{groupKey: k, failID: sched.None})
-		g.index[k] = i
+		i = int32(len(gs.list))
+		gs.list = append(gs.list, group{groupKey: k, failID: sched.None})
+		gs.index[k] = i
 	}
 	x.group = i
-	h := &g.list[i]
-	h.heap = append(h.heap, id)
-	h.up(jobs, len(h.heap)-1)
+	g := &gs.list[i]
+	g.heap = append(g.heap, id)
+	g.up(jobs, len(g.heap)-1)
 	if x.pos == 0 {
-		h.failID = sched.None
+		g.failID = sched.None
 	}
 }
 
 // remove takes job id out of its group, if it is in one.
-func (g *groups) remove(jobs []entry, id sched.JobID) {
+func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	x := &jobs[id]
 	if x.group == sched.None {
 		return
 	}
-	h := &g.list[x.group]
-	i, last := int(x.pos), len(h.heap)-1
-	moved := h.heap[last]
-	h.heap = h.heap[:last]
+	g := &gs.list[x.group]
+	i, last := int(x.pos), len(g.heap)-1
+	moved := g.heap[last]
+	g.heap = g.heap[:last]
 	x.group = sched.None
 	if i == last {
 		return
 	}
-	h.heap[i] = moved
+	g.heap[i] = moved
 	jobs[moved].pos = int32(i)
-	if !h.up(jobs, i) {
-		h.down(jobs, i)
+	if !g.up(jobs, i) {
+		g.down(jobs, i)
 	}
 }
 
 // up moves the job at i towards the top and reports whether it moved.
-func (h *group) up(jobs []entry, i int) bool {
-	id, from := h.heap[i], i
+func (g *group) up(jobs []entry, i int) bool {
+	id, from := g.heap[i], i
 	for i > 0 {
 		p := (i - 1) / 4
-		if !h.above(jobs, id, h.heap[p]) {
+		if !g.above(jobs, id, g.heap[p]) {
 			break
 		}
-		h.heap[i] = h.heap[p]
-		jobs[h.heap[i]].pos = int32(i)
+		g.heap[i] = g.heap[p]
+		jobs[g.heap[i]].pos = int32(i)
 		i = p
 	}
-	h.heap[i] = id
+	g.heap[i] = id
 	jobs[id].pos = int32(i)
 	return i != from
 }
 
-func (h *group) down(jobs []entry, i int) {
-	id, n := h.heap[i], len(h.heap)
+func (g *group) down(jobs []entry, i int) {
+	id, n := g.heap[i], len(g.heap)
 	for {
 		best, end := -1, min(4*i+5, n)
 		for c := 4*i + 1; c < end; c++ {
-			if best < 0 || h.above(jobs, h.heap[c], h.heap[best]) {
+			if best < 0 || g.above(jobs, g.heap[c], g.heap[best]) {
 				best = c
 			}
 		}
-		if best < 0 || !h.above(jobs, h.heap[best], id) {
+		if best < 0 || !g.above(jobs, g.heap[best], id) {
 			break
 		}
-		h.heap[i] = h.heap[best]
-		jobs[h.heap[i]].pos = int32(i)
+		g.heap[i] = g.heap[best]
+		jobs[g.heap[i]].pos = int32(i)
 		i = best
 	}
-	h.heap[i] = id
+	g.heap[i] = id
 	jobs[id].pos = int32(i)
 }

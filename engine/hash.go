@@ -57,7 +57,7 @@ func (h *Hash) text(s string) {
 		h.word(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
 	}
-	if len(s) > 0 {
+	if s != "" {
 		var tail [8]byte
 		copy(tail[:], s)
 		h.word(binary.LittleEndian.Uint64(tail[:]))

@@ -85,7 +85,8 @@ func (l *LogWriter) line(buf []byte) {
 		l.err = fmt.Errorf("log: write: a line has %d bytes, want at most %d", n, maxLine)
 		return
 	}
-	l.buf = append(buf, '\n')
+	buf = append(buf, '\n')
+	l.buf = buf
 	if len(l.buf) >= flushAt {
 		_ = l.Flush() // the first error sticks until Close
 	}

@@ -276,7 +276,7 @@ func readAll(from io.Reader) (n int, err error) {
 	}
 	for _, err := range r.Records() {
 		if err != nil {
-			if _, again := r.Next(); again != err {
+			if _, again := r.Next(); !errors.Is(again, err) {
 				return n, fmt.Errorf("the error does not stay: %w, then %w", err, again)
 			}
 			return n, err

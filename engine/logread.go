@@ -56,7 +56,7 @@ func NewLogReader(r io.Reader, name string) (*LogReader, error) {
 	l := &LogReader{in: bufio.NewReaderSize(r, flushAt), name: name}
 	line, err := l.next()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, l.fail("nothing there, want a header")
 	case err != nil:
 		return nil, err
@@ -109,6 +109,7 @@ func (l *LogReader) Records() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for {
 			rec, err := l.Next()
+			//nolint:errorlint // at the end Next returns io.EOF itself; a reader's fault that wraps it is no end
 			if err == io.EOF || !yield(rec, err) || err != nil {
 				return
 			}
@@ -133,7 +134,7 @@ func (l *LogReader) next() ([]byte, error) {
 		switch {
 		case err == nil && len(l.long) == 0:
 			return part[:len(part)-1], nil
-		case err == bufio.ErrBufferFull || err == nil:
+		case err == nil || errors.Is(err, bufio.ErrBufferFull):
 			l.long = append(l.long, part...)
 			if err == nil {
 				return l.long[:len(l.long)-1], nil

@@ -105,7 +105,7 @@ func (p *player) run(ctx context.Context, o Options) (err error) {
 // Sync plays the first batch back, which is empty if the log begins with a later one.
 func (p *player) Sync(ctx context.Context) ([]sched.Event, error) {
 	events, err := p.Next(ctx, sched.Never)
-	if err == io.EOF { // a log of a header alone
+	if errors.Is(err, io.EOF) { // a log of a header alone
 		return nil, nil
 	}
 	return events, err

@@ -50,7 +50,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.order()
 		// 5. Have it done.
 		if len(r.plan.Actions) > 0 {
-			if err := d.Apply(ctx, r.plan); err != nil {
+			if err = d.Apply(ctx, r.plan); err != nil {
 				return fmt.Errorf("engine: apply: %w", err)
 			}
 		}
@@ -150,15 +150,26 @@ func (r *run) wake() sched.Time {
 func (r *run) order() {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
-		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind), Node: a.Node}
-		if a.On {
-			r.own.Value = 1
-		}
+		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind),
+			Node: a.Node, Outcome: a.Why, Value: orderValue(a)}
 		r.emit(&r.own)
 		if a.Kind == sched.Start {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs
 		}
 	}
+}
+
+// orderValue is the one number of an action that Ordered carries in Value: on or off, the state or the count wanted.
+func orderValue(a *sched.Action) float64 {
+	switch {
+	case a.Kind == sched.WatchEpochs && a.On:
+		return 1
+	case a.Kind == sched.SetNode:
+		return float64(a.State)
+	case a.Kind == sched.Rent:
+		return float64(a.Count)
+	}
+	return 0
 }
 
 // appendRest adds to the plan what the system asked of nodes, pools and epochs.
@@ -170,6 +181,9 @@ func (r *run) appendRest() {
 		}
 	}
 	for _, n := range r.desired.Nodes {
+		if n.Node < 0 || int(n.Node) >= len(r.s.view.Nodes) {
+			continue // refused before
+		}
 		*a = append(*a, sched.Action{Kind: sched.SetNode, Job: sched.None, Node: n.Node, State: n.State})
 	}
 	for _, p := range r.desired.Pools {

@@ -221,7 +221,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 	p.groups.remove(p.jobs, id)
 	p.book(id, gpus)
 	p.taken = append(p.taken, id)
-	p.settleVictims(v, now)
+	p.settleVictims(now)
 	return tookIt
 }
 

@@ -163,7 +163,7 @@ func goldenLine(j *metrics.Job) string {
 	if j.Outcome != sched.Finished {
 		return ""
 	}
-	sec := func(d time.Duration) string { return sched.FormatSeconds(d) }
+	sec := sched.FormatSeconds
 	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d", j.Name, sec(time.Duration(j.Start)), sec(time.Duration(j.Finish)), sec(j.JCT()),
 		sec(j.Queue()), j.Preemptions, j.Promotions)
 }

@@ -22,7 +22,7 @@ type preset struct {
 	adapt    func(*engine.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Simulation, *system.Settings) (*Outcome, error)
+	alone func(*Simulation, *system.Settings) (func() *Outcome, error)
 }
 
 // PresetInfo describes a preset.
@@ -33,6 +33,13 @@ type PresetInfo struct {
 
 // Systems returns the names of the systems the preset has, sorted.
 func (p *PresetInfo) Systems() []string { return slices.Sorted(maps.Keys(p.systems)) }
+
+// Defaults returns the settings the preset gives the system unless they are given, which the caller must not change.
+func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[sys].defaults }
+
+// Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing is
+// known of utilisation.
+func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != nil }
 
 // Presets lists all presets.
 var Presets = []PresetInfo{

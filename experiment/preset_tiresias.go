@@ -53,7 +53,7 @@ func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
 }
 
 // publishedQueues runs the replica of the released simulator.
-func publishedQueues(s *Simulation, set *system.Settings) (*Outcome, error) {
+func publishedQueues(s *Simulation, set *system.Settings) (func() *Outcome, error) {
 	p, err := publishedParams(s, set)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func publishedQueues(s *Simulation, set *system.Settings) (*Outcome, error) {
 		}
 		jobs[i] = published.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
 	}
-	return outcomeOf(s, jobs, published.Run(jobs, p)), nil
+	return func() *Outcome { return outcomeOf(s, jobs, published.Run(jobs, p)) }, nil
 }
 
 func publishedParams(s *Simulation, set *system.Settings) (published.Params, error) {
@@ -80,11 +80,13 @@ func publishedParams(s *Simulation, set *system.Settings) (published.Params, err
 	set.OneOf("placement", "count", "count")
 	if p.Gittins {
 		p.Delta = int64(set.Float("delta", published.DefaultDelta))
-		if s.Sizes == nil {
+		if s.Sizes == nil && (p.Knob == 0 || math.IsInf(p.Knob, 1)) {
 			return p, fmt.Errorf("preset: tiresias: tiresias-gittins wants --set tiresias-gittins.distribution=FILE")
 		}
-		for _, x := range s.Sizes.Sizes() {
-			p.Samples = append(p.Samples, int64(x))
+		if s.Sizes != nil {
+			for _, x := range s.Sizes.Sizes() {
+				p.Samples = append(p.Samples, int64(x))
+			}
 		}
 	}
 	if err := set.Err(); err != nil {

@@ -25,13 +25,14 @@ type Simulation struct {
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster
 	System   string
-	Settings map[string]string // keys of the system and of RuntimeKeys
-	Preset   string            // "" = none
-	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical   // from the key distribution; nil = learned
-	Inject   []sched.Event     // user commands, prices, node changes from outside
-	Sinks    []engine.Sink     // told every event; not under a preset that has a simulator of its own
-	Clock    func() int64      // nanoseconds, for decision times; nil = not measured
+	Settings map[string]string  // keys of the system and of RuntimeKeys
+	Preset   string             // "" = none
+	Round    time.Duration      // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical    // from the key distribution; nil = learned
+	Skews    map[string]float64 // skew by model, from the key profiles, before the published ones
+	Inject   []sched.Event      // user commands, prices, node changes from outside
+	Sinks    []engine.Sink      // told every event; not under a preset that has a simulator of its own
+	Clock    func() int64       // nanoseconds, for decision times; nil = not measured
 }
 
 // Outcome is what came of a simulation.
@@ -49,13 +50,39 @@ var RuntimeKeys = []system.Key{
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
 }
 
+// Check returns what is wrong with the request, or nil: an unknown system, key or preset, a value that makes no sense.
+// Whatever Run returns after a Check without error is not the request's fault.
+func (s *Simulation) Check() error {
+	_, err := s.build()
+	return err
+}
+
 // Run simulates to the end: until nothing can happen any more.
 func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
+	b, err := s.build()
+	if err != nil {
+		return nil, err
+	}
+	if b.alone != nil {
+		return b.alone(), nil
+	}
+	return s.drive(ctx, b)
+}
+
+// built is a simulation ready to run: a trace, stages and a world, or a replica that needs nothing more.
+type built struct {
+	trace   *trace.Trace
+	stages  engine.Stages
+	runtime sim.Runtime
+	alone   func() *Outcome
+}
+
+func (s *Simulation) build() (*built, error) {
 	info, err := system.Named(s.System)
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckKeys(info, s.Settings); err != nil {
+	if err = CheckKeys(info, s.Settings); err != nil {
 		return nil, err
 	}
 	p, err := presetFor(s.Preset, s.System)
@@ -63,28 +90,39 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	set := system.NewSettings(withDefaults(s.Settings, p.defaults))
+	b := &built{}
 	if p.alone != nil {
-		return p.alone(s, set)
+		b.alone, err = p.alone(s, set)
+		return b, err
 	}
-	t, err := s.prepared(p)
-	if err != nil {
+	if b.trace, err = s.prepared(p); err != nil {
 		return nil, err
 	}
-	runtime := runtimeOf(set)
-	stages, err := info.Build(system.Knowledge{Work: t.Oracle(), Sizes: s.Sizes}, set)
-	if err != nil {
+	of := skewOf(s.Skews)
+	b.runtime = runtimeOf(set, of)
+	if b.stages, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of}, set); err != nil {
 		return nil, err
 	}
 	if s.Round > 0 {
-		stages.Round = s.Round
+		b.stages.Round = s.Round
 	}
 	if p.adapt != nil {
-		p.adapt(&stages, &runtime)
+		p.adapt(&b.stages, &b.runtime)
 	}
-	if err := progresses(stages, runtime); err != nil {
-		return nil, err
+	return b, progresses(b.stages, b.runtime)
+}
+
+// skewOf returns what is known of models: what was given, else what was published.
+func skewOf(given map[string]float64) func(model string) (float64, bool) {
+	if len(given) == 0 {
+		return skew.Of
 	}
-	return s.drive(ctx, t, stages, runtime)
+	return func(model string) (float64, bool) {
+		if x, ok := given[model]; ok {
+			return x, true
+		}
+		return skew.Of(model)
+	}
 }
 
 // progresses refuses an order that is looked at again before a restarted job does any work: jobs would take turns for
@@ -104,20 +142,20 @@ func progresses(s engine.Stages, r sim.Runtime) error {
 	return nil
 }
 
-func (s *Simulation) drive(ctx context.Context, t *trace.Trace, stages engine.Stages, runtime sim.Runtime) (*Outcome, error) {
-	d, err := sim.New(t, s.Cluster, sim.Options{Runtime: runtime, Inject: s.Inject})
+func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
+	d, err := sim.New(b.trace, s.Cluster, sim.Options{Runtime: b.runtime, Inject: s.Inject})
 	if err != nil {
 		return nil, err
 	}
-	rec := metrics.NewRecorder(len(t.Jobs))
+	rec := metrics.NewRecorder(len(b.trace.Jobs))
 	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
 	var latency metrics.Latency
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
 	state := engine.NewState(1)
-	state.Expect(len(t.Jobs))
-	if err := engine.Run(ctx, state, d, engine.NewPipeline(stages), opt); err != nil {
+	state.Expect(len(b.trace.Jobs))
+	if err := engine.Run(ctx, state, d, engine.NewPipeline(b.stages), opt); err != nil {
 		return nil, err
 	}
 	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs}
@@ -149,7 +187,7 @@ func withDefaults(given, defaults map[string]string) map[string]string {
 	return all
 }
 
-func runtimeOf(s *system.Settings) sim.Runtime {
+func runtimeOf(s *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
 	penalty := s.Float("spread_penalty", skew.Penalty)
 	return sim.Runtime{
 		Restart:    s.Seconds("restart_overhead", 62*time.Second),
@@ -160,7 +198,7 @@ func runtimeOf(s *system.Settings) sim.Runtime {
 			if nodes <= need || t.Spec.Model == "" {
 				return 1
 			}
-			f, _ := skew.Of(t.Spec.Model)
+			f, _ := skewOf(t.Spec.Model)
 			return 1 + penalty*f
 		},
 	}

@@ -55,11 +55,13 @@ type Recorder struct {
 	nodes      []nodeRecord
 	held       [][]sched.GPUID
 	from       []sched.Time // by job: since when its attempt works
+	since      []sched.Time // by job: since when its attempt holds its GPUs
 }
 
 // NewRecorder returns a Recorder with room for so many jobs.
 func NewRecorder(jobs int) *Recorder {
-	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs)}
+	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs),
+		since: make([]sched.Time, 0, jobs)}
 }
 
 // Log folds one event.
@@ -70,7 +72,7 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 	}
 	switch e.Kind {
 	case sched.JobArrived:
-		r.arrived(v, e)
+		r.arrived(e)
 	case sched.Ordered:
 		if sched.ActionKind(e.Code) == sched.Start {
 			r.hold(v, e.Job)
@@ -106,11 +108,12 @@ func (r *Recorder) advance(now sched.Time) {
 	r.cost += r.price * sched.Dollars(s/3600)
 }
 
-func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
+func (r *Recorder) arrived(e *sched.Event) {
 	spec := e.Spec
 	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None})
 	r.held = append(r.held, nil)
 	r.from = append(r.from, sched.Never)
+	r.since = append(r.since, e.Time)
 	if !r.any {
 		r.any, r.first, r.now = true, e.Time, e.Time
 	}
@@ -119,6 +122,7 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 // hold notes that the attempt of job id takes its devices.
 func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 	set := v.Jobs[id].GPUs
+	r.since[id] = v.Now
 	r.held[id] = append(r.held[id][:0], set...)
 	r.count(v, set, 1)
 }
@@ -129,6 +133,9 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 		r.work += sched.GPUTime(len(r.held[id]), d)
 	}
 	r.from[id] = sched.Never
+	for _, g := range r.held[id] { // what its GPUs drew beyond the idle node; the rest is nobody's
+		r.Jobs[id].Energy += sched.Joules(float64(v.Nodes[v.GPUs[g].Node].Spec.BusyGPUW) * e.Time.Sub(r.since[id]).Seconds())
+	}
 	r.count(v, r.held[id], -1)
 	r.held[id] = r.held[id][:0]
 }

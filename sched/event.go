@@ -45,12 +45,13 @@ const (
 	NodeChanged              // Node, Code = NodeState: up, asleep, draining
 	GPUChanged               // Value = GPUID, Code = GPUState
 	PriceChanged             // Value = price of a GPU hour
-	JobCommanded             // Job, Code = Command
 	JobArrived               // Spec; the engine gives Job
+	JobCommanded             // Job, Code = Command
 	Ticked                   // a wake-up asked for
 
 	Decided  // Job, Target, GPUs, Why: the job's target is now GPUs
-	Ordered  // Job, Attempt, Code = ActionKind: the intent, logged before the driver hears of it
+	Ordered  // Job, Attempt, Node, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
+	// before the driver hears of it
 	Moved    // Node or pool or GPU target: Node/Value, Code
 	Refused  // Job, Why, Text: Check refused a target
 	Rejected // Job, Why: refused for good
@@ -60,7 +61,7 @@ const (
 )
 
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "price", "command", "arrived", "tick", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
+	"node-changed", "gpu-changed", "price", "arrived", "command", "tick", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 func (k EventKind) String() string { return eventWords[k] }
 

@@ -280,17 +280,7 @@ func (l *Ledger) Owner(g GPUID) JobID {
 	return l.owner[g]
 }
 
-// AllFree reports whether every GPU of gpus is free.
-func (l *Ledger) AllFree(gpus []GPUID) bool {
-	for _, g := range gpus {
-		if !l.free.Has(int(g)) {
-			return false
-		}
-	}
-	return true
-}
-
-// Untaken reports whether no GPU of gpus has a tenant, usable or not.
+// Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
 func (l *Ledger) Untaken(gpus []GPUID) bool {
 	for _, g := range gpus {
 		if l.tenants[g] != 0 {

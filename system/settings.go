@@ -121,8 +121,8 @@ func (s *Settings) OneOf(key string, def string, choices ...string) string {
 // placements are the rules by name.
 var placements = []string{"count", "consolidate", "packed", "yarn", "skew"}
 
-// Placer returns the placement rule asked for.
-func (s *Settings) Placer(def string) sched.Placer {
+// Placer returns the placement rule asked for; k says what is known of models.
+func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 	switch s.OneOf("placement", def, placements...) {
 	case "count":
 		return place.Count{}
@@ -131,7 +131,10 @@ func (s *Settings) Placer(def string) sched.Placer {
 	case "yarn":
 		return place.Yarn{}
 	case "skew":
-		return place.Skew{Of: skew.Of, Limit: s.Float("pack_limit", skew.PackLimit)}
+		if s.values["pack_limit"] == "learned" {
+			return place.NewLearnedSkew(k.Skew)
+		}
+		return place.Skew{Of: k.Skew, Limit: s.Float("pack_limit", skew.PackLimit)}
 	}
 	return place.Consolidate{}
 }

@@ -4,7 +4,7 @@ package system
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
@@ -16,6 +16,8 @@ import (
 type Knowledge struct {
 	Work  sched.Remainer  // remaining work of jobs, by an oracle or an estimator
 	Sizes *dist.Empirical // service of earlier jobs, in the unit of the thresholds; nil = learn it from those that finish
+	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known.
+	Skew func(model string) (float64, bool)
 }
 
 // Info is one row of the table.
@@ -24,7 +26,8 @@ type Info struct {
 	Line    string // what it does, in one line
 	Assumes string // information model: "nothing", "remaining work", ...
 	Source  string
-	Keys    []Key // its own; Common are taken by all
+	Keys    []Key  // its own; Common are taken by all
+	Placing string // its default placement; "" = that of Common
 	Stages  func(k Knowledge, s *Settings) (engine.Stages, error)
 }
 
@@ -33,8 +36,9 @@ type Key struct{ Name, Default, Doc string }
 
 // Common are the keys that every system takes.
 var Common = []Key{
-	{"placement", "", "exact GPUs: count, consolidate, packed, yarn or skew (default skew for tiresias-*, else consolidate)"},
-	{"pack_limit", "0.3", "placement skew: share of the largest tensor above which a model is consolidated"},
+	{"placement", "consolidate", "exact GPUs: count, consolidate, packed, yarn or skew"},
+	{"pack_limit", "0.3", "placement skew: share of the largest tensor above which a model is consolidated, or learned"},
+	{"profiles", "", "MODEL=FILE,...: logs of tensor or message sizes that tell the skew of models (default: published ones)"},
 	{"min_run", "0", "seconds during which a started job cannot be preempted"},
 	{"user_limit", "0", "GPUs one user may hold at a time; 0 = no limit"},
 }
@@ -61,20 +65,19 @@ func Names() []string {
 	return names
 }
 
-// Takes reports whether the system takes key.
-func (i *Info) Takes(key string) bool {
-	for _, k := range append(Common, i.Keys...) {
-		if k.Name == key {
-			return true
-		}
+// CommonKeys returns Common with the defaults they have for this system.
+func (i *Info) CommonKeys() []Key {
+	keys := slices.Clone(Common)
+	if i.Placing != "" {
+		keys[0].Default = i.Placing
 	}
-	return false
+	return keys
 }
 
 // KeyNames returns the names of all keys the system takes.
 func (i *Info) KeyNames() []string {
 	var names []string
-	for _, k := range append(append([]Key(nil), i.Keys...), Common...) {
+	for _, k := range slices.Concat(i.Keys, Common) {
 		names = append(names, k.Name)
 	}
 	return names
@@ -93,6 +96,3 @@ func (i *Info) Build(k Knowledge, s *Settings) (engine.Stages, error) {
 	}
 	return st, nil
 }
-
-// NeedsWork reports whether the system needs Knowledge.Work.
-func (i *Info) NeedsWork() bool { return strings.Contains(i.Assumes, "work") }

@@ -29,10 +29,10 @@ var table = []Info{
 		Source: "Gu et al., NSDI'19, continuous 2D-LAS", Stages: las,
 		Keys: []Key{keyUnit, {"quantum", "300", "seconds between looks at the order while jobs wait; more than restart_overhead"}}},
 	{Name: "tiresias-las", Line: "Tiresias-L: discretised 2D-LAS, placement by model profile", Assumes: "nothing",
-		Source: "Gu et al., NSDI'19", Stages: tiresiasLAS, Keys: queueKeys},
+		Source: "Gu et al., NSDI'19", Stages: tiresiasLAS, Placing: "skew", Keys: queueKeys},
 	{Name: "tiresias-gittins", Line: "Tiresias-G: discretised 2D-Gittins, placement by model profile",
 		Assumes: "distribution of service, given or learned from finished jobs", Source: "Gu et al., NSDI'19",
-		Stages: tiresiasGittins, Keys: append([]Key{
+		Stages: tiresiasGittins, Placing: "skew", Keys: append([]Key{
 			{"distribution", "", "file with one column headed duration: service of earlier jobs (default: learned)"},
 			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
 }
@@ -47,7 +47,7 @@ var (
 
 // plain is a system of a placement rule alone.
 func plain(f func(sched.Placer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(_ Knowledge, s *Settings) (engine.Stages, error) { return f(s.Placer("consolidate")), nil }
+	return func(k Knowledge, s *Settings) (engine.Stages, error) { return f(s.Placer("consolidate", k)), nil }
 }
 
 // knowing is a system that knows the work of jobs.
@@ -56,20 +56,20 @@ func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge,
 		if k.Work == nil {
 			return engine.Stages{}, errNoWork
 		}
-		return f(s.Placer("consolidate"), k.Work), nil
+		return f(s.Placer("consolidate", k), k.Work), nil
 	}
 }
 
-func las(_ Knowledge, s *Settings) (engine.Stages, error) {
-	return baseline.LAS(s.Placer("consolidate"), inSeconds(s), s.Seconds("quantum", 5*time.Minute)), nil
+func las(k Knowledge, s *Settings) (engine.Stages, error) {
+	return baseline.LAS(s.Placer("consolidate", k), inSeconds(s), s.Seconds("quantum", 5*time.Minute)), nil
 }
 
-func tiresiasLAS(_ Knowledge, s *Settings) (engine.Stages, error) {
-	return tiresias.LAS(queues(s), s.Placer("skew"))
+func tiresiasLAS(k Knowledge, s *Settings) (engine.Stages, error) {
+	return tiresias.LAS(queues(s), s.Placer("skew", k))
 }
 
 func tiresiasGittins(k Knowledge, s *Settings) (engine.Stages, error) {
-	return tiresias.Gittins(queues(s), k.Sizes, s.Float("delta", 0), s.Placer("skew"))
+	return tiresias.Gittins(queues(s), k.Sizes, s.Float("delta", 0), s.Placer("skew", k))
 }
 
 func queues(s *Settings) tiresias.Queues {

@@ -104,7 +104,7 @@ func wish(ok bool, want string) string {
 
 // parseCount reads a whole number from 1 to limit, digits only.
 func parseCount(s string, limit int) (n int, ok bool) {
-	if len(s) == 0 || len(s) > 10 {
+	if s == "" || len(s) > 10 {
 		return 0, false
 	}
 	for i := range len(s) {
@@ -139,8 +139,8 @@ func parseTime(s string, unit time.Duration) (t time.Duration, ok bool) {
 		}
 	}
 	hi, lo := bits.Mul64(value, uint64(unit))
-	if lo, carry := bits.Add64(lo, scale/2, 0); digits > 0 && hi+carry < scale {
-		q, _ := bits.Div64(hi+carry, lo, scale)
+	if rounded, carry := bits.Add64(lo, scale/2, 0); digits > 0 && hi+carry < scale {
+		q, _ := bits.Div64(hi+carry, rounded, scale)
 		return time.Duration(q), q <= uint64(MaxTime)
 	}
 	return 0, false

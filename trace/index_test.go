@@ -27,7 +27,6 @@ func TestNameIndexAgainstMap(t *testing.T) {
 				t.Fatalf("job %d %q: twin %d, want %d", i, name, got, want)
 			}
 			if known {
-				jobs = jobs[:len(jobs)-1]
 				break // the first twin ends a parse
 			}
 		}

@@ -89,7 +89,7 @@ func gunzip(in io.Reader) (text []string, err error) {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return text, fmt.Errorf("%w stream ends early, want the whole file", errGzip)
 	case damage || errors.As(err, new(flate.CorruptInputError)):
-		return text, fmt.Errorf("%w stream is damaged (%v), want an intact file", errGzip, err)
+		return text, fmt.Errorf("%w stream is damaged (%w), want an intact file", errGzip, err)
 	}
 	return text, err
 }
@@ -105,7 +105,7 @@ func nextLine(text string) (line, rest string) {
 // anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {
 	for {
-		if len(line) > 0 && line[0] == '"' {
+		if line != "" && line[0] == '"' {
 			field, rest, ok := unquote(line[1:])
 			if !ok || rest != "" && rest[0] != ',' {
 				return dst, false

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/experiment"
-	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -31,8 +29,21 @@ type systemRun struct {
 	outcome *experiment.Outcome // nil before the run
 }
 
-// replica reports whether a stand-alone replica ran instead of the engine. It knows no events, hence no utilisation.
-func (r *systemRun) replica() bool { return r.outcome.Events == 0 && r.outcome.Jobs > 0 }
+// replica reports whether a stand-alone replica runs instead of the engine. It knows no events, hence no utilisation.
+func (r *systemRun) replica() bool {
+	p := presetNamed(r.sim.Preset)
+	return p != nil && p.Replica(r.sim.System)
+}
+
+// presetNamed returns the preset of that name, or nil.
+func presetNamed(name string) *experiment.PresetInfo {
+	for i := range experiment.Presets {
+		if p := &experiment.Presets[i]; p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
 
 // comparison reads what the flags name and checks all of it before anything runs.
 func (f *simulateFlags) comparison() (*comparison, error) {
@@ -76,10 +87,7 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 		return nil, nil, err
 	}
 	settings, err := parseSets(f.sets, infos)
-	if err != nil {
-		return nil, nil, err
-	}
-	return infos, settings, checkPreset(f.preset, f.systems)
+	return infos, settings, err
 }
 
 // complete reports the flags that are missing.
@@ -117,44 +125,22 @@ func systemsNamed(names []string) ([]*system.Info, error) {
 	return infos, nil
 }
 
-// checkPreset checks that the preset is known and has every system.
-func checkPreset(name string, systems []string) error {
-	if name == "" {
-		return nil
-	}
-	for i := range experiment.Presets {
-		p := &experiment.Presets[i]
-		if p.Name != name {
-			continue
-		}
-		for _, s := range systems {
-			if !slices.Contains(p.Systems(), s) {
-				return usagef("--preset: %s has no system %q, only %s", name, s, strings.Join(p.Systems(), ", "))
-			}
-		}
-		return nil
-	}
-	return usagef("--preset: %q is not known%s; want one of %s",
-		name, suggest.Hint(name, presetNames()), strings.Join(presetNames(), ", "))
-}
-
-// simulation puts together the run of one system and tries whether it takes the values of its settings.
+// simulation puts together the run of one system, with the files its keys name, and checks the request.
 func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
 	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
 		Preset: c.preset, Round: c.round}
+	var err error
 	if path, ok := settings["distribution"]; ok {
-		sizes, err := readSizes(path)
-		if err != nil {
+		if sim.Sizes, err = readSizes(path); err != nil {
 			return sim, err
 		}
-		sim.Sizes = sizes
 	}
-	set := system.NewSettings(settings)
-	for _, k := range experiment.RuntimeKeys {
-		set.Float(k.Name, 0)
+	if list, ok := settings["profiles"]; ok {
+		if sim.Skews, err = readProfiles(list); err != nil {
+			return sim, err
+		}
 	}
-	_, err := info.Build(system.Knowledge{Work: c.trace.Oracle(), Sizes: sim.Sizes}, set)
-	return sim, usage(err)
+	return sim, usage(sim.Check())
 }
 
 // runOne runs one system, with a bar on stderr if that is a terminal and the run takes long.
@@ -167,23 +153,9 @@ func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.
 	r.sim.Sinks = append(bar.sinks(), events.sinks()...)
 	outcome, err := r.sim.Run(ctx)
 	if err != nil {
-		return runError(err)
+		return err
 	}
 	r.outcome = outcome
 	r.outcome.Wall = time.Since(began).Seconds()
 	return events.finish(r)
-}
-
-// runError says what kind of error a run ended with: apart from an interruption, those that name the system, the preset
-// or the trace are about inputs that do not go together.
-func runError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	for _, about := range []string{"system: ", "preset: ", "trace: "} {
-		if strings.HasPrefix(err.Error(), about) {
-			return usage(err)
-		}
-	}
-	return err
 }

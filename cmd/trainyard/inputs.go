@@ -7,10 +7,12 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -84,4 +86,26 @@ func readSizes(path string) (*dist.Empirical, error) {
 		return nil, malformed(err)
 	}
 	return sizes, nil
+}
+
+// readProfiles reads the logs of the key profiles, MODEL=FILE,..., and returns the skew of each model.
+func readProfiles(list string) (map[string]float64, error) {
+	skews := make(map[string]float64)
+	for _, part := range strings.Split(list, ",") {
+		model, path, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || model == "" || path == "" {
+			return nil, usagef("profiles %q, want MODEL=FILE,... such as vgg16=vgg16.log", part)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("profiles: %w; want a log of tensor or message sizes", err)
+		}
+		profile, err := skew.ParseLog(f, path)
+		f.Close()
+		if err != nil {
+			return nil, malformed(err)
+		}
+		skews[model] = profile.Skew()
+	}
+	return skews, nil
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -68,10 +67,10 @@ func (c *comparison) restart() string {
 
 func (c *comparison) restartOf(r *systemRun) string {
 	cost, given := r.sim.Settings["restart_overhead"]
-	switch {
-	case !given && c.preset != "":
-		return "as in the preset"
-	case !given:
+	if p := presetNamed(c.preset); !given && p != nil {
+		cost, given = p.Defaults(r.sim.System)["restart_overhead"]
+	}
+	if !given {
 		cost = defaultOf("restart_overhead")
 	}
 	if x, err := strconv.ParseFloat(cost, 64); err == nil && x == 0 {
@@ -80,14 +79,7 @@ func (c *comparison) restartOf(r *systemRun) string {
 	return cost + " s"
 }
 
-func (c *comparison) presetLine() string {
-	for i := range experiment.Presets {
-		if p := &experiment.Presets[i]; p.Name == c.preset {
-			return p.Name + ": " + p.Line
-		}
-	}
-	return c.preset
-}
+func (c *comparison) presetLine() string { return c.preset + ": " + presetNamed(c.preset).Line }
 
 // table returns one row per system.
 func (c *comparison) table(width int) string {

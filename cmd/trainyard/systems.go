@@ -71,7 +71,7 @@ func systemText(info *system.Info, width int) string {
 		line("presets", strings.Join(presets, ", "))
 	}
 	writeKeys(&b, "keys of its own", info.Keys, width)
-	writeKeys(&b, "keys of every system", system.Common, width)
+	writeKeys(&b, "keys of every system", info.CommonKeys(), width)
 	writeKeys(&b, "keys of the simulated cluster", experiment.RuntimeKeys, width)
 	return b.String()
 }
@@ -130,7 +130,7 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 		s := &infos[i]
 		one := systemDoc{Name: s.Name, Line: s.Line, Assumes: s.Assumes, Source: s.Source, Presets: presetsOf(s.Name)}
 		one.addKeys("system", s.Keys)
-		one.addKeys("common", system.Common)
+		one.addKeys("common", s.CommonKeys())
 		one.addKeys("simulation", experiment.RuntimeKeys)
 		doc.Systems = append(doc.Systems, one)
 	}

@@ -169,7 +169,7 @@ func reaches(now sched.Time, left, rate float64) sched.Time {
 	if rate <= 0 || math.IsInf(left, 1) {
 		return sched.Never
 	}
-	ns := math.Ceil(left / rate * 1e9)
+	ns := math.Ceil(left/rate*1e9 - 0.01) // rounding of left must not cost a nanosecond
 	if ns >= math.MaxInt64/2 {
 		return sched.Never
 	}

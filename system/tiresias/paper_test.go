@@ -119,7 +119,7 @@ func TestWorkedExample(t *testing.T) {
 		got, sum := finishes(run(t, tr, "1x2", c.stages, sim.Runtime{})), 0.0
 		for i, end := range got {
 			sum += end.Seconds()
-			if c.ends != nil && end.Seconds() != c.ends[i] {
+			if len(c.ends) > 0 && end.Seconds() != c.ends[i] {
 				t.Errorf("%s: ends %v, want %v", c.name, got, c.ends)
 				break
 			}
