@@ -49,10 +49,7 @@ func (p *Pipeline) evictUntilFits(v *sched.View, id sched.JobID, n int, now floa
 		fits = p.s.Place.Fits(v, p.ledger, id, n)
 	}
 	if !fits {
-		for i, victim := range p.popped {
-			p.reprieve(victim, p.poppedSets[i])
-		}
-		p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
+		p.reprieveAll()
 	}
 	if !p.whole() {
 		for _, id := range p.protected {
@@ -98,6 +95,14 @@ func (p *Pipeline) reprieve(victim sched.JobID, set []sched.GPUID) {
 	if !p.whole() {
 		p.groups.add(p.jobs, victim)
 	}
+}
+
+// reprieveAll gives all victims back what they held: the job they were evicted for does not take anything.
+func (p *Pipeline) reprieveAll() {
+	for i, victim := range p.popped {
+		p.reprieve(victim, p.poppedSets[i])
+	}
+	p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
 }
 
 // settleVictims reprieves, best rank first, the victims whose GPUs are still free; the others join the waiting jobs of

@@ -238,7 +238,10 @@ func (p *Pipeline) track(v *sched.View, id sched.JobID) {
 	x.shape = p.groups.shapeOf(p, v, id)
 	x.in = waiting
 	p.waits++
-	if p.whole() && !x.list {
+	if p.whole() {
+		if x.list { // it was away: it comes back at the end
+			p.list = slices.DeleteFunc(p.list, func(k sched.JobID) bool { return k == id })
+		}
 		x.list = true
 		p.list = append(p.list, id)
 	}

@@ -228,6 +228,14 @@ func (w *world) drawSystem(r *rand.Rand) {
 		c.round = pick(r, 6*time.Second, 10*time.Second)
 		c.quantum = 0
 	}
+	switch r.IntN(20) {
+	case 0:
+		c.keepOrder = true
+	case 1:
+		c.admit = "quota"
+	case 2:
+		c.admit = pick(r, "easy", "stop")
+	}
 	if r.IntN(6) == 0 {
 		c.userLimit = 1 + r.IntN(8)
 	}

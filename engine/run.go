@@ -48,6 +48,9 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.s.Reconcile(&r.plan)
 		r.appendRest()
 		r.order()
+		if invariants {
+			r.verify()
+		}
 		// 5. Have it done.
 		if len(r.plan.Actions) > 0 {
 			if err = d.Apply(ctx, r.plan); err != nil {

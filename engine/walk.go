@@ -215,6 +215,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 		slices.Sort(gpus)
 	}
 	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) {
+		p.reprieveAll()
 		return passedOver
 	}
 	p.touch(id)

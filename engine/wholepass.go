@@ -65,8 +65,21 @@ func (p *Pipeline) selectPass(v *sched.View) {
 	for t := range p.ledger.Types() {
 		capacity += p.ledger.Usable(sched.TypeID(t))
 	}
-	picked := p.s.Select.Select(v, p.list, capacity, nil)
-	in := make(map[sched.JobID]bool, len(picked))
+	in := make(map[sched.JobID]bool)
+	able := p.aside[:0] // a job that could never be placed would hold up those behind it for ever
+	for _, id := range p.list {
+		switch {
+		case p.jobs[id].in == holding && p.isProtected(v, id):
+			in[id] = true
+			capacity -= len(p.ledger.Set(id))
+			p.retry = min(p.retry, p.protectedUntil(v, id))
+		case p.s.UserLimit > 0 && width(v, id) > p.s.UserLimit:
+		case p.s.Block || p.canEverFit(v, id):
+			able = append(able, id)
+		}
+	}
+	p.aside = able[:0]
+	picked := p.s.Select.Select(v, able, capacity, nil)
 	for _, id := range picked {
 		in[id] = true
 	}

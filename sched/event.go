@@ -49,8 +49,8 @@ const (
 	JobCommanded             // Job, Code = Command
 	Ticked                   // a wake-up asked for
 
-	Decided  // Job, Target, GPUs, Why: the job's target is now GPUs
-	Ordered  // Job, Attempt, Node, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
+	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
+	Ordered // Job, Attempt, Node, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
 	// before the driver hears of it
 	Moved    // Node or pool or GPU target: Node/Value, Code
 	Refused  // Job, Why, Text: Check refused a target

@@ -123,6 +123,10 @@ var placements = []string{"count", "consolidate", "packed", "yarn", "skew"}
 
 // Placer returns the placement rule asked for; k says what is known of models.
 func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
+	of := k.Skew
+	if of == nil {
+		of = skew.Of
+	}
 	switch s.OneOf("placement", def, placements...) {
 	case "count":
 		return place.Count{}
@@ -132,9 +136,9 @@ func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 		return place.Yarn{}
 	case "skew":
 		if s.values["pack_limit"] == "learned" {
-			return place.NewLearnedSkew(k.Skew)
+			return place.NewLearnedSkew(of)
 		}
-		return place.Skew{Of: k.Skew, Limit: s.Float("pack_limit", skew.PackLimit)}
+		return place.Skew{Of: of, Limit: s.Float("pack_limit", skew.PackLimit)}
 	}
 	return place.Consolidate{}
 }

@@ -16,7 +16,8 @@ import (
 type Knowledge struct {
 	Work  sched.Remainer  // remaining work of jobs, by an oracle or an estimator
 	Sizes *dist.Empirical // service of earlier jobs, in the unit of the thresholds; nil = learn it from those that finish
-	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known.
+	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil = what was
+	// published of nine models.
 	Skew func(model string) (float64, bool)
 }
 

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// verifyJobs is the number of jobs up to which every instant is verified; beyond, one in 64.
+const verifyJobs = 200
+
+// verify recounts what the state keeps as counters, and has the Decider verify itself. It panics at the first difference.
+// It is called only where invariants is set.
+func (r *run) verify() {
+	v := &r.s.view
+	if len(v.Jobs) > verifyJobs && v.Version%64 != 0 {
+		return
+	}
+	r.s.verifyCounts()
+	if d, ok := r.dec.(interface{ verify(v *sched.View) }); ok {
+		d.verify(v)
+	}
+}
+
+// verifyCounts recounts holders and targets by GPU, busy GPUs by node and live jobs.
+func (s *State) verifyCounts() {
+	v := &s.view
+	holders, targets := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
+	live := 0
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		if j.State != sched.Done {
+			live++
+		}
+		if (len(j.GPUs) > 0) != j.HoldsDevices() || j.State == sched.Done && len(j.Target) > 0 {
+			s.wrong("job %d %v, attempt %v, holds %v, target %v", i, j.State, j.Attempt, j.GPUs, j.Target)
+		}
+		for _, g := range j.GPUs {
+			holders[g]++
+		}
+		for _, g := range j.Target {
+			targets[g]++
+		}
+	}
+	busy := make([]int32, len(v.Nodes))
+	for g := range v.GPUs {
+		gpu := &v.GPUs[g]
+		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
+			s.wrong("GPU %d counts %d holders, %d targets; there are %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
+		}
+		if holders[g] > 0 {
+			busy[gpu.Node]++
+		}
+	}
+	for n := range v.Nodes {
+		if v.Nodes[n].Busy != busy[n] {
+			s.wrong("node %d counts %d busy GPUs; there are %d", n, v.Nodes[n].Busy, busy[n])
+		}
+	}
+	if live != s.live {
+		s.wrong("counts %d live jobs; there are %d", s.live, live)
+	}
+}
+
+func (s *State) wrong(format string, args ...any) {
+	panic(fmt.Sprintf("engine: version %d at %v: %s", s.view.Version, s.view.Now, fmt.Sprintf(format, args...)))
+}
+
+// verify compares ledger and indices with the targets of the view. Between a decision and the next all agree, unless
+// something was refused.
+func (p *Pipeline) verify(v *sched.View) {
+	if !p.primed || p.stale {
+		return
+	}
+	for i := range v.Jobs {
+		id, j := sched.JobID(i), &v.Jobs[i]
+		if !sameSet(p.ledger.Set(id), j.Target) {
+			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version, p.ledger.Set(id), id, j.Target))
+		}
+		want := away
+		switch {
+		case len(j.Target) > 0:
+			want = holding
+		case j.Eligible():
+			want = waiting
+		}
+		if i >= len(p.jobs) || p.jobs[i].in != want {
+			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.jobs[i].in, want))
+		}
+	}
+}
