@@ -31,7 +31,7 @@ type Header struct {
 	Preset     string            // "" = none
 	Settings   map[string]string // keys set, of system and runtime
 	ShareLimit int               // tenants a GPU may have; 0 = 1
-	Seed       uint64
+	Seed       uint64            // of whatever was drawn at random
 }
 
 // LogWriter is a Sink that writes the log as lines of JSON, for people and machines: the header, then one event per

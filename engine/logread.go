@@ -19,7 +19,7 @@ var ErrCutShort = errors.New("cut short, want a newline at its end")
 
 // Record is one line of a log: an event and the batch it belongs to, counted from 1.
 type Record struct {
-	Batch uint64
+	Batch uint64 // from 1, never falls
 	Event sched.Event
 }
 

@@ -36,7 +36,7 @@ type Stages struct {
 }
 
 // Pipeline is the Decider made of Stages: order, then walk down the order, admitting, placing and preempting on a
-// scratch ledger (STYLE.md's naive walk is wholepass.go; walk.go reaches the same decisions through indices).
+// scratch ledger (the naive walk is wholepass.go; walk.go reaches the same decisions through indices).
 type Pipeline struct {
 	s     Stages
 	turns sched.Turns     // Order, if it remembers

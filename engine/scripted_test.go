@@ -39,7 +39,6 @@ type script struct {
 	share   int
 	nodes   []sched.NodeSpec
 	steps   []step
-	jobs    int
 	state   *engine.State
 	out     strings.Builder
 	pending []step // wishes of the instant under way

@@ -9,7 +9,7 @@ import (
 // Memory is all that a Decider remembers, as Save wrote it: each job's share, and the rest.
 type Memory struct {
 	Jobs [][]byte // by JobID; empty = nothing
-	Rest []byte
+	Rest []byte   // all that belongs to no job
 }
 
 // SaveMemory saves what dec remembers of the jobs of v. It is to be called between two batches.

@@ -82,7 +82,8 @@ func (s *Simulation) build() (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = CheckKeys(info, s.Settings); err != nil {
+	err = CheckKeys(info, s.Settings)
+	if err != nil {
 		return nil, err
 	}
 	p, err := presetFor(s.Preset, s.System)

@@ -13,16 +13,16 @@ type Job struct {
 	Name        string
 	GPUs        int32 // asked for
 	Submit      sched.Time
-	Start       sched.Time // first start
-	Finish      sched.Time
-	Run         time.Duration // time with GPUs
-	Service     sched.GPUSeconds
-	Energy      sched.Joules
-	Preemptions int32
-	Promotions  int32
-	Migrations  int32
-	Resizes     int32
-	Outcome     sched.Outcome
+	Start       sched.Time       // first start
+	Finish      sched.Time       // end, however it came
+	Run         time.Duration    // time with GPUs
+	Service     sched.GPUSeconds // GPU time attained
+	Energy      sched.Joules     // of its busy GPUs, beyond what idle nodes draw
+	Preemptions int32            // targets taken away with none given in exchange
+	Promotions  int32            // moves to a better queue after a long wait
+	Migrations  int32            // to another set of the same size
+	Resizes     int32            // to a set of another size
+	Outcome     sched.Outcome    // NoOutcome = not done
 }
 
 // JCT is the completion time, finish less submit.
@@ -33,9 +33,9 @@ func (j *Job) Queue() time.Duration { return j.JCT() - j.Run }
 
 // Recorder folds the log. The zero value is ready to use.
 type Recorder struct {
-	Jobs   []Job // by JobID
-	Events uint64
-	Undos  int // targets on trial that were taken back
+	Jobs   []Job  // by JobID
+	Events uint64 // all of the log
+	Undos  int    // targets on trial that were taken back
 
 	misses     int64 // finished after their deadline
 	now        sched.Time

@@ -15,7 +15,7 @@ type Result struct {
 	Jobs       int     `json:"jobs"`
 	Finished   int     `json:"finished"`
 	Rejected   int     `json:"rejected"`
-	Unfinished int     `json:"unfinished"`
+	Unfinished int     `json:"unfinished"` // neither done nor rejected when the run ended
 	AvgJCT     float64 `json:"avg_jct_s"`
 	GeomeanJCT float64 `json:"geomean_jct_s"` // jobs of no JCT count as a nanosecond
 	P50JCT     float64 `json:"p50_jct_s"`
@@ -23,26 +23,26 @@ type Result struct {
 	P99JCT     float64 `json:"p99_jct_s"`
 	AvgQueue   float64 `json:"avg_queue_s"` // time without GPUs
 	MaxWait    float64 `json:"max_wait_s"`  // the longest time any job, finished or not, was without GPUs
-	AvgRun     float64 `json:"avg_run_s"`
-	Makespan   float64 `json:"makespan_s"` // first arrival to last finish
+	AvgRun     float64 `json:"avg_run_s"`   // time with GPUs
+	Makespan   float64 `json:"makespan_s"`  // first arrival to last finish
 
-	GPUAllocated   float64 `json:"gpu_allocated"` // share of the GPU time of nodes that were up that attempts held
-	GPUBusy        float64 `json:"gpu_busy"`      // share in which work went on: less starting, restarting, stopping
-	AvgActiveNodes float64 `json:"avg_active_nodes"`
-	GPUHours       float64 `json:"gpu_hours"` // held by attempts
-	Preemptions    int64   `json:"preemptions"`
+	GPUAllocated   float64 `json:"gpu_allocated"`    // share of the GPU time of nodes that were up that attempts held
+	GPUBusy        float64 `json:"gpu_busy"`         // share in which work went on: less starting, restarting, stopping
+	AvgActiveNodes float64 `json:"avg_active_nodes"` // nodes with a GPU held, averaged over the run
+	GPUHours       float64 `json:"gpu_hours"`        // held by attempts
+	Preemptions    int64   `json:"preemptions"`      // of all jobs, like the next three
 	Promotions     int64   `json:"promotions"`
 	Migrations     int64   `json:"migrations"`
 	Resizes        int64   `json:"resizes"`
-	Undos          int64   `json:"undos"`
-	DeadlineMisses int64   `json:"deadline_misses"`
-	EnergyKWh      float64 `json:"energy_kwh"`
-	Cost           float64 `json:"cost"`
+	Undos          int64   `json:"undos"`           // targets on trial that were taken back
+	DeadlineMisses int64   `json:"deadline_misses"` // jobs that finished after their deadline
+	EnergyKWh      float64 `json:"energy_kwh"`      // of all nodes
+	Cost           float64 `json:"cost"`            // dollars
 	AvgRentedGPUs  float64 `json:"avg_rented_gpus"` // GPUs of nodes that were up
-	Events         uint64  `json:"events"`
-	DecisionP50    float64 `json:"decision_p50_us"`
-	DecisionP99    float64 `json:"decision_p99_us"`
-	Wall           float64 `json:"wall_s"`
+	Events         uint64  `json:"events"`          // of the log
+	DecisionP50    float64 `json:"decision_p50_us"` // microseconds, of the decisions that changed something; 0 = not measured
+	DecisionP99    float64 `json:"decision_p99_us"` // likewise
+	Wall           float64 `json:"wall_s"`          // real time, as the caller measured it; 0 = not measured
 }
 
 // Result closes the books at the last event and sums up.

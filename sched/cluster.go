@@ -45,6 +45,7 @@ const (
 
 var nodeStates = [...]string{"up", "asleep", "draining", "down", "gone"}
 
+// String returns the word of a known state, which is part of the log format.
 func (s NodeState) String() string { return nodeStates[s] }
 
 // Node is a slot of the cluster. GPUs First .. First+Spec.GPUs-1 are its own.

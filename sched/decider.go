@@ -20,10 +20,10 @@ type Decider interface {
 // the job. Save appends to b; Load of what Save wrote gives the same future. A Load of nothing is an error unless Save
 // writes nothing.
 type Memory interface {
-	SaveJob(j JobID, b []byte) []byte
-	SaveRest(b []byte) []byte
-	LoadJob(j JobID, b []byte) error
-	LoadRest(b []byte) error
+	SaveJob(j JobID, b []byte) []byte // appends what is remembered of job j
+	SaveRest(b []byte) []byte         // appends all else
+	LoadJob(j JobID, b []byte) error  // takes what SaveJob wrote of job j
+	LoadRest(b []byte) error          // takes what SaveRest wrote
 }
 
 // Resumer is a Decider that takes over the View right after its memory was loaded, before the first Observe.
@@ -33,10 +33,10 @@ type Resumer interface{ Resume(v *View) }
 // a key stays right between events: a running job's remaining time falls by 1, its attained service grows by its width.
 // Ties go to the smaller Seq, then to the smaller JobID.
 type Key struct {
-	Level int32
-	Value float64
-	Slope float64
-	Seq   int64
+	Level int32   // queue or class, before all else
+	Value float64 // at the time of asking, in a unit of the order's own
+	Slope float64 // growth of Value per second
+	Seq   int64   // the smaller first at equal Level and Value
 }
 
 // Orderer ranks jobs.

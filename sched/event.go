@@ -5,27 +5,27 @@ import "time"
 // Event is the only way into the engine, and a line of its log. It is a tagged struct: Kind says which fields mean
 // something. Events are totally ordered by (Time, Seq).
 type Event struct {
-	Time Time
+	Time Time   // never falls along a log
 	Seq  uint64 // given by the engine
 	Kind EventKind
 
 	Job     JobID
-	Attempt int32 // number of the attempt meant, from 1
-	Outcome Outcome
+	Attempt int32   // number of the attempt meant, from 1
+	Outcome Outcome // of the attempt; why an attempt is stopped
 	Node    NodeID
 	Code    int32 // exit code, or NodeState, or 1 for on
 
 	Work     time.Duration // work done, see Job.Work
-	WorkFrom Time
-	Rate     float64
-	Value    float64 // price, epoch number, ...
+	WorkFrom Time          // see Job.WorkFrom
+	Rate     float64       // see Job.Rate
+	Value    float64       // price, epoch number, ...
 
 	Spec     *JobSpec  // JobArrived
 	NodeSpec *NodeSpec // NodeJoined
 	GPUs     []GPUID   // Decided: the target set; StartFailed: suspects. Valid until the next event; copy to keep
 	Target   *Target   // Decided
-	Why      Reason
-	Text     string
+	Why      Reason    // of the engine's own events
+	Text     string    // for people: what went wrong
 }
 
 // EventKind names what happened. The words are part of the log format.
@@ -63,6 +63,7 @@ const (
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
 	"node-changed", "gpu-changed", "price", "arrived", "command", "tick", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
+// String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }
 
 // Own reports whether the engine itself writes events of this kind.

@@ -27,7 +27,7 @@ type JobSpec struct {
 	WallTime time.Duration // limit on the run time as the user stated it; 0 = none
 	Deadline Time          // 0 = none
 	NotBef   Time          // not eligible before; 0 = at once
-	After    []JobID       // jobs that must have finished first
+	After    []JobID       // jobs that must be done first, however they ended
 }
 
 // Range is a range of widths: Min <= Want <= Max, all > 0. Want is what a system that does not resize gives.
@@ -85,6 +85,7 @@ const (
 // The words of these enumerations are part of the log format.
 var jobStates = [...]string{"held", "waiting", "active", "done"}
 
+// String returns the word of a known state.
 func (s JobState) String() string { return jobStates[s] }
 
 // AttemptState says where the latest attempt of a job stands. Stopping is irrevocable.
@@ -101,6 +102,7 @@ const (
 
 var attemptStates = [...]string{"none", "starting", "running", "stopping", "ended"}
 
+// String returns the word of a known state.
 func (s AttemptState) String() string { return attemptStates[s] }
 
 // Outcome says how an attempt, or a job, ended.
@@ -119,6 +121,7 @@ const (
 
 var outcomes = [...]string{"", "finished", "preempted", "cancelled", "failed", "node-lost", "rejected"}
 
+// String returns the word of a known outcome; NoOutcome is "".
 func (o Outcome) String() string { return outcomes[o] }
 
 // Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed.
@@ -144,20 +147,20 @@ type Job struct {
 	Target  []GPUID // devices it is to hold, in GPUID order; empty = none
 	Next    []GPUID // set to exchange Target for at the next epoch end; empty = none
 	Batch   int32   // of the target; 0 = the job's own affair
-	Accum   int16
-	Share   Share
-	LRScale float32
-	Cap     Watts
+	Accum   int16   // gradient accumulation steps; 0 = 1
+	Share   Share   // of the target
+	LRScale float32 // factor on the learning rate; 0 = 1
+	Cap     Watts   // power cap per GPU; 0 = none
 
 	Arrived    Time
-	FirstStart Time // None before the first attempt has started
-	LastStart  Time // of the latest attempt that started
-	End        Time // valid once Done
-	NotBefore  Time // after a failed start or a user's wish
-	Suspects   []GPUID
+	FirstStart Time    // None before the first attempt has started
+	LastStart  Time    // of the latest attempt that started
+	End        Time    // valid once Done
+	NotBefore  Time    // after a failed start or a user's wish
+	Suspects   []GPUID // GPUs that the last failed start blamed
 
-	Service GPUSeconds    // attained service up to ServiceAt
-	Run     time.Duration // time from started to ended, stopping included, up to ServiceAt
+	Service GPUSeconds    // attained service up to Settled
+	Run     time.Duration // time from started to ended, stopping included, up to Settled
 	Settled Time          // Service and Run are exact at this time and grow while an attempt runs
 
 	Work     time.Duration // work done, in time on the asked GPUs alone, as last reported, at WorkFrom

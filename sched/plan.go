@@ -5,21 +5,21 @@ import "context"
 // Plan is what may be done now: the difference between targets and what is observed. It names the version it was
 // made on. Order matters: stops come first, then what frees nothing, then starts.
 type Plan struct {
-	Version uint64
-	Actions []Action
+	Version uint64   // View.Version it was made on
+	Actions []Action // valid until the next plan
 }
 
 // Action is one step of a plan, idempotent by (Kind, Job, Attempt) or (Kind, Node).
 type Action struct {
 	Kind    ActionKind
 	Job     JobID
-	Attempt int32
-	GPUs    []GPUID // Start: the exact set, all verified free; owned by the engine, valid until the attempt ends
-	Batch   int32
-	Accum   int16
-	LRScale float32
-	Share   Share
-	Cap     Watts
+	Attempt int32     // number of the attempt meant, from 1
+	GPUs    []GPUID   // Start: the exact set, all verified free; owned by the engine, valid until the attempt ends
+	Batch   int32     // Start: global batch size; 0 = the job's own affair
+	Accum   int16     // Start: gradient accumulation steps; 0 = 1
+	LRScale float32   // Start: factor on the learning rate; 0 = 1
+	Share   Share     // Start
+	Cap     Watts     // Start: power cap per GPU; 0 = none
 	On      bool      // WatchEpochs
 	Why     Outcome   // Stop: Preempted or Cancelled
 	Node    NodeID    // SetNode
@@ -45,7 +45,8 @@ type Driver interface {
 	// Sync reports the inventory, the live attempts and the foreign users. It is called once, before any decision.
 	Sync(ctx context.Context) ([]Event, error)
 	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
-	// can ever come. The slice is valid until the next call.
+	// can ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end
+	// waits for the next call, at the same instant if need be. The slice is valid until the next call.
 	Next(ctx context.Context, until Time) ([]Event, error)
 	// Apply starts to carry out p. It does not wait: what came of it is reported by Next.
 	Apply(ctx context.Context, p Plan) error

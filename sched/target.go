@@ -56,7 +56,7 @@ const (
 // PoolTarget asks for a number of rented nodes. Spend counts from the request.
 type PoolTarget struct {
 	Pool  PoolID
-	Count int32
+	Count int32 // nodes in all, not in addition
 }
 
 // NodeTarget asks for a state of a node: up, asleep, draining, gone (release).
@@ -149,6 +149,7 @@ const (
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
 	"stale", "invalid", "user", "gpu-lost", "start-failed"}
 
+// String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {
 	if int(c) < len(reasonWords) {
 		return reasonWords[c]

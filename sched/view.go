@@ -4,14 +4,14 @@ package sched
 // indexed by the dense ids, live as long as the engine and change only between calls: a Decider reads them during
 // Observe and Decide and keeps nothing of them.
 type View struct {
-	Now     Time
+	Now     Time   // time of the last event
 	Version uint64 // raised by every event; a Desired computed on another version is stale
-	Jobs    []Job
-	Nodes   []Node
-	GPUs    []GPU
+	Jobs    []Job  // by JobID, in order of arrival
+	Nodes   []Node // by NodeID, slots given up included
+	GPUs    []GPU  // by GPUID, a node's own side by side
 
-	ShareLimit int // tenants one GPU may have, >= 1
-	Users      Names
+	ShareLimit int     // tenants one GPU may have, >= 1
+	Users      Names   // numbers of the user names
 	Price      Dollars // of one GPU hour, where a price series is given; 0 = none
 }
 

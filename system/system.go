@@ -23,10 +23,10 @@ type Knowledge struct {
 
 // Info is one row of the table.
 type Info struct {
-	Name    string
+	Name    string // as the command line takes it
 	Line    string // what it does, in one line
 	Assumes string // information model: "nothing", "remaining work", ...
-	Source  string
+	Source  string // paper or convention it follows
 	Keys    []Key  // its own; Common are taken by all
 	Placing string // its default placement; "" = that of Common
 	Stages  func(k Knowledge, s *Settings) (engine.Stages, error)

@@ -17,10 +17,10 @@ type Summary struct {
 	GPUTime     sched.GPUSeconds // sum of width times true duration over all jobs
 	MeanGPUs    float64          // width of a job, averaged over jobs
 	Widths      []WidthShare     // by rising width
-	Duration    Quantiles
-	Models      []Count // jobs by model, most first, ties by name; "" = unknown
-	Users       []Count
-	Groups      []Count
+	Duration    Quantiles        // of the jobs' true run times
+	Models      []Count          // jobs by model, most first, ties by name; "" = unknown
+	Users       []Count          // jobs by user, likewise
+	Groups      []Count          // jobs by group, likewise
 }
 
 // WidthShare says how much of a trace the jobs of one width make up.

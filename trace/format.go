@@ -10,7 +10,7 @@ import (
 
 // Format describes a file format: a comma-separated table under a header line that names the columns, in any order.
 type Format struct {
-	Name     string
+	Name     string   // as Options.Format takes it
 	Line     string   // what it is, in one line
 	Columns  []string // that must be there, in the order in which they are usually written
 	Optional []string // that may be there

@@ -13,12 +13,12 @@ import (
 // Generator says what kind of trace Generate makes. The same Generator gives the same trace on every run.
 type Generator struct {
 	Seed   uint64
-	Jobs   int     // > 0
-	Load   float64 // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy
-	GPUs   int     // size of the cluster that Load refers to, > 0
-	Mix    []Width // widths of jobs; empty = all jobs have one GPU
-	Models []string
-	Users  int // users named u0, u1, ...: user k submits in proportion to 1/(k+1); 0 = unknown
+	Jobs   int      // > 0
+	Load   float64  // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy
+	GPUs   int      // size of the cluster that Load refers to, > 0
+	Mix    []Width  // widths of jobs; empty = all jobs have one GPU
+	Models []string // names given to jobs; empty = unknown
+	Users  int      // users named u0, u1, ...: user k submits in proportion to 1/(k+1); 0 = unknown
 
 	Durations Law           // of widths without a law of their own; nil = Philly()
 	Quantum   time.Duration // times are rounded to multiples of it; 0 = a millisecond
@@ -26,9 +26,9 @@ type Generator struct {
 
 // Width is one width of jobs and how many of all jobs have it. Shares need not add up to 1.
 type Width struct {
-	GPUs      int
-	Share     float64
-	Durations Law // nil = that of the generator
+	GPUs      int     // > 0
+	Share     float64 // weight among all widths, > 0
+	Durations Law     // nil = that of the generator
 }
 
 // Philly is a law fitted to all 111,549 GPU jobs of Microsoft's Philly trace: three lognormal parts (Kolmogorov-Smirnov

@@ -53,6 +53,7 @@ type ParseError struct {
 	Text string // column, value and what was wanted
 }
 
+// Error names the file and the line.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("trace: %s: line %d: %s", e.File, e.Line, e.Text)
 }

@@ -198,7 +198,7 @@ func (r *rig) action(kind sched.ActionKind, j sched.JobID, n int32) sched.Action
 }
 
 func (r *rig) start(j sched.JobID, n int32) { r.Helper(); r.apply(r.action(sched.Start, j, n)) }
-func (r *rig) stop(j sched.JobID, n int32)  { r.Helper(); r.apply(r.action(sched.Stop, j, n)) }
+func (r *rig) stop(j sched.JobID)           { r.Helper(); r.apply(r.action(sched.Stop, j, 1)) }
 
 func (r *rig) outcome(j sched.JobID, want sched.Outcome) {
 	r.Helper()
@@ -229,7 +229,7 @@ func (r *rig) endsByItself() {
 func (r *rig) stopped() {
 	r.start(0, 1)
 	r.until(r.startedOf(0))
-	r.stop(0, 1)
+	r.stop(0)
 	r.until(r.endedOf(0))
 	r.outcome(0, sched.Preempted)
 	r.pass(r.Long)
@@ -238,7 +238,7 @@ func (r *rig) stopped() {
 // stoppedEarly: whether the start is still reported or not, the attempt ends once.
 func (r *rig) stoppedEarly() {
 	r.start(0, 1)
-	r.stop(0, 1)
+	r.stop(0)
 	r.until(r.endedOf(0))
 	r.pass(r.Long)
 }
@@ -249,10 +249,10 @@ func (r *rig) race() {
 	r.until(r.startedOf(1))
 	r.next(r.now.Add(r.Short))
 	if !r.endedOf(1)() {
-		r.stop(1, 1)
+		r.stop(1)
 		r.until(r.endedOf(1))
 	} else {
-		r.stop(1, 1)
+		r.stop(1)
 	}
 	r.pass(r.Long)
 	if o := r.attempts[1].ended[1][0].Outcome; o != sched.Finished && o != sched.Preempted {
@@ -280,12 +280,12 @@ func (r *rig) again() {
 	r.start(0, 1)
 	r.until(r.startedOf(0))
 	r.pass(r.Short)
-	r.stop(0, 1)
+	r.stop(0)
 	r.until(r.endedOf(0))
 	saved := r.attempts[0].ended[1][0].Work
 	r.start(2, 1) // on the same GPU
 	r.until(r.startedOf(2))
-	r.stop(2, 1)
+	r.stop(2)
 	r.until(r.endedOf(2))
 	r.start(0, 2)
 	r.until(r.startedOf(0))
@@ -298,11 +298,11 @@ func (r *rig) again() {
 func (r *rig) past() {
 	r.start(0, 1)
 	r.until(r.startedOf(0))
-	r.stop(0, 1)
+	r.stop(0)
 	r.until(r.endedOf(0))
 	r.start(0, 2)
 	r.until(r.startedOf(0))
-	r.stop(0, 1)
+	r.stop(0)
 	r.start(0, 1)
 	r.pass(r.Short)
 	if r.endedOf(0)() {

@@ -28,8 +28,8 @@ func (Stop) May(*sched.View, sched.JobID, []sched.GPUID) bool { return true }
 // The reservation is exact GPUs: running jobs are taken to end in the order of their estimates, and the first moment at
 // which the placer finds a place is its time. Source: EASY backfilling, Lifka, JSSPP'95.
 type Easy struct {
-	Work  sched.Remainer
-	Place sched.Placer
+	Work  sched.Remainer // when running jobs will end
+	Place sched.Placer   // where the first job would go
 
 	set    bool
 	shadow sched.Time
