@@ -141,7 +141,7 @@ func BenchmarkDecision(b *testing.B) {
 		Models:    []string{"vgg16", "resnet50", "alexnet", "inception3"}})
 	start := time.Now()
 	clock := func() int64 { return int64(time.Since(start)) }
-	for _, name := range []string{"tiresias-las", "srtf", "las", "tiresias-gittins"} {
+	for _, name := range []string{"tiresias-las", "srtf", "tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				s := experiment.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}

@@ -1,6 +1,9 @@
 package metrics
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Latency is a histogram of durations in nanoseconds, exact to 1/16 of the value. The zero value is ready to use.
 type Latency struct {
@@ -23,9 +26,10 @@ func slot(x uint64) int {
 	return e*16 + int(x>>e)
 }
 
-// Quantile returns the lower edge of the bucket that holds the q-quantile, in microseconds; 0 if nothing was added.
+// Quantile returns the lower edge of the bucket that holds the q-quantile by nearest rank, in microseconds; 0 if nothing
+// was added. q is in 0..1.
 func (l *Latency) Quantile(q float64) float64 {
-	want := uint64(q * float64(l.total))
+	want := max(uint64(math.Ceil(q*float64(l.total))), 1) - 1 // durations below it
 	for i, n := range l.count {
 		if n > want {
 			return float64(edge(i)) / 1e3

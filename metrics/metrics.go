@@ -37,25 +37,31 @@ type Recorder struct {
 	Events uint64 // all of the log
 	Undos  int    // targets on trial that were taken back
 
-	misses     int64 // finished after their deadline
-	now        sched.Time
-	busy       int              // GPUs held by attempts
-	usable     int              // GPUs of nodes that are up
-	active     int              // nodes with a GPU held
-	busyTime   sched.GPUSeconds // integral of busy
-	usableTime sched.GPUSeconds
-	nodeTime   float64 // integral of active, in node-seconds
-	power      sched.Watts
-	energy     sched.Joules
-	price      sched.Dollars // per hour
-	cost       sched.Dollars
-	first      sched.Time
-	any        bool
-	work       sched.GPUSeconds // GPU time in which work went on
-	nodes      []nodeRecord
-	held       [][]sched.GPUID
-	from       []sched.Time // by job: since when its attempt works
-	since      []sched.Time // by job: since when its attempt holds its GPUs
+	misses int64 // done after their deadline
+	now    sched.Time
+	busy   int           // GPUs held by attempts
+	usable int           // GPUs of nodes that are up
+	active int           // nodes with a GPU held
+	power  sched.Watts   // drawn at present
+	price  sched.Dollars // per hour
+	first  sched.Time
+	any    bool
+	sums   sums             // up to now
+	closed sums             // up to end
+	end    sched.Time       // of the last event about a job that was not done
+	work   sched.GPUSeconds // GPU time in which work went on
+	nodes  []nodeRecord
+	held   [][]sched.GPUID
+	from   []sched.Time // by job: since when its attempt works; Never = it does not
+	since  []sched.Time // by job: since when its attempt holds its GPUs
+}
+
+// sums are what went on from the first arrival on.
+type sums struct {
+	busy, usable sched.GPUSeconds // integrals
+	nodes        float64          // integral of active, in node-seconds
+	energy       sched.Joules
+	cost         sched.Dollars
 }
 
 // NewRecorder returns a Recorder with room for so many jobs.
@@ -70,15 +76,23 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 	if e.Time != r.now {
 		r.advance(e.Time)
 	}
+	if r.concernsJob(e) { // before the fold: this event may be its last
+		r.closed, r.end = r.sums, r.now
+	}
 	switch e.Kind {
 	case sched.JobArrived:
 		r.arrived(e)
 	case sched.Ordered:
-		if sched.ActionKind(e.Code) == sched.Start {
+		switch sched.ActionKind(e.Code) {
+		case sched.Start:
 			r.hold(v, e.Job)
+		case sched.Stop:
+			r.stopWork(e.Job, e.Time)
 		}
 	case sched.AttemptStarted:
-		r.from[e.Job] = e.WorkFrom
+		if v.Jobs[e.Job].Attempt == sched.Running { // one that comes up while it is stopped does no work
+			r.from[e.Job] = e.WorkFrom
+		}
 	case sched.AttemptEnded, sched.StartFailed:
 		r.drop(v, e)
 		r.update(v, e)
@@ -101,11 +115,24 @@ func (r *Recorder) advance(now sched.Time) {
 		return
 	}
 	s := dt.Seconds()
-	r.busyTime += sched.GPUTime(r.busy, dt)
-	r.usableTime += sched.GPUTime(r.usable, dt)
-	r.nodeTime += float64(r.active) * s
-	r.energy += sched.Joules(float64(r.power) * s)
-	r.cost += r.price * sched.Dollars(s/3600)
+	r.sums.busy += sched.GPUTime(r.busy, dt)
+	r.sums.usable += sched.GPUTime(r.usable, dt)
+	r.sums.nodes += float64(r.active) * s
+	r.sums.energy += sched.Joules(float64(r.power) * s)
+	r.sums.cost += r.price * sched.Dollars(s/3600)
+}
+
+// concernsJob reports whether e is about a job that is not done: as long as such events come, time counts. What nodes and
+// prices do afterwards is no part of the run.
+func (r *Recorder) concernsJob(e *sched.Event) bool {
+	switch e.Kind {
+	case sched.JobArrived:
+		return true
+	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded, sched.JobCommanded,
+		sched.Decided, sched.Ordered, sched.Rejected, sched.Noted, sched.Released:
+		return e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
+	}
+	return false
 }
 
 func (r *Recorder) arrived(e *sched.Event) {
@@ -129,15 +156,20 @@ func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 
 func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
-	if d := e.Time.Sub(r.from[id]); d > 0 {
-		r.work += sched.GPUTime(len(r.held[id]), d)
-	}
-	r.from[id] = sched.Never
+	r.stopWork(id, e.Time)
 	for _, g := range r.held[id] { // what its GPUs drew beyond the idle node; the rest is nobody's
 		r.Jobs[id].Energy += sched.Joules(float64(v.Nodes[v.GPUs[g].Node].Spec.BusyGPUW) * e.Time.Sub(r.since[id]).Seconds())
 	}
 	r.count(v, r.held[id], -1)
 	r.held[id] = r.held[id][:0]
+}
+
+// stopWork notes that the attempt of job id, if it has one, works no longer.
+func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
+	if now > r.from[id] {
+		r.work += sched.GPUTime(len(r.held[id]), now.Sub(r.from[id]))
+	}
+	r.from[id] = sched.Never
 }
 
 // count adds d attempts to each GPU of set.

@@ -45,21 +45,22 @@ type Result struct {
 	Wall           float64 `json:"wall_s"`          // real time, as the caller measured it; 0 = not measured
 }
 
-// Result closes the books at the last event and sums up.
+// Result closes the books at the last event about a job that was not done, and sums up. A node that fails or comes back
+// when all is over changes nothing.
 func (r *Recorder) Result(system string) Result {
-	res := FromJobs(system, r.Jobs, r.now)
-	span := r.now.Sub(r.first).Seconds()
-	if r.usableTime > 0 {
-		res.GPUAllocated = float64(r.busyTime / r.usableTime)
-		res.GPUBusy = float64(r.work / r.usableTime)
+	res, sum := FromJobs(system, r.Jobs, r.end), &r.closed
+	span := r.end.Sub(r.first).Seconds()
+	if sum.usable > 0 {
+		res.GPUAllocated = float64(sum.busy / sum.usable)
+		res.GPUBusy = float64(r.work / sum.usable)
 	}
 	if span > 0 {
-		res.AvgActiveNodes = r.nodeTime / span
-		res.AvgRentedGPUs = float64(r.usableTime) / span
+		res.AvgActiveNodes = sum.nodes / span
+		res.AvgRentedGPUs = float64(sum.usable) / span
 	}
-	res.GPUHours = float64(r.busyTime) / 3600
-	res.EnergyKWh = float64(r.energy) / 3.6e6
-	res.Cost = float64(r.cost)
+	res.GPUHours = float64(sum.busy) / 3600
+	res.EnergyKWh = float64(sum.energy) / 3.6e6
+	res.Cost = float64(sum.cost)
 	res.Undos = int64(r.Undos)
 	res.DeadlineMisses = r.misses
 	res.Events = r.Events

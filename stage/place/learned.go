@@ -1,6 +1,10 @@
 package place
 
 import (
+	"encoding/binary"
+	"errors"
+	"math"
+
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -13,8 +17,12 @@ import (
 type LearnedSkew struct {
 	Skew
 	seen     skew.Limit
+	fresh    uint64 // observations since the limit was last fitted
 	revision uint64
 }
+
+// refitEvery is how many observations apart the limit is fitted: a fit costs as much as sorting all that are remembered.
+const refitEvery = skew.MinPerSide
 
 // NewLearnedSkew returns the placer; of says what is known of models.
 func NewLearnedSkew(of func(model string) (float64, bool)) *LearnedSkew {
@@ -35,13 +43,16 @@ func (s *LearnedSkew) Observe(v *sched.View, e *sched.Event) {
 	if e.Kind != sched.AttemptStarted && e.Kind != sched.Progressed || !(e.Rate > 0) {
 		return
 	}
-	j := &v.Jobs[e.Job]
+	j, slowdown := &v.Jobs[e.Job], 1/e.Rate
 	of, known := s.Of(j.Spec.Model)
-	if !known || !isSpread(v, j.GPUs) {
+	if !known || math.IsInf(slowdown, 1) || !isSpread(v, j.GPUs) {
 		return
 	}
-	s.seen.Observe(of, 1/e.Rate)
-	s.refit()
+	s.seen.Observe(of, slowdown)
+	if s.fresh++; s.fresh >= refitEvery {
+		s.fresh = 0
+		s.refit()
+	}
 }
 
 func (s *LearnedSkew) refit() {
@@ -55,17 +66,24 @@ func (s *LearnedSkew) refit() {
 	}
 }
 
-// isSpread reports whether a set is on more nodes than one, though the widest of them would hold it.
+// isSpread reports whether a set is on more nodes than it would need of the widest of its type.
 func isSpread(v *sched.View, set []sched.GPUID) bool {
 	nodes, widest := 0, 0
 	for i, g := range set {
-		n := v.GPUs[g].Node
-		if i == 0 || n != v.GPUs[set[i-1]].Node {
+		if i == 0 || v.GPUs[g].Node != v.GPUs[set[i-1]].Node {
 			nodes++
-			widest = max(widest, v.Nodes[n].Spec.GPUs)
 		}
 	}
-	return nodes > 1 && nodes > (len(set)+widest-1)/widest
+	if nodes < 2 {
+		return false
+	}
+	typ := v.Nodes[v.GPUs[set[0]].Node].Spec.Type
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.Spec.Type == typ && n.State != sched.NodeGone {
+			widest = max(widest, n.Spec.GPUs)
+		}
+	}
+	return nodes > (len(set)+widest-1)/widest
 }
 
 // Revision rises when the limit changes.
@@ -77,14 +95,33 @@ func (s *LearnedSkew) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 // LoadJob reads nothing.
 func (s *LearnedSkew) LoadJob(sched.JobID, []byte) error { return nil }
 
-// SaveRest appends what was seen.
-func (s *LearnedSkew) SaveRest(b []byte) []byte { return s.seen.Save(b) }
+// SaveRest appends the limit, which need not be what would be fitted now, its revision, and what was seen.
+func (s *LearnedSkew) SaveRest(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.Limit))
+	b = binary.AppendUvarint(b, s.revision)
+	b = binary.AppendUvarint(b, s.fresh)
+	return s.seen.Save(b)
+}
 
-// LoadRest restores what SaveRest wrote.
+var errLimit = errors.New("place: memory of a learned limit is malformed")
+
+// LoadRest restores what SaveRest wrote. On error all stays as it was.
 func (s *LearnedSkew) LoadRest(b []byte) error {
-	if err := s.seen.Load(b); err != nil {
+	if len(b) < 8 {
+		return errLimit
+	}
+	limit, b := math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+	revision, n := binary.Uvarint(b)
+	if n <= 0 || !(limit >= 0 && limit <= 1) {
+		return errLimit
+	}
+	fresh, k := binary.Uvarint(b[n:])
+	if k <= 0 || fresh >= refitEvery {
+		return errLimit
+	}
+	if err := s.seen.Load(b[n+k:]); err != nil {
 		return err
 	}
-	s.refit()
+	s.Limit, s.revision, s.fresh = limit, revision, fresh
 	return nil
 }
