@@ -114,7 +114,7 @@ func (p *Pipeline) settleVictims(now float64) {
 			p.reprieve(victim, set)
 			continue
 		}
-		p.capacity++
+		p.given.note(p.ledger, set)
 		p.dirty = p.dirty || p.s.UserLimit > 0   // a job of its user was passed over, maybe: walk again
 		p.heads = append(p.heads, p.hopeless...) // what the victim leaves over may do for a lower-ranked job
 		p.hopeless = p.hopeless[:0]
@@ -154,12 +154,7 @@ func (p *Pipeline) evict(victim sched.JobID) {
 // first node to have them is one of those of the last victim; that victim is found node by node, and only what is worse
 // than it on its own nodes needs to go.
 func (p *Pipeline) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.TypeID, now float64) bool {
-	last := sched.JobID(sched.None)
-	for node := p.ledger.NextUp(t, 0); node != sched.None; node = p.ledger.NextUp(t, node+1) {
-		if w := p.lastVictim(v, node, id, last, n, now); w != sched.None {
-			last = w
-		}
-	}
+	last := p.lastVictimOf(v, id, n, t, now)
 	if last == sched.None {
 		return false
 	}
@@ -183,6 +178,28 @@ func (p *Pipeline) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.Typ
 		p.evict(w)
 	}
 	return true
+}
+
+// lastVictimOf looks at the nodes that may have become able to hold job id since it last did not fit, or at all nodes.
+func (p *Pipeline) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.TypeID, now float64) sched.JobID {
+	last := sched.JobID(sched.None)
+	look := func(node sched.NodeID) {
+		if w := p.lastVictim(v, node, id, last, n, now); w != sched.None {
+			last = w
+		}
+	}
+	if g := &p.groups.list[p.jobs[id].group]; g.failID == id && !p.rising {
+		if nodes, known := p.given.since(g.failAt); known && len(nodes) < len(v.Nodes) {
+			for _, node := range nodes {
+				look(node)
+			}
+			return last
+		}
+	}
+	for node := p.ledger.NextUp(t, 0); node != sched.None; node = p.ledger.NextUp(t, node+1) {
+		look(node)
+	}
+	return last
 }
 
 // lastVictim returns the holder whose eviction, after that of all worse ones, gives job id its n GPUs on the node; None if

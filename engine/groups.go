@@ -26,9 +26,9 @@ type group struct {
 	heap   []sched.JobID // best first for waiting jobs, worst first for holding ones
 	failed uint32        // the walk in which its shape did not fit
 
-	// When its best job was failID and Pipeline.capacity was failCap, it did not fit.
-	failID  sched.JobID
-	failCap uint64
+	// When its best job was failID and Pipeline.given stood at failAt, it did not fit.
+	failID sched.JobID
+	failAt uint64
 }
 
 // shapeKey is what decides whether a job fits: jobs that agree in it are alike to the walk, but for their rank.

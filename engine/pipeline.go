@@ -59,8 +59,8 @@ type Pipeline struct {
 	sets   setPool
 	user   []int32 // GPUs held, by user id
 
-	capacity uint64 // raised whenever GPUs are given up or a holder's rank falls
-	rising   bool   // some key grows while its job runs: holders may fall behind between events
+	given  given // what was given up: GPUs, or the rank of their holder
+	rising bool  // some key grows while its job runs: holders may fall behind between events
 
 	// From Load until the first View.
 	loaded, loadedDirty bool
@@ -160,7 +160,7 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 // nodeChanged follows a node that came, went or changed, and the targets that went with it.
 func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
 	p.dirty = true
-	p.capacity++
+	p.given.forget()
 	p.lost = p.lost[:0]
 	for _, id := range p.ledger.Holders() {
 		if len(v.Jobs[id].Target) == 0 {
@@ -272,9 +272,9 @@ func (p *Pipeline) book(id sched.JobID, set []sched.GPUID) {
 
 func (p *Pipeline) unbook(id sched.JobID) {
 	set := p.ledger.Release(id)
+	p.given.note(p.ledger, set)
 	p.user[p.jobs[id].user] -= int32(len(set))
 	p.sets.recycle(set)
-	p.capacity++
 }
 
 // reindex puts job id where the ledger says it belongs, with a fresh key.
@@ -303,7 +303,7 @@ func (p *Pipeline) rekey(v *sched.View, id sched.JobID) {
 	x.key = k
 	if now := v.Now.Seconds(); x.in == holding && x.key != old.key && beforeAt(&old, x, id, id, now) {
 		p.dirty = true // others may now have its GPUs
-		p.capacity++
+		p.given.note(p.ledger, p.ledger.Set(id))
 	}
 	if until != x.due {
 		x.due = until
@@ -340,7 +340,7 @@ func (p *Pipeline) whole() bool { return p.s.WholePass || p.s.KeepOrder || p.s.S
 func (p *Pipeline) refresh(v *sched.View) {
 	if rev := p.revision(); rev != p.rev {
 		p.rev, p.dirty = rev, true
-		p.capacity++
+		p.given.forget()
 		for id := range p.jobs {
 			if x := &p.jobs[id]; x.in != away {
 				x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
@@ -354,10 +354,7 @@ func (p *Pipeline) refresh(v *sched.View) {
 		old := x.key
 		x.due = sched.Never
 		p.rekey(v, id)
-		if x.key != old {
-			p.dirty = true
-			p.capacity++
-		}
+		p.dirty = p.dirty || x.key != old
 	}
 }
 
@@ -416,7 +413,7 @@ func (p *Pipeline) restoreList() {
 func (p *Pipeline) resync(v *sched.View) {
 	p.ledger.Rebuild()
 	p.stale = false
-	p.capacity++
+	p.given.forget()
 	clear(p.user)
 	for id := range v.Jobs {
 		n := len(v.Jobs[id].Target)

@@ -25,7 +25,7 @@ func (p *Pipeline) Decide(v *sched.View, d *sched.Desired) {
 		p.refresh(v)
 		if p.retry <= v.Now {
 			p.dirty, p.retry = true, sched.Never
-			p.capacity++
+			p.given.forget()
 		}
 		if p.dirty || p.rolling() && p.onGrid(v.Now) {
 			p.dirty = false
@@ -120,7 +120,7 @@ func (p *Pipeline) indexed(v *sched.View) {
 			p.groups.remove(p.jobs, id)
 			p.aside = append(p.aside, id)
 		case misfit:
-			g.failed, g.failID, g.failCap = p.walkNo, id, p.capacity
+			g.failed, g.failID, g.failAt = p.walkNo, id, p.given.now()
 			if p.stops(v, id) {
 				p.heads = p.heads[:0]
 				continue
@@ -141,7 +141,7 @@ func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
 	if p.s.Admit != nil {
 		return true
 	}
-	if g.failCap == p.capacity && g.failID == g.heap[0] && !p.rising {
+	if g.failAt == p.given.now() && g.failID == g.heap[0] && !p.rising {
 		return false // nothing was given up since it did not fit
 	}
 	s := &p.groups.shapes[g.shape]

@@ -278,6 +278,9 @@ func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
 	return dst
 }
 
+// NodeOf returns the node of GPU g.
+func (l *Ledger) NodeOf(g GPUID) NodeID { return l.view.GPUs[g].Node }
+
 // Owner returns the one job that has booked GPU g, or None if none or several have.
 func (l *Ledger) Owner(g GPUID) JobID {
 	if l.tenants[g] != 1 {
