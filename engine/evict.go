@@ -217,7 +217,7 @@ func (p *Pipeline) lastVictim(v *sched.View, node sched.NodeID, id, best sched.J
 	p.tenantGPUs = p.tenantGPUs[:0]
 	first := v.Nodes[node].First
 	for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
-		if p.ledger.IsFree(g) || !v.Usable(g) {
+		if p.ledger.IsFree(g) || !p.ledger.IsUsable(g) {
 			continue
 		}
 		o := p.ledger.Owner(g)
@@ -278,7 +278,7 @@ func (p *Pipeline) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed,
 func (p *Pipeline) clears(v *sched.View, id sched.JobID, node sched.NodeID, now float64) bool {
 	first := v.Nodes[node].First
 	for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
-		if p.ledger.IsFree(g) || !v.Usable(g) {
+		if p.ledger.IsFree(g) || !p.ledger.IsUsable(g) {
 			continue
 		}
 		if o := p.ledger.Owner(g); o == sched.None || !p.evictable(v, o, id, now) {

@@ -38,12 +38,13 @@ type Stages struct {
 // Pipeline is the Decider made of Stages: order, then walk down the order, admitting, placing and preempting on a
 // scratch ledger (the naive walk is wholepass.go; walk.go reaches the same decisions through indices).
 type Pipeline struct {
-	s     Stages
-	turns sched.Turns     // Order, if it remembers
-	revis []sched.Reviser // stages whose answers all change at times
-	rev   uint64          // sum of their revisions
-	bound sched.NodeBound // Place, if it binds gangs to nodes
-	learn []sched.Observer
+	s        Stages
+	turns    sched.Turns     // Order, if it remembers
+	revis    []sched.Reviser // stages whose answers all change at times
+	rev      uint64          // sum of their revisions
+	reshapes bool            // one of them decides on shapes
+	bound    sched.NodeBound // Place, if it binds gangs to nodes
+	learn    []sched.Observer
 
 	primed bool // jobs and ledger reflect the view
 	stale  bool // the ledger does not: nodes changed, or a target was refused
@@ -118,6 +119,9 @@ func NewPipeline(s Stages) *Pipeline {
 		}
 		if r, ok := stage.(sched.Reviser); ok {
 			p.revis = append(p.revis, r)
+			if _, ok := stage.(sched.Shaper); ok {
+				p.reshapes = true
+			}
 		}
 	}
 	return p
@@ -343,7 +347,9 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.given.forget()
 		for id := range p.jobs {
 			if x := &p.jobs[id]; x.in != away {
-				x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
+				if p.reshapes {
+					x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
+				}
 				p.rekey(v, sched.JobID(id))
 			}
 		}

@@ -239,6 +239,9 @@ func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
 // IsFree reports whether GPU g is free.
 func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }
 
+// IsUsable reports whether GPU g may be used, free or not.
+func (l *Ledger) IsUsable(g GPUID) bool { return l.usable.Has(int(g)) }
+
 // Counted reports whether some node counts CPUs or memory, so that Room may say no.
 func (l *Ledger) Counted() bool { return l.counted }
 
