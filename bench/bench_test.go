@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -92,6 +93,20 @@ func BenchmarkPhilly(b *testing.B) {
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las", "tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
 			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
+		})
+	}
+}
+
+// BenchmarkPhillyLogged is BenchmarkPhilly with the log written (to nowhere) or hashed.
+func BenchmarkPhillyLogged(b *testing.B) {
+	t, c := philly(b), load(b, "352x8")
+	for _, name := range []string{"fifo", "srtf", "tiresias-las"} {
+		b.Run("jsonl/"+name, func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name},
+				func() engine.Sink { return engine.NewLogWriter(io.Discard, engine.Header{}) })
+		})
+		b.Run("hash/"+name, func(b *testing.B) {
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() engine.Sink { return new(engine.Hash) })
 		})
 	}
 }

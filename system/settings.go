@@ -41,13 +41,18 @@ func (s *Settings) Has(key string) bool {
 
 // Float returns a number >= 0, or +Inf if the value is inf.
 func (s *Settings) Float(key string, def float64) float64 {
+	return s.number(key, def, math.Inf(1), "a number >= 0 or inf")
+}
+
+// number returns a number from 0 to most; wish says so.
+func (s *Settings) number(key string, def, most float64, wish string) float64 {
 	text, ok := s.values[key]
 	if !ok {
 		return def
 	}
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !(x >= 0) {
-		s.wrong(key, text, "a number >= 0 or inf")
+	if err != nil || !(x >= 0 && x <= most) {
+		s.wrong(key, text, wish)
 		return def
 	}
 	return x
@@ -70,15 +75,7 @@ func (s *Settings) Int(key string, def int) int {
 // Seconds returns a duration given in seconds, at most a century.
 func (s *Settings) Seconds(key string, def time.Duration) time.Duration {
 	const century = 100 * 365.25 * 86400
-	if !s.Has(key) {
-		return def
-	}
-	x := s.Float(key, 0)
-	if x > century || math.IsInf(x, 0) {
-		s.wrong(key, s.values[key], "seconds, at most a century")
-		return def
-	}
-	return sched.Seconds(x)
+	return sched.Seconds(s.number(key, def.Seconds(), century, "seconds >= 0, at most a century"))
 }
 
 // Floats returns a list of numbers separated by commas; the empty value is the empty list.
@@ -103,7 +100,7 @@ func (s *Settings) Floats(key string, def []float64) []float64 {
 	return list
 }
 
-// OneOf returns the index of the value in choices; def if the key is absent.
+// OneOf returns the value, which must be one of choices; def if the key is absent.
 func (s *Settings) OneOf(key string, def string, choices ...string) string {
 	text, ok := s.values[key]
 	if !ok {
@@ -127,6 +124,11 @@ func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 	if of == nil {
 		of = skew.Of
 	}
+	learned := s.values["pack_limit"] == "learned"
+	limit := skew.PackLimit
+	if !learned { // looked at under every placement, so that no mistake goes unnoticed
+		limit = s.number("pack_limit", skew.PackLimit, math.Inf(1), "a number >= 0, or learned")
+	}
 	switch s.OneOf("placement", def, placements...) {
 	case "count":
 		return place.Count{}
@@ -135,10 +137,10 @@ func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 	case "yarn":
 		return place.Yarn{}
 	case "skew":
-		if s.values["pack_limit"] == "learned" {
+		if learned {
 			return place.NewLearnedSkew(of)
 		}
-		return place.Skew{Of: of, Limit: s.Float("pack_limit", skew.PackLimit)}
+		return place.Skew{Of: of, Limit: limit}
 	}
 	return place.Consolidate{}
 }

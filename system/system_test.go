@@ -1,0 +1,330 @@
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum, and
+// with models, users and widths above a node.
+func small() *trace.Trace {
+	return trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
+		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
+		Durations: trace.Lognormal{Parts: []trace.Part{{.8, 6, 1}, {.2, 8.5, .5}}, Max: 20000}})
+}
+
+// build returns the stages of a system under settings, with an oracle and a given distribution if sizes is set.
+func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (engine.Stages, error) {
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes}, system.NewSettings(settings))
+}
+
+// run simulates a system and returns the hash of its events and its figures.
+func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string) (string, metrics.Result) {
+	t.Helper()
+	st, err := build(info, tr, nil, settings)
+	if err != nil {
+		t.Fatalf("%s %v: %v", info.Name, settings, err)
+	}
+	c, err := cluster.Load("2x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(j *trace.Job, nodes, need int) float64 {
+		f, _ := skew.Of(j.Spec.Model)
+		if nodes <= need {
+			f = 0
+		}
+		return skew.SpreadFactor(f)
+	}}
+	d, err := sim.New(tr, c, sim.Options{Runtime: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, rec := &engine.Hash{}, metrics.NewRecorder(len(tr.Jobs))
+	if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(st), engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
+		t.Fatal(err)
+	}
+	return h.Sum(), rec.Result(info.Name)
+}
+
+// Ensure that every system says what it is, is found by its name, and names no key twice.
+func TestTable(t *testing.T) {
+	names := system.Names()
+	for i, info := range system.Table() {
+		if info.Line == "" || info.Assumes == "" || info.Source == "" || info.Name != names[i] || slices.Index(names, info.Name) != i {
+			t.Errorf("row %d: %+v, want all said, and a name of its own", i, info)
+		}
+		found, err := system.Named(info.Name)
+		if err != nil || found.Name != info.Name {
+			t.Errorf("%s is not found: %v", info.Name, err)
+		}
+		keys := info.KeyNames()
+		for k, name := range keys {
+			if slices.Index(keys, name) != k {
+				t.Errorf("%s: key %s twice", info.Name, name)
+			}
+		}
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+			if k.Doc == "" || !slices.Contains(keys, k.Name) {
+				t.Errorf("%s: key %+v without a word, or not among %v", info.Name, k, keys)
+			}
+		}
+	}
+	system.Table()[0].Name = "changed"
+	if system.Names()[0] != names[0] {
+		t.Error("the table can be changed from outside")
+	}
+}
+
+// Ensure that the common keys carry the defaults of the system, and that asking for them changes nobody else's.
+func TestCommonKeys(t *testing.T) {
+	for name, want := range map[string]string{"tiresias-las": "skew", "fifo": "consolidate"} {
+		info, err := system.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := info.CommonKeys()
+		if keys[0].Name != "placement" || keys[0].Default != want {
+			t.Errorf("%s: %+v, want placement %s by default", name, keys[0], want)
+		}
+	}
+	if system.Common[0].Default != "consolidate" {
+		t.Errorf("common default is now %q", system.Common[0].Default)
+	}
+}
+
+// Ensure that a name which is not known gives a hint where one is near.
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]string{"tiresias_las": `did you mean "tiresias-las"?`, "SRTF": `did you mean "srtf"?`,
+		"fifo-easi": `did you mean "fifo-easy"?`, "": `system: "" is not known;`, "quux": `system: "quux" is not known;`} {
+		if _, err := system.Named(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// Ensure that every system finishes every job of a small trace, and that its events are the same on each run and however
+// many threads there are.
+func TestAllFinishTheSameWay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	tr, sums := small(), map[string]string{}
+	for _, info := range system.Table() {
+		var first string
+		for i, threads := range []int{4, 1, 4} {
+			runtime.GOMAXPROCS(threads)
+			sum, res := run(t, &info, tr, nil)
+			if res.Finished != len(tr.Jobs) || res.MaxWait == 0 {
+				t.Errorf("%s: %d of %d finished, longest wait %v: want all, and some waiting", info.Name, res.Finished, len(tr.Jobs), res.MaxWait)
+			}
+			if i == 0 {
+				first = sum
+			}
+			if sum != first {
+				t.Errorf("%s: run %d gives %s, the first %s", info.Name, i, sum, first)
+			}
+		}
+		if other, ok := sums[first]; ok {
+			t.Errorf("%s and %s decide alike: the trace tells nothing", info.Name, other)
+		}
+		sums[first] = info.Name
+	}
+}
+
+// Ensure that the documented default of each key is what leaving it out means.
+func TestDocumentedDefaults(t *testing.T) {
+	tr := small()
+	for _, info := range system.Table() {
+		want, _ := run(t, &info, tr, nil)
+		all := map[string]string{}
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+			if k.Default == "" {
+				continue // nothing that could be given means the same
+			}
+			all[k.Name] = k.Default
+			if got, _ := run(t, &info, tr, map[string]string{k.Name: k.Default}); got != want {
+				t.Errorf("%s: %s=%s, its default, gives other events than leaving it out", info.Name, k.Name, k.Default)
+			}
+		}
+		if got, _ := run(t, &info, tr, all); got != want {
+			t.Errorf("%s: all defaults, %v, give other events than none", info.Name, all)
+		}
+	}
+}
+
+// Ensure that every key is heeded: some value of it other than the default gives other events. The keys that name files
+// are read elsewhere.
+func TestEveryKeyIsHeeded(t *testing.T) {
+	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "6", "unit": "seconds", "quantum": "100",
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300"}
+	elsewhere := []string{"profiles", "distribution"}
+	tr := small()
+	for _, info := range system.Table() {
+		base := map[string]string{"placement": "skew"}
+		want, _ := run(t, &info, tr, base)
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+			value, ok := values[k.Name]
+			if ok == slices.Contains(elsewhere, k.Name) {
+				t.Errorf("key %s: want it here or elsewhere", k.Name)
+			}
+			if !ok || k.Name == "min_run" && !preempts(t, &info, tr) {
+				continue
+			}
+			settings := map[string]string{"placement": "skew"}
+			settings[k.Name] = value
+			if got, _ := run(t, &info, tr, settings); got == want {
+				t.Errorf("%s: %s=%s changes nothing", info.Name, k.Name, value)
+			}
+		}
+	}
+}
+
+func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
+	t.Helper()
+	st, err := build(info, tr, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Preempt
+}
+
+// Ensure that a wrong value of any key is an error that names the system, the key, the value and what is wanted, under
+// every placement.
+func TestWrongValues(t *testing.T) {
+	tr := small()
+	numbers := []string{"x", "-1", "NaN", "", "1e999", "1,5"}
+	wrong := map[string][]string{
+		"placement":    {"Packed", "x", ""},
+		"pack_limit":   append([]string{"Learned"}, numbers...),
+		"min_run":      append([]string{"inf", "1e12"}, numbers...),
+		"user_limit":   {"x", "-1", "1.5", "", "99999999999999999999", "inf"},
+		"unit":         {"gpu", "second", ""},
+		"quantum":      append([]string{"inf", "1e12"}, numbers...),
+		"thresholds":   {"x", "1,,2", "NaN", "1;2", ","},
+		"promote_knob": numbers,
+		"delta":        numbers,
+	}
+	for _, info := range system.Table() {
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+			for _, value := range wrong[k.Name] {
+				for _, placement := range []string{"count", "skew"} {
+					settings := map[string]string{"placement": placement}
+					settings[k.Name] = value
+					_, err := build(&info, tr, nil, settings)
+					want := fmt.Sprintf("system: %s: %s=%q, want ", info.Name, k.Name, value)
+					if err == nil || !strings.HasPrefix(err.Error(), want) {
+						t.Errorf("%s=%q: %v, want it to begin with %s", k.Name, value, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Ensure that values which are numbers but make no sense together are refused, and that the first wrong one is named.
+func TestWrongTogether(t *testing.T) {
+	for _, c := range []struct{ name, key, value, want string }{
+		{"tiresias-las", "thresholds", "5,5", "order: thresholds [5 5], want finite, positive and rising"},
+		{"tiresias-las", "thresholds", "-1", "positive"},
+		{"tiresias-gittins", "thresholds", "0", "positive"},
+		{"tiresias-gittins", "thresholds", "5,inf", "finite"},
+		{"fifo", "placement", "pakced", `did you mean "packed"?`},
+		{"las", "unit", "gpu-second", `did you mean "gpu-seconds"?`},
+	} {
+		info, err := system.Named(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = build(info, small(), nil, map[string]string{c.key: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s=%s: %v, want %s", c.name, c.key, c.value, err, c.want)
+		}
+	}
+	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true} {
+		info, err := system.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil)); (err == nil) != want {
+			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
+		}
+	}
+}
+
+// Ensure that getters read what they say, blanks around a value included.
+func TestSettings(t *testing.T) {
+	s := system.NewSettings(map[string]string{"f": " 2.5 ", "i": " 7", "inf": "inf", "s": "0.5", "list": "1, 2.5 ,3", "none": " ", "word": "b"})
+	if s.Float("f", 0) != 2.5 || s.Float("absent", 4) != 4 || s.Int("i", 0) != 7 || s.Int("absent", 3) != 3 || s.Float("inf", 0) < 1e308 ||
+		s.Seconds("s", 0) != 500*time.Millisecond || s.Seconds("absent", 1500*time.Millisecond) != 1500*time.Millisecond ||
+		s.OneOf("word", "a", "a", "b") != "b" || s.OneOf("absent", "a", "b") != "a" || !s.Has("f") || s.Has("absent") {
+		t.Error("a value is not read as it was given")
+	}
+	if l := s.Floats("list", nil); !slices.Equal(l, []float64{1, 2.5, 3}) {
+		t.Errorf("list %v", l)
+	}
+	if l := s.Floats("none", []float64{1}); len(l) != 0 {
+		t.Errorf("a blank list is %v, want none", l)
+	}
+	if s.Err() != nil {
+		t.Error(s.Err())
+	}
+	s = system.NewSettings(map[string]string{"a": "x", "b": "y"})
+	if s.Float("a", 1); s.Float("b", 2) != 2 || s.Err() == nil || !strings.HasPrefix(s.Err().Error(), `a="x"`) {
+		t.Errorf("%v, want the first wrong value, and defaults for all", s.Err())
+	}
+}
+
+// Ensure that min_run and user_limit hold in every system: no attempt is preempted earlier, no user holds more.
+func TestCommonLimitsHold(t *testing.T) {
+	tr := small()
+	const least, most = 400 * time.Second, 6
+	for _, info := range system.Table() {
+		st, err := build(&info, tr, nil, map[string]string{"min_run": "400", "user_limit": "6", "quantum": "120"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := cluster.Load("2x4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := sim.New(tr, c, sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := sink(func(v *sched.View, e *sched.Event) {
+			held := map[string]int{}
+			for i := range v.Jobs {
+				held[v.Jobs[i].Spec.User] += len(v.Jobs[i].Target)
+			}
+			for user, n := range held {
+				if n > most {
+					t.Fatalf("%s: %v: user %s holds %d GPUs", info.Name, e.Time, user, n)
+				}
+			}
+			if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop && e.Time.Sub(v.Jobs[e.Job].LastStart) < least {
+				t.Fatalf("%s: job %d, up since %v, is stopped at %v", info.Name, e.Job, v.Jobs[e.Job].LastStart, e.Time)
+			}
+		})
+		if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(st), engine.Options{Sinks: []engine.Sink{check}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type sink func(v *sched.View, e *sched.Event)
+
+// Log calls s.
+func (s sink) Log(v *sched.View, e *sched.Event) { s(v, e) }
