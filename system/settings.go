@@ -75,7 +75,10 @@ func (s *Settings) Int(key string, def int) int {
 // Seconds returns a duration given in seconds, at most a century.
 func (s *Settings) Seconds(key string, def time.Duration) time.Duration {
 	const century = 100 * 365.25 * 86400
-	return sched.Seconds(s.number(key, def.Seconds(), century, "seconds >= 0, at most a century"))
+	if !s.Has(key) {
+		return def
+	}
+	return sched.Seconds(s.number(key, def.Seconds(), century, "a number >= 0, in seconds, at most a century"))
 }
 
 // Floats returns a list of numbers separated by commas; the empty value is the empty list.

@@ -25,7 +25,7 @@ import (
 func small() *trace.Trace {
 	return trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
 		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
-		Durations: trace.Lognormal{Parts: []trace.Part{{.8, 6, 1}, {.2, 8.5, .5}}, Max: 20000}})
+		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
 }
 
 // build returns the stages of a system under settings, with an oracle and a given distribution if sizes is set.

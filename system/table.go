@@ -41,7 +41,7 @@ var (
 	keyUnit   = Key{"unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds"}
 	queueKeys = []Key{
 		{"thresholds", "3250,7200", "upper limits of the queues but the last, in the unit; empty = one queue"},
-		{"promote_knob", "inf", "a waiting job is promoted after waiting so many times as long as it ran; inf = never"},
+		{"promote_knob", "inf", "a waiting job is promoted after waiting so many times as long as it ran; 0 or inf = never"},
 		keyUnit}
 )
 
