@@ -62,3 +62,20 @@ func holds(j *sched.Job, g sched.GPUID) bool {
 	}
 	return false
 }
+
+// checkNode returns why a node must be refused its new state, or "": a node that is to hold jobs does not leave.
+func checkNode(v *sched.View, t sched.NodeTarget) string {
+	if t.Node < 0 || int(t.Node) >= len(v.Nodes) {
+		return fmt.Sprintf("node %d does not exist", t.Node)
+	}
+	if t.State != sched.NodeAsleep && t.State != sched.NodeGone {
+		return ""
+	}
+	first := v.Nodes[t.Node].First
+	for g := first; g < first+sched.GPUID(v.Nodes[t.Node].Spec.GPUs); g++ {
+		if v.GPUs[g].Targets > 0 {
+			return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
+		}
+	}
+	return ""
+}

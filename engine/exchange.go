@@ -232,13 +232,16 @@ func (r *run) requestRest(d *sched.Desired) {
 	for _, p := range d.Pools {
 		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: sched.None, Value: float64(p.Pool), Code: p.Count})
 	}
+	kept := d.Nodes[:0]
 	for _, n := range d.Nodes {
-		if n.Node < 0 || int(n.Node) >= len(r.s.view.Nodes) {
-			r.refuse(sched.None, fmt.Sprintf("node %d does not exist", n.Node))
+		if why := checkNode(&r.s.view, n); why != "" {
+			r.refuse(sched.None, why)
 			continue
 		}
+		kept = append(kept, n)
 		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
 	}
+	d.Nodes = kept
 }
 
 // reject refuses a job for good, if it is not under way.

@@ -184,9 +184,6 @@ func (r *run) appendRest() {
 		}
 	}
 	for _, n := range r.desired.Nodes {
-		if n.Node < 0 || int(n.Node) >= len(r.s.view.Nodes) {
-			continue // refused before
-		}
 		*a = append(*a, sched.Action{Kind: sched.SetNode, Job: sched.None, Node: n.Node, State: n.State})
 	}
 	for _, p := range r.desired.Pools {

@@ -70,16 +70,52 @@ func publishedQueues(s *Simulation, set *system.Settings) (func() *Outcome, erro
 	return func() *Outcome { return outcomeOf(s, jobs, published.Run(jobs, p)) }, nil
 }
 
+// honoured refuses what the replica knows nothing of.
+func honoured(s *Simulation, set *system.Settings) error {
+	switch {
+	case s.Round > 0:
+		return fmt.Errorf("preset: tiresias: %s has no rounds", s.System)
+	case len(s.Inject) > 0:
+		return fmt.Errorf("preset: tiresias: %s takes no events from outside", s.System)
+	}
+	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "min_run", "user_limit"} {
+		if set.Float(key, 0) != 0 {
+			return fmt.Errorf("preset: tiresias: %s=%s, want 0: %s is the released simulator, which knows nothing of it", key, s.Settings[key], s.System)
+		}
+	}
+	return nil
+}
+
+// whole returns limits as whole numbers, or the first that is not one.
+func whole(name string, xs ...float64) ([]int64, error) {
+	list := make([]int64, len(xs))
+	for i, x := range xs {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, fmt.Errorf("preset: tiresias: %s %v, want a whole number", name, x)
+		}
+		list[i] = int64(x)
+	}
+	return list, nil
+}
+
 func publishedParams(s *Simulation, set *system.Settings) (published.Params, error) {
 	p := published.Params{GPUs: s.Cluster.GPUs(), Knob: set.Float("promote_knob", math.Inf(1)),
 		Seconds: set.OneOf("unit", "gpu-seconds", "gpu-seconds", "seconds") == "seconds",
 		Gittins: s.System == "tiresias-gittins"}
-	for _, l := range set.Floats("thresholds", tiresias.DefaultThresholds) {
-		p.Limits = append(p.Limits, int64(l))
+	if err := honoured(s, set); err != nil {
+		return p, err
+	}
+	var err error
+	if p.Limits, err = whole("thresholds", set.Floats("thresholds", tiresias.DefaultThresholds)...); err != nil {
+		return p, err
 	}
 	set.OneOf("placement", "count", "count")
 	if p.Gittins {
-		p.Delta = int64(set.Float("delta", published.DefaultDelta))
+		delta, err := whole("delta", set.Float("delta", published.DefaultDelta))
+		if err != nil {
+			return p, err
+		}
+		p.Delta = delta[0]
 		if s.Sizes == nil && (p.Knob == 0 || math.IsInf(p.Knob, 1)) {
 			return p, fmt.Errorf("preset: tiresias: tiresias-gittins wants --set tiresias-gittins.distribution=FILE")
 		}

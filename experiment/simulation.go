@@ -136,9 +136,13 @@ func progresses(s engine.Stages, r sim.Runtime) error {
 	if s.Round > 0 {
 		name, every = "round", s.Round
 	}
-	if every <= r.Restart {
-		return fmt.Errorf("system: %s %v is not longer than restart_overhead %v: jobs would restart and never progress; raise it, or set restart_overhead",
-			name, every, r.Restart)
+	what, idle := "restart_overhead", r.Restart
+	if d := r.StartDelay + r.StopDelay; d > 0 {
+		what, idle = "restart_overhead and delays", idle+d
+	}
+	if every <= idle {
+		return fmt.Errorf("system: %s %v is not longer than %s %v: jobs would restart and never progress; raise it, or set restart_overhead",
+			name, every, what, idle)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ func (d *Driver) fail() {
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[node]})
 	case !back && (n.state == sched.NodeUp || n.state == sched.NodeDraining):
 		d.down++
+		d.failed++
 		n.state = sched.NodeDown
 		d.out = d.lose(node, d.out)
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeLeft, Node: node, Code: int32(sched.NodeDown)})

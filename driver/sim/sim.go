@@ -26,7 +26,9 @@ type Driver struct {
 	nodeOf  []sched.NodeID
 	widest  int
 	live    []sched.JobID // with an attempt, in no particular order
+	done    int           // jobs that finished or were cancelled while they ran
 	down    int           // nodes that are away and will come back
+	failed  int           // nodes that went away since an attempt last started
 	outage  timed         // the next outage or repair
 	queue   timedHeap
 	soon    []sched.Event // of this very instant, caused by the last plan
@@ -81,6 +83,12 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 	jobs := t.Jobs
 	if o.Jobs > 0 && o.Jobs < len(jobs) {
 		jobs = jobs[:o.Jobs]
+	}
+	for i := range o.Inject {
+		e := &o.Inject[i]
+		if e.Kind == sched.JobCommanded && (e.Job < 0 || int(e.Job) >= len(jobs) || e.Time < jobs[e.Job].Spec.Submit) {
+			return nil, fmt.Errorf("sim: injected event %d: job %d at %v, want a job that has arrived", i, e.Job, e.Time)
+		}
 	}
 	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
 		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes))}
@@ -147,10 +155,17 @@ func (d *Driver) nextTime(until sched.Time) sched.Time {
 	if len(d.inject) > 0 {
 		at = min(at, d.inject[0].Time)
 	}
-	if at != sched.Never || until != sched.Never || d.down > 0 {
+	if at != sched.Never || until != sched.Never || d.mayHelp() {
 		at = min(at, d.outage.at)
 	}
 	return at
+}
+
+// mayHelp reports whether the return of a node may yet let a waiting job start: some node is away, and since the last
+// start no more nodes failed than there are. Where many fail some is always away, and a job that cannot start at all
+// would keep the simulation going for ever.
+func (d *Driver) mayHelp() bool {
+	return d.down > 0 && d.done < len(d.jobs) && d.failed <= len(d.nodes)
 }
 
 // collect gathers the events of d.now into d.out. What they cause at this very instant, such as the end of a job of no
@@ -226,6 +241,7 @@ func (d *Driver) start(a *sched.Action) {
 	if a.Attempt <= j.attempt {
 		return // told before
 	}
+	d.failed = 0
 	j.attempt, j.phase, j.gpus = a.Attempt, starting, a.GPUs
 	j.liveAt = int32(len(d.live))
 	d.live = append(d.live, a.Job)
@@ -255,6 +271,9 @@ func (d *Driver) begin(id sched.JobID) sched.Event {
 func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.Event {
 	j := &d.state[id]
 	j.done, j.phase, j.gpus = work, idle, nil
+	if o == sched.Finished || o == sched.Cancelled {
+		d.done++
+	}
 	last := d.live[len(d.live)-1]
 	d.live[j.liveAt] = last
 	d.state[last].liveAt = j.liveAt

@@ -284,13 +284,14 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 		}
 		x[i], b = y, b[n:]
 	}
-	if len(b) != 0 || flags >= 16 || flags&3 == 3 || x[0] < 0 || x[0] > int64(len(o.Limits)) {
+	base, index := math.Float64frombits(uint64(x[3])), math.Float64frombits(uint64(x[8]))
+	if len(b) != 0 || flags >= 16 || flags&3 == 3 || x[0] < 0 || x[0] > int64(len(o.Limits)) || math.IsNaN(base+index) {
 		return errors.New("order: memory of a job does not fit these queues")
 	}
 	o.jobs[j] = turn{known: true, part: part(flags & 3), holding: flags&4 != 0, astray: flags&8 != 0,
-		queue: int32(x[0]), seq: x[1], front: x[2], base: math.Float64frombits(uint64(x[3])),
+		queue: int32(x[0]), seq: x[1], front: x[2], base: base,
 		baseRun: time.Duration(x[4]), waited: time.Duration(x[5]), since: sched.Time(x[6]),
-		rankedIn: int32(x[7]), index: math.Float64frombits(uint64(x[8]))}
+		rankedIn: int32(x[7]), index: index}
 	if flags&8 != 0 {
 		o.astray = append(o.astray, j)
 	}
