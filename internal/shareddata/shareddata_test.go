@@ -2,6 +2,7 @@ package shareddata
 
 import (
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -13,16 +14,43 @@ func TestDataDirFollowsTheVariable(t *testing.T) {
 	}
 }
 
-func TestDataDirSkipsWithoutData(t *testing.T) {
+// witness is a testing.TB that notes how a test would have ended, instead of ending.
+type witness struct {
+	testing.TB
+	skipped, failed bool
+}
+
+func (w *witness) Helper() {}
+
+func (w *witness) Skipf(string, ...any) {
+	w.skipped = true
+	runtime.Goexit()
+}
+
+func (w *witness) Fatalf(string, ...any) {
+	w.failed = true
+	runtime.Goexit()
+}
+
+// end runs DataDir to its end on a goroutine of its own.
+func (w *witness) end() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		DataDir(w)
+	}()
+	<-done
+}
+
+// Ensure that missing data skips a test, and fails it where data is required.
+func TestDataDirWithoutData(t *testing.T) {
 	t.Setenv(FolderVar, filepath.Join(t.TempDir(), "missing"))
-	t.Setenv(RequireVar, "")
-	skipped := false
-	t.Run("inner", func(t *testing.T) {
-		defer func() { skipped = t.Skipped() }()
-		DataDir(t)
-		t.Error("DataDir returned without data")
-	})
-	if !skipped {
-		t.Error("DataDir did not skip")
+	for _, required := range []string{"", "1"} {
+		t.Setenv(RequireVar, required)
+		w := &witness{TB: t}
+		w.end()
+		if w.skipped != (required == "") || w.failed != (required != "") {
+			t.Errorf("%s=%q: skipped %v, failed %v", RequireVar, required, w.skipped, w.failed)
+		}
 	}
 }
