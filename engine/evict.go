@@ -105,7 +105,7 @@ func (p *Pipeline) reprieveAll() {
 	p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
 }
 
-// settleVictims reprieves, best rank first, the victims whose GPUs are still free; the others join the waiting jobs of
+// settleVictims reprieves the victims whose GPUs are still free; the others join the waiting jobs of
 // this walk at the rank they held.
 func (p *Pipeline) settleVictims(now float64) {
 	for i := len(p.popped) - 1; i >= 0; i-- {
@@ -115,8 +115,10 @@ func (p *Pipeline) settleVictims(now float64) {
 			continue
 		}
 		p.given.note(p.ledger, set)
-		p.dirty = p.dirty || p.s.UserLimit > 0   // a job of its user was passed over, maybe: walk again
-		p.heads = append(p.heads, p.hopeless...) // what the victim leaves over may do for a lower-ranked job
+		p.dirty = p.dirty || p.s.UserLimit > 0 // a job of its user was passed over, maybe: walk again
+		for _, h := range p.hopeless {         // what the victim leaves over may do for a lower-ranked job
+			p.addHead(h)
+		}
 		p.hopeless = p.hopeless[:0]
 		p.touch(victim)
 		p.sets.recycle(set)
@@ -136,10 +138,7 @@ func (p *Pipeline) settleVictims(now float64) {
 // rejoin puts an evicted job among the waiting jobs of the walk under way.
 func (p *Pipeline) rejoin(id sched.JobID) {
 	p.groups.add(p.jobs, id)
-	i := p.jobs[id].group
-	if p.groups.list[i].failed != p.walkNo && !slices.Contains(p.heads, i) {
-		p.heads = append(p.heads, i)
-	}
+	p.addHead(p.jobs[id].group)
 }
 
 // evict releases what victim has booked and notes it among the popped.

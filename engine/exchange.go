@@ -226,7 +226,7 @@ func (r *run) refuse(id sched.JobID, why string) {
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
-// requestRest turns pool targets, node targets and watches into actions of the plan under way.
+// requestRest logs what is asked of pools and nodes; appendRest makes actions of it.
 func (r *run) requestRest(d *sched.Desired) {
 	now := r.s.view.Now
 	for _, p := range d.Pools {

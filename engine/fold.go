@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -102,7 +103,7 @@ func (s *State) started(e *sched.Event) {
 	if j.FirstStart < 0 {
 		j.FirstStart = e.Time
 	}
-	j.LastStart, j.Up = e.Time, true
+	j.LastStart, j.Up, j.StartFailures = e.Time, true, 0
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 }
 
@@ -184,12 +185,14 @@ func (s *State) startFailed(e *sched.Event) {
 	s.release(e, j)
 	s.dropTarget(e.Job, j)
 	j.Suspects = append(j.Suspects[:0], e.GPUs...)
-	if e.WorkFrom > e.Time {
-		j.NotBefore = e.WorkFrom
-		s.alarms.push(jobAt{j.NotBefore, e.Job})
-	}
+	j.StartFailures++
+	j.NotBefore = max(e.WorkFrom, e.Time.Add(backoff(j.StartFailures)))
+	s.alarms.push(jobAt{j.NotBefore, e.Job})
 	s.rest(e.Job, j)
 }
+
+// backoff returns how long a job rests after its n-th failed start in a row: a second, doubled each time, 256 s at most.
+func backoff(n int32) time.Duration { return time.Second << min(n-1, 8) }
 
 // finish marks the job done and tells those that wait for it.
 func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
@@ -332,6 +335,9 @@ func (s *State) nodeJoined(e *sched.Event) {
 		id = s.slotFor(e.NodeSpec.GPUs)
 	}
 	n := &v.Nodes[id]
+	if ok && n.State == sched.NodeGone { // it comes back to its own slot
+		s.unlistGone(id)
+	}
 	if n.State == sched.NodeUp && n.Generation > 0 {
 		s.broken(e, "node %d %q is up already", id, n.Spec.Name)
 	}
@@ -347,10 +353,11 @@ func (s *State) nodeJoined(e *sched.Event) {
 
 func (s *State) slotFor(gpus int) sched.NodeID {
 	v := &s.view
-	for i := range v.Nodes {
-		if v.Nodes[i].State == sched.NodeGone && v.Nodes[i].Spec.GPUs == gpus {
-			return sched.NodeID(i)
-		}
+	if gone := s.gone[gpus]; len(gone) > 0 {
+		i := slices.Index(gone, slices.Min(gone))
+		id := gone[i]
+		s.gone[gpus] = slices.Delete(gone, i, i+1)
+		return id
 	}
 	id := sched.NodeID(len(v.Nodes))
 	v.Nodes = append(v.Nodes, sched.Node{First: sched.GPUID(len(v.GPUs)), State: sched.NodeGone})
@@ -362,8 +369,22 @@ func (s *State) slotFor(gpus int) sched.NodeID {
 
 // nodeChanged gives a node another state.
 func (s *State) nodeChanged(e *sched.Event) {
-	s.view.Nodes[e.Node].State = sched.NodeState(e.Code)
+	n := &s.view.Nodes[e.Node]
+	was := n.State
+	n.State = sched.NodeState(e.Code)
+	if n.State == sched.NodeGone && was != sched.NodeGone {
+		s.gone[n.Spec.GPUs] = append(s.gone[n.Spec.GPUs], e.Node)
+	}
+	if was == sched.NodeGone && n.State != sched.NodeGone {
+		s.unlistGone(e.Node)
+	}
 	s.dropUnusable()
+}
+
+// unlistGone takes a slot out of those that may be taken.
+func (s *State) unlistGone(id sched.NodeID) {
+	gpus := s.view.Nodes[id].Spec.GPUs
+	s.gone[gpus] = slices.DeleteFunc(s.gone[gpus], func(g sched.NodeID) bool { return g == id })
 }
 
 // dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on

@@ -10,11 +10,16 @@ import (
 // keys keep their relative order while nothing happens to its jobs, because they grow at one rate; so the best waiting
 // job of a shape and the worst holding job of a slope are at the top of a heap.
 type groups struct {
-	list   []group
-	index  map[groupKey]int32
-	shapes []shape
-	known  map[shapeKey]int32
+	list    []group
+	waiting []int32 // groups of waiting jobs that are not empty, in no particular order
+	holding []int32 // the same of holding jobs
+	index   map[groupKey]int32
+	shapes  []shape
+	known   map[shapeKey]int32
 }
+
+// none is the absence of a group.
+const none int32 = -1
 
 type groupKey struct {
 	shape int32 // None for holding jobs
@@ -25,6 +30,8 @@ type group struct {
 	groupKey
 	heap   []sched.JobID // best first for waiting jobs, worst first for holding ones
 	failed uint32        // the walk in which its shape did not fit
+	headIn uint32        // the walk in which it is among the heads
+	at     int32         // index in groups.waiting or holding while it is not empty
 
 	// When its best job was failID and Pipeline.given stood at failAt, it did not fit.
 	failID sched.JobID
@@ -40,6 +47,7 @@ type shapeKey struct {
 
 type shape struct {
 	shapeKey
+	over uint32 // the walk in which its user was over the limit
 	fits tri
 }
 
@@ -157,6 +165,9 @@ func (gs *groups) add(jobs []entry, id sched.JobID) {
 	}
 	x.group = i
 	g := &gs.list[i]
+	if len(g.heap) == 0 {
+		gs.enlist(i)
+	}
 	g.heap = append(g.heap, id)
 	g.up(jobs, len(g.heap)-1)
 	if x.pos == 0 {
@@ -174,6 +185,9 @@ func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	i, last := int(x.pos), len(g.heap)-1
 	moved := g.heap[last]
 	g.heap = g.heap[:last]
+	if last == 0 {
+		gs.delist(x.group)
+	}
 	x.group = sched.None
 	if i == last {
 		return
@@ -183,6 +197,30 @@ func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	if !g.up(jobs, i) {
 		g.down(jobs, i)
 	}
+}
+
+// listOf returns the list of groups that are not empty to which g belongs.
+func (gs *groups) listOf(g *group) *[]int32 {
+	if g.shape == sched.None {
+		return &gs.holding
+	}
+	return &gs.waiting
+}
+
+func (gs *groups) enlist(i int32) {
+	g := &gs.list[i]
+	l := gs.listOf(g)
+	g.at = int32(len(*l))
+	*l = append(*l, i)
+}
+
+func (gs *groups) delist(i int32) {
+	g := &gs.list[i]
+	l := gs.listOf(g)
+	moved := (*l)[len(*l)-1]
+	(*l)[g.at] = moved
+	gs.list[moved].at = g.at
+	*l = (*l)[:len(*l)-1]
 }
 
 // up moves the job at i towards the top and reports whether it moved.

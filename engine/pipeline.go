@@ -69,23 +69,27 @@ type Pipeline struct {
 	loadedKeys          map[sched.JobID]entry
 
 	// The walk under way.
-	walkNo     uint32
-	list       []sched.JobID // whole pass: all jobs in order; kept between walks if KeepOrder
-	cursor     int           // whole pass: where the search for victims goes on in list
-	heads      []int32       // groups whose best job may still fit
-	hopeless   []int32       // groups whose best job cannot, until somebody is evicted
-	taken      []sched.JobID // placed, in walk order
-	touched    []sched.JobID // whose holdings change, in order of first change
-	stamp      []uint32      // by job: the walk that last touched it
-	popped     []sched.JobID // evicted for the job being placed, worst first
-	poppedSets [][]sched.GPUID
-	protected  []sched.JobID
-	tenants    []sched.JobID // of the node looked at
-	tenantGPUs []int         // what they hold there
-	aside      []sched.JobID
-	lost       []sched.JobID
-	retry      sched.Time // when the first protected job that was in the way loses its protection
-	scratch    []sched.GPUID
+	walkNo       uint32
+	list         []sched.JobID // whole pass: all jobs in order; kept between walks if KeepOrder
+	cursor       int           // whole pass: where the search for victims goes on in list
+	heads        []int32       // groups whose best job may still fit
+	headsChanged bool          // heads is to be built anew
+	hopeless     []int32       // groups whose best job cannot, until somebody is evicted
+	taken        []sched.JobID // placed, in walk order
+	taker        []sched.JobID // by GPU: who took it in the walk takenIn; filled where somebody was evicted
+	takenIn      []uint32
+	takersOf     uint32        // the walk whose takers were noted
+	touched      []sched.JobID // whose holdings change, in order of first change
+	stamp        []uint32      // by job: the walk that last touched it
+	popped       []sched.JobID // evicted for the job being placed, worst first
+	poppedSets   [][]sched.GPUID
+	protected    []sched.JobID
+	tenants      []sched.JobID // of the node looked at
+	tenantGPUs   []int         // what they hold there
+	aside        []sched.JobID
+	lost         []sched.JobID
+	retry        sched.Time // when the first protected job that was in the way loses its protection
+	scratch      []sched.GPUID
 }
 
 // entry is what the pipeline knows of one job.

@@ -3,7 +3,7 @@ package engine
 import "github.com/trainyard/trainyard/sched"
 
 // Reconcile appends to plan what may be done now to bring attempts to their targets, and forgets the jobs that need
-// nothing more. It is a pure function of the state but for that forgetting: asked again, it says the same.
+// nothing more. But for that it changes nothing that can be seen: asked again, it says the same.
 //
 //  1. A job whose attempt is not on its target, or whose user wants it gone, is stopped.
 //  2. A job without an attempt starts once every GPU of its target is free of other attempts, beyond what is shared.

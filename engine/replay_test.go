@@ -263,7 +263,7 @@ func TestReplayMissing(t *testing.T) {
 func TestReplayContradiction(t *testing.T) {
 	rec := record(t, "fifo", 3)
 	for _, c := range []struct{ event, from, to, want string }{
-		{"ended", `"attempt":1`, `"attempt":7`, "latest attempt is"},
+		{"ended", `"attempt":1`, `"attempt":7`, "the replay differs"},
 		{"ended", `"job":`, `"job":9`, "have arrived"},
 		{"node-left", `"node":`, `"node":9`, "have joined"},
 		{"gpu-changed", `"gpu":`, `"gpu":99`, "of GPU 99"},

@@ -25,6 +25,9 @@ type Options struct {
 	// Clock, in nanoseconds, and Decided measure how long each Decide that changes something takes; both nil or both set.
 	Clock   func() int64
 	Decided func(nanoseconds int64)
+	// Dropped is told of events of the driver that say nothing new, or speak of what is not there, and are not folded; nil
+	// = nobody is.
+	Dropped func(e *sched.Event, why string)
 }
 
 // Run is the loop: it drives s with events of d and decisions of dec until nothing can happen any more (nil), the
@@ -104,6 +107,12 @@ func (r *run) foldAll(events []sched.Event) {
 	}
 	for i := range events {
 		e := &events[i]
+		if why := r.s.stale(e); why != "" {
+			if r.o.Dropped != nil {
+				r.o.Dropped(e, why)
+			}
+			continue
+		}
 		r.emit(e)
 		if e.Kind == sched.EpochEnded {
 			r.exchangeAtEpochEnd(e.Job)
@@ -155,6 +164,9 @@ func (r *run) order() {
 		a := &r.plan.Actions[i]
 		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind),
 			Node: a.Node, Outcome: a.Why, Value: orderValue(a)}
+		if a.Kind == sched.Rent {
+			r.own.Node = sched.NodeID(a.Pool)
+		}
 		r.emit(&r.own)
 		if a.Kind == sched.Start {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs

@@ -13,6 +13,7 @@ type State struct {
 	view  sched.View
 	seq   uint64
 	slots map[string]sched.NodeID // by node name; the latest taker of a slot
+	gone  map[int][]sched.NodeID  // slots to be taken again, by number of GPUs
 	sets  setPool
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention
@@ -35,6 +36,7 @@ func NewState(shareLimit int) *State {
 	return &State{
 		view:       sched.View{ShareLimit: max(shareLimit, 1)},
 		slots:      make(map[string]sched.NodeID),
+		gone:       make(map[int][]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
 		later:      make(map[sched.JobID]sched.Target),
 		atEpoch:    sched.Target{Job: sched.None},

@@ -97,42 +97,43 @@ func (p *Pipeline) walk(v *sched.View) {
 // of that shape can: what it may take, the free GPUs and those of lower-ranked holders, only shrinks down the order.
 func (p *Pipeline) indexed(v *sched.View) {
 	now := v.Now.Seconds()
-	p.heads, p.hopeless = p.heads[:0], p.hopeless[:0]
-	worst := p.worstHolder(now)
-	for i := range p.groups.list {
-		switch g := &p.groups.list[i]; {
-		case g.shape == sched.None || len(g.heap) == 0:
-		case p.mayFit(g, worst, now):
-			p.heads = append(p.heads, int32(i))
-		default:
-			p.hopeless = append(p.hopeless, int32(i))
-		}
-	}
-	for len(p.heads) > 0 {
-		h := p.bestHead(now)
-		g := &p.groups.list[p.heads[h]]
-		id := g.heap[0]
+	p.gatherHeads(now)
+	for h := p.nextHead(now); h != none; h = p.nextHead(now) {
+		id := p.groups.list[h].heap[0]
 		what := p.try(v, id, now)
-		g = &p.groups.list[p.heads[h]] // the list may have grown
+		g := &p.groups.list[h] // only now: the list may have grown
 		switch what {
 		case tookIt:
 		case passedOver:
 			p.groups.remove(p.jobs, id)
 			p.aside = append(p.aside, id)
+		case overLimit:
+			g.failed = p.walkNo
 		case misfit:
 			g.failed, g.failID, g.failAt = p.walkNo, id, p.given.now()
 			if p.stops(v, id) {
 				p.heads = p.heads[:0]
-				continue
 			}
 		}
-		if g.failed == p.walkNo || len(g.heap) == 0 {
-			p.heads[h] = p.heads[len(p.heads)-1]
-			p.heads = p.heads[:len(p.heads)-1]
+		if len(p.heads) > 0 {
+			p.sinkHead(0, now)
 		}
 	}
 	for _, id := range p.aside {
 		p.groups.add(p.jobs, id)
+	}
+}
+
+// gatherHeads begins a walk with the groups whose best job may fit.
+func (p *Pipeline) gatherHeads(now float64) {
+	p.heads, p.hopeless = p.heads[:0], p.hopeless[:0]
+	worst := p.worstHolder(now)
+	for _, i := range p.groups.waiting {
+		if p.mayFit(&p.groups.list[i], worst, now) {
+			p.addHead(i)
+		} else {
+			p.hopeless = append(p.hopeless, i)
+		}
 	}
 }
 
@@ -151,27 +152,11 @@ func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
 	return worst != sched.None && beforeAt(&p.jobs[g.heap[0]], &p.jobs[worst], g.heap[0], worst, now)
 }
 
-// bestHead returns the index in p.heads of the group whose best job ranks first.
-func (p *Pipeline) bestHead(now float64) int {
-	best := 0
-	for h := 1; h < len(p.heads); h++ {
-		a, b := p.groups.list[p.heads[h]].heap[0], p.groups.list[p.heads[best]].heap[0]
-		if beforeAt(&p.jobs[a], &p.jobs[b], a, b, now) {
-			best = h
-		}
-	}
-	return best
-}
-
 // worstHolder returns the holder that ranks last, or None.
 func (p *Pipeline) worstHolder(now float64) sched.JobID {
 	worst := sched.JobID(sched.None)
-	for i := range p.groups.list {
-		g := &p.groups.list[i]
-		if g.shape != sched.None || len(g.heap) == 0 {
-			continue
-		}
-		if id := g.heap[0]; worst == sched.None || beforeAt(&p.jobs[worst], &p.jobs[id], worst, id, now) {
+	for _, i := range p.groups.holding {
+		if id := p.groups.list[i].heap[0]; worst == sched.None || beforeAt(&p.jobs[worst], &p.jobs[id], worst, id, now) {
 			worst = id
 		}
 	}
@@ -192,14 +177,19 @@ type verdict uint8
 const (
 	tookIt     verdict = iota
 	misfit             // nor will any lower-ranked job of its shape fit
-	passedOver         // it might have fitted, but must not: quota, reservation
+	passedOver         // it might have fitted, but must not: a reservation
+	overLimit          // its user may hold no more: in this walk, no job of its shape is placed any more
 )
 
 // try places waiting job id, evicting lower-ranked holders if it must and may.
 func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 	n := width(v, id)
-	if p.s.UserLimit > 0 && int(p.user[p.jobs[id].user])+n > p.s.UserLimit {
-		return passedOver
+	if p.s.UserLimit > 0 {
+		s := &p.groups.shapes[p.jobs[id].shape]
+		if s.over == p.walkNo || int(p.user[p.jobs[id].user])+n > p.s.UserLimit {
+			s.over = p.walkNo
+			return overLimit
+		}
 	}
 	p.popped = p.popped[:0]
 	evicts := p.s.Preempt && p.s.Select == nil
@@ -279,14 +269,29 @@ func (p *Pipeline) straighten(v *sched.View) {
 	}
 }
 
-// winner returns the first job of the walk that took a GPU which evicted job id held, for the explanation.
+// winner returns the job of the walk that took the first GPU taken of those evicted job id held, for the explanation.
 func (p *Pipeline) winner(v *sched.View, id sched.JobID) sched.JobID {
-	for _, t := range p.taken {
-		for _, g := range p.ledger.Set(t) {
-			if slices.Contains(v.Jobs[id].Target, g) {
-				return t
-			}
+	p.noteTakers(len(v.GPUs))
+	for _, g := range v.Jobs[id].Target {
+		if p.takenIn[g] == p.walkNo {
+			return p.taker[g]
 		}
 	}
 	return sched.None
+}
+
+// noteTakers notes, once a walk, who took which GPU.
+func (p *Pipeline) noteTakers(gpus int) {
+	if p.takersOf == p.walkNo {
+		return
+	}
+	p.takersOf = p.walkNo
+	if len(p.taker) < gpus {
+		p.taker, p.takenIn = make([]sched.JobID, gpus), make([]uint32, gpus)
+	}
+	for _, id := range p.taken {
+		for _, g := range p.ledger.Set(id) {
+			p.taker[g], p.takenIn[g] = id, p.walkNo
+		}
+	}
 }

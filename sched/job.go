@@ -136,12 +136,13 @@ type Job struct {
 	Drift   bool         // the live attempt must go: another batch or share than its target says, or a requeue
 	Up      bool         // the attempt has started: service is being attained, stopping included
 
-	Attempts    int32 // attempts begun
-	Preemptions int32 // targets taken away with none given in exchange
-	Migrations  int32 // targets exchanged for another set of the same size
-	Resizes     int32 // targets exchanged for a set of another size
-	Failures    int32 // attempts that failed by the job's own fault
-	BlockedBy   int32 // jobs of Spec.After not yet finished
+	Attempts      int32 // attempts begun
+	Preemptions   int32 // targets taken away with none given in exchange
+	Migrations    int32 // targets exchanged for another set of the same size
+	Resizes       int32 // targets exchanged for a set of another size
+	Failures      int32 // attempts that failed by the job's own fault
+	StartFailures int32 // starts that failed since the last that did not
+	BlockedBy     int32 // jobs of Spec.After not yet finished
 
 	GPUs    []GPUID // devices held by the live attempt, in GPUID order
 	Target  []GPUID // devices it is to hold, in GPUID order; empty = none

@@ -3,7 +3,7 @@ package sched
 import "context"
 
 // Plan is what may be done now: the difference between targets and what is observed. It names the version it was
-// made on. Order matters: stops come first, then what frees nothing, then starts.
+// made on. Order matters: stops come first, then starts, then what concerns nodes, pools and epochs.
 type Plan struct {
 	Version uint64   // View.Version it was made on
 	Actions []Action // valid until the next plan

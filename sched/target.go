@@ -139,15 +139,12 @@ const (
 	WhyDemoted                // attained the limit of its queue [new queue, service]
 	WhyTooWide                // wider than the cluster can ever be [width, capacity]
 	WhyQuota                  // over a quota or a per-user limit [would hold, limit]
-	WhyStale                  // computed on another version [version, current]
 	WhyInvalid                // breaks an invariant; the text says which
-	WhyUser                   // a user asked for it
-	WhyGPULost                // a GPU of the target went away [GPU]
 	WhyStartFailed            // the last start failed [failures]
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
-	"stale", "invalid", "user", "gpu-lost", "start-failed"}
+	"invalid", "start-failed"}
 
 // String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {

@@ -128,6 +128,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 	for {
 		at := d.nextTime(until)
+		if len(d.queue) > 0 && d.queue[0].at > horizon {
+			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century", d.queue[0].job, horizon)
+		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
 		}
@@ -141,6 +144,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		}
 	}
 }
+
+// horizon is how far simulated time goes: about 146 years, so that sums of times stay inside 64 bits.
+const horizon = sched.Never / 2
 
 // nextTime returns the time of the next arrival, end, delayed event or outage. Outages alone keep nothing going, but
 // happen while somebody waits until a time.

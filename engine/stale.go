@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// stale returns why an event of the driver is not folded, or "": it repeats what is known, or speaks of an attempt that
+// is over or of what does not exist. Drivers answer late and twice; what contradicts the state beyond that is a bug.
+func (s *State) stale(e *sched.Event) string {
+	v := &s.view
+	switch e.Kind {
+	case sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed, sched.Progressed, sched.EpochEnded:
+		return s.staleAttempt(e)
+	case sched.JobCommanded:
+		if e.Job < 0 || int(e.Job) >= len(v.Jobs) {
+			return fmt.Sprintf("job %d is not known", e.Job)
+		}
+	case sched.NodeJoined:
+		id, known := s.slots[e.NodeSpec.Name]
+		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
+			return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
+		}
+	case sched.NodeLeft, sched.NodeChanged:
+		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
+			return fmt.Sprintf("node %d is not known", e.Node)
+		}
+	}
+	return ""
+}
+
+func (s *State) staleAttempt(e *sched.Event) string {
+	if e.Job < 0 || int(e.Job) >= len(s.view.Jobs) {
+		return fmt.Sprintf("job %d is not known", e.Job)
+	}
+	j := &s.view.Jobs[e.Job]
+	switch {
+	case e.Attempt != j.Attempts || !j.HoldsDevices():
+		return fmt.Sprintf("attempt %d of job %d is over", e.Attempt, e.Job)
+	case e.Kind == sched.AttemptStarted && j.Up:
+		return fmt.Sprintf("attempt %d of job %d has started already", e.Attempt, e.Job)
+	}
+	return ""
+}
