@@ -22,6 +22,10 @@ func (s *State) stale(e *sched.Event) string {
 		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
 			return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
 		}
+	case sched.GPUChanged:
+		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
+			return fmt.Sprintf("GPU %v is not known", e.Value)
+		}
 	case sched.NodeLeft, sched.NodeChanged:
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
 			return fmt.Sprintf("node %d is not known", e.Node)
@@ -38,7 +42,7 @@ func (s *State) staleAttempt(e *sched.Event) string {
 	switch {
 	case e.Attempt != j.Attempts || !j.HoldsDevices():
 		return fmt.Sprintf("attempt %d of job %d is over", e.Attempt, e.Job)
-	case e.Kind == sched.AttemptStarted && j.Up:
+	case (e.Kind == sched.AttemptStarted || e.Kind == sched.StartFailed) && j.Up:
 		return fmt.Sprintf("attempt %d of job %d has started already", e.Attempt, e.Job)
 	}
 	return ""

@@ -247,7 +247,7 @@ func TestRepeatedReports(t *testing.T) {
 		}
 		open := func() *sim.Driver {
 			c := &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types, Racks: []string{"", "r1", "r2"}}
-			d, err := sim.New(&trace.Trace{Jobs: w.jobs}, c, sim.Options{Runtime: w.runtime})
+			d, err := sim.New(&trace.Trace{Jobs: w.jobs}, c, sim.Options{Runtime: w.runtime, Inject: w.inject})
 			must(err)
 			return d
 		}

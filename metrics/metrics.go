@@ -38,6 +38,7 @@ type Recorder struct {
 	Undos  int    // targets on trial that were taken back
 
 	misses int64 // done after their deadline
+	lost   int64 // attempts that ended with their node
 	now    sched.Time
 	busy   int           // GPUs held by attempts
 	usable int           // GPUs of nodes that are up
@@ -62,6 +63,7 @@ type sums struct {
 	nodes        float64          // integral of active, in node-seconds
 	energy       sched.Joules
 	cost         sched.Dollars
+	failures     int64 // nodes that went down
 }
 
 // NewRecorder returns a Recorder with room for so many jobs.
@@ -94,6 +96,9 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 			r.from[e.Job] = e.WorkFrom
 		}
 	case sched.AttemptEnded, sched.StartFailed:
+		if e.Kind == sched.AttemptEnded && e.Outcome == sched.NodeLost {
+			r.lost++
+		}
 		r.drop(v, e)
 		r.update(v, e)
 	case sched.Decided, sched.Rejected, sched.JobCommanded:
@@ -103,6 +108,9 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 			r.Jobs[e.Job].Promotions++
 		}
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
+		if r.any && e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown) {
+			r.sums.failures++
+		}
 		r.node(v, e.Node)
 	}
 }

@@ -39,6 +39,8 @@ type Result struct {
 	EnergyKWh      float64 `json:"energy_kwh"`      // of all nodes
 	Cost           float64 `json:"cost"`            // dollars
 	AvgRentedGPUs  float64 `json:"avg_rented_gpus"` // GPUs of nodes that were up
+	NodeFailures   int64   `json:"node_failures"`   // nodes that went down, from the first arrival to the close of the books
+	AttemptsLost   int64   `json:"attempts_lost"`   // attempts that ended for a node was lost
 	Events         uint64  `json:"events"`          // of the log
 	DecisionP50    float64 `json:"decision_p50_us"` // microseconds, of the decisions that changed something; 0 = not measured
 	DecisionP99    float64 `json:"decision_p99_us"` // likewise
@@ -63,6 +65,7 @@ func (r *Recorder) Result(system string) Result {
 	res.Cost = float64(sum.cost)
 	res.Undos = int64(r.Undos)
 	res.DeadlineMisses = r.misses
+	res.NodeFailures, res.AttemptsLost = sum.failures, r.lost
 	res.Events = r.Events
 	return res
 }

@@ -58,6 +58,9 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if c.cluster, err = loadCluster(f.cluster); err != nil {
 		return nil, err
 	}
+	if err := f.checkPaths(c.cluster, namesOf(infos), settings); err != nil {
+		return nil, err
+	}
 	if f.seeded {
 		seeded := *c.cluster
 		seeded.Failures.Seed = f.seed
@@ -90,7 +93,16 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 	return infos, settings, err
 }
 
-// complete reports the flags that are missing.
+// names returns the names of the systems.
+func (c *comparison) names() []string {
+	names := make([]string, len(c.runs))
+	for i := range c.runs {
+		names[i] = c.runs[i].sim.System
+	}
+	return names
+}
+
+// complete reports the flags that are missing, and outputs that are no files.
 func (f *simulateFlags) complete() error {
 	var missing []string
 	if f.trace == "" {
@@ -104,6 +116,11 @@ func (f *simulateFlags) complete() error {
 	}
 	if len(missing) > 0 {
 		return usagef("simulate: missing %s; see `trainyard simulate --help`", strings.Join(missing, ", "))
+	}
+	for _, o := range []pathUse{{"--jobs-out", f.jobsOut}, {"--events-out", f.eventsOut}} {
+		if o.path == "-" {
+			return usagef("%s -: want a file; /dev/stdout is the standard output, ./- a file named -", o.what)
+		}
 	}
 	return nil
 }

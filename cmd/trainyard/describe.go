@@ -17,7 +17,11 @@ func newTraceDescribe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe FILE",
 		Short: "Say what a trace asks for",
-		Args:  exactly("FILE"),
+		Long: `Says how many jobs a trace has, how wide and long they are, whose they are, and
+what load they offer to a cluster.
+
+` + formatsHelp(),
+		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := describe(args[0], format, unit, spec)
 			if err != nil {

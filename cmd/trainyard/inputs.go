@@ -88,24 +88,40 @@ func readSizes(path string) (*dist.Empirical, error) {
 	return sizes, nil
 }
 
-// readProfiles reads the logs of the key profiles, MODEL=FILE,..., and returns the skew of each model.
-func readProfiles(list string) (map[string]float64, error) {
-	skews := make(map[string]float64)
+// profileFile is one element of the key profiles.
+type profileFile struct{ model, path string }
+
+// splitProfiles reads the value of the key profiles, MODEL=FILE,....
+func splitProfiles(list string) ([]profileFile, error) {
+	var files []profileFile
 	for _, part := range strings.Split(list, ",") {
 		model, path, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if !ok || model == "" || path == "" {
 			return nil, usagef("profiles %q, want MODEL=FILE,... such as vgg16=vgg16.log", part)
 		}
-		f, err := os.Open(path)
+		files = append(files, profileFile{model, path})
+	}
+	return files, nil
+}
+
+// readProfiles reads the logs of the key profiles and returns the skew of each model.
+func readProfiles(list string) (map[string]float64, error) {
+	files, err := splitProfiles(list)
+	if err != nil {
+		return nil, err
+	}
+	skews := make(map[string]float64)
+	for _, p := range files {
+		f, err := os.Open(p.path)
 		if err != nil {
 			return nil, fmt.Errorf("profiles: %w; want a log of tensor or message sizes", err)
 		}
-		profile, err := skew.ParseLog(f, path)
+		profile, err := skew.ParseLog(f, p.path)
 		f.Close()
 		if err != nil {
 			return nil, malformed(err)
 		}
-		skews[model] = profile.Skew()
+		skews[p.model] = profile.Skew()
 	}
 	return skews, nil
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestInterrupted checks that an interrupted run says so, ends with its code and leaves no file.
@@ -24,5 +27,30 @@ func TestInterrupted(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestHangup checks that a terminal that closes cancels a run as an interrupt does, and that another signal of the kind
+// does not cut its cleaning up short.
+func TestHangup(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send")
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := self.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("SIGHUP did not cancel the context")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -23,24 +22,14 @@ func (f *simulateFlags) outputs(c *comparison) (*outputs, error) {
 }
 
 func (f *simulateFlags) begin(out *outputs, c *comparison) error {
-	if f.jobsOut != "" && f.jobsOut == f.eventsOut {
-		return usagef("--jobs-out and --events-out are both %s, want two files", f.jobsOut)
-	}
 	var err error
 	if f.jobsOut != "" {
-		if out.jobs, err = f.create(f.jobsOut); err != nil {
+		if out.jobs, err = createOut(f.jobsOut); err != nil {
 			return err
 		}
 	}
-	if f.eventsOut == "" {
-		return nil
-	}
-	for i := range c.runs {
-		path := f.eventsOut
-		if len(c.runs) > 1 {
-			path = withName(path, c.runs[i].sim.System)
-		}
-		file, err := f.create(path)
+	for _, path := range f.eventPaths(c.names()) {
+		file, err := createOut(path)
 		if err != nil {
 			return err
 		}
@@ -49,13 +38,19 @@ func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 	return nil
 }
 
-// create begins one file, which must not be the trace itself.
-func (f *simulateFlags) create(path string) (*outFile, error) {
-	in, err := os.Stat(f.trace)
-	if out, missing := os.Stat(path); err == nil && missing == nil && os.SameFile(in, out) && in.Mode().IsRegular() {
-		return nil, usagef("%s is the trace that is read, want another file to write", path)
+// eventPaths returns the path of each system's event log; empty if none was asked for.
+func (f *simulateFlags) eventPaths(systems []string) []string {
+	switch {
+	case f.eventsOut == "":
+		return nil
+	case len(systems) == 1:
+		return []string{f.eventsOut}
 	}
-	return createOut(path)
+	paths := make([]string, len(systems))
+	for i, name := range systems {
+		paths[i] = withName(f.eventsOut, name)
+	}
+	return paths
 }
 
 // withName puts name before the extension: log.jsonl becomes log.fifo.jsonl.

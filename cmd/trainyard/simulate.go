@@ -32,7 +32,13 @@ func newSimulate() *cobra.Command {
 		Long: `Runs each system on the same trace and cluster to the end and prints one row per
 system. Changes are against the first system. Times are those of finished jobs;
 queue is the time without GPUs; busy is the share of GPU time in which work went
-on.`,
+on.
+
+In the document of --json null means unknown: energy_kwh where no node of the
+cluster has power, cost where none has a price, and what is known of GPUs and
+nodes where a preset runs a simulator of its own.
+
+` + formatsHelp(),
 		Example: `  trainyard simulate --trace jobs.csv --cluster 15x4 --system fifo,tiresias-las
   trainyard simulate --trace jobs.csv --cluster mixed.yaml --system fifo,las \
       --set '*.restart_overhead=0' --set las.quantum=300 --jobs-out jobs-out.csv`,

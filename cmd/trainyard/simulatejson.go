@@ -1,8 +1,11 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -16,7 +19,7 @@ type simulateDoc struct {
 	Preset      string                       `json:"preset"`   // "" = none
 	Round       float64                      `json:"round_s"`  // 0 = the systems' own
 	Settings    map[string]map[string]string `json:"settings"` // as given, by system
-	Results     []metrics.Result             `json:"results"`
+	Results     []resultDoc                  `json:"results"`
 }
 
 // traceDoc describes a trace.
@@ -37,15 +40,17 @@ func traceDocOf(t *trace.Trace, s *trace.Summary) traceDoc {
 
 // clusterDoc describes a cluster.
 type clusterDoc struct {
-	Name  string  `json:"name"`
-	Nodes int     `json:"nodes"`
-	GPUs  int     `json:"gpus"`
-	MTBF  float64 `json:"mtbf_s"` // of a node; 0 = nodes never fail
-	Seed  uint64  `json:"seed"`   // of failures
+	Name   string  `json:"name"`
+	Nodes  int     `json:"nodes"`
+	GPUs   int     `json:"gpus"`
+	MTBF   float64 `json:"mtbf_s"`   // of a node; 0 = nodes never fail
+	Seed   uint64  `json:"seed"`     // of failures
+	Repair float64 `json:"repair_s"` // how long a node stays down
 }
 
 func clusterDocOf(c *cluster.Cluster) clusterDoc {
-	return clusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(), Seed: c.Failures.Seed}
+	return clusterDoc{Name: c.Name, Nodes: len(c.Nodes), GPUs: c.GPUs(), MTBF: c.Failures.MTBF.Seconds(), Seed: c.Failures.Seed,
+		Repair: c.Failures.Repair.Seconds()}
 }
 
 // document returns what --json prints.
@@ -56,7 +61,46 @@ func (c *comparison) document() simulateDoc {
 	for i := range c.runs {
 		r := &c.runs[i]
 		doc.Settings[r.sim.System] = r.sim.Settings
-		doc.Results = append(doc.Results, r.outcome.Result)
+		doc.Results = append(doc.Results, c.resultDocOf(r))
 	}
 	return doc
+}
+
+// resultDoc is a result in which what is unknown is null.
+type resultDoc struct {
+	metrics.Result
+	GPUAllocated   *float64 `json:"gpu_allocated"` // these five: unknown of a replica
+	GPUBusy        *float64 `json:"gpu_busy"`
+	AvgActiveNodes *float64 `json:"avg_active_nodes"`
+	GPUHours       *float64 `json:"gpu_hours"`
+	AvgRentedGPUs  *float64 `json:"avg_rented_gpus"`
+	EnergyKWh      *float64 `json:"energy_kwh"` // unknown unless a node has power
+	Cost           *float64 `json:"cost"`       // unknown unless a node has a price
+}
+
+func (c *comparison) resultDocOf(r *systemRun) resultDoc {
+	o := &r.outcome.Result
+	doc := resultDoc{Result: *o}
+	if r.replica() {
+		return doc
+	}
+	doc.GPUAllocated, doc.GPUBusy, doc.GPUHours = &o.GPUAllocated, &o.GPUBusy, &o.GPUHours
+	doc.AvgActiveNodes, doc.AvgRentedGPUs = &o.AvgActiveNodes, &o.AvgRentedGPUs
+	if c.powered() {
+		doc.EnergyKWh = &o.EnergyKWh
+	}
+	if c.priced() {
+		doc.Cost = &o.Cost
+	}
+	return doc
+}
+
+// powered reports whether a node of the cluster has power.
+func (c *comparison) powered() bool {
+	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
+}
+
+// priced reports whether a node of the cluster has a price.
+func (c *comparison) priced() bool {
+	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 })
 }

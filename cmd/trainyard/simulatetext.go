@@ -40,7 +40,8 @@ func (c *comparison) header(b *strings.Builder, width int) {
 		line("round", sched.FormatSeconds(c.round)+" s")
 	}
 	if f := c.cluster.Failures; f.MTBF > 0 {
-		line("failures", fmt.Sprintf("every %s per node on average, seed %d", shortTime(f.MTBF.Seconds()), f.Seed))
+		line("failures", fmt.Sprintf("every %s per node on average, down for %s, seed %d",
+			shortTime(f.MTBF.Seconds()), shortTime(f.Repair.Seconds()), f.Seed))
 	}
 }
 
@@ -139,8 +140,44 @@ func finished(jobs []metrics.Job) map[string]bool {
 	return set
 }
 
-// notes says what the table does not: which jobs did not finish, and whether averages can be compared.
+// notes says what the table does not: which jobs did not finish, whether averages can be compared, what nodes did and
+// what they cost.
 func (c *comparison) notes() []string {
+	notes := c.fateNotes()
+	if !c.sameFinished() {
+		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is ranked.")
+	}
+	for i := range c.runs {
+		r := &c.runs[i]
+		if o := &r.outcome.Result; c.cluster.Failures.MTBF > 0 && !r.replica() {
+			notes = append(notes, fmt.Sprintf("%s: %s ended %s.", o.System, counted(int(o.NodeFailures), "node failure"),
+				counted(int(o.AttemptsLost), "attempt")))
+		}
+	}
+	return append(notes, c.costNotes()...)
+}
+
+// costNotes says what each system's run cost and how much energy it took, where that is known.
+func (c *comparison) costNotes() []string {
+	var notes []string
+	for i := range c.runs {
+		o := &c.runs[i].outcome.Result
+		var parts []string
+		if c.priced() {
+			parts = append(parts, fmt.Sprintf("cost $%.2f", o.Cost))
+		}
+		if c.powered() {
+			parts = append(parts, fmt.Sprintf("energy %.4g kWh", o.EnergyKWh))
+		}
+		if len(parts) > 0 && !c.runs[i].replica() {
+			notes = append(notes, o.System+": "+strings.Join(parts, ", ")+".")
+		}
+	}
+	return notes
+}
+
+// fateNotes says which jobs did not finish, and under which systems.
+func (c *comparison) fateNotes() []string {
 	var notes []string
 	who := make(map[string][]string)
 	for i := range c.runs {
@@ -155,9 +192,6 @@ func (c *comparison) notes() []string {
 		if len(who[n]) < len(c.runs) {
 			notes[i] = strings.Join(who[n], ", ") + ": " + n
 		}
-	}
-	if !c.sameFinished() {
-		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is ranked.")
 	}
 	return notes
 }

@@ -153,7 +153,7 @@ func (c *Command) Number(key string, def float64) float64 {
 	if _, given := c.keys[key]; !given {
 		return def
 	}
-	return c.number(key, c.Text(key))
+	return c.Float(key, c.Text(key))
 }
 
 // Numbers takes the values of a key, separated by commas, nil if it is not given.
@@ -162,12 +162,13 @@ func (c *Command) Numbers(key string) (list []float64) {
 		return nil
 	}
 	for w := range strings.SplitSeq(c.Text(key), ",") {
-		list = append(list, c.number(key, w))
+		list = append(list, c.Float(key, w))
 	}
 	return list
 }
 
-func (c *Command) number(what, w string) float64 {
+// Float returns the number w; what names it.
+func (c *Command) Float(what, w string) float64 {
 	x, err := strconv.ParseFloat(w, 64)
 	if err != nil {
 		c.Fail("%s %q, want a number", what, w)

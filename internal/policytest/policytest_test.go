@@ -39,13 +39,13 @@ func TestPlay(t *testing.T) {
 // Ensure that a file is refused, with the number of the line, for what nobody would notice otherwise.
 func TestPlayRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"sum 1":             "line 1: want an intent",
-		"#\nsum -1":         `line 2: sum: term "-1", want a whole number >= 0`,
-		"#\n\nsum x":        `line 3: sum: term "x"`,
-		"#\nsum times=a":    `line 2: sum: times "a", want a number`,
-		"#\nsum tmies=2":    "line 2: sum: no key tmies",
-		"#\nkeep this":      `line 2: keep: "this" is one word too many`,
-		"#\nsum a=1 a=2":    "line 2: sum: a is given twice",
+		"sum 1":                  "line 1: want an intent",
+		"#\nsum -1":              `line 2: sum: term "-1", want a whole number >= 0`,
+		"#\n\nsum x":             `line 3: sum: term "x"`,
+		"#\nsum times=a":         `line 2: sum: times "a", want a number`,
+		"#\nsum tmies=2":         "line 2: sum: no key tmies",
+		"#\nkeep this":           `line 2: keep: "this" is one word too many`,
+		"#\nsum a=1 a=2":         "line 2: sum: a is given twice",
 		"#\nsum 1\n  I\nsum 1.5": "line 4: sum: term",
 	} {
 		text = strings.Replace(text, "#\n", policytest.Intent+"it adds.\n", 1)

@@ -19,8 +19,8 @@ import (
 //
 // A file says what it ensures, then:
 //
-//	rule RULE [KEY=VALUE]...                      makes a rule with its settings; needed before the first job if it has any, or
-//	                                              if it remembers who held GPUs
+//	rule RULE [KEY=VALUE]...                      makes a rule with its settings; one that remembers jobs must be made before
+//	                                              the first job, any other is made by its first rank
 //	job NAME [gpus=N] [priority=N] [work=SEC]     a job arrives and waits; work is on its GPUs alone
 //	start NAME... [rate=R] [restart=SEC]          they come to hold GPUs in this order, and work at this rate, after the restart
 //	keep NAME...                                  they go on holding GPUs in this order, after a demotion say
@@ -34,21 +34,27 @@ func TestPolicies(t *testing.T) {
 	policytest.Run(t, func() policytest.Handler { return (&ranking{made: map[string]sched.Orderer{}}).do })
 }
 
-// rules makes each rule; settings are keys of the command.
-var rules = map[string]func(r *ranking, c *policytest.Command) (sched.Orderer, error){
-	"fifo":   func(*ranking, *policytest.Command) (sched.Orderer, error) { return order.FIFO{}, nil },
-	"sjf":    func(r *ranking, _ *policytest.Command) (sched.Orderer, error) { return order.SJF{Work: r}, nil },
-	"srtf":   func(r *ranking, _ *policytest.Command) (sched.Orderer, error) { return order.SRTF{Work: r}, nil },
-	"srsf":   func(r *ranking, _ *policytest.Command) (sched.Orderer, error) { return order.SRSF{Work: r}, nil },
-	"fewest": func(*ranking, *policytest.Command) (sched.Orderer, error) { return order.FewestGPUs{}, nil },
-	"las":    func(*ranking, *policytest.Command) (sched.Orderer, error) { return order.LAS{}, nil },
-	"las-seconds": func(*ranking, *policytest.Command) (sched.Orderer, error) {
-		return order.LAS{Seconds: true}, nil
+// rules makes each rule from what it may know of work, and from its settings.
+var rules = map[string]func(work sched.Remainer, c *policytest.Command) (sched.Orderer, error){
+	"fifo":        fixed(order.FIFO{}),
+	"fewest":      fixed(order.FewestGPUs{}),
+	"las":         fixed(order.LAS{}),
+	"las-seconds": fixed(order.LAS{Seconds: true}),
+	"sjf": func(work sched.Remainer, _ *policytest.Command) (sched.Orderer, error) {
+		return order.SJF{Work: work}, nil
 	},
-	"mlfq": func(_ *ranking, c *policytest.Command) (sched.Orderer, error) { // limits=A,B knob=K
+	"srtf": func(work sched.Remainer, _ *policytest.Command) (sched.Orderer, error) {
+		return order.SRTF{Work: work}, nil
+	},
+	"srsf": func(work sched.Remainer, _ *policytest.Command) (sched.Orderer, error) {
+		return order.SRSF{Work: work}, nil
+	},
+	// limits=GPUSEC,... knob=K
+	"mlfq": func(_ sched.Remainer, c *policytest.Command) (sched.Orderer, error) {
 		return order.NewMLFQ(c.Numbers("limits"), false, c.Number("knob", 0), nil)
 	},
-	"gittins": func(_ *ranking, c *policytest.Command) (sched.Orderer, error) { // sizes=A,B limits=A,B delta=D
+	// sizes=GPUSEC,... limits=GPUSEC,... delta=GPUSEC
+	"gittins": func(_ sched.Remainer, c *policytest.Command) (sched.Orderer, error) {
 		sizes, err := dist.NewEmpirical(c.Numbers("sizes"))
 		if err != nil {
 			return nil, err
@@ -56,6 +62,11 @@ var rules = map[string]func(r *ranking, c *policytest.Command) (sched.Orderer, e
 		limits := c.Numbers("limits")
 		return order.NewMLFQ(limits, false, 0, order.NewGittinsIndex(sizes, limits, c.Number("delta", 0)))
 	},
+}
+
+// fixed is for a rule that knows nothing and has no settings.
+func fixed(o sched.Orderer) func(sched.Remainer, *policytest.Command) (sched.Orderer, error) {
+	return func(sched.Remainer, *policytest.Command) (sched.Orderer, error) { return o, nil }
 }
 
 // ranking is the jobs of one data file and the rules that were told of them. It knows the true work.
@@ -72,7 +83,6 @@ func (r *ranking) Remaining(v *sched.View, j sched.JobID) time.Duration {
 }
 
 func (r *ranking) do(c *policytest.Command) string {
-	r.v.Version++
 	switch c.Verb {
 	case "rule":
 		r.rule(c)
@@ -105,8 +115,11 @@ func (r *ranking) do(c *policytest.Command) string {
 			r.tell(func(o sched.Turns) { o.Left(id) })
 		})
 	case "at":
-		sec := c.Word("a time in seconds")
-		r.v.Now = sched.Time(sched.Seconds(c.Float("time", sec, r.v.Now.Seconds())))
+		now := sched.Time(sched.Seconds(c.Float("time", c.Word("a time in seconds"))))
+		if now < r.v.Now {
+			c.Fail("%v is past, it is %v", now, r.v.Now)
+		}
+		r.v.Now = now
 	case "rank":
 		return r.rank(c)
 	default:
@@ -140,6 +153,7 @@ func (r *ranking) rule(c *policytest.Command) sched.Orderer {
 
 // each does something to the named jobs, which must be in the given state.
 func (r *ranking) each(c *policytest.Command, state sched.JobState, f func(j *sched.Job, id sched.JobID)) {
+	r.v.Version++ // a walk
 	for again := true; again; again = c.More() {
 		name := c.Word("a job")
 		id := slices.IndexFunc(r.v.Jobs, func(j sched.Job) bool { return j.Spec.Name == name })
@@ -184,12 +198,15 @@ func (r *ranking) rank(c *policytest.Command) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "job\tlevel\tvalue\tslope\tseq\tuntil")
 	for _, x := range rows {
-		j, mark := &r.v.Jobs[x.id], ""
+		j, mark, until := &r.v.Jobs[x.id], "", "never"
 		if j.State == sched.Active {
 			mark = "*"
 		}
+		if x.until != sched.Never {
+			until = fmt.Sprintf("%.9gs", x.until.Seconds())
+		}
 		// Adding 0 makes -0 a plain one.
-		fmt.Fprintf(w, "%s%s\t%d\t%.6g\t%.6g\t%d\t%v\n", j.Spec.Name, mark, x.key.Level, x.key.Value+0, x.key.Slope+0, x.key.Seq, x.until)
+		fmt.Fprintf(w, "%s%s\t%d\t%.6g\t%.6g\t%d\t%s\n", j.Spec.Name, mark, x.key.Level, x.key.Value+0, x.key.Slope+0, x.key.Seq, until)
 	}
 	w.Flush()
 	if turns, ok := o.(sched.Turns); ok {

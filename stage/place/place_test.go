@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
 )
@@ -22,7 +23,8 @@ func view(sizes ...int) *sched.View {
 	return v
 }
 
-var placers = map[string]sched.Placer{"count": place.Count{}, "packed": place.Packed{}, "consolidate": place.Consolidate{}, "yarn": place.Yarn{}}
+var placers = map[string]sched.Placer{"count": place.Count{}, "packed": place.Packed{}, "consolidate": place.Consolidate{}, "yarn": place.Yarn{},
+	"skew": place.Skew{Of: skew.Of, Limit: skew.PackLimit}}
 
 // Ensure that each placer takes the GPUs its rule says: cluster, GPUs taken before, width, then the set; nil = it waits.
 func TestPlacement(t *testing.T) {

@@ -118,7 +118,7 @@ func (p *placing) place(c *policytest.Command) string {
 	p.printFree(&b, l, j)
 	set, ok := rule.Place(&p.v, l, j, n, nil)
 	if rule.Fits(&p.v, l, j, n) != ok {
-		b.WriteString("Fits says otherwise!\n")
+		c.Fail("Place says %v, Fits says otherwise", ok)
 	}
 	p.printSet(&b, set)
 	return b.String()
