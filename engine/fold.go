@@ -115,6 +115,7 @@ func (s *State) progressed(e *sched.Event) {
 // epochEnded hands over the exchange that was left for this moment.
 func (s *State) epochEnded(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
+	j.Epoch = int32(e.Value)
 	t, ok := s.later[e.Job]
 	s.atEpoch.Job = sched.None
 	if ok && e.Attempt == j.Attempts && j.Attempt == sched.Running {

@@ -141,6 +141,7 @@ type Job struct {
 	Migrations    int32 // targets exchanged for another set of the same size
 	Resizes       int32 // targets exchanged for a set of another size
 	Failures      int32 // attempts that failed by the job's own fault
+	Epoch         int32 // the last whose end was reported; only where watched
 	StartFailures int32 // starts that failed since the last that did not
 	BlockedBy     int32 // jobs of Spec.After not yet finished
 
