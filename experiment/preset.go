@@ -19,6 +19,7 @@ import (
 // preset reproduces a published set-up for one system: quirks included, as far as they change figures.
 type preset struct {
 	defaults map[string]string // settings unless given
+	note     string            // what else a restart costs
 	adapt    func(*engine.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
@@ -28,6 +29,7 @@ type preset struct {
 // PresetInfo describes a preset.
 type PresetInfo struct {
 	Name, Line string
+	NodeGPUs   int // of every node in the published set-up; 0 = any
 	systems    map[string]preset
 }
 
@@ -37,14 +39,17 @@ func (p *PresetInfo) Systems() []string { return slices.Sorted(maps.Keys(p.syste
 // Defaults returns the settings the preset gives the system unless they are given, which the caller must not change.
 func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[sys].defaults }
 
+// RestartNote says what a restart under the preset costs beside restart_overhead; "" = nothing.
+func (p *PresetInfo) RestartNote(sys string) string { return p.systems[sys].note }
+
 // Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing is
 // known of utilisation.
 func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != nil }
 
 // Presets lists all presets.
 var Presets = []PresetInfo{
-	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", tiresiasPreset},
-	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", heliosPreset},
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, heliosPreset},
 }
 
 func presetFor(name, sys string) (preset, error) {
@@ -71,7 +76,7 @@ func presetFor(name, sys string) (preset, error) {
 var heliosPreset = map[string]preset{
 	"fifo": {defaults: freeRestarts},
 	"sjf":  {defaults: freeRestarts},
-	"srtf": {defaults: freeRestarts, adapt: func(s *engine.Stages, r *sim.Runtime) {
+	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *engine.Stages, r *sim.Runtime) {
 		s.Select = admit.Quota{}
 		r.Penalty = func(width int) time.Duration {
 			switch {

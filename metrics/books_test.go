@@ -13,6 +13,7 @@ type books struct {
 	jobs    []life
 	events  uint64
 	left    [sched.NodeGone + 1]int // nodes that left, by state
+	lost    int64                   // attempts that ended with their node
 }
 
 // moment is what the cluster does from the event at a time on.
@@ -26,6 +27,7 @@ type moment struct {
 	price  float64                 // per hour
 	drawn  map[sched.JobID]float64 // W, beyond idle, by job
 	ofJob  bool                    // the event was about a job that was not done before
+	down   bool                    // the event was a node that went down
 }
 
 // life is what happened to a job.
@@ -50,7 +52,11 @@ func (b *books) Log(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.NodeLeft {
 		b.left[e.Code]++
 	}
-	m := moment{at: e.Time, ofJob: b.isOfJob(e), drawn: make(map[sched.JobID]float64)}
+	if e.Kind == sched.AttemptEnded && e.Outcome == sched.NodeLost {
+		b.lost++
+	}
+	down := e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown)
+	m := moment{at: e.Time, ofJob: b.isOfJob(e), down: down, drawn: make(map[sched.JobID]float64)}
 	if e.Kind == sched.JobArrived {
 		b.jobs = append(b.jobs, life{submit: e.Time, start: sched.None, finish: sched.None, from: sched.Never})
 	}
@@ -150,6 +156,20 @@ func (m *moment) addNode(v *sched.View, n *sched.Node) {
 		m.idle += float64(n.Spec.SleepW)
 		m.price += float64(n.Spec.DollarsHr)
 	}
+}
+
+// failures counts the nodes that went down after the first event about a job and before the last about one not done.
+func (b *books) failures() int64 {
+	n, last, any := int64(0), int64(0), false
+	for i := range b.moments {
+		switch m := &b.moments[i]; {
+		case m.ofJob:
+			any, last = true, n
+		case m.down && any:
+			n++
+		}
+	}
+	return last
 }
 
 // totals are the sums of books from the first arrival to the last event of a job that was not done.

@@ -171,6 +171,7 @@ func TestRecorderAgainstBooks(t *testing.T) {
 		rec, b := newHistory(seed).run(t, 9*int(seed%3/2))
 		compare(t, seed, rec, b)
 		seen["asleep"], seen["down"] = seen["asleep"]+b.left[sched.NodeAsleep], seen["down"]+b.left[sched.NodeDown]
+		seen["lost"] += int(b.lost)
 		for i := range b.jobs {
 			seen[b.jobs[i].outcome.String()]++
 			seen["preempted"] += int(b.jobs[i].preemptions)
@@ -183,7 +184,7 @@ func TestRecorderAgainstBooks(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down"} {
+	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost"} {
 		if seen[what] < 10 {
 			t.Errorf("%d of %q in all histories: too few to say anything", seen[what], what)
 		}
@@ -218,6 +219,9 @@ func compare(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 		jobs += float64(rec.Jobs[i].Energy)
 	}
 	near("energy of jobs and idle nodes", jobs+sum.idle, got.EnergyKWh*3.6e6)
+	if failures := b.failures(); got.NodeFailures != failures || got.AttemptsLost != b.lost {
+		t.Errorf("seed %d: %d node failures, %d attempts lost, want %d, %d", seed, got.NodeFailures, got.AttemptsLost, failures, b.lost)
+	}
 	if got.Events != b.events {
 		t.Errorf("seed %d: %d events, want %d", seed, got.Events, b.events)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -58,7 +59,8 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if c.cluster, err = loadCluster(f.cluster); err != nil {
 		return nil, err
 	}
-	if err := f.checkPaths(c.cluster, namesOf(infos), settings); err != nil {
+	err = f.checkPaths(c.cluster, namesOf(infos), settings)
+	if err != nil {
 		return nil, err
 	}
 	if f.seeded {
@@ -130,6 +132,9 @@ func systemsNamed(names []string) ([]*system.Info, error) {
 	var infos []*system.Info
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
+		if names[i] == "" {
+			return nil, usagef("--system %q has an empty name, want NAME,... such as fifo,las", strings.Join(names, ","))
+		}
 		info, err := system.Named(names[i])
 		if err != nil {
 			return nil, usage(err)
@@ -163,7 +168,11 @@ func (c *comparison) simulation(info *system.Info, settings map[string]string) (
 // runOne runs one system, with a bar on stderr if that is a terminal and the run takes long.
 func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.Writer) error {
 	r, began := &c.runs[i], time.Now()
-	bar := newProgress(stderr, r.sim.System, len(c.trace.Jobs))
+	label := r.sim.System
+	if len(c.runs) > 1 {
+		label = fmt.Sprintf("%d of %d %s", i+1, len(c.runs), label)
+	}
+	bar := newProgress(stderr, label, len(c.trace.Jobs))
 	defer bar.close()
 	events := out.eventsOf(c, i)
 	r.sim.Clock = func() int64 { return int64(time.Since(began)) }
@@ -174,5 +183,5 @@ func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.
 	}
 	r.outcome = outcome
 	r.outcome.Wall = time.Since(began).Seconds()
-	return events.finish(r)
+	return events.finish()
 }

@@ -17,9 +17,10 @@ const dataVar = "TRAINYARD_DATA"
 func newExperiment() *cobra.Command {
 	var o experiment.Options
 	cmd := &cobra.Command{
-		Use:   "experiment [NAME]",
-		Short: "Run one published figure or comparison, ours beside it; without a name, list them",
-		Args:  exactly("[NAME]"),
+		Use:               "experiment [NAME]",
+		Short:             "Run one published figure or comparison, ours beside it; without a name, list them",
+		Args:              exactly("[NAME]"),
+		ValidArgsFunction: firstArg(experimentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
@@ -47,14 +48,12 @@ func newExperiment() *cobra.Command {
 }
 
 func experimentNamed(name string) (*experiment.Experiment, error) {
-	var names []string
 	for i := range experiment.Experiments {
-		e := &experiment.Experiments[i]
-		if e.Name == name {
+		if e := &experiment.Experiments[i]; e.Name == name {
 			return e, nil
 		}
-		names = append(names, e.Name)
 	}
+	names := experimentNames()
 	return nil, usagef("experiment %q is not known%s; want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
 }
 

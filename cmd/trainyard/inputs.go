@@ -22,10 +22,18 @@ func parseRound(text string) (time.Duration, error) {
 		return 0, nil
 	}
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x > 0) || x > 1e9 {
-		return 0, usagef("--round %q, want seconds > 0, such as 60", text)
+	if err != nil || !(x >= 0.001) || x > 1e9 {
+		return 0, usagef("--round %q, want seconds, from 0.001 to 1e9, such as 60", text)
 	}
 	return time.Duration(math.Ceil(x * 1e9)), nil
+}
+
+// isFile refuses a folder where a file is to be read.
+func isFile(what, path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return malformed(fmt.Errorf("%s: %s is a directory, want a file", what, path))
+	}
+	return nil
 }
 
 // loadCluster reads a cluster and says what kind of error it is.
@@ -36,6 +44,9 @@ func loadCluster(spec string) (*cluster.Cluster, error) {
 		return c, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		return nil, err
+	}
+	if dir := isFile("cluster", spec); dir != nil {
+		return nil, dir
 	}
 	if _, missing := os.Stat(spec); missing != nil {
 		return nil, usage(err) // a shorthand, or what was meant as one
@@ -48,6 +59,10 @@ func readTrace(path, format, unit string) (*trace.Trace, error) {
 	o := trace.Options{Format: format}
 	var err error
 	if o.Unit, err = parseUnit(unit); err != nil {
+		return nil, err
+	}
+	err = isFile("trace", path)
+	if err != nil {
 		return nil, err
 	}
 	t, err := trace.Read(path, o)
@@ -76,6 +91,9 @@ func parseUnit(text string) (time.Duration, error) {
 
 // readSizes reads the file of the key distribution.
 func readSizes(path string) (*dist.Empirical, error) {
+	if err := isFile("distribution", path); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("distribution: %w; want a file with one column headed duration", err)
@@ -112,6 +130,10 @@ func readProfiles(list string) (map[string]float64, error) {
 	}
 	skews := make(map[string]float64)
 	for _, p := range files {
+		err = isFile("profiles", p.path)
+		if err != nil {
+			return nil, err
+		}
 		f, err := os.Open(p.path)
 		if err != nil {
 			return nil, fmt.Errorf("profiles: %w; want a log of tensor or message sizes", err)

@@ -22,6 +22,12 @@ func (f *simulateFlags) outputs(c *comparison) (*outputs, error) {
 }
 
 func (f *simulateFlags) begin(out *outputs, c *comparison) error {
+	for i := range c.runs {
+		if r := &c.runs[i]; f.eventsOut != "" && r.replica() {
+			return usagef("--events-out: preset %s has a simulator of its own for %s, which knows no events; leave --events-out out",
+				r.sim.Preset, r.sim.System)
+		}
+	}
 	var err error
 	if f.jobsOut != "" {
 		if out.jobs, err = createOut(f.jobsOut); err != nil {

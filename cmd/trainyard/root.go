@@ -31,6 +31,7 @@ input file, 130 interrupted.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.AddCommand(newSimulate(), newTrace(), newSystems(), newExperiment(), newVersion())
 	addCompletion(root)
+	addHelp(root)
 	return root
 }
 
@@ -48,12 +49,42 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
+// addHelp adds cobra's command that prints the help of another, for which an unknown one is an error of usage.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Args = func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			switch {
+			case err != nil:
+				return usage(err)
+			case len(rest) == 0:
+				return nil
+			case about.HasAvailableSubCommands():
+				return about.Args(about, rest)
+			}
+			return usagef("help: %s has no command %q", ownName(about), rest[0])
+		}
+	}
+}
+
+// ownName returns the name of a command without that of the program, which stands before every message.
+func ownName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
 // group makes cmd a command that does nothing but hold others: without one it prints its help, and an unknown one is an
 // error of usage.
 func group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
+		}
+		if args[0] == cmd.Root().Name() {
+			return usagef("%s stands twice, want it once; see `%s --help`", args[0], args[0])
 		}
 		var names []string
 		for _, c := range cmd.Commands() {
@@ -76,6 +107,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
 	}
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		wish := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "bool": "true or false"}[f.Value.Type()]
+		if wish != "" {
+			return usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wish, cmd.CommandPath())
+		}
+	}
 	return usagef("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
 }
 
@@ -95,6 +133,6 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			wish = strings.Join(names, " ")
 		}
-		return usagef("%s: %d arguments, want %s; see `%s --help`", cmd.CommandPath(), len(args), wish, cmd.CommandPath())
+		return usagef("%s: %s, want %s; see `%s --help`", ownName(cmd), counted(len(args), "argument"), wish, cmd.CommandPath())
 	}
 }

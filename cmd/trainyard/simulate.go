@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/trainyard/trainyard/experiment"
 )
 
 // simulateFlags are the flags of simulate as given.
@@ -49,6 +47,9 @@ nodes where a preset runs a simulator of its own.
 		},
 	}
 	f.define(cmd)
+	completeFlag(cmd, "system", listOf(systemNames))
+	completeFlag(cmd, "preset", oneOf(presetNames))
+	completeFlag(cmd, "format", oneOf(formatNames))
 	return cmd
 }
 
@@ -70,14 +71,6 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
 }
 
-func presetNames() []string {
-	var names []string
-	for i := range experiment.Presets {
-		names = append(names, experiment.Presets[i].Name)
-	}
-	return names
-}
-
 // simulate runs what the flags say. Nothing is written unless every system ran to its end.
 func simulate(cmd *cobra.Command, f *simulateFlags) error {
 	c, err := f.comparison()
@@ -87,6 +80,9 @@ func simulate(cmd *cobra.Command, f *simulateFlags) error {
 	if !f.quiet {
 		for _, w := range c.trace.Warnings {
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s: %s\n", f.trace, w)
+		}
+		for _, w := range c.presetWarnings() {
+			fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning:", w)
 		}
 	}
 	out, err := f.outputs(c)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // text returns what simulate prints: what was run, the table, and what to know before reading it.
@@ -68,16 +70,22 @@ func (c *comparison) restart() string {
 
 func (c *comparison) restartOf(r *systemRun) string {
 	cost, given := r.sim.Settings["restart_overhead"]
-	if p := presetNamed(c.preset); !given && p != nil {
-		cost, given = p.Defaults(r.sim.System)["restart_overhead"]
+	note := ""
+	if p := presetNamed(c.preset); p != nil {
+		if !given {
+			cost, given = p.Defaults(r.sim.System)["restart_overhead"]
+		}
+		if note = p.RestartNote(r.sim.System); note != "" {
+			note = " (but " + note + ")"
+		}
 	}
 	if !given {
 		cost = defaultOf("restart_overhead")
 	}
 	if x, err := strconv.ParseFloat(cost, 64); err == nil && x == 0 {
-		return "free"
+		return "free" + note
 	}
-	return cost + " s"
+	return cost + " s" + note
 }
 
 func (c *comparison) presetLine() string { return c.preset + ": " + presetNamed(c.preset).Line }
@@ -144,6 +152,9 @@ func finished(jobs []metrics.Job) map[string]bool {
 // what they cost.
 func (c *comparison) notes() []string {
 	notes := c.fateNotes()
+	if n := c.userNote(); n != "" {
+		notes = append(notes, n)
+	}
 	if !c.sameFinished() {
 		notes = append(notes, "The systems did not finish the same jobs: their times are not comparable, so none is ranked.")
 	}
@@ -181,7 +192,7 @@ func (c *comparison) fateNotes() []string {
 	var notes []string
 	who := make(map[string][]string)
 	for i := range c.runs {
-		for _, n := range fates(c.runs[i].outcome.PerJob, c.cluster.GPUs()) {
+		for _, n := range c.runs[i].fates(c.cluster.GPUs()) {
 			if who[n] == nil {
 				notes = append(notes, n)
 			}
@@ -196,15 +207,18 @@ func (c *comparison) fateNotes() []string {
 	return notes
 }
 
-// fates says what became of jobs that did not finish.
-func fates(jobs []metrics.Job, gpus int) []string {
+// fates says what became of jobs that did not finish on a cluster of so many GPUs.
+func (r *systemRun) fates(gpus int) []string {
 	count := make(map[string]int)
 	wide, widest := 0, 0
+	jobs, limit, over := r.outcome.PerJob, r.userLimit(), 0
 	for i := range jobs {
 		j := &jobs[i]
 		s := status(j)
 		if int(j.GPUs) > gpus && j.Start == sched.None {
 			wide, widest, s = wide+1, max(widest, int(j.GPUs)), "wide"
+		} else if limit > 0 && int(j.GPUs) > limit && s == "never-started" {
+			over, s = over+1, "over"
 		}
 		count[s]++
 	}
@@ -213,6 +227,9 @@ func fates(jobs []metrics.Job, gpus int) []string {
 		notes = append(notes, fmt.Sprintf("1 job is wider than the cluster (%d > %d GPUs) and never started.", widest, gpus))
 	} else if wide > 1 {
 		notes = append(notes, fmt.Sprintf("%d jobs are wider than the cluster (%d > %d GPUs) and never started.", wide, widest, gpus))
+	}
+	if over > 0 {
+		notes = append(notes, fmt.Sprintf("%s asked for more GPUs than user_limit %d and never started.", counted(over, "job"), limit))
 	}
 	for _, f := range []struct{ status, one, more string }{
 		{"never-started", "1 job never started.", "%d jobs never started."},
@@ -228,4 +245,20 @@ func fates(jobs []metrics.Job, gpus int) []string {
 		}
 	}
 	return notes
+}
+
+// userLimit returns the GPUs that one user may hold; 0 = no limit.
+func (r *systemRun) userLimit() int {
+	n, _ := strconv.Atoi(strings.TrimSpace(r.sim.Settings["user_limit"])) // it was checked before the run
+	return n
+}
+
+// userNote says how user_limit is read where no job names its user; "" = not so.
+func (c *comparison) userNote() string {
+	limited := slices.ContainsFunc(c.runs, func(r systemRun) bool { return r.userLimit() > 0 })
+	named := slices.ContainsFunc(c.trace.Jobs, func(j trace.Job) bool { return j.Spec.User != "" })
+	if !limited || named {
+		return ""
+	}
+	return "No job names its user: they count as one user, and user_limit is for all of them together."
 }

@@ -14,9 +14,10 @@ import (
 func newSystems() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "systems [NAME]",
-		Short: "List the scheduling systems, or say all about one",
-		Args:  exactly("[NAME]"),
+		Use:               "systems [NAME]",
+		Short:             "List the scheduling systems, or say all about one",
+		Args:              exactly("[NAME]"),
+		ValidArgsFunction: firstArg(systemNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			infos := system.Table()
 			if len(args) == 1 {

@@ -40,6 +40,7 @@ func newTraceConvert() *cobra.Command {
 // traceFlags defines the flags that say how a trace is read.
 func traceFlags(cmd *cobra.Command, format, unit *string) {
 	cmd.Flags().StringVar(format, "format", "", "format `NAME` of the trace (default: told by its header)")
+	completeFlag(cmd, "format", oneOf(formatNames))
 	cmd.Flags().StringVar(unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
 }
 
@@ -47,10 +48,10 @@ func traceFlags(cmd *cobra.Command, format, unit *string) {
 func formatsHelp() string {
 	var b strings.Builder
 	b.WriteString(wrap("A trace is a CSV file, may be gzipped, whose header line names the columns, in any order, and thereby "+
-		"tells the format. Times are in seconds unless --unit says otherwise. Columns that the format does not know are "+
+		"tells the format. Times are in seconds; --unit says another unit of a tiresias trace. Columns that the format does not know are "+
 		"refused. Columns in brackets may be left out. Formats (--format):", defaultWidth, 0) + "\n")
 	for _, f := range trace.Formats() {
-		b.WriteString("\n  " + f.Name + ": " + wrap(f.Line, defaultWidth, 4) + "\n")
+		b.WriteString("\n  " + wrap(f.Name+": "+f.Line, defaultWidth, 4) + "\n")
 		columns := strings.Join(f.Columns, ", ")
 		if len(f.Optional) > 0 {
 			columns += " [" + strings.Join(f.Optional, ", ") + "]"
