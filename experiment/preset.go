@@ -43,7 +43,7 @@ func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[s
 func (p *PresetInfo) RestartNote(sys string) string { return p.systems[sys].note }
 
 // Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing is
-// known of utilisation.
+// known of nodes.
 func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != nil }
 
 // Presets lists all presets.

@@ -134,7 +134,7 @@ func publishedParams(s *Simulation, set *system.Settings) (published.Params, err
 	return p, nil
 }
 
-// outcomeOf sums up what the replica says. It knows no events, so nothing is said of utilisation.
+// outcomeOf sums up what the replica says.
 func outcomeOf(s *Simulation, jobs []published.Job, out []published.Outcome) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
@@ -153,5 +153,21 @@ func outcomeOf(s *Simulation, jobs []published.Job, out []published.Outcome) *Ou
 		}
 		recs[i] = rec
 	}
-	return &Outcome{Result: metrics.FromJobs(s.System, recs, end), PerJob: recs}
+	sum := &Outcome{Result: metrics.FromJobs(s.System, recs, end), PerJob: recs}
+	sum.addUse(s.Cluster.GPUs())
+	return sum
+}
+
+// addUse adds what follows from the jobs alone: a replica's jobs hold their GPUs only while they work, on a cluster that
+// is always up. Of nodes it knows nothing.
+func (o *Outcome) addUse(gpus int) {
+	var held sched.GPUSeconds
+	for i := range o.PerJob {
+		held += o.PerJob[i].Service
+	}
+	o.GPUHours, o.AvgRentedGPUs = float64(held)/3600, float64(gpus)
+	if o.Makespan > 0 {
+		o.GPUAllocated = float64(held) / (float64(gpus) * o.Makespan)
+		o.GPUBusy = o.GPUAllocated
+	}
 }

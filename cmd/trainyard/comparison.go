@@ -30,7 +30,7 @@ type systemRun struct {
 	outcome *experiment.Outcome // nil before the run
 }
 
-// replica reports whether a stand-alone replica runs instead of the engine. It knows no events, hence no utilisation.
+// replica reports whether a stand-alone replica runs instead of the engine. It knows no events and no nodes.
 func (r *systemRun) replica() bool {
 	p := presetNamed(r.sim.Preset)
 	return p != nil && p.Replica(r.sim.System)

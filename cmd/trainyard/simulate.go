@@ -32,9 +32,9 @@ system. Changes are against the first system. Times are those of finished jobs;
 queue is the time without GPUs; busy is the share of GPU time in which work went
 on.
 
-In the document of --json null means unknown: energy_kwh where no node of the
-cluster has power, cost where none has a price, and what is known of GPUs and
-nodes where a preset runs a simulator of its own.
+Energy and cost are those of the power and prices the cluster file states;
+without any they are 0. In the document of --json null means unknown: a preset
+that runs a simulator of its own knows nothing of nodes.
 
 ` + formatsHelp(),
 		Example: `  trainyard simulate --trace jobs.csv --cluster 15x4 --system fifo,tiresias-las

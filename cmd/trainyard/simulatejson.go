@@ -61,7 +61,7 @@ func (c *comparison) document() simulateDoc {
 	for i := range c.runs {
 		r := &c.runs[i]
 		doc.Settings[r.sim.System] = r.sim.Settings
-		doc.Results = append(doc.Results, c.resultDocOf(r))
+		doc.Results = append(doc.Results, resultDocOf(r))
 	}
 	return doc
 }
@@ -69,28 +69,14 @@ func (c *comparison) document() simulateDoc {
 // resultDoc is a result in which what is unknown is null.
 type resultDoc struct {
 	metrics.Result
-	GPUAllocated   *float64 `json:"gpu_allocated"` // these five: unknown of a replica
-	GPUBusy        *float64 `json:"gpu_busy"`
-	AvgActiveNodes *float64 `json:"avg_active_nodes"`
-	GPUHours       *float64 `json:"gpu_hours"`
-	AvgRentedGPUs  *float64 `json:"avg_rented_gpus"`
-	EnergyKWh      *float64 `json:"energy_kwh"` // unknown unless a node has power
-	Cost           *float64 `json:"cost"`       // unknown unless a node has a price
+	AvgActiveNodes *float64 `json:"avg_active_nodes"` // unknown of a replica, which knows no nodes
 }
 
-func (c *comparison) resultDocOf(r *systemRun) resultDoc {
+func resultDocOf(r *systemRun) resultDoc {
 	o := &r.outcome.Result
 	doc := resultDoc{Result: *o}
-	if r.replica() {
-		return doc
-	}
-	doc.GPUAllocated, doc.GPUBusy, doc.GPUHours = &o.GPUAllocated, &o.GPUBusy, &o.GPUHours
-	doc.AvgActiveNodes, doc.AvgRentedGPUs = &o.AvgActiveNodes, &o.AvgRentedGPUs
-	if c.powered() {
-		doc.EnergyKWh = &o.EnergyKWh
-	}
-	if c.priced() {
-		doc.Cost = &o.Cost
+	if !r.replica() {
+		doc.AvgActiveNodes = &o.AvgActiveNodes
 	}
 	return doc
 }

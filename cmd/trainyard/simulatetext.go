@@ -114,9 +114,7 @@ func resultRow(r *systemRun, better string) []string {
 		row[2], row[4], row[5] = shortTime(o.AvgJCT), shortTime(o.P50JCT), shortTime(o.P95JCT)
 		row[6], row[7] = shortTime(o.AvgQueue), shortTime(o.Makespan)
 	}
-	if !r.replica() {
-		row[9] = percent(o.GPUBusy)
-	}
+	row[9] = percent(o.GPUBusy)
 	return row
 }
 
