@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -22,12 +23,14 @@ type comparison struct {
 	preset  string
 	round   time.Duration
 	runs    []systemRun
+	hashed  bool // have the event logs hashed
 }
 
 // systemRun is one system of a comparison, and what came of it.
 type systemRun struct {
 	sim     experiment.Simulation
 	outcome *experiment.Outcome // nil before the run
+	hash    engine.Hash         // of the event log, if comparison.hashed
 }
 
 // replica reports whether a stand-alone replica runs instead of the engine. It knows no events and no nodes.
@@ -52,7 +55,7 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{preset: f.preset}
+	c := &comparison{preset: f.preset, hashed: f.json}
 	if c.round, err = parseRound(f.round); err != nil {
 		return nil, err
 	}
@@ -177,6 +180,9 @@ func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.
 	events := out.eventsOf(c, i)
 	r.sim.Clock = func() int64 { return int64(time.Since(began)) }
 	r.sim.Sinks = append(bar.sinks(), events.sinks()...)
+	if c.hashed {
+		r.sim.Sinks = append(r.sim.Sinks, &r.hash)
+	}
 	outcome, err := r.sim.Run(ctx)
 	if err != nil {
 		return err

@@ -70,13 +70,15 @@ func (c *comparison) document() simulateDoc {
 type resultDoc struct {
 	metrics.Result
 	AvgActiveNodes *float64 `json:"avg_active_nodes"` // unknown of a replica, which knows no nodes
+	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
+	LogHash string `json:"log_hash"`
 }
 
 func resultDocOf(r *systemRun) resultDoc {
 	o := &r.outcome.Result
 	doc := resultDoc{Result: *o}
 	if !r.replica() {
-		doc.AvgActiveNodes = &o.AvgActiveNodes
+		doc.AvgActiveNodes, doc.LogHash = &o.AvgActiveNodes, r.hash.Sum()
 	}
 	return doc
 }
