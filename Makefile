@@ -101,7 +101,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' | \
 		while read -r pkg name; do \
 			echo "== $$pkg $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" < /dev/null; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzzminimizetime=1s -fuzztime $(FUZZTIME) "$$pkg" < /dev/null; \
 		done ); \
 	done
 
