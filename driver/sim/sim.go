@@ -167,11 +167,14 @@ func (d *Driver) nextTime(until sched.Time) sched.Time {
 	return at
 }
 
-// mayHelp reports whether the return of a node may yet let a waiting job start: some node is away, and since the last
-// start no more nodes failed than there are. Where many fail some is always away, and a job that cannot start at all
-// would keep the simulation going for ever.
+// patience is how many nodes may fail since the last start, per node of the cluster, before a simulation in which nothing
+// else goes on is given up.
+const patience = 1000
+
+// mayHelp reports whether the return of a node may yet let a waiting job start: some node is away. Where many fail some is
+// always away, and a job that cannot start at all would keep the simulation going for ever: hence the patience.
 func (d *Driver) mayHelp() bool {
-	return d.down > 0 && d.done < len(d.jobs) && d.failed <= len(d.nodes)
+	return d.down > 0 && d.done < len(d.jobs) && d.failed <= patience*len(d.nodes)
 }
 
 // collect gathers the events of d.now into d.out. What they cause at this very instant, such as the end of a job of no
