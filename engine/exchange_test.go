@@ -21,7 +21,7 @@ type deal struct {
 	k    int
 }
 
-func (d *deal) Sync(context.Context) ([]sched.Event, error) {
+func (d *deal) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	events := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 8, Pool: sched.None}}}
 	for range d.sets[0] {
 		events = append(events, sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 8}}})

@@ -146,6 +146,7 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 	h.word(uint64(s.Deadline))
 	h.word(uint64(s.NotBef))
 	hashIDs(h, s.After)
+	h.text(s.Task)
 }
 
 func (h *Hash) nodeSpec(s *sched.NodeSpec) {

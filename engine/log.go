@@ -72,6 +72,9 @@ func NewLogWriter(w io.Writer, h Header) *LogWriter {
 // BeginBatch notes that the events to come belong to the next batch.
 func (l *LogWriter) BeginBatch() { l.batch++ }
 
+// EndBatch returns the first error of all writes so far.
+func (l *LogWriter) EndBatch() error { return l.err }
+
 // Log writes event e.
 func (l *LogWriter) Log(_ *sched.View, e *sched.Event) {
 	if l.err == nil {
@@ -239,7 +242,7 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	if len(s.After) > 0 {
 		b = appendIDs(b, "after", s.After)
 	}
-	return b
+	return appendText(b, "task", s.Task)
 }
 
 func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {

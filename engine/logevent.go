@@ -302,6 +302,8 @@ func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
 		p.NotBef = sched.Time(s.duration())
 	case "after":
 		p.After = int32s(s, p.After)
+	case "task":
+		p.Task = s.text()
 	default:
 		return false
 	}

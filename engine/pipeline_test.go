@@ -23,6 +23,8 @@ func (r *reloading) Observe(v *sched.View, e *sched.Event) {
 // Log and BeginBatch make it a sink that hears when an instant is over and before the next is folded.
 func (r *reloading) Log(*sched.View, *sched.Event) {}
 
+func (r *reloading) EndBatch() error { return nil }
+
 func (r *reloading) BeginBatch() {
 	if r.decided {
 		r.reload(r.v)

@@ -670,6 +670,9 @@ func (c *checker) service(id sched.JobID, j *sched.Job, e *sched.Event) {
 // BeginBatch is called when all that could be done at the last instant was done.
 func (c *checker) BeginBatch() { c.calm = true }
 
+// EndBatch has nothing to add.
+func (c *checker) EndBatch() error { return nil }
+
 // atEnd returns what is wrong with the view when nothing can come any more.
 func (w *world) atEnd(v *sched.View) string {
 	if len(v.Jobs) != len(w.jobs) {

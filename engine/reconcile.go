@@ -41,11 +41,7 @@ func (s *State) stopIfAstray(id sched.JobID, plan *sched.Plan) (stay, start bool
 		if !j.Cancel && !j.Drift && sameSet(j.GPUs, j.Target) {
 			return false, false
 		}
-		why := sched.Preempted
-		if j.Cancel {
-			why = sched.Cancelled
-		}
-		plan.Actions = append(plan.Actions, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: why})
+		plan.Actions = append(plan.Actions, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
 		return true, false
 	default:
 		return false, j.State == sched.Waiting && len(j.Target) > 0
@@ -66,8 +62,7 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 			s.view.GPUs[g].Holders++ // promised; taken back below
 		}
 		s.isDirty[id] = false
-		plan.Actions = append(plan.Actions, sched.Action{Kind: sched.Start, Job: id, Attempt: j.Attempts + 1,
-			GPUs: j.Target, Batch: j.Batch, Accum: j.Accum, LRScale: j.LRScale, Cap: j.Cap, Share: j.Share})
+		plan.Actions = append(plan.Actions, s.startOf(id, j.Attempts+1, j.Target))
 	}
 	s.dirty = keep
 	for i := range plan.Actions {

@@ -43,17 +43,53 @@ type ReplayOptions struct {
 //
 // An error of the log, or ctx, ends the replay.
 func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) error {
+	_, _, err := Recover(ctx, h, log, dec, o)
+	return err
+}
+
+// Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec has decided all
+// along, and the number of the last batch.
+func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
 	p := &player{next: next, dec: dec, swap: o.Swap, state: NewState(h.ShareLimit)}
 	if !p.advance() && p.err != nil {
-		return p.err
+		return nil, 0, p.err
+	}
+	if p.ahead == nil { // a header alone
+		return p.state, 0, nil
 	}
 	err := p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
 	if p.err != nil { // the first cause; what the loop says of it says less
-		return p.err
+		err = p.err
 	}
-	return err
+	return p.state, p.batch, err
+}
+
+// Fold returns the state that a log leads to and the number of its last batch, whoever decided: what is left when a
+// Decider no longer gives what was recorded. sinks are told every event.
+func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (s *State, batch uint64, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = brokenLog(cause)
+		}
+	}()
+	s = NewState(h.ShareLimit)
+	for rec, err := range log {
+		if err != nil {
+			return nil, 0, err
+		}
+		batch = rec.Batch
+		e := rec.Event
+		s.Apply(&e)
+		if e.Kind == sched.EpochEnded {
+			s.atEpoch.Job = sched.None // its exchange is the next event of the log
+		}
+		for _, k := range sinks {
+			k.Log(&s.view, &e)
+		}
+	}
+	return s, batch, nil
 }
 
 // brokenPrefix begins what State panics with when an event contradicts it, see State.broken.
@@ -88,22 +124,24 @@ var (
 // run is Run, with an event that contradicts the state as an error: here it is the log that is wrong.
 func (p *player) run(ctx context.Context, o Options) (err error) {
 	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case string:
-			if !strings.HasPrefix(cause, brokenPrefix) {
-				panic(cause)
-			}
-			err = errors.New("log: " + cause)
-		default:
-			panic(cause)
+		if cause := recover(); cause != nil {
+			err = brokenLog(cause)
 		}
 	}()
 	return Run(ctx, p.state, p, p, o)
 }
 
+// brokenLog is the error of a log that contradicts itself; it panics on whatever else was recovered.
+func brokenLog(cause any) error {
+	text, ok := cause.(string)
+	if !ok || !strings.HasPrefix(text, brokenPrefix) {
+		panic(cause)
+	}
+	return errors.New("log: " + text)
+}
+
 // Sync plays the first batch back, which is empty if the log begins with a later one.
-func (p *player) Sync(ctx context.Context) ([]sched.Event, error) {
+func (p *player) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
 	events, err := p.Next(ctx, sched.Never)
 	if errors.Is(err, io.EOF) { // a log of a header alone
 		return nil, nil

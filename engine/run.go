@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,14 @@ type Sink interface {
 	Log(v *sched.View, e *sched.Event)
 }
 
-// Batcher is a Sink that is told as well whenever the driver has answered: the events to come, up to the next such call,
-// are that answer, the one decision taken on it and what followed. An answer without events counts.
-type Batcher interface{ BeginBatch() }
+// Batcher is a Sink that is told as well whenever the driver has answered, and when all that followed has been logged:
+// the events between are that answer, the one decision taken on it, and the orders given. An answer without events
+// counts. The driver hears of the orders after EndBatch only: a log that is durable by then is never behind the world.
+// An error of EndBatch ends the run.
+type Batcher interface {
+	BeginBatch()
+	EndBatch() error
+}
 
 // Options are what a run may be given beside its driver and its Decider.
 type Options struct {
@@ -31,17 +37,20 @@ type Options struct {
 }
 
 // Run is the loop: it drives s with events of d and decisions of dec until nothing can happen any more (nil), the
-// context ends or the driver fails.
+// context ends, the driver fails or the log cannot be kept. s and dec may be new, or those of an earlier run, see Recover.
 func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Options) error {
 	r := &run{s: s, dec: dec, o: o}
-	events, err := d.Sync(ctx)
+	events, err := d.Sync(ctx, &s.view)
 	if err != nil {
 		return fmt.Errorf("engine: sync: %w", err)
 	}
-	for {
+	for first := true; ; first = false {
 		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
 		r.beginBatch()
 		r.foldAll(events)
+		if first {
+			r.open = s.unanswered()
+		}
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
 		// 2. Ask the system once for this instant.
 		r.decide()
@@ -54,7 +63,10 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		if invariants {
 			r.verify()
 		}
-		// 5. Have it done.
+		// 5. Make the log of this instant durable, then have it done.
+		if err = r.endBatch(); err != nil {
+			return fmt.Errorf("engine: log: %w", err)
+		}
 		if len(r.plan.Actions) > 0 {
 			if err = d.Apply(ctx, r.plan); err != nil {
 				return fmt.Errorf("engine: apply: %w", err)
@@ -78,8 +90,9 @@ type run struct {
 	o         Options
 	desired   sched.Desired
 	plan      sched.Plan
-	fates     []fate   // by index in desired.Jobs
-	stamps    []uint32 // by job: the exchange that last named it
+	open      []sched.Action // ordered by an earlier run and not answered
+	fates     []fate         // by index in desired.Jobs
+	stamps    []uint32       // by job: the exchange that last named it
 	exchanges uint32
 	own       sched.Event
 }
@@ -101,9 +114,22 @@ func (r *run) beginBatch() {
 	}
 }
 
+func (r *run) endBatch() error {
+	for _, k := range r.o.Sinks {
+		if b, ok := k.(Batcher); ok {
+			if err := b.EndBatch(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// foldAll folds an answer of the driver: those of an instant in the order of their kinds. Only Sync tells of more than
+// one instant.
 func (r *run) foldAll(events []sched.Event) {
-	if !slices.IsSortedFunc(events, byKind) {
-		slices.SortStableFunc(events, byKind)
+	if !slices.IsSortedFunc(events, inOrder) {
+		slices.SortStableFunc(events, inOrder)
 	}
 	for i := range events {
 		e := &events[i]
@@ -120,7 +146,9 @@ func (r *run) foldAll(events []sched.Event) {
 	}
 }
 
-func byKind(a, b sched.Event) int { return int(a.Kind) - int(b.Kind) }
+func inOrder(a, b sched.Event) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind))
+}
 
 // releaseDue makes held jobs eligible whose dependencies are met and whose time has come.
 func (r *run) releaseDue(now sched.Time) {
@@ -172,6 +200,8 @@ func (r *run) order() {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs
 		}
 	}
+	r.plan.Actions = append(r.plan.Actions, r.open...) // logged when they were first given
+	r.open = nil
 }
 
 // orderValue is the one number of an action that Ordered carries in Value: on or off, the state or the count wanted.

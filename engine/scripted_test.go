@@ -139,7 +139,7 @@ func word[T interface {
 }
 
 // Sync lets the nodes join.
-func (s *script) Sync(context.Context) (events []sched.Event, err error) {
+func (s *script) Sync(context.Context, *sched.View) (events []sched.Event, err error) {
 	for i := range s.nodes {
 		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: &s.nodes[i]})
 	}

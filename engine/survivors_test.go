@@ -201,8 +201,8 @@ type echo struct {
 	past, out []sched.Event
 }
 
-func (d *echo) Sync(ctx context.Context) ([]sched.Event, error) {
-	events, err := d.Driver.Sync(ctx)
+func (d *echo) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
+	events, err := d.Driver.Sync(ctx, v)
 	return d.repeat(events), err
 }
 
@@ -368,7 +368,7 @@ type stubborn struct {
 	times     []sched.Time // of failed starts
 }
 
-func (d *stubborn) Sync(context.Context) ([]sched.Event, error) {
+func (d *stubborn) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	d.node, d.spec = sched.NodeSpec{Name: "n", GPUs: 1, Pool: sched.None}, sched.JobSpec{GPUs: sched.Rigid(1)}
 	return []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &d.node}, {Kind: sched.JobArrived, Spec: &d.spec}}, nil
 }

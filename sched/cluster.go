@@ -64,6 +64,7 @@ type GPUState uint8
 const (
 	GPUInUse GPUState = iota
 	GPUQuarantined
+	GPUForeign // somebody who is not a job of ours uses it
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it.

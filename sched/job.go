@@ -28,6 +28,7 @@ type JobSpec struct {
 	Deadline Time          // 0 = none
 	NotBef   Time          // not eligible before; 0 = at once
 	After    []JobID       // jobs that must be done first, however they ended
+	Task     string        // what a driver of real processes runs, in its own words; "" elsewhere
 }
 
 // Range is a range of widths: Min <= Want <= Max, all > 0. Want is what a system that does not resize gives.

@@ -42,8 +42,11 @@ const (
 
 // Driver carries plans out and answers by events. It decides nothing.
 type Driver interface {
-	// Sync reports the inventory, the live attempts and the foreign users. It is called once, before any decision.
-	Sync(ctx context.Context) ([]Event, error)
+	// Sync is called once, before any decision. v is what the log tells so far: nothing in a new one. Sync reports what
+	// became of all that v shows, in order of time: the inventory (what v knows already may be told again), the end of
+	// every live attempt that is over and the start of those that came up, the GPUs somebody else uses. The orders that v
+	// shows as not answered yet are given again by the first Apply. v is valid during the call.
+	Sync(ctx context.Context, v *View) ([]Event, error)
 	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
 	// can ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end
 	// waits for the next call, at the same instant if need be. The slice is valid until the next call.

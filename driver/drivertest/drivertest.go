@@ -67,7 +67,7 @@ type attempts struct {
 
 // sync checks the inventory and waits for the three jobs.
 func (r *rig) sync() {
-	events, err := r.d.Sync(r.ctx)
+	events, err := r.d.Sync(r.ctx, &sched.View{})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -109,7 +109,7 @@ var _ sched.Driver = (*Driver)(nil)
 func (d *Driver) Now() sched.Time { return d.now }
 
 // Sync reports all nodes as up at time 0.
-func (d *Driver) Sync(context.Context) ([]sched.Event, error) {
+func (d *Driver) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	events := make([]sched.Event, len(d.cluster.Nodes))
 	for i := range events {
 		events[i] = sched.Event{Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[i]}

@@ -33,7 +33,7 @@ func openOn(t *testing.T, o sim.Options, c *cluster.Cluster, jobs ...trace.Job) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Sync(t.Context()); err != nil {
+	if _, err := d.Sync(t.Context(), &sched.View{}); err != nil {
 		t.Fatal(err)
 	}
 	return d

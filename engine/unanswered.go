@@ -1,0 +1,41 @@
+package engine
+
+import "github.com/trainyard/trainyard/sched"
+
+// unanswered returns the orders that the log shows as given but not as answered: the starts of attempts that are not up,
+// the stops of attempts that have not ended, the epochs to be watched. A driver that is new to them, because the last one
+// died, is given them once more; to one that has carried them out they say nothing new.
+func (s *State) unanswered() (orders []sched.Action) {
+	for i := range s.view.Jobs {
+		id, j := sched.JobID(i), &s.view.Jobs[i]
+		if !j.HoldsDevices() {
+			continue
+		}
+		switch {
+		case j.Attempt == sched.Stopping:
+			orders = append(orders, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
+			continue
+		case j.Attempt == sched.Starting:
+			orders = append(orders, s.startOf(id, j.Attempts, j.GPUs))
+		}
+		if s.watched[i] {
+			orders = append(orders, sched.Action{Kind: sched.WatchEpochs, Job: id, Attempt: j.Attempts, On: true})
+		}
+	}
+	return orders
+}
+
+// startOf is the order to start an attempt of job id on gpus.
+func (s *State) startOf(id sched.JobID, attempt int32, gpus []sched.GPUID) sched.Action {
+	j := &s.view.Jobs[id]
+	return sched.Action{Kind: sched.Start, Job: id, Attempt: attempt, GPUs: gpus,
+		Batch: j.Batch, Accum: j.Accum, LRScale: j.LRScale, Cap: j.Cap, Share: j.Share}
+}
+
+// stopReason says why the attempt of j is stopped.
+func stopReason(j *sched.Job) sched.Outcome {
+	if j.Cancel {
+		return sched.Cancelled
+	}
+	return sched.Preempted
+}
