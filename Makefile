@@ -17,7 +17,7 @@ MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
 
 # Packages with goroutines, where the race detector can find something. The decision core is one goroutine by rule
 # (internal/layertest checks it), so racing it would only cost time. Folders that do not exist yet are left out.
-RACE_DIRS := driver/local driver/drivertest manager experiment
+RACE_DIRS := driver/local driver/drivertest manager experiment examples/trainer
 
 TESTFLAGS ?=
 FUZZTIME  ?= 10s

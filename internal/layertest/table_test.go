@@ -16,7 +16,7 @@ var rows = []row{
 	{3, []string{"engine/...", "metrics/..."}},
 	{4, []string{"system/...", "driver/..."}},
 	{5, []string{"manager/...", "experiment/...", "report/..."}},
-	{6, []string{"cmd/*"}},
+	{6, []string{"cmd/*", "examples/*"}},
 	{anyLayer, leaves},
 }
 
