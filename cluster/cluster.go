@@ -3,12 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -65,7 +64,7 @@ func Load(spec string) (*Cluster, error) {
 	if isShorthand(spec) {
 		return parseShorthand(spec)
 	}
-	text, err := read(spec)
+	text, err := strictyaml.ReadFile(spec, maxFile)
 	switch {
 	case err == nil:
 		return Parse(text, spec)
@@ -82,14 +81,4 @@ func Load(spec string) (*Cluster, error) {
 func isPath(spec string) bool {
 	ext := strings.ToLower(filepath.Ext(spec))
 	return strings.ContainsRune(spec, filepath.Separator) || ext == ".yaml" || ext == ".yml"
-}
-
-// read returns the content of a file, of a longer one just enough for Parse to refuse it.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -13,29 +14,32 @@ import (
 // the form "cluster: FILE:LINE:COLUMN: what, want wish"; its last element is the cluster's name unless the description
 // gives one.
 func Parse(yaml []byte, name string) (*Cluster, error) {
-	r := &reader{file: name}
-	doc := r.document(yaml)
+	r := &reader{&strictyaml.Reader{Prefix: "cluster", File: name}}
+	doc := r.Document(yaml, maxFile, "nodes")
 	c := &Cluster{}
-	if r.err == nil {
+	if r.Err() == nil {
 		c = r.cluster(doc)
 	}
-	if r.err != nil {
-		return nil, r.err
+	if err := r.Err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
+// reader reads one description.
+type reader struct{ *strictyaml.Reader }
+
 func (r *reader) cluster(doc ast.Node) *Cluster {
 	var b builder
 	var fail Failures
-	name, nodes := filepath.Base(r.file), ast.Node(nil)
-	r.mapping(doc, "the document", []field{
-		{"name", text(r, &name)},
-		{"nodes", func(key string, n ast.Node) { nodes = n; r.nodes(key, n, &b) }},
-		{"failures", func(_ string, n ast.Node) { fail = r.failures(n) }},
+	name, nodes := filepath.Base(r.File), ast.Node(nil)
+	r.Mapping(doc, "the document", []strictyaml.Field{
+		strictyaml.Key("name", strictyaml.Text(r.Reader, &name)),
+		strictyaml.Key("nodes", func(key string, n ast.Node) { nodes = n; r.nodes(key, n, &b) }),
+		strictyaml.Key("failures", func(_ string, n ast.Node) { fail = r.failures(n) }),
 	})
 	if nodes == nil {
-		r.fail(doc, "no nodes, want a list of at least one")
+		r.Fail(doc, "no nodes, want a list of at least one")
 	}
 	c := b.cluster(name)
 	c.Failures = fail
@@ -45,70 +49,89 @@ func (r *reader) cluster(doc ast.Node) *Cluster {
 func (r *reader) nodes(key string, n ast.Node, b *builder) {
 	list, ok := n.(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
-		r.fail(n, "%s, want a list of at least one", describe(key, n))
+		r.Fail(n, "%s, want a list of at least one", strictyaml.Describe(key, n))
 		return
 	}
 	for _, item := range list.Values {
 		e := r.entry(item)
-		if r.err != nil {
+		if r.Err() != nil {
 			return
 		}
 		if err := b.add(&e); err != nil {
-			r.fail(item, "%v", err)
+			r.Fail(item, "%v", err)
 		}
 	}
 }
 
 func (r *reader) entry(n ast.Node) entry {
 	e := newEntry()
-	r.mapping(n, "a node", []field{
-		{"count", whole(r, &e.count, 1, MaxGPUs)},
-		{"gpus", whole(r, &e.spec.GPUs, 1, MaxGPUs)},
-		{"type", text(r, &e.typ)},
-		{"name", text(r, &e.name)},
-		{"rack", text(r, &e.rack)},
-		{"racks", whole(r, &e.racks, 1, MaxGPUs)},
-		{"cpus", figure(r, &e.spec.CPUs)},
-		{"memory_gb", figure(r, &e.spec.MemoryGB)},
-		{"gpu_memory_gb", figure(r, &e.spec.GPUMemGB)},
-		{"power", func(_ string, n ast.Node) { r.power(n, &e.spec) }},
-		{"price_per_hour", figure(r, &e.spec.DollarsHr)},
+	r.Mapping(n, "a node", []strictyaml.Field{
+		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxGPUs)),
+		strictyaml.Key("gpus", strictyaml.Whole(r.Reader, &e.spec.GPUs, 1, MaxGPUs)),
+		strictyaml.Key("type", strictyaml.Text(r.Reader, &e.typ)),
+		strictyaml.Key("name", strictyaml.Text(r.Reader, &e.name)),
+		strictyaml.Key("rack", strictyaml.Text(r.Reader, &e.rack)),
+		strictyaml.Key("racks", strictyaml.Whole(r.Reader, &e.racks, 1, MaxGPUs)),
+		strictyaml.Key("cpus", strictyaml.Figure(r.Reader, &e.spec.CPUs)),
+		strictyaml.Key("memory_gb", strictyaml.Figure(r.Reader, &e.spec.MemoryGB)),
+		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(r.Reader, &e.spec.GPUMemGB)),
+		strictyaml.Key("power", func(_ string, n ast.Node) { r.power(n, &e.spec) }),
+		strictyaml.Key("price_per_hour", strictyaml.Figure(r.Reader, &e.spec.DollarsHr)),
 	})
 	switch {
 	case e.spec.GPUs == 0:
-		r.fail(n, "a node without gpus, want a whole number from 1 to %d", MaxGPUs)
+		r.Fail(n, "a node without gpus, want a whole number from 1 to %d", MaxGPUs)
 	case e.rack != "" && e.racks != 0:
-		r.fail(n, "both rack and racks, want one of them")
+		r.Fail(n, "both rack and racks, want one of them")
 	case e.racks > e.count:
-		r.fail(n, "racks %d for %s, want at most as many", e.racks, count(e.count, "node"))
+		r.Fail(n, "racks %d for %s, want at most as many", e.racks, count(e.count, "node"))
 	}
 	return e
 }
 
 func (r *reader) power(n ast.Node, spec *sched.NodeSpec) {
-	r.mapping(n, "power", []field{
-		{"idle_w", figure(r, &spec.IdleW)},
-		{"busy_gpu_w", figure(r, &spec.BusyGPUW)},
-		{"sleep_w", figure(r, &spec.SleepW)},
+	r.Mapping(n, "power", []strictyaml.Field{
+		strictyaml.Key("idle_w", strictyaml.Figure(r.Reader, &spec.IdleW)),
+		strictyaml.Key("busy_gpu_w", strictyaml.Figure(r.Reader, &spec.BusyGPUW)),
+		strictyaml.Key("sleep_w", strictyaml.Figure(r.Reader, &spec.SleepW)),
 	})
 }
 
 // failures reads both times in hours, and requires both: an outage that was never given a length is a mistake.
 func (r *reader) failures(n ast.Node) Failures {
 	mtbf, repair, seed := math.NaN(), math.NaN(), 1
-	r.mapping(n, "failures", []field{
-		{"node_mtbf_hours", hours(r, &mtbf)},
-		{"repair_hours", hours(r, &repair)},
-		{"seed", whole(r, &seed, 0, math.MaxInt)},
+	r.Mapping(n, "failures", []strictyaml.Field{
+		strictyaml.Key("node_mtbf_hours", hours(r, &mtbf)),
+		strictyaml.Key("repair_hours", hours(r, &repair)),
+		strictyaml.Key("seed", strictyaml.Whole(r.Reader, &seed, 0, math.MaxInt)),
 	})
 	if math.IsNaN(mtbf) {
-		r.fail(n, "failures without node_mtbf_hours, want %s", hoursWish)
+		r.Fail(n, "failures without node_mtbf_hours, want %s", hoursWish)
 	}
 	if math.IsNaN(repair) {
-		r.fail(n, "failures without repair_hours, want %s", hoursWish)
+		r.Fail(n, "failures without repair_hours, want %s", hoursWish)
 	}
-	if r.err != nil {
+	if r.Err() != nil {
 		return Failures{}
 	}
 	return Failures{MTBF: sched.Seconds(mtbf * 3600), Repair: sched.Seconds(repair * 3600), Seed: uint64(seed)}
+}
+
+// maxHours bounds times; minHours keeps a mean time between failures from swamping a run.
+const (
+	maxHours  = 1e6
+	minHours  = 0.001
+	hoursWish = "0, or a number from 0.001 to 1e6"
+)
+
+// hours reads 0 or a number from minHours to maxHours.
+func hours(r *reader, dst *float64) func(string, ast.Node) {
+	return func(key string, n ast.Node) {
+		x, ok := strictyaml.Decimal(n)
+		if !ok || x != 0 && x < minHours || x > maxHours {
+			r.Fail(n, "%s, want %s", strictyaml.Describe(key, n), hoursWish)
+			return
+		}
+		*dst = x
+	}
 }

@@ -48,19 +48,22 @@ func forbiddenImport(module, folder, imported string) string {
 		to = thirdParty[0]
 	}
 	for _, r := range forbidden {
-		if matches(folder, r.from) && matches(to, r.to) {
+		if matches(folder, r.from) && matches(to, r.to) && !allowed(excused, folder, to) {
 			return r.reason
 		}
 	}
 	if !ours || strings.HasPrefix(to, folder+"/") {
 		return ""
 	}
-	for _, e := range exceptions {
-		if matches(folder, e.from) && matches(to, e.to) {
-			return ""
-		}
+	if allowed(exceptions, folder, to) {
+		return ""
 	}
 	return outOfOrder(folder, to)
+}
+
+// allowed says whether one of list lets the package in folder import the package to.
+func allowed(list []exception, folder, to string) bool {
+	return slices.ContainsFunc(list, func(e exception) bool { return matches(folder, e.from) && matches(to, e.to) })
 }
 
 // outOfOrder returns why layers alone forbid the import, or "". Both packages are of this module.

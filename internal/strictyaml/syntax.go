@@ -1,8 +1,10 @@
-package cluster
+package strictyaml
 
 import (
 	"bytes"
 	"errors"
+	"io"
+	"os"
 	"unicode/utf8"
 
 	yaml "github.com/goccy/go-yaml"
@@ -12,21 +14,22 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// document returns the one document of src, or keeps what is wrong.
-func (r *reader) document(src []byte) ast.Node {
+// Document returns the one document of src, which may have limit bytes, a whole number of MiB. Without one, or if it is
+// not in YAML, it returns nil and keeps what is wrong; wish is what an empty document lacks.
+func (r *Reader) Document(src []byte, limit int, wish string) ast.Node {
 	start := &token.Position{Line: 1, Column: 1}
-	if len(src) > maxFile {
-		r.failAt(start, "more than 1 MiB, want less")
+	if len(src) > limit {
+		r.FailAt(start, "more than %d MiB, want less", limit>>20)
 		return nil
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if p := badByte(src); p != nil {
-		r.failAt(p, "not text in UTF-8, want a YAML file")
+		r.FailAt(p, "not text in UTF-8, want a YAML file")
 		return nil
 	}
 	tokens := lexer.Tokenize(string(src))
 	if p, what := checkTokens(tokens); p != nil {
-		r.failAt(p, "%s", what)
+		r.FailAt(p, "%s", what)
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // duplicates are ours to report
@@ -34,35 +37,45 @@ func (r *reader) document(src []byte) ast.Node {
 		r.syntax(err)
 		return nil
 	}
-	return r.only(file, start)
+	return r.only(file, start, wish)
 }
 
 // only returns the body of the only document of file.
-func (r *reader) only(file *ast.File, start *token.Position) ast.Node {
+func (r *Reader) only(file *ast.File, start *token.Position, wish string) ast.Node {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		r.failAt(start, "empty document, want nodes")
+		r.FailAt(start, "empty document, want %s", wish)
 		return nil
 	}
 	if len(file.Docs) > 1 {
 		if file.Docs[1].Start != nil {
 			start = file.Docs[1].Start.Position
 		}
-		r.failAt(start, "a second document, want one")
+		r.FailAt(start, "a second document, want one")
 		return nil
 	}
 	return file.Docs[0].Body
 }
 
 // syntax keeps an error of the parser.
-func (r *reader) syntax(err error) {
+func (r *Reader) syntax(err error) {
 	p, what := &token.Position{Line: 1, Column: 1}, "not understood"
 	if e := yaml.Error(nil); errors.As(err, &e) {
-		what = e.GetMessage()
+		what = cut(e.GetMessage(), 200) // it may quote the file
 		if t := e.GetToken(); t != nil && t.Position != nil {
 			p = t.Position
 		}
 	}
-	r.failAt(p, "%s, want YAML", what)
+	r.FailAt(p, "%s, want YAML", what)
+}
+
+// ReadFile returns the content of a file, of one longer than limit just enough for Document to refuse it.
+func ReadFile(path string, limit int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
 }
 
 // badByte returns where src is not UTF-8 or has a NUL, or nil.

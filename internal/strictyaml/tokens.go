@@ -1,4 +1,4 @@
-package cluster
+package strictyaml
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 // Limits that keep the cost of parsing in proportion to the size of the file: the parser goes down one call per level
 // and, in block style, per key of a mapping, and moves all tokens that follow a value left out.
 const (
-	maxDepth  = 20
-	maxKeys   = 100
-	maxAbsent = 100
+	MaxDepth  = 20  // mappings and lists in each other
+	MaxKeys   = 100 // of a mapping in block style
+	MaxAbsent = 100 // values left out
 )
 
-// extras are the parts of YAML that a description has no use for.
+// extras are the parts of YAML that plain data has no use for.
 var extras = map[token.Type]string{
 	token.AnchorType:     "an anchor",
 	token.AliasType:      "an alias",
@@ -68,12 +68,12 @@ func checkTokens(tokens token.Tokens) (*token.Position, string) {
 
 func (s *scan) tooMuch() string {
 	switch last := len(s.blocks) - 1; {
-	case len(s.blocks)+len(s.flows) > maxDepth:
-		return fmt.Sprintf("nested more than %d deep, want less", maxDepth)
-	case last >= 0 && s.blocks[last].keys > maxKeys:
-		return fmt.Sprintf("a mapping of more than %d keys, want less", maxKeys)
-	case s.absent > maxAbsent:
-		return fmt.Sprintf("more than %d values left out, want them given", maxAbsent)
+	case len(s.blocks)+len(s.flows) > MaxDepth:
+		return fmt.Sprintf("nested more than %d deep, want less", MaxDepth)
+	case last >= 0 && s.blocks[last].keys > MaxKeys:
+		return fmt.Sprintf("a mapping of more than %d keys, want less", MaxKeys)
+	case s.absent > MaxAbsent:
+		return fmt.Sprintf("more than %d values left out, want them given", MaxAbsent)
 	}
 	return ""
 }
