@@ -1,0 +1,43 @@
+// Package jobfile reads a list of jobs to be run on one machine from a YAML file. This is a complete file; only jobs and
+// the command of each are required:
+//
+//	defaults:                       # any key of a job but name, count and after; env is merged, the rest replaced
+//	  grace: 10s
+//	  env: {OMP_NUM_THREADS: 4}
+//	jobs:
+//	  - name: prepare               # default job-1, job-2, ... through the file
+//	    command: [python, prepare.py, --out, data]
+//	  - name: resnet50              # with count: resnet50-1 ... resnet50-3
+//	    count: 3                    # that many alike
+//	    command: [torchrun, --standalone, train.py]  # argument by argument: no shell reads it
+//	    dir: ./vision               # working directory, relative to the file's folder, which is the default
+//	    env: {NCCL_DEBUG: WARN}     # added to the environment
+//	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
+//	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256}  # samples; default: the job's own affair
+//	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
+//	    submit: 5s                  # when it is handed in, after the start; default 0s
+//	    after: [prepare]            # jobs that must be done first; a name with a count means all of its copies
+//	    user: ann                   # default of user, group, model and class: unknown
+//	    group: vision
+//	    model: resnet50
+//	    class: cv
+//	    priority: 5                 # larger first, where a system looks at it; default 0
+//	    retries: 2                  # restarts after a failure of its own; default 0
+//	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
+//	    share: allow                # of its GPUs with other jobs: never, allow or require; default never
+//	    cpus: 4                     # per GPU; default 0, no demand
+//	    memory_gb: 16               # per GPU; default 0, no demand
+//	    gpu_memory_gb: 12           # per GPU; default 0, unknown
+//
+// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a circle of jobs that wait for each
+// other, a reserved variable, or an anchor, alias, tag or merge key is an error that says where it is, what it is and what
+// is wanted:
+//
+//	jobfile: jobs.yaml:2:14: command "python train.py", want a list of arguments, as in [python, train.py] (no shell reads it)
+//
+// Numbers and truth values in command and env are text, taken as written. Names are of letters, digits, dots, underscores
+// and dashes, so that they can be printed anywhere. A file has at most MaxFile bytes and 100 keys in a mapping in block style, a
+// list at most MaxJobs jobs; package task has the limits of a command and an environment.
+//
+// The package deliberately knows nothing of the machine: whether folders exist and jobs fit is found out by those who run them.
+package jobfile

@@ -1,0 +1,315 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Defaults and bounds of a job.
+const (
+	defaultGrace = 30 * time.Second
+	maxRetries   = 1_000_000
+	maxBatch     = 1_000_000_000
+)
+
+// entry is an item of the list: one job, or several alike.
+type entry struct {
+	at      ast.Node // the item
+	name    string   // "" = numbered through the file
+	nameAt  ast.Node // the item where it has no name
+	count   int      // 0 = not given
+	after   []after
+	afterAt ast.Node
+	spec    sched.JobSpec // without Name and After
+	task    task.Task
+}
+
+// after is a name that an entry waits for.
+type after struct {
+	name string
+	at   ast.Node
+}
+
+// copies returns how many jobs e stands for.
+func (e *entry) copies() int { return max(e.count, 1) }
+
+// submit returns when the jobs of e are handed in.
+func (e *entry) submit() time.Duration { return time.Duration(e.spec.Submit) }
+
+// newEntry returns an entry with the documented defaults.
+func newEntry(folder string) entry {
+	return entry{spec: sched.JobSpec{GPUs: sched.Rigid(1)}, task: task.Task{Dir: folder, Grace: defaultGrace}}
+}
+
+// entry reads an item of the list, on top of the defaults.
+func (r *reader) entry(n ast.Node, base entry) entry {
+	e := base
+	e.at, e.nameAt = n, n
+	e.task.Env = maps.Clone(base.task.Env)
+	r.Mapping(n, "a job", append([]strictyaml.Field{
+		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
+		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxJobs)),
+		strictyaml.Key("after", func(key string, n ast.Node) { e.afterAt = n; r.after(key, n, &e.after) }),
+	}, r.shared(&e)...))
+	if r.Err() != nil {
+		return e
+	}
+	if len(e.task.Env) == 0 {
+		e.task.Env = nil
+	}
+	gpus, batch := e.spec.GPUs, e.spec.Batch
+	switch taskErr, specErr := e.task.Validate(), e.spec.Validate(); {
+	case len(e.task.Command) == 0:
+		r.Fail(n, "a job without command, want a list of arguments, as in [python, train.py]")
+	case e.count > 0 && len(e.name)+1+len(strconv.Itoa(e.count)) > MaxName:
+		r.Fail(e.nameAt, "name %s with -%d, want at most %d bytes", strictyaml.Quote(e.name), e.count, MaxName)
+	case batch.PerGPU > 0 && int64(batch.PerGPU)*int64(gpus.Max) < int64(batch.Min):
+		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min, gpus.Max, batch.PerGPU)
+	case taskErr != nil:
+		r.Fail(n, "%v", taskErr)
+	case specErr != nil:
+		r.Fail(n, "%v", specErr)
+	}
+	return e
+}
+
+// shared returns the keys that a job and the defaults have.
+func (r *reader) shared(e *entry) []strictyaml.Field {
+	s, t, y := &e.spec, &e.task, r.Reader
+	return []strictyaml.Field{
+		strictyaml.Key("command", func(key string, n ast.Node) { r.command(key, n, &t.Command) }),
+		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
+		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env) }),
+		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
+		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch) }),
+		strictyaml.Key("grace", duration(r, &t.Grace, 1, task.MaxGrace, "more than 0s and at most 1h")),
+		strictyaml.Key("submit", duration(r, &s.Submit, 0, MaxDelay, "from 0s to 8760h")),
+		strictyaml.Key("user", strictyaml.Text(y, &s.User)),
+		strictyaml.Key("group", strictyaml.Text(y, &s.Group)),
+		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
+		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
+		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
+		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
+		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
+		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
+		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
+		strictyaml.Key("memory_gb", strictyaml.Figure(y, &s.MemoryGB)),
+		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(y, &s.GPUMemGB)),
+	}
+}
+
+const (
+	nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	nameWish  = "1 to 64 letters, digits, dots, _ and -, a letter or digit first and no two dots in a row"
+)
+
+// name reads the name of a job. It becomes no path, but may stand in one some day, and in a command line.
+func (r *reader) name(n ast.Node, dst *string) {
+	s := ""
+	strictyaml.Text(r.Reader, &s)("name", n)
+	if s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" || strings.Contains(s, "..") {
+		r.Fail(n, "name %s, want %s", strictyaml.Quote(s), nameWish)
+	}
+	*dst = s
+}
+
+// after reads a list of names.
+func (r *reader) after(key string, n ast.Node, dst *[]after) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		r.Fail(n, "%s, want a list of names, as in [job-1, job-2]", strictyaml.Describe(key, n))
+		return
+	}
+	seen := make(map[string]bool)
+	for _, item := range seq.Values {
+		a := after{at: item}
+		strictyaml.Text(r.Reader, &a.name)(key, item)
+		if seen[a.name] {
+			r.Fail(item, "after %s given again, want it once", strictyaml.Quote(a.name))
+		}
+		if r.Err() != nil {
+			return
+		}
+		seen[a.name] = true
+		*dst = append(*dst, a)
+	}
+}
+
+// command reads an argument vector.
+func (r *reader) command(key string, n ast.Node, dst *[]string) {
+	if s, ok := strictyaml.Plain(n); ok {
+		r.Fail(n, "%s, want a list of arguments, as in %s (no shell reads it)", strictyaml.Describe(key, n), asList(s))
+		return
+	}
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok || len(seq.Values) == 0 {
+		r.Fail(n, "%s, want a list of arguments, as in [python, train.py]", strictyaml.Describe(key, n))
+		return
+	}
+	if len(seq.Values) > task.MaxArgs {
+		r.Fail(n, "command of %d arguments, want at most %d", len(seq.Values), task.MaxArgs)
+		return
+	}
+	list := make([]string, len(seq.Values))
+	for i, item := range seq.Values {
+		what := fmt.Sprintf("%s[%d]", key, i)
+		list[i] = r.argument(what, item, task.CheckArg)
+		if r.Err() != nil {
+			return
+		}
+	}
+	if list[0] == "" {
+		r.Fail(seq.Values[0], `command begins with "", want a program`)
+	}
+	*dst = list
+}
+
+// argument reads text of any kind that check does not object to.
+func (r *reader) argument(what string, n ast.Node, check func(string) error) string {
+	s, ok := strictyaml.Plain(n)
+	if !ok {
+		r.Fail(n, `%s, want text ("" for an empty one)`, strictyaml.Describe(what, n))
+		return ""
+	}
+	if err := check(s); err != nil {
+		r.Fail(n, "%s %v", what, err)
+	}
+	return s
+}
+
+// asList returns what a command written as one text looks like as a list, if that can be told, cut if it is long.
+func asList(s string) string {
+	words := strings.Fields(s)
+	if len(words) == 0 || strings.ContainsAny(s, "\"'\\`$&|;<>(){}[]*?#~,:!%@") {
+		return "[python, train.py]"
+	}
+	more := ""
+	if len(words) > 6 {
+		words, more = words[:6], ", ..."
+	}
+	list := strings.Join(words, ", ")
+	if len(list) > 100 || strings.ContainsFunc(list, func(c rune) bool { return !strconv.IsPrint(c) }) {
+		return "[python, train.py]"
+	}
+	return "[" + list + more + "]"
+}
+
+// dir reads a folder, relative to that of the file.
+func (r *reader) dir(key string, n ast.Node, dst *string) {
+	s, ok := n.(*ast.StringNode)
+	switch {
+	case !ok || s.Value == "":
+		r.Fail(n, "%s, want a path (a number goes in quotes)", strictyaml.Describe(key, n))
+		return
+	case s.Value[0] == '~':
+		r.Fail(n, "dir %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
+		return
+	}
+	path := filepath.Clean(s.Value)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.folder, path)
+	}
+	if err := task.CheckDir(path); err != nil {
+		r.Fail(n, "%v", err)
+	}
+	*dst = path
+}
+
+// env reads variables, on top of those that are there.
+func (r *reader) env(key string, n ast.Node, dst *map[string]string) {
+	if *dst == nil {
+		*dst = make(map[string]string)
+	}
+	r.Each(n, key, "variables", func(name *token.Token, value ast.Node) {
+		if err := task.CheckEnvName(name.Value); err != nil {
+			r.FailAt(name.Position, "%v", err)
+			return
+		}
+		(*dst)[name.Value] = r.argument("env "+name.Value, value, func(s string) error { return task.CheckEnvValue(name.Value, s) })
+	})
+}
+
+// gpus reads a width, or a range of widths.
+func (r *reader) gpus(key string, n ast.Node, dst *sched.Range) {
+	whole := func(dst *int32) func(string, ast.Node) { return strictyaml.Whole(r.Reader, dst, 1, MaxGPUs) }
+	if _, ok := n.(*ast.MappingNode); !ok {
+		x := int32(0)
+		whole(&x)(key, n)
+		*dst = sched.Rigid(int(x))
+		return
+	}
+	w := sched.Range{Min: 1}
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("min", whole(&w.Min)),
+		strictyaml.Key("max", whole(&w.Max)),
+		strictyaml.Key("default", whole(&w.Want)),
+	})
+	if w.Max == 0 {
+		r.Fail(n, "gpus without max, want a whole number from 1 to %d", MaxGPUs)
+	}
+	if w.Want == 0 {
+		w.Want = w.Max
+	}
+	if w.Want < w.Min || w.Want > w.Max {
+		r.Fail(n, "gpus %d..%d with default %d, want min <= default <= max", w.Min, w.Max, w.Want)
+	}
+	*dst = w
+}
+
+// batch reads bounds of the batch size.
+func (r *reader) batch(n ast.Node, dst *sched.BatchRange) {
+	var b sched.BatchRange
+	whole := func(dst *int32) func(string, ast.Node) { return strictyaml.Whole(r.Reader, dst, 1, maxBatch) }
+	r.Mapping(n, "batch", []strictyaml.Field{
+		strictyaml.Key("global_min", whole(&b.Min)),
+		strictyaml.Key("global_max", whole(&b.Max)),
+		strictyaml.Key("per_gpu_max", whole(&b.PerGPU)),
+	})
+	if b.Min == 0 || b.Max == 0 {
+		r.Fail(n, "batch without global_min or global_max, want both (alike for one size)")
+	}
+	if b.Max < b.Min {
+		r.Fail(n, "batch %d..%d, want global_min <= global_max", b.Min, b.Max)
+	}
+	*dst = b
+}
+
+// shares are the words for sched.Consent, by number.
+var shares = []string{sched.ShareNever: "never", sched.ShareAllow: "allow", sched.ShareRequire: "require"}
+
+func (r *reader) share(key string, n ast.Node, dst *sched.Consent) {
+	s, _ := strictyaml.Plain(n)
+	i := slices.Index(shares, s)
+	if i < 0 {
+		r.Fail(n, "%s%s, want one of %s", strictyaml.Describe(key, n), suggest.Hint(s, shares), strings.Join(shares, ", "))
+		return
+	}
+	*dst = sched.Consent(i)
+}
+
+// duration reads a time with its unit, from lo to hi; wish says so.
+func duration[T ~int64](r *reader, dst *T, lo, hi time.Duration, wish string) func(string, ast.Node) {
+	return func(key string, n ast.Node) {
+		s, _ := strictyaml.Plain(n)
+		d, err := time.ParseDuration(s)
+		if err != nil || d < lo || d > hi {
+			r.Fail(n, "%s, want a time %s, as in 30s, 10m or 1h30m", strictyaml.Describe(key, n), wish)
+			return
+		}
+		*dst = T(d)
+	}
+}

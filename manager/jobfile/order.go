@@ -1,0 +1,237 @@
+package jobfile
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// span is the jobs that a name stands for: numbers first..last through the file, of entry number entry.
+type span struct{ first, last, entry int }
+
+// plan is the jobs before they are put in order. A job's number is its place in the file, copies counted.
+type plan struct {
+	list  []entry
+	names []string        // of a job
+	of    []int           // entry of a job
+	spans map[string]span // by name of a job, and of an entry with count
+	deps  [][]int         // of an entry: the jobs that each of its jobs waits for, ascending
+}
+
+// jobs puts the jobs of list in order, and returns their hash too.
+func (r *reader) jobs(list []entry) ([]Job, string) {
+	p := &plan{list: list, spans: make(map[string]span)}
+	r.names(p)
+	if r.Err() == nil {
+		r.waits(p)
+	}
+	if r.Err() != nil {
+		return nil, ""
+	}
+	order := p.order()
+	if len(order) < len(p.names) {
+		circle := p.circle(order)
+		r.Fail(list[p.of[circle[0]]].afterAt, "after makes a circle: %s, want none", p.describe(circle))
+		return nil, ""
+	}
+	return p.build(order)
+}
+
+// names names the jobs.
+func (r *reader) names(p *plan) {
+	unnamed := 0
+	for i := range p.list {
+		e := &p.list[i]
+		first := len(p.names)
+		for c := range e.copies() {
+			name := e.name
+			switch {
+			case name == "":
+				unnamed++
+				name = "job-" + strconv.Itoa(unnamed)
+			case e.count > 0:
+				name += "-" + strconv.Itoa(c+1)
+			}
+			r.add(p, e, name, span{first + c, first + c, i})
+			p.names, p.of = append(p.names, name), append(p.of, i)
+		}
+		if e.name != "" && e.count > 0 {
+			r.add(p, e, e.name, span{first, len(p.names) - 1, i})
+		}
+	}
+}
+
+// add gives name a meaning.
+func (r *reader) add(p *plan, e *entry, name string, s span) {
+	if other, again := p.spans[name]; again {
+		r.Fail(e.nameAt, "name %s given twice, want names of their own (first on line %d)", strictyaml.Quote(name),
+			p.list[other.entry].nameAt.GetToken().Position.Line)
+	}
+	p.spans[name] = s
+}
+
+// waits finds out which jobs those of each entry wait for.
+func (r *reader) waits(p *plan) {
+	p.deps = make([][]int, len(p.list))
+	pairs := 0
+	for i := range p.list {
+		e := &p.list[i]
+		var deps []int
+		for _, a := range e.after {
+			s, ok := p.spans[a.name]
+			switch {
+			case !ok:
+				r.Fail(a.at, "after %s%s, want the name of a job", strictyaml.Quote(a.name), suggest.Hint(a.name, p.known()))
+			case s.entry == i:
+				r.Fail(a.at, "after %s is the job itself, want another", strictyaml.Quote(a.name))
+			case p.list[s.entry].submit() > e.submit():
+				r.Fail(a.at, "after %s, which is handed in later (at %v, this one at %v), want one that is not", strictyaml.Quote(a.name),
+					p.list[s.entry].submit(), e.submit())
+			}
+			if pairs += (s.last - s.first + 1) * e.copies(); pairs > MaxAfter {
+				r.Fail(a.at, "more than %d pairs of a job and one it waits for, want less", MaxAfter)
+			}
+			if r.Err() != nil {
+				return
+			}
+			for d := s.first; d <= s.last; d++ {
+				deps = append(deps, d)
+			}
+		}
+		slices.Sort(deps)
+		p.deps[i] = slices.Compact(deps)
+	}
+}
+
+// known returns the names that are suggested: those of entries, and those made for entries without one.
+func (p *plan) known() []string {
+	var list []string
+	for j, i := range p.of {
+		switch e := &p.list[i]; {
+		case e.name == "" || e.count == 0:
+			list = append(list, p.names[j])
+		case j == 0 || p.of[j-1] != i:
+			list = append(list, e.name)
+		}
+	}
+	return list
+}
+
+// order returns the jobs by submit time and number, each after those it waits for; those in a circle, and behind one, are
+// missing. As no job waits for one that is handed in later, taking the first of those that wait for nothing
+// more keeps the submit times in order.
+func (p *plan) order() []int {
+	waiters := make([][]int, len(p.names)) // entries, by the job they wait for
+	first := make([]int, len(p.list))      // job of an entry
+	left := make([]int, len(p.names))      // jobs that a job still waits for
+	q := &queue{p: p}
+	for j, i := range p.of {
+		if j == 0 || p.of[j-1] != i {
+			first[i] = j
+			for _, d := range p.deps[i] {
+				waiters[d] = append(waiters[d], i)
+			}
+		}
+		if left[j] = len(p.deps[i]); left[j] == 0 {
+			q.jobs = append(q.jobs, j)
+		}
+	}
+	heap.Init(q)
+	var order []int
+	for q.Len() > 0 {
+		j := heap.Pop(q).(int)
+		order = append(order, j)
+		for _, i := range waiters[j] {
+			for w := first[i]; w < first[i]+p.list[i].copies(); w++ {
+				if left[w]--; left[w] == 0 {
+					heap.Push(q, w)
+				}
+			}
+		}
+	}
+	return order
+}
+
+// queue is a heap of jobs, by submit time and number.
+type queue struct {
+	p    *plan
+	jobs []int
+}
+
+func (q *queue) Len() int      { return len(q.jobs) }
+func (q *queue) Swap(a, b int) { q.jobs[a], q.jobs[b] = q.jobs[b], q.jobs[a] }
+func (q *queue) Push(x any)    { q.jobs = append(q.jobs, x.(int)) }
+
+func (q *queue) Pop() any {
+	last := len(q.jobs) - 1
+	j := q.jobs[last]
+	q.jobs = q.jobs[:last]
+	return j
+}
+
+func (q *queue) Less(a, b int) bool {
+	x, y := q.jobs[a], q.jobs[b]
+	return cmp.Or(cmp.Compare(q.p.list[q.p.of[x]].submit(), q.p.list[q.p.of[y]].submit()), cmp.Compare(x, y)) < 0
+}
+
+// circle returns jobs of which each waits for the next and the last for the first, none of them in order, where such are.
+func (p *plan) circle(order []int) []int {
+	placed := make([]bool, len(p.names))
+	for _, j := range order {
+		placed[j] = true
+	}
+	var path []int
+	at := make(map[int]int) // place in path
+	for j := slices.Index(placed, false); ; {
+		if from, again := at[j]; again {
+			return path[from:]
+		}
+		at[j] = len(path)
+		path = append(path, j)
+		deps := p.deps[p.of[j]]
+		j = deps[slices.IndexFunc(deps, func(d int) bool { return !placed[d] })]
+	}
+}
+
+// describe returns "a after b after a", cut if it is long.
+func (p *plan) describe(circle []int) string {
+	var words []string
+	for _, j := range circle[:min(len(circle), 5)] {
+		words = append(words, p.names[j])
+	}
+	if len(circle) > 5 {
+		words = append(words, "...")
+	}
+	return strings.Join(append(words, p.names[circle[0]]), " after ")
+}
+
+// build returns the jobs in the order given, and their hash.
+func (p *plan) build(order []int) ([]Job, string) {
+	ids := make([]sched.JobID, len(order))
+	for id, j := range order {
+		ids[j] = sched.JobID(id)
+	}
+	waits, sums := make([][]sched.JobID, len(p.list)), make([]string, len(p.list))
+	for i, deps := range p.deps {
+		for _, d := range deps {
+			waits[i] = append(waits[i], ids[d])
+		}
+		slices.Sort(waits[i])
+		sums[i] = taskHash(p.list[i].task)
+	}
+	jobs, tasks := make([]Job, len(order)), make([]string, len(order))
+	for id, j := range order {
+		e := &p.list[p.of[j]]
+		jobs[id] = Job{Submit: e.submit(), Spec: e.spec, Task: e.task}
+		jobs[id].Spec.Name = p.names[j]
+		jobs[id].Spec.After = waits[p.of[j]]
+		tasks[id] = sums[p.of[j]]
+	}
+	return jobs, hash(jobs, tasks)
+}
