@@ -37,12 +37,15 @@ help: ## list the targets
 		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## build bin/trainyard
+build: ## build bin/trainyard, and bin/trainer for the examples
 	$(GO) build -o $(BIN) ./cmd/trainyard
+	$(GO) build -o bin/trainer ./examples/trainer
 
 .PHONY: run
-run: build ## build, then compare several systems on a bundled trace
+run: build ## compare several systems on a bundled trace, then train ten small jobs for real on four slots
 	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins
+	@rm -rf bin/run.state
+	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system tiresias-las --set '*.min_run=0' --set '*.thresholds=4'
 
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
@@ -118,5 +121,5 @@ tools: ## install the linter in bin/tools, if this version is not there
 
 .PHONY: clean
 clean: ## remove what was built; the linter in bin/tools stays
-	rm -rf $(BIN) dist
+	rm -rf $(BIN) bin/trainer bin/run.state dist
 	find . -name .git -prune -o \( -name '*.test' -o -name '*.prof' \) -type f -exec rm -f {} +

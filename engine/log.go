@@ -64,8 +64,7 @@ const flushAt = 64 << 10
 // NewLogWriter returns a writer of a log that begins with h. It does not close w.
 func NewLogWriter(w io.Writer, h Header) *LogWriter {
 	l := &LogWriter{w: w, buf: make([]byte, 0, flushAt+4<<10)}
-	h.Schema = LogSchema
-	l.line(appendHeader(l.buf, &h))
+	l.line(AppendHeader(l.buf, h))
 	return l
 }
 
@@ -109,7 +108,9 @@ func (l *LogWriter) Flush() error {
 // Close writes what was gathered and returns the first error of all writes. It does not close the underlying writer.
 func (l *LogWriter) Close() error { return l.Flush() }
 
-func appendHeader(b []byte, h *Header) []byte {
+// AppendHeader appends the first line of a log without its newline.
+func AppendHeader(b []byte, h Header) []byte {
+	h.Schema = LogSchema
 	b = appendText(append(b, '{'), "schema", h.Schema)
 	for _, f := range []struct{ name, text string }{{"version", h.Version}, {"origin", h.Origin}, {"zone", h.Zone},
 		{"trace", h.Trace}, {"cluster", h.Cluster}, {"system", h.System}, {"preset", h.Preset}} {

@@ -24,7 +24,7 @@ var (
 	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
-	gpuWords      = []string{"in-use", "quarantined", "foreign"}
+	gpuWords      = []string{"in-use", "quarantined", "foreign", "missing"}
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
 	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent"}
 	shareWords    = []string{"", "shared"}

@@ -65,6 +65,7 @@ const (
 	GPUInUse GPUState = iota
 	GPUQuarantined
 	GPUForeign // somebody who is not a job of ours uses it
+	GPUMissing // its driver does not find it
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it.

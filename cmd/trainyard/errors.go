@@ -14,8 +14,12 @@ const (
 	exitGeneral     = 1
 	exitUsage       = 2 // unknown flag, system, key or preset, a required flag missing
 	exitNotFound    = 3
+	exitConflict    = 4 // the state folder is in use, or begun with something else
+	exitRefused     = 5 // what was asked for makes no sense any more, as to cancel a job that is done
+	exitUnreachable = 6 // no manager runs there
 	exitPermission  = 8
-	exitMalformed   = 9 // malformed trace, cluster or distribution file
+	exitMalformed   = 9 // malformed trace, cluster, distribution, job or log file
+	exitJobFailed   = 10
 	exitInterrupted = 130
 )
 

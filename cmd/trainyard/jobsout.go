@@ -20,15 +20,24 @@ const jobColumns = "system,job_id,submit_s,start_s,finish_s,jct_s,queue_s,run_s,
 func writeJobs(w io.Writer, runs []systemRun) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(jobColumns) // the first error sticks until Flush
-	var row []byte
 	for i := range runs {
-		name := runs[i].sim.System
-		for k := range runs[i].outcome.PerJob {
-			row = appendJob(row[:0], name, &runs[i].outcome.PerJob[k])
-			_, _ = out.Write(row)
+		if err := writeJobRows(out, runs[i].sim.System, runs[i].outcome.PerJob); err != nil {
+			return err
 		}
 	}
 	return out.Flush()
+}
+
+// writeJobRows writes one row per job of a system.
+func writeJobRows(w io.Writer, system string, jobs []metrics.Job) error {
+	var row []byte
+	for i := range jobs {
+		row = appendJob(row[:0], system, &jobs[i])
+		if _, err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // appendJob appends the row of one job. Finish, JCT and queue are empty unless it finished, start is if it never did.

@@ -13,9 +13,17 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
+// shimVerb has the program be the shim of a run directory, see package shim. It is no command of users.
+const shimVerb = "shim"
+
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == shimVerb {
+		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
+	}
 	ctx, stop := interruptible()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -45,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, context.Canceled) {
+	if coded := (*codedError)(nil); errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
 		err = errors.New("interrupted; no file was written")
 		fmt.Fprintln(stderr, "trainyard:", err)
 		return exitInterrupted

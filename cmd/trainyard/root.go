@@ -19,8 +19,9 @@ func newRoot() *cobra.Command {
 which jobs run, on exactly which GPUs. What runs in its simulator is what runs
 in production.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 8 permission, 9 malformed
-input file, 130 interrupted.`,
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
+6 no manager there, 8 permission, 9 malformed input file, 10 job failed,
+130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       ownBuild().Version,
@@ -29,7 +30,7 @@ input file, 130 interrupted.`,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newSimulate(), newTrace(), newSystems(), newExperiment(), newVersion())
+	root.AddCommand(newRun(), newCancel(), newReplay(), newSimulate(), newTrace(), newSystems(), newExperiment(), newVersion())
 	addCompletion(root)
 	addHelp(root)
 	return root

@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) (sched.Driver, Bench)) {
 		{"EndsWhenNothingCanCome", (*rig).eof},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			d, b := open(t)
 			r := &rig{T: t, d: d, Bench: b, now: d.Now(), ctx: t.Context()}
 			r.sync()

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager"
+)
+
+func newCancel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cancel STATE JOB...",
+		Short: "End jobs of a `trainyard run` that is under way",
+		Long: `Ends jobs, by number or name, whatever they do at the moment: those that wait
+never start; those that run get SIGTERM, their grace, then SIGKILL. Returns once
+the wish is durable. STATE is the state folder of the run.`,
+		Example: `  trainyard cancel jobs.state 3
+  trainyard cancel jobs.state resnet50 bert`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usagef("cancel: %s, want STATE JOB...; see `trainyard cancel --help`", counted(len(args), "argument"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, job := range args[1:] {
+				if err := manager.Cancel(cmd.Context(), args[0], job); err != nil {
+					return cancelError(err)
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "job %s is cancelled\n", job)
+			}
+			return nil
+		},
+	}
+	return cmd
+}
+
+// cancelError gives an error about a cancel its exit code.
+func cancelError(err error) error {
+	for _, kind := range []struct {
+		err  error
+		code int
+	}{{manager.ErrNoManager, exitUnreachable}, {manager.ErrNoJob, exitNotFound}, {manager.ErrDone, exitRefused}} {
+		if errors.Is(err, kind.err) {
+			return &codedError{kind.code, err}
+		}
+	}
+	return err
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+)
+
+// runFlags are the flags of run as given.
+type runFlags struct {
+	state     string
+	slots     int
+	system    string
+	sets      []string
+	json      bool
+	quiet     bool
+	jobsOut   string
+	eventsOut string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run JOBS.yaml",
+		Short: "Run the jobs of a file on this machine, as a system decides",
+		Long: `Runs the jobs of a file as processes of this machine: on its NVIDIA GPUs, or on
+CPU slots where it has none. The system decides who runs when, on which of them;
+a job that is preempted gets SIGTERM, its grace, then SIGKILL, and starts again
+when its turn comes (see examples/jobs.yaml and docs/jobs.md).
+
+All is kept in the state folder. Ctrl-C, a crash or a kill of this command harms
+no job: jobs that run go on, and the same command takes up where it left off.
+To end a job, use ` + "`trainyard cancel`" + `.
+
+Exit code 10 says that a job failed.`,
+		Example: `  trainyard run jobs.yaml
+  trainyard run jobs.yaml --slots 4 --system tiresias-las --set '*.min_run=0'`,
+		Args: exactly("JOBS.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
+	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
+	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
+	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
+	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
+	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
+	fs.BoolVar(&f.quiet, "quiet", false, "do not tell on stderr what happens")
+	completeFlag(cmd, "system", oneOf(systemNames))
+	return cmd
+}
+
+// minRun is what protects a job from being preempted right after its start where --set does not say: real jobs take long
+// to come up.
+const minRun = "300"
+
+// run runs the jobs of a file to the end.
+func (f *runFlags) run(cmd *cobra.Command, path string) error {
+	o, err := f.options(cmd, path)
+	if err != nil {
+		return err
+	}
+	m, err := manager.Open(cmd.Context(), o)
+	if err != nil {
+		return managerError(err)
+	}
+	defer m.Close()
+	if m.Resumed() && !f.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: going on with %s\n", o.Dir)
+	}
+	err = m.Run(cmd.Context())
+	if errors.Is(err, context.Canceled) {
+		return f.detached(m, o.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	return f.report(cmd, m)
+}
+
+// options are what the manager is given.
+func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, error) {
+	var o manager.Options
+	info, err := system.Named(f.system)
+	if err != nil {
+		return o, usage(err)
+	}
+	settings, err := parseSets(f.sets, []*system.Info{info})
+	if err != nil {
+		return o, err
+	}
+	set := settings[0]
+	for _, k := range experiment.RuntimeKeys {
+		if _, given := set[k.Name]; given {
+			return o, usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.system, k.Name)
+		}
+	}
+	if _, given := set["min_run"]; !given {
+		set["min_run"] = minRun
+	}
+	if o.Jobs, err = jobfile.Read(path); err != nil {
+		return o, jobFileError(err)
+	}
+	if o.Devices, o.Place, err = f.devices(); err != nil {
+		return o, err
+	}
+	if o.Dir = f.state; o.Dir == "" {
+		o.Dir = strings.TrimSuffix(path, filepath.Ext(path)) + ".state"
+	}
+	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if !f.quiet {
+		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr())}
+	}
+	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
+	o.Shim = []string{"/proc/self/exe", shimVerb}
+	return o, nil
+}
+
+// devices are what jobs may hold.
+func (f *runFlags) devices() (local.Devices, string, error) {
+	switch gpus, found := local.FindNvidia(); {
+	case f.slots < 0:
+		return nil, "", usagef("--slots %d, want > 0", f.slots)
+	case f.slots == 0 && found:
+		return gpus, "GPUs", nil
+	case f.slots == 0:
+		f.slots = runtime.NumCPU()
+	}
+	return local.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+}
+
+// jobFileError gives an error about the job file its exit code.
+func jobFileError(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	return malformed(err)
+}
+
+// managerError gives an error about the state folder its exit code.
+func managerError(err error) error {
+	for _, conflict := range []error{store.ErrBusy, store.ErrForeign, manager.ErrOther} {
+		if errors.Is(err, conflict) {
+			return &codedError{exitConflict, err}
+		}
+	}
+	return err
+}
+
+// detached says what goes on without us.
+func (f *runFlags) detached(m *manager.Manager, dir string) error {
+	live := 0
+	for _, row := range m.Board().Rows() {
+		if row.Attempt != sched.NoAttempt && row.Attempt != sched.Ended {
+			live++
+		}
+	}
+	return &codedError{exitInterrupted, fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; the same command takes up %s again",
+		live, dir)}
+}
+
+// report tells how the jobs ended, and fails if one did.
+func (f *runFlags) report(cmd *cobra.Command, m *manager.Manager) error {
+	result, jobs := m.Result()
+	rows := m.Board().Rows()
+	if err := f.write(m, jobs); err != nil {
+		return err
+	}
+	var err error
+	if f.json {
+		err = writeJSON(cmd.OutOrStdout(), newRunDoc(&result, jobs, rows))
+	} else {
+		err = writeText(cmd.OutOrStdout(), runText(&result, jobs, rows, widthOf(cmd.OutOrStdout())))
+	}
+	return cmp.Or(err, failures(jobs))
+}
+
+// write writes the files that were asked for.
+func (f *runFlags) write(m *manager.Manager, jobs []metrics.Job) error {
+	err := writeFile(f.jobsOut, func(w io.Writer) error {
+		_, err := io.WriteString(w, jobColumns)
+		return cmp.Or(err, writeJobRows(w, f.system, jobs))
+	})
+	return cmp.Or(err, writeFile(f.eventsOut, m.WriteLog))
+}
+
+// writeFile writes a file whole or not at all; without a path it does nothing.
+func writeFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	out, err := createOut(path)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	return cmp.Or(write(out), out.commit())
+}
+
+// failures is the error of a run in which jobs failed.
+func failures(jobs []metrics.Job) error {
+	var names []string
+	for i := range jobs {
+		if jobs[i].Outcome == sched.Failed {
+			names = append(names, jobs[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &codedError{exitJobFailed, fmt.Errorf("%s failed: %s", counted(len(names), "job"), strings.Join(names, ", "))}
+}

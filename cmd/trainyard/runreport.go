@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// runText is the table of jobs, and a line about all of them.
+func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, width int) string {
+	t := &table{left: 2}
+	t.add("", "", "", "", "", "", "at-", "pre-", "")
+	t.add("job", "name", "GPUs", "JCT", "queue", "run", "tempts", "empted", "end")
+	for i := range jobs {
+		j := &jobs[i]
+		row := []string{strconv.Itoa(i), j.Name, strconv.Itoa(int(j.GPUs)), "-", "-", shortTime(j.Run.Seconds()),
+			strconv.Itoa(int(rows[i].Attempts)), strconv.Itoa(int(j.Preemptions)), fateOf(j, &rows[i])}
+		if j.Outcome == sched.Finished {
+			row[3], row[4] = shortTime(j.JCT().Seconds()), shortTime(j.Queue().Seconds())
+		}
+		t.add(row...)
+	}
+	var b strings.Builder
+	b.WriteString(t.text(width))
+	fmt.Fprintf(&b, "\n%s of %s finished under %s", strconv.Itoa(r.Finished), counted(r.Jobs, "job"), r.System)
+	if r.Finished > 0 {
+		fmt.Fprintf(&b, ": average JCT %s, queue %s, makespan %s, GPUs held %s of the time", shortTime(r.AvgJCT), shortTime(r.AvgQueue),
+			shortTime(r.Makespan), percent(r.GPUAllocated))
+	}
+	b.WriteString(".\n")
+	return b.String()
+}
+
+// fateOf says how a job ended, with its exit code if that is not 0.
+func fateOf(j *metrics.Job, row *manager.Row) string {
+	if row.Code != 0 && j.Outcome == sched.Failed {
+		return fmt.Sprintf("%s (%d)", status(j), row.Code)
+	}
+	return status(j)
+}
+
+// runDoc is the document of run --json. Names are only ever added.
+type runDoc struct {
+	Schema string         `json:"schema"`
+	Result metrics.Result `json:"result"`
+	Jobs   []runJobDoc    `json:"jobs"`
+}
+
+type runJobDoc struct {
+	ID          int      `json:"id"`
+	Name        string   `json:"name"`
+	GPUs        int32    `json:"gpus"`
+	Status      string   `json:"status"`
+	ExitCode    int32    `json:"exit_code"` // of the last attempt
+	Attempts    int32    `json:"attempts"`
+	Preemptions int32    `json:"preemptions"`
+	Submit      float64  `json:"submit_s"`
+	JCT         *float64 `json:"jct_s"` // null unless it finished
+	Run         float64  `json:"run_s"`
+	GPUSeconds  float64  `json:"gpu_seconds"`
+	Text        string   `json:"text"` // what was said of its end
+}
+
+func newRunDoc(r *metrics.Result, jobs []metrics.Job, rows []manager.Row) runDoc {
+	doc := runDoc{Schema: "trainyard.run/v1", Result: *r, Jobs: make([]runJobDoc, len(jobs))}
+	for i := range jobs {
+		j := &jobs[i]
+		doc.Jobs[i] = runJobDoc{ID: i, Name: j.Name, GPUs: j.GPUs, Status: status(j), ExitCode: rows[i].Code, Attempts: rows[i].Attempts,
+			Preemptions: j.Preemptions, Submit: sched.Time(j.Submit).Seconds(), Run: j.Run.Seconds(), GPUSeconds: float64(j.Service), Text: rows[i].Text}
+		if j.Outcome == sched.Finished {
+			jct := j.JCT().Seconds()
+			doc.Jobs[i].JCT = &jct
+		}
+	}
+	return doc
+}

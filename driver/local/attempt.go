@@ -1,0 +1,278 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/internal/failpoint"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// attempt is the driver's end of one attempt. A goroutine of its own follows the shim and reports.
+type attempt struct {
+	d       *Driver
+	job     sched.JobID
+	number  int32
+	dir     shim.RunDir
+	why     sched.Outcome // why it is stopped; set before stopped is closed
+	stopped chan struct{} // closed once it is to be stopped
+
+	odo   *odometer // of its job
+	up    bool      // its start was told; of the goroutine, once it runs
+	meter *tail     // reads what the job writes, once it runs
+}
+
+// report is what an attempt has to tell.
+type report struct {
+	job    sched.JobID
+	number int32
+	event  sched.Event // as far as the attempt knows it
+	fatal  error       // the driver must not go on
+}
+
+// stop has the attempt ended, once.
+func (a *attempt) stop(why sched.Outcome) {
+	if !isClosed(a.stopped) {
+		a.why = why
+		close(a.stopped)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *attempt) tell(e sched.Event) { a.send(report{event: e}) }
+
+func (a *attempt) send(r report) {
+	r.job, r.number = a.job, a.number
+	select {
+	case a.d.reports <- r:
+	case <-a.d.quit:
+	}
+}
+
+// How long the driver waits for a shim that is coming up, or that has hung up but not gone yet, before it tries again.
+const (
+	firstPause = time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// run follows the attempt to its end, from wherever it stands: from nothing, with the order o to begin it, or from where
+// an earlier driver left it. It returns when the end is told or the driver closes.
+func (a *attempt) run(o *shim.Order) {
+	coming := a.launch(o)
+	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
+		if conn, err := shim.Dial(a.dir, a.d.o.Epoch); err == nil {
+			failpoint.Here("attached")
+			pause = firstPause
+			if err := a.follow(conn); errors.Is(err, shim.ErrFenced) {
+				a.send(report{fatal: err})
+				return
+			}
+		}
+		if coming == nil { // no shim of ours that could begin it yet
+			if end := a.fate(); end != nil {
+				a.finish(end)
+				return
+			}
+		}
+		select {
+		case <-coming:
+			coming = nil
+		case <-a.d.quit:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// launch leaves the order in the run directory and starts a shim, unless one has begun the attempt or none is to. The
+// channel is closed when that shim has gone; nil if there is none.
+func (a *attempt) launch(o *shim.Order) <-chan struct{} {
+	if o == nil || isClosed(a.stopped) || a.d.o.State.Begun(int32(a.job), a.number) {
+		return nil
+	}
+	failpoint.Here("launch.before")
+	err := shim.WriteOrder(o)
+	failpoint.Here("launch.ordered")
+	var gone chan struct{}
+	if err == nil {
+		gone, err = a.spawn()
+	}
+	failpoint.Here("launch.spawned")
+	if err != nil {
+		a.d.o.Log.Error("no shim", "job", a.job, "attempt", a.number, "error", err)
+	}
+	return gone
+}
+
+// spawn starts a shim in a session of its own. The channel is closed when it has gone.
+func (a *attempt) spawn() (chan struct{}, error) {
+	out, err := os.OpenFile(filepath.Join(string(a.dir), "shim.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	command := a.d.o.Shim
+	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], string(a.dir))...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = string(a.dir), out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	gone := make(chan struct{})
+	go func() { // for as long as the shim lives, which may be longer than the driver
+		_ = cmd.Wait()
+		close(gone)
+	}()
+	return gone, nil
+}
+
+// follow listens to the shim until it hangs up.
+func (a *attempt) follow(conn *shim.Conn) error {
+	over := make(chan struct{})
+	defer close(over)
+	a.d.work.Go(func() { a.direct(conn, over) })
+	return conn.Watch(func(*shim.Alive) { a.started() })
+}
+
+// direct passes on the order to stop, and hangs up when the driver closes or the attempt is over.
+func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
+	defer conn.Close()
+	select {
+	case <-a.stopped:
+		failpoint.Here("stop.before")
+		_ = conn.Stop() // if the shim is gone, the attempt is over
+		failpoint.Here("stop.after")
+	case <-over:
+	case <-a.d.quit:
+	}
+	select {
+	case <-over:
+	case <-a.d.quit:
+	}
+}
+
+// started tells that the attempt is up, once.
+func (a *attempt) started() {
+	if !a.up {
+		a.up = true
+		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.work(), Rate: 1})
+	}
+	if a.meter == nil {
+		a.meter = newTail(a, a.tell)
+		a.d.work.Go(a.meter.run)
+	}
+}
+
+// end is how an attempt ended. Without a record no shim ever began it, or its shim died.
+type end struct {
+	over  *shim.Over
+	never bool // and never will
+	boot  bool // the machine was started anew since
+}
+
+// fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none begins it any more.
+func (a *attempt) fate() *end {
+	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
+	switch {
+	case err == nil:
+		_ = lock.Close()
+		return &end{never: true}
+	case errors.Is(err, shim.ErrHeld):
+		return nil
+	case !errors.Is(err, shim.ErrBegun):
+		a.d.o.Log.Error("no lock", "job", a.job, "error", err)
+		return nil
+	}
+	if over, err := a.dir.Over(); err == nil {
+		return &end{over: over}
+	}
+	alive, err := a.dir.Alive()
+	return &end{boot: err == nil && !alive.SameBoot()}
+}
+
+// finish kills what a dead shim left behind, waits until the devices are free, and tells the end.
+func (a *attempt) finish(x *end) {
+	if o, err := a.dir.Order(); err == nil {
+		if x.over == nil && !x.never && !x.boot {
+			a.sweep(o)
+		}
+		a.d.release(o.Devices)
+	}
+	if x.over != nil && !x.over.Started.IsZero() {
+		a.started()
+	}
+	if a.meter != nil {
+		a.meter.stop()
+	}
+	failpoint.Here("over")
+	a.tell(a.ending(x))
+}
+
+// sweep kills the processes of an attempt whose shim died. It does not give up before none is left.
+func (a *attempt) sweep(o *shim.Order) {
+	group := procs.Open(o.Cgroup, o.GroupName(), o.Cookie())
+	for !isClosed(a.d.quit) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		err := group.Kill(ctx)
+		cancel()
+		if err == nil {
+			_ = group.Close()
+			return
+		}
+		a.d.o.Log.Error("processes do not die", "job", a.job, "attempt", a.number, "error", err)
+	}
+}
+
+// ending turns the end of an attempt into an event.
+func (a *attempt) ending(x *end) sched.Event {
+	stopped := isClosed(a.stopped)
+	switch {
+	case x.never && !stopped:
+		return sched.Event{Kind: sched.StartFailed, Text: "no shim could be started: see " + filepath.Join(string(a.dir), "shim.log")}
+	case x.never:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
+	case x.boot:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
+	case x.over == nil:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
+	case x.over.Failed != "" && stopped:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
+	case x.over.Failed != "":
+		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
+	}
+	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text, Work: a.odo.work()}
+	if x.over.Killed {
+		e.Text = fmt.Sprintf("killed: it had not ended %v after SIGTERM", x.over.Grace)
+	}
+	return e
+}
+
+// outcome says what the end of a job's process means. The exit code alone does not tell: of a job that was told to stop
+// it may be anything. It has finished all the same if it said so in its last words.
+func (a *attempt) outcome(over *shim.Over) sched.Outcome {
+	finished := over.Code == 0 && (!over.Stopped || a.meter != nil && a.meter.done)
+	switch {
+	case finished:
+		return sched.Finished
+	case over.Stopped && isClosed(a.stopped):
+		return a.why
+	case over.Stopped: // by a driver of whose reason nothing is known here
+		return sched.Preempted
+	}
+	return sched.Failed
+}

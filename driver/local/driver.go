@@ -1,0 +1,294 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/internal/failpoint"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what a Driver runs, on what, and how.
+type Options struct {
+	State   shim.State // folder of run directories, locks and checkpoints; absolute
+	Epoch   int64      // of the manager: higher than that of any before it on this State
+	Origin  time.Time  // the instant that is time 0
+	Node    string     // name of this machine
+	Devices Devices    // what jobs may hold
+	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
+	Jobs []Arrival
+	// Shim is the command to which a run directory is appended: it must end in shim.Main.
+	Shim []string
+	Log  *slog.Logger // what users should hear of; nil = nobody does
+}
+
+// Arrival is a job and when it is handed in.
+type Arrival struct {
+	At   time.Duration // after Origin
+	Spec sched.JobSpec // its Task is an encoded task.Task
+}
+
+// Driver runs attempts as processes of this machine. Its methods but Command belong to one goroutine.
+type Driver struct {
+	o       Options
+	cgroup  string     // under which groups of processes are made; "" = none
+	now     sched.Time // of the last answer
+	base    time.Time  // with a monotonic reading: the clock was at at
+	at      sched.Time
+	devices []Device         // by GPUID: the machine is the only node
+	state   []sched.GPUState // by device, as last told
+	looked  time.Time        // when somebody else was last looked for on the devices
+
+	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
+	attempts map[sched.JobID]*attempt  // alive, or about to be
+	ended    map[sched.JobID]int32     // the last attempt whose end was told
+	watched  map[sched.JobID]bool      // epochs wanted
+	progress map[sched.JobID]*odometer // of the jobs that report progress
+	later    []sched.Event             // to be told by the next answer
+	reports  chan report               // of attempts
+	quit     chan struct{}             // closed by Close
+	work     sync.WaitGroup            // goroutines of attempts
+
+	mu       sync.Mutex
+	commands []sched.Event // of users
+	knock    chan struct{} // commands has something
+}
+
+var _ sched.Driver = (*Driver)(nil)
+
+// gather is how long an answer waits for company, so that what happens together is decided, and made durable, together.
+const gather = 5 * time.Millisecond
+
+// New returns the driver of this machine. Nothing runs before Sync.
+func New(o Options) (*Driver, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := o.State.SetEpoch(o.Epoch); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	d := &Driver{o: o, cgroup: procs.Root(), attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
+		watched:  make(map[sched.JobID]bool),
+		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
+	if err := d.inventory(); err != nil {
+		return nil, fmt.Errorf("local: devices: %w", err)
+	}
+	return d, nil
+}
+
+// Close lets go of all attempts, which go on, and returns once nothing of the driver is at work.
+func (d *Driver) Close() {
+	close(d.quit)
+	d.work.Wait()
+}
+
+// Now returns the instant of the last answer.
+func (d *Driver) Now() sched.Time { return d.now }
+
+// clock returns the time. It never falls, whatever is done to the clock of the machine.
+func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d.now) }
+
+// Command passes on what a user wants done with a job that has arrived. It may be called by anybody at any time.
+func (d *Driver) Command(job sched.JobID, c sched.Command) {
+	d.mu.Lock()
+	d.commands = append(d.commands, sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
+	d.mu.Unlock()
+	select {
+	case d.knock <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for something to happen, and a moment longer for what comes with it.
+func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if events := d.collect(); len(events) > 0 {
+			return events, nil
+		}
+		now := d.clock()
+		switch {
+		case until <= now:
+			d.now = max(until, d.now)
+			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
+		case until == sched.Never && len(d.o.Jobs) == 0 && len(d.attempts) == 0:
+			return nil, io.EOF
+		}
+		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(lookEvery)).Sub(now)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (d *Driver) nextArrival() sched.Time {
+	if len(d.o.Jobs) == 0 {
+		return sched.Never
+	}
+	return sched.Time(d.o.Jobs[0].At)
+}
+
+// wait returns after a time, or a moment after something happened.
+func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	for company := false; ; company = true {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			return nil
+		case <-d.knock:
+		case r := <-d.reports:
+			if err := d.take(r); err != nil {
+				return err
+			}
+		}
+		if !company {
+			timer.Reset(gather)
+		}
+	}
+}
+
+// take turns the report of an attempt into an event of the next answer.
+func (d *Driver) take(r report) error {
+	failpoint.Here("report")
+	if r.fatal != nil {
+		return fmt.Errorf("local: job %d attempt %d: %w", r.job, r.number, r.fatal)
+	}
+	a := d.attempts[r.job]
+	if a == nil || a.number != r.number {
+		return nil
+	}
+	r.event.Job, r.event.Attempt = r.job, r.number
+	switch r.event.Kind {
+	case sched.AttemptEnded, sched.StartFailed:
+		delete(d.attempts, r.job)
+		d.ended[r.job] = r.number
+	case sched.EpochEnded:
+		if !d.watched[r.job] {
+			return nil
+		}
+	}
+	d.later = append(d.later, r.event)
+	return nil
+}
+
+// collect returns what is to be told now, all at one instant: what was reported, what users want, who arrives, who uses
+// the devices. What else happened to an attempt whose start is told waits for the next answer.
+func (d *Driver) collect() []sched.Event {
+	now := d.clock()
+	d.later = append(d.later, d.look()...)
+	d.mu.Lock()
+	d.later = append(d.later, d.commands...)
+	d.commands = nil
+	d.mu.Unlock()
+	for d.nextArrival() <= now {
+		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
+		d.o.Jobs = d.o.Jobs[1:]
+	}
+	if len(d.later) == 0 {
+		return nil
+	}
+	d.now = now
+	var out, rest []sched.Event
+	started := make(map[sched.JobID]bool)
+	for _, e := range d.later {
+		if started[e.Job] && e.Kind <= sched.EpochEnded {
+			rest = append(rest, e)
+			continue
+		}
+		started[e.Job] = started[e.Job] || e.Kind == sched.AttemptStarted
+		out = append(out, d.dated(e))
+	}
+	d.later = rest
+	return out
+}
+
+// dated gives an event of this instant its time.
+func (d *Driver) dated(e sched.Event) sched.Event {
+	e.Time = d.now
+	switch e.Kind {
+	case sched.JobArrived:
+		e.Spec.Submit = d.now
+		d.specs = append(d.specs, e.Spec)
+	case sched.AttemptStarted, sched.Progressed:
+		e.WorkFrom = d.now
+	}
+	return e
+}
+
+// Apply has the orders of a plan carried out. It waits for none of them.
+func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
+	failpoint.Here("apply")
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		at := d.attempts[a.Job]
+		switch known := at != nil && at.number == a.Attempt; a.Kind {
+		case sched.Start:
+			if known || a.Attempt <= d.ended[a.Job] {
+				break
+			}
+			if err := d.start(a); err != nil {
+				return err
+			}
+		case sched.Stop:
+			if known {
+				at.stop(a.Why)
+			} else if a.Attempt > d.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
+				at = d.begin(a.Job, a.Attempt)
+				at.stop(a.Why)
+				d.work.Go(func() { at.run(nil) })
+			}
+		case sched.WatchEpochs:
+			d.watched[a.Job] = a.On
+		default:
+			return fmt.Errorf("local: action %d is not known here", a.Kind)
+		}
+	}
+	return nil
+}
+
+// begin makes an attempt the live one of its job.
+func (d *Driver) begin(job sched.JobID, number int32) *attempt {
+	if d.progress[job] == nil {
+		d.progress[job] = new(odometer)
+	}
+	a := &attempt{d: d, job: job, number: number, odo: d.progress[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+	d.attempts[job] = a
+	return a
+}
+
+// start has the attempt of an order begun.
+func (d *Driver) start(a *sched.Action) error {
+	spec := d.specs[a.Job]
+	t, err := task.DecodeTask(spec.Task)
+	if err != nil {
+		return fmt.Errorf("local: job %d: %w", a.Job, err)
+	}
+	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Cgroup: d.cgroup}
+	held := make([]Device, len(a.GPUs))
+	for i, g := range a.GPUs {
+		held[i] = d.devices[g]
+		o.Devices = append(o.Devices, held[i].Name)
+	}
+	if o.Env, err = environment(o, a, spec, t, held, d.o.Devices); err != nil {
+		return fmt.Errorf("local: job %d: %w", a.Job, err)
+	}
+	at := d.begin(a.Job, a.Attempt)
+	d.work.Go(func() { at.run(o) })
+	return nil
+}
+
+// errNoDevices is returned where there is nothing to run jobs on.
+var errNoDevices = errors.New("none found, want at least one")

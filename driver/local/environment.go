@@ -1,0 +1,87 @@
+package local
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// passed are the variables of our own environment that jobs are given; nothing else of it is.
+var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+	"VIRTUAL_ENV", "CONDA_PREFIX"}
+
+// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
+// last over the first.
+func environment(o *shim.Order, a *sched.Action, spec *sched.JobSpec, t task.Task, held []Device, devices Devices) ([]string, error) {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {
+			env = append(env, kv)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		env = append(env, name+"="+t.Env[name])
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, fmt.Errorf("no free port: %w", err)
+	}
+	resume := 0
+	if a.Attempt > 1 {
+		resume = 1
+	}
+	env = append(env, devices.Env(held)...)
+	for _, kv := range []struct{ name, value string }{
+		{"TRAINYARD_JOB_ID", strconv.Itoa(int(a.Job))},
+		{"TRAINYARD_ATTEMPT", strconv.Itoa(int(a.Attempt))},
+		{"TRAINYARD_NUM_GPUS", strconv.Itoa(len(held))},
+		{"TRAINYARD_DEVICES", strings.Join(o.Devices, ",")},
+		{"TRAINYARD_CHECKPOINT_DIR", o.State.Checkpoint(o.Job)},
+		{"TRAINYARD_RUN_DIR", string(o.State.RunDir(o.Job, o.Attempt))},
+		{"TRAINYARD_RESUME", strconv.Itoa(resume)},
+		{"TRAINYARD_GRACE_SECONDS", seconds(t.Grace)},
+		{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", seconds(max(t.Grace-10*time.Second, time.Second))},
+		{"MASTER_ADDR", "127.0.0.1"},
+		{"MASTER_PORT", port},
+	} {
+		env = append(env, kv.name+"="+kv.value)
+	}
+	return append(env, batch(a, spec, len(held))...), nil
+}
+
+// batch tells the batch size that was decided, if it was.
+func batch(a *sched.Action, spec *sched.JobSpec, width int) []string {
+	if a.Batch == 0 {
+		return nil
+	}
+	each := int(a.Batch) / (width * int(max(a.Accum, 1)))
+	scale := a.LRScale
+	if scale == 0 {
+		scale = 1
+	}
+	return []string{fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", a.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
+		fmt.Sprint("TRAINYARD_LR_SCALE=", scale)}
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
+
+// freePort returns a port that is free at the moment.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}

@@ -1,0 +1,82 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/drivertest"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// TestMain makes this binary a shim where the driver starts it as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "shim" {
+		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
+	}
+	os.Exit(m.Run())
+}
+
+// arrival returns a job of n GPUs that runs a shell script.
+func arrival(t *testing.T, at time.Duration, n int, script string) Arrival {
+	t.Helper()
+	job := task.Task{Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Grace: 2 * time.Second}
+	return Arrival{At: at, Spec: sched.JobSpec{Name: script, GPUs: sched.Rigid(n), Task: job.Encode()}}
+}
+
+// open returns a driver of n slots on a folder, as the manager of the given epoch has it.
+func open(t *testing.T, folder string, epoch int64, n int, jobs ...Arrival) *Driver {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: Slots(n),
+		Jobs: jobs, Shim: []string{exe, "shim"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// folder returns a state folder in which nothing runs any more once the test is over.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { endAll(t, dir) })
+	return dir
+}
+
+// endAll ends what still runs in a state folder, as a later manager would.
+func endAll(t *testing.T, dir string) {
+	t.Helper()
+	const later = 1 << 40
+	if err := shim.State(dir).SetEpoch(later); err != nil {
+		t.Error(err)
+	}
+	runs, err := filepath.Glob(filepath.Join(dir, "jobs", "*", "*", "order.json"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, order := range runs {
+		conn, err := shim.Dial(shim.RunDir(filepath.Dir(order)), later)
+		if err != nil {
+			continue
+		}
+		_ = conn.Stop()
+		_ = conn.Watch(func(*shim.Alive) {})
+		_ = conn.Close()
+	}
+}
+
+func TestConformance(t *testing.T) {
+	drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
+		d := open(t, folder(t), 1, 2,
+			arrival(t, 0, 1, "exec sleep 2.5"), arrival(t, time.Millisecond, 1, "exec sleep 0.05"), arrival(t, 2*time.Millisecond, 1, "exec sleep 2.5"))
+		t.Cleanup(d.Close)
+		return d, drivertest.Bench{Short: 250 * time.Millisecond, Long: time.Second}
+	})
+}

@@ -1,0 +1,263 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// State is the folder in which a manager keeps what must outlive it:
+//
+//	epoch             number of the manager that gives orders now
+//	devices/NAME      locks of the devices
+//	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt begun
+//	jobs/J/checkpoint the job's own
+//	jobs/J/A/         run directory of attempt A, see RunDir
+type State string
+
+// RunDir is the folder of one attempt:
+//
+//	order.json   what to run, by the manager
+//	alive.json   who runs it, by the shim; stays
+//	control      socket of the shim
+//	output.log   what the job and all it started wrote
+//	shim.log     what the shim has to say, usually nothing
+//	over.json    how it ended, by the shim; written once no process is left
+type RunDir string
+
+// RunDir returns the folder of an attempt.
+func (s State) RunDir(job, attempt int32) RunDir {
+	return RunDir(filepath.Join(s.Job(job), strconv.Itoa(int(attempt))))
+}
+
+// Job returns the folder of a job.
+func (s State) Job(job int32) string { return filepath.Join(string(s), "jobs", strconv.Itoa(int(job))) }
+
+// Checkpoint returns the folder that is the job's own.
+func (s State) Checkpoint(job int32) string { return filepath.Join(s.Job(job), "checkpoint") }
+
+// Output returns the file to which the job writes.
+func (r RunDir) Output() string { return filepath.Join(string(r), "output.log") }
+
+func (r RunDir) file(name string) string { return filepath.Join(string(r), name) }
+
+// Order says what a shim is to run.
+type Order struct {
+	State   State         `json:"state"`
+	Job     int32         `json:"job"`
+	Attempt int32         `json:"attempt"`
+	Epoch   int64         `json:"epoch"` // of the manager that gives the order
+	Command []string      `json:"command"`
+	Dir     string        `json:"dir"`
+	Env     []string      `json:"env"`     // all of it: nothing is inherited
+	Grace   time.Duration `json:"grace"`   // from SIGTERM to SIGKILL
+	Devices []string      `json:"devices"` // names, locked while the attempt lives
+	Shared  bool          `json:"shared"`  // others may lock them shared as well
+	Cgroup  string        `json:"cgroup"`  // under which the group of processes is made; "" = without
+}
+
+// GroupName names the group of processes of an attempt, uniquely on the machine.
+func (o *Order) GroupName() string {
+	return fmt.Sprintf("trainyard-%08x-%d-%d", stateHash(o.State), o.Job, o.Attempt)
+}
+
+// Cookie is the variable by which processes of an attempt are known, wherever they hide.
+func (o *Order) Cookie() string { return "TRAINYARD_COOKIE=" + o.GroupName() }
+
+// stateHash tells state folders apart (FNV-1a).
+func stateHash(s State) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
+
+// Alive says who runs an attempt. A process is the shim still if boot and start time are the same.
+type Alive struct {
+	PID       int       `json:"pid"`
+	StartTime uint64    `json:"start_time"` // clock ticks since boot, see proc(5)
+	BootID    string    `json:"boot_id"`
+	Epoch     int64     `json:"epoch"`
+	At        time.Time `json:"at"` // when the job's process was started
+}
+
+// Over says how an attempt ended.
+type Over struct {
+	Code     int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
+	Stopped  bool          `json:"stopped"`            // SIGTERM was sent before it ended
+	Killed   bool          `json:"killed"`             // the grace was over: SIGKILL
+	Failed   string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
+	Suspects []string      `json:"suspects,omitempty"` // devices that the failure speaks of
+	Grace    time.Duration `json:"grace,omitempty"`    // that was given
+	Text     string        `json:"text,omitempty"`     // for people
+	Started  time.Time     `json:"started,omitzero"`
+	Ended    time.Time     `json:"ended"`
+}
+
+// WriteOrder leaves the order in its run directory, which it makes. It is the first trace of an attempt on disk.
+func WriteOrder(o *Order) error {
+	dir := o.State.RunDir(o.Job, o.Attempt)
+	if err := os.MkdirAll(string(dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.State.Checkpoint(o.Job), 0o700); err != nil {
+		return err
+	}
+	return writeJSON(dir.file("order.json"), o)
+}
+
+// Order reads what WriteOrder left; fs.ErrNotExist if it did not.
+func (r RunDir) Order() (*Order, error) { return readJSON[Order](r.file("order.json")) }
+
+// Alive reads who runs the attempt; fs.ErrNotExist if nobody has begun.
+func (r RunDir) Alive() (*Alive, error) { return readJSON[Alive](r.file("alive.json")) }
+
+// Over reads how the attempt ended; fs.ErrNotExist if it has not, or its shim died.
+func (r RunDir) Over() (*Over, error) { return readJSON[Over](r.file("over.json")) }
+
+func readJSON[T any](path string) (*T, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	x := new(T)
+	if err := json.Unmarshal(b, x); err != nil {
+		return nil, fmt.Errorf("shim: %s: %w", path, err)
+	}
+	return x, nil
+}
+
+// writeJSON writes a file whole or not at all, durably.
+func writeJSON(path string, x any) error {
+	b, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// SetEpoch makes epoch the number of the manager that gives orders from now on: orders of earlier ones are refused.
+func (s State) SetEpoch(epoch int64) error {
+	return writeJSON(filepath.Join(string(s), "epoch"), epoch)
+}
+
+func (s State) epoch() (int64, error) {
+	n, err := readJSON[int64](filepath.Join(string(s), "epoch"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return *n, nil
+}
+
+// ErrHeld says that somebody holds a lock.
+var ErrHeld = errors.New("held")
+
+// Lock takes a file lock that ends with the process; ErrHeld if another has it.
+func Lock(path string, shared bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("%s: %w", path, ErrHeld)
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// ErrBegun says that an attempt, or a later one, was begun already, or may no longer be.
+var ErrBegun = errors.New("begun already")
+
+// Begin takes the lock of a job for attempt, which can be begun once only, by whomever: by its shim, or by a manager that
+// wants it never to begin. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun: this
+// attempt was begun before.
+func (s State) Begin(job, attempt int32) (*os.File, error) {
+	if err := os.MkdirAll(s.Job(job), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := Lock(filepath.Join(s.Job(job), "lock"), false)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.lastBegun(job)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	if attempt <= last {
+		_ = f.Close()
+		return nil, fmt.Errorf("job %d attempt %d: %w", job, attempt, ErrBegun)
+	}
+	if _, err = f.WriteAt(fmt.Appendf(nil, "%d\n", attempt), 0); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Begun reports whether an attempt, or a later one, was begun.
+func (s State) Begun(job, attempt int32) bool {
+	last, err := s.lastBegun(job)
+	return err == nil && attempt <= last
+}
+
+// lastBegun reads the number of the last attempt begun; 0 = none.
+func (s State) lastBegun(job int32) (int32, error) {
+	path := filepath.Join(s.Job(job), "lock")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0 {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("shim: %s: %w", path, err)
+	}
+	return int32(n), nil
+}

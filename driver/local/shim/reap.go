@@ -1,0 +1,50 @@
+package shim
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapEvery is how long a process that nobody waits for may stay a zombie.
+const reapEvery = time.Second
+
+// reap collects the ends of the processes that became children of the shim because who started them is gone. That of
+// the job's own process, main, is left to whoever waits for it.
+func reap(main int, done <-chan struct{}) {
+	tick := time.NewTicker(reapEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		for _, pid := range children() {
+			if pid != main {
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // one that lives is left alone
+			}
+		}
+	}
+}
+
+// children returns the child processes of this one, as /proc/self/task/TID/children lists them.
+func children() (pids []int) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is right
+	for _, list := range lists {
+		b, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread is gone
+		}
+		for _, word := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}

@@ -1,0 +1,254 @@
+// Package shim is the tiny process that stands beside one attempt of one job: it outlives the manager, starts the job,
+// keeps its output and its exit code, and ends everything the job started before it says that the attempt is over.
+//
+// A shim takes orders over a socket in the run directory, from the manager with the highest epoch it has heard of. It
+// begins only if it holds the lock of its job, which names the last attempt begun, and the locks of its devices: so no
+// job has two live attempts and no device two owners, whoever gave which order when.
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+)
+
+// Exit codes of a shim that has nothing to tell in over.json.
+const (
+	ExitBegun  = 3 // the attempt was begun before, or the job has another one alive
+	ExitFenced = 4 // a later manager gives orders now
+	ExitBroken = 5 // the run directory cannot be used
+)
+
+// killPatience is how long a shim tries to kill what will not die before it says so and goes on trying.
+const killPatience = 30 * time.Second
+
+// Main runs the attempt whose run directory is given and returns the exit code of the shim.
+func Main(dir RunDir) int {
+	// Caught, not ignored: what a process ignores the programs it starts ignore as well.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	o, err := dir.Order()
+	if err != nil {
+		slog.Error("no order", "error", err)
+		return ExitBroken
+	}
+	held, err := o.State.Begin(o.Job, o.Attempt)
+	if err != nil {
+		slog.Info("not begun", "why", err)
+		return ExitBegun
+	}
+	if now, err := o.State.epoch(); err != nil || now > o.Epoch {
+		slog.Warn("fenced", "epoch", o.Epoch, "now", now, "error", err)
+		return ExitFenced
+	}
+	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
+	if err := s.listen(); err != nil {
+		return s.broken(err)
+	}
+	over, err := s.attempt()
+	if err != nil {
+		return s.broken(err)
+	}
+	over.Ended = time.Now()
+	if err := writeJSON(dir.file("over.json"), over); err != nil {
+		return s.broken(err)
+	}
+	s.unlock()
+	s.announce(func() { s.over = true })
+	_ = s.listener.Close()
+	s.clients.Wait()
+	return 0
+}
+
+// shim is the process at work.
+type shim struct {
+	order    *Order
+	dir      RunDir
+	locks    []*os.File // of the job, then of the devices
+	listener net.Listener
+	clients  sync.WaitGroup
+
+	mu      sync.Mutex
+	epoch   int64         // highest heard of
+	alive   *Alive        // once the job's process runs
+	over    bool          // once over.json is there
+	changed chan struct{} // closed when one of these changes
+	stop    chan struct{} // closed when the attempt is to end
+}
+
+func (s *shim) broken(err error) int {
+	slog.Error("cannot go on", "error", err)
+	return ExitBroken
+}
+
+// attempt locks the devices, runs the job to its end and leaves no process behind.
+func (s *shim) attempt() (*Over, error) {
+	if busy := s.lockDevices(); busy != nil {
+		return busy, nil
+	}
+	if err := procs.Subreap(); err != nil {
+		return nil, err
+	}
+	group, err := procs.New(s.order.Cgroup, s.order.GroupName(), s.order.Cookie())
+	if err != nil {
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+	}
+	over, err := s.run(group)
+	if err != nil {
+		return nil, err
+	}
+	if err := sweep(group); err != nil {
+		return nil, err
+	}
+	return over, group.Close()
+}
+
+// lockDevices takes the devices, for as long as the shim lives, or says which one is not to be had.
+func (s *shim) lockDevices() *Over {
+	folder := filepath.Join(string(s.order.State), "devices")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return &Over{Failed: err.Error()}
+	}
+	for _, name := range s.order.Devices {
+		lock, err := Lock(filepath.Join(folder, name), s.order.Shared)
+		s.locks = append(s.locks, lock)
+		if err != nil {
+			text := err.Error()
+			if errors.Is(err, ErrHeld) {
+				text = fmt.Sprintf("device %s is in use", name)
+			}
+			return &Over{Failed: text, Suspects: []string{name}}
+		}
+	}
+	return nil
+}
+
+// unlock gives the devices and then the job back, before anybody hears that the attempt is over.
+func (s *shim) unlock() {
+	for _, lock := range slices.Backward(s.locks) {
+		_ = lock.Close() // none if it was not to be had
+	}
+}
+
+// run starts the job's process and waits until it has ended, by itself or because it was told to.
+func (s *shim) run(group *procs.Group) (*Over, error) {
+	out, err := os.OpenFile(s.dir.Output(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.order.Dir, s.order.Env, out, out
+	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
+	over := &Over{Started: time.Now(), Grace: s.order.Grace}
+	if err := group.Start(cmd); err != nil {
+		return neverRan(err), nil
+	}
+	alive, err := self(s.order.Epoch)
+	if err == nil {
+		err = writeJSON(s.dir.file("alive.json"), alive)
+	}
+	if err != nil {
+		return nil, errors.Join(err, sweep(group))
+	}
+	s.announce(func() { s.alive = alive })
+	done := make(chan struct{})
+	go reap(cmd.Process.Pid, done)
+	go func() {
+		_ = cmd.Wait() // its state tells
+		close(done)
+	}()
+	s.untilDone(group, done, over)
+	over.Code = exitCode(cmd.ProcessState)
+	return over, nil
+}
+
+// untilDone waits for the end of the job's process: first for itself or an order to stop, then for the grace, then after
+// SIGKILL.
+func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
+	select {
+	case <-done:
+		return
+	case <-s.stop:
+	}
+	over.Stopped = true
+	if err := group.Signal(syscall.SIGTERM); err != nil {
+		slog.Warn("SIGTERM", "error", err)
+	}
+	grace := time.NewTimer(s.order.Grace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return
+	case <-grace.C:
+	}
+	over.Killed = true
+	if err := sweep(group); err != nil {
+		slog.Error("SIGKILL", "error", err)
+	}
+	<-done
+}
+
+// sweep kills what is left of the group. It does not return before nothing is left, whatever it takes: the devices are
+// not free until then.
+func sweep(group *procs.Group) error {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+		err := group.Kill(ctx)
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		slog.Error("processes do not die", "error", err)
+	}
+}
+
+// self describes this process.
+func self(epoch int64) (*Alive, error) {
+	start, err := procs.StartTime(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	boot, err := procs.BootID()
+	return &Alive{PID: os.Getpid(), StartTime: start, BootID: boot, Epoch: epoch, At: time.Now()}, err
+}
+
+// SameBoot reports whether the machine has run ever since.
+func (a *Alive) SameBoot() bool {
+	boot, err := procs.BootID()
+	return err == nil && boot == a.BootID
+}
+
+// Lives reports whether the process that a is about is still there.
+func (a *Alive) Lives() bool {
+	start, err := procs.StartTime(a.PID)
+	return err == nil && start == a.StartTime && a.SameBoot()
+}
+
+// neverRan is the end of an attempt whose command cannot be run, which is the job's own fault: the codes are those of
+// shells.
+func neverRan(err error) *Over {
+	over := &Over{Code: 126, Text: err.Error()}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		over.Code = 127
+	}
+	return over
+}
+
+func exitCode(p *os.ProcessState) int {
+	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return p.ExitCode()
+}

@@ -1,0 +1,201 @@
+package shim
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+)
+
+// say is a line from a manager to a shim.
+type say struct {
+	Epoch int64 `json:"epoch"`          // of the manager
+	Stop  bool  `json:"stop,omitempty"` // end the attempt; else only hear of it
+}
+
+// tell is a line from a shim to a manager.
+type tell struct {
+	Up      *Alive `json:"up,omitempty"`      // the job's process runs
+	Over    bool   `json:"over,omitempty"`    // over.json is there
+	Refused string `json:"refused,omitempty"` // an order of a manager that is none any more
+}
+
+// socket returns an address of the control socket that is short wherever the run directory is: the address of a socket
+// has 108 bytes at most. It is valid while the folder is open.
+func (r RunDir) socket() (address string, folder *os.File, err error) {
+	folder, err = os.Open(string(r))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/control", folder.Fd()), folder, nil
+}
+
+func (s *shim) listen() error {
+	address, folder, err := s.dir.socket()
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		return err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the address is not valid any more by then
+	s.listener = l
+	go s.accept()
+	return nil
+}
+
+func (s *shim) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return // closed: the attempt is over
+		}
+		s.clients.Go(func() { s.serve(conn) })
+	}
+}
+
+// serve tells one manager what happens, and hears its orders, until the attempt is over.
+func (s *shim) serve(conn net.Conn) {
+	defer conn.Close()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.hear(conn)
+	}()
+	s.inform(conn, gone)
+}
+
+// hear obeys the lines of a manager until it hangs up or turns out to be an old one.
+func (s *shim) hear(conn net.Conn) {
+	lines := json.NewDecoder(bufio.NewReader(io.LimitReader(conn, 1<<20)))
+	for {
+		var order say
+		if err := lines.Decode(&order); err != nil {
+			return
+		}
+		if refused := s.obey(order); refused != "" {
+			slog.Warn("refused", "why", refused)
+			_ = json.NewEncoder(conn).Encode(tell{Refused: refused})
+			return
+		}
+	}
+}
+
+// obey carries out an order, or says why not.
+func (s *shim) obey(order say) (refused string) {
+	now, err := s.order.State.epoch()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epoch = max(s.epoch, now); err != nil || order.Epoch < s.epoch {
+		return fmt.Sprintf("order of epoch %d, want %d or later", order.Epoch, s.epoch)
+	}
+	s.epoch = order.Epoch
+	if order.Stop {
+		select {
+		case <-s.stop:
+		default:
+			close(s.stop)
+		}
+	}
+	return ""
+}
+
+// inform tells a manager when the job is up and when it is over.
+func (s *shim) inform(conn net.Conn, gone <-chan struct{}) {
+	out := json.NewEncoder(conn)
+	for up := false; ; {
+		s.mu.Lock()
+		alive, over, changed := s.alive, s.over, s.changed
+		s.mu.Unlock()
+		if alive != nil && !up {
+			up = true
+			if out.Encode(tell{Up: alive}) != nil {
+				return
+			}
+		}
+		if over {
+			_ = out.Encode(tell{Over: true})
+			return
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return
+		}
+	}
+}
+
+// announce changes what managers are told.
+func (s *shim) announce(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Conn is a manager's connection to a shim.
+type Conn struct {
+	conn  net.Conn
+	epoch int64
+}
+
+// Dial connects to the shim of a run directory; fs.ErrNotExist or ECONNREFUSED if none listens.
+func Dial(dir RunDir, epoch int64) (*Conn, error) {
+	address, folder, err := dir.socket()
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	conn, err := net.DialTimeout("unix", address, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{conn, epoch}
+	return c, c.send(say{Epoch: epoch})
+}
+
+// Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
+func (c *Conn) Stop() error { return c.send(say{Epoch: c.epoch, Stop: true}) }
+
+// Close hangs up; the attempt goes on.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+func (c *Conn) send(s say) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = c.conn.Write(append(b, '\n'))
+	return err
+}
+
+// ErrFenced says that the shim obeys a later manager.
+var ErrFenced = errors.New("a later manager gives orders now")
+
+// Watch calls up once the job's process runs and returns when the shim hangs up: nil if it said that over.json is there,
+// ErrFenced, or io.EOF if it died.
+func (c *Conn) Watch(up func(*Alive)) error {
+	lines := json.NewDecoder(c.conn)
+	for {
+		var t tell
+		if err := lines.Decode(&t); err != nil {
+			return io.EOF
+		}
+		switch {
+		case t.Refused != "":
+			return fmt.Errorf("%w: %s", ErrFenced, t.Refused)
+		case t.Up != nil:
+			up(t.Up)
+		case t.Over:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Sync tells what the log does not know yet: the machine, if it is new, and what became of the attempts that an earlier
+// driver began. Those that are alive are followed from now on.
+func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
+	d.base = time.Now()
+	d.now = v.Now
+	d.at = max(sched.Time(d.base.Sub(d.o.Origin)), d.now)
+	for i := range v.Jobs {
+		d.specs = append(d.specs, v.Jobs[i].Spec)
+	}
+	if len(d.o.Jobs) < len(v.Jobs) {
+		return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+	}
+	d.o.Jobs = d.o.Jobs[len(v.Jobs):]
+	if err := d.unknown(v); err != nil {
+		return nil, err
+	}
+	events := d.machine(v)
+	for i := range v.Jobs {
+		events = append(events, d.adopt(sched.JobID(i), &v.Jobs[i])...)
+	}
+	events = append(events, d.look()...)
+	d.now = d.clock()
+	for i := range events {
+		if events[i].Time == 0 {
+			events[i].Time = d.now
+		}
+	}
+	return events, nil
+}
+
+// machine returns the machine as a node, if v does not know it, and the GPUs that came or went.
+func (d *Driver) machine(v *sched.View) (events []sched.Event) {
+	if len(v.Nodes) == 0 {
+		spec := sched.NodeSpec{Name: d.o.Node, GPUs: len(d.devices), Pool: sched.None, GPUMemGB: d.devices[0].MemoryGB}
+		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: &spec})
+		v = &sched.View{GPUs: make([]sched.GPU, len(d.devices))}
+	}
+	for i := range d.devices {
+		if was := v.GPUs[i].State; was != d.state[i] && was != sched.GPUQuarantined {
+			events = append(events, d.changed(i))
+		}
+	}
+	return events
+}
+
+// changed tells the state of device i.
+func (d *Driver) changed(i int) sched.Event {
+	return sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(d.state[i])}
+}
+
+// adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
+// that nobody has begun waits for the order to be given again.
+func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
+	d.ended[id] = j.Attempts
+	if !j.HoldsDevices() {
+		return nil
+	}
+	d.ended[id]--
+	if !j.Up && !d.o.State.Begun(int32(id), j.Attempts) {
+		return nil
+	}
+	a := d.begin(id, j.Attempts)
+	a.up = j.Up
+	if j.Attempt == sched.Stopping {
+		a.why = sched.Preempted
+		if j.Cancel {
+			a.why = sched.Cancelled
+		}
+		close(a.stopped)
+	}
+	if end := a.fate(); end != nil && end.over != nil {
+		return d.missed(a, end)
+	}
+	d.work.Go(func() { a.run(nil) })
+	return nil
+}
+
+// missed tells of an attempt that came to its end while no driver was there, at the times at which it happened.
+func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
+	started := d.instant(x.over.Started)
+	if !a.up && !x.over.Started.IsZero() {
+		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Rate: 1})
+	}
+	a.meter = newTail(a, nil)
+	a.meter.finish()
+	e := a.ending(x)
+	e.Time = max(d.instant(x.over.Ended), started+1)
+	events = append(events, e)
+	for i := range events {
+		events[i].Job, events[i].Attempt = a.job, a.number
+	}
+	delete(d.attempts, a.job)
+	d.ended[a.job] = a.number
+	return events
+}
+
+// instant returns the time of something that happened at t: after the log ended, not after now.
+func (d *Driver) instant(t time.Time) sched.Time {
+	return max(min(sched.Time(t.Sub(d.o.Origin)), d.clock()), d.now)
+}
+
+// unknown refuses a log that knows less than the folder: an attempt runs of which the log never heard. Who decides on
+// such a log starts jobs twice.
+func (d *Driver) unknown(v *sched.View) error {
+	root := filepath.Join(string(d.o.State), "jobs")
+	jobs, err := os.ReadDir(root)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("local: %w", err)
+	}
+	for _, entry := range jobs {
+		id, err := strconv.ParseInt(entry.Name(), 10, 32)
+		if err != nil {
+			continue // not ours
+		}
+		known := int32(0)
+		if int(id) < len(v.Jobs) {
+			known = v.Jobs[id].Attempts
+		}
+		if d.o.State.Begun(int32(id), known+1) {
+			return fmt.Errorf("local: %s has an attempt of job %d after number %d, the last one in the log: the log is older than the folder; restore the log that belongs to it",
+				root, id, known)
+		}
+	}
+	return nil
+}

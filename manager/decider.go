@@ -1,0 +1,48 @@
+package manager
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+)
+
+// Decider returns the named system for real jobs. What their submitters said is all it is told: the work of a job is its
+// wall time. A system that needs it is refused unless every job states one.
+func Decider(name string, settings map[string]string, jobs []sched.JobSpec) (sched.Decider, error) {
+	info, err := system.Named(name)
+	if err != nil {
+		return nil, err
+	}
+	var k system.Knowledge
+	missing := ""
+	for i := range jobs {
+		if jobs[i].WallTime == 0 && missing == "" {
+			missing = jobs[i].Name
+		}
+	}
+	if missing == "" {
+		k.Work = stated{}
+	}
+	stages, err := info.Build(k, system.NewSettings(settings))
+	if err != nil && missing != "" {
+		return nil, fmt.Errorf("%w (job %s states no wall_time)", err, missing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewPipeline(stages), nil
+}
+
+// stated takes the wall time that a submitter stated as the work of a job.
+type stated struct{}
+
+var _ sched.Remainer = stated{}
+
+// Remaining is what is left of the wall time, by the progress reported; 0 for a job that takes longer than stated.
+func (stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
+	job := v.Job(j)
+	return max(job.Spec.WallTime-job.WorkNow(v.Now), 0)
+}

@@ -1,0 +1,249 @@
+// Package manager runs jobs on one machine: it wires the engine, a system, the driver of local processes and the durable
+// log together, and takes up again where the last manager of a folder left off.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what a manager runs, where and how.
+type Options struct {
+	Dir      string        // its folder: the log, run directories, checkpoints
+	Jobs     *jobfile.File // to be run
+	Devices  local.Devices // to run them on
+	Place    string        // what Devices are, in words: part of the log's header
+	System   string        // who decides
+	Settings map[string]string
+	Shim     []string      // see local.Options
+	Version  string        // of this program
+	Log      *slog.Logger  // what users should hear of; nil = nobody does
+	Sinks    []engine.Sink // told every new event, and last whenever a batch is durable
+}
+
+// ErrOther says that a folder was begun with other jobs or another system.
+var ErrOther = errors.New("begun with another")
+
+// Manager is the manager of a folder. It is used by one goroutine, but for its Board.
+type Manager struct {
+	o        Options
+	store    *store.Store
+	header   engine.Header
+	dec      sched.Decider
+	state    *engine.State
+	batch    uint64
+	recorder *metrics.Recorder
+	board    *Board
+}
+
+// Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
+// was begun with other jobs or another system. A log that cannot be read is an error, never an empty one.
+func Open(ctx context.Context, o Options) (_ *Manager, err error) {
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if _, err := Decider(o.System, o.Settings, specs(o.Jobs)); err != nil { // before the folder is touched
+		return nil, err
+	}
+	s, err := store.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{o: o, store: s}
+	if err = m.begin(); err == nil {
+		err = m.recover(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return m, nil
+}
+
+// begin writes the header of a new log, or checks that of an old one.
+func (m *Manager) begin() error {
+	begun, err := m.store.Begun()
+	if err != nil {
+		return err
+	}
+	if !begun {
+		host, _ := os.Hostname()
+		return m.store.Begin(engine.Header{Version: m.o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
+			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1})
+	}
+	h, err := m.logged()
+	switch {
+	case err != nil:
+		return err
+	case h.Trace != m.jobs():
+		return fmt.Errorf("manager: %s: %w job file: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther, h.Trace, m.jobs())
+	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
+		return fmt.Errorf("manager: %s: %w system: %s %v, now %s %v; give it a folder of its own", m.o.Dir, ErrOther, h.System, h.Settings, m.o.System, m.o.Settings)
+	}
+	return nil
+}
+
+// jobs names the job file by what it means.
+func (m *Manager) jobs() string { return "jobs " + m.o.Jobs.Hash }
+
+// logged reads the header of the log.
+func (m *Manager) logged() (engine.Header, error) {
+	r, done, err := m.open()
+	if err != nil {
+		return engine.Header{}, err
+	}
+	return r.Header(), done()
+}
+
+// open begins to read the log.
+func (m *Manager) open() (*engine.LogReader, func() error, error) {
+	lines, err := m.store.Lines()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := engine.NewLogReader(lines, m.o.Dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, lines.Close())
+	}
+	return r, lines.Close, nil
+}
+
+// recover replays the log. Where this program would have decided otherwise than the one that wrote the log, what was
+// decided holds, and the system goes on from what it finds.
+func (m *Manager) recover(ctx context.Context) error {
+	err := m.replay(ctx)
+	if astray := (*engine.Divergence)(nil); errors.As(err, &astray) {
+		m.o.Log.Warn("this version decides otherwise than the one that wrote the log; going on from where it ended", "difference", astray)
+		err = m.fold()
+	}
+	if err != nil {
+		return fmt.Errorf("manager: %s: %w", m.o.Dir, err)
+	}
+	return nil
+}
+
+// replay has the system decide all of the log again, which gives it its memory back.
+func (m *Manager) replay(ctx context.Context) error {
+	r, done, err := m.read()
+	if err != nil {
+		return err
+	}
+	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec, engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board}})
+	return errors.Join(err, done())
+}
+
+// fold takes the state of the log alone.
+func (m *Manager) fold() error {
+	r, done, err := m.read()
+	if err != nil {
+		return err
+	}
+	m.state, m.batch, err = engine.Fold(m.header, r.Records(), m.recorder, m.board)
+	return errors.Join(err, done())
+}
+
+// read begins anew with the log, a system that knows nothing and empty books.
+func (m *Manager) read() (*engine.LogReader, func() error, error) {
+	r, done, err := m.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	m.header = r.Header()
+	if m.dec, err = Decider(m.header.System, m.header.Settings, specs(m.o.Jobs)); err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	m.recorder, m.board = metrics.NewRecorder(len(m.o.Jobs.Jobs)), NewBoard()
+	return r, done, nil
+}
+
+// Resumed reports whether the log has events already.
+func (m *Manager) Resumed() bool { return m.batch > 0 }
+
+// Run runs the jobs until all that can be done is done. When ctx ends, attempts go on, and the next manager of the folder
+// finds them.
+func (m *Manager) Run(ctx context.Context) error {
+	epoch, err := m.store.NextEpoch()
+	if err != nil {
+		return err
+	}
+	origin, err := time.Parse(time.RFC3339Nano, m.header.Origin)
+	if err != nil {
+		return fmt.Errorf("manager: origin of the log: %w", err)
+	}
+	host, _ := os.Hostname()
+	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices,
+		Jobs: arrivals(m.o.Jobs), Shim: m.o.Shim, Log: m.o.Log})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	stop, err := m.serve(d)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	// The board and those who watch come after the log: what they say is durable by then.
+	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board}, m.o.Sinks...)
+	dropped := func(e *sched.Event, why string) {
+		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
+	}
+	return engine.Run(ctx, m.state, d, m.dec, engine.Options{Sinks: sinks, Dropped: dropped})
+}
+
+// Result returns the figures so far, and the jobs one by one.
+func (m *Manager) Result() (metrics.Result, []metrics.Job) {
+	return m.recorder.Result(m.header.System), m.recorder.Jobs
+}
+
+// WriteLog writes the log so far as lines of JSON.
+func (m *Manager) WriteLog(w io.Writer) error {
+	lines, err := m.store.Lines()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, lines)
+	return errors.Join(err, lines.Close())
+}
+
+// Board tells how the jobs stand.
+func (m *Manager) Board() *Board { return m.board }
+
+// Close gives the folder back.
+func (m *Manager) Close() error { return m.store.Close() }
+
+// arrivals are the jobs as the driver takes them.
+func arrivals(f *jobfile.File) []local.Arrival {
+	list := make([]local.Arrival, len(f.Jobs))
+	for i := range f.Jobs {
+		j := &f.Jobs[i]
+		list[i] = local.Arrival{At: j.Submit, Spec: j.Spec}
+		list[i].Spec.Task = j.Task.Encode()
+	}
+	return list
+}
+
+// specs are what the submitters said.
+func specs(f *jobfile.File) []sched.JobSpec {
+	list := make([]sched.JobSpec, len(f.Jobs))
+	for i := range f.Jobs {
+		list[i] = f.Jobs[i].Spec
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/internal/failpoint"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Writer is a Sink that writes events to the store: those of a batch in one transaction, synced by EndBatch.
+type Writer struct {
+	s     *Store
+	batch uint64
+	rows  []row
+	lines []byte // of rows, one after the other
+}
+
+type row struct {
+	seq uint64
+	end int // in Writer.lines
+}
+
+var (
+	_ engine.Sink    = (*Writer)(nil)
+	_ engine.Batcher = (*Writer)(nil)
+)
+
+// Writer returns a sink that goes on after the given batch, the last one in the log.
+func (s *Store) Writer(batch uint64) *Writer { return &Writer{s: s, batch: batch} }
+
+// BeginBatch notes that the events to come belong to the next batch.
+func (w *Writer) BeginBatch() { w.batch++ }
+
+// Log takes an event.
+func (w *Writer) Log(_ *sched.View, e *sched.Event) {
+	w.lines = engine.AppendEvent(w.lines, w.batch, e)
+	w.rows = append(w.rows, row{e.Seq, len(w.lines)})
+}
+
+// EndBatch makes the batch durable. An error means that nothing of it is.
+func (w *Writer) EndBatch() error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	failpoint.Here("commit.before")
+	if err := w.commit(); err != nil {
+		return fmt.Errorf("store: batch %d: %w", w.batch, err)
+	}
+	failpoint.Here("commit.after")
+	w.rows, w.lines = w.rows[:0], w.lines[:0]
+	return nil
+}
+
+func (w *Writer) commit() error {
+	tx, err := w.s.db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	insert, err := tx.Prepare("insert into log values (?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	from := 0
+	for _, r := range w.rows {
+		if _, err := insert.Exec(int64(r.seq), int64(w.batch), w.lines[from:r.end]); err != nil {
+			return err
+		}
+		from = r.end
+	}
+	failpoint.Here("commit.inside")
+	return errors.Join(insert.Close(), tx.Commit())
+}
+
+// Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed.
+func (s *Store) Lines() (io.ReadCloser, error) {
+	header := ""
+	if err := s.db.QueryRow("select value from meta where name = 'header'").Scan(&header); err != nil {
+		return nil, fmt.Errorf("store: header: %w", err)
+	}
+	rows, err := s.db.Query("select line from log order by seq")
+	if err != nil {
+		return nil, fmt.Errorf("store: log: %w", err)
+	}
+	return &lines{rows: rows, rest: []byte(header + "\n")}, nil
+}
+
+// lines reads rows as lines.
+type lines struct {
+	rows *sql.Rows
+	rest []byte // of the line under way
+}
+
+func (l *lines) Read(b []byte) (int, error) {
+	for len(l.rest) == 0 {
+		if !l.rows.Next() {
+			if err := l.rows.Err(); err != nil {
+				return 0, fmt.Errorf("store: log: %w", err)
+			}
+			return 0, io.EOF
+		}
+		if err := l.rows.Scan(&l.rest); err != nil {
+			return 0, fmt.Errorf("store: log: %w", err)
+		}
+		l.rest = append(l.rest, '\n')
+	}
+	n := copy(b, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (l *lines) Close() error { return l.rows.Close() }

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+	_ "modernc.org/sqlite" // the driver named sqlite
+
+	"github.com/trainyard/trainyard/engine"
+)
+
+// version is the schema of the database. A newer one is refused.
+const version = 1
+
+// schema makes an empty database of that version.
+const schema = `
+create table meta (name text primary key, value text not null) without rowid;
+create table log (seq integer primary key, batch integer not null, line blob not null);
+insert into meta values ('epoch', '0');
+`
+
+// Errors that callers act on.
+var (
+	// ErrBusy says that another manager has the folder.
+	ErrBusy = errors.New("in use by another trainyard")
+	// ErrForeign says that the folder holds something, but no log.
+	ErrForeign = errors.New("not empty, but without the log of a trainyard")
+)
+
+// fileName is the database in the folder of a manager.
+const fileName = "trainyard.db"
+
+// Store is the log of one manager. It belongs to one goroutine, but for Lines.
+type Store struct {
+	dir  string
+	lock *os.File
+	db   *sql.DB
+}
+
+// Open takes the folder, which it makes if it is not there, for this process. ErrBusy: another has it. ErrForeign: the
+// folder is not that of a manager. Nothing that is missing or cannot be read is taken for new: only an empty folder is.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	lock, err := take(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", dir, err)
+	}
+	s := &Store{dir: dir, lock: lock}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", dir, err), s.Close())
+	}
+	return s, nil
+}
+
+// take locks the folder and leaves the number of this process in the lock.
+func take(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			var pid [20]byte
+			n, _ := f.Read(pid[:])
+			return nil, fmt.Errorf("%w (process %s)", ErrBusy, pid[:n])
+		}
+		return nil, err
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (s *Store) open() error {
+	path := filepath.Join(s.dir, fileName)
+	info, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case isNew:
+		if err := empty(s.dir); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case info.Size() == 0:
+		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", fileName)
+	}
+	s.db, err = sql.Open("sqlite", "file:"+uri(path)+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1)
+	return s.migrate(isNew)
+}
+
+// uri escapes what means something in the address of a database.
+func uri(path string) string {
+	var b []byte
+	for i := range len(path) {
+		if c := path[i]; c == '?' || c == '#' || c == '%' {
+			b = fmt.Appendf(b, "%%%02x", c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// empty returns ErrForeign if the folder holds anything but the lock.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != "lock" {
+			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
+		}
+	}
+	return nil
+}
+
+// migrate brings the database to the present version.
+func (s *Store) migrate(isNew bool) error {
+	have := 0
+	if err := s.db.QueryRow("pragma user_version").Scan(&have); err != nil {
+		return err
+	}
+	switch {
+	case have > version:
+		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have, version)
+	case have == version:
+		return nil
+	case !isNew:
+		return fmt.Errorf("%s is no log of a Trainyard", fileName)
+	}
+	tx, err := s.db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if _, err := tx.Exec(schema + fmt.Sprintf("pragma user_version = %d;", version)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Close gives the folder back.
+func (s *Store) Close() error {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+// NextEpoch numbers the manager that has the folder now: higher than all before it, durably.
+func (s *Store) NextEpoch() (epoch int64, err error) {
+	err = s.db.QueryRow("update meta set value = value + 1 where name = 'epoch' returning cast(value as integer)").Scan(&epoch)
+	if err != nil {
+		return 0, fmt.Errorf("store: epoch: %w", err)
+	}
+	return epoch, nil
+}
+
+// Begun reports whether the log has a header.
+func (s *Store) Begun() (bool, error) {
+	n := 0
+	err := s.db.QueryRow("select count(*) from meta where name = 'header'").Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("store: %w", err)
+	}
+	return n > 0, nil
+}
+
+// Begin writes the header of a new log.
+func (s *Store) Begin(h engine.Header) error {
+	if _, err := s.db.Exec("insert into meta values ('header', ?)", string(engine.AppendHeader(nil, h))); err != nil {
+		return fmt.Errorf("store: header: %w", err)
+	}
+	return nil
+}
