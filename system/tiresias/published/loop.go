@@ -6,7 +6,9 @@ import (
 )
 
 // Run plays jobs under p until nothing more can happen and returns their outcomes in the order of jobs. It reads its
-// arguments only, and is deterministic: jobs submitted together keep their order. A pass costs O(jobs in the system).
+// arguments only, and is deterministic: jobs submitted together keep their order.
+//
+// A pass costs O(jobs that run), plus O(jobs of the queue) where a waiting job starts or takes another's place.
 //
 // With a Gittins schedule and a promote knob the rank is off, see Params. Run panics if p or a job is invalid; call
 // Params.Validate first where p comes from outside.
@@ -25,32 +27,20 @@ func Run(jobs []Job, p Params) []Outcome {
 
 // pass handles one event: an arrival, an end, both when they tie, or a jump.
 func (r *run) pass() {
+	before := r.now
 	ends, starts := r.next()
-	r.end(ends)
+	r.end(ends, before)
 	r.arrive(starts)
 	r.settle()
 	r.regroup()
 	r.allocate()
-	r.runningFirst()
+	r.countDemoted()
 	r.plan()
+	r.passes = append(r.passes, r.now)
 }
 
 // done is the released condition: waiting jobs alone do not keep the run going.
 func (r *run) done() bool { return len(r.arrivals) == 0 && len(r.ending) == 0 }
-
-// job is a Job and its progress. Times in seconds, settled at checked.
-type job struct {
-	Job
-	Outcome
-	queue    int
-	running  bool
-	checked  int64   // time of the last settling
-	total    int64   // time run since the start
-	executed int64   // time run since the last promotion
-	waited   int64   // time waited since the last promotion, counted only after it has run
-	rank     float64 // Gittins index, larger first
-	rankTo   int64   // service, in GPU-seconds, at which rank changes
-}
 
 // arrival is the record of all jobs submitted in the same second.
 type arrival struct {
@@ -61,13 +51,15 @@ type arrival struct {
 
 type run struct {
 	Params
-	all      []*job
+	all      []job
 	arrivals []arrival
-	runnable []*job   // submitted and not ended, in order of arrival
-	queues   [][]*job // runnable jobs by queue; list order is part of the policy's memory
-	moved    []*job   // jobs that changed queue in this pass, in order
-	waiting  []*job   // scratch of runningFirst
+	queues   []queue
+	moved    []*job // jobs that change queue in this pass, in order of arrival
+	patient  []*job // jobs that wait for promotion, and until the next settling some that wait no more
 	ranks    *rankTable
+	passes   []int64 // times of all passes so far, for lastOrder
+	walk     []*job  // scratch of contest
+	unfit    []*job  // scratch of contest
 
 	now    int64
 	ending []*job // jobs that end next, all at endAt
@@ -79,28 +71,29 @@ func newRun(jobs []Job, p Params) *run {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	r := &run{Params: p, queues: make([][]*job, len(p.Limits)+1), endAt: never, jumpAt: never}
+	r := &run{Params: p, all: make([]job, len(jobs)), queues: make([]queue, len(p.Limits)+1), endAt: never, jumpAt: never}
 	if p.ranked() {
 		r.ranks = newRankTable(p.Samples, cmp.Or(p.Delta, DefaultDelta))
 	}
-	states := make([]job, len(jobs))
+	order := make([]*job, len(jobs))
 	for i, j := range jobs {
 		if err := j.validate(); err != nil {
 			panic(err)
 		}
-		states[i] = job{Job: j, Outcome: Outcome{ID: j.ID, Start: -1, End: -1}}
-		r.all = append(r.all, &states[i])
+		r.all[i] = job{Job: j, Outcome: Outcome{ID: j.ID, Start: -1, End: -1}, left: j.Duration}
+		order[i] = &r.all[i]
 	}
-	r.arrivals = group(r.all)
+	r.arrivals = group(order)
 	return r
 }
 
+// group sorts jobs by submission and cuts them into arrivals.
 func group(jobs []*job) (list []arrival) {
-	sorted := slices.Clone(jobs)
-	slices.SortStableFunc(sorted, func(a, b *job) int { return cmp.Compare(a.Submit, b.Submit) })
-	for _, j := range sorted {
+	slices.SortStableFunc(jobs, func(a, b *job) int { return cmp.Compare(a.Submit, b.Submit) })
+	for i, j := range jobs {
+		j.place = i
 		if n := len(list); n == 0 || list[n-1].at != j.Submit {
-			list = append(list, arrival{at: j.Submit})
+			list = append(list, arrival{at: j.Submit, jobs: jobs[i:i]})
 		}
 		last := &list[len(list)-1]
 		last.jobs = append(last.jobs, j)
@@ -135,206 +128,119 @@ func (r *run) next() (ends, starts []*job) {
 	return first.ends, first.jobs
 }
 
-// end drops jobs from the system without settling their clocks.
-func (r *run) end(jobs []*job) {
-	if len(jobs) == 0 {
-		return
-	}
+// end drops jobs from the system. Their clocks stay as they were at the pass before: the released simulator settles
+// nobody who ends.
+func (r *run) end(jobs []*job, before int64) {
 	for _, j := range jobs {
+		r.queues[j.queue].drop(j)
+		j.settle(before)
 		j.Finished, j.End = true, r.now
-	}
-	gone := func(j *job) bool { return j.Finished }
-	r.runnable = slices.DeleteFunc(r.runnable, gone)
-	for q := range r.queues {
-		r.queues[q] = slices.DeleteFunc(r.queues[q], gone)
 	}
 }
 
 func (r *run) arrive(jobs []*job) {
 	for _, j := range jobs {
-		j.checked = r.now
+		j.since = r.now
+		r.join(j)
+	}
+}
+
+// settle notes who is demoted or promoted by now. It forgets patient jobs that are waiting no more.
+func (r *run) settle() {
+	for i := range r.queues {
+		for _, j := range r.queues[i].running {
+			if j.limitAt <= r.now {
+				r.moved = append(r.moved, j)
+			}
+		}
+	}
+	r.patient = slices.DeleteFunc(r.patient, func(j *job) bool {
+		if j.running || j.Finished {
+			return true
+		}
+		if j.promoteAt <= r.now {
+			r.moved = append(r.moved, j)
+		}
+		return j.promoteAt <= r.now
+	})
+}
+
+// regroup takes the moved jobs out of their old queues and puts them into the new ones, in order of arrival. A demoted
+// job stops; it is preempted only if it does not start again at once.
+func (r *run) regroup() {
+	slices.SortFunc(r.moved, func(a, b *job) int { return cmp.Compare(a.place, b.place) })
+	for _, j := range r.moved {
+		r.queues[j.queue].drop(j)
+		if j.running {
+			j.queue++ // one level per pass
+			r.stop(j)
+		} else {
+			r.promote(j)
+		}
+		r.join(j)
+	}
+}
+
+// join puts j, settled by now, into its queue to wait.
+func (r *run) join(j *job) {
+	if r.ranks != nil {
 		r.settleRank(j)
 	}
-	r.runnable = append(r.runnable, jobs...)
-	r.queues[0] = append(r.queues[0], jobs...)
+	r.queues[j.queue].join(j, r.ranks != nil)
 }
 
-// settle brings the clocks of all jobs up to now, in order of arrival, and notes who changes queue.
-func (r *run) settle() {
-	for _, j := range r.runnable {
-		dt := r.now - j.checked
-		j.checked = r.now
-		if j.running {
-			r.settleRunning(j, dt)
-		} else {
-			r.settleWaiting(j, dt)
+func (r *run) promote(j *job) {
+	j.settle(r.now)
+	j.executed, j.waited, j.queue = 0, 0, 0
+	j.Promotions++
+}
+
+// countDemoted counts the preemptions among the jobs that moved: promoted ones were waiting anyway.
+func (r *run) countDemoted() {
+	for _, j := range r.moved {
+		if !j.running && j.queue > 0 {
+			j.Preemptions++
 		}
 	}
-}
-
-func (r *run) settleRunning(j *job, dt int64) {
-	j.total += dt
-	j.executed += dt
-	if r.demotable(j) && r.service(j) >= r.Limits[j.queue] {
-		j.queue++ // one level per pass
-		r.moved = append(r.moved, j)
-	}
-	r.settleRank(j)
-}
-
-func (r *run) settleWaiting(j *job, dt int64) {
-	j.Pending += dt
-	if j.executed > 0 {
-		j.waited += dt
-	}
-	if r.promotable(j) && j.waited >= r.patience(j) {
-		j.executed, j.waited, j.queue = 0, 0, 0
-		j.Promotions++
-		r.moved = append(r.moved, j)
-	}
-}
-
-func (r *run) settleRank(j *job) {
-	if r.ranks != nil && r.service(j) >= j.rankTo {
-		j.rank, j.rankTo = r.ranks.at(r.service(j))
-	}
-}
-
-func (r *run) demotable(j *job) bool { return j.queue < len(r.Limits) }
-
-func (r *run) promotable(j *job) bool { return r.promotes() && j.queue > 0 && j.executed > 0 }
-
-// width turns seconds into the unit of the limits: 1 for dlas, GPUs otherwise.
-func (r *run) width(j *job) int64 {
-	if r.Seconds {
-		return 1
-	}
-	return int64(j.GPUs)
-}
-
-// service is what is compared with the limits: executed time since the last promotion, times the width.
-func (r *run) service(j *job) int64 { return j.executed * r.width(j) }
-
-// patience is the waiting time, in seconds, after which j is promoted.
-func (r *run) patience(j *job) int64 {
-	if s := float64(j.executed) * r.Knob; s < maxService {
-		return int64(s)
-	}
-	return maxService
-}
-
-// regroup takes the moved jobs out of their old queues and appends them to the new ones, in order; then sorts by rank.
-func (r *run) regroup() {
-	if len(r.moved) > 0 {
-		for q := range r.queues {
-			r.queues[q] = slices.DeleteFunc(r.queues[q], func(j *job) bool { return j.queue != q })
-		}
-		for _, j := range r.moved {
-			r.queues[j.queue] = append(r.queues[j.queue], j)
-		}
-		r.moved = r.moved[:0]
-	}
-	if r.ranks != nil {
-		for _, list := range r.queues {
-			slices.SortStableFunc(list, byRank)
-		}
-	}
-}
-
-// byRank puts the larger index first, then the earlier submission.
-func byRank(a, b *job) int {
-	if a.rank != b.rank {
-		return cmp.Compare(b.rank, a.rank)
-	}
-	return cmp.Compare(a.Submit, b.Submit)
-}
-
-// allocate walks the queues and gives GPUs to every job that fits what is left; running jobs that do not fit stop.
-func (r *run) allocate() {
-	free := r.GPUs
-	for _, list := range r.queues {
-		for _, j := range list {
-			fits := j.GPUs <= free
-			if fits {
-				free -= j.GPUs
-			}
-			r.set(j, fits)
-		}
-	}
-}
-
-func (r *run) set(j *job, running bool) {
-	if j.running && !running {
-		j.Preemptions++
-	}
-	if running && j.Start < 0 {
-		j.Start = r.now
-	}
-	j.running = running
-}
-
-// runningFirst moves the waiting jobs of each queue behind its running ones, both in their order. This is how the
-// released simulator realises "first in, first out by start time".
-func (r *run) runningFirst() {
-	for _, list := range r.queues {
-		r.waiting = r.waiting[:0]
-		n := 0
-		for _, j := range list {
-			if !j.running {
-				r.waiting = append(r.waiting, j)
-				continue
-			}
-			list[n] = j
-			n++
-		}
-		copy(list[n:], r.waiting)
-	}
+	r.moved = r.moved[:0]
 }
 
 // plan finds the next end, with all jobs that share it, and the next jump.
 func (r *run) plan() {
 	r.ending, r.endAt, r.jumpAt = r.ending[:0], never, never
-	for _, j := range r.runnable {
-		if j.running {
+	for i := range r.queues {
+		for _, j := range r.queues[i].running {
 			r.planEnd(j)
-			r.jumpAt = min(r.jumpAt, r.demotionAt(j))
-		} else if r.promotable(j) && r.patience(j) > j.waited {
-			r.jumpAt = min(r.jumpAt, r.now+r.patience(j)-j.waited)
+			if j.jumpFrom < r.jumpAt {
+				j.jumpFrom = r.demotionAt(j)
+				r.jumpAt = min(r.jumpAt, j.jumpFrom)
+			}
+		}
+	}
+	for _, j := range r.patient {
+		if !j.running && j.promoteAt > r.now {
+			r.jumpAt = min(r.jumpAt, j.promoteAt)
 		}
 	}
 }
 
 func (r *run) planEnd(j *job) {
-	at := r.now + j.Duration - j.total
-	if at < r.endAt {
-		r.ending, r.endAt = r.ending[:0], at
+	if j.endAt < r.endAt {
+		r.ending, r.endAt = r.ending[:0], j.endAt
 	}
-	if at == r.endAt {
+	if j.endAt == r.endAt {
 		r.ending = append(r.ending, j)
 	}
 }
 
-// demotionAt is when the released simulator looks again whether j, which runs, has reached its limit. It takes seconds
-// from GPU-seconds; right would be ceil(limit/width) − executed. The result is exact for width 1 or a job that has not
-// run yet, else late, or too early by the rounding down.
-//
-// Deviation: for a job below its limit a result of now would repeat this pass for ever, so it is one second later. A
-// job at or above the limit of its new queue does fall again at now, as released.
-func (r *run) demotionAt(j *job) int64 {
-	if !r.demotable(j) {
-		return never
-	}
-	limit := r.Limits[j.queue]
-	at := r.now + (limit-j.executed)/r.width(j)
-	if at <= r.now && r.service(j) < limit {
-		return r.now + 1
-	}
-	return at
-}
-
+// outcomes are in the order of the trace. Jobs that never ended have waited until now.
 func (r *run) outcomes() []Outcome {
 	out := make([]Outcome, len(r.all))
-	for i, j := range r.all {
+	for i := range r.all {
+		j := &r.all[i]
+		if !j.Finished {
+			j.settle(r.now)
+		}
 		out[i] = j.Outcome
 	}
 	return out

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -130,15 +131,15 @@ func TestQuirks(t *testing.T) {
 func TestRoundHalfAway(t *testing.T) {
 	for _, c := range []struct {
 		x        float64
-		decimals int64
+		decimals float64
 		want     float64
 	}{
 		{0.5, 0, 1}, {1.5, 0, 2}, {2.5, 0, 3}, {0.125, 2, 0.13}, {0.375, 2, 0.38}, {0.03125, 4, 0.0313}, // exact halves
 		{2.675, 2, 2.67}, {1.005, 2, 1}, {0.285, 2, 0.28}, {0.145, 2, 0.14}, // below the half in binary
 		{0.000005, 5, 0.00001}, {1.115, 2, 1.11}, {1.0 / 3, 5, 0.33333}, {2.0 / 3, 5, 0.66667}, {0, 5, 0}, {1, 5, 1},
 	} {
-		if got := roundHalfAway(c.x, c.decimals); got != c.want {
-			t.Errorf("round(%v, %d) = %v, want %v", c.x, c.decimals, got, c.want)
+		if got := roundHalfAway(c.x, math.Pow(10, c.decimals)); got != c.want {
+			t.Errorf("round(%v, %v) = %v, want %v", c.x, c.decimals, got, c.want)
 		}
 	}
 }

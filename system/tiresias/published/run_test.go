@@ -57,20 +57,42 @@ func TestInvariants(t *testing.T) {
 func checkQueues(t *testing.T, r *run) {
 	t.Helper()
 	used, held := 0, map[*job]bool{}
-	for q, list := range r.queues {
-		for i, j := range list {
-			if j.running {
-				used += j.GPUs
-			}
-			if held[j] || j.queue != q || j.Finished || i > 0 && j.running && !list[i-1].running {
-				t.Errorf("at %d: queue %d, place %d: %+v", r.now, q, i, j)
+	for i := range r.queues {
+		q := &r.queues[i]
+		usedHere, narrow := 0, math.MaxInt
+		for k, j := range slices.Concat(q.running, q.waiting) {
+			if held[j] || j.queue != i || j.Finished || j.running != (k < len(q.running)) {
+				t.Errorf("at %d: queue %d, place %d: %+v", r.now, i, k, j)
 			}
 			held[j] = true
+			if j.running {
+				usedHere += j.GPUs
+			} else {
+				narrow = min(narrow, j.GPUs)
+			}
+		}
+		if q.used != usedHere || q.narrow > narrow {
+			t.Errorf("at %d: queue %d: used %d, narrow %d, want %d, at most %d", r.now, i, q.used, q.narrow, usedHere, narrow)
+		}
+		used += usedHere
+	}
+	if used > r.GPUs || len(held) != inSystem(r) {
+		t.Errorf("at %d: %d GPUs used of %d, %d jobs queued of %d", r.now, used, r.GPUs, len(held), inSystem(r))
+	}
+}
+
+// inSystem counts the jobs submitted and not ended.
+func inSystem(r *run) int {
+	n := len(r.all)
+	for _, a := range r.arrivals {
+		n -= len(a.jobs)
+	}
+	for i := range r.all {
+		if r.all[i].Finished {
+			n--
 		}
 	}
-	if used > r.GPUs || len(held) != len(r.runnable) {
-		t.Errorf("at %d: %d GPUs used of %d, %d jobs queued of %d", r.now, used, r.GPUs, len(held), len(r.runnable))
-	}
+	return n
 }
 
 // Ensure that schedules that should be the same are: one queue, or limits out of reach, and fjf; a knob that is never
@@ -208,7 +230,9 @@ func BenchmarkRun(b *testing.B) {
 					passes, sum := 0, 0
 					for ; !r.done(); passes++ {
 						r.pass()
-						sum += len(r.runnable)
+						for i := range r.queues {
+							sum += len(r.queues[i].running) + len(r.queues[i].waiting)
+						}
 					}
 					b.ReportMetric(float64(passes), "passes")
 					b.ReportMetric(float64(preemptions(r.outcomes())), "preemptions")
