@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -138,10 +140,26 @@ func BenchmarkScaling(b *testing.B) {
 	}
 }
 
+// yarnSizes is the distribution of job sizes released with Tiresias.
+func yarnSizes(b *testing.B) *dist.Empirical {
+	b.Helper()
+	path := filepath.Join(shareddata.DataDir(b), "traces/tiresias/yarn-gput1000.csv")
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	sizes, err := dist.Read(f, path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sizes
+}
+
 // BenchmarkFiveThousand: 5,000 jobs like those of the Tiresias testbed (widths, durations, models, whole seconds) on 160
 // nodes of 8 GPUs, busy and overloaded. Bound: 20 ms; the published simulator takes 13 s of CPU.
 func BenchmarkFiveThousand(b *testing.B) {
-	c := load(b, "160x8")
+	c, sizes := load(b, "160x8"), yarnSizes(b)
 	for _, l := range []float64{.9, 1.3} {
 		t := trace.Generate(trace.Generator{Seed: 5, Jobs: 5000, Load: l, GPUs: 1280, Quantum: time.Second,
 			Mix: []trace.Width{{GPUs: 1, Share: 240}, {GPUs: 2, Share: 40}, {GPUs: 4, Share: 80}, {GPUs: 8, Share: 90},
@@ -154,9 +172,11 @@ func BenchmarkFiveThousand(b *testing.B) {
 				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
 			})
 		}
-		b.Run(fmt.Sprintf("load=%v/tiresias-las-preset", l), func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: "tiresias-las", Preset: "tiresias"}, nil)
-		})
+		for _, name := range []string{"tiresias-las", "tiresias-gittins"} {
+			b.Run(fmt.Sprintf("load=%v/%s-preset", l, name), func(b *testing.B) {
+				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes}, nil)
+			})
+		}
 	}
 }
 
