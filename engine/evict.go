@@ -33,6 +33,9 @@ func (p *Pipeline) evictUntilFits(v *sched.View, id sched.JobID, n int, now floa
 			return false
 		}
 	}
+	if !p.whole() && !p.mayYield(v, id, n, now) {
+		return false
+	}
 	p.protected = p.protected[:0]
 	p.cursor = len(p.list) - 1
 	fits := false
@@ -105,9 +108,9 @@ func (p *Pipeline) reprieveAll() {
 	p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
 }
 
-// settleVictims reprieves the victims whose GPUs are still free; the others join the waiting jobs of
-// this walk at the rank they held.
-func (p *Pipeline) settleVictims(now float64) {
+// settleVictims reprieves the victims whose GPUs are still free after job id took its own; the others join the waiting
+// jobs of this walk at the rank they held.
+func (p *Pipeline) settleVictims(id sched.JobID, now float64) {
 	for i := len(p.popped) - 1; i >= 0; i-- {
 		victim, set := p.popped[i], p.poppedSets[i]
 		if p.ledger.Untaken(set) {
@@ -117,7 +120,7 @@ func (p *Pipeline) settleVictims(now float64) {
 		p.given.note(p.ledger, set)
 		p.dirty = p.dirty || p.s.UserLimit > 0 // a job of its user was passed over, maybe: walk again
 		for _, h := range p.hopeless {         // what the victim leaves over may do for a lower-ranked job
-			p.addHead(h)
+			p.addHeadBehind(id, h, now)
 		}
 		p.hopeless = p.hopeless[:0]
 		p.touch(victim)
@@ -129,16 +132,11 @@ func (p *Pipeline) settleVictims(now float64) {
 			x.key.Value, x.key.Slope = valueAt(&x.key, now), 0
 		}
 		if !p.whole() {
-			p.rejoin(victim)
+			p.groups.add(p.jobs, victim)
+			p.addHeadBehind(id, x.group, now)
 		}
 	}
 	p.popped, p.poppedSets = p.popped[:0], p.poppedSets[:0]
-}
-
-// rejoin puts an evicted job among the waiting jobs of the walk under way.
-func (p *Pipeline) rejoin(id sched.JobID) {
-	p.groups.add(p.jobs, id)
-	p.addHead(p.jobs[id].group)
 }
 
 // evict releases what victim has booked and notes it among the popped.
@@ -187,13 +185,14 @@ func (p *Pipeline) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.Ty
 			last = w
 		}
 	}
-	if g := &p.groups.list[p.jobs[id].group]; g.failID == id && !p.rising {
-		if nodes, known := p.given.since(g.failAt); known && len(nodes) < len(v.Nodes) {
-			for _, node := range nodes {
-				look(node)
-			}
-			return last
+	if nodes, f := p.sinceFailure(v, id); f != nil {
+		for _, node := range nodes {
+			look(node)
 		}
+		return last
+	}
+	if !p.mayYield(v, id, n, now) {
+		return last
 	}
 	for node := p.ledger.NextUp(t, 0); node != sched.None; node = p.ledger.NextUp(t, node+1) {
 		look(node)
@@ -265,13 +264,28 @@ func (p *Pipeline) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed,
 	if need.Whole == 0 {
 		return 0
 	}
-	count := 0
-	for node := p.ledger.NextUp(need.Type, 0); node != sched.None; node = p.ledger.NextUp(need.Type, node+1) {
-		if p.ledger.UsableOn(node) == need.Size && p.clears(v, id, node, now) {
-			count++
+	look := func(node sched.NodeID) {
+		if p.ledger.UsableOn(node) == need.Size && p.clears(v, id, node, now) && !slices.Contains(p.clear, node) {
+			p.clear = append(p.clear, node)
 		}
 	}
-	return count
+	if nodes, f := p.sinceFailure(v, id); f != nil && f.cleared {
+		for _, node := range f.nodes {
+			look(node)
+		}
+		for _, node := range nodes {
+			look(node)
+		}
+	} else {
+		if !p.mayYield(v, id, need.Whole*need.Size, now) {
+			return 0
+		}
+		for node := p.ledger.NextUp(need.Type, 0); node != sched.None; node = p.ledger.NextUp(need.Type, node+1) {
+			look(node)
+		}
+	}
+	p.cleared = true
+	return len(p.clear)
 }
 
 func (p *Pipeline) clears(v *sched.View, id sched.JobID, node sched.NodeID, now float64) bool {
@@ -285,4 +299,32 @@ func (p *Pipeline) clears(v *sched.View, id sched.JobID, node sched.NodeID, now 
 		}
 	}
 	return true
+}
+
+// mayYield reports whether job id of n GPUs would find as many among the free ones and those of lower-ranked holders,
+// wherever they are.
+func (p *Pipeline) mayYield(v *sched.View, id sched.JobID, n int, now float64) bool {
+	n -= p.ledger.Free(p.groups.shapes[p.jobs[id].shape].types)
+	for _, i := range p.groups.holding {
+		if n > 0 {
+			n = p.yield(v, &p.groups.list[i], 0, id, n, now)
+		}
+	}
+	return n <= 0
+}
+
+// yield takes from n what the holder at i of the heap of g and those below it there hold, as far as they rank behind job
+// id, and returns what is left of n. Where a holder does not, nobody below it does.
+func (p *Pipeline) yield(v *sched.View, g *group, i int, id sched.JobID, n int, now float64) int {
+	h := g.heap[i]
+	if !beforeAt(&p.jobs[id], &p.jobs[h], id, h, now) {
+		return n
+	}
+	if !p.isProtected(v, h) {
+		n -= len(p.ledger.Set(h))
+	}
+	for c := 4*i + 1; c <= 4*i+4 && c < len(g.heap) && n > 0; c++ {
+		n = p.yield(v, g, c, id, n, now)
+	}
+	return n
 }

@@ -14,6 +14,7 @@ type groups struct {
 	waiting []int32 // groups of waiting jobs that are not empty, in no particular order
 	holding []int32 // the same of holding jobs
 	index   map[groupKey]int32
+	still   int32 // index of the group of holding jobs of slope 0, plus 1
 	shapes  []shape
 	known   map[shapeKey]int32
 }
@@ -32,10 +33,7 @@ type group struct {
 	failed uint32        // the walk in which its shape did not fit
 	headIn uint32        // the walk in which it is among the heads
 	at     int32         // index in groups.waiting or holding while it is not empty
-
-	// When its best job was failID and Pipeline.given stood at failAt, it did not fit.
-	failID sched.JobID
-	failAt uint64
+	fail   failure
 }
 
 // shapeKey is what decides whether a job fits: jobs that agree in it are alike to the walk, but for their rank.
@@ -47,8 +45,9 @@ type shapeKey struct {
 
 type shape struct {
 	shapeKey
-	over uint32 // the walk in which its user was over the limit
-	fits tri
+	still int32  // index of its group of slope 0, plus 1
+	over  uint32 // the walk in which its user was over the limit
+	fits  tri
 }
 
 type tri uint8
@@ -89,15 +88,15 @@ func (gs *groups) forgetFits() {
 	}
 }
 
-// before reports whether a ranks before b, both keys of one slope.
-func before(a, b *entry, i, j sched.JobID) bool {
+// before reports whether a ranks before b, the keys of jobs i and j and of one slope.
+func before(a, b *sched.Key, i, j sched.JobID) bool {
 	switch {
-	case a.key.Level != b.key.Level:
-		return a.key.Level < b.key.Level
-	case a.key.Value != b.key.Value:
-		return a.key.Value < b.key.Value
-	case a.key.Seq != b.key.Seq:
-		return a.key.Seq < b.key.Seq
+	case a.Level != b.Level:
+		return a.Level < b.Level
+	case a.Value != b.Value:
+		return a.Value < b.Value
+	case a.Seq != b.Seq:
+		return a.Seq < b.Seq
 	}
 	return i < j
 }
@@ -112,7 +111,7 @@ func beforeAt(a, b *entry, i, j sched.JobID, t float64) bool {
 		return x < y
 	}
 	if a.key.Slope == b.key.Slope {
-		return before(a, b, i, j)
+		return before(&a.key, &b.key, i, j)
 	}
 	if a.key.Seq != b.key.Seq {
 		return a.key.Seq < b.key.Seq
@@ -144,7 +143,7 @@ func (g *group) above(jobs []entry, i, j sched.JobID) bool {
 	if g.shape == sched.None {
 		i, j = j, i
 	}
-	return before(&jobs[i], &jobs[j], i, j)
+	return before(&jobs[i].key, &jobs[j].key, i, j)
 }
 
 // add puts job id into the group of its place, shape and slope.
@@ -154,15 +153,7 @@ func (gs *groups) add(jobs []entry, id sched.JobID) {
 	if x.in == holding {
 		k.shape = sched.None
 	}
-	i, ok := gs.index[k]
-	if !ok {
-		if gs.index == nil {
-			gs.index = make(map[groupKey]int32)
-		}
-		i = int32(len(gs.list))
-		gs.list = append(gs.list, group{groupKey: k, failID: sched.None})
-		gs.index[k] = i
-	}
+	i := gs.find(k)
 	x.group = i
 	g := &gs.list[i]
 	if len(g.heap) == 0 {
@@ -170,9 +161,30 @@ func (gs *groups) add(jobs []entry, id sched.JobID) {
 	}
 	g.heap = append(g.heap, id)
 	g.up(jobs, len(g.heap)-1)
-	if x.pos == 0 {
-		g.failID = sched.None
+}
+
+// find returns the group of k, which is made if it is new.
+func (gs *groups) find(k groupKey) int32 {
+	still := &gs.still // groups of slope 0 are asked for most
+	if k.shape != sched.None {
+		still = &gs.shapes[k.shape].still
 	}
+	if k.slope == 0 && *still > 0 {
+		return *still - 1
+	}
+	i, ok := gs.index[k]
+	if !ok {
+		if gs.index == nil {
+			gs.index = make(map[groupKey]int32)
+		}
+		i = int32(len(gs.list))
+		gs.list = append(gs.list, group{groupKey: k, fail: failure{id: sched.None}})
+		gs.index[k] = i
+	}
+	if k.slope == 0 {
+		*still = i + 1
+	}
+	return i
 }
 
 // remove takes job id out of its group, if it is in one.

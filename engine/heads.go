@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/trainyard/trainyard/sched"
+
 // heads is the heap, best first, of the waiting groups whose best job may still fit in the walk under way.
 //
 // The walk works at its top. Evictions change more: they add groups and better jobs to groups; then the heap is built
@@ -29,6 +31,14 @@ func (p *Pipeline) addHead(i int32) {
 	if g := &p.groups.list[i]; g.failed != p.walkNo && g.headIn != p.walkNo {
 		g.headIn = p.walkNo
 		p.heads = append(p.heads, i)
+	}
+}
+
+// addHeadBehind is addHead after job id was placed. A group whose best job ranks before id has had its turn, and more to
+// choose from: nobody in it fits.
+func (p *Pipeline) addHeadBehind(id sched.JobID, i int32, now float64) {
+	if best := p.groups.list[i].heap[0]; beforeAt(&p.jobs[id], &p.jobs[best], id, best, now) {
+		p.addHead(i)
 	}
 }
 

@@ -84,8 +84,10 @@ type Pipeline struct {
 	popped       []sched.JobID // evicted for the job being placed, worst first
 	poppedSets   [][]sched.GPUID
 	protected    []sched.JobID
-	tenants      []sched.JobID // of the node looked at
-	tenantGPUs   []int         // what they hold there
+	tenants      []sched.JobID  // of the node looked at
+	tenantGPUs   []int          // what they hold there
+	clear        []sched.NodeID // that can be wholly freed for the job being placed
+	cleared      bool           // clear is known
 	aside        []sched.JobID
 	lost         []sched.JobID
 	retry        sched.Time // when the first protected job that was in the way loses its protection

@@ -110,7 +110,8 @@ func (p *Pipeline) indexed(v *sched.View) {
 		case overLimit:
 			g.failed = p.walkNo
 		case misfit:
-			g.failed, g.failID, g.failAt = p.walkNo, id, p.given.now()
+			g.failed = p.walkNo
+			p.noteFailure(g, id)
 			if p.stops(v, id) {
 				p.heads = p.heads[:0]
 			}
@@ -142,7 +143,7 @@ func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
 	if p.s.Admit != nil {
 		return true
 	}
-	if g.failAt == p.given.now() && g.failID == g.heap[0] && !p.rising {
+	if g.fail.at == p.given.now() && !p.rising && g.fail.covers(p.jobs, g.heap[0]) {
 		return false // nothing was given up since it did not fit
 	}
 	s := &p.groups.shapes[g.shape]
@@ -191,7 +192,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 			return overLimit
 		}
 	}
-	p.popped = p.popped[:0]
+	p.popped, p.clear, p.cleared = p.popped[:0], p.clear[:0], false
 	evicts := p.s.Preempt && p.s.Select == nil
 	if !p.s.Place.Fits(v, p.ledger, id, n) && (!evicts || !p.evictFor(v, id, n, now)) {
 		return misfit
@@ -212,7 +213,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 	p.groups.remove(p.jobs, id)
 	p.book(id, gpus)
 	p.taken = append(p.taken, id)
-	p.settleVictims(now)
+	p.settleVictims(id, now)
 	return tookIt
 }
 
