@@ -27,6 +27,10 @@ type Learned struct {
 	rebuilt int64     // value of seen when version last rose
 	version int64     // times that the sample changed enough
 	ring    []float64 // size number i is ring[i % (Window+MostNew)], for the last len(ring) numbers below seen
+
+	// The sample last made, when rebuilt was madeAt. It follows from what was observed and spares sorting all of it again.
+	made   *Empirical
+	madeAt int64
 }
 
 // ringSize holds a whole sample as of the last rise of Version, and what was observed since.
@@ -72,11 +76,41 @@ func (l *Learned) Sample() *Empirical {
 	if l.version == 0 {
 		return nil
 	}
-	sizes := make([]float64, 0, min(l.rebuilt, Window))
-	for i := max(l.rebuilt-Window, 0); i < l.rebuilt; i++ {
+	from, madeFrom := max(l.rebuilt-Window, 0), max(l.madeAt-Window, 0)
+	if l.made == nil || l.madeAt < from || madeFrom < l.seen-int64(len(l.ring)) {
+		l.made = sorted(l.sizes(from, l.rebuilt))
+	} else {
+		gone, fresh := sorted(l.sizes(madeFrom, from)), sorted(l.sizes(l.madeAt, l.rebuilt))
+		l.made = &Empirical{merged(l.made.sizes, gone.sizes, fresh.sizes)}
+	}
+	l.madeAt = l.rebuilt
+	return l.made
+}
+
+// sizes returns the sizes observed from number from up to number to.
+func (l *Learned) sizes(from, to int64) []float64 {
+	sizes := make([]float64, 0, to-from)
+	for i := from; i < to; i++ {
 		sizes = append(sizes, l.ring[i%ringSize])
 	}
-	return sorted(sizes)
+	return sizes
+}
+
+// merged returns sizes without those of gone, all of which it has, and with those of fresh; all are ascending.
+func merged(sizes, gone, fresh []float64) []float64 {
+	m := make([]float64, 0, len(sizes)-len(gone)+len(fresh))
+	for _, s := range sizes {
+		if len(gone) > 0 && s == gone[0] {
+			gone = gone[1:]
+			continue
+		}
+		for len(fresh) > 0 && fresh[0] < s {
+			m = append(m, fresh[0])
+			fresh = fresh[1:]
+		}
+		m = append(m, s)
+	}
+	return append(m, fresh...)
 }
 
 // learnedFormat is the first byte that Save writes.

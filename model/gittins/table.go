@@ -29,15 +29,33 @@ type Table struct {
 // NewTable builds the table of e for quantum delta > 0 (or +Inf) with at most buckets edges, in O(n + buckets). buckets
 // must be at least 2, 0 means DefaultBuckets. It panics if either is wrong.
 func NewTable(e *dist.Empirical, delta float64, buckets int) *Table {
-	checkDelta(delta)
+	return NewTables(e, []float64{delta}, buckets)[0]
+}
+
+// NewTables is NewTable for several quanta at little more than the price of one.
+func NewTables(e *dist.Empirical, deltas []float64, buckets int) []*Table {
 	if buckets == 0 {
 		buckets = DefaultBuckets
 	}
 	if buckets < 2 {
 		panic(fmt.Sprintf("gittins: %d buckets, want at least 2", buckets))
 	}
-	edges := edgesOf(e, buckets)
-	return &Table{edges, indexAt(e.Sizes(), edges, delta)}
+	edges, sums := edgesOf(e, buckets), sumsOf(e.Sizes())
+	tables := make([]*Table, 0, len(deltas))
+	for _, delta := range deltas {
+		checkDelta(delta)
+		tables = append(tables, &Table{edges, indexAt(e.Sizes(), sums, edges, delta)})
+	}
+	return tables
+}
+
+// sumsOf returns the sums of sizes[:i], for i up to len(sizes).
+func sumsOf(sizes []float64) []wide {
+	sums := make([]wide, len(sizes)+1)
+	for i, s := range sizes {
+		sums[i+1] = sums[i].add(s)
+	}
+	return sums
 }
 
 // At returns the index at the lower edge of the bucket that holds a: at the largest edge <= a. An a below 0 counts as 0.
@@ -91,22 +109,22 @@ func appendGeometric(dst []float64, lo, hi float64, depth int) []float64 {
 }
 
 // indexAt evaluates the index at each edge in one walk: of the ascending sizes, those before i are <= the edge and
-// those before k are finished within the quantum. Both only move forward.
-func indexAt(sizes, edges []float64, delta float64) []float64 {
+// those before k are finished within the quantum. Both only move forward. sums[n] is the sum of the first n.
+func indexAt(sizes []float64, sums []wide, edges []float64, delta float64) []float64 {
 	index := make([]float64, len(edges))
-	var sumI, sumK wide // sums of sizes[:i] and sizes[:k]
 	i, k := 0, 0
 	for j, a := range edges {
-		for ; i < len(sizes) && sizes[i] <= a; i++ {
-			sumI = sumI.add(sizes[i])
+		for i < len(sizes) && sizes[i] <= a {
+			i++
 		}
-		for ; k < len(sizes) && (sizes[k] <= a || sizes[k]-a <= delta); k++ {
-			sumK = sumK.add(sizes[k])
+		k = max(k, i)
+		for k < len(sizes) && sizes[k]-a <= delta {
+			k++
 		}
 		if k == i {
 			continue // nothing finishes
 		}
-		spent := sumK.add(-sumI.hi).add(-sumI.lo).addProduct(-a, float64(k-i))
+		spent := sums[k].add(-sums[i].hi).add(-sums[i].lo).addProduct(-a, float64(k-i))
 		if k < len(sizes) {
 			spent = spent.addProduct(delta, float64(len(sizes)-k))
 		}

@@ -29,6 +29,15 @@ var published = [...]Model{
 	{"inception3", 21, 56.6, 7.8, "inceptionv3"},
 }
 
+// plain holds the skews by their plain names, the usual ones.
+var plain = func() map[string]float64 {
+	skews := make(map[string]float64)
+	for _, m := range published {
+		skews[m.Name] = m.Skew()
+	}
+	return skews
+}()
+
 // Models returns the models with a published tensor list, by family, largest first.
 func Models() []Model { return append([]Model(nil), published[:]...) }
 
@@ -38,6 +47,9 @@ func Models() []Model { return append([]Model(nil), published[:]...) }
 // Deviation: a model that is not known gets 0, so that it is never consolidated for its skew; the released simulator takes
 // every unknown name for inception3, which comes to the same.
 func Of(model string) (skew float64, known bool) {
+	if s, ok := plain[model]; ok {
+		return s, true
+	}
 	for i := range published {
 		m := &published[i]
 		if sameName(m.Name, model) || (m.alias != "" && sameName(m.alias, model)) {

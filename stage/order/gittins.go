@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/gittins"
@@ -29,20 +30,13 @@ func NewGittinsIndex(sample *dist.Empirical, limits []float64, delta float64) *G
 }
 
 func (x *GittinsIndex) build(sample *dist.Empirical) {
-	x.tables = x.tables[:0]
-	if sample == nil {
-		return
-	}
-	if x.delta > 0 {
-		x.tables = append(x.tables, gittins.NewTable(sample, x.delta, 0))
-		return
-	}
-	for q := 0; q <= len(x.limits); q++ {
-		d := math.Inf(1)
-		if q < len(x.limits) {
-			d = x.limits[q]
-		}
-		x.tables = append(x.tables, gittins.NewTable(sample, d, 0))
+	switch {
+	case sample == nil:
+		x.tables = nil
+	case x.delta > 0:
+		x.tables = gittins.NewTables(sample, []float64{x.delta}, 0)
+	default:
+		x.tables = gittins.NewTables(sample, append(slices.Clone(x.limits), math.Inf(1)), 0)
 	}
 }
 
