@@ -31,6 +31,9 @@ func (p *Pipeline) evictUntilFits(v *sched.View, id sched.JobID, n int, now floa
 			return p.evictOnNode(v, id, n, need.Type, now)
 		case need.Whole > p.clearable(v, id, need, now):
 			return false
+		case need.Whole > 0 && need.Whole*need.Size == n:
+			p.evictOnNodes(v, need.Whole, now)
+			return true
 		}
 	}
 	if !p.whole() && !p.mayYield(v, id, n, now) {
@@ -164,6 +167,12 @@ func (p *Pipeline) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.Typ
 			}
 		}
 	}
+	p.evictTenants(now)
+	return true
+}
+
+// evictTenants evicts p.tenants, worst first.
+func (p *Pipeline) evictTenants(now float64) {
 	slices.SortFunc(p.tenants, func(a, b sched.JobID) int {
 		if beforeAt(&p.jobs[b], &p.jobs[a], b, a, now) {
 			return -1
@@ -174,7 +183,45 @@ func (p *Pipeline) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.Typ
 		p.groups.remove(p.jobs, w)
 		p.evict(w)
 	}
-	return true
+}
+
+// evictOnNodes is evictFor for a gang that fits iff so many nodes are wholly free, when as many of p.clear can be. A node
+// is free once its best holder goes; evicting from the worst on, the last victim is one of these.
+func (p *Pipeline) evictOnNodes(v *sched.View, nodes int, now float64) {
+	p.tenants, p.tenantGPUs = p.tenants[:0], p.tenantGPUs[:0]
+	for _, node := range p.clear {
+		if best := p.bestOn(v, node, now); best != sched.None {
+			p.tenants, p.tenantGPUs = append(p.tenants, best), append(p.tenantGPUs, 1)
+		} else {
+			nodes--
+		}
+	}
+	last := p.nthWorst(nodes, now)
+	p.tenants = p.tenants[:0]
+	for _, node := range p.clear {
+		if best := p.bestOn(v, node, now); best == sched.None || beforeAt(&p.jobs[best], &p.jobs[last], best, last, now) {
+			continue
+		}
+		first := v.Nodes[node].First
+		for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
+			if o := p.ledger.Owner(g); o != sched.None && p.ledger.IsUsable(g) && !slices.Contains(p.tenants, o) {
+				p.tenants = append(p.tenants, o)
+			}
+		}
+	}
+	p.evictTenants(now)
+}
+
+// bestOn returns the holder on a node that ranks first, or None.
+func (p *Pipeline) bestOn(v *sched.View, node sched.NodeID, now float64) sched.JobID {
+	best, first := sched.JobID(sched.None), v.Nodes[node].First
+	for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
+		if o := p.ledger.Owner(g); o != sched.None && o != best && p.ledger.IsUsable(g) &&
+			(best == sched.None || beforeAt(&p.jobs[o], &p.jobs[best], o, best, now)) {
+			best = o
+		}
+	}
+	return best
 }
 
 // lastVictimOf looks at the nodes that may have become able to hold job id since it last did not fit, or at all nodes.

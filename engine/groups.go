@@ -211,6 +211,18 @@ func (gs *groups) remove(jobs []entry, id sched.JobID) {
 	}
 }
 
+// empty takes all jobs out of their groups.
+func (gs *groups) empty(jobs []entry) {
+	for i := range gs.list {
+		g := &gs.list[i]
+		for _, id := range g.heap {
+			jobs[id].group = sched.None
+		}
+		g.heap = g.heap[:0]
+	}
+	gs.waiting, gs.holding = gs.waiting[:0], gs.holding[:0]
+}
+
 // listOf returns the list of groups that are not empty to which g belongs.
 func (gs *groups) listOf(g *group) *[]int32 {
 	if g.shape == sched.None {

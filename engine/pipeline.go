@@ -351,6 +351,7 @@ func (p *Pipeline) refresh(v *sched.View) {
 	if rev := p.revision(); rev != p.rev {
 		p.rev, p.dirty = rev, true
 		p.given.forget()
+		p.groups.empty(p.jobs) // cheaper than one by one
 		for id := range p.jobs {
 			if x := &p.jobs[id]; x.in != away {
 				if p.reshapes {

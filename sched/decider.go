@@ -63,7 +63,7 @@ type Placer interface {
 // NodeNeed says how a gang is bound to nodes. The zero value says that any free GPUs do, or that nothing is known.
 type NodeNeed struct {
 	One   bool   // the gang fits iff one node of Type has enough free GPUs
-	Whole int    // it cannot fit unless so many nodes of Type with Size usable GPUs are wholly free
+	Whole int    // it cannot fit unless so many nodes of Type with Size usable GPUs are wholly free; fits iff so if n is Whole*Size
 	Size  int    // see Whole
 	Type  TypeID // the only type that comes into question
 }
