@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -37,16 +39,49 @@ func twinsDiffer(w *world) bool {
 // Ensure that the walk through indices takes exactly the decisions of the walk written down plainly, on random worlds.
 func TestWalkAgreesWithWholePass(t *testing.T) {
 	for seed := range uint64(cases(t, 6000)) {
-		w := newWorld(seed)
-		if !twinsDiffer(w) {
-			continue
-		}
-		w = w.shrink(twinsDiffer)
-		var a, b transcript
-		_, errA := runTwin(w, false, &a)
-		_, errB := runTwin(w, true, &b)
-		t.Fatalf("%v\nerrors: indexed %v, whole pass %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
+		checkTwins(t, newWorld(seed))
 	}
+}
+
+// Ensure the same where many jobs wait, wide gangs among them, so that what is remembered of a misfit counts.
+func TestCrowdAgreesWithWholePass(t *testing.T) {
+	for seed := range uint64(cases(t, 300)) {
+		checkTwins(t, newCrowd(seed))
+	}
+}
+
+func checkTwins(t *testing.T, w *world) {
+	t.Helper()
+	if !twinsDiffer(w) {
+		return
+	}
+	w = w.shrink(twinsDiffer)
+	var a, b transcript
+	_, errA := runTwin(w, false, &a)
+	_, errB := runTwin(w, true, &b)
+	t.Fatalf("%v\nerrors: indexed %v, whole pass %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
+}
+
+// newCrowd draws a world of a dozen equal nodes and more jobs than they can hold, under a preemptive system.
+func newCrowd(seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 2))
+	w := newWorld(seed)
+	for more := seed; !w.system.preempt; { // the next whose system preempts
+		more += 1 << 32
+		w = newWorld(more)
+	}
+	w.types, w.nodes, w.jobs, w.inject, w.failing = w.types[:1], nil, nil, nil, cluster.Failures{}
+	for i := range 12 {
+		w.nodes = append(w.nodes, sched.NodeSpec{Name: fmt.Sprintf("n%02d", i), GPUs: 4, Pool: sched.None})
+	}
+	at := sched.Time(0)
+	for i := range 150 {
+		at += second * sched.Time(r.IntN(3))
+		spec := sched.JobSpec{Name: fmt.Sprintf("j%03d", i), Submit: at, GPUs: sched.Rigid(pick(r, 1, 1, 1, 2, 4, 8, 12, 16, 20, 32)),
+			User: pick(r, "ann", "bob"), Model: pick(r, "m", "vgg19")}
+		w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: time.Second * time.Duration(pick(r, 2, 5, 10, 20, 60))})
+	}
+	return w
 }
 
 // Ensure that other names for users, models, nodes and jobs give the same plans.
