@@ -23,7 +23,7 @@ func (f *failure) covers(jobs []entry, id sched.JobID) bool {
 func (p *Pipeline) noteFailure(g *group, id sched.JobID) {
 	f := &g.fail
 	f.id, f.key, f.at = id, p.jobs[id].key, p.given.now()
-	f.cleared = p.cleared
+	f.cleared = p.cleared && p.s.MinRun == 0 // see addHeadBehind: it may be its second turn, and others have been placed
 	f.nodes = append(f.nodes[:0], p.clear...)
 }
 
