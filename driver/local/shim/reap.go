@@ -2,6 +2,7 @@ package shim
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,18 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapEvery is how long a process that nobody waits for may stay a zombie.
+// reapEvery is how long a process whose end went unnoticed may stay a zombie.
 const reapEvery = time.Second
 
 // reap collects the ends of the processes that became children of the shim because who started them is gone. That of
 // the job's own process, main, is left to whoever waits for it.
 func reap(main int, done <-chan struct{}) {
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, unix.SIGCHLD)
+	defer signal.Stop(ends)
 	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-done:
 			return
+		case <-ends:
 		case <-tick.C:
 		}
 		for _, pid := range children() {
