@@ -29,6 +29,7 @@ type Driver struct {
 	done    int           // jobs that finished or were cancelled while they ran
 	down    int           // nodes that are away and will come back
 	failed  int           // nodes that went away since an attempt last started
+	idle    int           // attempts in a row that ended before they did any work
 	outage  timed         // the next outage or repair
 	queue   timedHeap
 	soon    []sched.Event // of this very instant, caused by the last plan
@@ -39,6 +40,7 @@ type Driver struct {
 // jobState is the truth about one job.
 type jobState struct {
 	done     time.Duration // work done up to from
+	before   time.Duration // of it when the attempt began
 	from     sched.Time    // work goes on from here at rate
 	rate     float64
 	starts   int32
@@ -131,6 +133,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		if len(d.queue) > 0 && d.queue[0].at > horizon {
 			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century", d.queue[0].job, horizon)
 		}
+		if d.idle > maxIdle {
+			return nil, fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs preempt each other faster than they restart; set min_run above restart_overhead", d.idle)
+		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
 		}
@@ -144,6 +149,9 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		}
 	}
 }
+
+// maxIdle is how many attempts in a row may end without any work done before a simulation that goes in circles is given up.
+const maxIdle = 100_000
 
 // horizon is how far simulated time goes: about 146 years, so that sums of times stay inside 64 bits.
 const horizon = sched.Never / 2
@@ -264,7 +272,7 @@ func (d *Driver) start(a *sched.Action) {
 // begin lets the attempt of job id run from now on and returns its event.
 func (d *Driver) begin(id sched.JobID) sched.Event {
 	j, t := &d.state[id], &d.jobs[id]
-	j.phase, j.from, j.rate = running, d.now, d.rate(t, j.gpus)
+	j.phase, j.from, j.rate, j.before = running, d.now, d.rate(t, j.gpus), j.done
 	if j.starts > 0 || d.runtime.RestartAtFirst {
 		j.from = d.now.Add(d.runtime.Restart)
 	}
@@ -279,6 +287,9 @@ func (d *Driver) begin(id sched.JobID) sched.Event {
 // end closes the attempt of job id with the given work done and returns its event.
 func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.Event {
 	j := &d.state[id]
+	if d.idle++; work > j.before {
+		d.idle = 0
+	}
 	j.done, j.phase, j.gpus = work, idle, nil
 	if o == sched.Finished || o == sched.Cancelled {
 		d.done++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,4 +223,27 @@ func TestWrongRuntime(t *testing.T) {
 	if _, err := sim.New(&trace.Trace{}, &cluster.Cluster{}, sim.Options{Runtime: sim.Runtime{Boot: -1}}); err == nil {
 		t.Error("a negative boot time is accepted")
 	}
+}
+
+// Ensure that jobs which take turns faster than they restart, for ever, end the simulation with an error that says so.
+func TestGoingInCirclesIsGivenUp(t *testing.T) {
+	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1", job(0, 1, time.Hour))
+	if _, err := d.Next(t.Context(), sched.Never); err != nil { // the arrival
+		t.Fatal(err)
+	}
+	const many = 200_000
+	for n := int32(1); n <= many; n++ {
+		_ = d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Attempt: n, GPUs: []sched.GPUID{0}}}})
+		_, first := d.Next(t.Context(), d.Now().Add(time.Second))
+		_ = d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: sched.Preempted}}})
+		_, second := d.Next(t.Context(), d.Now().Add(time.Second))
+		_, third := d.Next(t.Context(), d.Now().Add(time.Second))
+		if err := errors.Join(first, second, third); err != nil {
+			if !strings.Contains(err.Error(), "set min_run") {
+				t.Errorf("error %q, want one that says what to set", err)
+			}
+			return
+		}
+	}
+	t.Errorf("%d attempts without any work and no error", many)
 }
