@@ -77,6 +77,8 @@ var exceptions = []exception{
 		"a node's scores and power are models"},
 	{[]string{"internal/strictyaml"}, []string{"internal/suggest"},
 		"an error about an unknown key names the one that was meant"},
+	{[]string{"driver/local/..."}, []string{"driver/local/..."},
+		"one driver cut into folders: a shim owns the processes of an attempt"},
 	{[]string{"manager/..."}, []string{"manager/..."},
 		"one service cut into folders"},
 	{[]string{"experiment/..."}, []string{"report/..."},
