@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,14 +70,9 @@ func scan(cookie string) ([]proc, error) {
 	defer dir.Close()
 	var all []proc
 	for {
-		// A few at a time: /proc lists pids in ascending order as they are when asked, so that a process that keeps
-		// forking and exiting, always a pid ahead of a list made at once, is met at the end.
-		names, err := dir.Readdirnames(32)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
+		names, err := someNames(dir)
+		if err != nil || len(names) == 0 {
+			return all, err
 		}
 		for _, name := range names {
 			pid, err := strconv.Atoi(name)
@@ -92,6 +86,26 @@ func scan(cookie string) ([]proc, error) {
 			case !vanished(err):
 				return nil, err
 			}
+		}
+	}
+}
+
+// someNames returns the next few names in the directory, none at its end. /proc lists pids in ascending order as they are
+// when asked, so that a process which keeps forking and exiting, always a pid ahead of a list made at once, is met while it
+// lives. os.File would ask for hundreds at a time.
+func someNames(dir *os.File) ([]string, error) {
+	var buffer [280]byte // the longest name there can be (255), or eleven pids
+	for {
+		n, err := unix.ReadDirent(int(dir.Fd()), buffer[:])
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if n <= 0 || err != nil {
+			return nil, os.NewSyscallError("getdents", err)
+		}
+		// "." and ".." are left out, so that there may be none although more follow.
+		if _, _, names := unix.ParseDirent(buffer[:n], -1, nil); len(names) > 0 {
+			return names, nil
 		}
 	}
 }
