@@ -18,13 +18,6 @@ import (
 // version is the schema of the database. A newer one is refused.
 const version = 1
 
-// schema makes an empty database of that version.
-const schema = `
-create table meta (name text primary key, value text not null) without rowid;
-create table log (seq integer primary key, batch integer not null, line blob not null);
-insert into meta values ('epoch', '0');
-`
-
 // Errors that callers act on.
 var (
 	// ErrBusy says that another manager has the folder.
@@ -32,9 +25,6 @@ var (
 	// ErrForeign says that the folder holds something, but no log.
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
-
-// fileName is the database in the folder of a manager.
-const fileName = "trainyard.db"
 
 // Store is the log of one manager. It belongs to one goroutine, but for Lines.
 type Store struct {
@@ -89,10 +79,9 @@ func take(dir string) (*os.File, error) {
 func (s *Store) open() error {
 	path := filepath.Join(s.dir, fileName)
 	info, err := os.Stat(path)
-	isNew := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case isNew:
-		if err := empty(s.dir); err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := create(s.dir); err != nil {
 			return err
 		}
 	case err != nil:
@@ -100,12 +89,20 @@ func (s *Store) open() error {
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", fileName)
 	}
-	s.db, err = sql.Open("sqlite", "file:"+uri(path)+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(5000)&_txlock=immediate")
-	if err != nil {
+	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {
 		return err
 	}
-	s.db.SetMaxOpenConns(1)
-	return s.migrate(isNew)
+	return s.check()
+}
+
+// connect opens the database at path, which is made if it is not there.
+func connect(path, pragma string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+uri(path)+"?"+pragma+"&_pragma=synchronous(full)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
 }
 
 // uri escapes what means something in the address of a database.
@@ -121,43 +118,19 @@ func uri(path string) string {
 	return string(b)
 }
 
-// empty returns ErrForeign if the folder holds anything but the lock.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() != "lock" {
-			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
-		}
-	}
-	return nil
-}
-
-// migrate brings the database to the present version.
-func (s *Store) migrate(isNew bool) error {
+// check refuses a database that is not of the present version.
+func (s *Store) check() error {
 	have := 0
 	if err := s.db.QueryRow("pragma user_version").Scan(&have); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", fileName, err)
 	}
 	switch {
 	case have > version:
 		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have, version)
-	case have == version:
-		return nil
-	case !isNew:
+	case have < version:
 		return fmt.Errorf("%s is no log of a Trainyard", fileName)
 	}
-	tx, err := s.db.Begin()
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if _, err := tx.Exec(schema + fmt.Sprintf("pragma user_version = %d;", version)); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return nil
 }
 
 // Close gives the folder back.
@@ -188,8 +161,11 @@ func (s *Store) Begun() (bool, error) {
 	return n > 0, nil
 }
 
-// Begin writes the header of a new log.
+// Begin writes the header of a new log. ErrForeign: the folder is in use already, so it has lost its log.
 func (s *Store) Begin(h engine.Header) error {
+	if err := empty(s.dir); err != nil {
+		return fmt.Errorf("store: %s: %w", s.dir, err)
+	}
 	if _, err := s.db.Exec("insert into meta values ('header', ?)", string(engine.AppendHeader(nil, h))); err != nil {
 		return fmt.Errorf("store: header: %w", err)
 	}

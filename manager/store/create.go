@@ -1,0 +1,83 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fileName is the database in the folder of a manager, newName what it is called until it is whole.
+const (
+	fileName = "trainyard.db"
+	newName  = "new.db"
+)
+
+// schema makes an empty database of the present version.
+const schema = `
+begin immediate;
+create table meta (name text primary key, value text not null) without rowid;
+create table log (seq integer primary key, batch integer not null, line blob not null);
+insert into meta values ('epoch', '0');
+pragma user_version = %d;
+commit;
+`
+
+// create makes the database of an empty folder. It has its name once it is whole: what a crash leaves of it is begun
+// anew, and a database under that name which is not whole was damaged.
+func create(dir string) error {
+	if err := empty(dir); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, newName)
+	if err := errors.Join(remove(temp), remove(temp+"-journal")); err != nil {
+		return err
+	}
+	db, err := connect(temp, "_pragma=journal_mode(delete)")
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(fmt.Sprintf(schema, version))
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(dir, fileName)); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// remove removes a file if it is there.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// empty returns ErrForeign if the folder holds anything that a manager makes only once it has a log, or that is not ours.
+func empty(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, fileName))
+	isNew := errors.Is(err, os.ErrNotExist)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ours := e.Name() == "lock" || strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), fileName)
+		if !ours {
+			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
+		}
+	}
+	return nil
+}
