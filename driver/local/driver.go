@@ -113,10 +113,12 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if events := d.collect(); len(events) > 0 {
-			return events, nil
-		}
 		now := d.clock()
+		if until <= d.now || now < until { // else the tick comes before what happened after it
+			if events := d.collect(now); len(events) > 0 {
+				return events, nil
+			}
+		}
 		switch {
 		case until <= now:
 			d.now = max(until, d.now)
@@ -183,10 +185,9 @@ func (d *Driver) take(r report) error {
 	return nil
 }
 
-// collect returns what is to be told now, all at one instant: what was reported, what users want, who arrives, who uses
+// collect returns what is to be told at the instant now: what was reported, what users want, who arrives, who uses
 // the devices. What else happened to an attempt whose start is told waits for the next answer.
-func (d *Driver) collect() []sched.Event {
-	now := d.clock()
+func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.later = append(d.later, d.look()...)
 	d.mu.Lock()
 	d.later = append(d.later, d.commands...)

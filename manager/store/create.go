@@ -34,18 +34,23 @@ func create(dir string) error {
 	if err := errors.Join(remove(temp), remove(temp+"-journal")); err != nil {
 		return err
 	}
-	db, err := connect(temp, "_pragma=journal_mode(delete)")
-	if err != nil {
-		return err
-	}
-	_, err = db.Exec(fmt.Sprintf(schema, version))
-	if err = errors.Join(err, db.Close()); err != nil {
+	if err := fill(temp); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, filepath.Join(dir, fileName)); err != nil {
 		return err
 	}
 	return syncFolder(dir)
+}
+
+// fill makes the database of an empty log at path.
+func fill(path string) error {
+	db, err := connect(path, "_pragma=journal_mode(delete)")
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(fmt.Sprintf(schema, version))
+	return errors.Join(err, db.Close())
 }
 
 // remove removes a file if it is there.

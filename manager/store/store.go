@@ -56,7 +56,7 @@ func take(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			var pid [20]byte
@@ -79,14 +79,13 @@ func take(dir string) (*os.File, error) {
 func (s *Store) open() error {
 	path := filepath.Join(s.dir, fileName)
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = create(s.dir)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := create(s.dir); err != nil {
-			return err
-		}
 	case err != nil:
 		return err
-	case info.Size() == 0:
+	case info != nil && info.Size() == 0:
 		return fmt.Errorf("%s is empty: put the one that belongs here back, or begin in an empty folder", fileName)
 	}
 	if s.db, err = connect(path, "_pragma=journal_mode(wal)"); err != nil {

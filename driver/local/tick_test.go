@@ -1,0 +1,32 @@
+package local
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that a wake-up comes at its very time, before what happened after it: systems that look at the order on a grid of
+// time miss a turn otherwise.
+func TestTickComesFirst(t *testing.T) {
+	d := open(t, t.TempDir(), 1, 1)
+	if _, err := d.Sync(t.Context(), &sched.View{}); err != nil {
+		t.Fatal(err)
+	}
+	until := d.Now().Add(time.Millisecond)
+	for d.clock() < until {
+		time.Sleep(time.Millisecond)
+	}
+	d.Command(0, sched.CancelJob)
+	for i, want := range []sched.EventKind{sched.Ticked, sched.JobCommanded} {
+		events, err := d.Next(t.Context(), []sched.Time{until, sched.Never}[i])
+		if err != nil || len(events) != 1 || events[0].Kind != want || (events[0].Time == until) != (i == 0) {
+			t.Errorf("answer %d: %+v, %v, want one %v", i, events, err, want)
+		}
+	}
+	d.Command(0, sched.CancelJob)
+	if events, err := d.Next(t.Context(), until); err != nil || len(events) != 1 || events[0].Kind != sched.JobCommanded {
+		t.Errorf("a time long past keeps back what happened: %+v, %v", events, err)
+	}
+}
