@@ -67,29 +67,51 @@ func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec s
 }
 
 // Fold returns the state that a log leads to and the number of its last batch, whoever decided: what is left when a
-// Decider no longer gives what was recorded. sinks are told every event.
+// Decider no longer gives what was recorded. sinks are told every event, and every batch that has one.
 func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (s *State, batch uint64, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = brokenLog(cause)
 		}
 	}()
-	s = NewState(h.ShareLimit)
+	r := &run{s: NewState(h.ShareLimit), o: Options{Sinks: sinks}}
 	for rec, err := range log {
 		if err != nil {
 			return nil, 0, err
 		}
-		batch = rec.Batch
-		e := rec.Event
-		s.Apply(&e)
+		if rec.Batch != batch {
+			if err := r.nextBatch(batch > 0); err != nil {
+				return nil, 0, err
+			}
+			batch = rec.Batch
+		}
+		have, e := countsOf(&r.s.view), rec.Event
+		if err := have.check(&e); err != nil {
+			return nil, 0, err
+		}
+		r.s.Apply(&e)
 		if e.Kind == sched.EpochEnded {
-			s.atEpoch.Job = sched.None // its exchange is the next event of the log
+			r.s.atEpoch.Job = sched.None // its exchange is the next event of the log
 		}
 		for _, k := range sinks {
-			k.Log(&s.view, &e)
+			k.Log(&r.s.view, &e)
 		}
 	}
-	return s, batch, nil
+	if batch > 0 {
+		err = r.endBatch()
+	}
+	return r.s, batch, err
+}
+
+// nextBatch ends the batch under way, if there is one, and begins another.
+func (r *run) nextBatch(underWay bool) error {
+	if underWay {
+		if err := r.endBatch(); err != nil {
+			return err
+		}
+	}
+	r.beginBatch()
+	return nil
 }
 
 // brokenPrefix begins what State panics with when an event contradicts it, see State.broken.
@@ -215,21 +237,10 @@ func (p *player) gather() {
 
 // check returns an error about the first event of the batch that names a job, node or GPU which cannot exist by then.
 func (p *player) check() error {
-	v := &p.state.view
-	jobs, nodes, gpus := len(v.Jobs), len(v.Nodes), len(v.GPUs)
+	have := countsOf(&p.state.view)
 	for i := range p.outside {
-		e := &p.outside[i]
-		if e.Kind == sched.NodeJoined {
-			nodes, gpus = nodes+1, gpus+e.NodeSpec.GPUs
-		}
-		f := formOf(e)
-		switch {
-		case f.job && e.Kind != sched.JobArrived && (e.Job < 0 || int(e.Job) >= jobs):
-			return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, jobs)
-		case f.node && (e.Node < 0 || int(e.Node) >= nodes):
-			return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, nodes)
-		case e.Kind == sched.GPUChanged && !(e.Value >= 0 && e.Value < float64(gpus)):
-			return fmt.Errorf("log: seq %d: %v of GPU %v, want one of %d", e.Seq, e.Kind, e.Value, gpus)
+		if err := have.check(&p.outside[i]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// counts is how many jobs, nodes and GPUs the events of a log may name.
+type counts struct{ jobs, nodes, gpus int }
+
+func countsOf(v *sched.View) counts { return counts{len(v.Jobs), len(v.Nodes), len(v.GPUs)} }
+
+// check returns an error if e names a job, node or GPU which cannot exist by then, and counts a node that joins.
+func (c *counts) check(e *sched.Event) error {
+	if e.Kind == sched.NodeJoined {
+		c.nodes, c.gpus = c.nodes+1, c.gpus+e.NodeSpec.GPUs
+	}
+	f := formOf(e)
+	switch {
+	case f.job && e.Kind != sched.JobArrived && !(f.maybe && e.Job == sched.None) && (e.Job < 0 || int(e.Job) >= c.jobs):
+		return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, c.jobs)
+	case f.node && !(f.maybe && e.Node == sched.None) && (e.Node < 0 || int(e.Node) >= c.nodes):
+		return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, c.nodes)
+	case e.Kind == sched.GPUChanged && !(e.Value >= 0 && e.Value < float64(c.gpus)):
+		return fmt.Errorf("log: seq %d: %v of GPU %v, want one of %d", e.Seq, e.Kind, e.Value, c.gpus)
+	case e.Kind == sched.Decided && e.Target == nil:
+		return fmt.Errorf("log: seq %d: %v without a target", e.Seq, e.Kind)
+	}
+	if e.Kind == sched.Decided || e.Kind == sched.StartFailed {
+		for _, g := range e.GPUs {
+			if g < 0 || int(g) >= c.gpus {
+				return fmt.Errorf("log: seq %d: %v names GPU %d, want one of %d", e.Seq, e.Kind, g, c.gpus)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// tape is the log of a run, batch by batch.
+type tape struct {
+	header  engine.Header
+	batches [][]sched.Event
+	numbers []uint64 // of the batches: those without events are not in the log
+	records []engine.Record
+}
+
+// readTape reads a log.
+func readTape(t testing.TB, log []byte) *tape {
+	t.Helper()
+	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &tape{header: r.Header()}
+	for rec, err := range r.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := rec.Event
+		e.GPUs = slices.Clone(e.GPUs)
+		if e.Target != nil {
+			target := *e.Target
+			e.Target = &target
+		}
+		if n := len(p.numbers); n == 0 || p.numbers[n-1] != rec.Batch {
+			p.numbers, p.batches = append(p.numbers, rec.Batch), append(p.batches, nil)
+		}
+		last := len(p.batches) - 1
+		p.batches[last] = append(p.batches[last], e)
+		p.records = append(p.records, engine.Record{Batch: rec.Batch, Event: e})
+	}
+	return p
+}
+
+// until returns the records of the first n batches, as recovery reads them.
+func (p *tape) until(n int) func(func(*engine.Record, error) bool) {
+	return func(yield func(*engine.Record, error) bool) {
+		for i := range p.records {
+			rec := p.records[i]
+			if n < len(p.numbers) && rec.Batch >= p.numbers[n] || !yield(&rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// open returns the orders of the first n batches that they do not answer, in the words of orderText: the naive twin.
+func (p *tape) open(n int) (orders []string) {
+	starts, stops := map[string]bool{}, map[string]bool{}
+	for _, batch := range p.batches[:n] {
+		for i := range batch {
+			e := &batch[i]
+			attempt := fmt.Sprintf("job %d attempt %d", e.Job, e.Attempt)
+			switch {
+			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start:
+				starts[attempt] = true
+			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop:
+				stops[attempt] = true
+				delete(starts, attempt) // the stop says all
+			case e.Kind == sched.AttemptStarted:
+				delete(starts, attempt)
+			case e.Kind == sched.AttemptEnded, e.Kind == sched.StartFailed:
+				delete(starts, attempt)
+				delete(stops, attempt)
+			case e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown):
+				return []string{"unknown"} // attempts end with their node
+			}
+		}
+	}
+	for a := range starts {
+		orders = append(orders, "start "+a)
+	}
+	for a := range stops {
+		orders = append(orders, "stop "+a)
+	}
+	slices.Sort(orders)
+	return orders
+}
+
+// outside returns what the driver said in a batch.
+func outside(batch []sched.Event) (events []sched.Event) {
+	for i := range batch {
+		e := batch[i]
+		wished := i > 0 && batch[i-1].Kind == sched.Moved && len(batch[i-1].GPUs) > 0
+		if !e.Kind.Own() && !(e.Kind == sched.GPUChanged && wished) {
+			e.Seq = 0
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// rest is a driver that says what is recorded from some batch on, checks that it is asked until then at least, and keeps
+// what it is told to do.
+type rest struct {
+	batches [][]sched.Event
+	now     sched.Time
+	merge   bool // Sync says the first batch
+	applied []sched.Plan
+	sunk    strings.Builder // what came after, as recorded
+}
+
+func (d *rest) Sync(context.Context, *sched.View) ([]sched.Event, error) {
+	if d.merge && len(d.batches) > 0 {
+		return d.take(), nil
+	}
+	return nil, nil
+}
+
+func (d *rest) take() []sched.Event {
+	events := outside(d.batches[0])
+	if len(events) > 0 {
+		d.now = events[0].Time
+	}
+	d.batches = d.batches[1:]
+	return events
+}
+
+func (d *rest) Next(_ context.Context, until sched.Time) ([]sched.Event, error) {
+	if len(d.batches) == 0 {
+		return nil, io.EOF
+	}
+	events := outside(d.batches[0])
+	if len(events) > 0 && events[0].Time > until {
+		return nil, fmt.Errorf("asked until %v, want at least %v", until, events[0].Time)
+	}
+	if len(events) > 0 && events[0].Kind == sched.Ticked && events[0].Time != until {
+		return nil, fmt.Errorf("asked until %v, want %v", until, events[0].Time)
+	}
+	return d.take(), nil
+}
+
+func (d *rest) Apply(_ context.Context, p sched.Plan) error {
+	p.Actions = slices.Clone(p.Actions)
+	d.applied = append(d.applied, p)
+	return nil
+}
+
+func (d *rest) Now() sched.Time { return d.now }
+
+// Log keeps an event.
+func (d *rest) Log(_ *sched.View, e *sched.Event) { d.sunk.Write(engine.AppendEvent(nil, 1, e)) }
+
+func orderText(a *sched.Action) string {
+	return fmt.Sprintf("%s job %d attempt %d", map[sched.ActionKind]string{sched.Start: "start", sched.Stop: "stop"}[a.Kind], a.Job, a.Attempt)
+}
+
+// recorded runs a world and returns its log.
+func (w *world) recorded(t *testing.T) []byte {
+	t.Helper()
+	var log bytes.Buffer
+	writer := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
+	if _, err := w.run(engine.NewPipeline(w.stages()), writer); err != nil {
+		t.Fatalf("seed %d: %v", w.seed, err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return log.Bytes()
+}
+
+// Ensure that a run which is cut after any batch, recovered, and gone on with what the driver said from there on gives the
+// rest of the log as it was, and that the orders not answered at the cut are given again: once, and no others.
+func TestRecoverGoesOn(t *testing.T) {
+	again := 0
+	for seed := range uint64(400) {
+		w := newWorld(seed)
+		p := readTape(t, w.recorded(t))
+		r := rand.New(rand.NewPCG(seed, 5))
+		for range 4 {
+			n := r.IntN(len(p.batches) + 1)
+			again += goOn(t, fmt.Sprintf("seed %d cut after %d of %d", seed, n, len(p.batches)), p, w, n, r.IntN(2) == 0)
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if again < 100 {
+		t.Errorf("%d orders were given again, want many", again)
+	}
+}
+
+func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (again int) {
+	dec := engine.NewPipeline(w.stages())
+	s, batch, err := engine.Recover(context.Background(), p.header, p.until(n), dec, engine.ReplayOptions{})
+	if err != nil {
+		t.Errorf("%s: recover: %v", name, err)
+		return 0
+	}
+	if n > 0 && batch != p.numbers[n-1] {
+		t.Errorf("%s: batch %d, want %d", name, batch, p.numbers[n-1])
+	}
+	if err := sameFold(p, n, s); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	d := &rest{batches: p.batches[n:], now: s.View().Now, merge: merge}
+	if err := engine.Run(context.Background(), s, d, dec, engine.Options{Sinks: []engine.Sink{d}}); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	var want strings.Builder
+	for _, b := range p.batches[n:] {
+		for i := range b {
+			want.Write(engine.AppendEvent(nil, 1, &b[i]))
+		}
+	}
+	if d.sunk.String() != want.String() {
+		t.Errorf("%s: the rest differs: %s", name, differAt(want.String(), d.sunk.String()))
+	}
+	return d.again(t, name, p, n)
+}
+
+// again checks the orders that are not in the log of the rest.
+func (d *rest) again(t *testing.T, name string, p *tape, n int) int {
+	var given []string
+	for i := range d.applied {
+		for k := range d.applied[i].Actions {
+			given = append(given, orderText(&d.applied[i].Actions[k]))
+		}
+	}
+	for _, b := range p.batches[n:] {
+		for i := range b {
+			if e := &b[i]; e.Kind == sched.Ordered {
+				a := sched.Action{Kind: sched.ActionKind(e.Code), Job: e.Job, Attempt: e.Attempt}
+				if at := slices.Index(given, orderText(&a)); at >= 0 {
+					given = slices.Delete(given, at, at+1)
+				} else {
+					t.Errorf("%s: %s is logged and not given", name, orderText(&a))
+				}
+			}
+		}
+	}
+	slices.Sort(given)
+	upTo := n
+	if d.merge && n < len(p.batches) {
+		upTo++ // what Sync said answers as well
+	}
+	want := p.open(n)
+	if upTo > n {
+		answered := outside(p.batches[n])
+		want = slices.DeleteFunc(want, func(order string) bool { return answeredBy(order, answered) })
+	}
+	if !slices.Contains(want, "unknown") && !slices.Equal(given, want) {
+		t.Errorf("%s: given again %v, want %v", name, given, want)
+	}
+	return len(given)
+}
+
+// answeredBy reports whether events answer an order, in the words of orderText.
+func answeredBy(order string, events []sched.Event) bool {
+	return slices.ContainsFunc(events, func(e sched.Event) bool {
+		attempt := fmt.Sprintf(" job %d attempt %d", e.Job, e.Attempt)
+		switch e.Kind {
+		case sched.AttemptStarted:
+			return order == "start"+attempt
+		case sched.AttemptEnded, sched.StartFailed:
+			return strings.HasSuffix(order, attempt)
+		}
+		return false
+	})
+}
+
+// sameFold compares the View that the first n batches lead to, whoever decided, with that of s.
+func sameFold(p *tape, n int, s *engine.State) error {
+	folded, batch, err := engine.Fold(p.header, p.until(n))
+	if err != nil {
+		return fmt.Errorf("fold: %w", err)
+	}
+	if n > 0 && batch != p.numbers[n-1] {
+		return fmt.Errorf("fold: batch %d, want %d", batch, p.numbers[n-1])
+	}
+	if got, want := fmt.Sprintf("%+v", *folded.View()), fmt.Sprintf("%+v", *s.View()); got != want {
+		return fmt.Errorf("fold: the view differs from that of Recover: %s", differAt(want, got))
+	}
+	return nil
+}
+
+func differAt(want, got string) string {
+	at := 0
+	for at < len(want) && at < len(got) && want[at] == got[at] {
+		at++
+	}
+	from := max(at-300, 0)
+	return fmt.Sprintf("\nwant ...%s\ngot  ...%s", want[from:min(at+300, len(want))], got[from:min(at+300, len(got))])
+}
