@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
@@ -95,9 +96,18 @@ func (m *Manager) begin() error {
 	case h.Trace != m.jobs():
 		return fmt.Errorf("manager: %s: %w job file: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther, h.Trace, m.jobs())
 	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
-		return fmt.Errorf("manager: %s: %w system: %s %v, now %s %v; give it a folder of its own", m.o.Dir, ErrOther, h.System, h.Settings, m.o.System, m.o.Settings)
+		return fmt.Errorf("manager: %s: %w system: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther,
+			systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	}
 	return nil
+}
+
+// systemText names a system with its keys.
+func systemText(name string, settings map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		name += " " + key + "=" + settings[key]
+	}
+	return name
 }
 
 // jobs names the job file by what it means.

@@ -13,6 +13,7 @@ import (
 // follower tells in lines what happens to jobs, once it is durable.
 type follower struct {
 	w     io.Writer
+	unit  string          // what jobs hold, in a word
 	lines strings.Builder // of the batch under way
 }
 
@@ -21,14 +22,17 @@ var (
 	_ engine.Batcher = (*follower)(nil)
 )
 
-func newFollower(w io.Writer) *follower { return &follower{w: w} }
+func newFollower(w io.Writer, unit string) *follower { return &follower{w: w, unit: unit} }
 
 // BeginBatch does nothing.
 func (f *follower) BeginBatch() {}
 
 // Log notes what an event means to users.
 func (f *follower) Log(v *sched.View, e *sched.Event) {
-	if text := tale(v, e); text != "" {
+	if e.Job == sched.None {
+		return
+	}
+	if text := f.tale(v, e); text != "" {
 		fmt.Fprintf(&f.lines, "%8.1fs  job %d %s: %s\n", time.Duration(e.Time).Seconds(), e.Job, v.Jobs[e.Job].Spec.Name, text)
 	}
 }
@@ -42,13 +46,13 @@ func (f *follower) EndBatch() error {
 	return nil
 }
 
-// tale says what an event means to users, "" if nothing.
-func tale(v *sched.View, e *sched.Event) string {
+// tale says what an event about a job means to users, "" if nothing.
+func (f *follower) tale(v *sched.View, e *sched.Event) string {
 	switch e.Kind {
 	case sched.JobArrived:
-		return "accepted, " + widthText(e.Spec.GPUs)
+		return "accepted, " + f.width(e.Spec.GPUs)
 	case sched.AttemptStarted:
-		return fmt.Sprintf("attempt %d runs on %s", e.Attempt, gpuList(v.Jobs[e.Job].GPUs))
+		return fmt.Sprintf("attempt %d runs on %s", e.Attempt, f.list(v.Jobs[e.Job].GPUs))
 	case sched.Ordered:
 		if sched.ActionKind(e.Code) == sched.Stop {
 			return "is told to stop: " + e.Outcome.String()
@@ -78,18 +82,22 @@ func ended(j *sched.Job, e *sched.Event) string {
 	return fmt.Sprintf("attempt %d ended: %s; it waits", e.Attempt, text)
 }
 
-func widthText(r sched.Range) string {
+// width says how many units a job may hold.
+func (f *follower) width(r sched.Range) string {
 	if r.Min == r.Max {
-		return counted(int(r.Want), "GPU")
+		return counted(int(r.Want), f.unit)
 	}
-	return fmt.Sprintf("%d to %d GPUs", r.Min, r.Max)
+	return fmt.Sprintf("%d to %d %ss", r.Min, r.Max, f.unit)
 }
 
-// gpuList lists GPUs by number.
-func gpuList(gpus []sched.GPUID) string {
-	words := make([]string, len(gpus))
+// list lists units by number.
+func (f *follower) list(gpus []sched.GPUID) string {
+	words, unit := make([]string, len(gpus)), f.unit
 	for i, g := range gpus {
 		words[i] = fmt.Sprint(g)
 	}
-	return "GPU " + strings.Join(words, ", ")
+	if len(gpus) > 1 {
+		unit += "s"
+	}
+	return unit + " " + strings.Join(words, ", ")
 }

@@ -35,6 +35,7 @@ type runFlags struct {
 	quiet     bool
 	jobsOut   string
 	eventsOut string
+	unit      string // what jobs hold, in a word: GPU or slot
 }
 
 func newRun() *cobra.Command {
@@ -119,10 +120,13 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	if _, given := set["min_run"]; !given {
 		set["min_run"] = minRun
 	}
+	if o.Devices, o.Place, err = f.devices(cmd.Flags().Changed("slots")); err != nil {
+		return o, err
+	}
 	if o.Jobs, err = jobfile.Read(path); err != nil {
 		return o, jobFileError(err)
 	}
-	if o.Devices, o.Place, err = f.devices(); err != nil {
+	if err = cmp.Or(f.fits(o.Jobs, o.Devices), f.checkOut(path)); err != nil {
 		return o, err
 	}
 	if o.Dir = f.state; o.Dir == "" {
@@ -130,24 +134,64 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if !f.quiet {
-		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr())}
+		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit)}
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
 	o.Shim = []string{"/proc/self/exe", shimVerb}
 	return o, nil
 }
 
-// devices are what jobs may hold.
-func (f *runFlags) devices() (local.Devices, string, error) {
-	switch gpus, found := local.FindNvidia(); {
-	case f.slots < 0:
+// devices are what jobs may hold; given says that --slots was.
+func (f *runFlags) devices(given bool) (local.Devices, string, error) {
+	if given && f.slots <= 0 {
 		return nil, "", usagef("--slots %d, want > 0", f.slots)
-	case f.slots == 0 && found:
-		return gpus, "GPUs", nil
-	case f.slots == 0:
+	}
+	if !given {
+		if gpus, found := local.FindNvidia(); found {
+			f.unit = "GPU"
+			return gpus, "GPUs", nil
+		}
 		f.slots = runtime.NumCPU()
 	}
+	f.unit = "slot"
 	return local.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+}
+
+// fits refuses jobs that would wait for ever: they need more devices than there are.
+func (f *runFlags) fits(jobs *jobfile.File, devices local.Devices) error {
+	have, err := devices.List()
+	if err != nil {
+		return err
+	}
+	for i := range jobs.Jobs {
+		if j := &jobs.Jobs[i].Spec; int(j.GPUs.Min) > len(have) {
+			return &codedError{exitRefused, fmt.Errorf("job %s needs %s, there are %d: it would never start", j.Name, counted(int(j.GPUs.Min), f.unit), len(have))}
+		}
+	}
+	return nil
+}
+
+// checkOut tries the files to be written once the jobs are done, so that a wrong name is told before anything runs.
+func (f *runFlags) checkOut(jobs string) error {
+	for _, w := range []pathUse{{"--jobs-out", f.jobsOut}, {"--events-out", f.eventsOut}} {
+		switch {
+		case w.path == "":
+			continue
+		case samePath(w.path, jobs):
+			return usagef("%s %s: that is the job file that is read, want another file to write", w.what, w.path)
+		case w.what == "--events-out" && f.jobsOut != "" && samePath(w.path, f.jobsOut):
+			return usagef("--jobs-out and --events-out both write %s, want two files", w.path)
+		}
+		if info, err := os.Stat(w.path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			continue // a pipe is opened once, when there is something to write
+		}
+		out, err := createOut(w.path)
+		if err != nil {
+			return err
+		}
+		out.discard()
+	}
+	return nil
 }
 
 // jobFileError gives an error about the job file its exit code.
@@ -191,7 +235,7 @@ func (f *runFlags) report(cmd *cobra.Command, m *manager.Manager) error {
 	if f.json {
 		err = writeJSON(cmd.OutOrStdout(), newRunDoc(&result, jobs, rows))
 	} else {
-		err = writeText(cmd.OutOrStdout(), runText(&result, jobs, rows, widthOf(cmd.OutOrStdout())))
+		err = writeText(cmd.OutOrStdout(), runText(&result, jobs, rows, f.unit, widthOf(cmd.OutOrStdout())))
 	}
 	return cmp.Or(err, failures(jobs))
 }

@@ -3,18 +3,17 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// runText is the table of jobs, and a line about all of them.
-func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, width int) string {
+// runText is the table of jobs, which hold units, and a line about all of them.
+func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, unit string, width int) string {
 	t := &table{left: 2}
 	t.add("", "", "", "", "", "", "at-", "pre-", "")
-	t.add("job", "name", "GPUs", "JCT", "queue", "run", "tempts", "empted", "end")
+	t.add("job", "name", unit+"s", "JCT", "queue", "run", "tempts", "empted", "end")
 	for i := range jobs {
 		j := &jobs[i]
 		row := []string{strconv.Itoa(i), j.Name, strconv.Itoa(int(j.GPUs)), "-", "-", shortTime(j.Run.Seconds()),
@@ -24,15 +23,13 @@ func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, width in
 		}
 		t.add(row...)
 	}
-	var b strings.Builder
-	b.WriteString(t.text(width))
-	fmt.Fprintf(&b, "\n%s of %s finished under %s", strconv.Itoa(r.Finished), counted(r.Jobs, "job"), r.System)
+	t.cut(1, width)
+	about := fmt.Sprintf("%d of %s finished under %s", r.Finished, counted(r.Jobs, "job"), r.System)
 	if r.Finished > 0 {
-		fmt.Fprintf(&b, ": average JCT %s, queue %s, makespan %s, GPUs held %s of the time", shortTime(r.AvgJCT), shortTime(r.AvgQueue),
-			shortTime(r.Makespan), percent(r.GPUAllocated))
+		about += fmt.Sprintf(": average JCT %s, queue %s, makespan %s, %ss held %s of the time", shortTime(r.AvgJCT), shortTime(r.AvgQueue),
+			shortTime(r.Makespan), unit, percent(r.GPUAllocated))
 	}
-	b.WriteString(".\n")
-	return b.String()
+	return t.text(width) + "\n" + wrap(about+".", width, 0) + "\n"
 }
 
 // fateOf says how a job ended, with its exit code if that is not 0.

@@ -41,6 +41,30 @@ func (t *table) text(width int) string {
 	return b.String()
 }
 
+// shortest is what cut leaves of a cell at least.
+const shortest = 12
+
+// cut shortens the cells of a column in their middle, so that the table fits width columns if that can be.
+func (t *table) cut(column, width int) {
+	widths := t.widths()
+	room := width - (len(widths) - 1)
+	for i, w := range widths {
+		if i != column {
+			room -= w
+		}
+	}
+	room = max(room, shortest)
+	for _, row := range t.rows {
+		if column >= len(row) {
+			continue
+		}
+		if cell := []rune(row[column]); len(cell) > room {
+			tail := room / 3
+			row[column] = string(cell[:room-1-tail]) + "…" + string(cell[len(cell)-tail:])
+		}
+	}
+}
+
 // widths returns the width of each column.
 func (t *table) widths() []int {
 	var widths []int
