@@ -27,6 +27,7 @@ type attempt struct {
 
 	odo   *odometer // of its job
 	up    bool      // its start was told; of the goroutine, once it runs
+	epoch int64     // the last one known
 	meter *tail     // reads what the job writes, once it runs
 }
 
@@ -85,6 +86,10 @@ func (a *attempt) run(o *shim.Order) {
 			}
 		}
 		if coming == nil { // no shim of ours that could begin it yet
+			if err := a.d.o.State.Fenced(a.d.o.Epoch); errors.Is(err, shim.ErrFenced) {
+				a.send(report{fatal: err})
+				return
+			}
 			if end := a.fate(); end != nil {
 				a.finish(end)
 				return
@@ -182,6 +187,7 @@ func (a *attempt) started() {
 type end struct {
 	over  *shim.Over
 	never bool // and never will
+	ran   bool // its shim died, but not before the job ran
 	boot  bool // the machine was started anew since
 }
 
@@ -191,7 +197,9 @@ func (a *attempt) fate() *end {
 	switch {
 	case err == nil:
 		_ = lock.Close()
-		return &end{never: true}
+		if !a.up { // else the file of the lock was lost
+			return &end{never: true}
+		}
 	case errors.Is(err, shim.ErrHeld):
 		return nil
 	case !errors.Is(err, shim.ErrBegun):
@@ -202,7 +210,7 @@ func (a *attempt) fate() *end {
 		return &end{over: over}
 	}
 	alive, err := a.dir.Alive()
-	return &end{boot: err == nil && !alive.SameBoot()}
+	return &end{ran: a.up || err == nil, boot: err == nil && !alive.SameBoot()}
 }
 
 // finish kills what a dead shim left behind, waits until the devices are free, and tells the end.
@@ -248,8 +256,12 @@ func (a *attempt) ending(x *end) sched.Event {
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "stopped before it began"}
 	case x.boot:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
-	case x.over == nil:
+	case x.over == nil && x.ran:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
+	case x.over == nil && stopped:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "its shim died before the job ran"}
+	case x.over == nil: // tried again after a rest: it may be for want of something
+		return sched.Event{Kind: sched.StartFailed, Text: "its shim died before the job ran: see " + filepath.Join(string(a.dir), "shim.log")}
 	case x.over.Failed != "" && stopped:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
 	case x.over.Failed != "":

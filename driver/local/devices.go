@@ -51,11 +51,11 @@ func (Slots) Users() (map[string][]int, error) { return nil, nil }
 // Env hides the GPUs of the machine, if it has any.
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
 
-// lookEvery is how often the driver looks who uses the devices.
-const lookEvery = 15 * time.Second
-
-// freePatience is how long a device may show processes that are gone before it is put aside.
-const freePatience = 30 * time.Second
+// Times of looking at the devices.
+const (
+	lookEvery    = 15 * time.Second // how often the driver looks who uses them
+	freePatience = 30 * time.Second // how long one may show processes that are gone before it is given on all the same
+)
 
 // inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new is
 // not used.
@@ -64,19 +64,16 @@ func (d *Driver) inventory() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(string(d.o.State), "devices.json")
+	const name = "devices.json"
+	path := filepath.Join(string(d.o.State), name)
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.devices = found
-		b, err := json.Marshal(found)
-		if err != nil {
-			return err
-		}
 		if len(found) == 0 {
 			return errNoDevices
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+		if err := d.o.State.Save(name, found); err != nil {
 			return err
 		}
 	case err != nil:
@@ -88,30 +85,57 @@ func (d *Driver) inventory() error {
 	}
 	d.state = make([]sched.GPUState, len(d.devices))
 	for i := range d.devices {
-		if !slices.Contains(found, d.devices[i]) {
+		if !has(found, d.devices[i].Name) {
 			d.state[i] = sched.GPUMissing
 			d.o.Log.Warn("device is missing", "device", d.devices[i].Name)
 		}
 	}
 	for i := range found {
-		if !slices.Contains(d.devices, found[i]) {
+		if !has(d.devices, found[i].Name) {
 			d.o.Log.Warn("device is new and not used: begin a new state folder to use it", "device", found[i].Name)
 		}
 	}
 	return nil
 }
 
-// look finds out, now and then, whether somebody else uses a device, and returns what has changed.
-func (d *Driver) look() (events []sched.Event) {
-	if time.Since(d.looked) < lookEvery {
-		return nil
-	}
-	d.looked = time.Now()
+// has reports whether a device is on the list. What else is said of it may change with its software.
+func has(list []Device, name string) bool {
+	return slices.ContainsFunc(list, func(d Device) bool { return d.Name == name })
+}
+
+// sight is what a look at the devices showed.
+type sight struct {
+	users map[string][]int
+	err   error
+}
+
+func (d *Driver) ask() sight {
 	users, err := d.o.Devices.Users()
-	if err != nil {
-		d.o.Log.Warn("cannot tell who uses the devices", "error", err)
+	return sight{users, err}
+}
+
+// look has it found out, now and then, who uses the devices. That may take long: nobody waits for it.
+func (d *Driver) look() {
+	if d.looking || time.Since(d.looked) < d.lookEvery {
+		return
+	}
+	d.looking = true
+	d.work.Go(func() {
+		select {
+		case d.seen <- d.ask():
+		case <-d.quit:
+		}
+	})
+}
+
+// judge returns what has changed on the devices: those that somebody else uses are none of ours.
+func (d *Driver) judge(s sight) (events []sched.Event) {
+	d.looked, d.looking = time.Now(), false
+	if s.err != nil {
+		d.o.Log.Warn("cannot tell who uses the devices", "error", s.err)
 		return nil
 	}
+	users := s.users
 	if len(users) == 0 && !slices.Contains(d.state, sched.GPUForeign) {
 		return nil
 	}
@@ -153,13 +177,16 @@ func (d *Driver) members() map[int]bool {
 
 // release returns once no process that is gone is shown as a user of the devices any more, or the patience is over.
 func (d *Driver) release(names []string) {
-	for deadline := time.Now().Add(freePatience); time.Now().Before(deadline) && !isClosed(d.quit); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(d.freePatience); time.Now().Before(deadline) && !isClosed(d.quit); time.Sleep(100 * time.Millisecond) {
 		users, err := d.o.Devices.Users()
 		if err != nil || !slices.ContainsFunc(names, func(name string) bool {
 			return slices.ContainsFunc(users[name], func(pid int) bool { return !exists(pid) })
 		}) {
 			return
 		}
+	}
+	if !isClosed(d.quit) {
+		d.o.Log.Warn("devices show processes that are gone, and are given on all the same", "devices", names)
 	}
 }
 

@@ -46,6 +46,10 @@ type Driver struct {
 	devices []Device         // by GPUID: the machine is the only node
 	state   []sched.GPUState // by device, as last told
 	looked  time.Time        // when somebody else was last looked for on the devices
+	looking bool             // that is under way
+	seen    chan sight       // what it showed
+
+	lookEvery, freePatience time.Duration // the constants, but for tests
 
 	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
 	attempts map[sched.JobID]*attempt  // alive, or about to be
@@ -75,8 +79,8 @@ func New(o Options) (*Driver, error) {
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
-		watched:  make(map[sched.JobID]bool),
+	d := &Driver{o: o, cgroup: procs.Root(), lookEvery: lookEvery, freePatience: freePatience, seen: make(chan sight),
+		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32), watched: make(map[sched.JobID]bool),
 		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -126,7 +130,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until == sched.Never && len(d.o.Jobs) == 0 && len(d.attempts) == 0:
 			return nil, io.EOF
 		}
-		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(lookEvery)).Sub(now)); err != nil {
+		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.lookEvery)).Sub(now)); err != nil {
 			return nil, err
 		}
 	}
@@ -150,6 +154,8 @@ func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 		case <-timer.C:
 			return nil
 		case <-d.knock:
+		case s := <-d.seen:
+			d.later = append(d.later, d.judge(s)...)
 		case r := <-d.reports:
 			if err := d.take(r); err != nil {
 				return err
@@ -188,7 +194,7 @@ func (d *Driver) take(r report) error {
 // collect returns what is to be told at the instant now: what was reported, what users want, who arrives, who uses
 // the devices. What else happened to an attempt whose start is told waits for the next answer.
 func (d *Driver) collect(now sched.Time) []sched.Event {
-	d.later = append(d.later, d.look()...)
+	d.look()
 	d.mu.Lock()
 	d.later = append(d.later, d.commands...)
 	d.commands = nil

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -13,7 +14,8 @@ import (
 
 // Nvidia are the GPUs that nvidia-smi lists, in the order of their PCI addresses.
 type Nvidia struct {
-	Command string // path of nvidia-smi
+	Command  string        // path of nvidia-smi
+	Patience time.Duration // how long it may take; 0 = 20 s: a driver in trouble lets it hang for ever
 }
 
 var _ Devices = Nvidia{}
@@ -24,7 +26,7 @@ func FindNvidia() (Nvidia, bool) {
 	if err != nil {
 		return Nvidia{}, false
 	}
-	n := Nvidia{path}
+	n := Nvidia{Command: path}
 	list, err := n.List()
 	return n, err == nil && len(list) > 0
 }
@@ -72,18 +74,16 @@ func (Nvidia) Env(held []Device) []string {
 	return []string{"CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=" + strings.Join(names, ",")}
 }
 
-// smiPatience is how long nvidia-smi may take: a driver in trouble lets it hang for ever.
-const smiPatience = 20 * time.Second
-
 // query returns the rows that nvidia-smi prints, of so many columns each.
 func (n Nvidia) query(what string, columns int) ([][]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), smiPatience)
+	patience := cmp.Or(n.Patience, 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.Command, what, "--format=csv,noheader,nounits")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("nvidia-smi: no answer within %v", smiPatience)
+		return nil, fmt.Errorf("nvidia-smi: no answer within %v", patience)
 	}
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return nil, fmt.Errorf("nvidia-smi: %w: %s", err, strings.TrimSpace(string(append(out, failed.Stderr...))))

@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -21,22 +22,26 @@ const progressMark = "TRAINYARD "
 const (
 	readEvery  = 200 * time.Millisecond
 	tellEvery  = 10 * time.Second // at most so often in the log
-	maxReading = 4 << 10          // bytes of a line that are looked at
+	maxReading = 4 << 10          // bytes of a line that is looked at, and one
 )
 
 // odometer is what is known of the progress of a job, over all its attempts.
 type odometer struct {
 	step  int64         // last
-	steps int64         // seen to be done
+	steps float64       // seen to be done
 	took  time.Duration // by them
+	known time.Duration // work that the log knows of, until steps tell
 }
+
+// maxWork bounds what lines out of their senses add up to.
+const maxWork = 100 * 365 * 24 * time.Hour
 
 // work returns the time that the steps done so far take, without those that were lost and done again.
 func (o *odometer) work() time.Duration {
 	if o.steps == 0 {
-		return 0
+		return o.known
 	}
-	return time.Duration(float64(o.step) * float64(o.took) / float64(o.steps))
+	return time.Duration(min(float64(o.step)*float64(o.took)/o.steps, float64(maxWork)))
 }
 
 // tail reads what an attempt writes.
@@ -47,6 +52,7 @@ type tail struct {
 	line  []byte // begun, not ended
 	done  bool   // it said that it has done all
 	epoch int64
+	first time.Time // of the reading that met the first step: what was written before is no measure
 	last  time.Time // of the last step
 	told  time.Time
 	quit  chan struct{}
@@ -54,7 +60,7 @@ type tail struct {
 }
 
 func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, quit: make(chan struct{}), over: make(chan struct{})}
+	return &tail{a: a, tell: tell, epoch: a.epoch, quit: make(chan struct{}), over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
@@ -97,18 +103,19 @@ func (t *tail) read() {
 		}
 		t.file = f
 	}
+	now := time.Now()
 	var b [32 << 10]byte
 	for {
 		n, err := t.file.Read(b[:])
-		t.take(b[:n])
+		t.take(b[:n], now)
 		if n == 0 || err != nil && err != io.EOF {
 			return
 		}
 	}
 }
 
-// take looks at the lines that end in b. Of a long line only the beginning is kept.
-func (t *tail) take(b []byte) {
+// take looks at the lines that end in b, read now. Long lines are passed over.
+func (t *tail) take(b []byte, now time.Time) {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n')
 		part := b
@@ -119,13 +126,15 @@ func (t *tail) take(b []byte) {
 		if i < 0 {
 			return
 		}
-		t.see(string(t.line))
+		if len(t.line) < maxReading {
+			t.see(string(t.line), now)
+		}
 		t.line, b = t.line[:0], b[i+1:]
 	}
 }
 
 // see notes what a line says. What it does not know it passes over.
-func (t *tail) see(line string) {
+func (t *tail) see(line string, now time.Time) {
 	rest, ok := strings.CutPrefix(line, progressMark)
 	if !ok {
 		return
@@ -138,8 +147,8 @@ func (t *tail) see(line string) {
 			t.done = true
 		case err != nil || n < 0:
 		case name == "step":
-			t.step(n, time.Now())
-		case name == "epoch" && n > t.epoch:
+			t.step(n, now)
+		case name == "epoch" && n > t.epoch && n <= math.MaxInt32:
 			t.epoch = n
 			t.report(sched.Event{Kind: sched.EpochEnded, Value: float64(n)})
 		}
@@ -149,8 +158,11 @@ func (t *tail) see(line string) {
 // step notes that n steps are done.
 func (t *tail) step(n int64, now time.Time) {
 	o := t.a.odo
-	if !t.last.IsZero() && n > o.step {
-		o.steps += n - o.step
+	if t.first.IsZero() {
+		t.first = now
+	}
+	if now.After(t.first) && n > o.step {
+		o.steps += float64(n - o.step)
 		o.took += now.Sub(t.last)
 	}
 	o.step, t.last = n, now

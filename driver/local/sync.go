@@ -31,7 +31,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	for i := range v.Jobs {
 		events = append(events, d.adopt(sched.JobID(i), &v.Jobs[i])...)
 	}
-	events = append(events, d.look()...)
+	events = append(events, d.judge(d.ask())...)
 	d.now = d.clock()
 	for i := range events {
 		if events[i].Time == 0 {
@@ -65,6 +65,9 @@ func (d *Driver) changed(i int) sched.Event {
 // that nobody has begun waits for the order to be given again.
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	d.ended[id] = j.Attempts
+	if j.Attempt != sched.Stopping { // then it is a guess
+		d.progress[id] = &odometer{known: j.Work}
+	}
 	if !j.HoldsDevices() {
 		return nil
 	}
@@ -73,7 +76,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		return nil
 	}
 	a := d.begin(id, j.Attempts)
-	a.up = j.Up
+	a.up, a.epoch = j.Up, int64(j.Epoch)
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {

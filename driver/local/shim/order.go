@@ -166,9 +166,25 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Save writes a file of the folder whole or not at all, durably.
+func (s State) Save(name string, x any) error { return writeJSON(filepath.Join(string(s), name), x) }
+
 // SetEpoch makes epoch the number of the manager that gives orders from now on: orders of earlier ones are refused.
+// ErrFenced if a later manager has said so already.
 func (s State) SetEpoch(epoch int64) error {
+	if err := s.Fenced(epoch); err != nil {
+		return err
+	}
 	return writeJSON(filepath.Join(string(s), "epoch"), epoch)
+}
+
+// Fenced returns ErrFenced if the manager of epoch gives no orders any more, because a later one does.
+func (s State) Fenced(epoch int64) error {
+	now, err := s.epoch()
+	if err == nil && now > epoch {
+		err = fmt.Errorf("%w: the folder is at epoch %d, want %d", ErrFenced, now, epoch)
+	}
+	return err
 }
 
 func (s State) epoch() (int64, error) {
@@ -211,7 +227,7 @@ var ErrBegun = errors.New("begun already")
 
 // Begin takes the lock of a job for attempt, which can be begun once only, by whomever: by its shim, or by a manager that
 // wants it never to begin. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun: this
-// attempt was begun before.
+// attempt was begun before, or the file does not tell: then it counts as begun, and the next one may be.
 func (s State) Begin(job, attempt int32) (*os.File, error) {
 	if err := os.MkdirAll(s.Job(job), 0o700); err != nil {
 		return nil, err
@@ -221,16 +237,15 @@ func (s State) Begin(job, attempt int32) (*os.File, error) {
 		return nil, err
 	}
 	last, err := s.lastBegun(job)
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	if attempt <= last {
-		_ = f.Close()
-		return nil, fmt.Errorf("job %d attempt %d: %w", job, attempt, ErrBegun)
-	}
-	if _, err = f.WriteAt(fmt.Appendf(nil, "%d\n", attempt), 0); err == nil {
-		err = f.Sync()
+	switch torn := errors.Is(err, errTorn); {
+	case torn:
+		if err = errors.Join(f.Truncate(0), mark(f, attempt)); err == nil {
+			err = fmt.Errorf("job %d attempt %d: %w, for all that is known", job, attempt, ErrBegun)
+		}
+	case err == nil && attempt <= last:
+		err = fmt.Errorf("job %d attempt %d: %w", job, attempt, ErrBegun)
+	case err == nil:
+		err = mark(f, attempt)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -238,6 +253,17 @@ func (s State) Begin(job, attempt int32) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// mark notes in the lock of a job that an attempt was begun, durably.
+func mark(lock *os.File, attempt int32) error {
+	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", attempt), 0); err != nil {
+		return err
+	}
+	return lock.Sync()
+}
+
+// errTorn says that the lock of a job does not tell which attempt was begun last.
+var errTorn = errors.New("no number of an attempt")
 
 // Begun reports whether an attempt, or a later one, was begun.
 func (s State) Begun(job, attempt int32) bool {
@@ -257,7 +283,7 @@ func (s State) lastBegun(job int32) (int32, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("shim: %s: %w", path, err)
+		return 0, fmt.Errorf("shim: %s: %q: %w", path, b, errTorn)
 	}
 	return int32(n), nil
 }

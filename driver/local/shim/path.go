@@ -6,11 +6,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // lookPath finds the program that the job means: by the PATH of its own environment, not of ours, and from its own
-// directory.
+// directory, which must be there.
 func lookPath(name, dir string, env []string) (string, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return name, fmt.Errorf("working directory: %w", err)
+	} else if !info.IsDir() {
+		return name, fmt.Errorf("working directory: %s: %w", dir, syscall.ENOTDIR)
+	}
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)

@@ -15,17 +15,14 @@ import (
 const reapEvery = time.Second
 
 // reap collects the ends of the processes that became children of the shim because who started them is gone. That of
-// the job's own process, main, is left to whoever waits for it.
-func reap(main int, done <-chan struct{}) {
+// the job's own process, main, is left to whoever waits for it. It ends with the shim: those who are killed last are as
+// many as those before.
+func reap(main int) {
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, unix.SIGCHLD)
-	defer signal.Stop(ends)
 	tick := time.NewTicker(reapEvery)
-	defer tick.Stop()
 	for {
 		select {
-		case <-done:
-			return
 		case <-ends:
 		case <-tick.C:
 		}

@@ -43,13 +43,17 @@ func Main(dir RunDir) int {
 		slog.Error("no order", "error", err)
 		return ExitBroken
 	}
+	if err := o.State.Fenced(o.Epoch); err != nil { // an old manager's order leaves no trace
+		slog.Warn("not begun", "why", err)
+		return ExitFenced
+	}
 	held, err := o.State.Begin(o.Job, o.Attempt)
 	if err != nil {
 		slog.Info("not begun", "why", err)
 		return ExitBegun
 	}
-	if now, err := o.State.epoch(); err != nil || now > o.Epoch {
-		slog.Warn("fenced", "epoch", o.Epoch, "now", now, "error", err)
+	if err := o.State.Fenced(o.Epoch); err != nil { // nobody took over in between
+		slog.Warn("not begun", "why", err)
 		return ExitFenced
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
@@ -111,7 +115,10 @@ func (s *shim) attempt() (*Over, error) {
 	if err := sweep(group); err != nil {
 		return nil, err
 	}
-	return over, group.Close()
+	if err := group.Close(); err != nil { // nothing is left in it: how the job ended is not to be lost for that
+		slog.Warn("the group of processes stays", "error", err)
+	}
+	return over, nil
 }
 
 // lockDevices takes the devices, for as long as the shim lives, or says which one is not to be had.
@@ -149,7 +156,8 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	}
 	defer out.Close()
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.order.Dir, s.order.Env, out, out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, out, out
+	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
 	if err := group.Start(cmd); err != nil {
@@ -164,7 +172,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	}
 	s.announce(func() { s.alive = alive })
 	done := make(chan struct{})
-	go reap(cmd.Process.Pid, done)
+	go reap(cmd.Process.Pid)
 	go func() {
 		_ = cmd.Wait() // its state tells
 		close(done)
@@ -186,18 +194,36 @@ func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
 	if err := group.Signal(syscall.SIGTERM); err != nil {
 		slog.Warn("SIGTERM", "error", err)
 	}
-	grace := time.NewTimer(s.order.Grace)
-	defer grace.Stop()
-	select {
-	case <-done:
+	if allGone(group, done, s.order.Grace) {
 		return
-	case <-grace.C:
 	}
 	over.Killed = true
 	if err := sweep(group); err != nil {
 		slog.Error("SIGKILL", "error", err)
 	}
 	<-done
+}
+
+// allGone waits until the job's process and all others of the group have ended, and reports whether they did within the
+// grace. A shell that dies of SIGTERM at once must not cost the trainer that it started the time to save.
+func allGone(group *procs.Group, done <-chan struct{}, grace time.Duration) bool {
+	up := time.NewTimer(grace)
+	defer up.Stop()
+	select {
+	case <-done:
+	case <-up.C:
+		return false
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if left, err := group.Members(); err == nil && len(left) == 0 {
+			return true
+		}
+		select {
+		case <-up.C:
+			return false
+		case <-time.After(pause):
+		}
+	}
 }
 
 // sweep kills what is left of the group. It does not return before nothing is left, whatever it takes: the devices are
@@ -236,9 +262,16 @@ func (a *Alive) Lives() bool {
 	return err == nil && start == a.StartTime && a.SameBoot()
 }
 
-// neverRan is the end of an attempt whose command cannot be run, which is the job's own fault: the codes are those of
-// shells.
+// shortages are the errors of a start for which the job cannot be blamed.
+var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EBUSY,
+	syscall.ENODEV, syscall.EIO}
+
+// neverRan is the end of an attempt whose command cannot be run. If the machine lacks nothing, that is the job's own
+// fault: the codes are those of shells.
 func neverRan(err error) *Over {
+	if slices.ContainsFunc(shortages, func(e error) bool { return errors.Is(err, e) }) {
+		return &Over{Failed: err.Error()}
+	}
 	over := &Over{Code: 126, Text: err.Error()}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		over.Code = 127

@@ -159,7 +159,10 @@ func Dial(dir RunDir, epoch int64) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{conn, epoch}
-	return c, c.send(say{Epoch: epoch})
+	if err := c.send(say{Epoch: epoch}); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return c, nil
 }
 
 // Stop has the attempt ended: SIGTERM, the grace, SIGKILL. Asked again, it says nothing new.
