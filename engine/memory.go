@@ -26,13 +26,28 @@ func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
 			b = binary.LittleEndian.AppendUint64(b, w)
 		}
 	}
-	if p.turns == nil {
-		return b
+	for _, m := range p.memories() {
+		b = appendPart(b, m.SaveJob(j, nil))
 	}
-	return p.turns.SaveJob(j, b)
+	return b
 }
 
-// SaveRest appends the rest: whether and when a decision is due, the revision keys were asked at, the list, then what the order and the other stages remember.
+// appendPart appends what one stage remembers, behind its length.
+func appendPart(b, part []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
+}
+
+// cutPart returns what one stage remembers, and what is behind it.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k) {
+		return nil, nil, errMemory
+	}
+	return b[k : k+int(n)], b[k+int(n):], nil
+}
+
+// SaveRest appends the rest: whether and when a decision is due, the revision keys were asked at, the list, then what the
+// stages remember.
 func (p *Pipeline) SaveRest(b []byte) []byte {
 	flag := byte(0)
 	if p.dirty {
@@ -50,9 +65,7 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(id))
 	}
 	for _, m := range p.memories() {
-		part := m.SaveRest(nil)
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
+		b = appendPart(b, m.SaveRest(nil))
 	}
 	return b
 }
@@ -74,11 +87,20 @@ func (p *Pipeline) LoadJob(j sched.JobID, b []byte) error {
 		b = b[savedKey:]
 	}
 	b = b[1:]
-	if p.turns != nil {
-		return p.turns.LoadJob(j, b)
+	for _, m := range p.memories() {
+		part, rest, err := cutPart(b)
+		if err != nil {
+			return err
+		}
+		if b = rest; len(part) == 0 {
+			continue // nothing was remembered of the job
+		}
+		if err := m.LoadJob(j, part); err != nil {
+			return err
+		}
 	}
 	if len(b) != 0 {
-		return errors.New("engine: memory for a system that remembers nothing by job")
+		return errors.New("engine: memory of a job is too long")
 	}
 	return nil
 }
@@ -117,14 +139,14 @@ func (p *Pipeline) LoadRest(b []byte) error {
 		b = b[k:]
 	}
 	for _, m := range p.memories() {
-		n, k := binary.Uvarint(b)
-		if k <= 0 || n > uint64(len(b)-k) {
-			return errMemory
-		}
-		if err := m.LoadRest(b[k : k+int(n)]); err != nil {
+		part, rest, err := cutPart(b)
+		if err != nil {
 			return err
 		}
-		b = b[k+int(n):]
+		if err := m.LoadRest(part); err != nil {
+			return err
+		}
+		b = rest
 	}
 	if len(b) != 0 {
 		return errors.New("engine: memory of a pipeline is too long")
@@ -135,7 +157,7 @@ func (p *Pipeline) LoadRest(b []byte) error {
 // memories are the stages that remember something, in a fixed order.
 func (p *Pipeline) memories() []sched.Memory {
 	var ms []sched.Memory
-	for _, stage := range []any{p.s.Order, p.s.Place, p.s.Admit, p.s.Select} {
+	for _, stage := range []any{p.s.Order, p.s.Place, p.s.Admit, p.s.Allocate} {
 		if m, ok := stage.(sched.Memory); ok {
 			ms = append(ms, m)
 		}

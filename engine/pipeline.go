@@ -21,9 +21,12 @@ type Stages struct {
 	Quantum time.Duration
 	// Round restricts decisions to multiples of it; 0 = at every event.
 	Round time.Duration
-	// Select, if set, picks the jobs that run by demand alone; then running ones not selected are stopped and newcomers
-	// placed in order.
-	Select sched.Selector
+	// Allocate, if set, decides by demand alone which jobs hold GPUs and how many; those that are granted nothing, or
+	// another width than they have, give up what they hold, then newcomers are placed in the order of the grants.
+	Allocate sched.Allocator
+	// Replace has all that are not protected give up what they hold before the grants are placed: jobs move to whatever
+	// the placement finds best now.
+	Replace bool
 	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
 	// whole list.
 	KeepOrder bool
@@ -92,6 +95,8 @@ type Pipeline struct {
 	lost         []sched.JobID
 	retry        sched.Time // when the first protected job that was in the way loses its protection
 	scratch      []sched.GPUID
+	grants       []sched.Grant
+	room         []int32 // GPUs to be granted, by type
 }
 
 // entry is what the pipeline knows of one job.
@@ -119,7 +124,7 @@ func NewPipeline(s Stages) *Pipeline {
 	p := &Pipeline{s: s, retry: sched.Never}
 	p.turns, _ = s.Order.(sched.Turns)
 	p.bound, _ = s.Place.(sched.NodeBound)
-	for _, stage := range []any{s.Order, s.Place, s.Admit, s.Select} {
+	for _, stage := range []any{s.Order, s.Place, s.Admit, s.Allocate} {
 		if o, ok := stage.(sched.Observer); ok {
 			p.learn = append(p.learn, o)
 		}
@@ -344,7 +349,7 @@ func (p *Pipeline) keyOf(v *sched.View, id sched.JobID) (k sched.Key, until sche
 }
 
 // whole reports whether walks go through the sorted list of all jobs instead of the indices.
-func (p *Pipeline) whole() bool { return p.s.WholePass || p.s.KeepOrder || p.s.Select != nil }
+func (p *Pipeline) whole() bool { return p.s.WholePass || p.s.KeepOrder || p.s.Allocate != nil }
 
 // refresh asks anew for the keys that have ceased to hold, in order of time.
 func (p *Pipeline) refresh(v *sched.View) {
@@ -465,11 +470,20 @@ func (p *Pipeline) canEverFit(v *sched.View, id sched.JobID) bool {
 	if s.fits == unknown {
 		p.ghost.Jobs = v.Jobs
 		s.fits = no
-		if p.s.Place.Fits(v, p.empty, id, width(v, id)) {
+		if p.s.Place.Fits(v, p.empty, id, p.least(v, id)) {
 			s.fits = yes
 		}
 	}
 	return s.fits == yes
 }
 
+// least returns the fewest GPUs with which job id may start.
+func (p *Pipeline) least(v *sched.View, id sched.JobID) int {
+	if p.s.Allocate != nil {
+		return int(v.Jobs[id].Spec.GPUs.Min)
+	}
+	return width(v, id)
+}
+
+// width returns the GPUs that job id asks for, which is what it gets where nothing allocates.
 func width(v *sched.View, id sched.JobID) int { return int(v.Jobs[id].Spec.GPUs.Want) }

@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/admit"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/trace"
@@ -104,7 +105,11 @@ func (w *world) stages() engine.Stages {
 	case "easy":
 		s.Admit = &admit.Easy{Work: oracle, Place: s.Place}
 	case "quota":
-		s.Select = admit.Quota{}
+		s.Allocate = allocate.Quota{}
+	case "prefix":
+		s.Allocate = allocate.Prefix{}
+	case "replace":
+		s.Allocate, s.Replace = allocate.Prefix{}, true
 	}
 	return s
 }
@@ -232,7 +237,7 @@ func (w *world) drawSystem(r *rand.Rand) {
 	case 0:
 		c.keepOrder = true
 	case 1:
-		c.admit = "quota"
+		c.admit = pick(r, "quota", "prefix", "replace")
 	case 2:
 		c.admit = pick(r, "easy", "stop")
 	}

@@ -29,7 +29,7 @@ func (p *Pipeline) Decide(v *sched.View, d *sched.Desired) {
 		}
 		if p.dirty || p.rolling() && p.onGrid(v.Now) {
 			p.dirty = false
-			p.walk(v)
+			p.walk(v, d)
 			p.commit(v, d)
 		}
 		if p.turns != nil {
@@ -50,7 +50,7 @@ func (p *Pipeline) onGrid(now sched.Time) bool {
 }
 
 // rolling reports whether time alone may change a decision on the grid.
-func (p *Pipeline) rolling() bool { return p.waits > 0 && len(p.ledger.Holders()) > 0 }
+func (p *Pipeline) rolling() bool { return (p.waits > 0 || p.s.Replace) && len(p.ledger.Holders()) > 0 }
 
 // wakeUp asks for the next time at which a key ceases to hold or the grid is reached, whichever matters.
 func (p *Pipeline) wakeUp(now sched.Time, d *sched.Desired) {
@@ -77,15 +77,15 @@ func nextMultiple(t sched.Time, step time.Duration) sched.Time {
 }
 
 // walk goes down the order and leaves what it did in ledger, taken and touched.
-func (p *Pipeline) walk(v *sched.View) {
+func (p *Pipeline) walk(v *sched.View, d *sched.Desired) {
 	p.walkNo++
 	p.taken, p.touched, p.aside = p.taken[:0], p.touched[:0], p.aside[:0]
 	if p.s.Admit != nil {
 		p.s.Admit.Begin(v, p.ledger)
 	}
 	switch {
-	case p.s.Select != nil:
-		p.selectPass(v)
+	case p.s.Allocate != nil:
+		p.allocatePass(v, d)
 	case p.whole():
 		p.wholePass(v)
 	default:
@@ -100,7 +100,7 @@ func (p *Pipeline) indexed(v *sched.View) {
 	p.gatherHeads(now)
 	for h := p.nextHead(now); h != none; h = p.nextHead(now) {
 		id := p.groups.list[h].heap[0]
-		what := p.try(v, id, now)
+		what := p.try(v, id, width(v, id), now)
 		g := &p.groups.list[h] // only now: the list may have grown
 		switch what {
 		case tookIt:
@@ -182,9 +182,8 @@ const (
 	overLimit          // its user may hold no more: in this walk, no job of its shape is placed any more
 )
 
-// try places waiting job id, evicting lower-ranked holders if it must and may.
-func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
-	n := width(v, id)
+// try places waiting job id on n GPUs, evicting lower-ranked holders if it must and may.
+func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdict {
 	if p.s.UserLimit > 0 {
 		s := &p.groups.shapes[p.jobs[id].shape]
 		if s.over == p.walkNo || int(p.user[p.jobs[id].user])+n > p.s.UserLimit {
@@ -193,7 +192,7 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, now float64) verdict {
 		}
 	}
 	p.popped, p.clear, p.cleared = p.popped[:0], p.clear[:0], false
-	evicts := p.s.Preempt && p.s.Select == nil
+	evicts := p.s.Preempt && p.s.Allocate == nil
 	if !p.s.Place.Fits(v, p.ledger, id, n) && (!evicts || !p.evictFor(v, id, n, now)) {
 		return misfit
 	}

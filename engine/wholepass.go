@@ -15,7 +15,7 @@ func (p *Pipeline) wholePass(v *sched.View) {
 		if p.jobs[id].in != waiting || p.ledger.Set(id) != nil {
 			continue // a holder, not evicted in this walk, keeps what it has
 		}
-		if p.try(v, id, now) == misfit && p.stops(v, id) {
+		if p.try(v, id, width(v, id), now) == misfit && p.stops(v, id) {
 			return
 		}
 	}
@@ -54,46 +54,4 @@ func (p *Pipeline) nextInList(id sched.JobID) sched.JobID {
 		}
 	}
 	return sched.None
-}
-
-// selectPass runs the jobs that Select picks by demand: the others give up their GPUs, then newcomers are placed in
-// order. A newcomer that cannot be placed waits; it holds up nobody and what was given up for it stays given up.
-func (p *Pipeline) selectPass(v *sched.View) {
-	now := v.Now.Seconds()
-	p.sortList(now)
-	capacity := 0
-	for t := range p.ledger.Types() {
-		capacity += p.ledger.Usable(sched.TypeID(t))
-	}
-	in := make(map[sched.JobID]bool)
-	able := p.aside[:0] // a job that could never be placed would hold up those behind it for ever
-	for _, id := range p.list {
-		switch {
-		case p.jobs[id].in == holding && p.isProtected(v, id):
-			in[id] = true
-			capacity -= len(p.ledger.Set(id))
-			p.retry = min(p.retry, p.protectedUntil(v, id))
-		case p.s.UserLimit > 0 && width(v, id) > p.s.UserLimit:
-		case p.s.Block || p.canEverFit(v, id):
-			able = append(able, id)
-		}
-	}
-	p.aside = able[:0]
-	picked := p.s.Select.Select(v, able, capacity, nil)
-	for _, id := range picked {
-		in[id] = true
-	}
-	for _, id := range p.list {
-		if p.jobs[id].in == holding && !in[id] {
-			p.touch(id)
-			p.unbook(id)
-			p.jobs[id].in = waiting
-			p.waits++
-		}
-	}
-	for _, id := range picked {
-		if p.jobs[id].in == waiting {
-			p.try(v, id, now)
-		}
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/admit"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -77,7 +77,7 @@ var heliosPreset = map[string]preset{
 	"fifo": {defaults: freeRestarts},
 	"sjf":  {defaults: freeRestarts},
 	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *engine.Stages, r *sim.Runtime) {
-		s.Select = admit.Quota{}
+		s.Allocate = allocate.Quota{}
 		r.Penalty = func(width int) time.Duration {
 			switch {
 			case width == 1:

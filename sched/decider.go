@@ -100,10 +100,20 @@ type Admitter interface {
 	May(v *View, j JobID, gpus []GPUID) bool
 }
 
-// Selector picks the jobs that run by their demand alone, before any is placed: a prefix of the order, or a quota
-// filled greedily. It appends the selected jobs of order, which is best first, to dst, keeping their order.
-type Selector interface {
-	Select(v *View, order []JobID, capacity int, dst []JobID) []JobID
+// Grant is what an Allocator gives a job.
+type Grant struct {
+	Job   JobID
+	GPUs  int32 // to hold, > 0
+	Least int32 // where so many do not fit, fewer are worth starting with, down to this; GPUs = all or nothing
+}
+
+// Allocator decides which jobs hold GPUs and how many, by demand alone, before any is placed. It appends its grants to
+// dst, in the order in which jobs are to be placed, which need not be the order of ranks. Jobs of order, which is best
+// first, that are granted nothing give up what they hold. room is the GPUs there are to give, by type; those of jobs that
+// are protected are not among them, nor are these jobs in order. Into d it may reject jobs, watch epochs and ask to be
+// woken; it sets no targets.
+type Allocator interface {
+	Allocate(v *View, room []int32, order []JobID, d *Desired, dst []Grant) []Grant
 }
 
 // Shaper is an Orderer or Placer whose answers differ between jobs of equal demand: jobs of different shape are never

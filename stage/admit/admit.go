@@ -101,20 +101,3 @@ func (e *Easy) May(v *sched.View, j sched.JobID, gpus []sched.GPUID) bool {
 	}
 	return !slices.ContainsFunc(gpus, func(g sched.GPUID) bool { return slices.Contains(e.gpus, g) })
 }
-
-// Quota selects, down the order, every job whose demand is left in the capacity, skipping those it is not. Source: SRTF of
-// HeliosArtifact (Hu et al., SC'21).
-type Quota struct{}
-
-var _ sched.Selector = Quota{}
-
-// Select appends the selected jobs.
-func (Quota) Select(v *sched.View, order []sched.JobID, capacity int, dst []sched.JobID) []sched.JobID {
-	for _, j := range order {
-		if n := int(v.Jobs[j].Spec.GPUs.Want); n <= capacity {
-			capacity -= n
-			dst = append(dst, j)
-		}
-	}
-	return dst
-}

@@ -59,13 +59,9 @@ func TestEasy(t *testing.T) {
 	}
 }
 
-// Ensure that Stop ends the walk at a misfit and that Quota fills the capacity greedily.
-func TestStopAndQuota(t *testing.T) {
+// Ensure that Stop ends the walk at a misfit.
+func TestStop(t *testing.T) {
 	if !(admit.Stop{}).Misfit(nil, nil, 0) || !(admit.Stop{}).May(nil, 0, nil) {
 		t.Error("Stop stops, and forbids nobody")
-	}
-	v := view(2, 3, 1, 1)
-	if got := (admit.Quota{}).Select(v, []sched.JobID{0, 1, 2, 3}, 4, nil); !slices.Equal(got, []sched.JobID{0, 2, 3}) {
-		t.Errorf("selected %v, want 0, 2, 3", got)
 	}
 }
