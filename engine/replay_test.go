@@ -121,11 +121,11 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages, err := info.Build(system.Knowledge{Work: rec.trace.Oracle()}, system.NewSettings(rec.keys))
+	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle()}, system.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.NewPipeline(stages)
+	return sys.Decider
 }
 
 // open reads the log anew.

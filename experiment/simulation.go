@@ -69,10 +69,10 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 	return s.drive(ctx, b)
 }
 
-// built is a simulation ready to run: a trace, stages and a world, or a replica that needs nothing more.
+// built is a simulation ready to run: a trace, a system and a world, or a replica that needs nothing more.
 type built struct {
 	trace   *trace.Trace
-	stages  engine.Stages
+	system  system.System
 	runtime sim.Runtime
 	alone   func() *Outcome
 }
@@ -101,16 +101,25 @@ func (s *Simulation) build() (*built, error) {
 	}
 	of := skewOf(s.Skews)
 	b.runtime = runtimeOf(set, of)
-	if b.stages, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of}, set); err != nil {
+	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of}, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
-	if s.Round > 0 {
-		b.stages.Round = s.Round
+	return b, progresses(b.system, s.Round, b.runtime)
+}
+
+// adapt returns what round and preset change of the system's stages, nil if nothing.
+func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
+	if s.Round == 0 && p.adapt == nil {
+		return nil
 	}
-	if p.adapt != nil {
-		p.adapt(&b.stages, &b.runtime)
+	return func(st *engine.Stages) {
+		if s.Round > 0 {
+			st.Round = s.Round
+		}
+		if p.adapt != nil {
+			p.adapt(st, r)
+		}
 	}
-	return b, progresses(b.stages, b.runtime)
 }
 
 // skewOf returns what is known of models: what was given, else what was published.
@@ -128,21 +137,21 @@ func skewOf(given map[string]float64) func(model string) (float64, bool) {
 
 // progresses refuses an order that is looked at again before a restarted job does any work: jobs would take turns for
 // ever.
-func progresses(s engine.Stages, r sim.Runtime) error {
-	if s.Quantum == 0 {
+func progresses(sys system.System, round time.Duration, r sim.Runtime) error {
+	if sys.Every == 0 {
 		return nil
 	}
-	name, every := "quantum", s.Quantum
-	if s.Round > 0 {
-		name, every = "round", s.Round
+	name := "quantum"
+	if round > 0 {
+		name = "round"
 	}
 	what, idle := "restart_overhead", r.Restart
 	if d := r.StartDelay + r.StopDelay; d > 0 {
 		what, idle = "restart_overhead and delays", idle+d
 	}
-	if every <= idle {
+	if sys.Every <= idle {
 		return fmt.Errorf("system: %s %v is not longer than %s %v: jobs would restart and never progress; raise it, or set restart_overhead",
-			name, every, what, idle)
+			name, sys.Every, what, idle)
 	}
 	return nil
 }
@@ -158,9 +167,9 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(1)
+	state := engine.NewState(b.system.ShareLimit)
 	state.Expect(len(b.trace.Jobs))
-	if err := engine.Run(ctx, state, d, engine.NewPipeline(b.stages), opt); err != nil {
+	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
 		return nil, err
 	}
 	out := &Outcome{Result: rec.Result(s.System), PerJob: rec.Jobs}

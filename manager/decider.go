@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -26,14 +25,11 @@ func Decider(name string, settings map[string]string, jobs []sched.JobSpec) (sch
 	if missing == "" {
 		k.Work = stated{}
 	}
-	stages, err := info.Build(k, system.NewSettings(settings))
+	sys, err := info.Build(k, system.NewSettings(settings), nil)
 	if err != nil && missing != "" {
 		return nil, fmt.Errorf("%w (job %s states no wall_time)", err, missing)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return engine.NewPipeline(stages), nil
+	return sys.Decider, err
 }
 
 // stated takes the wall time that a submitter stated as the work of a job.

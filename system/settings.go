@@ -148,4 +148,6 @@ func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 	return place.Consolidate{}
 }
 
+var errNoStages = errors.New("it decides as a whole, in no stages that rounds or a preset could change")
+
 var errNoWork = errors.New("no knowledge of remaining work was given")

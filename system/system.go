@@ -5,6 +5,7 @@ package system
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
@@ -29,7 +30,17 @@ type Info struct {
 	Source  string // paper or convention it follows
 	Keys    []Key  // its own; Common are taken by all
 	Placing string // its default placement; "" = that of Common
-	Stages  func(k Knowledge, s *Settings) (engine.Stages, error)
+	// One of the two: a list of stages, or a Decider of its own.
+	Stages func(k Knowledge, s *Settings) (engine.Stages, error)
+	New    func(k Knowledge, s *Settings) (System, error)
+	Common []string // the keys of Common that New takes; one made of stages takes all
+}
+
+// System is a system ready to decide, and what must be known to run it.
+type System struct {
+	Decider    sched.Decider
+	ShareLimit int           // tenants it may give a GPU; 0 = 1
+	Every      time.Duration // how often it may take GPUs away although nothing happens: a quantum or a round; 0 = never
 }
 
 // Key is a setting a system takes.
@@ -69,6 +80,9 @@ func Names() []string {
 // CommonKeys returns Common with the defaults they have for this system.
 func (i *Info) CommonKeys() []Key {
 	keys := slices.Clone(Common)
+	if i.Stages == nil {
+		keys = slices.DeleteFunc(keys, func(k Key) bool { return !slices.Contains(i.Common, k.Name) })
+	}
 	if i.Placing != "" {
 		keys[0].Default = i.Placing
 	}
@@ -78,22 +92,44 @@ func (i *Info) CommonKeys() []Key {
 // KeyNames returns the names of all keys the system takes.
 func (i *Info) KeyNames() []string {
 	var names []string
-	for _, k := range slices.Concat(i.Keys, Common) {
+	for _, k := range slices.Concat(i.Keys, i.CommonKeys()) {
 		names = append(names, k.Name)
 	}
 	return names
 }
 
-// Build returns the stages of the system under the given settings, common keys applied.
-func (i *Info) Build(k Knowledge, s *Settings) (engine.Stages, error) {
+// Build returns the system under the given settings, common keys applied. adapt, if not nil, changes its stages; an error
+// is returned if it has none.
+func (i *Info) Build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (System, error) {
+	sys, err := i.build(k, s, adapt)
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil {
+		return System{}, fmt.Errorf("system: %s: %w", i.Name, err)
+	}
+	return sys, nil
+}
+
+func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (System, error) {
+	if i.Stages == nil {
+		if adapt != nil {
+			return System{}, errNoStages
+		}
+		return i.New(k, s)
+	}
 	st, err := i.Stages(k, s)
 	if err != nil {
-		return st, fmt.Errorf("system: %s: %w", i.Name, err)
+		return System{}, err
 	}
 	st.MinRun = s.Seconds("min_run", 0)
 	st.UserLimit = s.Int("user_limit", 0)
-	if err := s.Err(); err != nil {
-		return st, fmt.Errorf("system: %s: %w", i.Name, err)
+	if adapt != nil {
+		adapt(&st)
 	}
-	return st, nil
+	every := st.Quantum
+	if every > 0 && st.Round > 0 {
+		every = st.Round
+	}
+	return System{Decider: engine.NewPipeline(st), Every: every}, nil
 }

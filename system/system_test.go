@@ -28,15 +28,15 @@ func small() *trace.Trace {
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
 }
 
-// build returns the stages of a system under settings, with an oracle and a given distribution if sizes is set.
-func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (engine.Stages, error) {
-	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes}, system.NewSettings(settings))
+// build returns a system under settings, with an oracle and a given distribution if sizes is set.
+func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System, error) {
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes}, system.NewSettings(settings), nil)
 }
 
 // run simulates a system and returns the hash of its events and its figures.
 func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string) (string, metrics.Result) {
 	t.Helper()
-	st, err := build(info, tr, nil, settings)
+	sys, err := build(info, tr, nil, settings)
 	if err != nil {
 		t.Fatalf("%s %v: %v", info.Name, settings, err)
 	}
@@ -56,7 +56,7 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 		t.Fatal(err)
 	}
 	h, rec := &engine.Hash{}, metrics.NewRecorder(len(tr.Jobs))
-	if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(st), engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(sys.ShareLimit), d, sys.Decider, engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum(), rec.Result(info.Name)
@@ -195,11 +195,15 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 
 func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 	t.Helper()
-	st, err := build(info, tr, nil, nil)
-	if err != nil {
+	preempts := false
+	look := func(st *engine.Stages) { preempts = st.Preempt || st.Allocate != nil }
+	if info.Stages == nil {
+		return true
+	}
+	if _, err := info.Build(system.Knowledge{Work: tr.Oracle()}, system.NewSettings(nil), look); err != nil {
 		t.Fatal(err)
 	}
-	return st.Preempt
+	return preempts
 }
 
 // Ensure that a wrong value of any key is an error that names the system, the key, the value and what is wanted, under
@@ -258,7 +262,7 @@ func TestWrongTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil)); (err == nil) != want {
+		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil); (err == nil) != want {
 			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
 		}
 	}
@@ -292,7 +296,7 @@ func TestCommonLimitsHold(t *testing.T) {
 	tr := small()
 	const least, most = 400 * time.Second, 6
 	for _, info := range system.Table() {
-		st, err := build(&info, tr, nil, map[string]string{"min_run": "400", "user_limit": "6", "quantum": "120"})
+		sys, err := build(&info, tr, nil, map[string]string{"min_run": "400", "user_limit": "6", "quantum": "120"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +322,7 @@ func TestCommonLimitsHold(t *testing.T) {
 				t.Fatalf("%s: job %d, up since %v, is stopped at %v", info.Name, e.Job, v.Jobs[e.Job].LastStart, e.Time)
 			}
 		})
-		if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(st), engine.Options{Sinks: []engine.Sink{check}}); err != nil {
+		if err := engine.Run(context.Background(), engine.NewState(sys.ShareLimit), d, sys.Decider, engine.Options{Sinks: []engine.Sink{check}}); err != nil {
 			t.Fatal(err)
 		}
 	}

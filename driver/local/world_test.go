@@ -148,11 +148,11 @@ func fifo(t *testing.T) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages, err := info.Build(system.Knowledge{}, system.NewSettings(nil))
+	sys, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.NewPipeline(stages)
+	return sys.Decider
 }
 
 // decide is a Decider without a memory.
