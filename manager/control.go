@@ -121,6 +121,9 @@ func Cancel(ctx context.Context, dir, job string) error {
 		return err
 	}
 	resp, err := client.Do(req)
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Errorf("%s: its trainyard does not answer: is it stopped?", dir)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, ErrNoManager)
 	}

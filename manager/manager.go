@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
@@ -193,6 +194,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Here("epoch")
 	origin, err := time.Parse(time.RFC3339Nano, m.header.Origin)
 	if err != nil {
 		return fmt.Errorf("manager: origin of the log: %w", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -76,6 +77,7 @@ func (d *Driver) inventory() error {
 		if err := d.o.State.Save(name, found); err != nil {
 			return err
 		}
+		failpoint.Here("devices.made")
 	case err != nil:
 		return err
 	default:

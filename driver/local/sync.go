@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -31,6 +32,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	for i := range v.Jobs {
 		events = append(events, d.adopt(sched.JobID(i), &v.Jobs[i])...)
 	}
+	failpoint.Here("synced")
 	events = append(events, d.judge(d.ask())...)
 	d.now = d.clock()
 	for i := range events {

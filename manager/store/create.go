@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
 // fileName is the database in the folder of a manager, newName what it is called until it is whole.
@@ -37,9 +39,11 @@ func create(dir string) error {
 	if err := fill(temp); err != nil {
 		return err
 	}
+	failpoint.Here("store.made")
 	if err := os.Rename(temp, filepath.Join(dir, fileName)); err != nil {
 		return err
 	}
+	failpoint.Here("store.named")
 	return syncFolder(dir)
 }
 

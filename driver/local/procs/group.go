@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,11 @@ func New(root, name, cookie string) (*Group, error) {
 	g := Open(root, name, cookie)
 	g.adopts = root == ""
 	if g.dir != "" {
-		if err := os.Mkdir(g.dir, 0o755); err != nil {
+		err := os.Mkdir(g.dir, 0o755)
+		if errors.Is(err, fs.ErrExist) { // its maker died; while somebody lives in it, it cannot be removed
+			err = errors.Join(removeAll(g.dir), os.Mkdir(g.dir, 0o755))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("procs: make group %s: %w", name, err)
 		}
 	}

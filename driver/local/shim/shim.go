@@ -43,7 +43,9 @@ func Main(dir RunDir) int {
 		slog.Error("no order", "error", err)
 		return ExitBroken
 	}
-	if err := o.State.Fenced(o.Epoch); err != nil { // an old manager's order leaves no trace
+	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
+	// has the order in its log, and finds this shim.
+	if err := o.State.Fenced(o.Epoch); err != nil {
 		slog.Warn("not begun", "why", err)
 		return ExitFenced
 	}
@@ -51,10 +53,6 @@ func Main(dir RunDir) int {
 	if err != nil {
 		slog.Info("not begun", "why", err)
 		return ExitBegun
-	}
-	if err := o.State.Fenced(o.Epoch); err != nil { // nobody took over in between
-		slog.Warn("not begun", "why", err)
-		return ExitFenced
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
 	if err := s.listen(); err != nil {

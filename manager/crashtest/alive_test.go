@@ -1,0 +1,127 @@
+package crashtest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+)
+
+// patience is how long a manager may take to find what is alive, on a machine that is busy.
+const patience = 10 * time.Second
+
+// runner is a shim that was alive when a manager died.
+type runner struct {
+	dir   shim.RunDir
+	alive shim.Alive
+}
+
+// runDirs are the run directories in a state folder.
+func runDirs(t *testing.T, state shim.State) (dirs []shim.RunDir) {
+	t.Helper()
+	orders, err := filepath.Glob(filepath.Join(string(state), "jobs", "*", "*", "order.json"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, path := range orders {
+		dirs = append(dirs, shim.RunDir(filepath.Dir(path)))
+	}
+	return dirs
+}
+
+// aliveNow returns the shims whose job runs at the moment, once they have noticed that their manager is gone.
+func aliveNow(t *testing.T, state shim.State) (list []runner) {
+	t.Helper()
+	for _, dir := range runDirs(t, state) {
+		alive, err := dir.Alive()
+		if err != nil || !alive.Lives() || isOver(dir) {
+			continue
+		}
+		for end := time.Now().Add(patience); sockets(alive.PID) > 1; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: the shim does not notice that its manager is gone", dir)
+			}
+		}
+		list = append(list, runner{dir, *alive})
+	}
+	return list
+}
+
+func isOver(dir shim.RunDir) bool {
+	_, err := dir.Over()
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// sockets counts the sockets of a process: of a shim, the one it listens on and one for each manager.
+func sockets(pid int) (n int) {
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		return 0
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// adoption tells how long it takes a manager to find all that was alive when the last one died; nothing if it dies before,
+// or if there is nothing to be found.
+func (c *campaign) adoption(l *life) <-chan time.Duration {
+	took, alive := make(chan time.Duration, 1), c.alive
+	go func() {
+		defer close(took)
+		for end := time.Now().Add(patience); len(alive) > 0 && time.Now().Before(end) && !l.within(2*time.Millisecond); {
+			if found(alive) {
+				took <- time.Since(l.began)
+				return
+			}
+		}
+	}()
+	return took
+}
+
+// found reports whether all runners have a manager, but for those that are over.
+func found(list []runner) bool {
+	for _, r := range list {
+		if sockets(r.alive.PID) < 2 && !isOver(r.dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// note keeps how long a manager took that was to find what is alive.
+func (c *campaign) note(took time.Duration, ok bool) {
+	switch {
+	case ok:
+		c.all.adopted = append(c.all.adopted, took)
+	case len(c.alive) > 0:
+		c.t.Errorf("a manager has not found %v within %v", c.alive, patience)
+	}
+}
+
+// endAll ends what still runs in a state folder, as a later manager would.
+func endAll(t *testing.T, state shim.State) {
+	t.Helper()
+	const later = 1 << 40
+	if err := state.SetEpoch(later); err != nil {
+		return // there is no folder
+	}
+	for _, dir := range runDirs(t, state) {
+		conn, err := shim.Dial(dir, later)
+		if err != nil {
+			continue
+		}
+		_ = conn.Stop()
+		_ = conn.Watch(func(*shim.Alive) {})
+		_ = conn.Close()
+	}
+}

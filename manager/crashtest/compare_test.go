@@ -1,0 +1,88 @@
+package crashtest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// slack is how long after its last word a process may be said to have ended: its shim looks for what it left behind, on
+// a machine that is busy.
+const slack = time.Second
+
+// checkAgainst compares the log with the ledger: each attempt ran on the GPUs that it was given, and ended as, and when,
+// its process said, whether a manager was there or not.
+func (c *campaign) checkAgainst(book *ledger, log *eventLog) {
+	for a, run := range book.runs {
+		rec := log.runs[a]
+		if rec == nil || !rec.started {
+			c.t.Errorf("attempt %v ran, but the log does not say so", a)
+			continue
+		}
+		if devices := slots(rec.gpus); devices != run.devices {
+			c.t.Errorf("attempt %v ran on %s, the log says %s", a, run.devices, devices)
+		}
+		if run.ended.IsZero() {
+			continue
+		}
+		if late := rec.ended.Sub(run.ended); late < 0 || c.nobody(run.ended) && late > slack {
+			c.t.Errorf("attempt %v ended at %v, the log says %v later", a, run.ended, late)
+		}
+		if c.nobody(run.ended) {
+			c.all.unseen++
+		}
+		if rec.code != run.code && !c.wrapped(a) {
+			c.t.Errorf("attempt %v ended with code %d, the log says %d", a, run.code, rec.code)
+		}
+	}
+	c.all.starts += len(log.runs)
+}
+
+// wrapped reports whether the trainer is not the job's own process.
+func (c *campaign) wrapped(a attempt) bool { return c.find(c.names[a.job]).command[0] == "sh" }
+
+// nobody reports whether no manager was there at t.
+func (c *campaign) nobody(t time.Time) bool {
+	for _, g := range c.gaps {
+		if t.After(g.from) && t.Before(g.to) {
+			return true
+		}
+	}
+	return false
+}
+
+func slots(gpus []sched.GPUID) string {
+	names := make([]string, len(gpus))
+	for i, g := range gpus {
+		names[i] = fmt.Sprintf("slot-%d", g)
+	}
+	return strings.Join(names, ",")
+}
+
+// checkAdopted: what was alive when a manager died went on in the same process to an end of its own.
+func (c *campaign) checkAdopted(log *eventLog) {
+	for _, r := range c.known {
+		now, err := r.dir.Alive()
+		if err != nil || *now != r.alive {
+			c.t.Errorf("%s: run by %+v, later by %+v (%v)", r.dir, r.alive, now, err)
+		}
+		if _, err := r.dir.Over(); err != nil {
+			c.t.Errorf("%s: it did not come to its end: %v", r.dir, err)
+		}
+		if rec := log.runs[attemptOf(r)]; rec == nil || !rec.over || rec.outcome == sched.NodeLost {
+			c.t.Errorf("%s: it was alive, and the log says %+v", r.dir, rec)
+		}
+	}
+}
+
+// attemptOf names the attempt of a run directory.
+func attemptOf(r runner) (a attempt) {
+	number, job := filepath.Base(string(r.dir)), filepath.Base(filepath.Dir(string(r.dir)))
+	a.number, _ = strconv.Atoi(number)
+	a.job, _ = strconv.Atoi(job)
+	return a
+}
