@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"trainyard": main}) }
+func TestMain(m *testing.M) { testscript.Main(withPrograms{m}, map[string]func(){"trainyard": main}) }
 
 // TestScripts runs the contract of the command line, one file per matter. Beside the usual commands there are
 //

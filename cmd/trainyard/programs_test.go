@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+)
+
+// programs is a folder with the programs trainyard and trainer. Jobs that run are tested with the real ones: their shims
+// are processes of their own.
+var programs string
+
+// withPrograms builds the programs before the tests.
+type withPrograms struct{ *testing.M }
+
+func (m withPrograms) Run() int {
+	dir, err := os.MkdirTemp("", "trainyard")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if out, err := exec.Command("go", "build", "-o", dir, ".", "../../examples/trainer").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	programs = dir
+	return m.M.Run()
+}
+
+// endJobs ends what still runs in the state folders in dir, as a later manager would.
+func endJobs(dir string) error {
+	const later = 1 << 40
+	orders, err := filepath.Glob(filepath.Join(dir, "*.state", "jobs", "*", "*", "order.json"))
+	if err != nil {
+		return err
+	}
+	for _, order := range orders {
+		run := filepath.Dir(order)
+		if err := shim.State(filepath.Dir(filepath.Dir(filepath.Dir(run)))).SetEpoch(later); err != nil {
+			return err
+		}
+		conn, err := shim.Dial(shim.RunDir(run), later)
+		if err != nil {
+			continue // it has ended
+		}
+		_ = conn.Stop()
+		_ = conn.Watch(func(*shim.Alive) {})
+		_ = conn.Close()
+	}
+	return nil
+}
