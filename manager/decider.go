@@ -27,7 +27,9 @@ func Decider(name string, settings map[string]string, jobs []sched.JobSpec) (sch
 	}
 	sys, err := info.Build(k, system.NewSettings(settings), nil)
 	if err != nil && missing != "" {
-		return nil, fmt.Errorf("%w (job %s states no wall_time)", err, missing)
+		if _, other := info.Build(system.Knowledge{Work: stated{}}, system.NewSettings(settings)); other == nil {
+			err = fmt.Errorf("%w (job %s states no wall_time)", err, missing)
+		}
 	}
 	return sys.Decider, err
 }

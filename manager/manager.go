@@ -38,6 +38,12 @@ type Options struct {
 	Sinks    []engine.Sink // told every new event, and last whenever a batch is durable
 }
 
+// Check says what is wrong with the system and its settings.
+func (o *Options) Check() error {
+	_, err := Decider(o.System, o.Settings, specs(o.Jobs))
+	return err
+}
+
 // ErrOther says that a folder was begun with other jobs or another system.
 var ErrOther = errors.New("begun with another")
 
@@ -62,7 +68,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if _, err := Decider(o.System, o.Settings, specs(o.Jobs)); err != nil { // before the folder is touched
+	if err := o.Check(); err != nil { // before the folder is touched
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)

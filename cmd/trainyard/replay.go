@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -70,8 +71,14 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		}
 		return next, engine.SaveMemory(v, dec).Load(v, next)
 	}
-	if err := engine.Replay(cmd.Context(), h, r.Records(), dec, o); err != nil {
+	err = engine.Replay(cmd.Context(), h, r.Records(), dec, o)
+	switch astray := (*engine.Divergence)(nil); {
+	case errors.As(err, &astray):
 		return fmt.Errorf("%s: %w", path, err)
+	case cmd.Context().Err() != nil:
+		return cmd.Context().Err()
+	case err != nil:
+		return malformed(err)
 	}
 	return f.tell(cmd, path, h, recorder, batches, hash.Sum())
 }

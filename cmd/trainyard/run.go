@@ -126,9 +126,6 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	if o.Jobs, err = jobfile.Read(path); err != nil {
 		return o, jobFileError(err)
 	}
-	if err = cmp.Or(f.fits(o.Jobs, o.Devices), f.checkOut(path)); err != nil {
-		return o, err
-	}
 	if o.Dir = f.state; o.Dir == "" {
 		o.Dir = strings.TrimSuffix(path, filepath.Ext(path)) + ".state"
 	}
@@ -138,7 +135,7 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
 	o.Shim = []string{"/proc/self/exe", shimVerb}
-	return o, nil
+	return o, cmp.Or(usage(o.Check()), f.fits(o.Jobs, o.Devices), f.checkOut(path))
 }
 
 // devices are what jobs may hold; given says that --slots was.

@@ -38,6 +38,31 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestRunScripts runs the contract of the verbs about real jobs, with the real program. Beside the commands of TestScripts there
+// is
+//
+//	ends N trainyard ...   runs the command, which must end with exit code N, whatever it says
+func TestRunScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/run",
+		UpdateScripts: *rewrite,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", programs+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			e.Defer(func() {
+				if err := endJobs(e.WorkDir); err != nil {
+					t.Error(err)
+				}
+			})
+			return copyTraces(e)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": scriptCode,
+			"ends": scriptEnds,
+			"json": scriptJSON,
+		},
+	})
+}
+
 const worked = "job_id,submit_s,num_gpus,duration_s\nJ1,0,2,2\nJ2,0,1,8\nJ3,0,2,6\n"
 
 func copyTraces(e *testscript.Env) error {
@@ -51,9 +76,9 @@ func copyTraces(e *testscript.Env) error {
 	return os.WriteFile(filepath.Join(e.WorkDir, "worked.csv"), []byte(worked), 0o644)
 }
 
-func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
+func scriptEnds(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: code N COMMAND...")
+		ts.Fatalf("usage: COMMAND N COMMAND...")
 	}
 	err := ts.Exec(args[1], args[2:]...)
 	got := 0
@@ -65,11 +90,16 @@ func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
 	}
+}
+
+func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
+	scriptEnds(ts, neg, args)
+	got := args[0]
 	said := ts.ReadFile("stderr")
-	if got != 0 && (!strings.HasPrefix(said, "trainyard: ") || strings.Count(said, "\n") != 1) {
+	if got != "0" && (!strings.HasPrefix(said, "trainyard: ") || strings.Count(said, "\n") != 1) {
 		ts.Fatalf("stderr is not one line that begins with trainyard:")
 	}
-	if got != 0 && ts.ReadFile("stdout") != "" {
+	if got != "0" && ts.ReadFile("stdout") != "" {
 		ts.Fatalf("stdout is not empty")
 	}
 }

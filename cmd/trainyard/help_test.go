@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// Ensure that the help of every command fits a terminal of 80 columns.
+func TestHelpFits(t *testing.T) {
+	var try func(c *cobra.Command)
+	seen := 0
+	try = func(c *cobra.Command) {
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		var out bytes.Buffer
+		if code := run(context.Background(), args, &out, &out); code != exitOK || out.Len() == 0 {
+			t.Errorf("%v: exit code %d, %s", args, code, out.String())
+		}
+		seen++
+		for _, line := range strings.Split(out.String(), "\n") {
+			if utf8.RuneCountInString(line) > 80 && !strings.Contains(c.CommandPath(), "completion") { // that one is cobra's
+				t.Errorf("%v: %q is wider than 80 columns", args, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				try(sub)
+			}
+		}
+	}
+	try(newRoot())
+	if seen < 10 {
+		t.Errorf("%d commands, want more", seen)
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// live is a `trainyard run` that is under way.
+type live struct {
+	*exec.Cmd
+	dir            string // of the job file
+	args           []string
+	stdout, stderr bytes.Buffer
+}
+
+// waiting is the command of a job that says that it is up, by a file that holds its pid, and waits for the file go. Asked
+// to stop, it ends with 9.
+const waiting = `[sh, -c, "trap 'exit 9' TERM; echo $$ > up.$TRAINYARD_JOB_ID.tmp && mv up.$TRAINYARD_JOB_ID.tmp up.$TRAINYARD_JOB_ID; until [ -e go ]; do sleep 0.02; done"]`
+
+// startLive writes a job file and runs it.
+func startLive(t *testing.T, jobs string, flags ...string) *live {
+	t.Helper()
+	r := &live{dir: t.TempDir()}
+	t.Cleanup(func() {
+		if err := endJobs(r.dir); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(r.dir, "jobs.yaml")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(jobs, "WAITING", waiting)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.args = append([]string{"run", path}, flags...)
+	r.start(t)
+	return r
+}
+
+// start starts the same command, once more perhaps.
+func (r *live) start(t *testing.T) {
+	t.Helper()
+	r.Cmd = exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), r.args...)
+	r.stdout.Reset()
+	r.stderr.Reset()
+	r.Stdout, r.Stderr = &r.stdout, &r.stderr
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(50 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+// up waits until a job is up and returns its pid.
+func (r *live) up(t *testing.T, job int) (pid int) {
+	t.Helper()
+	await(t, fmt.Sprintf("job %d is up", job), func() bool {
+		b, err := os.ReadFile(filepath.Join(r.dir, fmt.Sprint("up.", job)))
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(b)))
+		return err == nil
+	})
+	return pid
+}
+
+// release lets the jobs end.
+func (r *live) release(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits for the end, which must be with the exit code.
+func (r *live) end(t *testing.T, code int) {
+	t.Helper()
+	if err := r.Wait(); r.ProcessState == nil || r.ProcessState.ExitCode() != code {
+		t.Fatalf("ended with %v, want exit code %d\n%s\n%s", err, code, r.stdout.String(), r.stderr.String())
+	}
+}
+
+func (r *live) state() string { return filepath.Join(r.dir, "jobs.state") }
+
+// wantSaid checks that text has all that is wanted.
+func wantSaid(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("not said: %q\n%s", w, text)
+		}
+	}
+}
+
+// Ensure that an interrupt, and any other end of the program, harms no job: what runs goes on, the same command takes it
+// up where it is, and what waited starts then.
+func TestDetach(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, exitInterrupted}, {syscall.SIGTERM, exitInterrupted}, {syscall.SIGKILL, -1}} {
+		t.Run(c.signal.String(), func(t *testing.T) {
+			t.Parallel()
+			r := startLive(t, "jobs: [{command: WAITING, count: 2, name: a}, {command: ['true'], name: b}]", "--slots", "2")
+			pids := []int{r.up(t, 0), r.up(t, 1)}
+			if err := r.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			r.end(t, c.code)
+			if c.code > 0 {
+				wantSaid(t, r.stderr.String(), "trainyard: interrupted; jobs that go on running: 2, nothing new starts; the same command takes up "+r.state()+" again\n")
+			}
+			if r.stdout.Len() > 0 {
+				t.Errorf("a table of jobs that go on:\n%s", r.stdout.String())
+			}
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, 0); err != nil {
+					t.Errorf("process %d: %v", pid, err)
+				}
+			}
+			r.start(t)
+			r.release(t)
+			r.end(t, exitOK)
+			wantSaid(t, r.stderr.String(), "trainyard: going on with ", "job 0 a-1: finished", "job 2 b: attempt 1 runs on slot")
+			wantSaid(t, r.stdout.String(), "3 of 3 jobs finished")
+			if strings.Contains(r.stderr.String(), "attempt 2") {
+				t.Errorf("a job was started again:\n%s", r.stderr.String())
+			}
+		})
+	}
+}
+
+// Ensure that a job is cancelled by number or name, whatever it does, and that what cannot be cancelled is told apart; that
+// a second run cannot have the folder meanwhile.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	r := startLive(t, `jobs: [{command: WAITING, name: a, count: 2}, {command: ['true'], name: b}, {command: WAITING, name: c}, {command: ['true'], name: d, submit: 1h}]`,
+		"--slots", "3", "--quiet", "--json")
+	r.up(t, 0)
+	r.up(t, 1)
+	r.up(t, 3)
+	_, said := trainyard(t, exitConflict, "run", filepath.Join(r.dir, "jobs.yaml"))
+	wantSaid(t, said, "in use by another trainyard (process "+strconv.Itoa(r.Process.Pid)+")")
+	_, said = trainyard(t, exitOK, "cancel", r.state(), "a-2")
+	wantSaid(t, said, "job a-2 is cancelled\n")
+	_, _ = trainyard(t, exitOK, "cancel", r.state(), "3")
+	_, said = trainyard(t, exitNotFound, "cancel", r.state(), "nobody", "a-1")
+	wantSaid(t, said, `job "nobody": no such job`)
+	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "d")
+	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "--", "-1")
+	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "99999999999")
+	await(t, "b is done", func() bool {
+		err := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "cancel", r.state(), "b").Run()
+		exit := (*exec.ExitError)(nil)
+		return errors.As(err, &exit) && exit.ExitCode() == exitRefused
+	})
+	_, said = trainyard(t, exitRefused, "cancel", r.state(), "b")
+	wantSaid(t, said, `job "b": done already`)
+	if err := r.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.end(t, -1)
+	_, said = trainyard(t, exitUnreachable, "cancel", r.state(), "a-1")
+	wantSaid(t, said, "no trainyard runs there")
+	_, _ = trainyard(t, exitNotFound, "cancel", filepath.Join(r.dir, "nowhere"), "a-1")
+}
+
+// Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in the
+// table and the document.
+func TestCancelWaiting(t *testing.T) {
+	t.Parallel()
+	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]", "--slots", "1")
+	r.up(t, 0)
+	_, said := trainyard(t, exitOK, "cancel", r.state(), "b", "1")
+	wantSaid(t, said, "job b is cancelled\njob 1 is cancelled\n")
+	r.release(t)
+	r.end(t, exitOK)
+	wantSaid(t, r.stdout.String(), "2 of 3 jobs finished", "cancelled")
+	if _, err := os.Stat(filepath.Join(r.dir, "up.1")); err == nil || strings.Contains(r.stderr.String(), "job 1 b: attempt") {
+		t.Errorf("b was started:\n%s", r.stderr.String())
+	}
+}
