@@ -27,7 +27,7 @@ func Decider(name string, settings map[string]string, jobs []sched.JobSpec) (sch
 	}
 	sys, err := info.Build(k, system.NewSettings(settings), nil)
 	if err != nil && missing != "" {
-		if _, other := info.Build(system.Knowledge{Work: stated{}}, system.NewSettings(settings)); other == nil {
+		if _, other := info.Build(system.Knowledge{Work: stated{}}, system.NewSettings(settings), nil); other == nil {
 			err = fmt.Errorf("%w (job %s states no wall_time)", err, missing)
 		}
 	}
