@@ -40,31 +40,39 @@ func newWorld(t *testing.T, dec sched.Decider, n int, jobs []Arrival, hooks ...f
 
 func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arrival, hooks ...func(v *sched.View, e *sched.Event)) *world {
 	t.Helper()
-	w := &world{T: t, dir: dir, state: engine.NewState(1), news: make(chan struct{}), hooks: hooks}
-	w.run(dec, open(t, dir, 1, n, jobs...), nil)
+	w := newIdle(t, dir)
+	w.hooks = hooks
+	w.start(dec, open(t, dir, 1, n, jobs...))
 	return w
 }
 
-// run has the engine go on with the state there is. Its driver is d, or wrap around it.
-func (w *world) run(dec sched.Decider, d *Driver, wrap sched.Driver) {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.d, w.cancel, w.over = d, cancel, make(chan error, 1)
-	if wrap == nil {
-		wrap = d
-	}
-	over := w.over
-	go func() { over <- engine.Run(ctx, w.state, wrap, dec, engine.Options{Sinks: []engine.Sink{w}}) }()
-	w.Cleanup(func() { w.leave() })
+// newIdle returns a world in which nobody is at work yet.
+func newIdle(t *testing.T, dir string) *world {
+	return &world{T: t, dir: dir, state: engine.NewState(1), news: make(chan struct{})}
 }
 
-// leave ends the run, if it has not ended, and returns why it did.
-func (w *world) leave() (err error) {
-	w.cancel()
-	if w.d != nil {
-		err = <-w.over
-		w.d.Close()
-		w.d = nil
+// run has the engine go on with the state there is. Its driver is d, or what is wrapped around it.
+func (w *world) run(dec sched.Decider, d *Driver, wrapped sched.Driver) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	w.d, w.cancel, w.over = d, cancel, over
+	if wrapped == nil {
+		wrapped = d
 	}
+	go func() { over <- engine.Run(ctx, w.state, wrapped, dec, engine.Options{Sinks: []engine.Sink{w}}) }()
+}
+
+// start runs to the end of the test at most.
+func (w *world) start(dec sched.Decider, d *Driver) {
+	w.run(dec, d, nil)
+	w.Cleanup(func() { _ = w.leave() })
+}
+
+// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did.
+func (w *world) leave() error {
+	w.cancel()
+	err := <-w.over
+	w.d.Close()
 	return err
 }
 
