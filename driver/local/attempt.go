@@ -79,7 +79,7 @@ func (a *attempt) run(o *shim.Order) {
 	for pause := firstPause; !isClosed(a.d.quit); pause = min(2*pause, lastPause) {
 		if conn, err := shim.Dial(a.dir, a.d.o.Epoch); err == nil {
 			failpoint.Here("attached")
-			pause = firstPause
+			pause, coming = firstPause, nil // who listens has begun it
 			if err := a.follow(conn); errors.Is(err, shim.ErrFenced) {
 				a.send(report{fatal: err})
 				return
