@@ -20,6 +20,11 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of shims: else each takes a second to end under -race
 		panic(err)
 	}
+	for name, value := range surroundings {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 

@@ -110,10 +110,7 @@ func TestNothingToRun(t *testing.T) {
 	if err := os.WriteFile(plain, []byte("not a program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
-	}
+	script := program(t, "script", "#!/no/such/interpreter\n")
 	cases := []struct {
 		program, dir, text string
 		code               int32
@@ -123,7 +120,7 @@ func TestNothingToRun(t *testing.T) {
 		{"./missing", dir, "missing", 127},
 		{plain, dir, "permission denied", 126},
 		{dir, dir, "permission denied", 126},
-		{"./script", dir, "script", 127},
+		{"./script", filepath.Dir(script), "script", 127},
 		{"true", filepath.Join(dir, "missing"), filepath.Join(dir, "missing"), 127},
 		{"true", plain, "not a directory", 126},
 	}

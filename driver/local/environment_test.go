@@ -1,0 +1,122 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// surroundings are set in the environment of this process, as a manager's might be.
+var surroundings = map[string]string{
+	"AWS_SECRET_ACCESS_KEY": "canary", "TRAINYARD_JOB_ID": "canary", "CUDA_VISIBLE_DEVICES": "canary", "LD_PRELOAD": "",
+	"TRAINYARD_OTHER": "canary", "XLC_ALL": "canary", "LC_TRAINYARD": "passed",
+}
+
+// variables are those of lines as env(1) prints them. A name that is there twice fails the test.
+func variables(t *testing.T, lines string) map[string]string {
+	t.Helper()
+	env := make(map[string]string)
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if _, twice := env[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// Ensure that a job has exactly the variables that docs/jobs.md promises, and nothing of its manager's but what is passed.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	job := task.Task{Command: []string{"env"}, Dir: t.TempDir(), Grace: 45 * time.Second, Env: map[string]string{"DATA": "/data", "LANG": "tlh"}}
+	dir := folder(t)
+	d := open(t, dir, 1, 3, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(2), Task: job.Encode()}})
+	t.Cleanup(d.Close)
+	h := take(t, d, sched.View{})
+	h.arrivals(1)
+	order := start(0, 2, 0, 2)
+	order.Batch, order.Accum, order.LRScale = 96, 3, 0.5
+	h.apply(order)
+	h.end(0, sched.Finished)
+	env := variables(t, h.output(0, 2))
+
+	want := map[string]string{
+		"DATA": "/data", "LANG": "tlh", "LC_TRAINYARD": "passed",
+		"TRAINYARD_JOB_ID": "0", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_NUM_GPUS": "2", "TRAINYARD_DEVICES": "slot-0,slot-2",
+		"TRAINYARD_CHECKPOINT_DIR": filepath.Join(dir, "jobs", "0", "checkpoint"), "TRAINYARD_RUN_DIR": filepath.Join(dir, "jobs", "0", "2"),
+		"TRAINYARD_RESUME": "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
+		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
+		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"], "TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
+	}
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, set := want[name]; !set && (slices.Contains(passed, name) || strings.HasPrefix(name, "LC_")) {
+			want[name] = value
+		}
+	}
+	for name, value := range want {
+		if got, ok := env[name]; !ok || got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	for name, value := range env {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s=%s, want no such variable", name, value)
+		}
+	}
+	if env["MASTER_PORT"] == "" || env["TRAINYARD_COOKIE"] == "" {
+		t.Errorf("port %q, cookie %q", env["MASTER_PORT"], env["TRAINYARD_COOKIE"])
+	}
+}
+
+// last returns the value that counts where a name is there more than once.
+func last(env []string, name string) (value string, ok bool) {
+	for _, kv := range env {
+		if v, is := strings.CutPrefix(kv, name+"="); is {
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}
+
+// Ensure that what a job is told stands over what it asks for, and the details of what it is told.
+func TestEnvironmentOf(t *testing.T) {
+	t.Parallel()
+	order := &shim.Order{State: "/state", Job: 3, Attempt: 1, Devices: []string{"GPU-a", "GPU-b"}}
+	held := []Device{{Name: "GPU-a"}, {Name: "GPU-b"}}
+	job := task.Task{Grace: 5 * time.Second, Env: map[string]string{"TRAINYARD_JOB_ID": "99", "CUDA_VISIBLE_DEVICES": "all", "MASTER_ADDR": "x"}}
+	for _, c := range []struct {
+		name    string
+		action  sched.Action
+		devices Devices
+		want    map[string]string
+		without string
+	}{
+		{"GPUs", sched.Action{Job: 3, Attempt: 1}, Nvidia{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+			"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
+		{"slots", sched.Action{Job: 3, Attempt: 1}, Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
+		{"batch alone", sched.Action{Job: 3, Attempt: 1, Batch: 8}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
+			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
+	} {
+		env, err := environment(order, &c.action, &sched.JobSpec{}, job, held, c.devices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range c.want {
+			if got, _ := last(env, name); got != want {
+				t.Errorf("%s: %s is %q, want %q", c.name, name, got, want)
+			}
+		}
+		if v, ok := last(env, c.without); ok {
+			t.Errorf("%s: %s=%s, want none", c.name, c.without, v)
+		}
+	}
+}
