@@ -1,0 +1,253 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// reader is a tail by hand: the test says what is read, and when.
+type reader struct {
+	*tail
+	told []sched.Event
+	now  time.Time
+}
+
+func newReader() *reader {
+	r := &reader{now: time.Unix(1e9, 0)}
+	r.tail = newTail(&attempt{odo: new(odometer)}, func(e sched.Event) { r.told = append(r.told, e) })
+	return r
+}
+
+// at has text read so long after the beginning.
+func (r *reader) at(seconds float64, text string) {
+	r.take([]byte(text), r.now.Add(sched.Seconds(seconds)))
+}
+
+// facts are what a tail has found out.
+type facts struct {
+	step, epoch int64
+	done        bool
+}
+
+func (r *reader) facts() facts { return facts{r.a.odo.step, r.epoch, r.done} }
+
+// Ensure that lines are understood however they are torn, and that what is no such line is passed over.
+func TestProgressLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	for _, c := range []struct {
+		text string
+		want facts
+	}{
+		{"TRAINYARD step=120 epoch=3 loss=2.1\n", facts{120, 3, false}},
+		{"epoch 1\nTRAINYARD step=1\r\n\nTRAINYARD done\n", facts{1, 0, true}},
+		{"TRAINYARD step=7", facts{}}, // not ended
+		{"TRAINYARD step=7\nTRAINYARD step=8", facts{7, 0, false}},
+		{"TRAINYARD  step=x step= step=-1 step=1.5 step=99999999999999999999 epoch=-1 step step=4\n", facts{4, 0, false}},
+		{"TRAINYARDstep=5\n TRAINYARD step=5\nxTRAINYARD step=5\n", facts{}},
+		{"TRAINYARD undone\nTRAINYARD done=1\nTRAINYARD done.\n", facts{}},
+		{"TRAINYARD step=9\nTRAINYARD step=3\n", facts{3, 0, false}},
+		{"TRAINYARD epoch=9\nTRAINYARD epoch=3\n", facts{0, 9, false}},
+		{"TRAINYARD epoch=99999999999\n", facts{}},
+		{"TRAINYARD step=1 " + long + " step=2\nTRAINYARD step=3\n", facts{3, 0, false}},
+		{"TRAINYARD " + strings.Repeat("x", maxReading-15) + " step=12345\n", facts{}}, // cut in the middle of the number
+		{long + "\nTRAINYARD done\n", facts{0, 0, true}},
+		{"\x00\xff\xfe\n\x1b[31mTRAINYARD step=5\n\x00TRAINYARD done\nTRAINYARD step=\x00\nTRAINYARD step=6 \xff\n", facts{6, 0, false}},
+	} {
+		for _, size := range []int{1, 2, 3, 7, 4095, 4096, 4097, 1 << 30} {
+			r := newReader()
+			for b := []byte(c.text); len(b) > 0; b = b[min(size, len(b)):] {
+				r.take(b[:min(size, len(b))], r.now)
+				if len(r.line) > maxReading {
+					t.Fatalf("%d bytes of a line are kept", len(r.line))
+				}
+			}
+			if r.facts() != c.want {
+				t.Errorf("%.60q in parts of %d: %+v, want %+v", c.text, size, r.facts(), c.want)
+			}
+		}
+	}
+}
+
+// Ensure that work is the time that the steps done so far take: those lost and done again count once, and what was
+// written before anybody looked is no measure of the speed.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	for _, c := range []struct {
+		at   float64
+		text string
+		work float64
+	}{
+		{0, "TRAINYARD step=1\nTRAINYARD step=100\n", 0},
+		{10, "TRAINYARD step=105\nTRAINYARD step=110\n", 110},
+		{20, "TRAINYARD step=120\n", 120},
+		{21, "TRAINYARD step=50\n", 50}, // rolled back
+		{31, "TRAINYARD step=60\n", 60},
+		{71, "TRAINYARD step=70\n", 70 * 70 / 40.},
+	} {
+		r.at(c.at, c.text)
+		if got := r.a.odo.work().Seconds(); got < c.work-0.001 || got > c.work+0.001 {
+			t.Errorf("at %v s: work %v, want %v", c.at, got, c.work)
+		}
+	}
+	r.at(80, "TRAINYARD step=0\n")
+	for i := range 10 { // no sum runs over
+		r.at(90+float64(i), "TRAINYARD step=9223372036854775807\nTRAINYARD step=1\nTRAINYARD step=9223372036854775806\n")
+		if w := r.a.odo.work(); w < 0 || w > maxWork {
+			t.Errorf("work %v", w)
+		}
+	}
+	if w := (&odometer{known: time.Hour}).work(); w != time.Hour {
+		t.Errorf("work %v, want what the log knows", w)
+	}
+}
+
+// Ensure that the log is not flooded: progress is told every 10 s at most, epochs each once.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	for i := range 250 {
+		r.at(float64(i)/10, fmt.Sprintf("TRAINYARD step=%d epoch=%d\n", i+1, i/100))
+	}
+	var epochs []float64
+	progressed := 0
+	for _, e := range r.told {
+		switch e.Kind {
+		case sched.EpochEnded:
+			epochs = append(epochs, e.Value)
+		case sched.Progressed:
+			progressed++
+		}
+	}
+	if !reflect.DeepEqual(epochs, []float64{1, 2}) || progressed != 3 {
+		t.Errorf("epochs %v, progress told %d times, want 1, 2 and 3 times in 25 s", epochs, progressed)
+	}
+}
+
+// FuzzProgress reads any bytes in any parts: the same as line by line, within bounds.
+func FuzzProgress(f *testing.F) {
+	f.Add([]byte("TRAINYARD step=120 epoch=3\nTRAINYARD done\n"), uint16(3))
+	f.Add([]byte("TRAINYARD step=9223372036854775807\nTRAINYARD step=1"), uint16(1))
+	f.Add(bytes.Repeat([]byte("TRAINYARD step=1 "), 300), uint16(4096))
+	f.Fuzz(func(t *testing.T, text []byte, size uint16) {
+		parts, lines := newReader(), newReader()
+		for i, b := 0, text; len(b) > 0; i++ {
+			n := min(int(size)+1, len(b))
+			parts.at(float64(i), string(b[:n]))
+			b = b[n:]
+			if w := parts.a.odo.work(); w < 0 || w > maxWork {
+				t.Fatalf("work %v", w)
+			}
+		}
+		all := strings.Split(string(text), "\n")
+		for _, line := range all[:len(all)-1] {
+			if len(line) < maxReading {
+				lines.see(line, lines.now)
+			}
+		}
+		if parts.facts() != lines.facts() || len(parts.line) > maxReading {
+			t.Fatalf("%+v, want %+v; %d bytes kept", parts.facts(), lines.facts(), len(parts.line))
+		}
+	})
+}
+
+// Ensure that epochs are told where somebody watches them only.
+func TestEpochsWatched(t *testing.T) {
+	t.Parallel()
+	goOn := filepath.Join(t.TempDir(), "go")
+	list, _ := jobs(t, time.Second, `echo TRAINYARD epoch=1 step=1; i=1; while [ ! -e `+goOn+` ]; do i=$((i+1)); echo TRAINYARD step=$i; sleep 0.1; done
+		echo TRAINYARD epoch=2; exec sleep MARK`)
+	d := open(t, folder(t), 1, 1, list...)
+	t.Cleanup(d.Close)
+	h := take(t, d, sched.View{})
+	h.arrivals(1)
+	h.apply(start(0, 1, 0))
+	h.await(sched.Progressed, 0) // so the first epoch was read
+	h.apply(sched.Action{Kind: sched.WatchEpochs, Job: 0, Attempt: 1, On: true})
+	touch(t, goOn)
+	if e := h.await(sched.EpochEnded, 0); e.Value != 2 {
+		t.Errorf("epoch %v was told, want 2", e.Value)
+	}
+}
+
+// Ensure that a driver that comes back does not tell epochs again that the log knows.
+func TestEpochsOfAdopted(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	a := &attempt{odo: new(odometer), epoch: 2}
+	r.tail = newTail(a, func(e sched.Event) { r.told = append(r.told, e) })
+	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
+	if len(r.told) != 1 || r.told[0].Value != 3 {
+		t.Errorf("told %v, want epoch 3", r.told)
+	}
+}
+
+// Ensure that a job that says that it is done, and exits with 0, has finished, also when it was told to stop just then,
+// whoever hears of it; and that the exit code alone does not tell.
+func TestDoneWhileStopped(t *testing.T) {
+	t.Parallel()
+	for i, c := range []struct {
+		script string
+		want   sched.Outcome
+	}{
+		{`trap 'echo TRAINYARD done; exit 0' TERM`, sched.Finished},
+		{`trap 'echo TRAINYARD step=1 done; exit 0' TERM`, sched.Finished},
+		{`trap 'exit 0' TERM`, sched.Preempted},
+		{`trap 'echo TRAINYARD done; exit 3' TERM`, sched.Preempted},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			list, _ := jobs(t, time.Minute, c.script+`; echo ready; while :; do sleep 0.05; done`)
+			dir := folder(t)
+			d := open(t, dir, 1, 2, list...)
+			h := take(t, d, sched.View{})
+			h.arrivals(1)
+			h.apply(start(0, 1, 0))
+			h.await(sched.AttemptStarted, 0)
+			h.outputHas(0, 1, "ready")
+			h.apply(stop(0, 1))
+			h.end(0, c.want)
+			d.Close()
+			p := &past{dir: dir, origin: d.o.Origin, list: list}
+			v := known(d, sched.Job{Attempt: sched.Stopping, Up: true, Attempts: 1})
+			again := take(t, p.next(t, 2), v) // as if the end had not been logged
+			again.end(0, c.want)
+		})
+	}
+}
+
+// Ensure that what is written while nobody reads, and after the last look, is read.
+func TestTailOfFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newReader()
+	r.a.dir = shim.RunDir(dir)
+	r.read() // nothing there yet
+	for i, text := range []string{"TRAINYARD st", "ep=5\n", strings.Repeat("x\n", 1<<16) + "TRAINYARD done\n"} {
+		f, err := os.OpenFile(r.a.dir.Output(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		if i < 2 {
+			r.read()
+		}
+	}
+	r.finish()
+	if want := (facts{5, 0, true}); r.facts() != want {
+		t.Errorf("%+v, want %+v", r.facts(), want)
+	}
+}
