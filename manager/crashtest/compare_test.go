@@ -10,9 +10,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// slack is how long after its last word a process may be said to have ended: its shim looks for what it left behind, on
-// a machine that is busy.
-const slack = time.Second
+// slack is by how much the log may differ from the record of a shim about an end that no manager saw.
+const slack = 2 * time.Millisecond
 
 // checkAgainst compares the log with the ledger: each attempt ran on the GPUs that it was given, and ended as, and when,
 // its process said, whether a manager was there or not.
@@ -29,17 +28,31 @@ func (c *campaign) checkAgainst(book *ledger, log *eventLog) {
 		if run.ended.IsZero() {
 			continue
 		}
-		if late := rec.ended.Sub(run.ended); late < 0 || c.nobody(run.ended) && late > slack {
-			c.t.Errorf("attempt %v ended at %v, the log says %v later", a, run.ended, late)
-		}
-		if c.nobody(run.ended) {
-			c.all.unseen++
-		}
+		c.checkTime(a, run, rec)
 		if rec.code != run.code && !c.wrapped(a) {
 			c.t.Errorf("attempt %v ended with code %d, the log says %d", a, run.code, rec.code)
 		}
 	}
 	c.all.starts += len(log.runs)
+}
+
+// checkTime: an attempt that ended while no manager was there ended when its shim noted it, not when the next manager came.
+func (c *campaign) checkTime(a attempt, run *witness, rec *record) {
+	over, err := c.state.RunDir(int32(a.job), int32(a.number)).Over()
+	if err != nil {
+		c.t.Errorf("attempt %v: %v", a, err)
+		return
+	}
+	if over.Ended.Before(run.ended) || rec.ended.Before(run.ended) {
+		c.t.Errorf("attempt %v ended at %v, its shim says %v, the log %v", a, run.ended, over.Ended, rec.ended)
+	}
+	if !c.nobody(over.Ended) {
+		return
+	}
+	c.all.unseen++
+	if late := rec.ended.Sub(over.Ended).Abs(); late > slack {
+		c.t.Errorf("attempt %v ended at %v, the log says %v, %v beside it", a, over.Ended, rec.ended, late)
+	}
 }
 
 // wrapped reports whether the trainer is not the job's own process.
