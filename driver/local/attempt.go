@@ -206,7 +206,8 @@ func (a *attempt) fate() *end {
 		a.d.o.Log.Error("no lock", "job", a.job, "error", err)
 		return nil
 	}
-	if over, err := a.dir.Over(); err == nil {
+	over, err := a.dir.Over()
+	if err == nil {
 		return &end{over: over}
 	}
 	alive, err := a.dir.Alive()

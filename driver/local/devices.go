@@ -67,9 +67,9 @@ func (d *Driver) inventory() error {
 	}
 	const name = "devices.json"
 	path := filepath.Join(string(d.o.State), name)
-	b, err := os.ReadFile(path)
+	b, missing := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(missing, fs.ErrNotExist):
 		d.devices = found
 		if len(found) == 0 {
 			return errNoDevices
@@ -78,8 +78,8 @@ func (d *Driver) inventory() error {
 			return err
 		}
 		failpoint.Here("devices.made")
-	case err != nil:
-		return err
+	case missing != nil:
+		return missing
 	default:
 		if err := json.Unmarshal(b, &d.devices); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

@@ -289,7 +289,7 @@ func (d *Driver) start(a *sched.Action) error {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
-	if o.Env, err = environment(o, a, spec, t, held, d.o.Devices); err != nil {
+	if o.Env, err = environment(o, a, t, held, d.o.Devices); err != nil {
 		return fmt.Errorf("local: job %d: %w", a.Job, err)
 	}
 	at := d.begin(a.Job, a.Attempt)

@@ -21,7 +21,7 @@ var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGU
 
 // environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
 // last over the first.
-func environment(o *shim.Order, a *sched.Action, spec *sched.JobSpec, t task.Task, held []Device, devices Devices) ([]string, error) {
+func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, devices Devices) ([]string, error) {
 	var env []string
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
@@ -56,11 +56,11 @@ func environment(o *shim.Order, a *sched.Action, spec *sched.JobSpec, t task.Tas
 	} {
 		env = append(env, kv.name+"="+kv.value)
 	}
-	return append(env, batch(a, spec, len(held))...), nil
+	return append(env, batch(a, len(held))...), nil
 }
 
 // batch tells the batch size that was decided, if it was.
-func batch(a *sched.Action, spec *sched.JobSpec, width int) []string {
+func batch(a *sched.Action, width int) []string {
 	if a.Batch == 0 {
 		return nil
 	}

@@ -106,7 +106,7 @@ func TestEnvironmentOf(t *testing.T) {
 		{"batch alone", sched.Action{Job: 3, Attempt: 1, Batch: 8}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
 			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {
-		env, err := environment(order, &c.action, &sched.JobSpec{}, job, held, c.devices)
+		env, err := environment(order, &c.action, job, held, c.devices)
 		if err != nil {
 			t.Fatal(err)
 		}

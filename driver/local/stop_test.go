@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,7 +168,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-func slotName(i int32) string { return "slot-" + string(rune('0'+i)) }
+func slotName(i int32) string { return fmt.Sprint("slot-", i) }
 
 // exchanger gives job i slot i and, once all n run, slot i+1.
 func exchanger(n int) decide {

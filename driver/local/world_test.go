@@ -201,7 +201,7 @@ func noOverlap(t *testing.T, dir string) {
 			continue // it never ran
 		}
 		over, err2 := run.Over()
-		if err := errors.Join(err, err2); err != nil {
+		if err = errors.Join(err, err2); err != nil {
 			t.Errorf("%s: %v", run, err)
 			continue
 		}

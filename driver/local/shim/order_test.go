@@ -157,7 +157,7 @@ func TestTornLock(t *testing.T) {
 		if err == nil {
 			_ = lock.Close()
 		}
-		if _, err := s.Begin(job, 3); !errors.Is(err, ErrBegun) {
+		if _, err = s.Begin(job, 3); !errors.Is(err, ErrBegun) {
 			t.Errorf("%.20q: again: %v, want ErrBegun", c.content, err)
 		}
 		next := int32(4)

@@ -45,7 +45,7 @@ func Main(dir RunDir) int {
 	}
 	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
 	// has the order in its log, and finds this shim.
-	if err := o.State.Fenced(o.Epoch); err != nil {
+	if err = o.State.Fenced(o.Epoch); err != nil {
 		slog.Warn("not begun", "why", err)
 		return ExitFenced
 	}
@@ -55,7 +55,7 @@ func Main(dir RunDir) int {
 		return ExitBegun
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
-	if err := s.listen(); err != nil {
+	if err = s.listen(); err != nil {
 		return s.broken(err)
 	}
 	over, err := s.attempt()
@@ -158,8 +158,8 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
-	if err := group.Start(cmd); err != nil {
-		return neverRan(err), nil
+	if err = group.Start(cmd); err != nil {
+		return neverRan(err), nil //nolint:nilerr // it is told in the record
 	}
 	alive, err := self(s.order.Epoch)
 	if err == nil {
