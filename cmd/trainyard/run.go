@@ -259,16 +259,22 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return cmp.Or(write(out), out.commit())
 }
 
-// failures is the error of a run in which jobs failed.
+// failures is the error of a run in which jobs failed, or for which there was never room.
 func failures(jobs []metrics.Job) error {
-	var names []string
+	var failed, left []string
 	for i := range jobs {
-		if jobs[i].Outcome == sched.Failed {
-			names = append(names, jobs[i].Name)
+		switch jobs[i].Outcome {
+		case sched.Failed:
+			failed = append(failed, jobs[i].Name)
+		case sched.NoOutcome:
+			left = append(left, jobs[i].Name)
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	if len(failed) > 0 {
+		return &codedError{exitJobFailed, fmt.Errorf("%s failed: %s", counted(len(failed), "job"), strings.Join(failed, ", "))}
 	}
-	return &codedError{exitJobFailed, fmt.Errorf("%s failed: %s", counted(len(names), "job"), strings.Join(names, ", "))}
+	if len(left) > 0 {
+		return fmt.Errorf("%s could not be run for want of GPUs or slots: %s", counted(len(left), "job"), strings.Join(left, ", "))
+	}
+	return nil
 }

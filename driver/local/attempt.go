@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -207,8 +208,12 @@ func (a *attempt) fate() *end {
 		return nil
 	}
 	over, err := a.dir.Over()
-	if err == nil {
+	switch {
+	case err == nil:
 		return &end{over: over}
+	case !errors.Is(err, fs.ErrNotExist): // it is there: not reading it now does not mean that the shim died
+		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
+		return nil
 	}
 	alive, err := a.dir.Alive()
 	return &end{ran: a.up || err == nil, boot: err == nil && !alive.SameBoot()}

@@ -28,6 +28,8 @@ type Devices interface {
 	List() ([]Device, error)
 	// Users returns the processes that use each device, by its name; nothing where that cannot be told.
 	Users() (map[string][]int, error)
+	// Locks returns the folder of the locks of the devices, the same for all who share the machine; "" = of our own.
+	Locks() string
 	// Env returns the variables by which a job's processes find the devices they hold.
 	Env(held []Device) []string
 }
@@ -48,6 +50,9 @@ func (s Slots) List() ([]Device, error) {
 
 // Users returns nothing: whoever else computes on this machine does not take a slot.
 func (Slots) Users() (map[string][]int, error) { return nil, nil }
+
+// Locks returns none: slots are made up by each manager.
+func (Slots) Locks() string { return "" }
 
 // Env hides the GPUs of the machine, if it has any.
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }

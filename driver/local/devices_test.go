@@ -32,6 +32,8 @@ func (f *fakeDevices) Users() (map[string][]int, error) {
 	return f.users, f.err
 }
 
+func (*fakeDevices) Locks() string { return "" }
+
 func (*fakeDevices) Env([]Device) []string { return nil }
 
 func (f *fakeDevices) set(users map[string][]int, err error) {

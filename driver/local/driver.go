@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ type Driver struct {
 
 	lookEvery, freePatience time.Duration // the constants, but for tests
 
+	view     *sched.View               // the engine's, from Sync on
 	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
 	attempts map[sched.JobID]*attempt  // alive, or about to be
 	ended    map[sched.JobID]int32     // the last attempt whose end was told
@@ -127,13 +129,23 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until <= now:
 			d.now = max(until, d.now)
 			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
-		case until == sched.Never && len(d.o.Jobs) == 0 && len(d.attempts) == 0:
+		case until == sched.Never && d.idle():
 			return nil, io.EOF
 		}
 		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.lookEvery)).Sub(now)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// idle reports whether nothing can come any more: nobody arrives, nothing runs, and no job waits for a device to be given
+// back by somebody else.
+func (d *Driver) idle() bool {
+	if len(d.o.Jobs) > 0 || len(d.attempts) > 0 {
+		return false
+	}
+	waits := slices.ContainsFunc(d.view.Jobs, func(j sched.Job) bool { return j.State != sched.Done })
+	return !waits || !slices.Contains(d.state, sched.GPUForeign)
 }
 
 func (d *Driver) nextArrival() sched.Time {
@@ -245,9 +257,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			if known || a.Attempt <= d.ended[a.Job] {
 				break
 			}
-			if err := d.start(a); err != nil {
-				return err
-			}
+			d.start(a)
 		case sched.Stop:
 			if known {
 				at.stop(a.Why)
@@ -275,26 +285,33 @@ func (d *Driver) begin(job sched.JobID, number int32) *attempt {
 	return a
 }
 
-// start has the attempt of an order begun.
-func (d *Driver) start(a *sched.Action) error {
-	spec := d.specs[a.Job]
-	t, err := task.DecodeTask(spec.Task)
+// start has the attempt of an order begun, or tells why it cannot be.
+func (d *Driver) start(a *sched.Action) {
+	o, err := d.order(a)
 	if err != nil {
-		return fmt.Errorf("local: job %d: %w", a.Job, err)
+		d.ended[a.Job] = a.Attempt
+		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
+		return
+	}
+	at := d.begin(a.Job, a.Attempt)
+	d.work.Go(func() { at.run(o) })
+}
+
+// order is what the shim of an attempt is told.
+func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
+	t, err := task.DecodeTask(d.specs[a.Job].Task)
+	if err != nil {
+		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Cgroup: d.cgroup}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup}
 	held := make([]Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
-	if o.Env, err = environment(o, a, t, held, d.o.Devices); err != nil {
-		return fmt.Errorf("local: job %d: %w", a.Job, err)
-	}
-	at := d.begin(a.Job, a.Attempt)
-	d.work.Go(func() { at.run(o) })
-	return nil
+	o.Env, err = environment(o, a, t, held, d.o.Devices)
+	return o, err
 }
 
 // errNoDevices is returned where there is nothing to run jobs on.

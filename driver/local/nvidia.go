@@ -6,7 +6,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +66,9 @@ func (n Nvidia) Users() (map[string][]int, error) {
 	}
 	return users, nil
 }
+
+// Locks returns a folder of the machine: no two managers give out one GPU.
+func (Nvidia) Locks() string { return filepath.Join(os.TempDir(), "trainyard-gpus") }
 
 // Env shows a job its GPUs alone.
 func (Nvidia) Env(held []Device) []string {

@@ -108,7 +108,7 @@ func (t *tail) read() {
 	for {
 		n, err := t.file.Read(b[:])
 		t.take(b[:n], now)
-		if n == 0 || err != nil && err != io.EOF {
+		if n == 0 || err != nil && err != io.EOF || isClosed(t.a.d.quit) {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // Sync tells what the log does not know yet: the machine, if it is new, and what became of the attempts that an earlier
 // driver began. Those that are alive are followed from now on.
 func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
-	d.base = time.Now()
+	d.view, d.base = v, time.Now()
 	d.now = v.Now
 	d.at = max(sched.Time(d.base.Sub(d.o.Origin)), d.now)
 	for i := range v.Jobs {

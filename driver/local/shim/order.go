@@ -61,6 +61,7 @@ type Order struct {
 	Grace   time.Duration `json:"grace"`   // from SIGTERM to SIGKILL
 	Devices []string      `json:"devices"` // names, locked while the attempt lives
 	Shared  bool          `json:"shared"`  // others may lock them shared as well
+	Locks   string        `json:"locks"`   // folder of these locks, of the whole machine; "" = State's own
 	Cgroup  string        `json:"cgroup"`  // under which the group of processes is made; "" = without
 }
 
@@ -198,12 +199,31 @@ func (s State) epoch() (int64, error) {
 	return *n, nil
 }
 
+// lockFolder makes the folder of the locks of devices. That of the machine is open to all its users.
+func (o *Order) lockFolder() (string, error) {
+	if o.Locks == "" {
+		folder := filepath.Join(string(o.State), "devices")
+		return folder, os.MkdirAll(folder, 0o700)
+	}
+	err := os.Mkdir(o.Locks, 0o777)
+	if err == nil {
+		err = os.Chmod(o.Locks, 0o777|os.ModeSticky) // whatever the umask
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return o.Locks, err
+}
+
 // ErrHeld says that somebody holds a lock.
 var ErrHeld = errors.New("held")
 
 // Lock takes a file lock that ends with the process; ErrHeld if another has it.
 func Lock(path string, shared bool) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) { // another user's: to lock it is enough to read it
+		f, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}

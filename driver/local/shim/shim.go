@@ -121,8 +121,8 @@ func (s *shim) attempt() (*Over, error) {
 
 // lockDevices takes the devices, for as long as the shim lives, or says which one is not to be had.
 func (s *shim) lockDevices() *Over {
-	folder := filepath.Join(string(s.order.State), "devices")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	folder, err := s.order.lockFolder()
+	if err != nil {
 		return &Over{Failed: err.Error()}
 	}
 	for _, name := range s.order.Devices {

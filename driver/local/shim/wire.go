@@ -91,9 +91,12 @@ func (s *shim) hear(conn net.Conn) {
 // obey carries out an order, or says why not.
 func (s *shim) obey(order say) (refused string) {
 	now, err := s.order.State.epoch()
+	if err != nil {
+		slog.Error("no epoch", "error", err) // what was heard before holds
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.epoch = max(s.epoch, now); err != nil || order.Epoch < s.epoch {
+	if s.epoch = max(s.epoch, now); order.Epoch < s.epoch {
 		return fmt.Sprintf("order of epoch %d, want %d or later", order.Epoch, s.epoch)
 	}
 	s.epoch = order.Epoch
