@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver named sqlite
@@ -56,16 +57,10 @@ func take(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			var pid [20]byte
-			n, _ := f.Read(pid[:])
-			return nil, fmt.Errorf("%w (process %s)", ErrBusy, pid[:n])
-		}
-		return nil, err
+	err = lock(f)
+	if err == nil {
+		err = f.Truncate(0)
 	}
-	err = f.Truncate(0)
 	if err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 	}
@@ -74,6 +69,27 @@ func take(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed while it starts a shim
+// leaves its lock to the new process, until that has become the shim.
+const orphaned = 2 * time.Second
+
+// lock takes the lock of a folder. ErrBusy: the process that it names has it.
+func lock(f *os.File) error {
+	for end := time.Now().Add(orphaned); ; time.Sleep(time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		var b [20]byte
+		n, _ := f.ReadAt(b[:], 0)
+		pid, err := strconv.Atoi(string(b[:n]))
+		gone := err != nil || errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+		if !gone || time.Now().After(end) {
+			return fmt.Errorf("%w (process %s)", ErrBusy, b[:n])
+		}
+	}
 }
 
 func (s *Store) open() error {
