@@ -206,7 +206,8 @@ func (c *campaign) begin(armed string, more ...string) *life {
 func (c *campaign) last() *life {
 	l := c.begin("", "--json", "--events-out", "events.jsonl")
 	for _, j := range c.jobs {
-		for j.cancel != "" && !c.isCancelled(j.name) && !c.cancel(j.name) && !l.within(20*time.Millisecond) {
+		if j.cancel != "" {
+			c.insist(l, j.name)
 		}
 	}
 	if !l.within(time.Minute) {
@@ -214,6 +215,13 @@ func (c *campaign) last() *life {
 	}
 	c.asking.Wait()
 	return l
+}
+
+// insist has a job cancelled that is not yet, once the manager hears of it.
+func (c *campaign) insist(l *life, name string) {
+	for over := false; !over && !c.isCancelled(name) && !c.cancel(name); {
+		over = l.within(20 * time.Millisecond)
+	}
 }
 
 // hear takes a line of a manager: acknowledgements are kept, and whoever waits for this moment cancels.
