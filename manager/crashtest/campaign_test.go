@@ -20,7 +20,8 @@ const (
 	maxCampaigns = 8
 	longest      = 400 * time.Millisecond // life that is not to end the jobs
 	absence      = 1500 * time.Millisecond
-	pauseEvery   = 11 // kills, after which nobody is there for so long
+	pauseEvery   = 11          // kills, after which nobody is there for so long
+	promised     = time.Second // in which a manager has found what is alive
 )
 
 // TestHundredKills: no acknowledged job is lost, no job has two attempts at a time, whatever was alive is taken up again,
@@ -37,6 +38,9 @@ func TestHundredKills(t *testing.T) {
 		}
 	}
 	t.Log(all)
+	if took := all.adopted[len(all.adopted)/2]; took > promised {
+		t.Errorf("it takes %v (median) to find what is alive, want %v", took, promised)
+	}
 }
 
 // tally is what all campaigns have done so far.
