@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/trainyard/trainyard/sched"
@@ -32,6 +34,10 @@ type ReplayOptions struct {
 	// Swap is asked before each batch but the first who decides from there on: dec, or another that knows as much, such
 	// as a new one that was given the memory of dec. nil = dec all along.
 	Swap func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error)
+	// Renew returns a new Decider that decides from a Renewed of the log on; nil = such a log is an error.
+	Renew func() (sched.Decider, error)
+	// From is the first batch that is decided again: those before are folded as they were recorded. dec begins there.
+	From uint64
 }
 
 // Replay runs the engine's own loop on a recorded log: what came from outside is played back, batch by batch, and dec
@@ -47,17 +53,17 @@ func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sc
 	return err
 }
 
-// Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec has decided all
-// along, and the number of the last batch.
+// Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec (or who came after
+// it) has decided all along, and the number of the last batch.
 func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
-	p := &player{next: next, dec: dec, swap: o.Swap, state: NewState(h.ShareLimit)}
+	p := &player{next: next, dec: dec, o: o, state: NewState(h.ShareLimit)}
 	if !p.advance() && p.err != nil {
 		return nil, 0, p.err
 	}
-	if p.ahead == nil { // a header alone
-		return p.state, 0, nil
+	if err := p.skip(o.From); err != nil || p.ahead == nil {
+		return p.state, p.batch, err
 	}
 	err := p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
 	if p.err != nil { // the first cause; what the loop says of it says less
@@ -68,39 +74,40 @@ func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec s
 
 // Fold returns the state that a log leads to and the number of its last batch, whoever decided: what is left when a
 // Decider no longer gives what was recorded. sinks are told every event, and every batch that has one.
-func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (s *State, batch uint64, err error) {
+func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (*State, uint64, error) {
+	return Recover(context.Background(), h, log, nil, ReplayOptions{Sinks: sinks, From: math.MaxUint64})
+}
+
+// skip folds the batches before from without asking anybody.
+func (p *player) skip(from uint64) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = brokenLog(cause)
 		}
 	}()
-	r := &run{s: NewState(h.ShareLimit), o: Options{Sinks: sinks}}
-	for rec, err := range log {
-		if err != nil {
-			return nil, 0, err
-		}
-		if rec.Batch != batch {
-			if err := r.nextBatch(batch > 0); err != nil {
-				return nil, 0, err
+	r := &run{s: p.state, o: Options{Sinks: p.o.Sinks}}
+	for p.ahead != nil && p.ahead.Batch < from {
+		if p.ahead.Batch != p.batch {
+			if err := r.nextBatch(p.batch > 0); err != nil {
+				return err
 			}
-			batch = rec.Batch
+			p.batch = p.ahead.Batch
 		}
-		have, e := countsOf(&r.s.view), rec.Event
+		have, e := countsOf(&p.state.view), p.ahead.Event
 		if err := have.check(&e); err != nil {
-			return nil, 0, err
+			return err
 		}
-		r.s.Apply(&e)
-		if e.Kind == sched.EpochEnded {
-			r.s.atEpoch.Job = sched.None // its exchange is the next event of the log
+		p.state.Apply(&e)
+		p.state.atEpoch.Job = sched.None // its exchange is the next event of the log
+		for _, k := range p.o.Sinks {
+			k.Log(&p.state.view, &e)
 		}
-		for _, k := range sinks {
-			k.Log(&r.s.view, &e)
-		}
+		p.advance()
 	}
-	if batch > 0 {
-		err = r.endBatch()
+	if p.batch > 0 && p.err == nil {
+		p.err = r.endBatch()
 	}
-	return r.s, batch, err
+	return p.err
 }
 
 // nextBatch ends the batch under way, if there is one, and begins another.
@@ -121,7 +128,7 @@ const brokenPrefix = "engine: version "
 type player struct {
 	state *State
 	dec   sched.Decider
-	swap  func(uint64, *sched.View, sched.Decider) (sched.Decider, error)
+	o     ReplayOptions
 
 	next  func() (*Record, error, bool)
 	ahead *Record // the first of a later batch; nil = the log has ended
@@ -185,12 +192,15 @@ func (p *player) Next(ctx context.Context, _ sched.Time) ([]sched.Event, error) 
 		p.err = fmt.Errorf("log: seq %d: batch %d after %d, want at most %d without events", p.ahead.Event.Seq, p.ahead.Batch, p.batch, maxEmpty)
 		return nil, p.err
 	}
-	if p.batch++; p.swap != nil && p.batch > 1 {
-		if p.dec, p.err = p.swap(p.batch, &p.state.view, p.dec); p.err != nil {
+	if p.batch++; p.o.Swap != nil && p.batch > 1 {
+		if p.dec, p.err = p.o.Swap(p.batch, &p.state.view, p.dec); p.err != nil {
 			return nil, p.err
 		}
 	}
 	p.gather()
+	if p.err == nil && slices.ContainsFunc(p.outside, func(e sched.Event) bool { return e.Kind == sched.Renewed }) {
+		p.renew()
+	}
 	if p.err == nil {
 		p.err = p.check()
 	}
@@ -202,6 +212,17 @@ func (p *player) Apply(context.Context, sched.Plan) error { return p.err }
 
 // Now returns the time of the last event read.
 func (p *player) Now() sched.Time { return p.last }
+
+// renew has another Decider go on.
+func (p *player) renew() {
+	switch {
+	case p.batch == p.o.From: // dec is that one
+	case p.o.Renew == nil:
+		p.err = fmt.Errorf("log: batch %d: the system is %v, and nobody said by what", p.batch, sched.Renewed)
+	default:
+		p.dec, p.err = p.o.Renew()
+	}
+}
 
 // maxEmpty is how many batches without any event may follow one another, so that a wrong number ends.
 const maxEmpty = 1 << 20

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,7 @@ type Manager struct {
 	batch    uint64
 	recorder *metrics.Recorder
 	board    *Board
+	renewed  string // why the system begins anew; "" = it goes on
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -142,13 +144,17 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 	return r, lines.Close, nil
 }
 
-// recover replays the log. Where this program would have decided otherwise than the one that wrote the log, what was
-// decided holds, and the system goes on from what it finds.
+// recover replays the log, from where a system last began anew. Where this program would have decided otherwise than the
+// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
 func (m *Manager) recover(ctx context.Context) error {
-	err := m.replay(ctx)
+	from, err := m.lastRenewed()
+	if err == nil {
+		err = m.replay(ctx, from)
+	}
 	if astray := (*engine.Divergence)(nil); errors.As(err, &astray) {
 		m.o.Log.Warn("this version decides otherwise than the one that wrote the log; going on from where it ended", "difference", astray)
-		err = m.fold()
+		m.renewed = astray.Error()
+		err = m.replay(ctx, math.MaxUint64)
 	}
 	if err != nil {
 		return fmt.Errorf("manager: %s: %w", m.o.Dir, err)
@@ -156,23 +162,32 @@ func (m *Manager) recover(ctx context.Context) error {
 	return nil
 }
 
-// replay has the system decide all of the log again, which gives it its memory back.
-func (m *Manager) replay(ctx context.Context) error {
-	r, done, err := m.read()
+// lastRenewed returns the batch in which a system last began anew, 0 if the first one still decides.
+func (m *Manager) lastRenewed() (batch uint64, err error) {
+	r, done, err := m.open()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec, engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board}})
-	return errors.Join(err, done())
+	for rec, err := range r.Records() {
+		if err != nil {
+			return 0, errors.Join(err, done())
+		}
+		if rec.Event.Kind == sched.Renewed {
+			batch = rec.Batch
+		}
+	}
+	return batch, done()
 }
 
-// fold takes the state of the log alone.
-func (m *Manager) fold() error {
+// replay brings the state to the end of the log. From the given batch on the system decides it all again, which gives it
+// its memory back.
+func (m *Manager) replay(ctx context.Context, from uint64) error {
 	r, done, err := m.read()
 	if err != nil {
 		return err
 	}
-	m.state, m.batch, err = engine.Fold(m.header, r.Records(), m.recorder, m.board)
+	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
+		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board}, From: from})
 	return errors.Join(err, done())
 }
 
@@ -222,7 +237,23 @@ func (m *Manager) Run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	return engine.Run(ctx, m.state, d, m.dec, engine.Options{Sinks: sinks, Dropped: dropped})
+	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, engine.Options{Sinks: sinks, Dropped: dropped})
+}
+
+// begins is a driver that tells first, if there is a reason, that a system begins anew.
+type begins struct {
+	sched.Driver
+	why string // "" = it goes on
+}
+
+// Sync is that of the driver, behind the news.
+func (b begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
+	now := v.Now
+	events, err := b.Driver.Sync(ctx, v)
+	if b.why != "" {
+		events = append([]sched.Event{{Time: now, Kind: sched.Renewed, Text: b.why}}, events...)
+	}
+	return events, err
 }
 
 // Result returns the figures so far, and the jobs one by one.

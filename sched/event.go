@@ -48,6 +48,7 @@ const (
 	JobArrived               // Spec; the engine gives Job
 	JobCommanded             // Job, Code = Command
 	Ticked                   // a wake-up asked for
+	Renewed                  // Text = why: from here on a Decider decides that knows nothing but what the View shows
 
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
 	Ordered // Job, Attempt, Node, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
@@ -61,7 +62,7 @@ const (
 )
 
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "price", "arrived", "command", "tick", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
+	"node-changed", "gpu-changed", "price", "arrived", "command", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 // String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }

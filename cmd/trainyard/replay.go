@@ -59,7 +59,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		return malformed(err)
 	}
 	recorder, hash := metrics.NewRecorder(0), new(engine.Hash)
-	o := engine.ReplayOptions{Sinks: []engine.Sink{recorder, hash}}
+	o := engine.ReplayOptions{Renew: fresh, Sinks: []engine.Sink{recorder, hash}}
 	batches := uint64(1)
 	o.Swap = func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
 		if batches = batch; !f.reload {
