@@ -148,7 +148,7 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 			note(v, e)
 		}
 	})}}
-	if err := engine.Run(context.Background(), s, second, dec, o); err != nil {
+	if err = engine.Run(context.Background(), s, second, dec, o); err != nil {
 		t.Fatal(err)
 	}
 	want := "5 started 0, 6 started 1, 9 ended 1, 9 decided 2, 9 ordered 2"

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ func TestHelpFits(t *testing.T) {
 	var try func(c *cobra.Command)
 	seen := 0
 	try = func(c *cobra.Command) {
-		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		args := slices.Concat(strings.Fields(c.CommandPath())[1:], []string{"--help"})
 		var out bytes.Buffer
 		if code := run(context.Background(), args, &out, &out); code != exitOK || out.Len() == 0 {
 			t.Errorf("%v: exit code %d, %s", args, code, out.String())

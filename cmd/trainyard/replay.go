@@ -65,9 +65,9 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		if batches = batch; !f.reload {
 			return dec, nil
 		}
-		next, err := fresh()
-		if err != nil {
-			return nil, err
+		next, faulty := fresh()
+		if faulty != nil {
+			return nil, faulty
 		}
 		return next, engine.SaveMemory(v, dec).Load(v, next)
 	}

@@ -67,7 +67,7 @@ func newRunDoc(r *metrics.Result, jobs []metrics.Job, rows []manager.Row) runDoc
 	for i := range jobs {
 		j := &jobs[i]
 		doc.Jobs[i] = runJobDoc{ID: i, Name: j.Name, GPUs: j.GPUs, Status: status(j), ExitCode: rows[i].Code, Attempts: rows[i].Attempts,
-			Preemptions: j.Preemptions, Submit: sched.Time(j.Submit).Seconds(), Run: j.Run.Seconds(), GPUSeconds: float64(j.Service), Text: rows[i].Text}
+			Preemptions: j.Preemptions, Submit: j.Submit.Seconds(), Run: j.Run.Seconds(), GPUSeconds: float64(j.Service), Text: rows[i].Text}
 		if j.Outcome == sched.Finished {
 			jct := j.JCT().Seconds()
 			doc.Jobs[i].JCT = &jct
