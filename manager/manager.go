@@ -70,7 +70,8 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err = o.Check(); err != nil { // before the folder is touched
+	err = o.Check() // before the folder is touched
+	if err != nil {
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)

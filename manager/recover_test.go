@@ -118,9 +118,9 @@ func TestPoisoned(t *testing.T) {
 				r.options.System = "fifo-skip"
 			}
 			for range 2 { // an error each time, and no crash
-				m, err := manager.Open(t.Context(), r.options)
+				bad, err := manager.Open(t.Context(), r.options)
 				if err == nil {
-					r.close(m)
+					r.close(bad)
 				}
 				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), r.options.Dir) {
 					t.Fatalf("got %v, want an error about %s with %q", err, r.options.Dir, c.want)

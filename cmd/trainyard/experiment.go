@@ -18,7 +18,7 @@ func newExperiment() *cobra.Command {
 	var o experiment.Options
 	cmd := &cobra.Command{
 		Use:               "experiment [NAME]",
-		Short:             "Run a published comparison, ours beside it; without a name, list them",
+		Short:             "Run a published comparison, ours beside it; without a name, list",
 		Args:              exactly("[NAME]"),
 		ValidArgsFunction: firstArg(experimentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
