@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,11 +42,7 @@ func New(root, name, cookie string) (*Group, error) {
 	g := Open(root, name, cookie)
 	g.adopts = root == ""
 	if g.dir != "" {
-		err := os.Mkdir(g.dir, 0o755)
-		if errors.Is(err, fs.ErrExist) { // its maker died; while somebody lives in it, it cannot be removed
-			err = errors.Join(removeAll(g.dir), os.Mkdir(g.dir, 0o755))
-		}
-		if err != nil {
+		if err := os.Mkdir(g.dir, 0o755); err != nil {
 			return nil, fmt.Errorf("procs: make group %s: %w", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -102,7 +103,7 @@ func (s *shim) attempt() (*Over, error) {
 	if err := procs.Subreap(); err != nil {
 		return nil, err
 	}
-	group, err := procs.New(s.order.Cgroup, s.order.GroupName(), s.order.Cookie())
+	group, err := newGroup(s.order)
 	if err != nil {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
 	}
@@ -117,6 +118,20 @@ func (s *shim) attempt() (*Over, error) {
 		slog.Warn("the group of processes stays", "error", err)
 	}
 	return over, nil
+}
+
+// newGroup makes the group of processes of an attempt. If there is one of its name, a shim made it and died, in a folder that
+// is no more: what it left is ended first.
+func newGroup(o *Order) (*procs.Group, error) {
+	group, err := procs.New(o.Cgroup, o.GroupName(), o.Cookie())
+	if !errors.Is(err, fs.ErrExist) {
+		return group, err
+	}
+	left := procs.Open(o.Cgroup, o.GroupName(), o.Cookie())
+	if err := errors.Join(sweep(left), left.Close()); err != nil {
+		return nil, err
+	}
+	return procs.New(o.Cgroup, o.GroupName(), o.Cookie())
 }
 
 // lockDevices takes the devices, for as long as the shim lives, or says which one is not to be had.
