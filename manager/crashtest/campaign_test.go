@@ -38,7 +38,7 @@ func TestHundredKills(t *testing.T) {
 		}
 	}
 	t.Log(all)
-	if took := all.adopted[len(all.adopted)/2]; took > promised {
+	if took, _ := all.adoptions(); took > promised {
 		t.Errorf("it takes %v (median) to find what is alive, want %v", took, promised)
 	}
 }
@@ -67,13 +67,19 @@ func (a *tally) missing() (names []string) {
 }
 
 func (a *tally) String() string {
-	slices.Sort(a.adopted)
-	text := fmt.Sprintf("%d kills, %d of them at points %v; %d starts; %d times an attempt was alive at a kill, %d ended with nobody there; %v of CPU for the managers",
-		a.kills, a.atPoints(), a.reached, a.starts, a.attempts, a.unseen, a.cpu)
-	if n := len(a.adopted); n > 0 {
-		text += fmt.Sprintf("; all adopted within %v (median), %v (longest of %d)", a.adopted[n/2].Round(time.Millisecond), a.adopted[n-1].Round(time.Millisecond), n)
+	median, longest := a.adoptions()
+	return fmt.Sprintf("%d kills, %d of them at points %v; %d starts; %d times an attempt was alive at a kill, %d ended with nobody there; "+
+		"%v of CPU for the managers; all adopted within %v (median of %d), %v (longest)",
+		a.kills, a.atPoints(), a.reached, a.starts, a.attempts, a.unseen, a.cpu, median, len(a.adopted), longest)
+}
+
+// adoptions returns how long it took managers to find what was alive.
+func (a *tally) adoptions() (median, longest time.Duration) {
+	if len(a.adopted) == 0 {
+		return 0, 0
 	}
-	return text
+	slices.Sort(a.adopted)
+	return a.adopted[len(a.adopted)/2].Round(time.Millisecond), a.adopted[len(a.adopted)-1].Round(time.Millisecond)
 }
 
 func (a *tally) atPoints() (n int) {
