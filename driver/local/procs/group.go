@@ -26,7 +26,7 @@ type Group struct {
 	adopts bool
 }
 
-// New makes the group of an attempt, empty, or takes over one of that name in which nobody lives. The name is unique under root, and names a directory. The cookie, a NAME=VALUE,
+// New makes the group of an attempt, empty. The name is unique under root, and names a directory. The cookie, a NAME=VALUE,
 // is put in the environment of all its processes and must be another for each attempt; it should not be in the caller's
 // own. Root is a directory that Root returned, or "" for a group without a cgroup.
 //
