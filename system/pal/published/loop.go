@@ -91,7 +91,7 @@ func (r *run) finish() {
 			continue
 		}
 		j.settle(r.now)
-		j.Finished, j.Finish = true, r.now*r.Round
+		j.running, j.Finished, j.Finish = false, true, r.now*r.Round
 		r.release(j)
 		if j.place < r.Tracked {
 			r.left--
