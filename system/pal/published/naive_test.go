@@ -411,7 +411,7 @@ func randomScores(rnd *rand.Rand, gpus int) (pm, sf Scores) {
 // Ensure that Run and its twin agree on every field of the result, on random traces, clusters and settings.
 func TestNaive(t *testing.T) {
 	var moves, preemptions, late int
-	for seed := range uint64(4000) {
+	for seed := range uint64(2000) {
 		jobs, p := randomCase(seed)
 		got, want := Run(jobs, p), naiveRun(jobs, p)
 		if diff := difference(got, want); diff != "" {

@@ -54,6 +54,7 @@ func (p Policy) String() string {
 // Order says who comes first. Ties keep the order of arrival.
 type Order int
 
+// The orders of the released simulator. Its class "Tiresias" equals LAS.
 const (
 	FIFO Order = iota // submit time
 	LAS               // seconds run so far, whatever the width
