@@ -211,7 +211,7 @@ func (a *attempt) fate() *end {
 	switch {
 	case err == nil:
 		return &end{over: over}
-	case !errors.Is(err, fs.ErrNotExist): // it is there: not reading it now does not mean that the shim died
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn): // it is there: not reading it now does not mean that the shim died
 		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
 		return nil
 	}

@@ -41,6 +41,9 @@ func take(t *testing.T, d *Driver, v sched.View) *hand {
 
 func (h *hand) keep(events []sched.Event) {
 	for _, e := range events {
+		if e.Kind == sched.Ticked {
+			continue
+		}
 		e.GPUs = append([]sched.GPUID(nil), e.GPUs...)
 		h.events = append(h.events, e)
 	}

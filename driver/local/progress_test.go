@@ -23,7 +23,7 @@ type reader struct {
 
 func newReader() *reader {
 	r := &reader{now: time.Unix(1e9, 0)}
-	r.tail = newTail(&attempt{d: &Driver{quit: make(chan struct{})}, odo: new(odometer)}, func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(&attempt{d: new(Driver), odo: new(odometer)}, func(e sched.Event) { r.told = append(r.told, e) })
 	return r
 }
 
@@ -184,7 +184,7 @@ func TestEpochsWatched(t *testing.T) {
 func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
-	a := &attempt{d: &Driver{quit: make(chan struct{})}, odo: new(odometer), epoch: 2}
+	a := &attempt{odo: new(odometer), epoch: 2}
 	r.tail = newTail(a, func(e sched.Event) { r.told = append(r.told, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
 	if len(r.told) != 1 || r.told[0].Value != 3 {

@@ -132,7 +132,7 @@ func readJSON[T any](path string) (*T, error) {
 	}
 	x := new(T)
 	if err := json.Unmarshal(b, x); err != nil {
-		return nil, fmt.Errorf("shim: %s: %w", path, err)
+		return nil, fmt.Errorf("shim: %s: %w: %w", path, ErrTorn, err)
 	}
 	return x, nil
 }
@@ -257,7 +257,7 @@ func (s State) Begin(job, attempt int32) (*os.File, error) {
 		return nil, err
 	}
 	last, err := s.lastBegun(job)
-	switch torn := errors.Is(err, errTorn); {
+	switch torn := errors.Is(err, ErrTorn); {
 	case torn:
 		if err = errors.Join(f.Truncate(0), mark(f, attempt)); err == nil {
 			err = fmt.Errorf("job %d attempt %d: %w, for all that is known", job, attempt, ErrBegun)
@@ -282,8 +282,8 @@ func mark(lock *os.File, attempt int32) error {
 	return lock.Sync()
 }
 
-// errTorn says that the lock of a job does not tell which attempt was begun last.
-var errTorn = errors.New("no number of an attempt")
+// ErrTorn says that a file is there, but not what should be in it: it will not get better.
+var ErrTorn = errors.New("not what was written")
 
 // Begun reports whether an attempt, or a later one, was begun.
 func (s State) Begun(job, attempt int32) bool {
@@ -303,7 +303,7 @@ func (s State) lastBegun(job int32) (int32, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("shim: %s: %q: %w", path, b, errTorn)
+		return 0, fmt.Errorf("shim: %s: %q: %w", path, b, ErrTorn)
 	}
 	return int32(n), nil
 }
