@@ -1,0 +1,189 @@
+package variability
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// MaxRuns bounds the runs of one file.
+const MaxRuns = 1 << 20
+
+// maxPerf bounds what a run measured.
+const maxPerf = 1e18
+
+// Run is one measurement of one GPU: a benchmark of some class, run once.
+type Run struct {
+	GPU  string     // name of the GPU
+	Node string     // name of its node, "" = unknown
+	Perf float64    // time of an iteration, in any unit that the runs measured together share; > 0
+	At   sched.Time // when, by the clock of whoever measured; 0 = unknown
+}
+
+// NameBy says what a GPU is called.
+type NameBy uint8
+
+// ByUUID calls a GPU by the column uuid. ByPlace calls it by where it sits, cabinet-node-device, such as c002-4-1: so do
+// some published files in the column uuid, and so files that name GPUs differently can be joined, if nobody swapped any
+// in between.
+const (
+	ByUUID NameBy = iota
+	ByPlace
+)
+
+// ReadRuns reads published measurements: one row for each run, with columns uuid and perf, and where known cabinet, node
+// and device (all three are needed ByPlace) and ts (seconds of Unix time). Such files have many more columns, which are
+// passed over. A node is called cabinet-node, without zeros in front; -1 means unknown. Errors name the file as name, the
+// line, and what was wanted instead.
+//
+// Units of perf differ between files, even of one benchmark: measure the runs of each file for themselves.
+func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
+	t, err := openTable(r, name)
+	if err != nil {
+		return nil, err
+	}
+	needs := []string{"uuid", "perf"}
+	if by == ByPlace {
+		needs = []string{"cabinet", "node", "device", "perf"}
+	}
+	if _, err := t.need(needs...); err != nil {
+		return nil, err
+	}
+	at := t.find("uuid", "perf", "cabinet", "node", "device", "ts")
+	var runs []Run
+	names := make(map[string]string) // names repeat: keep one copy of each
+	for {
+		row, err := t.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && len(runs) == MaxRuns {
+			err = t.fail("more than %d runs, want less", MaxRuns)
+		}
+		if err != nil {
+			return nil, err
+		}
+		field := func(i int) string {
+			if at[i] < 0 {
+				return ""
+			}
+			return row[at[i]]
+		}
+		run := Run{GPU: field(0), Node: place(field(2), field(3))}
+		if by == ByPlace {
+			run.GPU = place(field(2), field(3), field(4))
+		}
+		if !wordOK(run.GPU) || run.Node != "" && !wordOK(run.Node) {
+			return nil, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wishWord)
+		}
+		if run.Perf, err = number(field(1), 1/maxPerf, maxPerf); err != nil {
+			return nil, t.fail("perf %s, want %w", quote(field(1)), err)
+		}
+		if text := field(5); text != "" && text != "-1" {
+			sec, err := number(text, 1e-9, 9e9)
+			if err != nil {
+				return nil, t.fail("ts %s, want seconds of Unix time, %w", quote(text), err)
+			}
+			run.At = sched.Time(sched.Seconds(sec))
+		}
+		run.GPU, run.Node = intern(names, run.GPU), intern(names, run.Node)
+		runs = append(runs, run)
+	}
+	if len(runs) == 0 {
+		return nil, t.fail("no runs, want a row for each")
+	}
+	return runs, nil
+}
+
+func intern(names map[string]string, s string) string {
+	kept, ok := names[s]
+	if !ok {
+		kept = strings.Clone(s)
+		names[kept] = kept
+	}
+	return kept
+}
+
+// place joins the parts of an address, whole numbers without zeros in front. It is "" if a part is missing.
+func place(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if n, err := strconv.Atoi(p); err == nil {
+			p = strconv.Itoa(n)
+		}
+		if p == "" || p == "-1" {
+			return ""
+		}
+		kept = append(kept, p)
+	}
+	return strings.Join(kept, "-")
+}
+
+// Profile says which file stands for a class.
+type Profile struct{ Class, File string }
+
+// ReadProfiles reads which measurements stand for which class, in the order of the file, as the released code has it:
+//
+//	{"classA": "sim/resnet-longhorn-agg.csv", "classB": "sim/bert-longhorn-agg.csv"}
+//
+// A class is called by what follows "class". Each stands there once; several may share a file. Errors name the file as
+// name, the line, and what was wanted instead.
+func ReadProfiles(r io.Reader, name string) ([]Profile, error) {
+	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("variability: %s: %w", name, err)
+	}
+	in := json.NewDecoder(strings.NewReader(string(text)))
+	fail := func(format string, args ...any) error {
+		line := 1 + strings.Count(string(text[:min(int(in.InputOffset()), len(text))]), "\n")
+		return fmt.Errorf("variability: %s: line %d: %s", name, line, fmt.Sprintf(format, args...))
+	}
+	const wish = `want {"classA": "file", ...}`
+	if first, err := in.Token(); err != nil || first != json.Delim('{') {
+		return nil, fail("%s", wish)
+	}
+	var list []Profile
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return nil, fail("%s", wish)
+		}
+		word, _ := key.(string)
+		class, ok := strings.CutPrefix(word, "class")
+		known := slices.ContainsFunc(list, func(p Profile) bool { return p.Class == class })
+		if !ok || !wordOK(class) || known || len(list) == MaxClasses {
+			return nil, fail("key %s, want class and a name, each once, at most %d", quote(word), MaxClasses)
+		}
+		value, err := in.Token()
+		file, ok := value.(string)
+		if err != nil || !ok || file == "" {
+			return nil, fail("class %s, want the name of its file", quote(class))
+		}
+		list = append(list, Profile{class, file})
+	}
+	if _, err := in.Token(); err != nil || len(list) == 0 { // the closing brace
+		return nil, fail("%s", wish)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fail("more behind the closing brace, want nothing")
+	}
+	return list, nil
+}
+
+// checkRun returns what a run should have been, or "".
+func checkRun(run *Run) string {
+	switch {
+	case !wordOK(run.GPU):
+		return "a GPU with " + wishWord
+	case math.IsNaN(run.Perf) || run.Perf < 1/maxPerf || run.Perf > maxPerf:
+		return fmt.Sprintf("a perf in %v..%v", 1/maxPerf, maxPerf)
+	}
+	return ""
+}
