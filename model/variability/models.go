@@ -1,0 +1,65 @@
+package variability
+
+// Labels are the names of the published classes, from the most sensitive to slow GPUs (compute-bound) to the least
+// (memory-bound).
+var Labels = [...]string{"A", "B", "C", "D"}
+
+// entry says of which class a model is; its name is plain: lower case without separators.
+type entry struct{ model, class string }
+
+// published is the map that the released code uses.
+//
+// Source: released code, workload/workload.py.
+var published = []entry{
+	{"resnet50", "A"},
+	{"bert", "B"}, {"gpt2", "B"}, {"dcgan", "B"},
+	{"vgg19", "C"},
+	{"pointnet", "D"},
+}
+
+// synergy is the map that the released code has for the models of Synergy and never uses: there all jobs are class A.
+//
+// Source: released code, blox/job_state.py.
+var synergy = []entry{
+	{"alexnet", "A"}, {"res50", "A"}, {"resnet50", "A"},
+	{"gnmt", "B"}, {"transformer", "B"}, {"deepspeech", "B"},
+	{"res18", "C"}, {"resnet18", "C"},
+	{"mobilenet", "D"}, {"mobilenetv2", "D"}, {"shufflenet", "D"}, {"lstm", "D"},
+}
+
+// Published returns the class of a model in the experiments on Sia-Philly traces, and whether it is known; an unknown one
+// is of the most sensitive class, A. Case, '-' and '_' in the name do not matter.
+func Published(model string) (class string, known bool) { return lookUp(published, model) }
+
+// Synergy is Published for the models of the experiments on Synergy traces.
+//
+// Deviation: in the released code's map unknown models are B; here they are A, as everywhere.
+func Synergy(model string) (class string, known bool) { return lookUp(synergy, model) }
+
+func lookUp(list []entry, model string) (class string, known bool) {
+	for i := range list {
+		if sameName(list[i].model, model) {
+			return list[i].class, true
+		}
+	}
+	return Labels[0], false
+}
+
+// sameName reports whether given is plain, once case, '-' and '_' are dropped.
+func sameName(plain, given string) bool {
+	n := 0
+	for i := range len(given) {
+		c := given[i]
+		switch {
+		case c == '-' || c == '_':
+			continue
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if n == len(plain) || plain[n] != c {
+			return false
+		}
+		n++
+	}
+	return n == len(plain)
+}
