@@ -12,7 +12,10 @@ import (
 	"time"
 )
 
-const minimal = "job_id,submit_s,num_gpus,duration_s\n"
+const (
+	minimal = "job_id,submit_s,num_gpus,duration_s\n"
+	palHead = "job_id,num_gpus,submit_time,duration,model\n"
+)
 
 // packed is text in gzip, cut off after a share of its bytes.
 func packed(text string, share float64) string {
@@ -80,6 +83,15 @@ func TestBadInput(t *testing.T) {
 		{"deadline", "deadline_s," + minimal + "soon,a,0,1,1\n", "line 2: " + badTime("deadline_s", "soon")},
 		{"wall time", "wall_time_s," + minimal + "-1,a,0,1,1\n", "line 2: " + badTime("wall_time_s", "-1")},
 		{"flag", "job_id,log_row,submit_time,submit_s,num_gpus,duration_s,clamped_48h\n1,,,0,1,1,yes\n", `line 2: clamped_48h "yes", want 0 or 1`},
+		{"unknown model", palHead + "1,1,0,5,resnet50\n2,1,0,5,vgg16\n", `line 3: model "vgg16" (did you mean "vgg19"?), want one of BERT, DCGAN, GPT2, PointNet, resnet50, vgg19: duration counts iterations, and of these alone it is known how long one takes`},
+		{"no model", palHead + "1,1,0,5,\n", `line 2: model "", want one of BERT, DCGAN, GPT2, PointNet, resnet50, vgg19: duration counts iterations, and of these alone it is known how long one takes`},
+		{"negative iterations", palHead + "1,1,0,-5,BERT\n", `line 2: duration "-5", want iterations: a number from 0 to 1e12`},
+		{"NaN iterations", palHead + "1,1,0,NaN,BERT\n", `line 2: duration "NaN", want iterations: a number from 0 to 1e12`},
+		{"too many iterations", palHead + "1,1,0,1e13,BERT\n", `line 2: duration "1e13", want iterations: a number from 0 to 1e12`},
+		{"no iterations", palHead + "1,1,0,,BERT\n", `line 2: duration "", want iterations: a number from 0 to 1e12`},
+		{"iterations of 100 years", palHead + "1,1,0,1e12,GPT2\n", `line 2: duration of 1e+12 iterations of 3.5714 s, want at most 100 years in all`},
+		{"batch of iterations", "batch_size," + palHead + "none,1,1,0,5,BERT\n", `line 2: batch_size "none", want a whole number from 1 to 2147483647`},
+		{"nearly pal", "job_id,num_gpus,submit_time,duration\n", `line 1: header "job_id,num_gpus,submit_time,duration", want that of a known format; nearest is pal: missing model`},
 		{"truncated gzip", packed(minimal+"a,0,1,1\n", .99), `line 3: gzip stream ends early, want the whole file`},
 		{"gzip magic alone", "\x1f\x8b", `line 1: gzip stream ends early, want the whole file`},
 		{"bad gzip header", "\x1f\x8b" + strings.Repeat("\xff", 30), `line 1: gzip stream is damaged (gzip: invalid header), want an intact file`},
@@ -107,7 +119,7 @@ func TestBadOptions(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai`},
+		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal`},
 		{Options{Unit: -time.Second}, `trace: unit -1s, want > 0`},
 		{Options{Unit: time.Millisecond}, `trace: f.csv: line 1: format trainyard with unit 1ms, want none: its times are seconds`},
 		{Options{Format: "pai"}, `trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},

@@ -34,6 +34,15 @@ var published = []struct {
 	{"traces/tiresias/60_job.csv", "tiresias", 60, 15, 125, 0, 1800, 0},
 	{"tiresias/syn480_s1.csv", "tiresias", 480, 134, 0, 0, 0, 0},
 	{"tiresias/syn480_s2.csv", "tiresias", 480, 93, 0, 0, 0, 0},
+	{"pal/traces/workload-1.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-2.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-3.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-4.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-5.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-6.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-7.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/workload-8.csv", "pal", 160, 0, 0, 0, 0, 0},
+	{"pal/traces/sia-160job-trace.csv", "pal", 160, 0, 0, 0, 0, 0},
 }
 
 func TestPublishedFiles(t *testing.T) {
@@ -84,6 +93,41 @@ func TestPhillyWidths(t *testing.T) {
 	}
 }
 
+// Ensure that the Sia-Philly workloads of PAL hold what was found independently: of their GPU time 84 to 99 % in jobs of
+// more than 4 GPUs, 1 to 16 % in those of 2 to 4, and 45 to 97 % in class A.
+//
+// Reference: specification of PAL, 5.3.
+func TestPALWorkloads(t *testing.T) {
+	dir := shareddata.DataDir(t)
+	for i := 1; i <= 8; i++ {
+		got, err := Read(filepath.Join(dir, "pal", "traces", "workload-"+strconv.Itoa(i)+".csv"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all, wide, matrix, sensitive float64
+		for k := range got.Jobs {
+			j := &got.Jobs[k]
+			n := int(j.Spec.GPUs.Want)
+			x := float64(n) * j.Duration.Seconds()
+			all += x
+			if n > 4 {
+				wide += x
+			} else if n > 1 {
+				matrix += x
+			}
+			if j.Spec.Class == "A" {
+				sensitive += x
+			}
+		}
+		t.Logf("workload %d: %.0f GPU hours, %.3f in jobs above 4 GPUs, %.3f in 2-4, %.3f in class A", i, all/3600, wide/all, matrix/all, sensitive/all)
+		for _, c := range []struct{ got, low, high float64 }{{wide / all, .835, .995}, {matrix / all, .005, .165}, {sensitive / all, .445, .975}} {
+			if c.got < c.low || c.got > c.high {
+				t.Errorf("workload %d: a share of %.4f, want %.3f..%.3f", i, c.got, c.low, c.high)
+			}
+		}
+	}
+}
+
 // sameAsTwin reads the file once more, with the standard library's CSV reader and floating-point numbers.
 func sameAsTwin(t *testing.T, path string, got *Trace) {
 	t.Helper()
@@ -119,6 +163,13 @@ func sameAsTwin(t *testing.T, path string, got *Trace) {
 		j := &got.Jobs[i]
 		submit, _ := strconv.ParseFloat(value(row, "submit_s", "arrival_s", "submit_time"), 64)
 		duration, _ := strconv.ParseFloat(value(row, "duration_s", "service_sec", "duration"), 64)
+		if got.Format == "pal" {
+			for _, it := range palIteration {
+				if it.model == value(row, "model") {
+					duration *= it.sec
+				}
+			}
+		}
 		n, _ := strconv.Atoi(value(row, "num_gpus", "gpu_count", "num_gpu"))
 		if j.Spec.Name != row[0] || j.Spec.GPUs != sched.Rigid(n) ||
 			j.Spec.Submit != sched.Time(sched.Seconds(submit)) || j.Duration != sched.Seconds(duration) {

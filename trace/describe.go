@@ -19,6 +19,7 @@ type Summary struct {
 	Widths      []WidthShare     // by rising width
 	Duration    Quantiles        // of the jobs' true run times
 	Models      []Count          // jobs by model, most first, ties by name; "" = unknown
+	Classes     []Count          // jobs by class, likewise
 	Users       []Count          // jobs by user, likewise
 	Groups      []Count          // jobs by group, likewise
 }
@@ -83,6 +84,7 @@ func Describe(t *Trace) Summary {
 	s.addWidths(widths)
 	s.Duration = quantiles(durations)
 	s.Models = count(t.Jobs, model)
+	s.Classes = count(t.Jobs, class)
 	s.Users = count(t.Jobs, user)
 	s.Groups = count(t.Jobs, group)
 	return s

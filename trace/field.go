@@ -39,6 +39,10 @@ func (p *parser) set(j *Job, m meaning, s string) (want string) {
 		var ok bool
 		j.Duration, ok = parseTime(s, p.unit)
 		return wish(ok, wantTime)
+	case iterations:
+		var ok bool
+		p.iterations, ok = parseIterations(s)
+		return wish(ok, wantIterations)
 	}
 	if s == "" {
 		return ""

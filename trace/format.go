@@ -33,7 +33,7 @@ func Formats() []Format {
 }
 
 // layouts holds one literal per format; no header matches two of them.
-var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout}
+var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout}
 
 // layout is a format: its columns and what each of them means.
 type layout struct {
@@ -41,6 +41,7 @@ type layout struct {
 	zone       string
 	anyUnit    bool // Options.Unit says the unit of times; otherwise it is the second
 	columns    []column
+	finish     func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
 }
 
 type column struct {
@@ -58,6 +59,7 @@ const (
 	submit
 	gpus
 	duration
+	iterations
 	user
 	group
 	model

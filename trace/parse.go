@@ -22,7 +22,9 @@ type parser struct {
 	index   nameIndex
 	words   words
 	clamped int // rows said to be clamped
-	sorted  bool
+	// What the row read last says in a column of iterations.
+	iterations float64
+	sorted     bool
 }
 
 func (p *parser) fail(format string, args ...any) error {
@@ -145,6 +147,11 @@ func (p *parser) row(fields []string) error {
 		}
 		if want := p.set(j, m, fields[i]); want != "" {
 			return p.fail("%s %q, %s", p.names[i], clip(fields[i]), want)
+		}
+	}
+	if p.layout.finish != nil {
+		if wrong := p.layout.finish(p, j); wrong != "" {
+			return p.fail("%s", wrong)
 		}
 	}
 	if i := len(p.jobs) - 1; i > 0 && j.Spec.Submit < p.jobs[i-1].Spec.Submit {

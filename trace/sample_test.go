@@ -82,6 +82,19 @@ var samples = []struct {
 	{name: "pai", format: "pai",
 		text: "job_id,arrival_s,service_sec,gpu_count\r\nw#1,16670.0,167731.5,8\r\n",
 		jobs: []Job{job("w#1", 16670, 8, 167731.5)}},
+	{name: "pal", format: "pal",
+		text: "job_id,num_gpus,submit_time,duration,model\n0,1,98,1481.0,vgg19\n1,12,115,4,BERT\n2,4,116,0.5,PointNet\n",
+		jobs: []Job{
+			with(job("0", 98, 1, 445.203915021), func(j *Job) { j.Spec.Model, j.Spec.Class = "vgg19", "C" }),
+			with(job("1", 115, 12, .716), func(j *Job) { j.Spec.Model, j.Spec.Class = "BERT", "B" }),
+			with(job("2", 116, 4, .140625), func(j *Job) { j.Spec.Model, j.Spec.Class = "PointNet", "D" })}},
+	{name: "pal with batch size", format: "pal",
+		text: "job_id,num_gpus,submit_time,duration,model,batch_size\n0,6,53,1e4,resnet50,2048\n1,2,60,0,GPT2,\n",
+		jobs: []Job{
+			with(job("0", 53, 6, 1754.042936776), func(j *Job) {
+				j.Spec.Model, j.Spec.Class, j.Spec.Batch = "resnet50", "A", sched.BatchRange{Min: 2048, Max: 2048}
+			}),
+			with(job("1", 60, 2, 0), func(j *Job) { j.Spec.Model, j.Spec.Class = "GPT2", "B" })}},
 }
 
 func TestSamples(t *testing.T) {

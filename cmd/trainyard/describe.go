@@ -85,13 +85,13 @@ func (d *description) text(width int) string {
 	return b.String()
 }
 
-// names lists the models, users and groups that most jobs have.
+// names lists the models, classes, users and groups that most jobs have.
 func (d *description) names(width int) string {
 	text := ""
 	for _, n := range []struct {
 		what   string
 		counts []trace.Count
-	}{{"models", d.sum.Models}, {"users", d.sum.Users}, {"groups", d.sum.Groups}} {
+	}{{"models", d.sum.Models}, {"classes", d.sum.Classes}, {"users", d.sum.Users}, {"groups", d.sum.Groups}} {
 		if len(n.counts) > 0 {
 			text += entry(n.what, topOf(n.counts), width)
 		}

@@ -17,6 +17,7 @@ type describeDoc struct {
 	Widths      []widthDoc   `json:"widths"`
 	Duration    quantilesDoc `json:"duration_s"`
 	Models      []countDoc   `json:"models"`
+	Classes     []countDoc   `json:"classes"`
 	Users       []countDoc   `json:"users"`
 	Groups      []countDoc   `json:"groups"`
 }
@@ -47,7 +48,7 @@ type countDoc struct {
 func (d *description) document() describeDoc {
 	doc := describeDoc{Schema: "trainyard.trace/v1", Trace: traceDocOf(d.trace, &d.sum), MeanDemand: d.sum.MeanDemand(),
 		MeanGPUs: d.sum.MeanGPUs, Duration: quantilesDocOf(&d.sum.Duration),
-		Models: countDocs(d.sum.Models), Users: countDocs(d.sum.Users), Groups: countDocs(d.sum.Groups)}
+		Models: countDocs(d.sum.Models), Classes: countDocs(d.sum.Classes), Users: countDocs(d.sum.Users), Groups: countDocs(d.sum.Groups)}
 	for _, w := range d.sum.Widths {
 		doc.Widths = append(doc.Widths, widthDoc(w))
 	}
