@@ -56,6 +56,16 @@ func (p *Pipeline) giveUpUngranted(v *sched.View) {
 	}
 }
 
+// reusable reports whether a job may go on holding set: nobody took any of it, and all of it may be used.
+func (p *Pipeline) reusable(v *sched.View, set []sched.GPUID) bool {
+	for _, g := range set {
+		if !v.Usable(g) {
+			return false
+		}
+	}
+	return p.ledger.Untaken(set)
+}
+
 // placeDown places what g grants, or as much less as fits, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
 	for n := g.GPUs; n >= g.Least; n-- {

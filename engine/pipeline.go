@@ -27,6 +27,8 @@ type Stages struct {
 	// Replace has all that are not protected give up what they hold before the grants are placed: jobs move to whatever
 	// the placement finds best now.
 	Replace bool
+	// Move, if set, is asked before a job moves although nobody has taken its GPUs; nil = it moves.
+	Move sched.Mover
 	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
 	// whole list.
 	KeepOrder bool

@@ -201,7 +201,7 @@ func (w *world) drawRuntime(r *rand.Rand) {
 	rt.StopDelay = pick(r, 0, 0, 0, time.Second, 2*time.Second)
 	rt.Checkpoint = time.Second
 	if r.IntN(4) == 0 {
-		rt.Slowdown = func(_ *trace.Job, nodes, need int) float64 { return 1 + 0.3*float64(nodes-need) }
+		rt.Slowdown = func(_ *trace.Job, _ []sched.GPUID, nodes, need int) float64 { return 1 + 0.3*float64(nodes-need) }
 	}
 	if r.IntN(6) == 0 {
 		rt.Penalty = func(width int) time.Duration { return 100 * time.Millisecond * time.Duration(width) }

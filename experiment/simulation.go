@@ -15,8 +15,10 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -25,14 +27,16 @@ type Simulation struct {
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster
 	System   string
-	Settings map[string]string  // keys of the system and of RuntimeKeys
-	Preset   string             // "" = none
-	Round    time.Duration      // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical    // from the key distribution; nil = learned
-	Skews    map[string]float64 // skew by model, from the key profiles, before the published ones
-	Inject   []sched.Event      // user commands, prices, node changes from outside
-	Sinks    []engine.Sink      // told every event; not under a preset that has a simulator of its own
-	Clock    func() int64       // nanoseconds, for decision times; nil = not measured
+	Settings map[string]string   // keys of the system and of RuntimeKeys
+	Preset   string              // "" = none
+	Round    time.Duration       // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical     // from the key distribution; nil = learned
+	Skews    map[string]float64  // skew by model, from the key profiles, before the published ones
+	Scores   *variability.Scores // true PM scores of the GPUs by number; nil = GPUs do not differ
+	Known    *variability.Scores // what the system is told of them; nil = Scores
+	Inject   []sched.Event       // user commands, prices, node changes from outside
+	Sinks    []engine.Sink       // told every event; not under a preset that has a simulator of its own
+	Clock    func() int64        // nanoseconds, for decision times; nil = not measured
 }
 
 // Outcome is what came of a simulation.
@@ -47,6 +51,7 @@ var RuntimeKeys = []system.Key{
 	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
 	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
 	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
+	{Name: "locality_penalty", Default: "1", Doc: "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
 }
 
@@ -100,8 +105,12 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	of := skewOf(s.Skews)
-	b.runtime = runtimeOf(set, of)
-	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of}, set, s.adapt(p, &b.runtime)); err != nil {
+	known, err := s.scores()
+	if err != nil {
+		return nil, err
+	}
+	b.runtime = s.runtimeOf(set, of)
+	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known}, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
 	return b, progresses(b.system, s.Round, b.runtime)
@@ -201,21 +210,62 @@ func withDefaults(given, defaults map[string]string) map[string]string {
 	return all
 }
 
-func runtimeOf(s *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
-	penalty := s.Float("spread_penalty", skew.Penalty)
-	return sim.Runtime{
-		Restart:    s.Seconds("restart_overhead", 62*time.Second),
-		StartDelay: s.Seconds("start_delay", 0),
-		StopDelay:  s.Seconds("stop_delay", 0),
-		Checkpoint: s.Seconds("checkpoint_interval", 10*time.Minute),
-		Slowdown: func(t *trace.Job, nodes, need int) float64 {
-			if nodes <= need || t.Spec.Model == "" {
-				return 1
-			}
-			f, _ := skewOf(t.Spec.Model)
-			return 1 + penalty*f
-		},
+// scores checks the PM scores and returns what the system knows of them.
+func (s *Simulation) scores() (*variability.Scores, error) {
+	known := s.Known
+	if known == nil {
+		known = s.Scores
 	}
+	for _, x := range []*variability.Scores{s.Scores, known} {
+		if x == nil {
+			continue
+		}
+		if err := x.Validate(); err != nil {
+			return nil, err
+		}
+		if n := s.Cluster.GPUs(); len(x.GPUs) != n {
+			return nil, fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d", x.Name, len(x.GPUs), n)
+		}
+	}
+	return known, nil
+}
+
+func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
+	r := sim.Runtime{
+		Restart:    set.Seconds("restart_overhead", 62*time.Second),
+		StartDelay: set.Seconds("start_delay", 0),
+		StopDelay:  set.Seconds("stop_delay", 0),
+		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
+	}
+	penalty, across, class := set.Float("spread_penalty", skew.Penalty), 1.0, func(*sched.JobSpec) int { return 0 }
+	if s.Scores != nil {
+		across, class = variability.PublishedAcross, pal.Class(s.Scores.Classes)
+	}
+	across = set.Float("locality_penalty", across)
+	r.Slowdown = func(t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {
+		x := 1.0
+		if nodes > need && t.Spec.Model != "" {
+			f, _ := skewOf(t.Spec.Model)
+			x += penalty * f
+		}
+		if nodes > 1 {
+			x *= across
+		}
+		if s.Scores != nil {
+			x *= slowest(s.Scores.PM[class(&t.Spec)], gpus)
+		}
+		return x
+	}
+	return r
+}
+
+// slowest is what a synchronous gang runs at.
+func slowest(pm []float64, gpus []sched.GPUID) float64 {
+	worst := pm[gpus[0]]
+	for _, g := range gpus[1:] {
+		worst = max(worst, pm[g])
+	}
+	return worst
 }
 
 // prepared returns the trace with GPU types resolved and with the demands a preset adds; the trace itself if nothing

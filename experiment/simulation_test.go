@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -105,6 +106,16 @@ func TestCheckIsRun(t *testing.T) {
 	}
 }
 
+// alike are the scores of n GPUs that do not differ.
+func alike(n int) *variability.Scores {
+	s := &variability.Scores{Name: "alike", Classes: []string{"A"}, PM: [][]float64{make([]float64, n)}}
+	for g := range n {
+		s.PM[0][g] = 1
+		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
+	}
+	return s
+}
+
 // Ensure that every key of the simulated world has its documented default, and that every system takes it.
 func TestRuntimeDefaults(t *testing.T) {
 	tr := trace.Generate(trace.Generator{Seed: 2, Jobs: 40, Load: 1.2, GPUs: 8, Models: []string{"vgg16", "resnet50"},
@@ -113,10 +124,10 @@ func TestRuntimeDefaults(t *testing.T) {
 	c.Failures.MTBF, c.Failures.Repair, c.Failures.Seed = 2*time.Hour, time.Minute, 1
 	run := func(sys string, settings map[string]string) string {
 		h := &engine.Hash{}
-		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []engine.Sink{h}})
+		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []engine.Sink{h}, Known: alike(8)})
 		return h.Sum()
 	}
-	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3")
+	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3", "locality_penalty=2")
 	for _, sys := range system.Names() {
 		all := map[string]string{}
 		for _, k := range RuntimeKeys {

@@ -116,6 +116,12 @@ type Allocator interface {
 	Allocate(v *View, room []int32, order []JobID, d *Desired, dst []Grant) []Grant
 }
 
+// Mover weighs the moves of jobs that run.
+type Mover interface {
+	// Worth reports whether job j, which holds was, is better off with now, the cost of moving counted.
+	Worth(v *View, j JobID, was, now []GPUID) bool
+}
+
 // Shaper is an Orderer or Placer whose answers differ between jobs of equal demand: jobs of different shape are never
 // taken for one another when the walk skips all that cannot fit.
 type Shaper interface {

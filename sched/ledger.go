@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -235,6 +236,23 @@ func (l *Ledger) FreeOn(n NodeID) int { return int(l.node[n].free) }
 
 // UsableOn returns the number of GPUs of node n that may be used.
 func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
+
+// NextFree returns the first GPU of set, from GPU from on, that is free, or None. set has as many bits as one likes.
+func (l *Ledger) NextFree(set Bitset, from GPUID) GPUID {
+	for w := int(from) >> 6; w < min(len(set), len(l.free)); w++ {
+		x := set[w] & l.free[w]
+		if w == int(from)>>6 {
+			x &= ^uint64(0) << (from & 63)
+		}
+		if x != 0 {
+			return GPUID(w<<6 + bits.TrailingZeros64(x))
+		}
+	}
+	return None
+}
+
+// TypeOf returns the type of GPU g.
+func (l *Ledger) TypeOf(g GPUID) TypeID { return l.node[l.view.GPUs[g].Node].typ }
 
 // IsFree reports whether GPU g is free.
 func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }

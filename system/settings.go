@@ -150,4 +150,6 @@ func (s *Settings) Placer(def string, k Knowledge) sched.Placer {
 
 var errNoStages = errors.New("it decides as a whole, in no stages that rounds or a preset could change")
 
+var errNoScores = errors.New("no PM scores of the GPUs were given; see --variability")
+
 var errNoWork = errors.New("no knowledge of remaining work was given")

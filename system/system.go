@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -20,6 +21,8 @@ type Knowledge struct {
 	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil = what was
 	// published of nine models.
 	Skew func(model string) (float64, bool)
+	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
+	Scores *variability.Scores
 }
 
 // Info is one row of the table.
@@ -33,7 +36,7 @@ type Info struct {
 	// One of the two: a list of stages, or a Decider of its own.
 	Stages func(k Knowledge, s *Settings) (engine.Stages, error)
 	New    func(k Knowledge, s *Settings) (System, error)
-	Common []string // the keys of Common that New takes; one made of stages takes all
+	Common []string // the keys of Common that it takes; nil = all
 }
 
 // System is a system ready to decide, and what must be known to run it.
@@ -80,7 +83,7 @@ func Names() []string {
 // CommonKeys returns Common with the defaults they have for this system.
 func (i *Info) CommonKeys() []Key {
 	keys := slices.Clone(Common)
-	if i.Stages == nil {
+	if i.Common != nil {
 		keys = slices.DeleteFunc(keys, func(k Key) bool { return !slices.Contains(i.Common, k.Name) })
 	}
 	if i.Placing != "" {

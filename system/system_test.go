@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -30,7 +31,30 @@ func small() *trace.Trace {
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
 func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System, error) {
-	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes}, system.NewSettings(settings), nil)
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes, Scores: scores()}, system.NewSettings(settings), nil)
+}
+
+// scores are those of 8 GPUs, some slower than others.
+func scores() *variability.Scores {
+	s := &variability.Scores{Name: "small", Classes: []string{"A", "B"}, PM: [][]float64{{1, 1.2, .9, 1, 2.5, .9, 1, 1.2}, {1, 1, 1.1, 1, 1, 1.1, 1, 1}}}
+	for g := range s.PM[0] {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
+	}
+	return s
+}
+
+// base are settings under which every key of a system can make a difference.
+func base(info *system.Info) map[string]string {
+	set := map[string]string{}
+	for _, name := range info.KeyNames() {
+		switch name {
+		case "placement":
+			set[name] = "skew"
+		case "order":
+			set[name] = "srtf"
+		}
+	}
+	return set
 }
 
 // run simulates a system and returns the hash of its events and its figures.
@@ -44,7 +68,7 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(j *trace.Job, nodes, need int) float64 {
+	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(j *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
 		f, _ := skew.Of(j.Spec.Model)
 		if nodes <= need {
 			f = 0
@@ -169,13 +193,12 @@ func TestDocumentedDefaults(t *testing.T) {
 // Ensure that every key is heeded: some value of it other than the default gives other events. The keys that name files
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
-	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "6", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300"}
+	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0"}
 	elsewhere := []string{"profiles", "distribution"}
 	tr := small()
 	for _, info := range system.Table() {
-		base := map[string]string{"placement": "skew"}
-		want, _ := run(t, &info, tr, base)
+		want, _ := run(t, &info, tr, base(&info))
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
 			value, ok := values[k.Name]
 			if ok == slices.Contains(elsewhere, k.Name) {
@@ -184,7 +207,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 			if !ok || k.Name == "min_run" && !preempts(t, &info, tr) {
 				continue
 			}
-			settings := map[string]string{"placement": "skew"}
+			settings := base(&info)
 			settings[k.Name] = value
 			if got, _ := run(t, &info, tr, settings); got == want {
 				t.Errorf("%s: %s=%s changes nothing", info.Name, k.Name, value)
@@ -200,7 +223,7 @@ func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 	if info.Stages == nil {
 		return true
 	}
-	if _, err := info.Build(system.Knowledge{Work: tr.Oracle()}, system.NewSettings(nil), look); err != nil {
+	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores()}, system.NewSettings(nil), look); err != nil {
 		t.Fatal(err)
 	}
 	return preempts
@@ -221,12 +244,17 @@ func TestWrongValues(t *testing.T) {
 		"thresholds":   {"x", "1,,2", "NaN", "1;2", ","},
 		"promote_knob": numbers,
 		"delta":        numbers,
+		"order":        {"pal", "x", ""},
+		"move_cost":    append([]string{"inf"}, numbers...),
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
 			for _, value := range wrong[k.Name] {
 				for _, placement := range []string{"count", "skew"} {
-					settings := map[string]string{"placement": placement}
+					settings := base(&info)
+					if _, takes := settings["placement"]; takes {
+						settings["placement"] = placement
+					}
 					settings[k.Name] = value
 					_, err := build(&info, tr, nil, settings)
 					want := fmt.Sprintf("system: %s: %s=%q, want ", info.Name, k.Name, value)

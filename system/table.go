@@ -1,11 +1,16 @@
 package system
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
+	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
 )
 
@@ -35,6 +40,55 @@ var table = []Info{
 		Stages: tiresiasGittins, Placing: "skew", Keys: append([]Key{
 			{"distribution", "", "file with one column headed duration: service of earlier jobs (default: learned)"},
 			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
+	{Name: "pal", Line: "PAL: placement by class, PM score and locality, anew every round, under any order", Assumes: "PM scores; the order's own",
+		Source: "Jain et al., SC'24", Stages: placing(pal.PAL), Keys: palKeys, Common: limits},
+	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
+		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
+	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder}, Common: limits},
+	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder}, Common: limits},
+}
+
+var (
+	keyOrder = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
+	palKeys  = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}}
+	limits   = []string{"min_run", "user_limit"}
+)
+
+// orders are the systems whose order of jobs others take.
+var orders = map[string]func(Knowledge, *Settings) (engine.Stages, error){"fifo": plain(baseline.FIFO), "las": las,
+	"srtf": knowing(baseline.SRTF), "srsf": knowing(baseline.SRSF), "tiresias-las": tiresiasLAS, "tiresias-gittins": tiresiasGittins}
+
+// ordered returns the stages of the system whose order was asked for. Its placement is not used.
+func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
+	name := s.OneOf("order", "fifo", slices.Sorted(maps.Keys(orders))...)
+	return orders[name](k, s)
+}
+
+// packing is a system that places the jobs of another order.
+func packing(f func(engine.Stages) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		of, err := ordered(k, s)
+		return f(of), err
+	}
+}
+
+// placing is a system that places the jobs of another order by what is known of the GPUs.
+func placing(f func(engine.Stages, pal.Knowledge, time.Duration) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		if k.Scores == nil {
+			return engine.Stages{}, errNoScores
+		}
+		of, err := ordered(k, s)
+		if err != nil {
+			return of, err
+		}
+		across := max(s.Float("locality_penalty", variability.PublishedAcross), 1)
+		known := pal.Knowledge{Work: k.Work, Across: func(*sched.JobSpec, int) float64 { return across },
+			Scores: place.NewScores(variability.Rule{}.All(k.Scores), pal.Class(k.Scores.Classes))}
+		return f(of, known, s.Seconds("move_cost", 62*time.Second)), nil
+	}
 }
 
 var (

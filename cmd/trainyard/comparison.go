@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -19,6 +20,8 @@ import (
 type comparison struct {
 	trace   *trace.Trace
 	summary trace.Summary
+	scores  *variability.Scores // of the GPUs, as they are; nil = alike
+	known   *variability.Scores // as they are known; nil = as they are
 	cluster *cluster.Cluster
 	preset  string
 	round   time.Duration
@@ -72,6 +75,12 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		c.cluster = &seeded
 	}
 	if c.trace, err = readTrace(f.trace, f.format, f.unit); err != nil {
+		return nil, err
+	}
+	if c.scores, err = readScores("variability", f.variability); err != nil {
+		return nil, err
+	}
+	if c.known, err = readScores("variability-known", f.known); err != nil {
 		return nil, err
 	}
 	c.summary = trace.Describe(c.trace)
@@ -153,7 +162,7 @@ func systemsNamed(names []string) ([]*system.Info, error) {
 // simulation puts together the run of one system, with the files its keys name, and checks the request.
 func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
 	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
-		Preset: c.preset, Round: c.round}
+		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known}
 	var err error
 	if path, ok := settings["distribution"]; ok {
 		if sim.Sizes, err = readSizes(path); err != nil {

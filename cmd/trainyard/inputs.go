@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -146,4 +147,24 @@ func readProfiles(list string) (map[string]float64, error) {
 		skews[p.model] = profile.Skew()
 	}
 	return skews, nil
+}
+
+// readScores reads a table of PM scores; nil without a path.
+func readScores(what, path string) (*variability.Scores, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if err := isFile(what, path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := variability.ReadScores(f, path)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	return s, nil
 }

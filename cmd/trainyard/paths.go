@@ -41,6 +41,11 @@ func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) 
 	if c.String() != f.cluster { // else it is a shorthand
 		list = append(list, pathUse{"cluster file", f.cluster})
 	}
+	for _, s := range []pathUse{{"variability", f.variability}, {"variability-known", f.known}} {
+		if s.path != "" {
+			list = append(list, s)
+		}
+	}
 	for _, set := range settings {
 		if path, ok := set["distribution"]; ok {
 			list = append(list, pathUse{"distribution", path})

@@ -16,6 +16,7 @@ type simulateFlags struct {
 	systems, sets       []string
 	preset              string
 	round               string
+	variability, known  string
 	seed                uint64
 	seeded              bool
 	json, quiet         bool
@@ -64,6 +65,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; repeatable")
 	fs.StringVar(&f.preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(presetNames(), ", "))
 	fs.StringVar(&f.round, "round", "", "decide at multiples of `SECONDS` only (default: the system's own)")
+	fs.StringVar(&f.variability, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
+	fs.StringVar(&f.known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures (default: that of the cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")

@@ -24,9 +24,9 @@ type Runtime struct {
 	Checkpoint time.Duration
 	// Penalty is added to the remaining work of a job of the given width at each preemption; nil = none.
 	Penalty func(width int) time.Duration
-	// Slowdown is the time a unit of work takes on GPUs spread over the given number of nodes where need would do,
-	// relative to the ideal; nil or a value below 1 = 1.
-	Slowdown func(job *trace.Job, nodes, need int) float64
+	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do, relative
+	// to the nominal; nil = 1. It must be positive and keep nothing of gpus.
+	Slowdown func(job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
 	// Epoch is the work in one epoch of a job; nil or 0 = the job has no epochs.
 	Epoch func(job *trace.Job) time.Duration
 }
@@ -45,7 +45,7 @@ func (r *Runtime) validate() error {
 
 // rate returns the work job t does per time on gpus.
 func (d *Driver) rate(t *trace.Job, gpus []sched.GPUID) float64 {
-	if d.runtime.Slowdown == nil || len(gpus) == 1 {
+	if d.runtime.Slowdown == nil {
 		return 1
 	}
 	nodes, last := 0, sched.NodeID(sched.None)
@@ -55,10 +55,7 @@ func (d *Driver) rate(t *trace.Job, gpus []sched.GPUID) float64 {
 		}
 	}
 	need := (len(gpus) + d.widest - 1) / d.widest
-	if f := d.runtime.Slowdown(t, nodes, need); f > 1 {
-		return 1 / f
-	}
-	return 1
+	return 1 / d.runtime.Slowdown(t, gpus, nodes, need)
 }
 
 // untilDone returns how long work takes at the given rate, rounded up to a nanosecond.

@@ -1,0 +1,27 @@
+package allocate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ByClass has what another rule grants placed class by class, the first class first, inside a class in the order of the
+// grants: who suffers most from slow GPUs chooses first. Who is granted what stays as it is.
+//
+// Source: class priority of PAL (Jain et al., SC'24), as released.
+type ByClass struct {
+	Grants sched.Allocator
+	Class  func(v *sched.View, j sched.JobID) int
+}
+
+var _ sched.Allocator = ByClass{}
+
+// Allocate appends the grants.
+func (b ByClass) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	from := len(dst)
+	dst = b.Grants.Allocate(v, room, order, d, dst)
+	slices.SortStableFunc(dst[from:], func(x, y sched.Grant) int { return cmp.Compare(b.Class(v, x.Job), b.Class(v, y.Job)) })
+	return dst
+}
