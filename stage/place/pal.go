@@ -48,7 +48,7 @@ func (p PAL) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []s
 		return p.Scores.settle(v, l, j, n, p.Scores.fewest(v, l, c, t, n, dst), dst)
 	}
 	for _, w := range p.ways(v, j, c, n) {
-		picked := dst
+		var picked []sched.GPUID
 		if w.across {
 			picked = p.Scores.fastest(l, c, w.bin, t, n, dst)
 		} else {
