@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -44,7 +45,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	var hash engine.Hash
 	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
-	s := experiment.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys,
+	s := experiment.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
 		Inject: rec.inject, Sinks: []engine.Sink{w, &hash}}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -54,6 +55,16 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	}
 	rec.log, rec.sum = log.Bytes(), hash.Sum()
 	return rec
+}
+
+// scoresOf are PM scores of n GPUs, every third of them slow.
+func scoresOf(n int) *variability.Scores {
+	s := &variability.Scores{Name: "every third", Classes: []string{"A", "B"}, PM: [][]float64{make([]float64, n), make([]float64, n)}}
+	for g := range n {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
+		s.PM[0][g], s.PM[1][g] = 1+float64(g%3/2)/2, 1
+	}
+	return s
 }
 
 // drawJobs keeps the first jobs, makes them arrive faster, and gives some users, dependencies and times.
@@ -121,7 +132,7 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle()}, system.NewSettings(rec.keys), nil)
+	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs())}, system.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

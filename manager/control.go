@@ -11,10 +11,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -23,6 +25,7 @@ var (
 	ErrNoManager = errors.New("no trainyard runs there")
 	ErrNoJob     = errors.New("no such job")
 	ErrDone      = errors.New("done already")
+	ErrEarly     = errors.New("not handed in yet; try again when it is")
 )
 
 // controlPatience is how long a request may take.
@@ -64,7 +67,11 @@ func controlSocket(dir string) (address string, folder *os.File, err error) {
 // cancel passes the wish on and answers once it is durable.
 func (m *Manager) cancel(d *local.Driver, w http.ResponseWriter, r *http.Request) {
 	id, known := m.jobNamed(r.PathValue("job"))
-	if !known {
+	switch {
+	case !known && m.expects(r.PathValue("job")):
+		http.Error(w, ErrEarly.Error(), http.StatusTooEarly)
+		return
+	case !known:
 		http.Error(w, ErrNoJob.Error(), http.StatusNotFound)
 		return
 	}
@@ -89,6 +96,11 @@ func (m *Manager) cancel(d *local.Driver, w http.ResponseWriter, r *http.Request
 			return
 		}
 	}
+}
+
+// expects reports whether a job of that name is still to be handed in.
+func (m *Manager) expects(name string) bool {
+	return slices.ContainsFunc(m.o.Jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.Name == name })
 }
 
 // jobNamed finds a job by its name or its number.
@@ -122,7 +134,7 @@ func Cancel(ctx context.Context, dir, job string) error {
 	}
 	resp, err := client.Do(req)
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Errorf("%s: its trainyard does not answer: is it stopped?", dir)
+		return fmt.Errorf("%s: %w: it does not answer; is it stopped?", dir, ErrNoManager)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, ErrNoManager)
@@ -137,6 +149,8 @@ func Cancel(ctx context.Context, dir, job string) error {
 		return nil
 	case http.StatusNotFound:
 		return fmt.Errorf("%s: job %q: %w", dir, job, ErrNoJob)
+	case http.StatusTooEarly:
+		return fmt.Errorf("%s: job %q: %w", dir, job, ErrEarly)
 	case http.StatusConflict:
 		return fmt.Errorf("%s: job %q: %w", dir, job, ErrDone)
 	}

@@ -42,7 +42,7 @@ func cancelError(err error) error {
 	for _, kind := range []struct {
 		err  error
 		code int
-	}{{manager.ErrNoManager, exitUnreachable}, {manager.ErrNoJob, exitNotFound}, {manager.ErrDone, exitRefused}} {
+	}{{manager.ErrNoManager, exitUnreachable}, {manager.ErrNoJob, exitNotFound}, {manager.ErrDone, exitRefused}, {manager.ErrEarly, exitRefused}} {
 		if errors.Is(err, kind.err) {
 			return &codedError{kind.code, err}
 		}

@@ -8,9 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +80,7 @@ const minRun = "300"
 
 // run runs the jobs of a file to the end.
 func (f *runFlags) run(cmd *cobra.Command, path string) error {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
 	o, err := f.options(cmd, path)
 	if err != nil {
 		return err

@@ -221,12 +221,11 @@ func (a *attempt) fate() *end {
 
 // finish kills what a dead shim left behind, waits until the devices are free, and tells the end.
 func (a *attempt) finish(x *end) {
-	if o, err := a.dir.Order(); err == nil {
-		if x.over == nil && !x.never && !x.boot {
-			a.sweep(o)
-		}
-		a.d.release(o.Devices)
+	o := a.ordered()
+	if x.over == nil && !x.never && !x.boot {
+		a.sweep(o)
 	}
+	a.d.release(o.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
 		a.started()
 	}
@@ -235,6 +234,21 @@ func (a *attempt) finish(x *end) {
 	}
 	failpoint.Here("over")
 	a.tell(a.ending(x))
+}
+
+// ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes are
+// found all the same.
+func (a *attempt) ordered() *shim.Order {
+	o, err := a.dir.Order()
+	if err == nil {
+		return o
+	}
+	a.d.o.Log.Warn("an order cannot be read", "job", a.job, "attempt", a.number, "error", err)
+	o = &shim.Order{State: a.d.o.State, Job: int32(a.job), Attempt: a.number, Cgroup: a.d.cgroup}
+	for i := range a.d.devices {
+		o.Devices = append(o.Devices, a.d.devices[i].Name)
+	}
+	return o
 }
 
 // sweep kills the processes of an attempt whose shim died. It does not give up before none is left.
@@ -274,7 +288,10 @@ func (a *attempt) ending(x *end) sched.Event {
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text, Work: a.odo.work()}
-	if x.over.Killed {
+	switch {
+	case x.over.Killed && e.Outcome == sched.Finished:
+		e.Text = "what it left running was killed"
+	case x.over.Killed:
 		e.Text = fmt.Sprintf("killed: it had not ended %v after SIGTERM", x.over.Grace)
 	}
 	return e

@@ -2,12 +2,15 @@ package local
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -90,14 +93,32 @@ func (t *tail) stop() {
 // finish reads what there is to its end.
 func (t *tail) finish() {
 	t.read()
+	if len(t.line) < maxReading { // its last words may lack a newline
+		t.see(string(t.line), time.Now())
+	}
 	if t.file != nil {
 		_ = t.file.Close()
 	}
 }
 
+// lastWords is how much of an output is read of an attempt that is over.
+const lastWords = 64 << 10
+
+// skip goes to the last words of what was written, which may be gigabytes.
+func (t *tail) skip() {
+	f, err := openRegular(t.a.dir.Output())
+	if err != nil {
+		return
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > lastWords {
+		_, _ = f.Seek(-lastWords, io.SeekEnd) // else all of it is read
+	}
+	t.file = f
+}
+
 func (t *tail) read() {
 	if t.file == nil {
-		f, err := os.Open(t.a.dir.Output())
+		f, err := openRegular(t.a.dir.Output())
 		if err != nil {
 			return
 		}
@@ -112,6 +133,20 @@ func (t *tail) read() {
 			return
 		}
 	}
+}
+
+// openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe
+// that waits for a writer, nor a link.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is no file: %w", path, err)
+	}
+	return f, nil
 }
 
 // take looks at the lines that end in b, read now. Long lines are passed over.

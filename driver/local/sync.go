@@ -100,6 +100,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Rate: 1})
 	}
 	a.meter = newTail(a, nil)
+	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x)
 	e.Time = max(d.instant(x.over.Ended), started+1)

@@ -36,7 +36,11 @@ func create(dir string) error {
 	if err := errors.Join(remove(temp), remove(temp+"-journal")); err != nil {
 		return err
 	}
-	if err := fill(temp); err != nil {
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY, 0o600) // commands and their environment are nobody else's business
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Close(), fill(temp)); err != nil {
 		return err
 	}
 	failpoint.Here("store.made")

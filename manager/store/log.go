@@ -41,7 +41,7 @@ func (w *Writer) Log(_ *sched.View, e *sched.Event) {
 	w.rows = append(w.rows, row{e.Seq, len(w.lines)})
 }
 
-// EndBatch makes the batch durable. An error means that nothing of it is.
+// EndBatch makes the batch durable. After an error it may be or not, whole or not at all: the run must end.
 func (w *Writer) EndBatch() error {
 	if len(w.rows) == 0 {
 		return nil
@@ -61,6 +61,9 @@ func (w *Writer) commit() error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if err = w.s.own(tx); err != nil {
+		return err
+	}
 	insert, err := tx.Prepare("insert into log values (?, ?, ?)")
 	if err != nil {
 		return err
@@ -74,6 +77,18 @@ func (w *Writer) commit() error {
 	}
 	failpoint.Here("commit.inside")
 	return errors.Join(insert.Close(), tx.Commit())
+}
+
+// own reports ErrFenced if a later manager has numbered itself: the lock of the folder was lost.
+func (s *Store) own(tx *sql.Tx) error {
+	now := int64(0)
+	if err := tx.QueryRow("select cast(value as integer) from meta where name = 'epoch'").Scan(&now); err != nil {
+		return err
+	}
+	if s.epoch != 0 && now != s.epoch {
+		return fmt.Errorf("%w: epoch %d, ours is %d", ErrFenced, now, s.epoch)
+	}
+	return nil
 }
 
 // Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed.

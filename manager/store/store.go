@@ -23,15 +23,18 @@ const version = 1
 var (
 	// ErrBusy says that another manager has the folder.
 	ErrBusy = errors.New("in use by another trainyard")
+	// ErrFenced says that a later manager has the folder, although we never let go of it.
+	ErrFenced = errors.New("a later trainyard has the folder")
 	// ErrForeign says that the folder holds something, but no log.
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
 
 // Store is the log of one manager. It belongs to one goroutine, but for Lines.
 type Store struct {
-	dir  string
-	lock *os.File
-	db   *sql.DB
+	dir   string
+	lock  *os.File
+	db    *sql.DB
+	epoch int64 // ours; 0 = we have none, and write as long as nobody has
 }
 
 // Open takes the folder, which it makes if it is not there, for this process. ErrBusy: another has it. ErrForeign: the
@@ -163,6 +166,7 @@ func (s *Store) NextEpoch() (epoch int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("store: epoch: %w", err)
 	}
+	s.epoch = epoch
 	return epoch, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,19 +68,17 @@ type Order struct {
 
 // GroupName names the group of processes of an attempt, uniquely on the machine.
 func (o *Order) GroupName() string {
-	return fmt.Sprintf("trainyard-%08x-%d-%d", stateHash(o.State), o.Job, o.Attempt)
+	return fmt.Sprintf("trainyard-%016x-%d-%d", stateHash(o.State), o.Job, o.Attempt)
 }
 
 // Cookie is the variable by which processes of an attempt are known, wherever they hide.
 func (o *Order) Cookie() string { return "TRAINYARD_COOKIE=" + o.GroupName() }
 
-// stateHash tells state folders apart (FNV-1a).
-func stateHash(s State) uint32 {
-	h := uint32(2166136261)
-	for i := range len(s) {
-		h = (h ^ uint32(s[i])) * 16777619
-	}
-	return h
+// stateHash tells state folders apart.
+func stateHash(s State) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s)) // it takes everything
+	return h.Sum64()
 }
 
 // Alive says who runs an attempt. A process is the shim still if boot and start time are the same.
@@ -210,9 +209,18 @@ func (o *Order) lockFolder() (string, error) {
 		err = os.Chmod(o.Locks, 0o777|os.ModeSticky) // whatever the umask
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = nil
+		err = sticky(o.Locks)
 	}
 	return o.Locks, err
+}
+
+// sticky returns an error unless path is a folder in which nobody can remove what is another's.
+func sticky(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && (!info.IsDir() || info.Mode()&os.ModeSticky == 0) {
+		err = fmt.Errorf("%s is %v, want a folder that is sticky", path, info.Mode())
+	}
+	return err
 }
 
 // ErrHeld says that somebody holds a lock.
@@ -220,10 +228,7 @@ var ErrHeld = errors.New("held")
 
 // Lock takes a file lock that ends with the process; ErrHeld if another has it.
 func Lock(path string, shared bool) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if errors.Is(err, fs.ErrPermission) { // another user's: to lock it is enough to read it
-		f, err = os.Open(path)
-	}
+	f, err := openLock(path)
 	if err != nil {
 		return nil, err
 	}
@@ -240,6 +245,19 @@ func Lock(path string, shared bool) (*os.File, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrHeld)
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// openLock opens the file of a lock, made readable to all whatever the umask; it follows no link.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
+	if err == nil {
+		return f, f.Chmod(0o644)
+	}
+	f, err = os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrPermission) { // another user's: to lock it is enough to read it
+		f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	}
+	return f, err
 }
 
 // ErrBegun says that an attempt, or a later one, was begun already, or may no longer be.
