@@ -104,7 +104,7 @@ func (m *Manager) begin() error {
 	case err != nil:
 		return err
 	case h.Trace != m.jobs():
-		return fmt.Errorf("manager: %s: %w job file: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther, h.Trace, m.jobs())
+		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of its own by --state", m.o.Dir, ErrOther)
 	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
 		return fmt.Errorf("manager: %s: %w system: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther,
 			systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))

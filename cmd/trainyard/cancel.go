@@ -25,13 +25,21 @@ the wish is durable. STATE is the state folder of the run.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, job := range args[1:] {
-				if err := manager.Cancel(cmd.Context(), args[0], job); err != nil {
-					return cancelError(err)
+			var first error
+			for _, job := range args[1:] { // one that cannot be cancelled is told, and keeps nobody else
+				err := manager.Cancel(cmd.Context(), args[0], job)
+				switch {
+				case err == nil:
+					fmt.Fprintf(cmd.ErrOrStderr(), "job %s is cancelled\n", job)
+				case errors.Is(err, manager.ErrNoManager):
+					return cancelError(fmt.Errorf("%w; to end jobs, start the same `trainyard run` again and cancel them then", err))
+				case first == nil:
+					first = cancelError(err)
+				default:
+					fmt.Fprintln(cmd.ErrOrStderr(), "trainyard:", err)
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "job %s is cancelled\n", job)
 			}
-			return nil
+			return first
 		},
 	}
 	return cmd

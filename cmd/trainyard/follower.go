@@ -61,6 +61,10 @@ func (f *follower) tale(v *sched.View, e *sched.Event) string {
 		return ended(&v.Jobs[e.Job], e)
 	case sched.StartFailed:
 		return fmt.Sprintf("attempt %d could not start: %s", e.Attempt, e.Text)
+	case sched.JobCommanded:
+		if j := &v.Jobs[e.Job]; j.State == sched.Done && j.End == e.Time && sched.Command(e.Code) == sched.CancelJob {
+			return "cancelled"
+		}
 	case sched.Refused:
 		return "refused: " + e.Text
 	}

@@ -160,9 +160,10 @@ func TestCancel(t *testing.T) {
 	_, said = trainyard(t, exitOK, "cancel", r.state(), "a-2")
 	wantSaid(t, said, "job a-2 is cancelled\n")
 	_, _ = trainyard(t, exitOK, "cancel", r.state(), "3")
-	_, said = trainyard(t, exitNotFound, "cancel", r.state(), "nobody", "a-1")
+	_, said = trainyard(t, exitNotFound, "cancel", r.state(), "nobody")
 	wantSaid(t, said, `job "nobody": no such job`)
-	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "d")
+	_, said = trainyard(t, exitRefused, "cancel", r.state(), "d")
+	wantSaid(t, said, `job "d": not handed in yet`)
 	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "--", "-1")
 	_, _ = trainyard(t, exitNotFound, "cancel", r.state(), "99999999999")
 	await(t, "b is done", func() bool {

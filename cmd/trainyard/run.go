@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -91,8 +92,9 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	}
 	defer m.Close()
 	if m.Resumed() && !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: going on with %s\n", o.Dir)
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
+	f.warn(cmd, o.Jobs)
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
 		return f.detached(m, o.Dir)
@@ -101,6 +103,31 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	return f.report(cmd, m)
+}
+
+// resumedText says what a folder that was begun before has.
+func resumedText(rows []manager.Row, jobs int, dir string) string {
+	done, live := 0, 0
+	for i := range rows {
+		switch {
+		case rows[i].State == sched.Done:
+			done++
+		case rows[i].Attempt != sched.NoAttempt && rows[i].Attempt != sched.Ended:
+			live++
+		}
+	}
+	if done == jobs {
+		return fmt.Sprintf("all jobs of %s are over; to run them again remove the folder, or give --state another", dir)
+	}
+	return fmt.Sprintf("going on with %s: %d of %s done, %d running when it was left", dir, done, counted(jobs, "job"), live)
+}
+
+// warn tells what a job file asks for and nobody sees to.
+func (f *runFlags) warn(cmd *cobra.Command, jobs *jobfile.File) {
+	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 || j.Spec.GPUMemGB > 0 })
+	if counts && !f.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not looked at yet")
+	}
 }
 
 // options are what the manager is given.
@@ -164,8 +191,12 @@ func (f *runFlags) fits(jobs *jobfile.File, devices local.Devices) error {
 		return err
 	}
 	for i := range jobs.Jobs {
-		if j := &jobs.Jobs[i].Spec; int(j.GPUs.Min) > len(have) {
-			return &codedError{exitRefused, fmt.Errorf("job %s needs %s, there are %d: it would never start", j.Name, counted(int(j.GPUs.Min), f.unit), len(have))}
+		j := &jobs.Jobs[i].Spec // no system of today gives another width than the default
+		if int(j.GPUs.Want) > len(have) {
+			return &codedError{exitRefused, fmt.Errorf("job %s asks for %s, there are %d: it would never start", j.Name, counted(int(j.GPUs.Want), f.unit), len(have))}
+		}
+		if j.Share == sched.ShareRequire {
+			return &codedError{exitRefused, fmt.Errorf("job %s requires to share its %ss, which is not carried out yet", j.Name, f.unit)}
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func parseSet(text string) (setting, error) {
 	target, value, ok := strings.Cut(text, "=")
 	name, key, dotted := strings.Cut(target, ".")
 	if !ok || !dotted || name == "" || key == "" {
-		return setting{}, usagef("--set %q, want NAME.KEY=VALUE such as '*.restart_overhead=0'", text)
+		return setting{}, usagef("--set %q, want NAME.KEY=VALUE such as '*.min_run=0'", text)
 	}
 	return setting{text, name, key, value}, nil
 }

@@ -129,7 +129,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until <= now:
 			d.now = max(until, d.now)
 			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
-		case until == sched.Never && d.idle():
+		case d.idle(until):
 			return nil, io.EOF
 		}
 		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.lookEvery)).Sub(now)); err != nil {
@@ -138,14 +138,14 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 }
 
-// idle reports whether nothing can come any more: nobody arrives, nothing runs, and no job waits for a device to be given
-// back by somebody else.
-func (d *Driver) idle() bool {
+// idle reports whether nothing can come any more that anybody waits for: nobody arrives, nothing runs, and all jobs are
+// done, or wait for nothing, neither for a time nor for a device that somebody else uses.
+func (d *Driver) idle(until sched.Time) bool {
 	if len(d.o.Jobs) > 0 || len(d.attempts) > 0 {
 		return false
 	}
 	waits := slices.ContainsFunc(d.view.Jobs, func(j sched.Job) bool { return j.State != sched.Done })
-	return !waits || !slices.Contains(d.state, sched.GPUForeign)
+	return !waits && len(d.view.Jobs) > 0 || until == sched.Never && !(waits && slices.Contains(d.state, sched.GPUForeign))
 }
 
 func (d *Driver) nextArrival() sched.Time {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -182,8 +183,10 @@ func TestSignalsAreNotInherited(t *testing.T) {
 	h.apply(stop(0, 1))
 	h.end(0, sched.Preempted)
 	none(t, marks[0])
-	if out := h.output(0, 1); !strings.Contains(out, "SigIgn:\t0000000000000000") {
-		t.Errorf("signals are ignored: %s", out)
+	// 32 and 33 belong to the C library: make and others leave them ignored, and nobody can catch them.
+	var ignored uint64
+	if _, err := fmt.Sscanf(h.output(0, 1), "SigIgn:\t%x", &ignored); err != nil || ignored&^(3<<31) != 0 {
+		t.Errorf("signals %#x are ignored, %v", ignored, err)
 	}
 	if over := overOf(t, string(h.d.o.State), 0, 1); over.Killed || over.Code != 128+15 {
 		t.Errorf("%+v, want death of SIGTERM", over)

@@ -78,6 +78,14 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// foreign returns ErrForeign if the folder has no log, but other things.
+func foreign(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
+		return nil
+	}
+	return empty(dir)
+}
+
 // empty returns ErrForeign if the folder holds anything that a manager makes only once it has a log, or that is not ours.
 func empty(dir string) error {
 	_, err := os.Stat(filepath.Join(dir, fileName))

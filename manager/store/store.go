@@ -43,6 +43,9 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	if err := foreign(dir); err != nil { // before anything is left in it
+		return nil, fmt.Errorf("store: %s: %w", dir, err)
+	}
 	lock, err := take(dir)
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: %w", dir, err)
