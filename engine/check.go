@@ -64,18 +64,27 @@ func holds(j *sched.Job, g sched.GPUID) bool {
 }
 
 // checkNode returns why a node must be refused its new state, or "": a node that is to hold jobs does not leave.
-func checkNode(v *sched.View, t sched.NodeTarget) string {
+func (s *State) checkNode(t sched.NodeTarget) string {
+	v := &s.view
 	if t.Node < 0 || int(t.Node) >= len(v.Nodes) {
 		return fmt.Sprintf("node %d does not exist", t.Node)
 	}
 	if t.State != sched.NodeAsleep && t.State != sched.NodeGone {
 		return ""
 	}
-	first := v.Nodes[t.Node].First
-	for g := first; g < first+sched.GPUID(v.Nodes[t.Node].Spec.GPUs); g++ {
-		if v.GPUs[g].Targets > 0 {
-			return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
-		}
+	if s.wanted(&v.Nodes[t.Node]) {
+		return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
+	}
+	return ""
+}
+
+// checkPool returns why so many nodes must be refused, or "".
+func checkPool(v *sched.View, t sched.PoolTarget) string {
+	if t.Pool < 0 || int(t.Pool) >= len(v.Pools) {
+		return fmt.Sprintf("pool %d does not exist", t.Pool)
+	}
+	if s := &v.Pools[t.Pool].Spec; t.Count < s.Min || t.Count > s.Max {
+		return fmt.Sprintf("%d nodes of pool %d, want %d..%d", t.Count, t.Pool, s.Min, s.Max)
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ func (r *run) exchange() {
 			GPUs: []sched.GPUID{q.GPU}, Code: int32(q.State)})
 		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.GPUChanged, Value: float64(q.GPU), Code: int32(q.State)})
 	}
-	r.requestRest(d)
+	r.move(d)
 }
 
 func (r *run) note(k sched.EventKind, j sched.JobID, why sched.Reason) {
@@ -226,22 +226,23 @@ func (r *run) refuse(id sched.JobID, why string) {
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
-// requestRest logs what is asked of pools and nodes; appendRest makes actions of it.
-func (r *run) requestRest(d *sched.Desired) {
-	now := r.s.view.Now
-	for _, p := range d.Pools {
-		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: sched.None, Value: float64(p.Pool), Code: p.Count})
-	}
-	kept := d.Nodes[:0]
+// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it.
+func (r *run) move(d *sched.Desired) {
+	v := &r.s.view
 	for _, n := range d.Nodes {
-		if why := checkNode(&r.s.view, n); why != "" {
+		if why := r.s.checkNode(n); why != "" {
 			r.refuse(sched.None, why)
-			continue
+		} else if v.Nodes[n.Node].Target != n.State {
+			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
 		}
-		kept = append(kept, n)
-		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
 	}
-	d.Nodes = kept
+	for _, p := range d.Pools {
+		if why := checkPool(v, p); why != "" {
+			r.refuse(sched.None, why)
+		} else if v.Pools[p.Pool].Target != p.Count {
+			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: sched.None, Pool: p.Pool, Code: p.Count})
+		}
+	}
 }
 
 // reject refuses a job for good, if it is not under way.

@@ -38,14 +38,24 @@ func (s *State) Apply(e *sched.Event) {
 		g := sched.GPUID(e.Value)
 		s.view.GPUs[g].State = sched.GPUState(e.Code)
 		s.dropUnusable()
+	case sched.PoolChanged:
+		s.poolChanged(e)
 	case sched.PriceChanged:
-		s.view.Price = sched.Dollars(e.Value)
+		p := s.pool(e)
+		p.Settle(e.Time)
+		p.Price = sched.Dollars(e.Value)
+	case sched.Measured:
+		if e.Job == sched.None && e.Value > 0 {
+			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
+		}
 	case sched.JobCommanded:
 		s.commanded(e)
 	case sched.Decided:
 		s.decided(e)
 	case sched.Ordered:
 		s.ordered(e)
+	case sched.Moved:
+		s.moved(e)
 	case sched.Rejected:
 		s.finish(e.Job, &s.view.Jobs[e.Job], sched.RejectedJob)
 	case sched.Released:
@@ -272,7 +282,16 @@ func (s *State) decided(e *sched.Event) {
 
 // ordered notes that the driver is being told to start or stop an attempt.
 func (s *State) ordered(e *sched.Event) {
-	if e.Job == sched.None {
+	switch sched.ActionKind(e.Code) {
+	case sched.SetNode:
+		n := &s.view.Nodes[e.Node]
+		n.Ordered = sched.NodeState(e.Value)
+		n.Awaited = n.Ordered != n.State
+		return
+	case sched.Rent:
+		p := s.pool(e)
+		p.Settle(e.Time)
+		p.Ordered = int32(e.Value)
 		return
 	}
 	j := &s.view.Jobs[e.Job]
@@ -326,66 +345,6 @@ func (s *State) commanded(e *sched.Event) {
 		s.dropTarget(e.Job, j)
 		j.Drift = j.HoldsDevices() // it stops even if it is given the same GPUs at once
 	}
-}
-
-// nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one.
-func (s *State) nodeJoined(e *sched.Event) {
-	v := &s.view
-	id, ok := s.slots[e.NodeSpec.Name]
-	if !ok || v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs {
-		id = s.slotFor(e.NodeSpec.GPUs)
-	}
-	n := &v.Nodes[id]
-	if ok && n.State == sched.NodeGone { // it comes back to its own slot
-		s.unlistGone(id)
-	}
-	if n.State == sched.NodeUp && n.Generation > 0 {
-		s.broken(e, "node %d %q is up already", id, n.Spec.Name)
-	}
-	delete(s.slots, n.Spec.Name)
-	s.slots[e.NodeSpec.Name] = id
-	n.Spec, n.State = *e.NodeSpec, sched.NodeUp
-	n.Generation++
-	e.Node = id
-	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-		v.GPUs[g].State = sched.GPUInUse
-	}
-}
-
-func (s *State) slotFor(gpus int) sched.NodeID {
-	v := &s.view
-	if gone := s.gone[gpus]; len(gone) > 0 {
-		i := slices.Index(gone, slices.Min(gone))
-		id := gone[i]
-		s.gone[gpus] = slices.Delete(gone, i, i+1)
-		return id
-	}
-	id := sched.NodeID(len(v.Nodes))
-	v.Nodes = append(v.Nodes, sched.Node{First: sched.GPUID(len(v.GPUs)), State: sched.NodeGone})
-	for range gpus {
-		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
-	}
-	return id
-}
-
-// nodeChanged gives a node another state.
-func (s *State) nodeChanged(e *sched.Event) {
-	n := &s.view.Nodes[e.Node]
-	was := n.State
-	n.State = sched.NodeState(e.Code)
-	if n.State == sched.NodeGone && was != sched.NodeGone {
-		s.gone[n.Spec.GPUs] = append(s.gone[n.Spec.GPUs], e.Node)
-	}
-	if was == sched.NodeGone && n.State != sched.NodeGone {
-		s.unlistGone(e.Node)
-	}
-	s.dropUnusable()
-}
-
-// unlistGone takes a slot out of those that may be taken.
-func (s *State) unlistGone(id sched.NodeID) {
-	gpus := s.view.Nodes[id].Spec.GPUs
-	s.gone[gpus] = slices.DeleteFunc(s.gone[gpus], func(g sched.NodeID) bool { return g == id })
 }
 
 // dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on

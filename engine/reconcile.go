@@ -1,18 +1,26 @@
 package engine
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // Reconcile appends to plan what may be done now to bring attempts to their targets, and forgets the jobs that need
 // nothing more. But for that it changes nothing that can be seen: asked again, it says the same.
 //
+// The stops of a plan come first, then its starts, then nodes, then pools, each by number.
+//
 //  1. A job whose attempt is not on its target, or whose user wants it gone, is stopped.
 //  2. A job without an attempt starts once every GPU of its target is free of other attempts, beyond what is shared.
-//  3. What must wait (a stop under way, a GPU not yet free, a node not yet up) stays on the list.
+//  3. A node, or a pool, hears of its target once; a node is not put to sleep or released before it holds nothing.
+//  4. What must wait (a stop under way, a GPU not yet free, a node not yet up) stays on the list.
 //
 // Stops free GPUs and starts only take GPUs that are free, so two jobs that exchange their sets both stop, then both
 // start: no order of events can lock them.
 func (s *State) Reconcile(plan *sched.Plan) {
-	plan.Version, plan.Actions = s.view.Version, plan.Actions[:0]
+	plan.Actions = plan.Actions[:0]
+	slices.Sort(s.dirty) // when each was first mentioned is no part of the View
 	keep := s.dirty[:0]
 	starts := false
 	for _, id := range s.dirty {
@@ -28,6 +36,43 @@ func (s *State) Reconcile(plan *sched.Plan) {
 	if starts {
 		s.startWhatCan(plan)
 	}
+	s.moveNodes(plan)
+	for i := range s.view.Pools {
+		if p := &s.view.Pools[i]; p.Target != p.Ordered {
+			plan.Actions = append(plan.Actions, rentOf(sched.PoolID(i), p.Target))
+		}
+	}
+}
+
+// moveNodes appends what nodes are to be told, and forgets those that need to hear nothing.
+func (s *State) moveNodes(plan *sched.Plan) {
+	s.moving = slices.DeleteFunc(s.moving, func(id sched.NodeID) bool {
+		return s.view.Nodes[id].Target == s.view.Nodes[id].Ordered
+	})
+	slices.Sort(s.moving)
+	for _, id := range s.moving {
+		if n := &s.view.Nodes[id]; s.mayMove(n) {
+			plan.Actions = append(plan.Actions, setNodeOf(id, n.Target))
+		}
+	}
+}
+
+// mayMove reports whether node n may be brought to its target now. One that is down can only be released.
+func (s *State) mayMove(n *sched.Node) bool {
+	if n.Target == sched.NodeUp || n.Target == sched.NodeDraining {
+		return n.State != sched.NodeDown
+	}
+	return n.Busy == 0 && !s.wanted(n) && (n.State != sched.NodeDown || n.Target == sched.NodeGone)
+}
+
+// wanted reports whether a job is to hold a GPU of n.
+func (s *State) wanted(n *sched.Node) bool {
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if s.view.GPUs[g].Targets > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // stopIfAstray appends a stop if job id needs one, and reports whether the job must be looked at again (stay) and

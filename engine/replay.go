@@ -52,7 +52,7 @@ func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sc
 func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
-	p := &player{next: next, dec: dec, swap: o.Swap, state: NewState(h.ShareLimit)}
+	p := &player{next: next, dec: dec, swap: o.Swap, state: NewState(h)}
 	if !p.advance() && p.err != nil {
 		return nil, 0, p.err
 	}
@@ -74,7 +74,7 @@ func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (s *State, bat
 			err = brokenLog(cause)
 		}
 	}()
-	r := &run{s: NewState(h.ShareLimit), o: Options{Sinks: sinks}}
+	r := &run{s: NewState(h), o: Options{Sinks: sinks}}
 	for rec, err := range log {
 		if err != nil {
 			return nil, 0, err

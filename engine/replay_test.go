@@ -93,6 +93,7 @@ func (rec *recording) drawWorld(t testing.TB, r *rand.Rand) {
 // drawInjected draws commands to jobs that have arrived, changes of GPUs, and prices.
 func (rec *recording) drawInjected(r *rand.Rand) {
 	last := rec.trace.Jobs[len(rec.trace.Jobs)-1].Spec.Submit
+	rec.inject = append(rec.inject, sched.Event{Kind: sched.PoolChanged, PoolSpec: &sched.PoolSpec{Name: "spot", GPUs: 4, Boot: time.Minute, Price: 2, Max: 3}})
 	for range 60 {
 		job := r.IntN(len(rec.trace.Jobs))
 		at := rec.trace.Jobs[job].Spec.Submit.Add(time.Duration(1+r.IntN(3000)) * time.Second)
@@ -313,6 +314,9 @@ func (erratic) Decide(v *sched.View, d *sched.Desired) {
 	if n := sched.NodeID(r.IntN(len(v.Nodes))); v.Nodes[n].State != sched.NodeDown && r.IntN(5) == 0 {
 		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: n, State: []sched.NodeState{sched.NodeUp, sched.NodeDraining}[r.IntN(2)]})
 	}
+	if len(v.Pools) > 0 && r.IntN(5) == 0 {
+		d.Pools = append(d.Pools, sched.PoolTarget{Pool: sched.PoolID(r.IntN(8) / 7), Count: int32(r.IntN(5))})
+	}
 	if len(d.Jobs) > 0 {
 		d.Wake = v.Now.Add(time.Duration(1+r.IntN(100)) * time.Second)
 	}
@@ -360,7 +364,7 @@ func TestReplayErratic(t *testing.T) {
 			t.Fatalf("a new Decider for each of %d batches: %v", batch, err)
 		}
 	}
-	for _, k := range []sched.EventKind{sched.EpochEnded, sched.Refused, sched.Rejected, sched.Noted, sched.Moved, sched.NodeChanged} {
+	for _, k := range []sched.EventKind{sched.EpochEnded, sched.Refused, sched.Rejected, sched.Noted, sched.Moved, sched.NodeChanged, sched.PoolChanged, sched.PriceChanged} {
 		if kinds[k] == 0 {
 			t.Errorf("no %v in the logs, want some", k)
 		}
@@ -392,7 +396,7 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 			cancel()
 		}
 	}
-	err = engine.Run(ctx, engine.NewState(1), d, erratic{}, engine.Options{Sinks: []engine.Sink{w, logFunc(stop)}})
+	err = engine.Run(ctx, engine.NewState(engine.Header{}), d, erratic{}, engine.Options{Sinks: []engine.Sink{w, logFunc(stop)}})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.exchange()
 		// 4. Compare targets with what is observed and log what is to be done now.
 		r.s.Reconcile(&r.plan)
-		r.appendRest()
+		r.watch()
 		r.order()
 		if invariants {
 			r.verify()
@@ -191,17 +191,17 @@ func (r *run) order() {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
 		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind),
-			Node: a.Node, Outcome: a.Why, Value: orderValue(a)}
-		if a.Kind == sched.Rent {
-			r.own.Node = sched.NodeID(a.Pool)
-		}
+			Node: a.Node, Pool: a.Pool, Outcome: a.Why, Value: orderValue(a)}
 		r.emit(&r.own)
 		if a.Kind == sched.Start {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs
 		}
 	}
-	r.plan.Actions = append(r.plan.Actions, r.open...) // logged when they were first given
-	r.open = nil
+	if len(r.open) > 0 { // logged when they were first given
+		r.plan.Actions = append(r.plan.Actions, r.open...)
+		slices.SortStableFunc(r.plan.Actions, func(a, b sched.Action) int { return cmp.Compare(a.Kind, b.Kind) })
+		r.open = nil
+	}
 }
 
 // orderValue is the one number of an action that Ordered carries in Value: on or off, the state or the count wanted.
@@ -217,18 +217,12 @@ func orderValue(a *sched.Action) float64 {
 	return 0
 }
 
-// appendRest adds to the plan what the system asked of nodes, pools and epochs.
-func (r *run) appendRest() {
+// watch adds to the plan the epochs that the system asked for, or no longer needs.
+func (r *run) watch() {
 	a := &r.plan.Actions
 	for _, w := range r.desired.Watch {
 		if w.Job >= 0 && int(w.Job) < len(r.s.watched) && r.s.watched[w.Job] != w.On {
 			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
 		}
-	}
-	for _, n := range r.desired.Nodes {
-		*a = append(*a, sched.Action{Kind: sched.SetNode, Job: sched.None, Node: n.Node, State: n.State})
-	}
-	for _, p := range r.desired.Pools {
-		*a = append(*a, sched.Action{Kind: sched.Rent, Job: sched.None, Pool: p.Pool, Count: p.Count})
 	}
 }

@@ -22,9 +22,16 @@ func (s *State) stale(e *sched.Event) string {
 		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
 			return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
 		}
+		if int(e.NodeSpec.Pool) >= len(v.Pools) {
+			return fmt.Sprintf("node %q is of pool %d, which is not known", e.NodeSpec.Name, e.NodeSpec.Pool)
+		}
 	case sched.GPUChanged:
 		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
 			return fmt.Sprintf("GPU %v is not known", e.Value)
+		}
+	case sched.PoolChanged, sched.PriceChanged:
+		if n := len(v.Pools); e.Pool < 0 || int(e.Pool) > n || int(e.Pool) == n && e.Kind == sched.PriceChanged {
+			return fmt.Sprintf("pool %d is not known", e.Pool)
 		}
 	case sched.NodeLeft, sched.NodeChanged:
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {

@@ -18,6 +18,7 @@ type State struct {
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention
 	isDirty []bool
+	moving  []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
 	trials     []sched.JobID
@@ -31,10 +32,14 @@ type State struct {
 	atEpochGPUs []sched.GPUID
 }
 
-// NewState returns an empty cluster in which a GPU may have shareLimit tenants (0 = 1).
-func NewState(shareLimit int) *State {
+// NewState returns the empty cluster that a log with header h begins with.
+func NewState(h Header) *State {
+	pools := make([]sched.Pool, len(h.Pools))
+	for i := range pools {
+		pools[i] = sched.Pool{Spec: h.Pools[i], Price: h.Pools[i].Price}
+	}
 	return &State{
-		view:       sched.View{ShareLimit: max(shareLimit, 1)},
+		view:       sched.View{ShareLimit: max(h.ShareLimit, 1), Types: h.Types, Pools: pools},
 		slots:      make(map[string]sched.NodeID),
 		gone:       make(map[int][]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),

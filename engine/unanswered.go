@@ -3,7 +3,8 @@ package engine
 import "github.com/trainyard/trainyard/sched"
 
 // unanswered returns the orders that the log shows as given but not as answered: the starts of attempts that are not up,
-// the stops of attempts that have not ended, the epochs to be watched. A driver that is new to them, because the last one
+// the stops of attempts that have not ended, the epochs to be watched, the states of nodes and the numbers of nodes to be
+// rented. A driver that is new to them, because the last one
 // died, is given them once more; to one that has carried them out they say nothing new.
 func (s *State) unanswered() (orders []sched.Action) {
 	for i := range s.view.Jobs {
@@ -22,7 +23,25 @@ func (s *State) unanswered() (orders []sched.Action) {
 			orders = append(orders, sched.Action{Kind: sched.WatchEpochs, Job: id, Attempt: j.Attempts, On: true})
 		}
 	}
+	for i := range s.view.Nodes {
+		if n := &s.view.Nodes[i]; n.Awaited {
+			orders = append(orders, setNodeOf(sched.NodeID(i), n.Ordered))
+		}
+	}
+	for i := range s.view.Pools {
+		if p := &s.view.Pools[i]; p.Ordered != p.Nodes {
+			orders = append(orders, rentOf(sched.PoolID(i), p.Ordered))
+		}
+	}
 	return orders
+}
+
+func setNodeOf(id sched.NodeID, state sched.NodeState) sched.Action {
+	return sched.Action{Kind: sched.SetNode, Job: sched.None, Node: id, State: state}
+}
+
+func rentOf(id sched.PoolID, count int32) sched.Action {
+	return sched.Action{Kind: sched.Rent, Job: sched.None, Pool: id, Count: count}
 }
 
 // startOf is the order to start an attempt of job id on gpus.

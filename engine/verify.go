@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -22,7 +23,7 @@ func (r *run) verify() {
 	}
 }
 
-// verifyCounts recounts holders and targets by GPU, busy GPUs by node and live jobs.
+// verifyCounts recounts holders and targets by GPU, busy GPUs by node, nodes by pool and live jobs.
 func (s *State) verifyCounts() {
 	v := &s.view
 	holders, targets := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
@@ -52,9 +53,22 @@ func (s *State) verifyCounts() {
 			busy[gpu.Node]++
 		}
 	}
+	rented := make([]int32, len(v.Pools))
 	for n := range v.Nodes {
-		if v.Nodes[n].Busy != busy[n] {
-			s.wrong("node %d counts %d busy GPUs; there are %d", n, v.Nodes[n].Busy, busy[n])
+		x := &v.Nodes[n]
+		if x.Joined() && v.PoolOf(x) != nil {
+			rented[x.Spec.Pool]++
+		}
+		if x.Target != x.Ordered && !slices.Contains(s.moving, sched.NodeID(n)) {
+			s.wrong("node %d is to be %v, was told %v, and nobody looks at it", n, x.Target, x.Ordered)
+		}
+		if x.Busy != busy[n] {
+			s.wrong("node %d counts %d busy GPUs; there are %d", n, x.Busy, busy[n])
+		}
+	}
+	for p := range v.Pools {
+		if v.Pools[p].Nodes != rented[p] {
+			s.wrong("pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
 		}
 	}
 	if live != s.live {

@@ -158,7 +158,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(1)
+	state := engine.NewState(engine.Header{Types: s.Cluster.Types})
 	state.Expect(len(b.trace.Jobs))
 	if err := engine.Run(ctx, state, d, engine.NewPipeline(b.stages), opt); err != nil {
 		return nil, err

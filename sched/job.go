@@ -23,6 +23,8 @@ type JobSpec struct {
 	MemoryGB float32       // host memory per GPU; 0 = no demand
 	GPUMemGB float32       // device memory per GPU; 0 = unknown
 	Share    Consent       // whether others may use its GPUs at the same time
+	Epochs   int32         // training epochs in all; 0 = unknown
+	Util     float32       // stated use of its GPUs when alone, 0..1; 0 = unknown
 	Retries  int32         // restarts granted after a failure of the job's own
 	WallTime time.Duration // limit on the run time as the user stated it; 0 = none
 	Deadline Time          // 0 = none
@@ -66,6 +68,8 @@ func (s *JobSpec) Validate() error {
 		return fmt.Errorf("submit %v, want >= 0", s.Submit)
 	case !(s.CPUs >= 0) || !(s.MemoryGB >= 0) || !(s.GPUMemGB >= 0):
 		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
+	case s.Epochs < 0 || !(s.Util >= 0 && s.Util <= 1):
+		return fmt.Errorf("epochs %d, utilisation %v, want >= 0 and 0..1", s.Epochs, s.Util)
 	case s.WallTime < 0 || s.Retries < 0:
 		return fmt.Errorf("wall time %v, retries %d, want >= 0", s.WallTime, s.Retries)
 	}

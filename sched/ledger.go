@@ -95,7 +95,7 @@ func (l *Ledger) addNode(id NodeID) {
 		t.bucket[f] = t.bucket[f].Grow(len(l.view.Nodes))
 	}
 	t.nodes = t.nodes.Grow(len(l.view.Nodes))
-	b := nodeBook{typ: n.Spec.Type, up: n.State == NodeUp, cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB,
+	b := nodeBook{typ: n.Spec.Type, up: n.Open(), cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB,
 		allCPUs: n.Spec.CPUs, allMemGB: n.Spec.MemoryGB}
 	l.counted = l.counted || n.Spec.CPUs > 0 || n.Spec.MemoryGB > 0
 	for g := n.First; g < n.First+GPUID(n.Spec.GPUs); g++ {
@@ -126,7 +126,7 @@ func (l *Ledger) Refresh(n NodeID) bool {
 		t.free -= int(b.free)
 		t.usable -= int(b.usable)
 	}
-	b.up, b.free, b.usable = v.Nodes[n].State == NodeUp, 0, 0
+	b.up, b.free, b.usable = v.Nodes[n].Open(), 0, 0
 	b.cpus, b.allCPUs = b.cpus+spec.CPUs-b.allCPUs, spec.CPUs
 	b.memGB, b.allMemGB = b.memGB+spec.MemoryGB-b.allMemGB, spec.MemoryGB
 	l.counted = l.counted || spec.CPUs > 0 || spec.MemoryGB > 0

@@ -53,7 +53,8 @@ const (
 	AtEpochEnd
 )
 
-// PoolTarget asks for a number of rented nodes. Spend counts from the request.
+// PoolTarget asks for a number of rented nodes. Spend counts from the request. Who wants fewer than have joined names those
+// to go, by a NodeTarget for each: a smaller number alone cancels boots.
 type PoolTarget struct {
 	Pool  PoolID
 	Count int32 // nodes in all, not in addition

@@ -40,7 +40,7 @@ func newWorld(t *testing.T, dec sched.Decider, n int, jobs []Arrival, hooks ...f
 
 func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arrival, hooks ...func(v *sched.View, e *sched.Event)) *world {
 	t.Helper()
-	w := &world{T: t, dir: dir, state: engine.NewState(1), news: make(chan struct{}), hooks: hooks}
+	w := &world{T: t, dir: dir, state: engine.NewState(engine.Header{}), news: make(chan struct{}), hooks: hooks}
 	w.run(dec, open(t, dir, 1, n, jobs...), nil)
 	return w
 }
