@@ -34,7 +34,7 @@ func (c *counts) check(e *sched.Event) error {
 	case e.Kind == sched.Decided && e.Target == nil:
 		return fmt.Errorf("log: seq %d: %v without a target", e.Seq, e.Kind)
 	}
-	if e.Kind == sched.Decided || e.Kind == sched.StartFailed {
+	if e.Kind == sched.Decided || e.Kind == sched.StartFailed || e.Kind == sched.Moved {
 		for _, g := range e.GPUs {
 			if g < 0 || int(g) >= c.gpus {
 				return fmt.Errorf("log: seq %d: %v names GPU %d, want one of %d", e.Seq, e.Kind, g, c.gpus)

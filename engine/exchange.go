@@ -9,12 +9,14 @@ import (
 
 // exchange turns what the system wants into events of the log. All targets of one Desired change hands together: what
 // one job gives up another may take, whatever their order. A target that breaks an invariant is refused alone and
-// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing.
-func (r *run) exchange() {
+// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing. It reports whether GPUs may be
+// used from now on, or no longer.
+func (r *run) exchange() (opened bool) {
 	d := &r.desired
 	if d.Empty() {
-		return
+		return false
 	}
+	r.watches = append(r.watches, d.Watch...)
 	for i := range d.Notes {
 		r.note(sched.Noted, d.Notes[i].Job, d.Notes[i].Why)
 	}
@@ -22,17 +24,10 @@ func (r *run) exchange() {
 		r.reject(&d.Reject[i])
 	}
 	r.exchangeTargets(d)
-	for _, q := range d.Quaran {
-		if q.GPU < 0 || int(q.GPU) >= len(r.s.view.GPUs) {
-			r.refuse(sched.None, fmt.Sprintf("GPU %d does not exist", q.GPU))
-			continue
-		}
-		// The wish, then the fact: a change that no Moved announces is the driver's.
-		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Moved, Node: r.s.view.GPUs[q.GPU].Node,
-			GPUs: []sched.GPUID{q.GPU}, Code: int32(q.State)})
-		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.GPUChanged, Value: float64(q.GPU), Code: int32(q.State)})
+	for _, q := range d.GPUTargets {
+		opened = r.quarantine(q, sched.Reason{}, "") || opened
 	}
-	r.move(d)
+	return r.move(d) || opened
 }
 
 func (r *run) note(k sched.EventKind, j sched.JobID, why sched.Reason) {
@@ -226,14 +221,48 @@ func (r *run) refuse(id sched.JobID, why string) {
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
-// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it.
-func (r *run) move(d *sched.Desired) {
+// quarantine logs what is wished of a GPU, and reports whether it is new.
+func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool {
+	v := &r.s.view
+	if q.GPU < 0 || int(q.GPU) >= len(v.GPUs) {
+		r.refuse(sched.None, fmt.Sprintf("GPU %d does not exist", q.GPU))
+		return false
+	}
+	if v.GPUs[q.GPU].Quarantined == q.Quarantined {
+		return false
+	}
+	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why, Text: text}
+	if q.Quarantined {
+		e.Code = 1
+	}
+	r.emit(&e)
+	return true
+}
+
+// mostBlamed is how many failed starts in a row may blame a GPU. A placer that has no chance in it would else pick the
+// same bad GPU for ever; fewer would take a job's own fault for the GPU's.
+const mostBlamed = 3
+
+// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed.
+func (r *run) quarantineSuspects(suspects []sched.GPUID) {
+	for _, g := range suspects {
+		if int(g) < len(r.s.view.GPUs) && r.s.view.GPUs[g].Blamed >= mostBlamed {
+			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true}, sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
+				fmt.Sprintf("%d starts in a row failed on GPU %d", mostBlamed, g))
+		}
+	}
+}
+
+// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether something is
+// of nodes.
+func (r *run) move(d *sched.Desired) (nodes bool) {
 	v := &r.s.view
 	for _, n := range d.Nodes {
 		if why := r.s.checkNode(n); why != "" {
 			r.refuse(sched.None, why)
 		} else if v.Nodes[n.Node].Target != n.State {
 			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
+			nodes = true
 		}
 	}
 	for _, p := range d.Pools {
@@ -243,6 +272,7 @@ func (r *run) move(d *sched.Desired) {
 			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: sched.None, Pool: p.Pool, Code: p.Count})
 		}
 	}
+	return nodes
 }
 
 // reject refuses a job for good, if it is not under way.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -114,6 +115,9 @@ func (s *State) started(e *sched.Event) {
 		j.FirstStart = e.Time
 	}
 	j.LastStart, j.Up, j.StartFailures = e.Time, true, 0
+	for _, g := range j.GPUs {
+		s.view.GPUs[g].Blamed = 0
+	}
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 }
 
@@ -196,6 +200,11 @@ func (s *State) startFailed(e *sched.Event) {
 	s.release(e, j)
 	s.dropTarget(e.Job, j)
 	j.Suspects = append(j.Suspects[:0], e.GPUs...)
+	for _, g := range e.GPUs {
+		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 {
+			gpu.Blamed++
+		}
+	}
 	j.StartFailures++
 	j.NotBefore = max(e.WorkFrom, e.Time.Add(backoff(j.StartFailures)))
 	s.alarms.push(jobAt{j.NotBefore, e.Job})

@@ -7,7 +7,7 @@ import (
 )
 
 // nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one. What
-// was wished of a node holds on when it comes back, unless it was to go.
+// was wished of a node and its GPUs holds on when it comes back, unless it was to go.
 func (s *State) nodeJoined(e *sched.Event) {
 	v := &s.view
 	id, known := s.slots[e.NodeSpec.Name]
@@ -38,7 +38,9 @@ func (s *State) nodeJoined(e *sched.Event) {
 	s.markMoving(id)
 	e.Node = id
 	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-		v.GPUs[g].State = sched.GPUInUse
+		gpu := &v.GPUs[g]
+		gpu.State, gpu.Blamed = sched.GPUInUse, 0
+		gpu.Quarantined = gpu.Quarantined && known
 	}
 }
 
@@ -93,10 +95,14 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	}
 }
 
-// moved notes what is wished of a node or a pool.
+// moved notes what is wished of a node, a pool or a GPU.
 func (s *State) moved(e *sched.Event) {
 	switch {
 	case len(e.GPUs) > 0:
+		for _, g := range e.GPUs {
+			s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code != 0, 0
+		}
+		s.dropUnusable()
 	case e.Node == sched.None:
 		s.pool(e).Target = e.Code
 	default:

@@ -261,7 +261,7 @@ func TestReadLogRefuses(t *testing.T) {
 		{event(`"ended","job":0,"outcome":"lost"`), `outcome: "lost", want one of`},
 		{event(`"node-left","node":0,"state":"quarantined"`), `state "quarantined", want one of up, asleep`},
 		{event(`"gpu-changed","state":"in-use"`), `with key "", want "gpu"`},
-		{event(`"gpu-changed","gpu":0,"state":"up"`), `state "up", want one of in-use, quarantined`},
+		{event(`"gpu-changed","gpu":0,"state":"up"`), `state "up", want one of in-use, foreign`},
 		{event(`"gpu-changed","gpu":0,"price":1`), "both it and gpu, want one of them"},
 		{event(`"command","job":0,"command":"sing"`), `command "sing", want one of`},
 		{event(`"arrived","job":0`), "arrived with spec false"},

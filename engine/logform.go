@@ -26,7 +26,8 @@ var (
 	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
-	gpuWords      = []string{"in-use", "quarantined", "foreign", "missing"}
+	gpuWords      = []string{"in-use", "foreign", "missing"}
+	wishWords     = []string{"in-use", "quarantined"} // of a GPU
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
 	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent"}
 	shareWords    = []string{"", "shared"}
@@ -70,7 +71,7 @@ var forms = [sched.EventKinds]form{
 
 // What a Moved is about if not a node: a GPU, or a pool.
 var (
-	movedGPU  = form{node: true, maybe: true, code: "state", words: gpuWords}
+	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords}
 	movedPool = form{node: true, maybe: true, pool: true, code: "count"}
 )
 

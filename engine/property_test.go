@@ -271,7 +271,7 @@ func (w *world) drawInjected(r *rand.Rand) {
 	}
 	if r.IntN(2) == 0 {
 		g, at := r.IntN(w.nodes[0].GPUs), sched.Time(r.Int64N(int64(last)))
-		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUQuarantined)},
+		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUForeign)},
 			sched.Event{Time: at + second*9, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUInUse)})
 	}
 	w.sortInjected()
@@ -339,6 +339,15 @@ func (n *renter) Decide(v *sched.View, d *sched.Desired) {
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: k, State: sched.NodeUp})
 		default:
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: k, State: pick(r, sched.NodeDraining, sched.NodeAsleep)})
+		}
+	}
+	if len(v.GPUs) > 0 {
+		g := sched.GPUID(r.IntN(len(v.GPUs)))
+		d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g, Quarantined: r.IntN(2) == 0})
+		for g := range v.GPUs {
+			if v.Now > rentUntil/2 {
+				d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: sched.GPUID(g)})
+			}
 		}
 	}
 	if v.Now == rentUntil { // what sleeps is woken, so that everything ends
@@ -635,8 +644,9 @@ type checker struct {
 	spent    []float64 // by pool
 	rate     []float64 // by pool: per hour
 	paid     sched.Time
-	calm     bool // the next event is the first of a batch
-	scripted bool // refused targets leave jobs as they are, and a report may come late
+	blamed   []int // by GPU
+	calm     bool  // the next event is the first of a batch
+	scripted bool  // refused targets leave jobs as they are, and a report may come late
 }
 
 func (c *checker) fail(e *sched.Event, format string, args ...any) {
@@ -647,6 +657,7 @@ func (c *checker) Log(v *sched.View, e *sched.Event) {
 	if c.requeued == nil {
 		c.requeued, c.stopped, c.ends = map[sched.JobID]int32{}, map[[2]int32]int{}, map[[2]int32]int{}
 	}
+	c.suspects(v, e)
 	switch {
 	case e.Time < c.at:
 		c.fail(e, "time falls from %v", c.at)
@@ -736,6 +747,40 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	for n := range v.Nodes {
 		if v.Nodes[n].Busy != busy[n] {
 			c.fail(e, "node %d counts %d busy GPUs, want %d", n, v.Nodes[n].Busy, busy[n])
+		}
+	}
+}
+
+// suspects counts the failed starts in a row that blame a GPU; of three the engine draws its conclusion at once.
+func (c *checker) suspects(v *sched.View, e *sched.Event) {
+	for len(c.blamed) < len(v.GPUs) {
+		c.blamed = append(c.blamed, 0)
+	}
+	switch e.Kind {
+	case sched.StartFailed:
+		for _, g := range e.GPUs {
+			c.blamed[g]++
+		}
+		return
+	case sched.AttemptStarted:
+		for _, g := range v.Jobs[e.Job].GPUs {
+			c.blamed[g] = 0
+		}
+	case sched.NodeJoined:
+		for g := range v.GPUs {
+			if v.GPUs[g].Node == e.Node {
+				c.blamed[g] = 0
+			}
+		}
+	case sched.Moved:
+		for _, g := range e.GPUs {
+			c.blamed[g] = 0
+		}
+		return
+	}
+	for g, n := range c.blamed {
+		if n >= 3 && !v.GPUs[g].Quarantined {
+			c.fail(e, "%d starts in a row failed on GPU %d, which is in use", n, g)
 		}
 	}
 }

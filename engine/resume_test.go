@@ -123,8 +123,7 @@ func (p *tape) open(n int) (orders []string) {
 func outside(batch []sched.Event) (events []sched.Event) {
 	for i := range batch {
 		e := batch[i]
-		wished := i > 0 && batch[i-1].Kind == sched.Moved && len(batch[i-1].GPUs) > 0
-		if !e.Kind.Own() && !(e.Kind == sched.GPUChanged && wished) {
+		if !e.Kind.Own() {
 			e.Seq = 0
 			events = append(events, e)
 		}

@@ -47,6 +47,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 	for first := true; ; first = false {
 		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
 		r.beginBatch()
+		r.watches = r.watches[:0]
 		r.foldAll(events)
 		if first {
 			r.open = s.unanswered()
@@ -54,8 +55,12 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
 		// 2. Ask the system once for this instant.
 		r.decide()
-		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log.
-		r.exchange()
+		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
+		// what may be used, ask once more: nothing else may happen for long.
+		if r.exchange() {
+			r.decide()
+			r.exchange()
+		}
 		// 4. Compare targets with what is observed and log what is to be done now.
 		r.s.Reconcile(&r.plan)
 		r.watch()
@@ -89,6 +94,7 @@ type run struct {
 	dec       sched.Decider
 	o         Options
 	desired   sched.Desired
+	watches   []sched.Watch // wished in this batch
 	plan      sched.Plan
 	open      []sched.Action // ordered by an earlier run and not answered
 	fates     []fate         // by index in desired.Jobs
@@ -140,8 +146,11 @@ func (r *run) foldAll(events []sched.Event) {
 			continue
 		}
 		r.emit(e)
-		if e.Kind == sched.EpochEnded {
+		switch e.Kind {
+		case sched.EpochEnded:
 			r.exchangeAtEpochEnd(e.Job)
+		case sched.StartFailed:
+			r.quarantineSuspects(e.GPUs)
 		}
 	}
 }
@@ -220,7 +229,7 @@ func orderValue(a *sched.Action) float64 {
 // watch adds to the plan the epochs that the system asked for, or no longer needs.
 func (r *run) watch() {
 	a := &r.plan.Actions
-	for _, w := range r.desired.Watch {
+	for _, w := range r.watches {
 		if w.Job >= 0 && int(w.Job) < len(r.s.watched) && r.s.watched[w.Job] != w.On {
 			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
 		}

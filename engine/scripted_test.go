@@ -30,7 +30,7 @@ var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata
 //	pool NAME GPUS MIN-MAX     may be rented from, at 1 per node and hour
 //	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N batch=MIN-MAX
 //	T give JOB GPU,GPU... [key=value]...    wish: share trial at=epoch batch=N; no GPUs ("-") takes all away
-//	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU; T pool-target POOL NODES
+//	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
 //	T started JOB [work=T] [rate=R]; T ended JOB OUTCOME; T start-failed JOB [GPUS] [not-before=T]; T epoch JOB
 //	T node-left N STATE; T node-changed N STATE; T join NAME GPUS [pool=P]; T gpu-changed GPU STATE; T price POOL PRICE
@@ -191,7 +191,9 @@ func (s *script) answer() (events []sched.Event) {
 			Outcome: pick(s.answers, sched.Failed, sched.NodeLost, sched.Preempted)}
 		switch {
 		case j.Attempt == sched.Starting:
-			e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted, sched.StartFailed)
+			if e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted, sched.StartFailed); e.Kind == sched.StartFailed {
+				e.GPUs = slices.Clone(j.GPUs[:s.answers.IntN(2)])
+			}
 		case j.Attempt == sched.Running:
 			e.Kind = sched.EpochEnded
 		}
@@ -311,7 +313,7 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 		case "pool-target":
 			d.Pools = append(d.Pools, sched.PoolTarget{Pool: sched.PoolID(id), Count: int32(num(st.args[1]))})
 		case "quarantine":
-			d.Quaran = append(d.Quaran, sched.GPUTarget{GPU: sched.GPUID(id), State: sched.GPUQuarantined})
+			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: sched.GPUID(id), Quarantined: len(st.args) < 2})
 		}
 	}
 	s.pending = nil
@@ -355,6 +357,11 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		default:
 			fmt.Fprintf(&s.out, "%v ordered %d job %d node %d", sec, k, e.Job, e.Node)
 		}
+	case sched.Moved:
+		if len(e.GPUs) == 0 {
+			return
+		}
+		fmt.Fprintf(&s.out, "%v quarantined %v: %v %s", sec, e.GPUs, v.GPUs[e.GPUs[0]].Quarantined, e.Text)
 	case sched.Rejected, sched.Released:
 		fmt.Fprintf(&s.out, "%v %v job %d", sec, e.Kind, e.Job)
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded:

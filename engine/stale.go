@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -49,6 +50,8 @@ func (s *State) staleAttempt(e *sched.Event) string {
 	switch {
 	case e.Attempt != j.Attempts || !j.HoldsDevices():
 		return fmt.Sprintf("attempt %d of job %d is over", e.Attempt, e.Job)
+	case slices.ContainsFunc(e.GPUs, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(s.view.GPUs) }):
+		return fmt.Sprintf("GPUs %v, want some of %d", e.GPUs, len(s.view.GPUs))
 	case (e.Kind == sched.AttemptStarted || e.Kind == sched.StartFailed) && j.Up:
 		return fmt.Sprintf("attempt %d of job %d has started already", e.Attempt, e.Job)
 	}

@@ -403,7 +403,7 @@ func (d *stubborn) Apply(_ context.Context, p sched.Plan) error {
 		if d.failed < d.fails {
 			d.failed++
 			d.times = append(d.times, d.now)
-			e := sched.Event{Time: d.now, Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, GPUs: []sched.GPUID{0}}
+			e := sched.Event{Time: d.now, Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt}
 			if d.notBefore > 0 {
 				e.WorkFrom = d.now.Add(d.notBefore)
 			}

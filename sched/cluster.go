@@ -118,21 +118,25 @@ func (p *Pool) SpentNow(now Time) Dollars {
 // Settle brings Spent up to now. It is called by the engine before what is paid for, or its price, changes.
 func (p *Pool) Settle(now Time) { p.Spent, p.Settled = p.SpentNow(now), now }
 
-// GPUState is both what a GPU may be used for and what a GPUTarget may ask for.
+// GPUState is what the driver of a GPU sees.
 type GPUState uint8
 
 // States of a GPU.
 const (
-	GPUInUse GPUState = iota
-	GPUQuarantined
-	GPUForeign // somebody who is not a job of ours uses it
-	GPUMissing // its driver does not find it
+	GPUInUse   GPUState = iota
+	GPUForeign          // somebody who is not a job of ours uses it
+	GPUMissing          // its driver does not find it
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it.
 type GPU struct {
-	Node    NodeID
-	State   GPUState
-	Holders int16
-	Targets int16
+	Node        NodeID
+	State       GPUState
+	Quarantined bool  // as wished: it is given to nobody until that is lifted
+	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
+	Holders     int16
+	Targets     int16
 }
+
+// Usable reports whether g may be given to a job if its node is open.
+func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined }

@@ -99,7 +99,7 @@ func (l *Ledger) addNode(id NodeID) {
 		allCPUs: n.Spec.CPUs, allMemGB: n.Spec.MemoryGB}
 	l.counted = l.counted || n.Spec.CPUs > 0 || n.Spec.MemoryGB > 0
 	for g := n.First; g < n.First+GPUID(n.Spec.GPUs); g++ {
-		if b.up && l.view.GPUs[g].State == GPUInUse {
+		if b.up && l.view.GPUs[g].Usable() {
 			l.usable.Set(int(g))
 			l.free.Set(int(g))
 			b.free, b.usable = b.free+1, b.usable+1
@@ -133,7 +133,7 @@ func (l *Ledger) Refresh(n NodeID) bool {
 	for g := v.Nodes[n].First; g < v.Nodes[n].First+GPUID(spec.GPUs); g++ {
 		l.usable.Clear(int(g))
 		l.free.Clear(int(g))
-		if !b.up || v.GPUs[g].State != GPUInUse {
+		if !b.up || !v.GPUs[g].Usable() {
 			continue
 		}
 		b.usable++

@@ -185,7 +185,7 @@ func newView(r *rand.Rand) *sched.View {
 		}
 		n.State = drawState(r)
 		for range n.Spec.GPUs {
-			v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(i), State: sched.GPUState(r.IntN(8) / 7)})
+			v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(i), Quarantined: r.IntN(8) == 7})
 		}
 		v.Nodes = append(v.Nodes, n)
 	}
@@ -257,8 +257,8 @@ func TestLedgerAgreesWithCounting(t *testing.T) {
 				n := sched.NodeID(r.IntN(len(v.Nodes)))
 				v.Nodes[n].State = drawState(r)
 				g := v.Nodes[n].First
-				v.GPUs[g].State = sched.GPUState(r.IntN(3) / 2)
-				done = append(done, fmt.Sprint("refresh ", n, v.Nodes[n].State, v.GPUs[g].State))
+				v.GPUs[g].Quarantined = r.IntN(3) == 2
+				done = append(done, fmt.Sprint("refresh ", n, v.Nodes[n].State, v.GPUs[g].Quarantined))
 				if !real.Refresh(n) {
 					t.Fatalf("seed %d: %v: the node is not known", seed, done)
 				}

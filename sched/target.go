@@ -5,15 +5,15 @@ import "fmt"
 // Desired collects the changes of target that a Decider wants. A job, pool, node or GPU it does not name keeps its
 // target. The engine resets it before each Decide, copies what it keeps, and owns the memory.
 type Desired struct {
-	Jobs   []Target
-	Pools  []PoolTarget
-	Nodes  []NodeTarget
-	Quaran []GPUTarget
-	Reject []Reject
-	Watch  []Watch
-	Notes  []Note
-	Wake   Time    // Decide again at this time at the latest; replaced by each Decide, 0 = none
-	GPUs   []GPUID // arena that Targets index
+	Jobs       []Target
+	Pools      []PoolTarget
+	Nodes      []NodeTarget
+	GPUTargets []GPUTarget
+	Reject     []Reject
+	Watch      []Watch
+	Notes      []Note
+	Wake       Time    // Decide again at this time at the latest; replaced by each Decide, 0 = none
+	GPUs       []GPUID // arena that Targets index
 }
 
 // Span is a part of Desired.GPUs.
@@ -66,10 +66,10 @@ type NodeTarget struct {
 	State NodeState
 }
 
-// GPUTarget asks for a state of a GPU.
+// GPUTarget asks for a GPU to be given to nobody from now on, or lifts that. An attempt on it stays.
 type GPUTarget struct {
-	GPU   GPUID
-	State GPUState
+	GPU         GPUID
+	Quarantined bool
 }
 
 // Reject refuses a job for good.
@@ -92,13 +92,13 @@ type Note struct {
 
 // Reset empties d and keeps its memory.
 func (d *Desired) Reset() {
-	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], Quaran: d.Quaran[:0],
+	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], GPUTargets: d.GPUTargets[:0],
 		Reject: d.Reject[:0], Watch: d.Watch[:0], Notes: d.Notes[:0], GPUs: d.GPUs[:0]}
 }
 
 // Empty reports whether d changes nothing (a wake-up changes nothing).
 func (d *Desired) Empty() bool {
-	return len(d.Jobs)+len(d.Pools)+len(d.Nodes)+len(d.Quaran)+len(d.Reject)+len(d.Watch)+len(d.Notes) == 0
+	return len(d.Jobs)+len(d.Pools)+len(d.Nodes)+len(d.GPUTargets)+len(d.Reject)+len(d.Watch)+len(d.Notes) == 0
 }
 
 // Give appends a target of exactly gpus for job j, which it copies; no gpus takes everything away.

@@ -27,10 +27,10 @@ func (v *View) PoolOf(n *Node) *Pool {
 	return &v.Pools[n.Spec.Pool]
 }
 
-// Usable reports whether GPU g may be given to a job: its node is up, and to stay so, and it is in use.
+// Usable reports whether GPU g may be given to a job: its node is up, and to stay so, and it is in use and not quarantined.
 func (v *View) Usable(g GPUID) bool {
 	gpu := &v.GPUs[g]
-	return gpu.State == GPUInUse && v.Nodes[gpu.Node].Open()
+	return gpu.Usable() && v.Nodes[gpu.Node].Open()
 }
 
 // Capacity returns the number of usable GPUs.
@@ -42,7 +42,7 @@ func (v *View) Capacity() int {
 			continue
 		}
 		for g := node.First; g < node.First+GPUID(node.Spec.GPUs); g++ {
-			if v.GPUs[g].State == GPUInUse {
+			if v.GPUs[g].Usable() {
 				n++
 			}
 		}
