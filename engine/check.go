@@ -23,6 +23,8 @@ func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
 		return fmt.Sprintf("split gang: %d GPUs, want %d..%d", len(set), j.Spec.GPUs.Min, j.Spec.GPUs.Max)
 	case t.Batch != 0 && j.Spec.Batch.Max != 0 && (t.Batch < j.Spec.Batch.Min || t.Batch > j.Spec.Batch.Max):
 		return fmt.Sprintf("batch %d, want %d..%d", t.Batch, j.Spec.Batch.Min, j.Spec.Batch.Max)
+	case !(t.LRScale >= 0) || !(t.Cap >= 0) || t.Accum < 0:
+		return fmt.Sprintf("learning rate x %v, %v W, %d steps, want >= 0", t.LRScale, t.Cap, t.Accum)
 	case t.Trial && t.Share != sched.Shared:
 		return "a trial shares its GPUs"
 	case t.Share == sched.Shared && j.Spec.Share == sched.ShareNever:

@@ -87,8 +87,6 @@ func (s *State) arrived(e *sched.Event) {
 	}
 	v.Jobs = append(v.Jobs, j)
 	s.isDirty = append(s.isDirty, false)
-	s.watched = append(s.watched, false)
-	s.shares = append(s.shares, false)
 	s.live++
 }
 
@@ -130,12 +128,9 @@ func (s *State) progressed(e *sched.Event) {
 func (s *State) epochEnded(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
 	j.Epoch = int32(e.Value)
-	t, ok := s.later[e.Job]
-	s.atEpoch.Job = sched.None
-	if ok && e.Attempt == j.Attempts && j.Attempt == sched.Running {
-		s.atEpoch, s.atEpochGPUs = t, append(s.atEpochGPUs[:0], j.Next...)
-		delete(s.later, e.Job)
-		j.Next = nil
+	s.due = nil
+	if e.Attempt == j.Attempts && j.Attempt == sched.Running {
+		s.due, j.Later = j.Later, nil
 	}
 }
 
@@ -144,13 +139,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 	if !j.HoldsDevices() {
 		s.broken(e, "attempt is %v", j.Attempt)
 	}
-	for _, g := range j.GPUs {
-		gpu := &s.view.GPUs[g]
-		gpu.Holders--
-		if gpu.Holders == 0 {
-			s.view.Nodes[gpu.Node].Busy--
-		}
-	}
+	s.hold(j.GPUs, j.Live.Share, -1)
 	s.sets.recycle(j.GPUs)
 	j.GPUs, j.Up = nil, false
 	j.Attempt = sched.Ended
@@ -167,11 +156,11 @@ func (s *State) ended(e *sched.Event) {
 	case sched.Preempted:
 		s.rest(e.Job, j)
 	case sched.NodeLost:
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		s.rest(e.Job, j)
 	case sched.Failed:
 		j.Failures++
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if j.Failures > j.Spec.Retries {
 			s.finish(e.Job, j, sched.Failed)
 			return
@@ -198,7 +187,7 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 func (s *State) startFailed(e *sched.Event) {
 	j := s.attempt(e)
 	s.release(e, j)
-	s.dropTarget(e.Job, j)
+	s.dropTarget(j)
 	j.Suspects = append(j.Suspects[:0], e.GPUs...)
 	for _, g := range e.GPUs {
 		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 {
@@ -217,7 +206,7 @@ func backoff(n int32) time.Duration { return time.Second << min(n-1, 8) }
 // finish marks the job done and tells those that wait for it.
 func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	j.State, j.Outcome, j.End = sched.Done, o, s.view.Now
-	s.dropTarget(id, j)
+	s.dropTarget(j)
 	s.live--
 	for _, d := range s.dependents[id] {
 		dep := &s.view.Jobs[d]
@@ -229,42 +218,54 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	delete(s.dependents, id)
 }
 
+// hold counts d attempts more on each GPU of set.
+func (s *State) hold(set []sched.GPUID, share sched.Share, d int16) {
+	for _, g := range set {
+		gpu := &s.view.GPUs[g]
+		busy := gpu.Holders > 0
+		gpu.Holders += d
+		if share == sched.Exclusive {
+			gpu.HeldAlone += d
+		}
+		if busy != (gpu.Holders > 0) {
+			s.view.Nodes[gpu.Node].Busy += int32(d)
+		}
+	}
+}
+
+// addTenants counts d targets more on each GPU of set.
+func addTenants(v *sched.View, set []sched.GPUID, share sched.Share, trial bool, d int16) {
+	for _, g := range set {
+		gpu := &v.GPUs[g]
+		gpu.Targets += d
+		if share == sched.Exclusive {
+			gpu.Alone += d
+		}
+		if trial {
+			gpu.Trials += d
+		}
+	}
+}
+
 // setTarget exchanges the target of j for a copy of gpus.
-func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID) {
-	for _, g := range j.Target {
-		s.view.GPUs[g].Targets--
-	}
+func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID, c sched.Config, trial bool) {
+	addTenants(&s.view, j.Target, j.Share, j.Trial, -1)
 	s.sets.recycle(j.Target)
-	j.Target = s.sets.copyOf(gpus)
-	for _, g := range j.Target {
-		s.view.GPUs[g].Targets++
-	}
+	j.Target, j.Config, j.Trial = s.sets.copyOf(gpus), c, trial
+	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
+	j.Later = nil
 }
 
-func (s *State) dropTarget(id sched.JobID, j *sched.Job) {
-	if j.Trial {
-		s.noteTrial(id, true, false)
-	}
-	s.setTarget(j, nil)
-	j.Next, j.Trial = nil, false
-	delete(s.later, id)
-}
-
-// noteTrial keeps the list of jobs on trial.
-func (s *State) noteTrial(id sched.JobID, was, is bool) {
-	switch i := slices.Index(s.trials, id); {
-	case is && !was:
-		s.trials = append(s.trials, id)
-	case was && !is && i >= 0:
-		s.trials = slices.Delete(s.trials, i, i+1)
-	}
+func (s *State) dropTarget(j *sched.Job) {
+	s.setTarget(j, nil, j.Config, false)
+	j.Want = 0
 }
 
 func (s *State) decided(e *sched.Event) {
-	j := &s.view.Jobs[e.Job]
-	if e.Target.At == sched.AtEpochEnd && len(j.Target) > 0 {
-		j.Next = append(j.Next[:0], e.GPUs...)
-		s.later[e.Job] = *e.Target
+	j, t := &s.view.Jobs[e.Job], e.Target
+	want := max(t.Want, int32(len(e.GPUs)))
+	if t.At == sched.AtEpochEnd && len(j.Target) > 0 {
+		j.Later = &sched.Later{GPUs: slices.Clone(e.GPUs), Config: t.Config, Want: want, Trial: t.Trial, Why: t.Why}
 		return
 	}
 	if was, now := len(j.Target), len(e.GPUs); was > 0 {
@@ -277,15 +278,8 @@ func (s *State) decided(e *sched.Event) {
 			j.Migrations++
 		}
 	}
-	s.setTarget(j, e.GPUs)
-	j.Next = nil
-	delete(s.later, e.Job)
-	t := e.Target
-	if j.HoldsDevices() && (t.Batch != j.Batch || t.Accum != j.Accum || t.LRScale != j.LRScale || t.Share != j.Share) {
-		j.Drift = true
-	}
-	s.noteTrial(e.Job, j.Trial, t.Trial)
-	j.Batch, j.Accum, j.LRScale, j.Cap, j.Share, j.Trial = t.Batch, t.Accum, t.LRScale, t.Cap, t.Share, t.Trial
+	s.setTarget(j, e.GPUs, t.Config, t.Trial)
+	j.Want = want
 	s.markDirty(e.Job)
 }
 
@@ -308,21 +302,16 @@ func (s *State) ordered(e *sched.Event) {
 	switch sched.ActionKind(e.Code) {
 	case sched.Start:
 		j.Attempts++
-		j.Attempt, j.State, j.Drift = sched.Starting, sched.Active, false
-		s.shares[e.Job] = j.Share == sched.Shared
+		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.GPUs = s.sets.copyOf(j.Target)
-		for _, g := range j.GPUs {
-			gpu := &s.view.GPUs[g]
-			if gpu.Holders == 0 {
-				s.view.Nodes[gpu.Node].Busy++
-			}
-			gpu.Holders++
-		}
+		s.hold(j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping
 	case sched.WatchEpochs:
-		s.watched[e.Job] = e.Value != 0
+		j.Watched = e.Value != 0
+	case sched.Adjust:
+		j.Live.Cap = sched.Watts(e.Value)
 	}
 }
 
@@ -335,13 +324,13 @@ func (s *State) commanded(e *sched.Event) {
 	switch sched.Command(e.Code) {
 	case sched.CancelJob:
 		j.Cancel = true
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if !j.HoldsDevices() {
 			s.finish(e.Job, j, sched.Cancelled)
 		}
 	case sched.PauseJob:
 		j.Paused = true
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if !j.HoldsDevices() {
 			j.State = sched.Held
 		}
@@ -351,8 +340,8 @@ func (s *State) commanded(e *sched.Event) {
 			s.alarms.push(jobAt{max(e.Time, j.NotBefore), e.Job})
 		}
 	case sched.RequeueJob:
-		s.dropTarget(e.Job, j)
-		j.Drift = j.HoldsDevices() // it stops even if it is given the same GPUs at once
+		s.dropTarget(j)
+		j.Requeued = j.HoldsDevices() // it stops even if it is given the same GPUs at once
 	}
 }
 
@@ -368,6 +357,6 @@ func (s *State) dropUnusable() {
 // GPU already, of a node that drains, stays.
 func (s *State) dropIfUnusable(id sched.JobID, j *sched.Job) {
 	if slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return !s.view.Usable(g) && !holds(j, g) }) {
-		s.dropTarget(id, j)
+		s.dropTarget(j)
 	}
 }

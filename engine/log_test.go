@@ -139,8 +139,8 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 	case sched.PoolChanged:
 		e.PoolSpec = d.poolSpec()
 	case sched.Decided:
-		e.Target = &sched.Target{Job: e.Job, Want: d.i32(), Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
-			LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float()), Trial: d.IntN(2) == 0,
+		e.Target = &sched.Target{Job: e.Job, Want: d.i32(), Config: sched.Config{Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
+			LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float())}, Trial: d.IntN(2) == 0,
 			At: sched.Boundary(d.IntN(2)), Why: e.Why}
 		if d.IntN(2) == 0 {
 			e.Target.Job, e.Target.Why = sched.JobID(d.i32()), d.reason()

@@ -29,7 +29,7 @@ var (
 	gpuWords      = []string{"in-use", "foreign", "missing"}
 	wishWords     = []string{"in-use", "quarantined"} // of a GPU
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
-	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent"}
+	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}

@@ -724,14 +724,24 @@ func (c *checker) order(v *sched.View, e *sched.Event) {
 // recount compares the counters of GPUs and nodes with the jobs.
 func (c *checker) recount(v *sched.View, e *sched.Event) {
 	holders, targets, busy := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs)), make([]int32, len(v.Nodes))
+	heldAlone, alone, trials := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
 	for id := range v.Jobs {
 		for _, g := range v.Jobs[id].GPUs {
 			if holders[g]++; holders[g] == 1 {
 				busy[v.GPUs[g].Node]++
 			}
+			if v.Jobs[id].Live.Share == sched.Exclusive {
+				heldAlone[g]++
+			}
 		}
 		for _, g := range v.Jobs[id].Target {
 			targets[g]++
+			if v.Jobs[id].Share == sched.Exclusive {
+				alone[g]++
+			}
+			if v.Jobs[id].Trial {
+				trials[g]++
+			}
 		}
 	}
 	if v.ShareLimit > 1 && e.Kind != sched.Decided {
@@ -740,7 +750,7 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	for g := range v.GPUs {
 		gpu := &v.GPUs[g]
 		many := int(holders[g]) > v.ShareLimit || int(targets[g]) > v.ShareLimit && e.Kind != sched.Decided // an exchange is under way
-		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || many {
+		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || gpu.HeldAlone != heldAlone[g] || gpu.Alone != alone[g] || gpu.Trials != trials[g] || many {
 			c.fail(e, "GPU %d counts %d holders, %d targets, want %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
 		}
 	}
@@ -817,6 +827,9 @@ func (c *checker) alone(v *sched.View, e *sched.Event, targets []int16) {
 		for _, g := range v.Jobs[id].Target {
 			if v.Jobs[id].Share == sched.Exclusive && targets[g] > 1 {
 				c.fail(e, "job %d is not alone on GPU %d", id, g)
+			}
+			if v.GPUs[g].Trials > 1 {
+				c.fail(e, "%d jobs are on trial on GPU %d", v.GPUs[g].Trials, g)
 			}
 		}
 	}

@@ -87,9 +87,6 @@ func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (s *State, bat
 			return nil, 0, err
 		}
 		r.s.Apply(&e)
-		if e.Kind == sched.EpochEnded {
-			r.s.atEpoch.Job = sched.None // its exchange is the next event of the log
-		}
 		for _, k := range sinks {
 			k.Log(&r.s.view, &e)
 		}

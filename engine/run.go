@@ -213,7 +213,7 @@ func (r *run) order() {
 	}
 }
 
-// orderValue is the one number of an action that Ordered carries in Value: on or off, the state or the count wanted.
+// orderValue is the one number of an action that Ordered carries in Value: on or off, the state, the count or the cap wanted.
 func orderValue(a *sched.Action) float64 {
 	switch {
 	case a.Kind == sched.WatchEpochs && a.On:
@@ -222,16 +222,23 @@ func orderValue(a *sched.Action) float64 {
 		return float64(a.State)
 	case a.Kind == sched.Rent:
 		return float64(a.Count)
+	case a.Kind == sched.Adjust:
+		return float64(a.Cap)
 	}
 	return 0
 }
 
-// watch adds to the plan the epochs that the system asked for, or no longer needs.
+// watch adds to the plan the epochs that the system asked for, or no longer needs. Of several wishes about a job the last
+// counts.
 func (r *run) watch() {
 	a := &r.plan.Actions
-	for _, w := range r.watches {
-		if w.Job >= 0 && int(w.Job) < len(r.s.watched) && r.s.watched[w.Job] != w.On {
-			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
+	slices.SortStableFunc(r.watches, func(a, b sched.Watch) int { return cmp.Compare(a.Job, b.Job) })
+	for i, w := range r.watches {
+		if w.Job < 0 || int(w.Job) >= len(r.s.view.Jobs) || i+1 < len(r.watches) && r.watches[i+1].Job == w.Job {
+			continue
+		}
+		if j := r.s.view.Job(w.Job); j.Watched != w.On && j.State != sched.Done && (w.On || j.Later == nil) {
+			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: j.Attempts, On: w.On})
 		}
 	}
 }

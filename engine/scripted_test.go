@@ -29,7 +29,7 @@ var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata
 //	node NAME GPUS [type=T]    a node joins at time 0
 //	pool NAME GPUS MIN-MAX     may be rented from, at 1 per node and hour
 //	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N batch=MIN-MAX
-//	T give JOB GPU,GPU... [key=value]...    wish: share trial at=epoch batch=N; no GPUs ("-") takes all away
+//	T give JOB GPU,GPU... [key=value]...    wish: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
 //	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
 //	T started JOB [work=T] [rate=R]; T ended JOB OUTCOME; T start-failed JOB [GPUS] [not-before=T]; T epoch JOB
@@ -297,7 +297,7 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 			if st.keys["at"] == "epoch" {
 				t.At = sched.AtEpochEnd
 			}
-			t.Batch = int32(num(st.keys["batch"]))
+			t.Batch, t.Cap = int32(num(st.keys["batch"])), sched.Watts(num(st.keys["cap"]))
 			for _, flag := range strings.Split(st.keys["as"], ",") {
 				t.Trial = t.Trial || flag == "trial"
 				if flag == "shared" || flag == "trial" {
@@ -348,6 +348,10 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		switch k := sched.ActionKind(e.Code); k {
 		case sched.SetNode:
 			fmt.Fprintf(&s.out, "%v set node %d %v", sec, e.Node, sched.NodeState(e.Value))
+		case sched.WatchEpochs:
+			fmt.Fprintf(&s.out, "%v watch job %d %v", sec, e.Job, v.Jobs[e.Job].Watched)
+		case sched.Adjust:
+			fmt.Fprintf(&s.out, "%v adjust job %d/%d to %v W", sec, e.Job, e.Attempt, e.Value)
 		case sched.Rent:
 			fmt.Fprintf(&s.out, "%v rent %v of pool %d", sec, e.Value, e.Pool)
 		case sched.Start:
@@ -393,7 +397,7 @@ func (s *script) play() (out string) {
 	for id := range s.state.View().Jobs {
 		j := &s.state.View().Jobs[id]
 		fmt.Fprintf(&s.out, "job %d %v %v gpus %v target %v next %v attempts %d preempted %d moved %d resized %d failed %d batch %d trial %v\n", id, j.State, j.Outcome,
-			j.GPUs, j.Target, j.Next, j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Batch, j.Trial)
+			j.GPUs, j.Target, next(j), j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Batch, j.Trial)
 	}
 	for i := range s.state.View().Pools {
 		p := &s.state.View().Pools[i]
@@ -401,6 +405,14 @@ func (s *script) play() (out string) {
 	}
 	fmt.Fprintf(&s.out, "live %d\n", s.state.Live())
 	return s.out.String()
+}
+
+// next returns the set that waits for an epoch end.
+func next(j *sched.Job) []sched.GPUID {
+	if j.Later == nil {
+		return nil
+	}
+	return j.Later.GPUs
 }
 
 // Ensure that each script of testdata/core is logged as it was when somebody last read and understood it.

@@ -21,15 +21,10 @@ type State struct {
 	moving  []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
-	trials     []sched.JobID
-	watched    []bool  // by job: epoch events wanted by the Decider
 	alarms     jobHeap // held jobs by the time they become eligible
 	live       int     // jobs not Done
 
-	shares      []bool                       // by job: the live attempt was started to share its GPUs
-	later       map[sched.JobID]sched.Target // exchanges left for an epoch end; their GPUs are Job.Next
-	atEpoch     sched.Target                 // the one of the epoch end just folded; Job None if there is none
-	atEpochGPUs []sched.GPUID
+	due *sched.Later // what was left for the epoch end just folded
 }
 
 // NewState returns the empty cluster that a log with header h begins with.
@@ -43,8 +38,6 @@ func NewState(h Header) *State {
 		slots:      make(map[string]sched.NodeID),
 		gone:       make(map[int][]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
-		later:      make(map[sched.JobID]sched.Target),
-		atEpoch:    sched.Target{Job: sched.None},
 	}
 }
 
@@ -52,8 +45,6 @@ func NewState(h Header) *State {
 func (s *State) Expect(jobs int) {
 	s.view.Jobs = slices.Grow(s.view.Jobs, jobs)
 	s.isDirty = slices.Grow(s.isDirty, jobs)
-	s.watched = slices.Grow(s.watched, jobs)
-	s.shares = slices.Grow(s.shares, jobs)
 }
 
 // View returns the state for reading. It stays the same object for the life of s.

@@ -26,7 +26,7 @@ func (r *run) verify() {
 // verifyCounts recounts holders and targets by GPU, busy GPUs by node, nodes by pool and live jobs.
 func (s *State) verifyCounts() {
 	v := &s.view
-	holders, targets := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
+	want := make([]sched.GPU, len(v.GPUs))
 	live := 0
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
@@ -37,19 +37,23 @@ func (s *State) verifyCounts() {
 			s.wrong("job %d %v, attempt %v, holds %v, target %v", i, j.State, j.Attempt, j.GPUs, j.Target)
 		}
 		for _, g := range j.GPUs {
-			holders[g]++
+			want[g].Holders++
+			want[g].HeldAlone += one(j.Live.Share == sched.Exclusive)
 		}
 		for _, g := range j.Target {
-			targets[g]++
+			want[g].Targets++
+			want[g].Alone += one(j.Share == sched.Exclusive)
+			want[g].Trials += one(j.Trial)
 		}
 	}
 	busy := make([]int32, len(v.Nodes))
 	for g := range v.GPUs {
-		gpu := &v.GPUs[g]
-		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
-			s.wrong("GPU %d counts %d holders, %d targets; there are %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
+		gpu, w := &v.GPUs[g], want[g]
+		w.Node, w.State, w.Quarantined, w.Blamed = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed
+		if *gpu != w || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
+			s.wrong("GPU %d counts %+v; there are %+v", g, *gpu, w)
 		}
-		if holders[g] > 0 {
+		if w.Holders > 0 {
 			busy[gpu.Node]++
 		}
 	}
@@ -74,6 +78,13 @@ func (s *State) verifyCounts() {
 	if live != s.live {
 		s.wrong("counts %d live jobs; there are %d", s.live, live)
 	}
+}
+
+func one(is bool) int16 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (s *State) wrong(format string, args ...any) {

@@ -128,14 +128,18 @@ const (
 	GPUMissing          // its driver does not find it
 )
 
-// GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it.
+// GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and
+// HeldAlone count those that do not share, Trials the targets on trial.
 type GPU struct {
 	Node        NodeID
 	State       GPUState
 	Quarantined bool  // as wished: it is given to nobody until that is lifted
 	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
 	Holders     int16
+	HeldAlone   int16
 	Targets     int16
+	Alone       int16
+	Trials      int16
 }
 
 // Usable reports whether g may be given to a job if its node is open.

@@ -131,15 +131,16 @@ func (o Outcome) String() string { return outcomes[o] }
 
 // Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed.
 type Job struct {
-	Spec    *JobSpec
-	State   JobState
-	Attempt AttemptState // of attempt number Attempts
-	Outcome Outcome      // of the job once Done
-	Paused  bool         // by its user
-	Cancel  bool         // its user wants it gone
-	Trial   bool         // the current target is a trial
-	Drift   bool         // the live attempt must go: another batch or share than its target says, or a requeue
-	Up      bool         // the attempt has started: service is being attained, stopping included
+	Spec     *JobSpec
+	State    JobState
+	Attempt  AttemptState // of attempt number Attempts
+	Outcome  Outcome      // of the job once Done
+	Paused   bool         // by its user
+	Cancel   bool         // its user wants it gone
+	Trial    bool         // the current target is a trial
+	Requeued bool         // by its user: the live attempt must go
+	Watched  bool         // its epoch ends are reported
+	Up       bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts      int32 // attempts begun
 	Preemptions   int32 // targets taken away with none given in exchange
@@ -150,14 +151,12 @@ type Job struct {
 	StartFailures int32 // starts that failed since the last that did not
 	BlockedBy     int32 // jobs of Spec.After not yet finished
 
-	GPUs    []GPUID // devices held by the live attempt, in GPUID order
-	Target  []GPUID // devices it is to hold, in GPUID order; empty = none
-	Next    []GPUID // set to exchange Target for at the next epoch end; empty = none
-	Batch   int32   // of the target; 0 = the job's own affair
-	Accum   int16   // gradient accumulation steps; 0 = 1
-	Share   Share   // of the target
-	LRScale float32 // factor on the learning rate; 0 = 1
-	Cap     Watts   // power cap per GPU; 0 = none
+	GPUs   []GPUID // devices held by the live attempt, in GPUID order
+	Live   Config  // of the live attempt
+	Target []GPUID // devices it is to hold, in GPUID order; empty = none
+	Config         // of the target
+	Want   int32   // width wanted, >= len(Target) where more would be taken
+	Later  *Later  // to exchange Target for at the next epoch end; nil = none
 
 	Arrived    Time
 	FirstStart Time    // None before the first attempt has started

@@ -15,7 +15,8 @@ type Ledger struct {
 	free    Bitset  // by GPU
 	usable  Bitset  // by GPU
 	tenants []int16 // by GPU
-	owner   []JobID // by GPU: the tenant that came last; meaningful while there is one
+	limit   int     // tenants a GPU may have
+	tenant  []JobID // limit places for each GPU, of which the first tenants[g] are taken, in order of JobID
 	low     int     // no GPU below is free
 	byType  []typeBook
 	node    []nodeBook
@@ -64,7 +65,8 @@ func NewLedger(v *View) *Ledger {
 func (l *Ledger) Rebuild() {
 	v := l.view
 	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))
-	l.tenants, l.owner = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs))
+	l.limit = max(v.ShareLimit, 1)
+	l.tenants, l.tenant = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs)*l.limit)
 	l.node = make([]nodeBook, len(v.Nodes))
 	l.byType = l.byType[:0]
 	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
@@ -289,7 +291,12 @@ func (l *Ledger) Owner(g GPUID) JobID {
 	if l.tenants[g] != 1 {
 		return None
 	}
-	return l.owner[g]
+	return l.tenant[int(g)*l.limit]
+}
+
+// Tenants returns the jobs that have booked GPU g, in order of JobID. It is valid until the next change.
+func (l *Ledger) Tenants(g GPUID) []JobID {
+	return l.tenant[int(g)*l.limit:][:l.tenants[g]]
 }
 
 // Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
@@ -394,13 +401,8 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 		was, first := b.free, i
 		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
 			g := int(gpus[i])
-			l.tenants[g] += d
-			if d > 0 {
-				l.owner[g] = j
-			}
+			l.settle(j, g, d)
 			switch {
-			case l.tenants[g] < 0:
-				panic(fmt.Sprintf("sched: ledger: job %d released GPU %d twice, version %d", j, g, l.view.Version))
 			case !l.usable.Has(g):
 			case d > 0 && l.tenants[g] == 1:
 				l.free.Clear(g)
@@ -420,6 +422,27 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 			l.rebucket(n, was, b)
 		}
 	}
+}
+
+// settle enters job j among the tenants of GPU g, or strikes it out.
+func (l *Ledger) settle(j JobID, g int, d int16) {
+	n, all := int(l.tenants[g]), l.tenant[g*l.limit:(g+1)*l.limit]
+	i := 0
+	for i < n && all[i] < j {
+		i++
+	}
+	switch {
+	case d > 0 && n == l.limit:
+		panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g, n, l.view.Version))
+	case d < 0 && (i == n || all[i] != j):
+		panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g, l.view.Version))
+	case d > 0:
+		copy(all[i+1:], all[i:n])
+		all[i] = j
+	default:
+		copy(all[i:], all[i+1:n])
+	}
+	l.tenants[g] += d
 }
 
 func (l *Ledger) rebucket(n NodeID, was int32, b *nodeBook) {

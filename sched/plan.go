@@ -3,7 +3,7 @@ package sched
 import "context"
 
 // Plan is what may be done now: the difference between targets and what is observed. Order matters: stops come first,
-// then starts, then what concerns epochs, nodes and pools.
+// then starts, then all else.
 type Plan struct {
 	Actions []Action // valid until the next plan
 }
@@ -14,11 +14,7 @@ type Action struct {
 	Job     JobID
 	Attempt int32     // number of the attempt meant, from 1
 	GPUs    []GPUID   // Start: the exact set, all verified free; owned by the engine, valid until the attempt ends
-	Batch   int32     // Start: global batch size; 0 = the job's own affair
-	Accum   int16     // Start: gradient accumulation steps; 0 = 1
-	LRScale float32   // Start: factor on the learning rate; 0 = 1
-	Share   Share     // Start
-	Cap     Watts     // Start: power cap per GPU; 0 = none
+	Config            // Start; Adjust: its Cap
 	On      bool      // WatchEpochs
 	Why     Outcome   // Stop: Preempted or Cancelled
 	Node    NodeID    // SetNode
@@ -39,6 +35,7 @@ const (
 	// Rent is absolute and answered by NodeJoined. The driver never chooses who goes: fewer nodes than there are cancels
 	// boots and releases nobody, that is the affair of SetNode.
 	Rent
+	Adjust // sets the power cap of a live attempt; not answered
 )
 
 // Driver carries plans out and answers by events. It decides nothing.

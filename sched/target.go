@@ -21,17 +21,34 @@ type Span struct{ Off, Len int32 }
 
 // Target is what a job is to hold. An empty set takes everything away.
 type Target struct {
-	Job     JobID
-	Want    int32   // width wanted; 0 = len(GPUs). More than len(GPUs) is for provisioning and explanation
-	GPUs    Span    // exact set, without repeats
+	Job  JobID
+	Want int32 // width wanted; 0 = len(GPUs). More than len(GPUs) is for provisioning and explanation
+	GPUs Span  // exact set, without repeats
+	Config
+	Trial bool // a co-location to be kept or undone; Check allows one newcomer per set
+	At    Boundary
+	Why   Reason
+}
+
+// Config is how a job is to run on its GPUs. All but Cap is fixed while an attempt lives: a change restarts it.
+type Config struct {
 	Batch   int32   // global batch size; 0 = the job's own affair
 	Accum   int16   // gradient accumulation steps; 0 = 1
 	LRScale float32 // factor on the learning rate; 0 = 1
 	Share   Share
 	Cap     Watts // power cap per GPU; 0 = none
-	Trial   bool  // a co-location to be kept or undone; Check allows one newcomer per set
-	At      Boundary
-	Why     Reason
+}
+
+// Uncapped returns c without what may change while an attempt lives.
+func (c Config) Uncapped() Config { c.Cap = 0; return c }
+
+// Later is a target that waits for the job's next epoch end; no GPUs means that the job leaves then.
+type Later struct {
+	GPUs []GPUID
+	Config
+	Want  int32
+	Trial bool
+	Why   Reason
 }
 
 // Share says how a target uses its GPUs.
@@ -46,7 +63,7 @@ const (
 // Boundary says when an exchange of targets takes place.
 type Boundary uint8
 
-// Boundaries. With AtEpochEnd the old set stays booked and the new one is not reserved until the job's own next
+// Boundaries. AtEpochEnd has the job's epochs watched. With it the old set stays booked and the new one is not reserved until the job's own next
 // epoch end; a later target replaces it.
 const (
 	AtOnce Boundary = iota
@@ -78,7 +95,8 @@ type Reject struct {
 	Why Reason
 }
 
-// Watch switches the epoch events of one job on or off; it holds until switched off.
+// Watch switches the epoch events of one job on or off; it holds until switched off, which is not heard while a target
+// waits for an epoch end of the job.
 type Watch struct {
 	Job JobID
 	On  bool
@@ -107,6 +125,14 @@ func (d *Desired) Give(j JobID, gpus []GPUID, why Reason) *Target {
 	d.GPUs = append(d.GPUs, gpus...)
 	d.Jobs = append(d.Jobs, Target{Job: j, GPUs: span, Why: why})
 	return &d.Jobs[len(d.Jobs)-1]
+}
+
+// Keep appends a target for job j that is what it has now, to be changed.
+func (d *Desired) Keep(v *View, j JobID) *Target {
+	job := &v.Jobs[j]
+	t := d.Give(j, job.Target, Reason{})
+	t.Config, t.Want, t.Trial = job.Config, job.Want, job.Trial
+	return t
 }
 
 // Set returns the GPUs of t.

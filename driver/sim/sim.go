@@ -249,6 +249,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			d.setNode(a)
 		case sched.Rent:
 			d.rent(a)
+		case sched.Adjust: // no model of power yet
 		default:
 			return fmt.Errorf("sim: action %d is not known here", a.Kind)
 		}
