@@ -188,7 +188,6 @@ func (s *State) startFailed(e *sched.Event) {
 	j := s.attempt(e)
 	s.release(e, j)
 	s.dropTarget(j)
-	j.Suspects = append(j.Suspects[:0], e.GPUs...)
 	for _, g := range e.GPUs {
 		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 {
 			gpu.Blamed++
@@ -218,16 +217,17 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	delete(s.dependents, id)
 }
 
-// hold counts d attempts more on each GPU of set.
+// hold counts d attempts more, 1 or -1, on each GPU of set.
 func (s *State) hold(set []sched.GPUID, share sched.Share, d int16) {
+	alone := int8(d)
+	if share != sched.Exclusive {
+		alone = 0
+	}
 	for _, g := range set {
 		gpu := &s.view.GPUs[g]
-		busy := gpu.Holders > 0
 		gpu.Holders += d
-		if share == sched.Exclusive {
-			gpu.HeldAlone += d
-		}
-		if busy != (gpu.Holders > 0) {
+		gpu.HeldAlone += alone
+		if gpu.Holders == max(d, 0) { // it was free, or is
 			s.view.Nodes[gpu.Node].Busy += int32(d)
 		}
 	}
@@ -235,15 +235,18 @@ func (s *State) hold(set []sched.GPUID, share sched.Share, d int16) {
 
 // addTenants counts d targets more on each GPU of set.
 func addTenants(v *sched.View, set []sched.GPUID, share sched.Share, trial bool, d int16) {
+	alone, trials := int8(d), int8(d)
+	if share != sched.Exclusive {
+		alone = 0
+	}
+	if !trial {
+		trials = 0
+	}
 	for _, g := range set {
 		gpu := &v.GPUs[g]
 		gpu.Targets += d
-		if share == sched.Exclusive {
-			gpu.Alone += d
-		}
-		if trial {
-			gpu.Trials += d
-		}
+		gpu.Alone += alone
+		gpu.Trials += trials
 	}
 }
 

@@ -724,7 +724,7 @@ func (c *checker) order(v *sched.View, e *sched.Event) {
 // recount compares the counters of GPUs and nodes with the jobs.
 func (c *checker) recount(v *sched.View, e *sched.Event) {
 	holders, targets, busy := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs)), make([]int32, len(v.Nodes))
-	heldAlone, alone, trials := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
+	heldAlone, alone, trials := make([]int8, len(v.GPUs)), make([]int8, len(v.GPUs)), make([]int8, len(v.GPUs))
 	for id := range v.Jobs {
 		for _, g := range v.Jobs[id].GPUs {
 			if holders[g]++; holders[g] == 1 {

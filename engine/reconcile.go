@@ -23,10 +23,11 @@ func (s *State) Reconcile(plan *sched.Plan) {
 	plan.Actions = plan.Actions[:0]
 	slices.Sort(s.dirty) // when each was first mentioned is no part of the View
 	keep := s.dirty[:0]
-	starts := false
+	starts, caps := false, false
 	for _, id := range s.dirty {
 		stay, start := s.stopIfAstray(id, plan)
 		starts = starts || start
+		caps = caps || stay && !start && s.view.Jobs[id].Attempt != sched.Stopping
 		if stay || start {
 			keep = append(keep, id)
 		} else {
@@ -37,12 +38,21 @@ func (s *State) Reconcile(plan *sched.Plan) {
 	if starts {
 		s.startWhatCan(plan)
 	}
-	s.moveNodes(plan)
+	if len(s.moving) > 0 {
+		s.moveNodes(plan)
+	}
 	for i := range s.view.Pools {
 		if p := &s.view.Pools[i]; p.Target != p.Ordered {
 			plan.Actions = append(plan.Actions, rentOf(sched.PoolID(i), p.Target))
 		}
 	}
+	if caps {
+		s.adjust(plan)
+	}
+}
+
+// adjust appends an order for every attempt that goes on under another power cap.
+func (s *State) adjust(plan *sched.Plan) {
 	for _, id := range s.dirty {
 		if j := &s.view.Jobs[id]; capped(j) {
 			plan.Actions = append(plan.Actions, adjustOf(id, j, j.Cap))
@@ -55,7 +65,7 @@ func capped(j *sched.Job) bool { return !astray(j) && j.HoldsDevices() && j.Cap 
 
 // astray reports whether the attempt of j must go.
 func astray(j *sched.Job) bool {
-	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Uncapped() != j.Live.Uncapped() || !sameSet(j.GPUs, j.Target)
+	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) || !sameSet(j.GPUs, j.Target)
 }
 
 // moveNodes appends what nodes are to be told, and forgets those that need to hear nothing.
@@ -117,13 +127,17 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 			keep = append(keep, id)
 			continue
 		}
-		s.hold(j.Target, j.Share, 1) // promised; taken back below
+		for _, g := range j.Target {
+			s.view.GPUs[g].Holders++ // promised; taken back below
+		}
 		s.isDirty[id] = false
 		plan.Actions = append(plan.Actions, startOf(id, j.Attempts+1, j.Target, j.Config))
 	}
 	s.dirty = keep
 	for i := range plan.Actions {
-		s.hold(plan.Actions[i].GPUs, plan.Actions[i].Share, -1)
+		for _, g := range plan.Actions[i].GPUs {
+			s.view.GPUs[g].Holders--
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *State) verifyCounts() {
 	}
 }
 
-func one(is bool) int16 {
+func one(is bool) int8 {
 	if is {
 		return 1
 	}

@@ -81,7 +81,9 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 	}
 	if r.concernsJob(e) { // before the fold: this event may be its last
 		r.closed, r.end = r.sums, r.now
-		r.closed.cost += spent(v) - r.before
+		if len(v.Pools) > 0 {
+			r.closed.cost += spent(v) - r.before
+		}
 	}
 	switch e.Kind {
 	case sched.JobArrived:

@@ -135,11 +135,11 @@ type GPU struct {
 	State       GPUState
 	Quarantined bool  // as wished: it is given to nobody until that is lifted
 	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
+	HeldAlone   int8
+	Alone       int8
+	Trials      int8
 	Holders     int16
-	HeldAlone   int16
 	Targets     int16
-	Alone       int16
-	Trials      int16
 }
 
 // Usable reports whether g may be given to a job if its node is open.

@@ -8,19 +8,19 @@ type Event struct {
 	Time Time   // never falls along a log
 	Seq  uint64 // given by the engine
 	Kind EventKind
-	Pool PoolID
 
-	Job     JobID
-	Attempt int32   // number of the attempt meant, from 1
 	Outcome Outcome // of the attempt; why an attempt is stopped
+	Pool    PoolID
+	Job     JobID
+	Attempt int32 // number of the attempt meant, from 1
 	Node    NodeID
-	Code    int32 // exit code, or NodeState, or 1 for on
+	Code    int32   // exit code, or NodeState, or 1 for on
+	MemGB   float32 // Measured: most device memory in use on one GPU; 0 = unknown
 
 	Work     time.Duration // work done, see Job.Work
 	WorkFrom Time          // see Job.WorkFrom
 	Rate     float64       // see Job.Rate
 	Value    float64       // price, epoch number, watts, training steps done (0 = unknown), ...
-	MemGB    float32       // Measured: most device memory in use on one GPU; 0 = unknown
 
 	Spec     *JobSpec  // JobArrived
 	NodeSpec *NodeSpec // NodeJoined

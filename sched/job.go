@@ -159,11 +159,10 @@ type Job struct {
 	Later  *Later  // to exchange Target for at the next epoch end; nil = none
 
 	Arrived    Time
-	FirstStart Time    // None before the first attempt has started
-	LastStart  Time    // of the latest attempt that started
-	End        Time    // valid once Done
-	NotBefore  Time    // after a failed start or a user's wish
-	Suspects   []GPUID // GPUs that the last failed start blamed
+	FirstStart Time // None before the first attempt has started
+	LastStart  Time // of the latest attempt that started
+	End        Time // valid once Done
+	NotBefore  Time // after a failed start or a user's wish
 
 	Service GPUSeconds    // attained service up to Settled
 	Run     time.Duration // time from started to ended, stopping included, up to Settled

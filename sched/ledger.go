@@ -401,7 +401,13 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 		was, first := b.free, i
 		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
 			g := int(gpus[i])
-			l.settle(j, g, d)
+			if l.limit == 1 && d > 0 && l.tenants[g] == 0 { // nearly always
+				l.tenant[g], l.tenants[g] = j, 1
+			} else if l.limit == 1 && d < 0 && l.tenants[g] == 1 && l.tenant[g] == j {
+				l.tenants[g] = 0
+			} else {
+				l.settle(j, g, d)
+			}
 			switch {
 			case !l.usable.Has(g):
 			case d > 0 && l.tenants[g] == 1:
@@ -426,7 +432,8 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 
 // settle enters job j among the tenants of GPU g, or strikes it out.
 func (l *Ledger) settle(j JobID, g int, d int16) {
-	n, all := int(l.tenants[g]), l.tenant[g*l.limit:(g+1)*l.limit]
+	n := int(l.tenants[g])
+	all := l.tenant[g*l.limit : (g+1)*l.limit]
 	i := 0
 	for i < n && all[i] < j {
 		i++

@@ -39,8 +39,10 @@ type Config struct {
 	Cap     Watts // power cap per GPU; 0 = none
 }
 
-// Uncapped returns c without what may change while an attempt lives.
-func (c Config) Uncapped() Config { c.Cap = 0; return c }
+// Restarts reports whether an attempt under d must be stopped to run under c.
+func (c *Config) Restarts(d *Config) bool {
+	return c.Batch != d.Batch || c.Accum != d.Accum || c.LRScale != d.LRScale || c.Share != d.Share
+}
 
 // Later is a target that waits for the job's next epoch end; no GPUs means that the job leaves then.
 type Later struct {
