@@ -59,3 +59,37 @@ func TestReconcileIsPure(t *testing.T) {
 		t.Errorf("first %+v, then %+v", a, b)
 	}
 }
+
+// Ensure that a View which contradicts itself is refused, and that an empty one is a new state.
+func TestRestoreRefuses(t *testing.T) {
+	good := func() sched.View {
+		spec := &sched.JobSpec{GPUs: sched.Rigid(1)}
+		return sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}}}, GPUs: make([]sched.GPU, 2),
+			Jobs: []sched.Job{{Spec: spec, State: sched.Waiting}, {Spec: spec, State: sched.Waiting}}}
+	}
+	for _, c := range []struct {
+		want  string // "" = it is accepted
+		spoil func(v *sched.View)
+	}{
+		{"", func(v *sched.View) {}},
+		{"", func(v *sched.View) { *v = sched.View{} }},
+		{"node 0 has GPUs from 1", func(v *sched.View) { v.Nodes[0].First = 1 }},
+		{"node 0 has GPUs from 0, 3 of them", func(v *sched.View) { v.Nodes[0].Spec.GPUs = 3 }},
+		{"2 GPUs, 0 of them of nodes", func(v *sched.View) { v.Nodes = nil }},
+		{"job 1: set [2], want GPUs below 2", func(v *sched.View) { v.Jobs[1].Target = []sched.GPUID{2} }},
+		{"job 0: attempt is running, holds []", func(v *sched.View) { v.Jobs[0].Attempt = sched.Running }},
+		{"job 1: depends on job 1", func(v *sched.View) {
+			v.Jobs[1].Spec = &sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{1}}
+		}},
+	} {
+		v := good()
+		c.spoil(&v)
+		_, err := engine.Restore(engine.Header{}, v)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	if _, err := engine.Restore(engine.Header{Pools: []sched.PoolSpec{{GPUs: 1}}}, good()); err == nil {
+		t.Error("a View without the pools of the header is accepted")
+	}
+}

@@ -16,6 +16,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 	}
 	if known && v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs { // another machine, too large or small for the slot
 		s.setNode(e, id, sched.NodeGone)
+		v.Nodes[id].Spec.Name = ""
 		known = false
 	}
 	if !known {

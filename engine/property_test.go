@@ -32,6 +32,7 @@ type world struct {
 	inject  []sched.Event
 	nodes   []sched.NodeSpec
 	pools   []sched.PoolSpec
+	share   int // tenants of a GPU; above 0 a sharer decides instead of the system
 	types   []string
 	failing cluster.Failures
 	runtime sim.Runtime
@@ -292,7 +293,7 @@ func (w *world) drawPools(r *rand.Rand) {
 
 // header begins the log of w.
 func (w *world) header() engine.Header {
-	return engine.Header{Types: w.types, Pools: w.pools}
+	return engine.Header{Types: w.types, Pools: w.pools, ShareLimit: w.share}
 }
 
 // renter rents and releases nodes at random, at fixed times, beside what the system wants.
@@ -379,7 +380,11 @@ func (n *renter) LoadRest(b []byte) error {
 }
 
 // Resume has the system take over.
-func (n *renter) Resume(v *sched.View) { n.Decider.(sched.Resumer).Resume(v) }
+func (n *renter) Resume(v *sched.View) {
+	if r, ok := n.Decider.(sched.Resumer); ok {
+		r.Resume(v)
+	}
+}
 
 // idle reports whether no job is on the node, nor is to be.
 func idle(v *sched.View, d *sched.Desired, n *sched.Node) bool {

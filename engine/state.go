@@ -8,7 +8,7 @@ import (
 )
 
 // State is a fold over the log: the View everybody reads, and what the engine needs beside it. Apply is the only
-// method that changes it.
+// method that changes it. All beside the View can be rebuilt from it, see Restore.
 type State struct {
 	view  sched.View
 	seq   uint64
