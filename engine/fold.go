@@ -46,7 +46,7 @@ func (s *State) Apply(e *sched.Event) {
 		p.Settle(e.Time)
 		p.Price = sched.Dollars(e.Value)
 	case sched.Measured:
-		if e.Job == sched.None && e.Value > 0 {
+		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
 			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
 		}
 	case sched.JobCommanded:
@@ -298,6 +298,9 @@ func (s *State) ordered(e *sched.Event) {
 		p := s.pool(e)
 		p.Settle(e.Time)
 		p.Ordered = int32(e.Value)
+		return
+	}
+	if e.Job == sched.None {
 		return
 	}
 	j := &s.view.Jobs[e.Job]

@@ -93,3 +93,26 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Error("a View without the pools of the header is accepted")
 	}
 }
+
+// Ensure that what was measured of a node is known until another machine takes its slot, and that what says nothing, or
+// is about one job, changes nothing.
+func TestMeasured(t *testing.T) {
+	s := engine.NewState(engine.Header{})
+	node := &sched.NodeSpec{Name: "a", GPUs: 1, Pool: sched.None}
+	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node},
+		{Kind: sched.Measured, Job: sched.None, Value: 350, Rate: .5},
+		{Kind: sched.Measured, Job: sched.None, Rate: .9},
+		{Kind: sched.Measured, Job: sched.None, Node: sched.None, Value: 9},
+		{Kind: sched.Measured, Value: 100}} {
+		s.Apply(&e)
+	}
+	if got := s.View().Nodes[0].Watts; got != 350 {
+		t.Errorf("%v W, want 350", got)
+	}
+	for _, e := range []sched.Event{{Kind: sched.NodeLeft, Code: int32(sched.NodeDown)}, {Kind: sched.NodeJoined, NodeSpec: node}} {
+		s.Apply(&e)
+	}
+	if got := s.View().Nodes[0].Watts; got != 0 {
+		t.Errorf("%v W of a machine that is new, want 0", got)
+	}
+}

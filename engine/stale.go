@@ -34,6 +34,10 @@ func (s *State) stale(e *sched.Event) string {
 		if n := len(v.Pools); e.Pool < 0 || int(e.Pool) > n || int(e.Pool) == n && e.Kind == sched.PriceChanged {
 			return fmt.Sprintf("pool %d is not known", e.Pool)
 		}
+	case sched.Measured:
+		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
+			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
+		}
 	case sched.NodeLeft, sched.NodeChanged:
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
 			return fmt.Sprintf("node %d is not known", e.Node)
