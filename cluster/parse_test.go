@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestDocExample(t *testing.T) {
 	first := sched.NodeSpec{Name: "n0", GPUs: 4, Rack: 1, Pool: sched.None, CPUs: 32, MemoryGB: 256, GPUMemGB: 16,
 		IdleW: 650, BusyGPUW: 160, DollarsHr: 3.9}
 	last := sched.NodeSpec{Name: "big", GPUs: 8, Type: 1, Rack: 4, Pool: sched.None, IdleW: 900, BusyGPUW: 350}
-	if c.Nodes[0] != first || c.Nodes[15] != last {
+	if !reflect.DeepEqual(c.Nodes[0], first) || !reflect.DeepEqual(c.Nodes[15], last) {
 		t.Errorf("nodes\n%+v\n%+v, want\n%+v\n%+v", c.Nodes[0], c.Nodes[15], first, last)
 	}
 	if !slices.Equal(c.Types, []string{"v100", "a100"}) || !slices.Equal(c.Racks, []string{"", "rack0", "rack1", "rack2", "r1"}) {

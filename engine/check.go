@@ -23,6 +23,8 @@ func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
 		return fmt.Sprintf("split gang: %d GPUs, want %d..%d", len(set), j.Spec.GPUs.Min, j.Spec.GPUs.Max)
 	case t.Batch != 0 && j.Spec.Batch.Max != 0 && (t.Batch < j.Spec.Batch.Min || t.Batch > j.Spec.Batch.Max):
 		return fmt.Sprintf("batch %d, want %d..%d", t.Batch, j.Spec.Batch.Min, j.Spec.Batch.Max)
+	case !(t.LRScale >= 0) || !(t.Cap >= 0) || t.Accum < 0:
+		return fmt.Sprintf("learning rate x %v, %v W, %d steps, want >= 0", t.LRScale, t.Cap, t.Accum)
 	case t.Trial && t.Share != sched.Shared:
 		return "a trial shares its GPUs"
 	case t.Share == sched.Shared && j.Spec.Share == sched.ShareNever:
@@ -64,18 +66,27 @@ func holds(j *sched.Job, g sched.GPUID) bool {
 }
 
 // checkNode returns why a node must be refused its new state, or "": a node that is to hold jobs does not leave.
-func checkNode(v *sched.View, t sched.NodeTarget) string {
+func (s *State) checkNode(t sched.NodeTarget) string {
+	v := &s.view
 	if t.Node < 0 || int(t.Node) >= len(v.Nodes) {
 		return fmt.Sprintf("node %d does not exist", t.Node)
 	}
 	if t.State != sched.NodeAsleep && t.State != sched.NodeGone {
 		return ""
 	}
-	first := v.Nodes[t.Node].First
-	for g := first; g < first+sched.GPUID(v.Nodes[t.Node].Spec.GPUs); g++ {
-		if v.GPUs[g].Targets > 0 {
-			return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
-		}
+	if s.wanted(&v.Nodes[t.Node]) {
+		return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
+	}
+	return ""
+}
+
+// checkPool returns why so many nodes must be refused, or "".
+func checkPool(v *sched.View, t sched.PoolTarget) string {
+	if t.Pool < 0 || int(t.Pool) >= len(v.Pools) {
+		return fmt.Sprintf("pool %d does not exist", t.Pool)
+	}
+	if s := &v.Pools[t.Pool].Spec; t.Count < s.Min || t.Count > s.Max {
+		return fmt.Sprintf("%d nodes of pool %d, want %d..%d", t.Count, t.Pool, s.Min, s.Max)
 	}
 	return ""
 }

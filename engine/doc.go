@@ -8,6 +8,7 @@
 // Its parts, in the order in which an event meets them:
 //
 //   - State is a fold over the log: it changes by Apply alone, one event at a time, so that equal logs give equal states.
+//   - Restore makes a State of what a View shows.
 //   - Run is the loop. It folds the events of an instant, asks the Decider once, checks and exchanges targets, reconciles,
 //     hands the plan to the driver and waits for the next instant.
 //   - A check refuses a target that splits a gang, mixes GPU types or gives a GPU more tenants than it may have. One

@@ -102,7 +102,7 @@ func TestNoOrderBeforeItIsDurable(t *testing.T) {
 	for failAt := range 8 {
 		d := script()
 		log := &batchLog{d: d, failAt: failAt}
-		err := engine.Run(context.Background(), engine.NewState(1), d, fifo(), engine.Options{Sinks: []engine.Sink{log}})
+		err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, fifo(), engine.Options{Sinks: []engine.Sink{log}})
 		if errors.Is(err, errDisk) != (failAt > 0) || log.err != nil {
 			t.Errorf("fails at %d: %v, %v", failAt, err, log.err)
 		}
@@ -125,7 +125,7 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 	first := &answers{list: [][]sched.Event{{joined(2)}, {arrived(1)}, {arrived(2)}, {arrived(3)}}}
 	var log bytes.Buffer
 	w := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
-	if err := engine.Run(context.Background(), engine.NewState(1), first, fifo(), engine.Options{Sinks: []engine.Sink{w}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), first, fifo(), engine.Options{Sinks: []engine.Sink{w}}); err != nil {
 		t.Fatal(err)
 	}
 	must(w.Flush())
@@ -170,7 +170,7 @@ func TestFoldTellsBatches(t *testing.T) {
 	var log bytes.Buffer
 	w := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
 	d := &answers{list: [][]sched.Event{{joined(1)}, {}, {arrived(1)}, {started(2, 0)}, {finished(4, 0)}}}
-	must(engine.Run(context.Background(), engine.NewState(1), d, fifo(), engine.Options{Sinks: []engine.Sink{w}}))
+	must(engine.Run(context.Background(), engine.NewState(engine.Header{}), d, fifo(), engine.Options{Sinks: []engine.Sink{w}}))
 	must(w.Flush())
 	p := readTape(t, log.Bytes())
 	count := &batchLog{d: &answers{}}

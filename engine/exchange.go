@@ -2,19 +2,20 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
 
 // exchange turns what the system wants into events of the log. All targets of one Desired change hands together: what
 // one job gives up another may take, whatever their order. A target that breaks an invariant is refused alone and
-// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing.
-func (r *run) exchange() {
+// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing. It reports whether GPUs may be
+// used from now on, or no longer.
+func (r *run) exchange() (opened bool) {
 	d := &r.desired
 	if d.Empty() {
-		return
+		return false
 	}
+	r.watches = append(r.watches, d.Watch...)
 	for i := range d.Notes {
 		r.note(sched.Noted, d.Notes[i].Job, d.Notes[i].Why)
 	}
@@ -22,17 +23,10 @@ func (r *run) exchange() {
 		r.reject(&d.Reject[i])
 	}
 	r.exchangeTargets(d)
-	for _, q := range d.Quaran {
-		if q.GPU < 0 || int(q.GPU) >= len(r.s.view.GPUs) {
-			r.refuse(sched.None, fmt.Sprintf("GPU %d does not exist", q.GPU))
-			continue
-		}
-		// The wish, then the fact: a change that no Moved announces is the driver's.
-		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Moved, Node: r.s.view.GPUs[q.GPU].Node,
-			GPUs: []sched.GPUID{q.GPU}, Code: int32(q.State)})
-		r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.GPUChanged, Value: float64(q.GPU), Code: int32(q.State)})
+	for _, q := range d.GPUTargets {
+		opened = r.quarantine(q, sched.Reason{}, "") || opened
 	}
-	r.requestRest(d)
+	return r.move(d) || opened
 }
 
 func (r *run) note(k sched.EventKind, j sched.JobID, why sched.Reason) {
@@ -55,7 +49,8 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 			t.At = sched.AtOnce // nothing to exchange
 		}
 		if why == "" && t.At == sched.AtOnce {
-			addTenants(v, v.Jobs[t.Job].Target, -1)
+			j := &v.Jobs[t.Job]
+			addTenants(v, j.Target, j.Share, j.Trial, -1)
 		}
 	}
 	for i := range d.Jobs { // who takes what, in the order named
@@ -65,18 +60,20 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 	}
 	for i := range d.Jobs { // who was refused keeps what nobody took
 		if t := &d.Jobs[i]; r.fates[i].lost {
-			was := v.Jobs[t.Job].Target
-			r.fates[i].keeps = r.conflict(d, t.Job, v.Jobs[t.Job].Share, was) == ""
+			j := &v.Jobs[t.Job]
+			r.fates[i].keeps = conflict(v, j.Target, j.Share, j.Trial) == ""
 			if r.fates[i].keeps {
-				addTenants(v, was, 1)
+				addTenants(v, j.Target, j.Share, j.Trial, 1)
 			}
-			t.GPUs.Len, t.Share = 0, sched.Exclusive
+			t.GPUs.Len, t.Config, t.Want, t.Trial = 0, sched.Config{}, 0, false
 		}
 	}
 	for i := range d.Jobs { // the counts go back: the fold of Decided is what changes them
 		if r.exchanged(d, i) && !r.fates[i].keeps {
-			addTenants(v, d.Set(&d.Jobs[i]), -1)
-			addTenants(v, v.Jobs[d.Jobs[i].Job].Target, 1)
+			t := &d.Jobs[i]
+			j := &v.Jobs[t.Job]
+			addTenants(v, d.Set(t), t.Share, t.Trial, -1)
+			addTenants(v, j.Target, j.Share, j.Trial, 1)
 		}
 	}
 	for i := range d.Jobs {
@@ -87,6 +84,9 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 	for i := range d.Jobs {
 		if f := &r.fates[i]; (f.why == "" || f.lost) && !f.keeps {
 			r.emitDecided(&d.Jobs[i], d.Set(&d.Jobs[i]))
+			if d.Jobs[i].At == sched.AtEpochEnd {
+				r.watches = append(r.watches, sched.Watch{Job: d.Jobs[i].Job, On: true})
+			}
 		}
 	}
 }
@@ -94,7 +94,6 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 // fate is what becomes of a target of the exchange under way.
 type fate struct {
 	why   string // it is refused; "" = not
-	took  bool   // it has its GPUs
 	lost  bool   // it is refused because others have its GPUs
 	keeps bool   // its job goes on with what it had
 }
@@ -106,98 +105,32 @@ func (r *run) exchanged(d *sched.Desired, i int) bool {
 
 // take has target i take its GPUs, if they are to be had.
 func (r *run) take(d *sched.Desired, i int) {
-	t, set := &d.Jobs[i], d.Set(&d.Jobs[i])
-	why := r.conflict(d, t.Job, t.Share, set)
-	if why == "" && t.Trial {
-		why = r.rivalTrial(d, i)
-	}
-	if why != "" {
+	v, t, set := &r.s.view, &d.Jobs[i], d.Set(&d.Jobs[i])
+	if why := conflict(v, set, t.Share, t.Trial); why != "" {
 		r.fates[i].why, r.fates[i].lost = why, true
 		return
 	}
-	r.fates[i].took = true
-	addTenants(&r.s.view, set, 1)
+	addTenants(v, set, t.Share, t.Trial, 1)
 }
 
-// conflict says which GPU of set job id cannot have beside those that took theirs before it, or "".
-func (r *run) conflict(d *sched.Desired, id sched.JobID, share sched.Share, set []sched.GPUID) string {
-	v, limit, together := &r.s.view, int16(1), false
+// conflict says which GPU of set cannot be had beside those that took theirs before, or "": beyond the limit, beside one
+// who does not share, or beside another newcomer on trial.
+func conflict(v *sched.View, set []sched.GPUID, share sched.Share, trial bool) string {
+	limit := int16(1)
 	if share == sched.Shared {
 		limit = int16(v.ShareLimit)
 	}
 	for _, g := range set {
-		n := v.GPUs[g].Targets
-		if n >= limit {
-			return fmt.Sprintf("GPU %d has %d tenants already", g, n)
-		}
-		together = together || n > 0
-	}
-	if !together {
-		return ""
-	}
-	for j := range v.Jobs { // some GPU will be shared: with nobody who does not
-		if t := r.tenancyOf(d, sched.JobID(j)); t.share == sched.Exclusive && sched.JobID(j) != id {
-			if g := common(t.gpus, set); g != sched.None {
-				return fmt.Sprintf("GPU %d belongs to job %d alone", g, j)
-			}
+		switch gpu := &v.GPUs[g]; {
+		case gpu.Targets >= limit:
+			return fmt.Sprintf("GPU %d has %d tenants already", g, gpu.Targets)
+		case gpu.Alone > 0:
+			return fmt.Sprintf("GPU %d belongs to one job alone", g)
+		case trial && gpu.Trials > 0:
+			return fmt.Sprintf("GPU %d has a job on trial already", g)
 		}
 	}
 	return ""
-}
-
-// tenancy is what a job has at some point of an exchange.
-type tenancy struct {
-	share sched.Share
-	trial bool
-	gpus  []sched.GPUID
-}
-
-// tenancyOf returns what job id has at this point of the exchange.
-func (r *run) tenancyOf(d *sched.Desired, id sched.JobID) tenancy {
-	j := &r.s.view.Jobs[id]
-	now := tenancy{j.Share, j.Trial, j.Target}
-	if int(id) >= len(r.stamps) || r.stamps[id] != r.exchanges {
-		return now // not named
-	}
-	for i := range d.Jobs {
-		switch t := &d.Jobs[i]; {
-		case t.Job != id || !r.exchanged(d, i) || r.fates[i].keeps:
-		case r.fates[i].took:
-			return tenancy{t.Share, t.Trial, d.Set(t)}
-		default:
-			return tenancy{}
-		}
-	}
-	return now
-}
-
-// rivalTrial says which other job on trial is to hold a GPU of target i, or "": a set has one newcomer at a time.
-func (r *run) rivalTrial(d *sched.Desired, i int) string {
-	set, rival := d.Set(&d.Jobs[i]), sched.JobID(sched.None)
-	for k := range d.Jobs {
-		if t := &d.Jobs[k]; r.fates[k].took && t.Trial && common(d.Set(t), set) != sched.None {
-			rival = t.Job
-		}
-	}
-	for _, id := range r.s.trials {
-		if t := r.tenancyOf(d, id); id != d.Jobs[i].Job && t.trial && common(t.gpus, set) != sched.None {
-			rival = id
-		}
-	}
-	if rival == sched.None {
-		return ""
-	}
-	return fmt.Sprintf("job %d is on trial there", rival)
-}
-
-// common returns a GPU that is in both sets, or None.
-func common(a, b []sched.GPUID) sched.GPUID {
-	for _, g := range a {
-		if slices.Contains(b, g) {
-			return g
-		}
-	}
-	return sched.None
 }
 
 // named reports whether job id was named before in the present exchange, and notes that it is now.
@@ -215,33 +148,63 @@ func (r *run) emitDecided(t *sched.Target, set []sched.GPUID) {
 	r.emit(&r.own)
 }
 
-func addTenants(v *sched.View, set []sched.GPUID, d int16) {
-	for _, g := range set {
-		v.GPUs[g].Targets += d
-	}
-}
-
 func (r *run) refuse(id sched.JobID, why string) {
 	r.emit(&sched.Event{Time: r.s.view.Now, Kind: sched.Refused, Job: id, Text: why,
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
-// requestRest logs what is asked of pools and nodes; appendRest makes actions of it.
-func (r *run) requestRest(d *sched.Desired) {
-	now := r.s.view.Now
-	for _, p := range d.Pools {
-		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: sched.None, Value: float64(p.Pool), Code: p.Count})
+// quarantine logs what is wished of a GPU, and reports whether it is new.
+func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool {
+	v := &r.s.view
+	if q.GPU < 0 || int(q.GPU) >= len(v.GPUs) {
+		r.refuse(sched.None, fmt.Sprintf("GPU %d does not exist", q.GPU))
+		return false
 	}
-	kept := d.Nodes[:0]
-	for _, n := range d.Nodes {
-		if why := checkNode(&r.s.view, n); why != "" {
-			r.refuse(sched.None, why)
-			continue
+	if v.GPUs[q.GPU].Quarantined == q.Quarantined {
+		return false
+	}
+	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why, Text: text}
+	if q.Quarantined {
+		e.Code = 1
+	}
+	r.emit(&e)
+	return true
+}
+
+// mostBlamed is how many failed starts in a row may blame a GPU. A placer that has no chance in it would else pick the
+// same bad GPU for ever; fewer would take a job's own fault for the GPU's.
+const mostBlamed = 3
+
+// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed.
+func (r *run) quarantineSuspects(suspects []sched.GPUID) {
+	for _, g := range suspects {
+		if int(g) < len(r.s.view.GPUs) && r.s.view.GPUs[g].Blamed >= mostBlamed {
+			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true}, sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
+				fmt.Sprintf("%d starts in a row failed on GPU %d", mostBlamed, g))
 		}
-		kept = append(kept, n)
-		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
 	}
-	d.Nodes = kept
+}
+
+// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether something is
+// of nodes.
+func (r *run) move(d *sched.Desired) (nodes bool) {
+	v := &r.s.view
+	for _, n := range d.Nodes {
+		if why := r.s.checkNode(n); why != "" {
+			r.refuse(sched.None, why)
+		} else if v.Nodes[n.Node].Target != n.State {
+			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
+			nodes = true
+		}
+	}
+	for _, p := range d.Pools {
+		if why := checkPool(v, p); why != "" {
+			r.refuse(sched.None, why)
+		} else if v.Pools[p.Pool].Target != p.Count {
+			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: sched.None, Pool: p.Pool, Code: p.Count})
+		}
+	}
+	return nodes
 }
 
 // reject refuses a job for good, if it is not under way.
@@ -259,15 +222,13 @@ func (r *run) reject(x *sched.Reject) {
 // exchangeAtEpochEnd carries out the exchange a job's target left for the epoch end just folded, if its GPUs are still
 // to be had. If not, it is refused, and forgotten.
 func (r *run) exchangeAtEpochEnd(id sched.JobID) {
-	s := r.s
-	if s.atEpoch.Job != id {
+	l := r.s.due
+	if l == nil {
 		return
 	}
+	r.s.due = nil
 	r.desired.Reset()
-	t := r.desired.Give(id, s.atEpochGPUs, s.atEpoch.Why)
-	span := t.GPUs
-	*t = s.atEpoch
-	t.GPUs, t.At = span, sched.AtOnce
-	s.atEpoch.Job = sched.None
+	t := r.desired.Give(id, l.GPUs, l.Why)
+	t.Config, t.Want, t.Trial = l.Config, l.Want, l.Trial
 	r.exchangeTargets(&r.desired)
 }

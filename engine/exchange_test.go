@@ -58,7 +58,7 @@ func TestExchangeIsOrderFree(t *testing.T) {
 		}
 		for order := range uint64(3) {
 			d := &deal{r: rand.New(rand.NewPCG(seed, 100+order)), sets: sets}
-			s := engine.NewState(1)
+			s := engine.NewState(engine.Header{})
 			refused := sinkFunc(func(_ *sched.View, e *sched.Event) {
 				if e.Kind == sched.Refused {
 					t.Fatalf("seed %d, order %d: refused job %d: %s", seed, order, e.Job, e.Text)
@@ -97,7 +97,7 @@ func TestWildWishes(t *testing.T) {
 		s, err := parseScript(text)
 		must(err)
 		s.answers = r
-		s.state = engine.NewState(s.share)
+		s.state = engine.NewState(engine.Header{ShareLimit: s.share})
 		if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []engine.Sink{s, &checker{scripted: true}}}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -38,14 +39,24 @@ func (s *State) Apply(e *sched.Event) {
 		g := sched.GPUID(e.Value)
 		s.view.GPUs[g].State = sched.GPUState(e.Code)
 		s.dropUnusable()
+	case sched.PoolChanged:
+		s.poolChanged(e)
 	case sched.PriceChanged:
-		s.view.Price = sched.Dollars(e.Value)
+		p := s.pool(e)
+		p.Settle(e.Time)
+		p.Price = sched.Dollars(e.Value)
+	case sched.Measured:
+		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
+			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
+		}
 	case sched.JobCommanded:
 		s.commanded(e)
 	case sched.Decided:
 		s.decided(e)
 	case sched.Ordered:
 		s.ordered(e)
+	case sched.Moved:
+		s.moved(e)
 	case sched.Rejected:
 		s.finish(e.Job, &s.view.Jobs[e.Job], sched.RejectedJob)
 	case sched.Released:
@@ -76,8 +87,6 @@ func (s *State) arrived(e *sched.Event) {
 	}
 	v.Jobs = append(v.Jobs, j)
 	s.isDirty = append(s.isDirty, false)
-	s.watched = append(s.watched, false)
-	s.shares = append(s.shares, false)
 	s.live++
 }
 
@@ -104,6 +113,9 @@ func (s *State) started(e *sched.Event) {
 		j.FirstStart = e.Time
 	}
 	j.LastStart, j.Up, j.StartFailures = e.Time, true, 0
+	for _, g := range j.GPUs {
+		s.view.GPUs[g].Blamed = 0
+	}
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 }
 
@@ -116,12 +128,9 @@ func (s *State) progressed(e *sched.Event) {
 func (s *State) epochEnded(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
 	j.Epoch = int32(e.Value)
-	t, ok := s.later[e.Job]
-	s.atEpoch.Job = sched.None
-	if ok && e.Attempt == j.Attempts && j.Attempt == sched.Running {
-		s.atEpoch, s.atEpochGPUs = t, append(s.atEpochGPUs[:0], j.Next...)
-		delete(s.later, e.Job)
-		j.Next = nil
+	s.due = nil
+	if e.Attempt == j.Attempts && j.Attempt == sched.Running {
+		s.due, j.Later = j.Later, nil
 	}
 }
 
@@ -130,13 +139,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 	if !j.HoldsDevices() {
 		s.broken(e, "attempt is %v", j.Attempt)
 	}
-	for _, g := range j.GPUs {
-		gpu := &s.view.GPUs[g]
-		gpu.Holders--
-		if gpu.Holders == 0 {
-			s.view.Nodes[gpu.Node].Busy--
-		}
-	}
+	s.hold(j.GPUs, j.Live.Share, -1)
 	s.sets.recycle(j.GPUs)
 	j.GPUs, j.Up = nil, false
 	j.Attempt = sched.Ended
@@ -153,11 +156,11 @@ func (s *State) ended(e *sched.Event) {
 	case sched.Preempted:
 		s.rest(e.Job, j)
 	case sched.NodeLost:
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		s.rest(e.Job, j)
 	case sched.Failed:
 		j.Failures++
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if j.Failures > j.Spec.Retries {
 			s.finish(e.Job, j, sched.Failed)
 			return
@@ -184,8 +187,12 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 func (s *State) startFailed(e *sched.Event) {
 	j := s.attempt(e)
 	s.release(e, j)
-	s.dropTarget(e.Job, j)
-	j.Suspects = append(j.Suspects[:0], e.GPUs...)
+	s.dropTarget(j)
+	for _, g := range e.GPUs {
+		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 {
+			gpu.Blamed++
+		}
+	}
 	j.StartFailures++
 	j.NotBefore = max(e.WorkFrom, e.Time.Add(backoff(j.StartFailures)))
 	s.alarms.push(jobAt{j.NotBefore, e.Job})
@@ -198,7 +205,7 @@ func backoff(n int32) time.Duration { return time.Second << min(n-1, 8) }
 // finish marks the job done and tells those that wait for it.
 func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	j.State, j.Outcome, j.End = sched.Done, o, s.view.Now
-	s.dropTarget(id, j)
+	s.dropTarget(j)
 	s.live--
 	for _, d := range s.dependents[id] {
 		dep := &s.view.Jobs[d]
@@ -210,42 +217,58 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	delete(s.dependents, id)
 }
 
+// hold counts d attempts more, 1 or -1, on each GPU of set.
+func (s *State) hold(set []sched.GPUID, share sched.Share, d int16) {
+	alone := int8(d)
+	if share != sched.Exclusive {
+		alone = 0
+	}
+	for _, g := range set {
+		gpu := &s.view.GPUs[g]
+		gpu.Holders += d
+		gpu.HeldAlone += alone
+		if gpu.Holders == max(d, 0) { // it was free, or is
+			s.view.Nodes[gpu.Node].Busy += int32(d)
+		}
+	}
+}
+
+// addTenants counts d targets more on each GPU of set.
+func addTenants(v *sched.View, set []sched.GPUID, share sched.Share, trial bool, d int16) {
+	alone, trials := int8(d), int8(d)
+	if share != sched.Exclusive {
+		alone = 0
+	}
+	if !trial {
+		trials = 0
+	}
+	for _, g := range set {
+		gpu := &v.GPUs[g]
+		gpu.Targets += d
+		gpu.Alone += alone
+		gpu.Trials += trials
+	}
+}
+
 // setTarget exchanges the target of j for a copy of gpus.
-func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID) {
-	for _, g := range j.Target {
-		s.view.GPUs[g].Targets--
-	}
+func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID, c sched.Config, trial bool) {
+	addTenants(&s.view, j.Target, j.Share, j.Trial, -1)
 	s.sets.recycle(j.Target)
-	j.Target = s.sets.copyOf(gpus)
-	for _, g := range j.Target {
-		s.view.GPUs[g].Targets++
-	}
+	j.Target, j.Config, j.Trial = s.sets.copyOf(gpus), c, trial
+	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
+	j.Later = nil
 }
 
-func (s *State) dropTarget(id sched.JobID, j *sched.Job) {
-	if j.Trial {
-		s.noteTrial(id, true, false)
-	}
-	s.setTarget(j, nil)
-	j.Next, j.Trial = nil, false
-	delete(s.later, id)
-}
-
-// noteTrial keeps the list of jobs on trial.
-func (s *State) noteTrial(id sched.JobID, was, is bool) {
-	switch i := slices.Index(s.trials, id); {
-	case is && !was:
-		s.trials = append(s.trials, id)
-	case was && !is && i >= 0:
-		s.trials = slices.Delete(s.trials, i, i+1)
-	}
+func (s *State) dropTarget(j *sched.Job) {
+	s.setTarget(j, nil, j.Config, false)
+	j.Want = 0
 }
 
 func (s *State) decided(e *sched.Event) {
-	j := &s.view.Jobs[e.Job]
-	if e.Target.At == sched.AtEpochEnd && len(j.Target) > 0 {
-		j.Next = append(j.Next[:0], e.GPUs...)
-		s.later[e.Job] = *e.Target
+	j, t := &s.view.Jobs[e.Job], e.Target
+	want := max(t.Want, int32(len(e.GPUs)))
+	if t.At == sched.AtEpochEnd && len(j.Target) > 0 {
+		j.Later = &sched.Later{GPUs: slices.Clone(e.GPUs), Config: t.Config, Want: want, Trial: t.Trial, Why: t.Why}
 		return
 	}
 	if was, now := len(j.Target), len(e.GPUs); was > 0 {
@@ -258,20 +281,25 @@ func (s *State) decided(e *sched.Event) {
 			j.Migrations++
 		}
 	}
-	s.setTarget(j, e.GPUs)
-	j.Next = nil
-	delete(s.later, e.Job)
-	t := e.Target
-	if j.HoldsDevices() && (t.Batch != j.Batch || t.Accum != j.Accum || t.LRScale != j.LRScale || t.Share != j.Share) {
-		j.Drift = true
-	}
-	s.noteTrial(e.Job, j.Trial, t.Trial)
-	j.Batch, j.Accum, j.LRScale, j.Cap, j.Share, j.Trial = t.Batch, t.Accum, t.LRScale, t.Cap, t.Share, t.Trial
+	s.setTarget(j, e.GPUs, t.Config, t.Trial)
+	j.Want = want
 	s.markDirty(e.Job)
 }
 
 // ordered notes that the driver is being told to start or stop an attempt.
 func (s *State) ordered(e *sched.Event) {
+	switch sched.ActionKind(e.Code) {
+	case sched.SetNode:
+		n := &s.view.Nodes[e.Node]
+		n.Ordered = sched.NodeState(e.Value)
+		n.Awaited = n.Ordered != n.State
+		return
+	case sched.Rent:
+		p := s.pool(e)
+		p.Settle(e.Time)
+		p.Ordered = int32(e.Value)
+		return
+	}
 	if e.Job == sched.None {
 		return
 	}
@@ -280,21 +308,16 @@ func (s *State) ordered(e *sched.Event) {
 	switch sched.ActionKind(e.Code) {
 	case sched.Start:
 		j.Attempts++
-		j.Attempt, j.State, j.Drift = sched.Starting, sched.Active, false
-		s.shares[e.Job] = j.Share == sched.Shared
+		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.GPUs = s.sets.copyOf(j.Target)
-		for _, g := range j.GPUs {
-			gpu := &s.view.GPUs[g]
-			if gpu.Holders == 0 {
-				s.view.Nodes[gpu.Node].Busy++
-			}
-			gpu.Holders++
-		}
+		s.hold(j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping
 	case sched.WatchEpochs:
-		s.watched[e.Job] = e.Value != 0
+		j.Watched = e.Value != 0
+	case sched.Adjust:
+		j.Live.Cap = sched.Watts(e.Value)
 	}
 }
 
@@ -307,13 +330,13 @@ func (s *State) commanded(e *sched.Event) {
 	switch sched.Command(e.Code) {
 	case sched.CancelJob:
 		j.Cancel = true
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if !j.HoldsDevices() {
 			s.finish(e.Job, j, sched.Cancelled)
 		}
 	case sched.PauseJob:
 		j.Paused = true
-		s.dropTarget(e.Job, j)
+		s.dropTarget(j)
 		if !j.HoldsDevices() {
 			j.State = sched.Held
 		}
@@ -323,69 +346,9 @@ func (s *State) commanded(e *sched.Event) {
 			s.alarms.push(jobAt{max(e.Time, j.NotBefore), e.Job})
 		}
 	case sched.RequeueJob:
-		s.dropTarget(e.Job, j)
-		j.Drift = j.HoldsDevices() // it stops even if it is given the same GPUs at once
+		s.dropTarget(j)
+		j.Requeued = j.HoldsDevices() // it stops even if it is given the same GPUs at once
 	}
-}
-
-// nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one.
-func (s *State) nodeJoined(e *sched.Event) {
-	v := &s.view
-	id, ok := s.slots[e.NodeSpec.Name]
-	if !ok || v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs {
-		id = s.slotFor(e.NodeSpec.GPUs)
-	}
-	n := &v.Nodes[id]
-	if ok && n.State == sched.NodeGone { // it comes back to its own slot
-		s.unlistGone(id)
-	}
-	if n.State == sched.NodeUp && n.Generation > 0 {
-		s.broken(e, "node %d %q is up already", id, n.Spec.Name)
-	}
-	delete(s.slots, n.Spec.Name)
-	s.slots[e.NodeSpec.Name] = id
-	n.Spec, n.State = *e.NodeSpec, sched.NodeUp
-	n.Generation++
-	e.Node = id
-	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-		v.GPUs[g].State = sched.GPUInUse
-	}
-}
-
-func (s *State) slotFor(gpus int) sched.NodeID {
-	v := &s.view
-	if gone := s.gone[gpus]; len(gone) > 0 {
-		i := slices.Index(gone, slices.Min(gone))
-		id := gone[i]
-		s.gone[gpus] = slices.Delete(gone, i, i+1)
-		return id
-	}
-	id := sched.NodeID(len(v.Nodes))
-	v.Nodes = append(v.Nodes, sched.Node{First: sched.GPUID(len(v.GPUs)), State: sched.NodeGone})
-	for range gpus {
-		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
-	}
-	return id
-}
-
-// nodeChanged gives a node another state.
-func (s *State) nodeChanged(e *sched.Event) {
-	n := &s.view.Nodes[e.Node]
-	was := n.State
-	n.State = sched.NodeState(e.Code)
-	if n.State == sched.NodeGone && was != sched.NodeGone {
-		s.gone[n.Spec.GPUs] = append(s.gone[n.Spec.GPUs], e.Node)
-	}
-	if was == sched.NodeGone && n.State != sched.NodeGone {
-		s.unlistGone(e.Node)
-	}
-	s.dropUnusable()
-}
-
-// unlistGone takes a slot out of those that may be taken.
-func (s *State) unlistGone(id sched.NodeID) {
-	gpus := s.view.Nodes[id].Spec.GPUs
-	s.gone[gpus] = slices.DeleteFunc(s.gone[gpus], func(g sched.NodeID) bool { return g == id })
 }
 
 // dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on
@@ -400,6 +363,6 @@ func (s *State) dropUnusable() {
 // GPU already, of a node that drains, stays.
 func (s *State) dropIfUnusable(id sched.JobID, j *sched.Job) {
 	if slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return !s.view.Usable(g) && !holds(j, g) }) {
-		s.dropTarget(id, j)
+		s.dropTarget(j)
 	}
 }

@@ -80,13 +80,16 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 	h.events++
 	h.word(uint64(e.Time))
 	h.word(e.Seq)
-	h.word(two(int32(e.Kind)<<8|int32(e.Outcome), e.Code))
+	h.word(two(int32(uint16(e.Pool))<<16|int32(e.Kind)<<8|int32(e.Outcome), e.Code))
 	h.word(two(int32(e.Job), e.Attempt))
 	h.word(uint64(uint32(e.Node))<<32 | parts(e))
 	h.word(uint64(e.Work))
 	h.word(uint64(e.WorkFrom))
 	h.word(math.Float64bits(e.Rate))
 	h.word(math.Float64bits(e.Value))
+	if e.MemGB != 0 {
+		h.word(uint64(math.Float32bits(e.MemGB)))
+	}
 	hashIDs(h, e.GPUs)
 	h.reason(e.Why)
 	h.text(e.Text)
@@ -96,14 +99,17 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 	if e.NodeSpec != nil {
 		h.nodeSpec(e.NodeSpec)
 	}
+	if e.PoolSpec != nil {
+		h.poolSpec(e.PoolSpec)
+	}
 	if e.Target != nil {
 		h.target(e.Target)
 	}
 }
 
-// parts says which pointers of e are set.
+// parts says which pointers of e are set, and whether its memory is.
 func parts(e *sched.Event) (set uint64) {
-	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil} {
+	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0} {
 		if is {
 			set |= 1 << i
 		}
@@ -142,6 +148,7 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 	h.word(uint64(s.Types))
 	h.word(uint64(math.Float32bits(s.CPUs))<<32 | uint64(math.Float32bits(s.MemoryGB)))
 	h.word(uint64(math.Float32bits(s.GPUMemGB))<<32 | uint64(s.Share))
+	h.word(uint64(uint32(s.Epochs))<<32 | uint64(math.Float32bits(s.Util)))
 	h.word(uint64(s.WallTime))
 	h.word(uint64(s.Deadline))
 	h.word(uint64(s.NotBef))
@@ -158,4 +165,16 @@ func (h *Hash) nodeSpec(s *sched.NodeSpec) {
 	for _, x := range [...]float64{float64(s.IdleW), float64(s.BusyGPUW), float64(s.SleepW), float64(s.DollarsHr)} {
 		h.word(math.Float64bits(x))
 	}
+	h.word(uint64(len(s.Devices)))
+	for _, name := range s.Devices {
+		h.text(name)
+	}
+}
+
+func (h *Hash) poolSpec(s *sched.PoolSpec) {
+	h.text(s.Name)
+	h.word(two(int32(s.Type), int32(s.GPUs)))
+	h.word(math.Float64bits(float64(s.Price)))
+	h.word(uint64(s.Boot))
+	h.word(two(s.Min, s.Max))
 }

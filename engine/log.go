@@ -31,6 +31,8 @@ type Header struct {
 	Preset     string            // "" = none
 	Settings   map[string]string // keys set, of system and runtime
 	ShareLimit int               // tenants a GPU may have; 0 = 1
+	Types      []string          // names of the GPU types by TypeID; nil = unknown
+	Pools      []sched.PoolSpec  // by PoolID
 	Seed       uint64            // of whatever was drawn at random
 }
 
@@ -127,6 +129,16 @@ func AppendHeader(b []byte, h Header) []byte {
 		b = append(b, '}')
 	}
 	b = appendInt(b, "share_limit", h.ShareLimit)
+	b = appendTexts(b, "types", h.Types)
+	for i := range h.Pools {
+		if b = append(b, ','); i == 0 {
+			b = append(key(b[:len(b)-1], "pools"), '[')
+		}
+		b = append(appendPoolSpec(append(b, '{'), &h.Pools[i]), '}')
+	}
+	if len(h.Pools) > 0 {
+		b = append(b, ']')
+	}
 	if h.Seed != 0 {
 		b = strconv.AppendUint(key(b, "seed"), h.Seed, 10)
 	}
@@ -146,11 +158,15 @@ func AppendEvent(b []byte, batch uint64, e *sched.Event) []byte {
 		b = appendWord(b, "outcome", e.Outcome.String())
 	}
 	b = appendID(b, "node", int32(e.Node), f.node)
+	if f.pool || e.Pool != 0 {
+		b = strconv.AppendInt(key(b, "pool"), int64(e.Pool), 10)
+	}
 	b = f.appendValue(b, e.Value)
 	b = f.appendCode(b, e.Code)
 	b = appendSeconds(b, "work", e.Work)
 	b = appendSeconds(b, f.fromKey(), time.Duration(e.WorkFrom))
 	b = appendFloat(b, "rate", e.Rate)
+	b = appendFloat32(b, "mem_gb", e.MemGB)
 	if len(e.GPUs) > 0 || e.Kind == sched.Decided {
 		b = appendIDs(b, "gpus", e.GPUs)
 	}
@@ -165,6 +181,9 @@ func appendParts(b []byte, e *sched.Event) []byte {
 	}
 	if e.NodeSpec != nil {
 		b = append(appendNodeSpec(append(key(b, "node_spec"), '{'), e.NodeSpec), '}')
+	}
+	if e.PoolSpec != nil {
+		b = append(appendPoolSpec(append(key(b, "pool_spec"), '{'), e.PoolSpec), '}')
 	}
 	if e.Target != nil {
 		b = append(appendTarget(append(key(b, "target"), '{'), e), '}')
@@ -236,6 +255,8 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	b = appendFloat32(b, "memory_gb", s.MemoryGB)
 	b = appendFloat32(b, "gpu_memory_gb", s.GPUMemGB)
 	b = appendWordOf(b, "share", consentWords, int(s.Share))
+	b = appendInt(b, "epochs", s.Epochs)
+	b = appendFloat32(b, "util", s.Util)
 	b = appendInt(b, "retries", s.Retries)
 	b = appendSeconds(b, "wall_time", s.WallTime)
 	b = appendSeconds(b, "deadline", time.Duration(s.Deadline))
@@ -258,5 +279,16 @@ func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
 	b = appendFloat(b, "idle_w", float64(s.IdleW))
 	b = appendFloat(b, "busy_gpu_w", float64(s.BusyGPUW))
 	b = appendFloat(b, "sleep_w", float64(s.SleepW))
-	return appendFloat(b, "dollars_hr", float64(s.DollarsHr))
+	b = appendFloat(b, "dollars_hr", float64(s.DollarsHr))
+	return appendTexts(b, "devices", s.Devices)
+}
+
+func appendPoolSpec(b []byte, s *sched.PoolSpec) []byte {
+	b = appendText(b, "name", s.Name)
+	b = appendInt(b, "type", s.Type)
+	b = strconv.AppendInt(key(b, "gpus"), int64(s.GPUs), 10)
+	b = appendFloat(b, "price", float64(s.Price))
+	b = appendSeconds(b, "boot", s.Boot)
+	b = appendInt(b, "min", s.Min)
+	return appendInt(b, "max", s.Max)
 }

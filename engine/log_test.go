@@ -100,7 +100,7 @@ func (d drawing) jobSpec() *sched.JobSpec {
 		Submit: sched.Time(d.duration()), Priority: d.i32(), GPUs: sched.Rigid(1 + d.IntN(9)), Types: sched.TypeSet(d.Uint64()),
 		CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(), Share: sched.Consent(d.IntN(3)),
 		Retries: int32(d.int(0, math.MaxInt32)), WallTime: d.duration(), Deadline: sched.Time(d.duration()),
-		NotBef: sched.Time(d.duration()), After: drawIDs[sched.JobID](d)}
+		NotBef: sched.Time(d.duration()), After: drawIDs[sched.JobID](d), Epochs: int32(d.IntN(3)), Util: float32(d.IntN(3)) / 3}
 	if d.IntN(2) == 0 {
 		s.GPUs.Max += 5
 		s.Batch = sched.BatchRange{Min: int32(d.IntN(3)), Max: 64, PerGPU: d.i32()}
@@ -109,16 +109,25 @@ func (d drawing) jobSpec() *sched.JobSpec {
 }
 
 func (d drawing) nodeSpec() *sched.NodeSpec {
-	return &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
+	s := &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
 		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
 		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3, DollarsHr: sched.Dollars(d.amount())}
+	for i := 0; i < s.GPUs && s.GPUs < 4; i++ {
+		s.Devices = append(s.Devices, d.text())
+	}
+	return s
+}
+
+func (d drawing) poolSpec() *sched.PoolSpec {
+	return &sched.PoolSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Price: sched.Dollars(d.amount()),
+		Boot: d.duration(), Min: int32(d.IntN(3)), Max: int32(3 + d.IntN(9))}
 }
 
 // event draws an event of the given kind, with values in all fields, whether they mean something for it or not.
 func (d drawing) event(kind sched.EventKind) *sched.Event {
 	e := &sched.Event{Kind: kind, Job: sched.JobID(d.int(0, 99)), Attempt: d.i32(), Outcome: sched.Outcome(d.IntN(7)),
 		Node: sched.NodeID(d.int(0, 99)), Code: d.i32(), Work: d.duration(), WorkFrom: sched.Time(d.duration()), Rate: d.float(),
-		Value: d.float(), GPUs: drawIDs[sched.GPUID](d), Why: d.reason(), Text: d.text()}
+		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), MemGB: d.amount(), Value: d.float(), GPUs: drawIDs[sched.GPUID](d), Why: d.reason(), Text: d.text()}
 	if d.IntN(2) == 0 && (kind == sched.Ordered || kind == sched.Moved) {
 		e.Job, e.Node = sched.None, sched.None
 	}
@@ -127,9 +136,11 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 		e.Spec = d.jobSpec()
 	case sched.NodeJoined:
 		e.NodeSpec = d.nodeSpec()
+	case sched.PoolChanged:
+		e.PoolSpec = d.poolSpec()
 	case sched.Decided:
-		e.Target = &sched.Target{Job: e.Job, Want: d.i32(), Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
-			LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float()), Trial: d.IntN(2) == 0,
+		e.Target = &sched.Target{Job: e.Job, Want: d.i32(), Config: sched.Config{Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
+			LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float())}, Trial: d.IntN(2) == 0,
 			At: sched.Boundary(d.IntN(2)), Why: e.Why}
 		if d.IntN(2) == 0 {
 			e.Target.Job, e.Target.Why = sched.JobID(d.i32()), d.reason()
@@ -143,7 +154,8 @@ func TestLogRoundTrip(t *testing.T) {
 	d := drawing{rand.New(rand.NewPCG(1, 2))}
 	var log bytes.Buffer
 	var written, read engine.Hash
-	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Seed: math.MaxUint64}
+	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Seed: math.MaxUint64,
+		Types: []string{"a", "\""}, Pools: []sched.PoolSpec{*d.poolSpec(), *d.poolSpec()}}
 	w := engine.NewLogWriter(&log, head)
 	now, n := sched.Time(0), uint64(0)
 	for range 300 {
@@ -249,7 +261,7 @@ func TestReadLogRefuses(t *testing.T) {
 		{event(`"ended","job":0,"outcome":"lost"`), `outcome: "lost", want one of`},
 		{event(`"node-left","node":0,"state":"quarantined"`), `state "quarantined", want one of up, asleep`},
 		{event(`"gpu-changed","state":"in-use"`), `with key "", want "gpu"`},
-		{event(`"gpu-changed","gpu":0,"state":"up"`), `state "up", want one of in-use, quarantined`},
+		{event(`"gpu-changed","gpu":0,"state":"up"`), `state "up", want one of in-use, foreign`},
 		{event(`"gpu-changed","gpu":0,"price":1`), "both it and gpu, want one of them"},
 		{event(`"command","job":0,"command":"sing"`), `command "sing", want one of`},
 		{event(`"arrived","job":0`), "arrived with spec false"},

@@ -61,6 +61,10 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		e.Outcome = sched.Outcome(s.oneOf(outcomeWords))
 	case "node":
 		e.Node, s.node = sched.NodeID(s.integer(32)), true
+	case "pool":
+		e.Pool = sched.PoolID(s.integer(16))
+	case "mem_gb":
+		e.MemGB = s.float32()
 	case "work":
 		e.Work = s.duration()
 	case "rate":
@@ -75,6 +79,8 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		e.Spec = s.jobSpec()
 	case "node_spec":
 		e.NodeSpec = s.nodeSpec()
+	case "pool_spec":
+		e.PoolSpec = s.poolSpec()
 	case "target":
 		s.readTarget(target)
 		e.Target, s.target = target, true
@@ -87,7 +93,7 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 // byKind reads the keys that mean something for some kinds only.
 func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
 	name := ""
-	for _, known := range []string{"value", "epoch", "gpu", "price", "pool", "code", "state", "command", "action", "count", "from", "not_before"} {
+	for _, known := range []string{"value", "epoch", "gpu", "price", "steps", "watts", "code", "state", "command", "action", "count", "from", "not_before"} {
 		if string(key) == known {
 			name = known
 		}
@@ -138,6 +144,8 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 		s.fail("%v with spec %v, want one for an arrival, and for it alone", e.Kind, e.Spec != nil)
 	case (e.NodeSpec != nil) != (e.Kind == sched.NodeJoined):
 		s.fail("%v with node_spec %v, want one for a node that joined, and for it alone", e.Kind, e.NodeSpec != nil)
+	case (e.PoolSpec != nil) != (e.Kind == sched.PoolChanged):
+		s.fail("%v with pool_spec %v, want one for a pool that changed, and for it alone", e.Kind, e.PoolSpec != nil)
 	case s.target != (e.Kind == sched.Decided):
 		s.fail("%v with target %v, want one for a decision, and for it alone", e.Kind, s.target)
 	}
@@ -153,7 +161,7 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 // settleKeys checks that Value, Code and WorkFrom stand under the names they have in form f.
 func (s *eventScan) settleKeys(e *sched.Event, f *form) {
 	switch {
-	case s.value != "" && s.value != or(f.value, "value"), s.value == "" && f.value != "":
+	case s.value != "" && s.value != or(f.value, "value"), s.value == "" && f.value != "" && !f.bare:
 		s.fail("%v with key %q, want %q", e.Kind, s.value, or(f.value, "value"))
 	case s.from != "" && s.from != f.fromKey():
 		s.fail("%v with key %q, want %q", e.Kind, s.from, f.fromKey())
@@ -292,6 +300,10 @@ func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
 		p.GPUMemGB = s.float32()
 	case "share":
 		p.Share = sched.Consent(s.oneOf(consentWords))
+	case "epochs":
+		p.Epochs = int32(s.integer(32))
+	case "util":
+		p.Util = s.float32()
 	case "retries":
 		p.Retries = int32(s.integer(32))
 	case "wall_time":
@@ -360,6 +372,8 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 			p.Rack = int32(s.integer(32))
 		case "pool":
 			p.Pool = sched.PoolID(s.integer(16))
+		case "devices":
+			p.Devices = s.texts()
 		default:
 			return s.nodeNumber(key, p)
 		}
@@ -369,6 +383,42 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 		s.fail("%w", err)
 	}
 	return p
+}
+
+func (s *scan) poolSpec() *sched.PoolSpec {
+	p := new(sched.PoolSpec)
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "name":
+			p.Name = s.text()
+		case "type":
+			p.Type = s.gpuType()
+		case "gpus":
+			p.GPUs = int(s.integer(32))
+			s.want(p.GPUs <= maxNodeGPUs, "at most 1048576")
+		case "price":
+			p.Price = sched.Dollars(s.float(64))
+		case "boot":
+			p.Boot = s.duration()
+		case "min":
+			p.Min = int32(s.integer(32))
+		case "max":
+			p.Max = int32(s.integer(32))
+		default:
+			return false
+		}
+		return true
+	})
+	if err := p.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return p
+}
+
+func (s *scan) texts() []string {
+	list := []string{}
+	s.array(func() { list = append(list, s.text()) })
+	return list
 }
 
 func (s *scan) nodeNumber(key []byte, p *sched.NodeSpec) bool {

@@ -13,7 +13,9 @@ import (
 type form struct {
 	job, node bool     // it is about one: 0 is a number like any other, and absence means None
 	maybe     bool     // it may be about none all the same
+	pool      bool     // it is about one, which 0 is as well
 	value     string   // key of Value, written even if zero; "" = "value"
+	bare      bool     // Value is left out if zero all the same
 	code      string   // key of Code, written even if zero; "" = "code"
 	words     []string // of Code by number; nil = a number
 	from      string   // key of WorkFrom; "" = "from"
@@ -24,9 +26,10 @@ var (
 	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
-	gpuWords      = []string{"in-use", "quarantined", "foreign", "missing"}
+	gpuWords      = []string{"in-use", "foreign", "missing"}
+	wishWords     = []string{"in-use", "quarantined"} // of a GPU
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
-	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent"}
+	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}
@@ -43,16 +46,18 @@ func list[T ~uint8](last T, word func(T) string) []string {
 
 // forms by kind; a Moved has three, see formOf.
 var forms = [sched.EventKinds]form{
-	sched.AttemptEnded:   {job: true},
-	sched.AttemptStarted: {job: true},
+	sched.AttemptEnded:   {job: true, value: "steps", bare: true},
+	sched.AttemptStarted: {job: true, value: "steps", bare: true},
 	sched.StartFailed:    {job: true, from: "not_before"},
-	sched.Progressed:     {job: true},
+	sched.Progressed:     {job: true, value: "steps", bare: true},
 	sched.EpochEnded:     {job: true, value: "epoch"},
 	sched.NodeLeft:       {node: true, code: "state", words: nodeWords},
 	sched.NodeJoined:     {node: true},
 	sched.NodeChanged:    {node: true, code: "state", words: nodeWords},
 	sched.GPUChanged:     {value: "gpu", code: "state", words: gpuWords},
-	sched.PriceChanged:   {value: "price"},
+	sched.PoolChanged:    {pool: true},
+	sched.PriceChanged:   {pool: true, value: "price"},
+	sched.Measured:       {job: true, node: true, maybe: true, value: "watts", bare: true},
 	sched.JobCommanded:   {job: true, code: "command", words: commandWords},
 	sched.JobArrived:     {job: true},
 	sched.Decided:        {job: true},
@@ -66,8 +71,8 @@ var forms = [sched.EventKinds]form{
 
 // What a Moved is about if not a node: a GPU, or a pool.
 var (
-	movedGPU  = form{node: true, maybe: true, code: "state", words: gpuWords}
-	movedPool = form{node: true, maybe: true, value: "pool", code: "count"}
+	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords}
+	movedPool = form{node: true, maybe: true, pool: true, code: "count"}
 )
 
 // formOf returns the form of e. Its kind must be known.
@@ -93,8 +98,8 @@ func or(name, def string) string {
 }
 
 func (f *form) appendValue(b []byte, x float64) []byte {
-	if f.value == "" {
-		return appendFloat(b, "value", x)
+	if f.value == "" || f.bare {
+		return appendFloat(b, or(f.value, "value"), x)
 	}
 	return appendNumber(key(b, f.value), x, 64)
 }
@@ -137,6 +142,21 @@ func appendID(b []byte, name string, id int32, meant bool) []byte {
 		return b
 	}
 	return strconv.AppendInt(key(b, name), int64(id), 10)
+}
+
+// appendTexts appends an array of strings, unless it is nil.
+func appendTexts(b []byte, name string, list []string) []byte {
+	if list == nil {
+		return b
+	}
+	b = append(key(b, name), '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendQuoted(b, s)
+	}
+	return append(b, ']')
 }
 
 func appendSeconds(b []byte, name string, d time.Duration) []byte {

@@ -218,6 +218,10 @@ func (s *scan) header(h *Header) {
 		case "share_limit":
 			h.ShareLimit = int(s.integer(16))
 			s.want(h.ShareLimit >= 0, ">= 0")
+		case "types":
+			h.Types = s.texts()
+		case "pools":
+			s.array(func() { h.Pools = append(h.Pools, *s.poolSpec()) })
 		case "seed":
 			h.Seed = s.unsigned()
 		default:

@@ -167,6 +167,10 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		p.settleIn(v, e)
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
 		p.nodeChanged(v, e.Node)
+	case sched.Moved:
+		if e.Node != sched.None {
+			p.nodeChanged(v, e.Node)
+		}
 	case sched.GPUChanged:
 		p.nodeChanged(v, v.GPUs[int(e.Value)].Node)
 	case sched.Refused:
@@ -441,10 +445,10 @@ func (p *Pipeline) resync(v *sched.View) {
 			break
 		}
 		x := &p.jobs[id]
-		p.user[x.user] += int32(n)
 		if x.in == away {
 			continue
 		}
+		p.user[x.user] += int32(n)
 		if n == 0 && p.turns != nil {
 			p.turns.Lost(v, sched.JobID(id)) // a target may have been refused; to a job that waits it says nothing new
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
 )
 
 var number = regexp.MustCompile(`[0-9]+`)
@@ -16,8 +17,12 @@ var number = regexp.MustCompile(`[0-9]+`)
 // either: a bad line must not end one manager after the other.
 func TestFoldPoisoned(t *testing.T) {
 	errs := 0
-	for seed := range uint64(8) {
+	for seed := range uint64(10) {
 		rec := record(t, []string{"fifo-easy", "tiresias-las"}[seed%2], seed)
+		decider := func() sched.Decider { return rec.decider(t) }
+		if seed >= 8 { // nodes, pools and GPUs are told things as well
+			rec, decider = recordErratic(t, seed), func() sched.Decider { return erratic{} }
+		}
 		r := rand.New(rand.NewPCG(seed, 3))
 		lines := len(readTape(t, rec.log).records)
 		for range 100 {
@@ -34,10 +39,10 @@ func TestFoldPoisoned(t *testing.T) {
 			if d := (*engine.Divergence)(nil); errors.As(err, &d) {
 				t.Errorf("a fold compares nothing: %v", err)
 			}
-			_ = replay(bad.open(t), rec.decider(t), engine.ReplayOptions{}) // an error or none
+			_ = replay(bad.open(t), decider(), engine.ReplayOptions{}) // an error or none
 		}
 	}
 	if errs < 100 {
-		t.Errorf("%d of 800 logs are errors, want many", errs)
+		t.Errorf("%d of 1000 logs are errors, want many", errs)
 	}
 }

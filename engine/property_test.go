@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +32,8 @@ type world struct {
 	jobs    []trace.Job
 	inject  []sched.Event
 	nodes   []sched.NodeSpec
+	pools   []sched.PoolSpec
+	share   int // tenants of a GPU; above 0 a sharer decides instead of the system
 	types   []string
 	failing cluster.Failures
 	runtime sim.Runtime
@@ -131,6 +135,7 @@ func newWorld(seed uint64) *world {
 	w.drawRuntime(r)
 	w.drawSystem(r)
 	w.drawInjected(r)
+	w.drawPools(r)
 	return w
 }
 
@@ -272,10 +277,129 @@ func (w *world) drawInjected(r *rand.Rand) {
 	}
 	if r.IntN(2) == 0 {
 		g, at := r.IntN(w.nodes[0].GPUs), sched.Time(r.Int64N(int64(last)))
-		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUQuarantined)},
+		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUForeign)},
 			sched.Event{Time: at + second*9, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUInUse)})
 	}
 	w.sortInjected()
+}
+
+// drawPools lets one world in four rent nodes.
+func (w *world) drawPools(r *rand.Rand) {
+	if r.IntN(4) != 0 {
+		return
+	}
+	for i := range 1 + r.IntN(2) {
+		w.pools = append(w.pools, sched.PoolSpec{Name: fmt.Sprintf("p%d", i), Type: sched.TypeID(r.IntN(len(w.types))), GPUs: pick(r, 1, 2, 4),
+			Price: sched.Dollars(r.IntN(4)), Boot: pick(r, 0, time.Second, 5*time.Second), Max: int32(1 + r.IntN(3))})
+		w.inject = append(w.inject, sched.Event{Time: second * sched.Time(r.IntN(30)), Kind: sched.PriceChanged, Pool: sched.PoolID(i), Value: r.Float64()})
+	}
+	w.sortInjected()
+}
+
+// header begins the log of w.
+func (w *world) header() engine.Header {
+	return engine.Header{Types: w.types, Pools: w.pools, ShareLimit: w.share}
+}
+
+// renter rents and releases nodes at random, at fixed times, beside what the system wants.
+type renter struct {
+	sched.Decider
+	seed  uint64
+	acted sched.Time // at which it last did
+}
+
+// rentEvery is how often a renter acts, until rentUntil.
+const (
+	rentEvery = 3 * second
+	rentUntil = 90 * second
+)
+
+func (n *renter) Decide(v *sched.View, d *sched.Desired) {
+	n.Decider.Decide(v, d)
+	if v.Now < rentUntil {
+		d.WakeBy(v.Now/rentEvery*rentEvery + rentEvery)
+	}
+	if v.Now%rentEvery != 0 || v.Now == n.acted || v.Now > rentUntil {
+		return
+	}
+	n.acted = v.Now
+	r := rand.New(rand.NewPCG(uint64(v.Now), n.seed))
+	for i := range v.Pools {
+		p, id := &v.Pools[i], sched.PoolID(i)
+		want := int32(r.IntN(int(p.Spec.Max) + 1))
+		leave := p.Nodes - want
+		for k := range v.Nodes {
+			x := &v.Nodes[k]
+			if x.Spec.Pool == id && x.State == sched.NodeUp && leave > 0 && idle(v, d, x) {
+				leave--
+				d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(k), State: sched.NodeGone})
+			}
+		}
+		d.Pools = append(d.Pools, sched.PoolTarget{Pool: id, Count: want + max(leave, 0)})
+	}
+	if len(v.Nodes) > 1 && r.IntN(3) == 0 { // and one that is owned sleeps or drains for a while
+		k := sched.NodeID(r.IntN(len(v.Nodes)))
+		switch x := &v.Nodes[k]; {
+		case x.Spec.Pool != sched.None || x.State == sched.NodeDown:
+		case x.Target != sched.NodeUp || v.Now > rentUntil/2:
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: k, State: sched.NodeUp})
+		default:
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: k, State: pick(r, sched.NodeDraining, sched.NodeAsleep)})
+		}
+	}
+	if len(v.GPUs) > 0 {
+		g := sched.GPUID(r.IntN(len(v.GPUs)))
+		d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g, Quarantined: r.IntN(2) == 0})
+		for g := range v.GPUs {
+			if v.Now > rentUntil/2 {
+				d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: sched.GPUID(g)})
+			}
+		}
+	}
+	if v.Now == rentUntil { // what sleeps is woken, so that everything ends
+		for k := range v.Nodes {
+			if v.Nodes[k].Spec.Pool == sched.None {
+				d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(k), State: sched.NodeUp})
+			}
+		}
+	}
+}
+
+// renting has dec rent as well, if w has pools.
+func (w *world) renting(dec sched.Decider) sched.Decider {
+	if len(w.pools) == 0 {
+		return dec
+	}
+	return &renter{Decider: dec, seed: w.seed}
+}
+
+// SaveRest saves the time beside what the system remembers.
+func (n *renter) SaveRest(b []byte) []byte {
+	return n.Decider.SaveRest(binary.LittleEndian.AppendUint64(b, uint64(n.acted)))
+}
+
+// LoadRest loads what SaveRest wrote.
+func (n *renter) LoadRest(b []byte) error {
+	n.acted = sched.Time(binary.LittleEndian.Uint64(b))
+	return n.Decider.LoadRest(b[8:])
+}
+
+// Resume has the system take over.
+func (n *renter) Resume(v *sched.View) {
+	if r, ok := n.Decider.(sched.Resumer); ok {
+		r.Resume(v)
+	}
+}
+
+// idle reports whether no job is on the node, nor is to be.
+func idle(v *sched.View, d *sched.Desired, n *sched.Node) bool {
+	on := func(g sched.GPUID) bool { return n.First <= g && g < n.First+sched.GPUID(n.Spec.GPUs) }
+	for g := n.First; on(g); g++ {
+		if v.GPUs[g].Targets > 0 || v.GPUs[g].Holders > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(d.GPUs, on)
 }
 
 // inject0 returns a time by which something happens still.
@@ -338,6 +462,9 @@ func (w *world) shrink(bad func(*world) bool) *world {
 		}
 		for _, f := range []func(*world){
 			func(x *world) { x.failing = cluster.Failures{} },
+			func(x *world) {
+				x.pools, x.inject = nil, slices.DeleteFunc(slices.Clone(x.inject), func(e sched.Event) bool { return e.Kind == sched.PriceChanged })
+			},
 			func(x *world) { x.runtime = sim.Runtime{} },
 			func(x *world) { x.runtime.StopDelay = 0 },
 			func(x *world) { x.runtime.StartDelay = 0 },
@@ -380,6 +507,9 @@ func (w *world) String() string {
 	for _, n := range w.nodes {
 		fmt.Fprintf(&b, "node %s gpus %d type %d rack %d\n", n.Name, n.GPUs, n.Type, n.Rack)
 	}
+	for _, p := range w.pools {
+		fmt.Fprintf(&b, "pool %+v\n", p)
+	}
 	for i, j := range w.jobs {
 		s := &j.Spec
 		fmt.Fprintf(&b, "job %d submit %v gpus %d duration %v user %q model %q priority %d types %b not-before %v after %v\n",
@@ -400,7 +530,7 @@ func (f sinkFunc) Log(v *sched.View, e *sched.Event) { f(v, e) }
 func (w *world) run(dec sched.Decider, sinks ...engine.Sink) (v *sched.View, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	c := &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types, Racks: []string{"", "r1", "r2"}, Failures: w.failing}
@@ -408,11 +538,15 @@ func (w *world) run(dec sched.Decider, sinks ...engine.Sink) (v *sched.View, err
 	if err != nil {
 		return nil, err
 	}
-	s := engine.NewState(1)
+	dec = w.renting(dec)
+	s := engine.NewState(w.header())
 	s.Expect(len(w.jobs))
 	n := 0
-	limit := sinkFunc(func(*sched.View, *sched.Event) {
-		if n++; n > 20000+40*len(w.jobs) {
+	limit := sinkFunc(func(_ *sched.View, e *sched.Event) {
+		if e.Kind != sched.Ticked { // of which twins have not the same number
+			n++
+		}
+		if n > 20000+40*len(w.jobs) {
 			panic("no end")
 		}
 	})
@@ -517,8 +651,12 @@ type checker struct {
 	requeued map[sched.JobID]int32 // attempts that must go
 	stopped  map[[2]int32]int      // orders to stop, by job and attempt
 	ends     map[[2]int32]int
-	calm     bool // the next event is the first of a batch
-	scripted bool // refused targets leave jobs as they are, and a report may come late
+	spent    []float64 // by pool
+	rate     []float64 // by pool: per hour
+	paid     sched.Time
+	blamed   []int // by GPU
+	calm     bool  // the next event is the first of a batch
+	scripted bool  // refused targets leave jobs as they are, and a report may come late
 }
 
 func (c *checker) fail(e *sched.Event, format string, args ...any) {
@@ -529,6 +667,7 @@ func (c *checker) Log(v *sched.View, e *sched.Event) {
 	if c.requeued == nil {
 		c.requeued, c.stopped, c.ends = map[sched.JobID]int32{}, map[[2]int32]int{}, map[[2]int32]int{}
 	}
+	c.suspects(v, e)
 	switch {
 	case e.Time < c.at:
 		c.fail(e, "time falls from %v", c.at)
@@ -542,6 +681,7 @@ func (c *checker) Log(v *sched.View, e *sched.Event) {
 	}
 	c.order(v, e)
 	c.recount(v, e)
+	c.rented(v, e)
 	for id := range v.Jobs {
 		c.job(v, sched.JobID(id), e)
 	}
@@ -594,14 +734,24 @@ func (c *checker) order(v *sched.View, e *sched.Event) {
 // recount compares the counters of GPUs and nodes with the jobs.
 func (c *checker) recount(v *sched.View, e *sched.Event) {
 	holders, targets, busy := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs)), make([]int32, len(v.Nodes))
+	heldAlone, alone, trials := make([]int8, len(v.GPUs)), make([]int8, len(v.GPUs)), make([]int8, len(v.GPUs))
 	for id := range v.Jobs {
 		for _, g := range v.Jobs[id].GPUs {
 			if holders[g]++; holders[g] == 1 {
 				busy[v.GPUs[g].Node]++
 			}
+			if v.Jobs[id].Live.Share == sched.Exclusive {
+				heldAlone[g]++
+			}
 		}
 		for _, g := range v.Jobs[id].Target {
 			targets[g]++
+			if v.Jobs[id].Share == sched.Exclusive {
+				alone[g]++
+			}
+			if v.Jobs[id].Trial {
+				trials[g]++
+			}
 		}
 	}
 	if v.ShareLimit > 1 && e.Kind != sched.Decided {
@@ -610,7 +760,7 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	for g := range v.GPUs {
 		gpu := &v.GPUs[g]
 		many := int(holders[g]) > v.ShareLimit || int(targets[g]) > v.ShareLimit && e.Kind != sched.Decided // an exchange is under way
-		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || many {
+		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || gpu.HeldAlone != heldAlone[g] || gpu.Alone != alone[g] || gpu.Trials != trials[g] || many {
 			c.fail(e, "GPU %d counts %d holders, %d targets, want %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
 		}
 	}
@@ -621,12 +771,75 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	}
 }
 
+// suspects counts the failed starts in a row that blame a GPU; of three the engine draws its conclusion at once.
+func (c *checker) suspects(v *sched.View, e *sched.Event) {
+	for len(c.blamed) < len(v.GPUs) {
+		c.blamed = append(c.blamed, 0)
+	}
+	switch e.Kind {
+	case sched.StartFailed:
+		for _, g := range e.GPUs {
+			c.blamed[g]++
+		}
+		return
+	case sched.AttemptStarted:
+		for _, g := range v.Jobs[e.Job].GPUs {
+			c.blamed[g] = 0
+		}
+	case sched.NodeJoined:
+		for g := range v.GPUs {
+			if v.GPUs[g].Node == e.Node {
+				c.blamed[g] = 0
+			}
+		}
+	case sched.Moved:
+		for _, g := range e.GPUs {
+			c.blamed[g] = 0
+		}
+		return
+	}
+	for g, n := range c.blamed {
+		if n >= 3 && !v.GPUs[g].Quarantined {
+			c.fail(e, "%d starts in a row failed on GPU %d, which is in use", n, g)
+		}
+	}
+}
+
+// rented checks what pools count and cost against a recount of their nodes, and that no node leaves under a job.
+func (c *checker) rented(v *sched.View, e *sched.Event) {
+	if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode {
+		if n, s := &v.Nodes[e.Node], sched.NodeState(e.Value); (s == sched.NodeAsleep || s == sched.NodeGone) && !idle(v, &sched.Desired{}, n) {
+			c.fail(e, "node %d is told %v and is not empty", e.Node, s)
+		}
+	}
+	for len(c.spent) < len(v.Pools) {
+		c.spent, c.rate = append(c.spent, 0), append(c.rate, 0)
+	}
+	for i := range v.Pools {
+		p, nodes := &v.Pools[i], 0
+		for k := range v.Nodes {
+			if n := &v.Nodes[k]; n.Spec.Pool == sched.PoolID(i) && n.State != sched.NodeDown && n.State != sched.NodeGone {
+				nodes++
+			}
+		}
+		c.spent[i] += c.rate[i] * e.Time.Sub(c.paid).Seconds() / 3600
+		c.rate[i] = float64(p.Price) * float64(max(nodes, int(p.Ordered)))
+		if got := float64(p.SpentNow(e.Time)); int(p.Nodes) != nodes || math.Abs(got-c.spent[i]) > 1e-9*(1+got) {
+			c.fail(e, "pool %d counts %d nodes and %v spent, want %d, %v", i, p.Nodes, got, nodes, c.spent[i])
+		}
+	}
+	c.paid = e.Time
+}
+
 // alone checks that a job which does not share has its GPUs for itself.
 func (c *checker) alone(v *sched.View, e *sched.Event, targets []int16) {
 	for id := range v.Jobs {
 		for _, g := range v.Jobs[id].Target {
 			if v.Jobs[id].Share == sched.Exclusive && targets[g] > 1 {
 				c.fail(e, "job %d is not alone on GPU %d", id, g)
+			}
+			if v.GPUs[g].Trials > 1 {
+				c.fail(e, "%d jobs are on trial on GPU %d", v.GPUs[g].Trials, g)
 			}
 		}
 	}

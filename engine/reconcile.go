@@ -1,23 +1,33 @@
 package engine
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // Reconcile appends to plan what may be done now to bring attempts to their targets, and forgets the jobs that need
 // nothing more. But for that it changes nothing that can be seen: asked again, it says the same.
 //
+// The stops of a plan come first, then its starts, then nodes, pools and power caps, each by number.
+//
 //  1. A job whose attempt is not on its target, or whose user wants it gone, is stopped.
 //  2. A job without an attempt starts once every GPU of its target is free of other attempts, beyond what is shared.
-//  3. What must wait (a stop under way, a GPU not yet free, a node not yet up) stays on the list.
+//  3. A power cap is changed without a stop.
+//  4. A node, or a pool, hears of its target once; a node is not put to sleep or released before it holds nothing.
+//  5. What must wait (a stop under way, a GPU not yet free, a node not yet up) stays on the list.
 //
 // Stops free GPUs and starts only take GPUs that are free, so two jobs that exchange their sets both stop, then both
 // start: no order of events can lock them.
 func (s *State) Reconcile(plan *sched.Plan) {
-	plan.Version, plan.Actions = s.view.Version, plan.Actions[:0]
+	plan.Actions = plan.Actions[:0]
+	slices.Sort(s.dirty) // when each was first mentioned is no part of the View
 	keep := s.dirty[:0]
-	starts := false
+	starts, caps := false, false
 	for _, id := range s.dirty {
 		stay, start := s.stopIfAstray(id, plan)
 		starts = starts || start
+		caps = caps || stay && !start && s.view.Jobs[id].Attempt != sched.Stopping
 		if stay || start {
 			keep = append(keep, id)
 		} else {
@@ -28,6 +38,65 @@ func (s *State) Reconcile(plan *sched.Plan) {
 	if starts {
 		s.startWhatCan(plan)
 	}
+	if len(s.moving) > 0 {
+		s.moveNodes(plan)
+	}
+	for i := range s.view.Pools {
+		if p := &s.view.Pools[i]; p.Target != p.Ordered {
+			plan.Actions = append(plan.Actions, rentOf(sched.PoolID(i), p.Target))
+		}
+	}
+	if caps {
+		s.adjust(plan)
+	}
+}
+
+// adjust appends an order for every attempt that goes on under another power cap.
+func (s *State) adjust(plan *sched.Plan) {
+	for _, id := range s.dirty {
+		if j := &s.view.Jobs[id]; capped(j) {
+			plan.Actions = append(plan.Actions, adjustOf(id, j, j.Cap))
+		}
+	}
+}
+
+// capped reports whether the attempt of j goes on under another power cap.
+func capped(j *sched.Job) bool { return !astray(j) && j.HoldsDevices() && j.Cap != j.Live.Cap }
+
+// astray reports whether the attempt of j must go.
+func astray(j *sched.Job) bool {
+	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) || !sameSet(j.GPUs, j.Target)
+}
+
+// moveNodes appends what nodes are to be told, and forgets those that need to hear nothing.
+func (s *State) moveNodes(plan *sched.Plan) {
+	s.moving = slices.DeleteFunc(s.moving, func(id sched.NodeID) bool {
+		return s.view.Nodes[id].Target == s.view.Nodes[id].Ordered
+	})
+	slices.Sort(s.moving)
+	for _, id := range s.moving {
+		if n := &s.view.Nodes[id]; s.mayMove(n) {
+			plan.Actions = append(plan.Actions, setNodeOf(id, n.Target))
+		}
+	}
+}
+
+// mayMove reports whether node n may be brought to its target now. One that is down can only be released.
+func (s *State) mayMove(n *sched.Node) bool {
+	if n.Target == sched.NodeUp || n.Target == sched.NodeDraining {
+		return n.State != sched.NodeDown
+	}
+	return n.Busy == 0 && !s.wanted(n) && (n.State != sched.NodeDown || n.Target == sched.NodeGone)
+}
+
+// wanted reports whether a job is to hold a GPU of n.
+func (s *State) wanted(n *sched.Node) bool {
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if s.view.GPUs[g].Targets > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // stopIfAstray appends a stop if job id needs one, and reports whether the job must be looked at again (stay) and
@@ -38,8 +107,8 @@ func (s *State) stopIfAstray(id sched.JobID, plan *sched.Plan) (stay, start bool
 	case j.Attempt == sched.Stopping:
 		return true, false
 	case j.HoldsDevices():
-		if !j.Cancel && !j.Drift && sameSet(j.GPUs, j.Target) {
-			return false, false
+		if !astray(j) {
+			return capped(j), false
 		}
 		plan.Actions = append(plan.Actions, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
 		return true, false
@@ -62,7 +131,7 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 			s.view.GPUs[g].Holders++ // promised; taken back below
 		}
 		s.isDirty[id] = false
-		plan.Actions = append(plan.Actions, s.startOf(id, j.Attempts+1, j.Target))
+		plan.Actions = append(plan.Actions, startOf(id, j.Attempts+1, j.Target, j.Config))
 	}
 	s.dirty = keep
 	for i := range plan.Actions {
@@ -74,26 +143,14 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 
 // verifiedFree reports whether no attempt is on the GPUs of j's target beyond what sharing allows.
 func (s *State) verifiedFree(j *sched.Job) bool {
-	limit, together := int16(1), false
+	limit := int16(1)
 	if j.Share == sched.Shared {
 		limit = int16(s.view.ShareLimit)
 	}
 	for _, g := range j.Target {
-		n := s.view.GPUs[g].Holders
-		if n >= limit || !s.view.Usable(g) {
+		if gpu := &s.view.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !s.view.Usable(g) {
 			return false
 		}
-		together = together || n > 0
 	}
-	return !together || !s.besideLoner(j)
-}
-
-// besideLoner reports whether an attempt that does not share is on a GPU of j's target still.
-func (s *State) besideLoner(j *sched.Job) bool {
-	for id := range s.view.Jobs {
-		if k := &s.view.Jobs[id]; !s.shares[id] && common(k.GPUs, j.Target) != sched.None {
-			return true
-		}
-	}
-	return false
+	return true
 }

@@ -44,9 +44,6 @@ type ReplayOptions struct {
 // decides anew. It returns a *Divergence at the first event that differs from the recorded one, byte for byte in the
 // encoding of the log. A log that contradicts itself (an attempt that ends but was never ordered) is an error as well.
 //
-// What came from outside are the events whose kind is not the engine's own, but for a GPUChanged right behind the Moved
-// that wished for it.
-//
 // An error of the log, or ctx, ends the replay.
 func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) error {
 	_, _, err := Recover(ctx, h, log, dec, o)
@@ -58,7 +55,7 @@ func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sc
 func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
-	p := &player{next: next, dec: dec, o: o, state: NewState(h.ShareLimit)}
+	p := &player{next: next, dec: dec, o: o, state: NewState(h)}
 	if !p.advance() && p.err != nil {
 		return nil, 0, p.err
 	}
@@ -98,7 +95,6 @@ func (p *player) skip(from uint64) (err error) {
 			return err
 		}
 		p.state.Apply(&e)
-		p.state.atEpoch.Job = sched.None // its exchange is the next event of the log
 		for _, k := range p.o.Sinks {
 			k.Log(&p.state.view, &e)
 		}
@@ -241,17 +237,15 @@ func (p *player) advance() bool {
 // gather reads the batch that comes next, which has no lines if its number is not the next one in the log.
 func (p *player) gather() {
 	p.outside, p.lines, p.ends, p.seqs, p.done = p.outside[:0], p.lines[:0], p.ends[:0], p.seqs[:0], 0
-	wished := false // the record before is a Moved about a GPU
 	for p.ahead != nil && p.ahead.Batch <= p.batch {
 		e := &p.ahead.Event
 		p.last = e.Time
 		p.lines = AppendEvent(p.lines, p.ahead.Batch, e)
 		p.ends, p.seqs = append(p.ends, len(p.lines)), append(p.seqs, e.Seq)
-		if !e.Kind.Own() && !(e.Kind == sched.GPUChanged && wished) {
+		if !e.Kind.Own() {
 			p.outside = append(p.outside, *e)
 			p.outside[len(p.outside)-1].GPUs = append([]sched.GPUID(nil), e.GPUs...)
 		}
-		wished = e.Kind == sched.Moved && len(e.GPUs) > 0
 		p.advance()
 	}
 }

@@ -65,6 +65,7 @@ func (p *tape) until(n int) func(func(*engine.Record, error) bool) {
 // open returns the orders of the first n batches that they do not answer, in the words of orderText: the naive twin.
 func (p *tape) open(n int) (orders []string) {
 	starts, stops := map[string]bool{}, map[string]bool{}
+	nodes, of, ordered, joined := map[sched.NodeID]sched.NodeState{}, map[sched.NodeID]sched.PoolID{}, map[sched.PoolID]int{}, map[sched.PoolID]int{}
 	for _, batch := range p.batches[:n] {
 		for i := range batch {
 			e := &batch[i]
@@ -75,6 +76,21 @@ func (p *tape) open(n int) (orders []string) {
 			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop:
 				stops[attempt] = true
 				delete(starts, attempt) // the stop says all
+			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode:
+				nodes[e.Node] = sched.NodeState(e.Value)
+			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Rent:
+				ordered[e.Pool] = int(e.Value)
+			case e.Kind == sched.NodeJoined:
+				delete(nodes, e.Node)
+				of[e.Node] = e.NodeSpec.Pool
+				joined[e.NodeSpec.Pool]++
+			case (e.Kind == sched.NodeChanged || e.Kind == sched.NodeLeft) && e.Code != int32(sched.NodeDown):
+				if s, ok := nodes[e.Node]; ok && s == sched.NodeState(e.Code) {
+					delete(nodes, e.Node)
+				}
+				if e.Code == int32(sched.NodeGone) {
+					joined[of[e.Node]]--
+				}
 			case e.Kind == sched.AttemptStarted:
 				delete(starts, attempt)
 			case e.Kind == sched.AttemptEnded, e.Kind == sched.StartFailed:
@@ -91,6 +107,14 @@ func (p *tape) open(n int) (orders []string) {
 	for a := range stops {
 		orders = append(orders, "stop "+a)
 	}
+	for n, s := range nodes {
+		orders = append(orders, orderText(&sched.Action{Kind: sched.SetNode, Node: n, State: s}))
+	}
+	for p, n := range ordered {
+		if joined[p] != n {
+			orders = append(orders, orderText(&sched.Action{Kind: sched.Rent, Pool: p, Count: int32(n)}))
+		}
+	}
 	slices.Sort(orders)
 	return orders
 }
@@ -99,8 +123,7 @@ func (p *tape) open(n int) (orders []string) {
 func outside(batch []sched.Event) (events []sched.Event) {
 	for i := range batch {
 		e := batch[i]
-		wished := i > 0 && batch[i-1].Kind == sched.Moved && len(batch[i-1].GPUs) > 0
-		if !e.Kind.Own() && !(e.Kind == sched.GPUChanged && wished) {
+		if !e.Kind.Own() {
 			e.Seq = 0
 			events = append(events, e)
 		}
@@ -160,6 +183,12 @@ func (d *rest) Now() sched.Time { return d.now }
 func (d *rest) Log(_ *sched.View, e *sched.Event) { d.sunk.Write(engine.AppendEvent(nil, 1, e)) }
 
 func orderText(a *sched.Action) string {
+	switch a.Kind {
+	case sched.SetNode:
+		return fmt.Sprintf("set node %d %v", a.Node, a.State)
+	case sched.Rent:
+		return fmt.Sprintf("rent %d of pool %d", a.Count, a.Pool)
+	}
 	return fmt.Sprintf("%s job %d attempt %d", map[sched.ActionKind]string{sched.Start: "start", sched.Stop: "stop"}[a.Kind], a.Job, a.Attempt)
 }
 
@@ -167,8 +196,8 @@ func orderText(a *sched.Action) string {
 func (w *world) recorded(t *testing.T) []byte {
 	t.Helper()
 	var log bytes.Buffer
-	writer := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
-	if _, err := w.run(engine.NewPipeline(w.stages()), writer); err != nil {
+	writer := engine.NewLogWriter(&log, w.header())
+	if _, err := w.run(w.decider(), writer); err != nil {
 		t.Fatalf("seed %d: %v", w.seed, err)
 	}
 	if err := writer.Close(); err != nil {
@@ -181,8 +210,11 @@ func (w *world) recorded(t *testing.T) []byte {
 // rest of the log as it was, and that the orders not answered at the cut are given again: once, and no others.
 func TestRecoverGoesOn(t *testing.T) {
 	again := 0
-	for seed := range uint64(400) {
+	for seed := range uint64(500) {
 		w := newWorld(seed)
+		if seed >= 400 {
+			w = newSharing(seed)
+		}
 		p := readTape(t, w.recorded(t))
 		r := rand.New(rand.NewPCG(seed, 5))
 		for range 4 {
@@ -199,7 +231,7 @@ func TestRecoverGoesOn(t *testing.T) {
 }
 
 func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (again int) {
-	dec := engine.NewPipeline(w.stages())
+	dec := w.renting(w.decider())
 	s, batch, err := engine.Recover(context.Background(), p.header, p.until(n), dec, engine.ReplayOptions{})
 	if err != nil {
 		t.Errorf("%s: recover: %v", name, err)
@@ -210,6 +242,9 @@ func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (agai
 	}
 	if err := sameFold(p, n, s); err != nil {
 		t.Errorf("%s: %v", name, err)
+	}
+	if n%2 == 1 {
+		s, dec = restored(t, w, s, dec)
 	}
 	d := &rest{batches: p.batches[n:], now: s.View().Now, merge: merge}
 	if err := engine.Run(context.Background(), s, d, dec, engine.Options{Sinks: []engine.Sink{d}}); err != nil {
@@ -227,6 +262,45 @@ func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (agai
 	return d.again(t, name, p, n)
 }
 
+// restored returns the state made anew from what s shows, and a new Decider with the memory of dec.
+func restored(t *testing.T, w *world, s *engine.State, dec sched.Decider) (*engine.State, sched.Decider) {
+	t.Helper()
+	v := *s.View()
+	fresh, err := engine.Restore(w.header(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%+v", shown(fresh.View())), fmt.Sprintf("%+v", shown(&v)); got != want {
+		t.Fatalf("seed %d: the view differs: %s", w.seed, differAt(want, got))
+	}
+	next := w.renting(w.decider())
+	if err := engine.SaveMemory(&v, dec).Load(fresh.View(), next); err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.GPUs { // nothing is shared with the old state
+		v.GPUs[i], v.Nodes[0] = sched.GPU{}, sched.Node{}
+	}
+	for i := range v.Jobs {
+		clear(v.Jobs[i].GPUs)
+		clear(v.Jobs[i].Target)
+	}
+	return fresh, next
+}
+
+// shown is v with what stands behind pointers.
+func shown(v *sched.View) string {
+	x := *v
+	x.Jobs = slices.Clone(v.Jobs)
+	var later []sched.Later
+	for i := range x.Jobs {
+		if l := x.Jobs[i].Later; l != nil {
+			later = append(later, *l)
+			x.Jobs[i].Later = nil
+		}
+	}
+	return fmt.Sprintf("%+v %+v", x, later)
+}
+
 // again checks the orders that are not in the log of the rest.
 func (d *rest) again(t *testing.T, name string, p *tape, n int) int {
 	var given []string
@@ -238,7 +312,7 @@ func (d *rest) again(t *testing.T, name string, p *tape, n int) int {
 	for _, b := range p.batches[n:] {
 		for i := range b {
 			if e := &b[i]; e.Kind == sched.Ordered {
-				a := sched.Action{Kind: sched.ActionKind(e.Code), Job: e.Job, Attempt: e.Attempt}
+				a := sched.Action{Kind: sched.ActionKind(e.Code), Job: e.Job, Attempt: e.Attempt, Node: e.Node, State: sched.NodeState(e.Value), Pool: e.Pool, Count: int32(e.Value)}
 				if at := slices.Index(given, orderText(&a)); at >= 0 {
 					given = slices.Delete(given, at, at+1)
 				} else {
@@ -248,11 +322,17 @@ func (d *rest) again(t *testing.T, name string, p *tape, n int) int {
 		}
 	}
 	slices.Sort(given)
+	want := p.open(n)
+	if p.header.ShareLimit > 0 { // caps and watches are given again as well
+		return len(given)
+	}
+	if len(p.header.Pools) > 0 && d.merge && n < len(p.batches) {
+		return len(given) // what joins with Sync answers in part
+	}
 	upTo := n
 	if d.merge && n < len(p.batches) {
 		upTo++ // what Sync said answers as well
 	}
-	want := p.open(n)
 	if upTo > n {
 		answered := outside(p.batches[n])
 		want = slices.DeleteFunc(want, func(order string) bool { return answeredBy(order, answered) })
@@ -272,6 +352,8 @@ func answeredBy(order string, events []sched.Event) bool {
 			return order == "start"+attempt
 		case sched.AttemptEnded, sched.StartFailed:
 			return strings.HasSuffix(order, attempt)
+		case sched.NodeChanged, sched.NodeLeft:
+			return order == fmt.Sprintf("set node %d %v", e.Node, sched.NodeState(e.Code))
 		}
 		return false
 	})
@@ -286,7 +368,7 @@ func sameFold(p *tape, n int, s *engine.State) error {
 	if n > 0 && batch != p.numbers[n-1] {
 		return fmt.Errorf("fold: batch %d, want %d", batch, p.numbers[n-1])
 	}
-	if got, want := fmt.Sprintf("%+v", *folded.View()), fmt.Sprintf("%+v", *s.View()); got != want {
+	if got, want := shown(folded.View()), shown(s.View()); got != want {
 		return fmt.Errorf("fold: the view differs from that of Recover: %s", differAt(want, got))
 	}
 	return nil

@@ -47,6 +47,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 	for first := true; ; first = false {
 		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
 		r.beginBatch()
+		r.watches = r.watches[:0]
 		r.foldAll(events)
 		if first {
 			r.open = s.unanswered()
@@ -54,11 +55,15 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
 		// 2. Ask the system once for this instant.
 		r.decide()
-		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log.
-		r.exchange()
+		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
+		// what may be used, ask once more: nothing else may happen for long.
+		if r.exchange() {
+			r.decide()
+			r.exchange()
+		}
 		// 4. Compare targets with what is observed and log what is to be done now.
 		r.s.Reconcile(&r.plan)
-		r.appendRest()
+		r.watch()
 		r.order()
 		if invariants {
 			r.verify()
@@ -89,6 +94,7 @@ type run struct {
 	dec       sched.Decider
 	o         Options
 	desired   sched.Desired
+	watches   []sched.Watch // wished in this batch
 	plan      sched.Plan
 	open      []sched.Action // ordered by an earlier run and not answered
 	fates     []fate         // by index in desired.Jobs
@@ -140,8 +146,11 @@ func (r *run) foldAll(events []sched.Event) {
 			continue
 		}
 		r.emit(e)
-		if e.Kind == sched.EpochEnded {
+		switch e.Kind {
+		case sched.EpochEnded:
 			r.exchangeAtEpochEnd(e.Job)
+		case sched.StartFailed:
+			r.quarantineSuspects(e.GPUs)
 		}
 	}
 }
@@ -191,20 +200,20 @@ func (r *run) order() {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
 		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind),
-			Node: a.Node, Outcome: a.Why, Value: orderValue(a)}
-		if a.Kind == sched.Rent {
-			r.own.Node = sched.NodeID(a.Pool)
-		}
+			Node: a.Node, Pool: a.Pool, Outcome: a.Why, Value: orderValue(a)}
 		r.emit(&r.own)
 		if a.Kind == sched.Start {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs
 		}
 	}
-	r.plan.Actions = append(r.plan.Actions, r.open...) // logged when they were first given
-	r.open = nil
+	if len(r.open) > 0 { // logged when they were first given
+		r.plan.Actions = append(r.plan.Actions, r.open...)
+		slices.SortStableFunc(r.plan.Actions, func(a, b sched.Action) int { return cmp.Compare(a.Kind, b.Kind) })
+		r.open = nil
+	}
 }
 
-// orderValue is the one number of an action that Ordered carries in Value: on or off, the state or the count wanted.
+// orderValue is the one number of an action that Ordered carries in Value: on or off, the state, the count or the cap wanted.
 func orderValue(a *sched.Action) float64 {
 	switch {
 	case a.Kind == sched.WatchEpochs && a.On:
@@ -213,22 +222,23 @@ func orderValue(a *sched.Action) float64 {
 		return float64(a.State)
 	case a.Kind == sched.Rent:
 		return float64(a.Count)
+	case a.Kind == sched.Adjust:
+		return float64(a.Cap)
 	}
 	return 0
 }
 
-// appendRest adds to the plan what the system asked of nodes, pools and epochs.
-func (r *run) appendRest() {
+// watch adds to the plan the epochs that the system asked for, or no longer needs. Of several wishes about a job the last
+// counts.
+func (r *run) watch() {
 	a := &r.plan.Actions
-	for _, w := range r.desired.Watch {
-		if w.Job >= 0 && int(w.Job) < len(r.s.watched) && r.s.watched[w.Job] != w.On {
-			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: r.s.view.Jobs[w.Job].Attempts, On: w.On})
+	slices.SortStableFunc(r.watches, func(a, b sched.Watch) int { return cmp.Compare(a.Job, b.Job) })
+	for i, w := range r.watches {
+		if w.Job < 0 || int(w.Job) >= len(r.s.view.Jobs) || i+1 < len(r.watches) && r.watches[i+1].Job == w.Job {
+			continue
 		}
-	}
-	for _, n := range r.desired.Nodes {
-		*a = append(*a, sched.Action{Kind: sched.SetNode, Job: sched.None, Node: n.Node, State: n.State})
-	}
-	for _, p := range r.desired.Pools {
-		*a = append(*a, sched.Action{Kind: sched.Rent, Job: sched.None, Pool: p.Pool, Count: p.Count})
+		if j := r.s.view.Job(w.Job); j.Watched != w.On && j.State != sched.Done && (w.On || j.Later == nil) {
+			*a = append(*a, sched.Action{Kind: sched.WatchEpochs, Job: w.Job, Attempt: j.Attempts, On: w.On})
+		}
 	}
 }

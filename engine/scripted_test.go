@@ -27,17 +27,19 @@ var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata
 //
 //	share N                    tenants a GPU may have (before anything else)
 //	node NAME GPUS [type=T]    a node joins at time 0
+//	pool NAME GPUS MIN-MAX     may be rented from, at 1 per node and hour
 //	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N batch=MIN-MAX
-//	T give JOB GPU,GPU... [key=value]...    wish: share trial at=epoch batch=N; no GPUs ("-") takes all away
-//	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU
+//	T give JOB GPU,GPU... [key=value]...    wish: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
+//	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
 //	T started JOB [work=T] [rate=R]; T ended JOB OUTCOME; T start-failed JOB [GPUS] [not-before=T]; T epoch JOB
-//	T node-left N STATE; T node-changed N STATE; T join NAME GPUS; T gpu-changed GPU STATE
+//	T node-left N STATE; T node-changed N STATE; T join NAME GPUS [pool=P]; T gpu-changed GPU STATE; T price POOL PRICE
 //
 // Times are in seconds, jobs are numbered by arrival, a report is about the latest attempt. Nothing is answered by itself.
 type script struct {
 	share   int
 	nodes   []sched.NodeSpec
+	pools   []sched.PoolSpec
 	steps   []step
 	state   *engine.State
 	out     strings.Builder
@@ -53,7 +55,7 @@ type step struct {
 	keys map[string]string
 }
 
-var wishes = []string{"give", "reject", "watch", "node-target", "quarantine"}
+var wishes = []string{"give", "reject", "watch", "node-target", "quarantine", "pool-target"}
 
 func parseScript(text string) (*script, error) {
 	s := &script{}
@@ -83,6 +85,9 @@ func parseScript(text string) (*script, error) {
 			s.share = num(st.args[0])
 		case "node":
 			s.nodes = append(s.nodes, sched.NodeSpec{Name: st.args[0], GPUs: num(st.args[1]), Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None})
+		case "pool":
+			lo, hi, _ := strings.Cut(st.args[2], "-")
+			s.pools = append(s.pools, sched.PoolSpec{Name: st.args[0], GPUs: num(st.args[1]), Price: 1, Min: int32(num(lo)), Max: int32(num(hi))})
 		default:
 			s.steps = append(s.steps, st)
 		}
@@ -186,7 +191,9 @@ func (s *script) answer() (events []sched.Event) {
 			Outcome: pick(s.answers, sched.Failed, sched.NodeLost, sched.Preempted)}
 		switch {
 		case j.Attempt == sched.Starting:
-			e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted, sched.StartFailed)
+			if e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted, sched.StartFailed); e.Kind == sched.StartFailed {
+				e.GPUs = slices.Clone(j.GPUs[:s.answers.IntN(2)])
+			}
 		case j.Attempt == sched.Running:
 			e.Kind = sched.EpochEnded
 		}
@@ -217,6 +224,12 @@ func (s *script) event(st step) sched.Event {
 		return e
 	case "join":
 		e.Kind, e.NodeSpec = sched.NodeJoined, &sched.NodeSpec{Name: arg(0), GPUs: num(arg(1)), Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None}
+		if pool, ok := st.keys["pool"]; ok {
+			e.NodeSpec.Pool = sched.PoolID(num(pool))
+		}
+		return e
+	case "price":
+		e.Kind, e.Pool, e.Value = sched.PriceChanged, sched.PoolID(num(arg(0))), float64(num(arg(1)))
 		return e
 	case "gpu-changed":
 		e.Kind, e.Value, e.Code = sched.GPUChanged, float64(num(arg(0))), int32(num(arg(1)))
@@ -284,7 +297,7 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 			if st.keys["at"] == "epoch" {
 				t.At = sched.AtEpochEnd
 			}
-			t.Batch = int32(num(st.keys["batch"]))
+			t.Batch, t.Cap = int32(num(st.keys["batch"])), sched.Watts(num(st.keys["cap"]))
 			for _, flag := range strings.Split(st.keys["as"], ",") {
 				t.Trial = t.Trial || flag == "trial"
 				if flag == "shared" || flag == "trial" {
@@ -297,8 +310,10 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 			d.Watch = append(d.Watch, sched.Watch{Job: id, On: st.args[1] == "on"})
 		case "node-target":
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(id), State: word(st.args[1], sched.NodeGone)})
+		case "pool-target":
+			d.Pools = append(d.Pools, sched.PoolTarget{Pool: sched.PoolID(id), Count: int32(num(st.args[1]))})
 		case "quarantine":
-			d.Quaran = append(d.Quaran, sched.GPUTarget{GPU: sched.GPUID(id), State: sched.GPUQuarantined})
+			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: sched.GPUID(id), Quarantined: len(st.args) < 2})
 		}
 	}
 	s.pending = nil
@@ -331,6 +346,14 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		fmt.Fprintf(&s.out, "%v refused job %d: %s", sec, e.Job, e.Text)
 	case sched.Ordered:
 		switch k := sched.ActionKind(e.Code); k {
+		case sched.SetNode:
+			fmt.Fprintf(&s.out, "%v set node %d %v", sec, e.Node, sched.NodeState(e.Value))
+		case sched.WatchEpochs:
+			fmt.Fprintf(&s.out, "%v watch job %d %v", sec, e.Job, v.Jobs[e.Job].Watched)
+		case sched.Adjust:
+			fmt.Fprintf(&s.out, "%v adjust job %d/%d to %v W", sec, e.Job, e.Attempt, e.Value)
+		case sched.Rent:
+			fmt.Fprintf(&s.out, "%v rent %v of pool %d", sec, e.Value, e.Pool)
 		case sched.Start:
 			fmt.Fprintf(&s.out, "%v start job %d/%d on %v", sec, e.Job, e.Attempt, v.Jobs[e.Job].GPUs)
 		case sched.Stop:
@@ -338,6 +361,11 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		default:
 			fmt.Fprintf(&s.out, "%v ordered %d job %d node %d", sec, k, e.Job, e.Node)
 		}
+	case sched.Moved:
+		if len(e.GPUs) == 0 {
+			return
+		}
+		fmt.Fprintf(&s.out, "%v quarantined %v: %v %s", sec, e.GPUs, v.GPUs[e.GPUs[0]].Quarantined, e.Text)
 	case sched.Rejected, sched.Released:
 		fmt.Fprintf(&s.out, "%v %v job %d", sec, e.Kind, e.Job)
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded:
@@ -357,7 +385,7 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 
 // play runs the script under the checker and ends with how every job stands.
 func (s *script) play() (out string) {
-	s.state = engine.NewState(s.share)
+	s.state = engine.NewState(engine.Header{ShareLimit: s.share, Pools: s.pools})
 	defer func() {
 		if p := recover(); p != nil {
 			out = fmt.Sprintf("%spanic: %v\n", s.out.String(), p)
@@ -369,10 +397,22 @@ func (s *script) play() (out string) {
 	for id := range s.state.View().Jobs {
 		j := &s.state.View().Jobs[id]
 		fmt.Fprintf(&s.out, "job %d %v %v gpus %v target %v next %v attempts %d preempted %d moved %d resized %d failed %d batch %d trial %v\n", id, j.State, j.Outcome,
-			j.GPUs, j.Target, j.Next, j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Batch, j.Trial)
+			j.GPUs, j.Target, next(j), j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Batch, j.Trial)
+	}
+	for i := range s.state.View().Pools {
+		p := &s.state.View().Pools[i]
+		fmt.Fprintf(&s.out, "pool %d target %d ordered %d nodes %d spent %.6f\n", i, p.Target, p.Ordered, p.Nodes, p.SpentNow(s.state.View().Now))
 	}
 	fmt.Fprintf(&s.out, "live %d\n", s.state.Live())
 	return s.out.String()
+}
+
+// next returns the set that waits for an epoch end.
+func next(j *sched.Job) []sched.GPUID {
+	if j.Later == nil {
+		return nil
+	}
+	return j.Later.GPUs
 }
 
 // Ensure that each script of testdata/core is logged as it was when somebody last read and understood it.

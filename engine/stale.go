@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -22,9 +23,20 @@ func (s *State) stale(e *sched.Event) string {
 		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
 			return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
 		}
+		if int(e.NodeSpec.Pool) >= len(v.Pools) {
+			return fmt.Sprintf("node %q is of pool %d, which is not known", e.NodeSpec.Name, e.NodeSpec.Pool)
+		}
 	case sched.GPUChanged:
 		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
 			return fmt.Sprintf("GPU %v is not known", e.Value)
+		}
+	case sched.PoolChanged, sched.PriceChanged:
+		if n := len(v.Pools); e.Pool < 0 || int(e.Pool) > n || int(e.Pool) == n && e.Kind == sched.PriceChanged {
+			return fmt.Sprintf("pool %d is not known", e.Pool)
+		}
+	case sched.Measured:
+		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
+			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
 		}
 	case sched.NodeLeft, sched.NodeChanged:
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
@@ -42,6 +54,8 @@ func (s *State) staleAttempt(e *sched.Event) string {
 	switch {
 	case e.Attempt != j.Attempts || !j.HoldsDevices():
 		return fmt.Sprintf("attempt %d of job %d is over", e.Attempt, e.Job)
+	case slices.ContainsFunc(e.GPUs, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(s.view.GPUs) }):
+		return fmt.Sprintf("GPUs %v, want some of %d", e.GPUs, len(s.view.GPUs))
 	case (e.Kind == sched.AttemptStarted || e.Kind == sched.StartFailed) && j.Up:
 		return fmt.Sprintf("attempt %d of job %d has started already", e.Attempt, e.Job)
 	}

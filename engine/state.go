@@ -8,7 +8,7 @@ import (
 )
 
 // State is a fold over the log: the View everybody reads, and what the engine needs beside it. Apply is the only
-// method that changes it.
+// method that changes it. All beside the View can be rebuilt from it, see Restore.
 type State struct {
 	view  sched.View
 	seq   uint64
@@ -18,28 +18,26 @@ type State struct {
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention
 	isDirty []bool
+	moving  []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
-	trials     []sched.JobID
-	watched    []bool  // by job: epoch events wanted by the Decider
 	alarms     jobHeap // held jobs by the time they become eligible
 	live       int     // jobs not Done
 
-	shares      []bool                       // by job: the live attempt was started to share its GPUs
-	later       map[sched.JobID]sched.Target // exchanges left for an epoch end; their GPUs are Job.Next
-	atEpoch     sched.Target                 // the one of the epoch end just folded; Job None if there is none
-	atEpochGPUs []sched.GPUID
+	due *sched.Later // what was left for the epoch end just folded
 }
 
-// NewState returns an empty cluster in which a GPU may have shareLimit tenants (0 = 1).
-func NewState(shareLimit int) *State {
+// NewState returns the empty cluster that a log with header h begins with.
+func NewState(h Header) *State {
+	pools := make([]sched.Pool, len(h.Pools))
+	for i := range pools {
+		pools[i] = sched.Pool{Spec: h.Pools[i], Price: h.Pools[i].Price}
+	}
 	return &State{
-		view:       sched.View{ShareLimit: max(shareLimit, 1)},
+		view:       sched.View{ShareLimit: max(h.ShareLimit, 1), Types: h.Types, Pools: pools},
 		slots:      make(map[string]sched.NodeID),
 		gone:       make(map[int][]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
-		later:      make(map[sched.JobID]sched.Target),
-		atEpoch:    sched.Target{Job: sched.None},
 	}
 }
 
@@ -47,8 +45,6 @@ func NewState(shareLimit int) *State {
 func (s *State) Expect(jobs int) {
 	s.view.Jobs = slices.Grow(s.view.Jobs, jobs)
 	s.isDirty = slices.Grow(s.isDirty, jobs)
-	s.watched = slices.Grow(s.watched, jobs)
-	s.shares = slices.Grow(s.shares, jobs)
 }
 
 // View returns the state for reading. It stays the same object for the life of s.

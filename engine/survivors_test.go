@@ -254,7 +254,7 @@ func TestRepeatedReports(t *testing.T) {
 		var logs [2]hasher
 		var ends [2][]string
 		for i, d := range []sched.Driver{open(), &echo{Driver: open()}} {
-			s := engine.NewState(1)
+			s := engine.NewState(engine.Header{})
 			if err := engine.Run(t.Context(), s, d, engine.NewPipeline(w.stages()), engine.Options{Sinks: []engine.Sink{&logs[i], &checker{}}}); err != nil {
 				t.Fatalf("%v\n%v", w, err)
 			}
@@ -278,7 +278,7 @@ func TestRepeatedReportsAreTold(t *testing.T) {
 			t.Errorf("%v is dropped for no reason", e.Kind)
 		}
 	}
-	if err := engine.Run(t.Context(), engine.NewState(1), &echo{Driver: d}, engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}),
+	if err := engine.Run(t.Context(), engine.NewState(engine.Header{}), &echo{Driver: d}, engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}),
 		engine.Options{Dropped: dropped}); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestImpossibleReports(t *testing.T) {
 			if x.inject == nil {
 				driver = &also{Driver: d, e: e}
 			}
-			dropped, got, s := 0, newStarts(), engine.NewState(1)
+			dropped, got, s := 0, newStarts(), engine.NewState(engine.Header{})
 			if err := engine.Run(t.Context(), s, driver, engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}),
 				engine.Options{Sinks: []engine.Sink{got, &checker{}}, Dropped: func(*sched.Event, string) { dropped++ }}); err != nil {
 				t.Fatal(err)
@@ -403,7 +403,7 @@ func (d *stubborn) Apply(_ context.Context, p sched.Plan) error {
 		if d.failed < d.fails {
 			d.failed++
 			d.times = append(d.times, d.now)
-			e := sched.Event{Time: d.now, Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, GPUs: []sched.GPUID{0}}
+			e := sched.Event{Time: d.now, Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt}
 			if d.notBefore > 0 {
 				e.WorkFrom = d.now.Add(d.notBefore)
 			}
@@ -431,7 +431,7 @@ func (d *stubborn) gaps() (all []time.Duration) {
 
 func (d *stubborn) run(t *testing.T) *sched.View {
 	t.Helper()
-	s := engine.NewState(1)
+	s := engine.NewState(engine.Header{})
 	dec := engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}})
 	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&checker{}}}); err != nil {
 		t.Fatal(err)

@@ -3,33 +3,54 @@ package engine
 import "github.com/trainyard/trainyard/sched"
 
 // unanswered returns the orders that the log shows as given but not as answered: the starts of attempts that are not up,
-// the stops of attempts that have not ended, the epochs to be watched. A driver that is new to them, because the last one
+// the stops of attempts that have not ended, the power caps that hold, the epochs to be watched, the states of nodes and the numbers of nodes to be
+// rented. A driver that is new to them, because the last one
 // died, is given them once more; to one that has carried them out they say nothing new.
 func (s *State) unanswered() (orders []sched.Action) {
 	for i := range s.view.Jobs {
 		id, j := sched.JobID(i), &s.view.Jobs[i]
-		if !j.HoldsDevices() {
-			continue
-		}
-		switch {
-		case j.Attempt == sched.Stopping:
+		switch j.Attempt {
+		case sched.Stopping:
 			orders = append(orders, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
-			continue
-		case j.Attempt == sched.Starting:
-			orders = append(orders, s.startOf(id, j.Attempts, j.GPUs))
+		case sched.Starting:
+			orders = append(orders, startOf(id, j.Attempts, j.GPUs, j.Live))
+		case sched.Running:
+			if j.Live.Cap != 0 {
+				orders = append(orders, adjustOf(id, j, j.Live.Cap))
+			}
 		}
-		if s.watched[i] {
+		if j.Watched && j.State != sched.Done {
 			orders = append(orders, sched.Action{Kind: sched.WatchEpochs, Job: id, Attempt: j.Attempts, On: true})
+		}
+	}
+	for i := range s.view.Nodes {
+		if n := &s.view.Nodes[i]; n.Awaited {
+			orders = append(orders, setNodeOf(sched.NodeID(i), n.Ordered))
+		}
+	}
+	for i := range s.view.Pools {
+		if p := &s.view.Pools[i]; p.Ordered != p.Nodes {
+			orders = append(orders, rentOf(sched.PoolID(i), p.Ordered))
 		}
 	}
 	return orders
 }
 
+func setNodeOf(id sched.NodeID, state sched.NodeState) sched.Action {
+	return sched.Action{Kind: sched.SetNode, Job: sched.None, Node: id, State: state}
+}
+
+func rentOf(id sched.PoolID, count int32) sched.Action {
+	return sched.Action{Kind: sched.Rent, Job: sched.None, Pool: id, Count: count}
+}
+
 // startOf is the order to start an attempt of job id on gpus.
-func (s *State) startOf(id sched.JobID, attempt int32, gpus []sched.GPUID) sched.Action {
-	j := &s.view.Jobs[id]
-	return sched.Action{Kind: sched.Start, Job: id, Attempt: attempt, GPUs: gpus,
-		Batch: j.Batch, Accum: j.Accum, LRScale: j.LRScale, Cap: j.Cap, Share: j.Share}
+func startOf(id sched.JobID, attempt int32, gpus []sched.GPUID, c sched.Config) sched.Action {
+	return sched.Action{Kind: sched.Start, Job: id, Attempt: attempt, GPUs: gpus, Config: c}
+}
+
+func adjustOf(id sched.JobID, j *sched.Job, limit sched.Watts) sched.Action {
+	return sched.Action{Kind: sched.Adjust, Job: id, Attempt: j.Attempts, Config: sched.Config{Cap: limit}}
 }
 
 // stopReason says why the attempt of j is stopped.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -22,10 +23,10 @@ func (r *run) verify() {
 	}
 }
 
-// verifyCounts recounts holders and targets by GPU, busy GPUs by node and live jobs.
+// verifyCounts recounts holders and targets by GPU, busy GPUs by node, nodes by pool and live jobs.
 func (s *State) verifyCounts() {
 	v := &s.view
-	holders, targets := make([]int16, len(v.GPUs)), make([]int16, len(v.GPUs))
+	want := make([]sched.GPU, len(v.GPUs))
 	live := 0
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
@@ -36,30 +37,54 @@ func (s *State) verifyCounts() {
 			s.wrong("job %d %v, attempt %v, holds %v, target %v", i, j.State, j.Attempt, j.GPUs, j.Target)
 		}
 		for _, g := range j.GPUs {
-			holders[g]++
+			want[g].Holders++
+			want[g].HeldAlone += one(j.Live.Share == sched.Exclusive)
 		}
 		for _, g := range j.Target {
-			targets[g]++
+			want[g].Targets++
+			want[g].Alone += one(j.Share == sched.Exclusive)
+			want[g].Trials += one(j.Trial)
 		}
 	}
 	busy := make([]int32, len(v.Nodes))
 	for g := range v.GPUs {
-		gpu := &v.GPUs[g]
-		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
-			s.wrong("GPU %d counts %d holders, %d targets; there are %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
+		gpu, w := &v.GPUs[g], want[g]
+		w.Node, w.State, w.Quarantined, w.Blamed = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed
+		if *gpu != w || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
+			s.wrong("GPU %d counts %+v; there are %+v", g, *gpu, w)
 		}
-		if holders[g] > 0 {
+		if w.Holders > 0 {
 			busy[gpu.Node]++
 		}
 	}
+	rented := make([]int32, len(v.Pools))
 	for n := range v.Nodes {
-		if v.Nodes[n].Busy != busy[n] {
-			s.wrong("node %d counts %d busy GPUs; there are %d", n, v.Nodes[n].Busy, busy[n])
+		x := &v.Nodes[n]
+		if x.Joined() && v.PoolOf(x) != nil {
+			rented[x.Spec.Pool]++
+		}
+		if x.Target != x.Ordered && !slices.Contains(s.moving, sched.NodeID(n)) {
+			s.wrong("node %d is to be %v, was told %v, and nobody looks at it", n, x.Target, x.Ordered)
+		}
+		if x.Busy != busy[n] {
+			s.wrong("node %d counts %d busy GPUs; there are %d", n, x.Busy, busy[n])
+		}
+	}
+	for p := range v.Pools {
+		if v.Pools[p].Nodes != rented[p] {
+			s.wrong("pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
 		}
 	}
 	if live != s.live {
 		s.wrong("counts %d live jobs; there are %d", s.live, live)
 	}
+}
+
+func one(is bool) int8 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (s *State) wrong(format string, args ...any) {

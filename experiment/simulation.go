@@ -176,7 +176,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(b.system.ShareLimit)
+	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: s.Cluster.Types})
 	state.Expect(len(b.trace.Jobs))
 	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
 		return nil, err

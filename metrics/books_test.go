@@ -14,6 +14,7 @@ type books struct {
 	events  uint64
 	left    [sched.NodeGone + 1]int // nodes that left, by state
 	lost    int64                   // attempts that ended with their node
+	rented  int                     // nodes that joined from a pool
 }
 
 // moment is what the cluster does from the event at a time on.
@@ -55,6 +56,9 @@ func (b *books) Log(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.AttemptEnded && e.Outcome == sched.NodeLost {
 		b.lost++
 	}
+	if e.Kind == sched.NodeJoined && e.NodeSpec.Pool >= 0 {
+		b.rented++
+	}
 	down := e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown)
 	m := moment{at: e.Time, ofJob: b.isOfJob(e), down: down, drawn: make(map[sched.JobID]float64)}
 	if e.Kind == sched.JobArrived {
@@ -65,6 +69,9 @@ func (b *books) Log(v *sched.View, e *sched.Event) {
 	}
 	for i := range v.Nodes {
 		m.addNode(v, &v.Nodes[i])
+	}
+	for i := range v.Pools {
+		m.addPool(v, sched.PoolID(i))
 	}
 	for id := range v.Jobs {
 		for _, g := range v.Jobs[id].GPUs {
@@ -79,7 +86,7 @@ func (b *books) isOfJob(e *sched.Event) bool {
 	switch e.Kind {
 	case sched.JobArrived:
 		return true
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.PriceChanged, sched.Ticked, sched.Moved, sched.Refused:
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Measured, sched.Ticked, sched.Moved, sched.Refused:
 		return false
 	}
 	return e.Job != sched.None && b.jobs[e.Job].outcome == sched.NoOutcome
@@ -151,11 +158,25 @@ func (m *moment) addNode(v *sched.View, n *sched.Node) {
 	case sched.NodeUp, sched.NodeDraining:
 		m.usable += n.Spec.GPUs
 		m.idle += float64(n.Spec.IdleW)
-		m.price += float64(n.Spec.DollarsHr)
 	case sched.NodeAsleep:
 		m.idle += float64(n.Spec.SleepW)
+	default:
+		return
+	}
+	if v.PoolOf(n) == nil {
 		m.price += float64(n.Spec.DollarsHr)
 	}
+}
+
+// addPool adds what a pool costs per hour: for the nodes ordered or, if there are more, for those that are there.
+func (m *moment) addPool(v *sched.View, id sched.PoolID) {
+	nodes := 0
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.Spec.Pool == id && n.State != sched.NodeDown && n.State != sched.NodeGone {
+			nodes++
+		}
+	}
+	m.price += float64(v.Pools[id].Price) * float64(max(nodes, int(v.Pools[id].Ordered)))
 }
 
 // failures counts the nodes that went down after the first event about a job and before the last about one not done.

@@ -44,7 +44,8 @@ type Recorder struct {
 	usable int           // GPUs of nodes that are up
 	active int           // nodes with a GPU held
 	power  sched.Watts   // drawn at present
-	price  sched.Dollars // per hour
+	price  sched.Dollars // per hour, of owned nodes
+	before sched.Dollars // what pools had cost at the first arrival
 	first  sched.Time
 	any    bool
 	sums   sums             // up to now
@@ -80,10 +81,13 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 	}
 	if r.concernsJob(e) { // before the fold: this event may be its last
 		r.closed, r.end = r.sums, r.now
+		if len(v.Pools) > 0 {
+			r.closed.cost += spent(v) - r.before
+		}
 	}
 	switch e.Kind {
 	case sched.JobArrived:
-		r.arrived(e)
+		r.arrived(v, e)
 	case sched.Ordered:
 		switch sched.ActionKind(e.Code) {
 		case sched.Start:
@@ -143,14 +147,15 @@ func (r *Recorder) concernsJob(e *sched.Event) bool {
 	return false
 }
 
-func (r *Recorder) arrived(e *sched.Event) {
+func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 	spec := e.Spec
 	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None})
 	r.held = append(r.held, nil)
 	r.from = append(r.from, sched.Never)
 	r.since = append(r.since, e.Time)
 	if !r.any {
-		r.any, r.first, r.now = true, e.Time, e.Time
+		r.any, r.first, r.now, r.before = true, e.Time, e.Time, spent(v)
+		r.closed = sums{}
 	}
 }
 
@@ -208,6 +213,14 @@ func (r *Recorder) update(v *sched.View, e *sched.Event) {
 	}
 }
 
+// spent returns what all pools have cost so far.
+func spent(v *sched.View) (sum sched.Dollars) {
+	for i := range v.Pools {
+		sum += v.Pools[i].SpentNow(v.Now)
+	}
+	return sum
+}
+
 // nodeRecord is what a node adds to the sums at present.
 type nodeRecord struct {
 	busy  int32 // GPUs held by attempts
@@ -218,6 +231,7 @@ type nodeRecord struct {
 
 // node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for, and draws its idle
 // power, while it is up or draining; asleep it draws its sleep power and costs what it costs.
+// What a rented one costs is counted by its pool.
 func (r *Recorder) node(v *sched.View, n sched.NodeID) {
 	for int(n) >= len(r.nodes) {
 		r.nodes = append(r.nodes, nodeRecord{})
@@ -229,6 +243,9 @@ func (r *Recorder) node(v *sched.View, n sched.NodeID) {
 		now.gpus, now.power, now.price = spec.GPUs, spec.IdleW, spec.DollarsHr
 	case sched.NodeAsleep:
 		now.power, now.price = spec.SleepW, spec.DollarsHr
+	}
+	if v.PoolOf(&v.Nodes[n]) != nil {
+		now.price = 0
 	}
 	r.usable += now.gpus - rec.gpus
 	r.power += now.power - rec.power

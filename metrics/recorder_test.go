@@ -27,6 +27,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 type history struct {
 	jobs    []trace.Job
 	cluster cluster.Cluster
+	pools   []sched.PoolSpec
 	options sim.Options
 	stages  engine.Stages
 }
@@ -63,6 +64,9 @@ func newHistory(seed uint64) *history {
 		}
 		h.stages.Order, h.stages.MinRun = o, 5*time.Second
 	}
+	if r.IntN(2) == 0 {
+		h.pools = []sched.PoolSpec{{Name: "p", GPUs: 1 + r.IntN(3), Price: sched.Dollars(r.Float64()), Boot: 2 * time.Second, Max: 3}}
+	}
 	h.drawInjected(r, at)
 	return h
 }
@@ -81,7 +85,10 @@ func (h *history) drawInjected(r *rand.Rand, last sched.Time) {
 			*in = append(*in, sched.Event{Time: at + 6*second*sched.Time(i), Kind: sched.NodeChanged, Node: n, Code: int32(s)})
 		}
 	}
-	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.PriceChanged, Value: 3}) // long after all is over
+	for range 3 {
+		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Value: 5 * r.Float64()})
+	}
+	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.Measured, Job: sched.None, Value: 3}) // long after all is over
 	slices.SortStableFunc(*in, func(a, b sched.Event) int { return int(min(max(a.Time-b.Time, -1), 1)) })
 }
 
@@ -95,6 +102,7 @@ type napper struct {
 func (n *napper) Decide(v *sched.View, d *sched.Desired) {
 	n.Decider.Decide(v, d)
 	asleep, waits := false, false
+	n.rent(v, d)
 	for i := range v.Jobs {
 		waits = waits || v.Jobs[i].State == sched.Waiting
 		if n.naps > 0 && i%7 == 6 && v.Jobs[i].State == sched.Waiting && len(v.Jobs[i].Target) == 0 && v.Version%2 == 0 && !gives(d, sched.JobID(i)) {
@@ -105,7 +113,7 @@ func (n *napper) Decide(v *sched.View, d *sched.Desired) {
 		node := &v.Nodes[i]
 		asleep = asleep || node.State == sched.NodeAsleep
 		switch {
-		case n.naps > 0 && node.State == sched.NodeUp && v.Version%3 == 0 && !wanted(v, d, node):
+		case n.naps > 0 && node.State == sched.NodeUp && node.Spec.Pool == sched.None && v.Version%3 == 0 && !wanted(v, d, node):
 			n.naps--
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeAsleep})
 		case node.State == sched.NodeAsleep && (waits || v.Version%5 == 1):
@@ -115,6 +123,22 @@ func (n *napper) Decide(v *sched.View, d *sched.Desired) {
 	if asleep && waits {
 		d.WakeBy(v.Now + second)
 	}
+}
+
+// rent has a pool grow and shrink with the version.
+func (n *napper) rent(v *sched.View, d *sched.Desired) {
+	if len(v.Pools) == 0 || v.Version%7 != 0 {
+		return
+	}
+	want := int32(v.Version / 7 % 4)
+	leave := v.Pools[0].Nodes - want
+	for i := range v.Nodes {
+		if x := &v.Nodes[i]; x.Spec.Pool == 0 && x.State == sched.NodeUp && leave > 0 && !wanted(v, d, x) {
+			leave--
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeGone})
+		}
+	}
+	d.Pools = append(d.Pools, sched.PoolTarget{Pool: 0, Count: want + max(leave, 0)})
 }
 
 // wanted reports whether a job is on the node, or is to be.
@@ -157,7 +181,7 @@ func (h *history) run(t *testing.T, naps int) (*metrics.Recorder, *books) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	o := engine.Options{Sinks: []engine.Sink{rec, b, &limit{t, 20000, stop}}}
-	if err := engine.Run(ctx, engine.NewState(1), d, &napper{engine.NewPipeline(h.stages), naps}, o); err != nil {
+	if err := engine.Run(ctx, engine.NewState(engine.Header{Pools: h.pools}), d, &napper{engine.NewPipeline(h.stages), naps}, o); err != nil {
 		t.Fatal(err)
 	}
 	return rec, b
@@ -172,6 +196,7 @@ func TestRecorderAgainstBooks(t *testing.T) {
 		compare(t, seed, rec, b)
 		seen["asleep"], seen["down"] = seen["asleep"]+b.left[sched.NodeAsleep], seen["down"]+b.left[sched.NodeDown]
 		seen["lost"] += int(b.lost)
+		seen["rented"] += b.rented
 		for i := range b.jobs {
 			seen[b.jobs[i].outcome.String()]++
 			seen["preempted"] += int(b.jobs[i].preemptions)
@@ -184,7 +209,7 @@ func TestRecorderAgainstBooks(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost"} {
+	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost", "rented"} {
 		if seen[what] < 10 {
 			t.Errorf("%d of %q in all histories: too few to say anything", seen[what], what)
 		}

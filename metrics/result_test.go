@@ -53,7 +53,7 @@ func TestNothing(t *testing.T) {
 	if got, want := rec.Result("x"), (metrics.Result{System: "x"}); got != want {
 		t.Errorf("%+v for no log, want zeros", got)
 	}
-	s := engine.NewState(1)
+	s := engine.NewState(engine.Header{})
 	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 2, IdleW: 50, DollarsHr: 1}},
 		{Time: 3600 * second, Kind: sched.Ticked}} {
 		s.Apply(&e)
@@ -67,7 +67,7 @@ func TestNothing(t *testing.T) {
 // Ensure by hand what counts as allocated, busy, energy and cost: a job of 2 GPUs that restarts for 2 s, works for 3 s and
 // takes 1 s to stop, on a node of 4 GPUs that fails when all is over.
 func TestShareByHand(t *testing.T) {
-	rec, s := &metrics.Recorder{}, engine.NewState(1)
+	rec, s := &metrics.Recorder{}, engine.NewState(engine.Header{})
 	node := sched.NodeSpec{Name: "a", GPUs: 4, IdleW: 100, BusyGPUW: 50, DollarsHr: 36}
 	set := []sched.GPUID{0, 1}
 	for _, e := range []sched.Event{

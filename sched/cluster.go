@@ -1,21 +1,25 @@
 package sched
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // NodeSpec describes a node as its driver reports it. GPUs of a node are alike.
 type NodeSpec struct {
 	Name      string
-	GPUs      int     // > 0
-	Type      TypeID  // GPU type
-	Rack      int32   // nodes of a rack are near each other; 0 = unknown
-	Pool      PoolID  // None when owned
-	CPUs      float32 // 0 = not counted
-	MemoryGB  float32 // 0 = not counted
-	GPUMemGB  float32 // per GPU; 0 = unknown
-	IdleW     Watts   // node power with no GPU busy
-	BusyGPUW  Watts   // added per busy GPU
-	SleepW    Watts   // node power asleep
-	DollarsHr Dollars // per node and hour while it is paid for
+	GPUs      int      // > 0
+	Type      TypeID   // GPU type
+	Rack      int32    // nodes of a rack are near each other; 0 = unknown
+	Pool      PoolID   // None when owned
+	CPUs      float32  // 0 = not counted
+	MemoryGB  float32  // 0 = not counted
+	GPUMemGB  float32  // per GPU; 0 = unknown
+	IdleW     Watts    // node power with no GPU busy
+	BusyGPUW  Watts    // added per busy GPU
+	SleepW    Watts    // node power asleep
+	DollarsHr Dollars  // per node and hour while it is paid for; that of a rented node is its pool's affair
+	Devices   []string // names of the GPUs in order, such as UUIDs; nil = unknown
 }
 
 // Validate returns the first thing wrong with s.
@@ -27,6 +31,8 @@ func (s *NodeSpec) Validate() error {
 		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
 	case !(s.IdleW >= 0) || !(s.BusyGPUW >= 0) || !(s.SleepW >= 0) || !(s.DollarsHr >= 0):
 		return fmt.Errorf("power %v/%v/%v W, price %v, want >= 0", s.IdleW, s.BusyGPUW, s.SleepW, s.DollarsHr)
+	case s.Devices != nil && len(s.Devices) != s.GPUs:
+		return fmt.Errorf("%d devices, want none or the %d of the node", len(s.Devices), s.GPUs)
 	}
 	return nil
 }
@@ -52,26 +58,89 @@ func (s NodeState) String() string { return nodeStates[s] }
 type Node struct {
 	Spec       NodeSpec
 	State      NodeState
-	Generation int32 // raised each time a machine takes the slot
+	Target     NodeState // as wished
+	Ordered    NodeState // as its driver was told last
+	Awaited    bool      // that order has not been answered yet
+	Generation int32     // raised each time a machine takes the slot
 	First      GPUID
 	Busy       int32 // GPUs held by live attempts
+	Watts      Watts // as last measured; 0 = unknown
 }
 
-// GPUState is both what a GPU may be used for and what a GPUTarget may ask for.
+// Open reports whether the node is up and is to stay so: jobs may be given its GPUs.
+func (n *Node) Open() bool { return n.State == NodeUp && n.Target == NodeUp }
+
+// Joined reports whether a machine is there and answers, or sleeps.
+func (n *Node) Joined() bool {
+	return n.State == NodeUp || n.State == NodeAsleep || n.State == NodeDraining
+}
+
+// PoolSpec describes a pool from which nodes of a kind are rented.
+type PoolSpec struct {
+	Name     string
+	Type     TypeID
+	GPUs     int           // of a node, > 0
+	Price    Dollars       // per node and hour at first
+	Boot     time.Duration // from the request until a node joins
+	Min, Max int32         // nodes that may be wanted
+}
+
+// Validate returns the first thing wrong with s.
+func (s *PoolSpec) Validate() error {
+	switch {
+	case s.GPUs < 1 || s.Type >= MaxGPUTypes:
+		return fmt.Errorf("gpus %d of type %d, want > 0 and a type below %d", s.GPUs, s.Type, MaxGPUTypes)
+	case !(s.Price >= 0) || s.Boot < 0:
+		return fmt.Errorf("price %v, boot %v, want >= 0", s.Price, s.Boot)
+	case s.Min < 0 || s.Max < s.Min:
+		return fmt.Errorf("nodes %d..%d, want 0 <= min <= max", s.Min, s.Max)
+	}
+	return nil
+}
+
+// Pool is a pool and what is rented from it. What is ordered is paid for from the order on, what has joined until it is
+// gone.
+type Pool struct {
+	Spec    PoolSpec
+	Price   Dollars // per node and hour now
+	Target  int32   // nodes, as wished
+	Ordered int32   // nodes, as its driver was told last, less those that were lost since
+	Nodes   int32   // that have joined, see Node.Joined
+	Spent   Dollars // up to Settled
+	Settled Time
+}
+
+// SpentNow returns what the pool has cost at now, without changing p.
+func (p *Pool) SpentNow(now Time) Dollars {
+	return p.Spent + p.Price*Dollars(max(p.Ordered, p.Nodes))*Dollars(now.Sub(p.Settled).Hours())
+}
+
+// Settle brings Spent up to now. It is called by the engine before what is paid for, or its price, changes.
+func (p *Pool) Settle(now Time) { p.Spent, p.Settled = p.SpentNow(now), now }
+
+// GPUState is what the driver of a GPU sees.
 type GPUState uint8
 
 // States of a GPU.
 const (
-	GPUInUse GPUState = iota
-	GPUQuarantined
-	GPUForeign // somebody who is not a job of ours uses it
-	GPUMissing // its driver does not find it
+	GPUInUse   GPUState = iota
+	GPUForeign          // somebody who is not a job of ours uses it
+	GPUMissing          // its driver does not find it
 )
 
-// GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it.
+// GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and
+// HeldAlone count those that do not share, Trials the targets on trial.
 type GPU struct {
-	Node    NodeID
-	State   GPUState
-	Holders int16
-	Targets int16
+	Node        NodeID
+	State       GPUState
+	Quarantined bool  // as wished: it is given to nobody until that is lifted
+	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
+	HeldAlone   int8
+	Alone       int8
+	Trials      int8
+	Holders     int16
+	Targets     int16
 }
+
+// Usable reports whether g may be given to a job if its node is open.
+func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined }

@@ -9,19 +9,22 @@ type Event struct {
 	Seq  uint64 // given by the engine
 	Kind EventKind
 
-	Job     JobID
-	Attempt int32   // number of the attempt meant, from 1
 	Outcome Outcome // of the attempt; why an attempt is stopped
+	Pool    PoolID
+	Job     JobID
+	Attempt int32 // number of the attempt meant, from 1
 	Node    NodeID
-	Code    int32 // exit code, or NodeState, or 1 for on
+	Code    int32   // exit code, or NodeState, or 1 for on
+	MemGB   float32 // Measured: most device memory in use on one GPU; 0 = unknown
 
 	Work     time.Duration // work done, see Job.Work
 	WorkFrom Time          // see Job.WorkFrom
 	Rate     float64       // see Job.Rate
-	Value    float64       // price, epoch number, ...
+	Value    float64       // price, epoch number, watts, training steps done (0 = unknown), ...
 
 	Spec     *JobSpec  // JobArrived
 	NodeSpec *NodeSpec // NodeJoined
+	PoolSpec *PoolSpec // PoolChanged
 	GPUs     []GPUID   // Decided: the target set; StartFailed: suspects. Valid until the next event; copy to keep
 	Target   *Target   // Decided
 	Why      Reason    // of the engine's own events
@@ -35,25 +38,27 @@ type EventKind uint8
 // engine's own.
 const (
 	NoEvent        EventKind = iota
-	AttemptEnded             // Job, Attempt, Outcome, Code, Work: all processes are gone, its devices are free
-	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate: all ranks run
+	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps: all processes are gone, its devices are free
+	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps: all ranks run
 	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
-	Progressed               // Job, Attempt, Work, WorkFrom, Rate
+	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps
 	EpochEnded               // Job, Attempt, Value = epoch; only where watched
 	NodeLeft                 // Node: down, released or asleep (Code = NodeState); its attempts ended before
 	NodeJoined               // NodeSpec: a new node, or one that came back under its name
 	NodeChanged              // Node, Code = NodeState: up, asleep, draining
 	GPUChanged               // Value = GPUID, Code = GPUState
-	PriceChanged             // Value = price of a GPU hour
+	PoolChanged              // Pool, PoolSpec: what may be rented changed, or a pool is new
+	PriceChanged             // Pool, Value = price of a node and hour
+	Measured                 // Node, Value = watts (0 = unknown), Rate = use of its busy GPUs, 0..1, MemGB; or Job: of its GPUs
 	JobArrived               // Spec; the engine gives Job
 	JobCommanded             // Job, Code = Command
 	Ticked                   // a wake-up asked for
 	Renewed                  // Text = why: from here on a Decider decides that knows nothing but what the View shows
 
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
-	Ordered // Job, Attempt, Node, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
+	Ordered // Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
 	// before the driver hears of it
-	Moved    // Node or pool or GPU target: Node/Value, Code
+	Moved    // the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or a GPU
 	Refused  // Job, Why, Text: Check refused a target
 	Rejected // Job, Why: refused for good
 	Noted    // Job, Why
@@ -62,7 +67,7 @@ const (
 )
 
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "price", "arrived", "command", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
+	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 // String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }

@@ -23,6 +23,8 @@ type JobSpec struct {
 	MemoryGB float32       // host memory per GPU; 0 = no demand
 	GPUMemGB float32       // device memory per GPU; 0 = unknown
 	Share    Consent       // whether others may use its GPUs at the same time
+	Epochs   int32         // training epochs in all; 0 = unknown
+	Util     float32       // stated use of its GPUs when alone, 0..1; 0 = unknown
 	Retries  int32         // restarts granted after a failure of the job's own
 	WallTime time.Duration // limit on the run time as the user stated it; 0 = none
 	Deadline Time          // 0 = none
@@ -66,6 +68,8 @@ func (s *JobSpec) Validate() error {
 		return fmt.Errorf("submit %v, want >= 0", s.Submit)
 	case !(s.CPUs >= 0) || !(s.MemoryGB >= 0) || !(s.GPUMemGB >= 0):
 		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
+	case s.Epochs < 0 || !(s.Util >= 0 && s.Util <= 1):
+		return fmt.Errorf("epochs %d, utilisation %v, want >= 0 and 0..1", s.Epochs, s.Util)
 	case s.WallTime < 0 || s.Retries < 0:
 		return fmt.Errorf("wall time %v, retries %d, want >= 0", s.WallTime, s.Retries)
 	}
@@ -127,15 +131,16 @@ func (o Outcome) String() string { return outcomes[o] }
 
 // Job is one job as the engine knows it. Slices are owned by the engine and must not be kept or changed.
 type Job struct {
-	Spec    *JobSpec
-	State   JobState
-	Attempt AttemptState // of attempt number Attempts
-	Outcome Outcome      // of the job once Done
-	Paused  bool         // by its user
-	Cancel  bool         // its user wants it gone
-	Trial   bool         // the current target is a trial
-	Drift   bool         // the live attempt must go: another batch or share than its target says, or a requeue
-	Up      bool         // the attempt has started: service is being attained, stopping included
+	Spec     *JobSpec
+	State    JobState
+	Attempt  AttemptState // of attempt number Attempts
+	Outcome  Outcome      // of the job once Done
+	Paused   bool         // by its user
+	Cancel   bool         // its user wants it gone
+	Trial    bool         // the current target is a trial
+	Requeued bool         // by its user: the live attempt must go
+	Watched  bool         // its epoch ends are reported
+	Up       bool         // the attempt has started: service is being attained, stopping included
 
 	Attempts      int32 // attempts begun
 	Preemptions   int32 // targets taken away with none given in exchange
@@ -146,21 +151,18 @@ type Job struct {
 	StartFailures int32 // starts that failed since the last that did not
 	BlockedBy     int32 // jobs of Spec.After not yet finished
 
-	GPUs    []GPUID // devices held by the live attempt, in GPUID order
-	Target  []GPUID // devices it is to hold, in GPUID order; empty = none
-	Next    []GPUID // set to exchange Target for at the next epoch end; empty = none
-	Batch   int32   // of the target; 0 = the job's own affair
-	Accum   int16   // gradient accumulation steps; 0 = 1
-	Share   Share   // of the target
-	LRScale float32 // factor on the learning rate; 0 = 1
-	Cap     Watts   // power cap per GPU; 0 = none
+	GPUs   []GPUID // devices held by the live attempt, in GPUID order
+	Live   Config  // of the live attempt
+	Target []GPUID // devices it is to hold, in GPUID order; empty = none
+	Config         // of the target
+	Want   int32   // width wanted, >= len(Target) where more would be taken
+	Later  *Later  // to exchange Target for at the next epoch end; nil = none
 
 	Arrived    Time
-	FirstStart Time    // None before the first attempt has started
-	LastStart  Time    // of the latest attempt that started
-	End        Time    // valid once Done
-	NotBefore  Time    // after a failed start or a user's wish
-	Suspects   []GPUID // GPUs that the last failed start blamed
+	FirstStart Time // None before the first attempt has started
+	LastStart  Time // of the latest attempt that started
+	End        Time // valid once Done
+	NotBefore  Time // after a failed start or a user's wish
 
 	Service GPUSeconds    // attained service up to Settled
 	Run     time.Duration // time from started to ended, stopping included, up to Settled

@@ -16,7 +16,8 @@ type Ledger struct {
 	free    Bitset  // by GPU
 	usable  Bitset  // by GPU
 	tenants []int16 // by GPU
-	owner   []JobID // by GPU: the tenant that came last; meaningful while there is one
+	limit   int     // tenants a GPU may have
+	tenant  []JobID // limit places for each GPU, of which the first tenants[g] are taken, in order of JobID
 	low     int     // no GPU below is free
 	byType  []typeBook
 	node    []nodeBook
@@ -65,7 +66,8 @@ func NewLedger(v *View) *Ledger {
 func (l *Ledger) Rebuild() {
 	v := l.view
 	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))
-	l.tenants, l.owner = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs))
+	l.limit = max(v.ShareLimit, 1)
+	l.tenants, l.tenant = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs)*l.limit)
 	l.node = make([]nodeBook, len(v.Nodes))
 	l.byType = l.byType[:0]
 	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
@@ -96,11 +98,11 @@ func (l *Ledger) addNode(id NodeID) {
 		t.bucket[f] = t.bucket[f].Grow(len(l.view.Nodes))
 	}
 	t.nodes = t.nodes.Grow(len(l.view.Nodes))
-	b := nodeBook{typ: n.Spec.Type, up: n.State == NodeUp, cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB,
+	b := nodeBook{typ: n.Spec.Type, up: n.Open(), cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB,
 		allCPUs: n.Spec.CPUs, allMemGB: n.Spec.MemoryGB}
 	l.counted = l.counted || n.Spec.CPUs > 0 || n.Spec.MemoryGB > 0
 	for g := n.First; g < n.First+GPUID(n.Spec.GPUs); g++ {
-		if b.up && l.view.GPUs[g].State == GPUInUse {
+		if b.up && l.view.GPUs[g].Usable() {
 			l.usable.Set(int(g))
 			l.free.Set(int(g))
 			b.free, b.usable = b.free+1, b.usable+1
@@ -127,14 +129,14 @@ func (l *Ledger) Refresh(n NodeID) bool {
 		t.free -= int(b.free)
 		t.usable -= int(b.usable)
 	}
-	b.up, b.free, b.usable = v.Nodes[n].State == NodeUp, 0, 0
+	b.up, b.free, b.usable = v.Nodes[n].Open(), 0, 0
 	b.cpus, b.allCPUs = b.cpus+spec.CPUs-b.allCPUs, spec.CPUs
 	b.memGB, b.allMemGB = b.memGB+spec.MemoryGB-b.allMemGB, spec.MemoryGB
 	l.counted = l.counted || spec.CPUs > 0 || spec.MemoryGB > 0
 	for g := v.Nodes[n].First; g < v.Nodes[n].First+GPUID(spec.GPUs); g++ {
 		l.usable.Clear(int(g))
 		l.free.Clear(int(g))
-		if !b.up || v.GPUs[g].State != GPUInUse {
+		if !b.up || !v.GPUs[g].Usable() {
 			continue
 		}
 		b.usable++
@@ -307,7 +309,12 @@ func (l *Ledger) Owner(g GPUID) JobID {
 	if l.tenants[g] != 1 {
 		return None
 	}
-	return l.owner[g]
+	return l.tenant[int(g)*l.limit]
+}
+
+// Tenants returns the jobs that have booked GPU g, in order of JobID. It is valid until the next change.
+func (l *Ledger) Tenants(g GPUID) []JobID {
+	return l.tenant[int(g)*l.limit:][:l.tenants[g]]
 }
 
 // Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
@@ -412,13 +419,14 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 		was, first := b.free, i
 		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
 			g := int(gpus[i])
-			l.tenants[g] += d
-			if d > 0 {
-				l.owner[g] = j
+			if l.limit == 1 && d > 0 && l.tenants[g] == 0 { // nearly always
+				l.tenant[g], l.tenants[g] = j, 1
+			} else if l.limit == 1 && d < 0 && l.tenants[g] == 1 && l.tenant[g] == j {
+				l.tenants[g] = 0
+			} else {
+				l.settle(j, g, d)
 			}
 			switch {
-			case l.tenants[g] < 0:
-				panic(fmt.Sprintf("sched: ledger: job %d released GPU %d twice, version %d", j, g, l.view.Version))
 			case !l.usable.Has(g):
 			case d > 0 && l.tenants[g] == 1:
 				l.free.Clear(g)
@@ -438,6 +446,28 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 			l.rebucket(n, was, b)
 		}
 	}
+}
+
+// settle enters job j among the tenants of GPU g, or strikes it out.
+func (l *Ledger) settle(j JobID, g int, d int16) {
+	n := int(l.tenants[g])
+	all := l.tenant[g*l.limit : (g+1)*l.limit]
+	i := 0
+	for i < n && all[i] < j {
+		i++
+	}
+	switch {
+	case d > 0 && n == l.limit:
+		panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g, n, l.view.Version))
+	case d < 0 && (i == n || all[i] != j):
+		panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g, l.view.Version))
+	case d > 0:
+		copy(all[i+1:], all[i:n])
+		all[i] = j
+	default:
+		copy(all[i:], all[i+1:n])
+	}
+	l.tenants[g] += d
 }
 
 func (l *Ledger) rebucket(n NodeID, was int32, b *nodeBook) {

@@ -78,7 +78,7 @@ func describe(l *sched.Ledger, v *sched.View) string {
 		fmt.Fprintln(&b, "node", n, l.FreeOn(n), l.UsableOn(n), l.TakeFrom(n, l.FreeOn(n), nil), l.Room(n, 0, 1), l.Room(n, 1, 2))
 	}
 	for g := range v.GPUs {
-		fmt.Fprint(&b, l.IsFree(sched.GPUID(g)), l.Untaken([]sched.GPUID{sched.GPUID(g)}), l.Owner(sched.GPUID(g)), " ")
+		fmt.Fprint(&b, l.IsFree(sched.GPUID(g)), l.Untaken([]sched.GPUID{sched.GPUID(g)}), l.Owner(sched.GPUID(g)), l.Tenants(sched.GPUID(g)), " ")
 	}
 	holders := slices.Sorted(slices.Values(l.Holders()))
 	fmt.Fprintln(&b, "holders", holders)
@@ -151,16 +151,17 @@ func (n *naiveLedger) describe() string {
 		fmt.Fprintln(&b, "node", id, f, u, free, room(0, 1), room(1, 2))
 	}
 	for g := range v.GPUs {
-		owner := sched.JobID(sched.None)
+		owner, all := sched.JobID(sched.None), []sched.JobID{}
 		for j, set := range n.set {
 			if slices.Contains(set, sched.GPUID(g)) {
-				owner = j
+				owner, all = j, append(all, j)
 			}
 		}
+		slices.Sort(all)
 		if n.tenants(sched.GPUID(g)) != 1 {
 			owner = sched.None
 		}
-		fmt.Fprint(&b, n.free(sched.GPUID(g)), n.tenants(sched.GPUID(g)) == 0, owner, " ")
+		fmt.Fprint(&b, n.free(sched.GPUID(g)), n.tenants(sched.GPUID(g)) == 0, owner, all, " ")
 	}
 	var holders []sched.JobID
 	for j := range n.set {
@@ -176,7 +177,7 @@ func (n *naiveLedger) describe() string {
 
 // newView draws a cluster with nodes in every state, mixed types and quarantined GPUs, and jobs that may hold targets.
 func newView(r *rand.Rand) *sched.View {
-	v := &sched.View{ShareLimit: 1}
+	v := &sched.View{ShareLimit: 1 + r.IntN(4)*r.IntN(2)}
 	counted := r.IntN(2) == 0
 	for i := range 1 + r.IntN(6) {
 		n := sched.Node{Spec: sched.NodeSpec{GPUs: 1 + r.IntN(4), Type: sched.TypeID(r.IntN(1 + r.IntN(3)))}, First: sched.GPUID(len(v.GPUs))}
@@ -185,7 +186,7 @@ func newView(r *rand.Rand) *sched.View {
 		}
 		n.State = drawState(r)
 		for range n.Spec.GPUs {
-			v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(i), State: sched.GPUState(r.IntN(8) / 7)})
+			v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(i), Quarantined: r.IntN(8) == 7})
 		}
 		v.Nodes = append(v.Nodes, n)
 	}
@@ -221,7 +222,7 @@ func TestLedgerAgreesWithCounting(t *testing.T) {
 			case op < 4 && twin.set[j] == nil:
 				var set []sched.GPUID
 				for g := range v.GPUs {
-					if twin.free(sched.GPUID(g)) && r.IntN(3) == 0 {
+					if (twin.free(sched.GPUID(g)) || twin.tenants(sched.GPUID(g)) > 0 && twin.tenants(sched.GPUID(g)) < v.ShareLimit) && r.IntN(3) == 0 {
 						set = append(set, sched.GPUID(g))
 					}
 				}
@@ -257,8 +258,8 @@ func TestLedgerAgreesWithCounting(t *testing.T) {
 				n := sched.NodeID(r.IntN(len(v.Nodes)))
 				v.Nodes[n].State = drawState(r)
 				g := v.Nodes[n].First
-				v.GPUs[g].State = sched.GPUState(r.IntN(3) / 2)
-				done = append(done, fmt.Sprint("refresh ", n, v.Nodes[n].State, v.GPUs[g].State))
+				v.GPUs[g].Quarantined = r.IntN(3) == 2
+				done = append(done, fmt.Sprint("refresh ", n, v.Nodes[n].State, v.GPUs[g].Quarantined))
 				if !real.Refresh(n) {
 					t.Fatalf("seed %d: %v: the node is not known", seed, done)
 				}

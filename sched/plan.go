@@ -2,30 +2,25 @@ package sched
 
 import "context"
 
-// Plan is what may be done now: the difference between targets and what is observed. It names the version it was
-// made on. Order matters: stops come first, then starts, then what concerns nodes, pools and epochs.
+// Plan is what may be done now: the difference between targets and what is observed. Order matters: stops come first,
+// then starts, then all else.
 type Plan struct {
-	Version uint64   // View.Version it was made on
 	Actions []Action // valid until the next plan
 }
 
-// Action is one step of a plan, idempotent by (Kind, Job, Attempt) or (Kind, Node).
+// Action is one step of a plan, idempotent by (Kind, Job, Attempt), (Kind, Node) or (Kind, Pool).
 type Action struct {
 	Kind    ActionKind
 	Job     JobID
 	Attempt int32     // number of the attempt meant, from 1
 	GPUs    []GPUID   // Start: the exact set, all verified free; owned by the engine, valid until the attempt ends
-	Batch   int32     // Start: global batch size; 0 = the job's own affair
-	Accum   int16     // Start: gradient accumulation steps; 0 = 1
-	LRScale float32   // Start: factor on the learning rate; 0 = 1
-	Share   Share     // Start
-	Cap     Watts     // Start: power cap per GPU; 0 = none
+	Config            // Start; Adjust: its Cap
 	On      bool      // WatchEpochs
 	Why     Outcome   // Stop: Preempted or Cancelled
 	Node    NodeID    // SetNode
 	State   NodeState // SetNode
 	Pool    PoolID    // Rent
-	Count   int32     // Rent: nodes wanted
+	Count   int32     // Rent: nodes in all, booting ones included
 }
 
 // ActionKind names a step.
@@ -37,15 +32,19 @@ const (
 	Start                             // answered by AttemptStarted or StartFailed
 	WatchEpochs                       // EpochEnded from now on, or no longer
 	SetNode                           // answered by NodeChanged, NodeLeft or NodeJoined
-	Rent                              // answered by NodeJoined and NodeLeft
+	// Rent is absolute and answered by NodeJoined. The driver never chooses who goes: fewer nodes than there are cancels
+	// boots and releases nobody, that is the affair of SetNode.
+	Rent
+	Adjust // sets the power cap of a live attempt; not answered
 )
 
 // Driver carries plans out and answers by events. It decides nothing.
 type Driver interface {
-	// Sync is called once, before any decision. v is what the log tells so far: nothing in a new one. Sync reports what
-	// became of all that v shows, in order of time: the inventory (what v knows already may be told again), the end of
-	// every live attempt that is over and the start of those that came up, the GPUs somebody else uses. The orders that v
-	// shows as not answered yet are given again by the first Apply. v is valid during the call.
+	// Sync is called once, before any decision. v is what the log tells so far: nothing but the header in a new one. Sync
+	// reports what became of all that v shows, in order of time: the inventory (what v knows already may be told again),
+	// the end of every live attempt that is over and the start of those that came up, the GPUs somebody else uses. The
+	// orders that v shows as not answered yet are given again by the first Apply. v stays the same object for the life of
+	// the state: a driver may keep it and read it inside Sync, Next and Apply, and never changes it.
 	Sync(ctx context.Context, v *View) ([]Event, error)
 	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
 	// can ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end

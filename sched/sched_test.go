@@ -192,7 +192,7 @@ func TestWords(t *testing.T) {
 // Ensure that capacity counts the GPUs of nodes that are up and not quarantined.
 func TestCapacity(t *testing.T) {
 	v := sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2}}, {Spec: sched.NodeSpec{GPUs: 2}, State: sched.NodeDraining, First: 2}},
-		GPUs: []sched.GPU{{}, {State: sched.GPUQuarantined}, {Node: 1}, {Node: 1}}}
+		GPUs: []sched.GPU{{}, {Quarantined: true}, {Node: 1}, {Node: 1}}}
 	if v.Capacity() != 1 || !v.Usable(0) || v.Usable(1) || v.Usable(2) {
 		t.Errorf("capacity %d, want 1", v.Capacity())
 	}

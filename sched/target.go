@@ -5,15 +5,15 @@ import "fmt"
 // Desired collects the changes of target that a Decider wants. A job, pool, node or GPU it does not name keeps its
 // target. The engine resets it before each Decide, copies what it keeps, and owns the memory.
 type Desired struct {
-	Jobs   []Target
-	Pools  []PoolTarget
-	Nodes  []NodeTarget
-	Quaran []GPUTarget
-	Reject []Reject
-	Watch  []Watch
-	Notes  []Note
-	Wake   Time    // Decide again at this time at the latest; replaced by each Decide, 0 = none
-	GPUs   []GPUID // arena that Targets index
+	Jobs       []Target
+	Pools      []PoolTarget
+	Nodes      []NodeTarget
+	GPUTargets []GPUTarget
+	Reject     []Reject
+	Watch      []Watch
+	Notes      []Note
+	Wake       Time    // Decide again at this time at the latest; replaced by each Decide, 0 = none
+	GPUs       []GPUID // arena that Targets index
 }
 
 // Span is a part of Desired.GPUs.
@@ -21,17 +21,36 @@ type Span struct{ Off, Len int32 }
 
 // Target is what a job is to hold. An empty set takes everything away.
 type Target struct {
-	Job     JobID
-	Want    int32   // width wanted; 0 = len(GPUs). More than len(GPUs) is for provisioning and explanation
-	GPUs    Span    // exact set, without repeats
+	Job  JobID
+	Want int32 // width wanted; 0 = len(GPUs). More than len(GPUs) is for provisioning and explanation
+	GPUs Span  // exact set, without repeats
+	Config
+	Trial bool // a co-location to be kept or undone; Check allows one newcomer per set
+	At    Boundary
+	Why   Reason
+}
+
+// Config is how a job is to run on its GPUs. All but Cap is fixed while an attempt lives: a change restarts it.
+type Config struct {
 	Batch   int32   // global batch size; 0 = the job's own affair
 	Accum   int16   // gradient accumulation steps; 0 = 1
 	LRScale float32 // factor on the learning rate; 0 = 1
 	Share   Share
 	Cap     Watts // power cap per GPU; 0 = none
-	Trial   bool  // a co-location to be kept or undone; Check allows one newcomer per set
-	At      Boundary
-	Why     Reason
+}
+
+// Restarts reports whether an attempt under d must be stopped to run under c.
+func (c *Config) Restarts(d *Config) bool {
+	return c.Batch != d.Batch || c.Accum != d.Accum || c.LRScale != d.LRScale || c.Share != d.Share
+}
+
+// Later is a target that waits for the job's next epoch end; no GPUs means that the job leaves then.
+type Later struct {
+	GPUs []GPUID
+	Config
+	Want  int32
+	Trial bool
+	Why   Reason
 }
 
 // Share says how a target uses its GPUs.
@@ -46,14 +65,15 @@ const (
 // Boundary says when an exchange of targets takes place.
 type Boundary uint8
 
-// Boundaries. With AtEpochEnd the old set stays booked and the new one is not reserved until the job's own next
+// Boundaries. AtEpochEnd has the job's epochs watched. With it the old set stays booked and the new one is not reserved until the job's own next
 // epoch end; a later target replaces it.
 const (
 	AtOnce Boundary = iota
 	AtEpochEnd
 )
 
-// PoolTarget asks for a number of rented nodes. Spend counts from the request.
+// PoolTarget asks for a number of rented nodes. Spend counts from the request. Who wants fewer than have joined names those
+// to go, by a NodeTarget for each: a smaller number alone cancels boots.
 type PoolTarget struct {
 	Pool  PoolID
 	Count int32 // nodes in all, not in addition
@@ -65,10 +85,10 @@ type NodeTarget struct {
 	State NodeState
 }
 
-// GPUTarget asks for a state of a GPU.
+// GPUTarget asks for a GPU to be given to nobody from now on, or lifts that. An attempt on it stays.
 type GPUTarget struct {
-	GPU   GPUID
-	State GPUState
+	GPU         GPUID
+	Quarantined bool
 }
 
 // Reject refuses a job for good.
@@ -77,7 +97,8 @@ type Reject struct {
 	Why Reason
 }
 
-// Watch switches the epoch events of one job on or off; it holds until switched off.
+// Watch switches the epoch events of one job on or off; it holds until switched off, which is not heard while a target
+// waits for an epoch end of the job.
 type Watch struct {
 	Job JobID
 	On  bool
@@ -91,13 +112,13 @@ type Note struct {
 
 // Reset empties d and keeps its memory.
 func (d *Desired) Reset() {
-	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], Quaran: d.Quaran[:0],
+	*d = Desired{Jobs: d.Jobs[:0], Pools: d.Pools[:0], Nodes: d.Nodes[:0], GPUTargets: d.GPUTargets[:0],
 		Reject: d.Reject[:0], Watch: d.Watch[:0], Notes: d.Notes[:0], GPUs: d.GPUs[:0]}
 }
 
 // Empty reports whether d changes nothing (a wake-up changes nothing).
 func (d *Desired) Empty() bool {
-	return len(d.Jobs)+len(d.Pools)+len(d.Nodes)+len(d.Quaran)+len(d.Reject)+len(d.Watch)+len(d.Notes) == 0
+	return len(d.Jobs)+len(d.Pools)+len(d.Nodes)+len(d.GPUTargets)+len(d.Reject)+len(d.Watch)+len(d.Notes) == 0
 }
 
 // Give appends a target of exactly gpus for job j, which it copies; no gpus takes everything away.
@@ -106,6 +127,14 @@ func (d *Desired) Give(j JobID, gpus []GPUID, why Reason) *Target {
 	d.GPUs = append(d.GPUs, gpus...)
 	d.Jobs = append(d.Jobs, Target{Job: j, GPUs: span, Why: why})
 	return &d.Jobs[len(d.Jobs)-1]
+}
+
+// Keep appends a target for job j that is what it has now, to be changed.
+func (d *Desired) Keep(v *View, j JobID) *Target {
+	job := &v.Jobs[j]
+	t := d.Give(j, job.Target, Reason{})
+	t.Config, t.Want, t.Trial = job.Config, job.Want, job.Trial
+	return t
 }
 
 // Set returns the GPUs of t.

@@ -5,23 +5,32 @@ package sched
 // Observe and Decide and keeps nothing of them.
 type View struct {
 	Now     Time   // time of the last event
-	Version uint64 // raised by every event; a Desired computed on another version is stale
+	Version uint64 // number of events folded
 	Jobs    []Job  // by JobID, in order of arrival
 	Nodes   []Node // by NodeID, slots given up included
 	GPUs    []GPU  // by GPUID, a node's own side by side
+	Pools   []Pool // by PoolID
 
-	ShareLimit int     // tenants one GPU may have, >= 1
-	Users      Names   // numbers of the user names
-	Price      Dollars // of one GPU hour, where a price series is given; 0 = none
+	ShareLimit int      // tenants one GPU may have, >= 1
+	Users      Names    // numbers of the user names
+	Types      []string // names of the GPU types by TypeID, as far as the header of the log tells
 }
 
 // Job returns job j.
 func (v *View) Job(j JobID) *Job { return &v.Jobs[j] }
 
-// Usable reports whether GPU g may be given to a job: its node is up and it is not quarantined.
+// PoolOf returns the pool that n is rented from, nil if it is owned.
+func (v *View) PoolOf(n *Node) *Pool {
+	if n.Spec.Pool < 0 || int(n.Spec.Pool) >= len(v.Pools) {
+		return nil
+	}
+	return &v.Pools[n.Spec.Pool]
+}
+
+// Usable reports whether GPU g may be given to a job: its node is up, and to stay so, and it is in use and not quarantined.
 func (v *View) Usable(g GPUID) bool {
 	gpu := &v.GPUs[g]
-	return gpu.State == GPUInUse && v.Nodes[gpu.Node].State == NodeUp
+	return gpu.Usable() && v.Nodes[gpu.Node].Open()
 }
 
 // Capacity returns the number of usable GPUs.
@@ -29,11 +38,11 @@ func (v *View) Capacity() int {
 	n := 0
 	for i := range v.Nodes {
 		node := &v.Nodes[i]
-		if node.State != NodeUp {
+		if !node.Open() {
 			continue
 		}
 		for g := node.First; g < node.First+GPUID(node.Spec.GPUs); g++ {
-			if v.GPUs[g].State == GPUInUse {
+			if v.GPUs[g].Usable() {
 				n++
 			}
 		}

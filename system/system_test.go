@@ -80,7 +80,7 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 		t.Fatal(err)
 	}
 	h, rec := &engine.Hash{}, metrics.NewRecorder(len(tr.Jobs))
-	if err := engine.Run(context.Background(), engine.NewState(sys.ShareLimit), d, sys.Decider, engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum(), rec.Result(info.Name)
@@ -350,7 +350,7 @@ func TestCommonLimitsHold(t *testing.T) {
 				t.Fatalf("%s: job %d, up since %v, is stopped at %v", info.Name, e.Job, v.Jobs[e.Job].LastStart, e.Time)
 			}
 		})
-		if err := engine.Run(context.Background(), engine.NewState(sys.ShareLimit), d, sys.Decider, engine.Options{Sinks: []engine.Sink{check}}); err != nil {
+		if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{check}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ func (o *outputs) eventsOf(c *comparison, i int) *eventLog {
 	sim := &c.runs[i].sim
 	return &eventLog{engine.NewLogWriter(o.events[i], engine.Header{
 		Version: ownBuild().Version, Origin: "time 0 of the trace", Zone: c.trace.Zone, Trace: c.trace.Path,
-		Cluster: c.cluster.Name, System: sim.System, Preset: sim.Preset, Settings: sim.Settings, ShareLimit: 1,
+		Cluster: c.cluster.Name, System: sim.System, Preset: sim.Preset, Settings: sim.Settings, ShareLimit: 1, Types: c.cluster.Types,
 		Seed: c.cluster.Failures.Seed})}
 }
 

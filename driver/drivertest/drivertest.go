@@ -52,6 +52,7 @@ type rig struct {
 	*testing.T
 	Bench
 	d        sched.Driver
+	v        sched.View // what a driver may look up: nodes and GPUs
 	ctx      context.Context
 	now      sched.Time
 	arrived  int
@@ -68,11 +69,10 @@ type attempts struct {
 
 // sync checks the inventory and waits for the three jobs.
 func (r *rig) sync() {
-	events, err := r.d.Sync(r.ctx, &sched.View{})
+	events, err := r.d.Sync(r.ctx, &r.v)
 	if err != nil {
 		r.Fatal(err)
 	}
-	gpus := 0
 	for i := range events {
 		e := &events[i]
 		if e.Kind != sched.NodeJoined {
@@ -81,8 +81,9 @@ func (r *rig) sync() {
 		if err := e.NodeSpec.Validate(); err != nil {
 			r.Fatalf("node %q: %v", e.NodeSpec.Name, err)
 		}
-		gpus += e.NodeSpec.GPUs
+		Join(&r.v, e)
 	}
+	gpus := len(r.v.GPUs)
 	if gpus < 2 {
 		r.Fatalf("%d GPUs in the inventory, want at least 2", gpus)
 	}
@@ -90,6 +91,15 @@ func (r *rig) sync() {
 		r.attempts[i].started, r.attempts[i].ended = map[int32]int{}, map[int32][]sched.Event{}
 	}
 	r.until(func() bool { return r.arrived == 3 })
+}
+
+// Join adds the node of a NodeJoined to v, as the engine would to a cluster in which none ever left.
+func Join(v *sched.View, e *sched.Event) {
+	id := sched.NodeID(len(v.Nodes))
+	v.Nodes = append(v.Nodes, sched.Node{Spec: *e.NodeSpec, Generation: 1, First: sched.GPUID(len(v.GPUs))})
+	for range e.NodeSpec.GPUs {
+		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
+	}
 }
 
 // next asks for the events of an instant and checks what holds of any.

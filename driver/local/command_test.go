@@ -154,7 +154,7 @@ func (c crasher) Apply(ctx context.Context, p sched.Plan) error {
 			kept = append(kept, a)
 		}
 	}
-	return c.Driver.Apply(ctx, sched.Plan{Version: p.Version, Actions: kept})
+	return c.Driver.Apply(ctx, sched.Plan{Actions: kept})
 }
 
 // Ensure that a job whose start was ordered, but that nobody has begun, can be cancelled by the next manager, and that a

@@ -268,6 +268,10 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			}
 		case sched.WatchEpochs:
 			d.watched[a.Job] = a.On
+		case sched.SetNode, sched.Rent:
+			d.o.Log.Warn("this machine neither sleeps nor is rented", "state", a.State, "nodes", a.Count)
+		case sched.Adjust:
+			d.o.Log.Debug("power caps are not set here", "job", a.Job, "watts", a.Cap)
 		default:
 			return fmt.Errorf("local: action %d is not known here", a.Kind)
 		}

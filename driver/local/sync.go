@@ -51,7 +51,7 @@ func (d *Driver) machine(v *sched.View) (events []sched.Event) {
 		v = &sched.View{GPUs: make([]sched.GPU, len(d.devices))}
 	}
 	for i := range d.devices {
-		if was := v.GPUs[i].State; was != d.state[i] && was != sched.GPUQuarantined {
+		if was := v.GPUs[i].State; was != d.state[i] {
 			events = append(events, d.changed(i))
 		}
 	}

@@ -48,7 +48,7 @@ func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arriv
 
 // newIdle returns a world in which nobody is at work yet.
 func newIdle(t *testing.T, dir string) *world {
-	return &world{T: t, dir: dir, state: engine.NewState(1), news: make(chan struct{})}
+	return &world{T: t, dir: dir, state: engine.NewState(engine.Header{}), news: make(chan struct{})}
 }
 
 // run has the engine go on with the state there is. Its driver is d, or what is wrapped around it.

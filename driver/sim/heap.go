@@ -20,6 +20,7 @@ const (
 	gone
 	epochEnd
 	nodeReady
+	rented
 )
 
 // push queues t after all that is queued for the same time.

@@ -20,8 +20,9 @@ func (d *Driver) nextOutage() {
 func (d *Driver) fail() {
 	node, back := sched.NodeID(d.outage.job), d.outage.kind == nodeReady
 	d.nextOutage()
-	n := &d.nodes[node]
+	n := d.node(node)
 	switch {
+	case d.view.Nodes[node].Spec.Name != d.cluster.Nodes[node].Name: // it was released, and another took its slot
 	case back && n.state == sched.NodeDown:
 		d.down--
 		n.state = sched.NodeUp
@@ -39,7 +40,7 @@ func (d *Driver) fail() {
 func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
 	var lost []sched.JobID
 	for _, id := range d.live {
-		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return d.nodeOf[g] == node }) {
+		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return d.view.GPUs[g].Node == node }) {
 			lost = append(lost, id)
 		}
 	}

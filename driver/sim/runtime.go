@@ -50,7 +50,7 @@ func (d *Driver) rate(t *trace.Job, gpus []sched.GPUID) float64 {
 	}
 	nodes, last := 0, sched.NodeID(sched.None)
 	for _, g := range gpus { // in order, so the GPUs of a node are neighbours
-		if n := d.nodeOf[g]; n != last {
+		if n := d.view.GPUs[g].Node; n != last {
 			nodes, last = nodes+1, n
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type Driver struct {
 	jobs    []trace.Job
 	cluster *cluster.Cluster
+	view    *sched.View // of the engine: who has which number
 	runtime Runtime
 	inject  []sched.Event
 	outages *cluster.Outages
@@ -22,8 +23,8 @@ type Driver struct {
 	now     sched.Time
 	state   []jobState
 	arrived int
-	nodes   []nodeState
-	nodeOf  []sched.NodeID
+	nodes   []nodeState // by NodeID
+	pools   []poolState // by PoolID
 	widest  int
 	live    []sched.JobID // with an attempt, in no particular order
 	done    int           // jobs that finished or were cancelled while they ran
@@ -63,9 +64,10 @@ const (
 )
 
 type nodeState struct {
-	state sched.NodeState
-	boot  int32 // number of the boot under way; 0 = none
-	boots int32
+	state      sched.NodeState
+	generation int32 // of the machine that state is about
+	boot       int32 // number of the boot under way; 0 = none
+	boots      int32
 }
 
 // Options are what a simulation may be given beside trace and cluster.
@@ -95,11 +97,8 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
 		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes))}
 	d.state = make([]jobState, len(jobs))
-	for i, n := range c.Nodes {
+	for _, n := range c.Nodes {
 		d.widest = max(d.widest, n.GPUs)
-		for range n.GPUs {
-			d.nodeOf = append(d.nodeOf, sched.NodeID(i))
-		}
 	}
 	d.nextOutage()
 	return d, nil
@@ -110,8 +109,9 @@ var _ sched.Driver = (*Driver)(nil)
 // Now returns the simulated time.
 func (d *Driver) Now() sched.Time { return d.now }
 
-// Sync reports all nodes as up at time 0.
-func (d *Driver) Sync(context.Context, *sched.View) ([]sched.Event, error) {
+// Sync reports all nodes of the cluster as up at time 0. Nodes of pools are rented later.
+func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
+	d.view = v
 	events := make([]sched.Event, len(d.cluster.Nodes))
 	for i := range events {
 		events[i] = sched.Event{Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[i]}
@@ -209,11 +209,12 @@ func (d *Driver) collect() {
 
 // due turns a delayed occurrence into its event, unless the attempt it belongs to is over.
 func (d *Driver) due(t timed) {
-	if t.kind == nodeReady {
-		if n := &d.nodes[t.job]; n.boot == t.attempt {
-			n.state, n.boot = sched.NodeUp, 0
-			d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: sched.NodeID(t.job), Code: int32(sched.NodeUp)})
-		}
+	switch t.kind {
+	case nodeReady:
+		d.wake(sched.NodeID(t.job), t.attempt)
+		return
+	case rented:
+		d.join(sched.PoolID(t.job), t.attempt)
 		return
 	}
 	j := &d.state[t.job]
@@ -246,6 +247,9 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			d.watch(a)
 		case sched.SetNode:
 			d.setNode(a)
+		case sched.Rent:
+			d.rent(a)
+		case sched.Adjust: // no model of power yet
 		default:
 			return fmt.Errorf("sim: action %d is not known here", a.Kind)
 		}
@@ -352,25 +356,4 @@ func (d *Driver) queueEpoch(id sched.JobID) {
 		at := max(j.from, d.now).Add(untilDone(done-d.workOf(j, max(j.from, d.now)), j.rate))
 		d.push(timed{at: at, kind: epochEnd, job: id, attempt: j.attempt, epoch: int32(epoch)})
 	}
-}
-
-// setNode puts a node to sleep, wakes it, drains or releases it. A node that is down hears nothing.
-func (d *Driver) setNode(a *sched.Action) {
-	n := &d.nodes[a.Node]
-	if n.state == a.State && n.boot == 0 || n.state == sched.NodeDown || a.State == sched.NodeUp && n.boot > 0 {
-		return
-	}
-	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && d.runtime.Boot > 0 {
-		n.boots++
-		n.boot = n.boots
-		d.push(timed{at: d.now.Add(d.runtime.Boot), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
-		return
-	}
-	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
-	if a.State == sched.NodeAsleep || a.State == sched.NodeGone {
-		e.Kind = sched.NodeLeft
-		d.soon = d.lose(a.Node, d.soon)
-	}
-	n.state, n.boot = a.State, 0
-	d.soon = append(d.soon, e)
 }

@@ -34,8 +34,13 @@ func openOn(t *testing.T, o sim.Options, c *cluster.Cluster, jobs ...trace.Job) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Sync(t.Context(), &sched.View{}); err != nil {
+	v := &sched.View{}
+	events, err := d.Sync(t.Context(), v)
+	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range events {
+		drivertest.Join(v, &events[i])
 	}
 	return d
 }

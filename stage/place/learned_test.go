@@ -53,7 +53,7 @@ func simulate(t *testing.T, tr *trace.Trace, dec sched.Decider, sinks ...engine.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Run(context.Background(), engine.NewState(1), d, dec, engine.Options{Sinks: sinks}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, dec, engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -37,7 +37,7 @@ func starts(t *testing.T, spec string, rows []row, stages func(work sched.Remain
 	}
 	rec := metrics.NewRecorder(len(rows))
 	o := engine.Options{Sinks: []engine.Sink{rec}}
-	if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(stages(tr.Oracle())), o); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(stages(tr.Oracle())), o); err != nil {
 		t.Fatal(err)
 	}
 	for i := range rec.Jobs {

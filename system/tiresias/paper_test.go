@@ -40,7 +40,7 @@ func run(tb testing.TB, t *trace.Trace, spec string, s engine.Stages, r sim.Runt
 	}
 	rec := metrics.NewRecorder(len(t.Jobs))
 	o := engine.Options{Sinks: append([]engine.Sink{rec}, sinks...)}
-	if err := engine.Run(context.Background(), engine.NewState(1), d, engine.NewPipeline(s), o); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(s), o); err != nil {
 		tb.Fatal(err)
 	}
 	return rec.Jobs

@@ -1,0 +1,78 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// plan is a Decider that wishes things at times.
+type plan map[sched.Time]func(d *sched.Desired)
+
+func (plan) Observe(*sched.View, *sched.Event)      {}
+func (plan) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (plan) SaveRest(b []byte) []byte               { return b }
+func (plan) LoadJob(sched.JobID, []byte) error      { return nil }
+func (plan) LoadRest([]byte) error                  { return nil }
+func (p plan) Decide(v *sched.View, d *sched.Desired) {
+	if wish := p[v.Now]; wish != nil {
+		wish(d)
+		delete(p, v.Now)
+	}
+	for at := range p {
+		d.WakeBy(at)
+	}
+}
+
+// nodeLog writes down what becomes of nodes.
+type nodeLog struct{ strings.Builder }
+
+func (l *nodeLog) Log(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
+		n := &v.Nodes[e.Node]
+		fmt.Fprintf(l, "%v %s in %d %v; ", e.Time.Seconds(), n.Spec.Name, e.Node, n.State)
+	}
+}
+
+// Ensure that nodes of a pool boot as often as wanted and no oftener, that a smaller number calls boots off and releases
+// nobody, that a released node makes room for another, and that the numbers of nodes are those of the engine.
+func TestRent(t *testing.T) {
+	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "own", GPUs: 2, Pool: sched.None}}, Types: []string{"a"}}
+	d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job(100e9, 1, time.Second)}}, c, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rent := func(n int32) sched.PoolTarget { return sched.PoolTarget{Pool: 1, Count: n} }
+	wishes := plan{
+		0:    func(d *sched.Desired) { d.Pools = append(d.Pools, rent(2)) },
+		5e9:  func(d *sched.Desired) { d.Pools = append(d.Pools, rent(3)) },
+		11e9: func(d *sched.Desired) { d.Pools = append(d.Pools, rent(1)) },
+		20e9: func(d *sched.Desired) { d.Pools = append(d.Pools, rent(3)) },
+		40e9: func(d *sched.Desired) {
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: 1, State: sched.NodeGone}, sched.NodeTarget{Node: 0, State: sched.NodeAsleep})
+			d.Pools = append(d.Pools, rent(2))
+		},
+		50e9: func(d *sched.Desired) {
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: 0, State: sched.NodeUp})
+			d.Pools = append(d.Pools, rent(3))
+		},
+	}
+	h := engine.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1}, {Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
+	var log nodeLog
+	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "0 own in 0 up; 10 spot-1 in 1 up; 10 spot-2 in 2 up; 30 spot-4 in 3 up; 40 own in 0 asleep; 40 spot-1 in 1 gone; " +
+		"50 own in 0 up; 60 spot-5 in 1 up; "
+	if got := log.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one. What
+// was wished of a node and its GPUs holds on when it comes back, unless it was to go.
+func (s *State) nodeJoined(e *sched.Event) {
+	v := &s.view
+	id, known := s.slots[e.NodeSpec.Name]
+	if known && v.Nodes[id].State == sched.NodeUp {
+		s.broken(e, "node %d %q is up already", id, e.NodeSpec.Name)
+	}
+	if known && v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs { // another machine, too large or small for the slot
+		s.setNode(e, id, sched.NodeGone)
+		v.Nodes[id].Spec.Name = ""
+		known = false
+	}
+	if !known {
+		id = s.slotFor(e.NodeSpec.GPUs)
+		v.Nodes[id].Target = sched.NodeUp
+	}
+	n := &v.Nodes[id]
+	if n.Target == sched.NodeGone {
+		n.Target = sched.NodeUp
+	}
+	if s.slots[n.Spec.Name] == id {
+		delete(s.slots, n.Spec.Name)
+	}
+	s.slots[e.NodeSpec.Name] = id
+	s.setNode(e, id, sched.NodeDown) // the machine before is paid for no more
+	n.Spec = *e.NodeSpec
+	s.setNode(e, id, sched.NodeUp)
+	n.Generation++
+	n.Ordered, n.Awaited, n.Watts = sched.NodeUp, false, 0
+	s.markMoving(id)
+	e.Node = id
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		gpu := &v.GPUs[g]
+		gpu.State, gpu.Blamed = sched.GPUInUse, 0
+		gpu.Quarantined = gpu.Quarantined && known
+	}
+}
+
+func (s *State) slotFor(gpus int) sched.NodeID {
+	v := &s.view
+	if gone := s.gone[gpus]; len(gone) > 0 {
+		return slices.Min(gone)
+	}
+	id := sched.NodeID(len(v.Nodes))
+	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}, First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
+	for range gpus {
+		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
+	}
+	return id
+}
+
+// nodeChanged gives a node another state. Of a rented node that went without being told to, none is ordered any more:
+// the next plan rents another.
+func (s *State) nodeChanged(e *sched.Event) {
+	n := &s.view.Nodes[e.Node]
+	was := n.State
+	s.setNode(e, e.Node, sched.NodeState(e.Code))
+	n.Awaited = n.Awaited && n.State != n.Ordered
+	lost := n.State == sched.NodeGone && was != sched.NodeGone && n.Target != sched.NodeGone
+	if p := s.view.PoolOf(n); p != nil && lost && p.Ordered > 0 {
+		p.Settle(e.Time)
+		p.Ordered--
+	}
+	s.dropUnusable()
+}
+
+// setNode keeps the list of gone slots, and what is paid for, in step with a node's state.
+func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) {
+	n := &s.view.Nodes[id]
+	was := *n
+	n.State = state
+	switch size := n.Spec.GPUs; {
+	case state == sched.NodeGone && was.State != sched.NodeGone:
+		s.gone[size] = append(s.gone[size], id)
+	case was.State == sched.NodeGone && state != sched.NodeGone:
+		s.gone[size] = slices.DeleteFunc(s.gone[size], func(g sched.NodeID) bool { return g == id })
+	}
+	p := s.view.PoolOf(n)
+	if p == nil || was.Joined() == n.Joined() {
+		return
+	}
+	p.Settle(e.Time)
+	if n.Joined() {
+		p.Nodes++
+	} else {
+		p.Nodes--
+	}
+}
+
+// moved notes what is wished of a node, a pool or a GPU.
+func (s *State) moved(e *sched.Event) {
+	switch {
+	case len(e.GPUs) > 0:
+		for _, g := range e.GPUs {
+			s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code != 0, 0
+		}
+		s.dropUnusable()
+	case e.Node == sched.None:
+		s.pool(e).Target = e.Code
+	default:
+		s.view.Nodes[e.Node].Target = sched.NodeState(e.Code)
+		s.markMoving(e.Node)
+		s.dropUnusable()
+	}
+}
+
+// markMoving has node id looked at by the next Reconcile, if its target and order differ.
+func (s *State) markMoving(id sched.NodeID) {
+	if n := &s.view.Nodes[id]; n.Target != n.Ordered && !slices.Contains(s.moving, id) {
+		s.moving = append(s.moving, id)
+	}
+}
+
+// poolChanged takes a pool that is new, or new limits, boot time and price of a known one.
+func (s *State) poolChanged(e *sched.Event) {
+	if int(e.Pool) == len(s.view.Pools) {
+		s.view.Pools = append(s.view.Pools, sched.Pool{Settled: e.Time})
+	}
+	p := s.pool(e)
+	p.Settle(e.Time)
+	if e.PoolSpec.Price != p.Spec.Price {
+		p.Price = e.PoolSpec.Price
+	}
+	p.Spec = *e.PoolSpec
+}
+
+// pool returns the pool of an event about one.
+func (s *State) pool(e *sched.Event) *sched.Pool {
+	if e.Pool < 0 || int(e.Pool) >= len(s.view.Pools) {
+		s.broken(e, "pool %d is not known", e.Pool)
+	}
+	return &s.view.Pools[e.Pool]
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Restore returns the state that shows v, of which it keeps nothing, under a log with header h: it goes on from there as
+// the state that v was taken from would have. v is that of a moment between two batches. What can be counted is counted
+// anew: holders and targets of GPUs, busy GPUs, nodes of pools, jobs to be waited for.
+func Restore(h Header, v sched.View) (*State, error) {
+	s := NewState(h)
+	s.view.Now, s.view.Version, s.seq = v.Now, v.Version, v.Version
+	if len(v.Pools) < len(h.Pools) {
+		return nil, fmt.Errorf("engine: restore: %d pools, want the %d of the header", len(v.Pools), len(h.Pools))
+	}
+	s.view.Pools = slices.Clone(v.Pools)
+	if err := s.restoreNodes(&v); err != nil {
+		return nil, fmt.Errorf("engine: restore: %w", err)
+	}
+	s.Expect(len(v.Jobs))
+	for i := range v.Jobs {
+		if err := s.restoreJob(&v, sched.JobID(i)); err != nil {
+			return nil, fmt.Errorf("engine: restore: job %d: %w", i, err)
+		}
+	}
+	return s, nil
+}
+
+// restoreNodes takes nodes and GPUs.
+func (s *State) restoreNodes(v *sched.View) error {
+	s.view.Nodes, s.view.GPUs = slices.Clone(v.Nodes), slices.Clone(v.GPUs)
+	for i := range s.view.Pools {
+		s.view.Pools[i].Nodes = 0
+	}
+	next := sched.GPUID(0)
+	for i := range s.view.Nodes {
+		n, id := &s.view.Nodes[i], sched.NodeID(i)
+		if n.First != next || n.Spec.GPUs < 1 || n.Spec.GPUs > len(v.GPUs)-int(next) {
+			return fmt.Errorf("node %d has GPUs from %d, %d of them; want some from %d, %d in all", i, n.First, n.Spec.GPUs, next, len(v.GPUs))
+		}
+		for ; next < n.First+sched.GPUID(n.Spec.GPUs); next++ {
+			g := &s.view.GPUs[next]
+			*g = sched.GPU{Node: id, State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed}
+		}
+		n.Busy = 0
+		if p := s.view.PoolOf(n); p != nil && n.Joined() {
+			p.Nodes++
+		}
+		if n.Spec.Name != "" || n.State != sched.NodeGone {
+			s.slots[n.Spec.Name] = id
+		}
+		if n.State == sched.NodeGone {
+			s.gone[n.Spec.GPUs] = append(s.gone[n.Spec.GPUs], id)
+		}
+		s.markMoving(id)
+	}
+	if int(next) != len(v.GPUs) {
+		return fmt.Errorf("%d GPUs, %d of them of nodes", len(v.GPUs), next)
+	}
+	return nil
+}
+
+// restoreJob takes job id and what follows from it.
+func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
+	j := v.Jobs[id]
+	for _, set := range [][]sched.GPUID{j.GPUs, j.Target} {
+		if slices.ContainsFunc(set, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(v.GPUs) }) {
+			return fmt.Errorf("set %v, want GPUs below %d", set, len(v.GPUs))
+		}
+	}
+	if (len(j.GPUs) > 0) != j.HoldsDevices() {
+		return fmt.Errorf("attempt is %v, holds %v", j.Attempt, j.GPUs)
+	}
+	j.GPUs, j.Target, j.BlockedBy = s.sets.copyOf(j.GPUs), s.sets.copyOf(j.Target), 0
+	if j.Later != nil {
+		later := *j.Later
+		later.GPUs = slices.Clone(later.GPUs)
+		j.Later = &later
+	}
+	s.view.Users.ID(j.Spec.User)
+	for _, d := range j.Spec.After {
+		if d < 0 || d >= id {
+			return fmt.Errorf("depends on job %d, want an earlier one", d)
+		}
+		if v.Jobs[d].State != sched.Done {
+			j.BlockedBy++
+			s.dependents[d] = append(s.dependents[d], id)
+		}
+	}
+	s.hold(j.GPUs, j.Live.Share, 1)
+	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
+	s.view.Jobs, s.isDirty = append(s.view.Jobs, j), append(s.isDirty, false)
+	if j.State != sched.Done {
+		s.live++
+	}
+	if j.HoldsDevices() && (astray(&j) || capped(&j)) || !j.HoldsDevices() && len(j.Target) > 0 {
+		s.markDirty(id)
+	}
+	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
+		s.alarms.push(jobAt{max(v.Now, j.NotBefore), id})
+	}
+	return nil
+}
