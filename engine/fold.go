@@ -157,6 +157,10 @@ func (s *State) ended(e *sched.Event) {
 		s.rest(e.Job, j)
 	case sched.NodeLost:
 		s.dropTarget(j)
+		if e.WorkFrom > e.Time {
+			j.NotBefore = e.WorkFrom
+			s.alarms.push(jobAt{j.NotBefore, e.Job})
+		}
 		s.rest(e.Job, j)
 	case sched.Failed:
 		j.Failures++
@@ -181,7 +185,7 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 	default:
 		j.State = sched.Waiting
 	}
-	s.dropIfUnusable(id, j)
+	s.dropIfUnusable(j)
 }
 
 func (s *State) startFailed(e *sched.Event) {
@@ -355,13 +359,13 @@ func (s *State) commanded(e *sched.Event) {
 // the list.
 func (s *State) dropUnusable() {
 	for _, id := range s.dirty {
-		s.dropIfUnusable(id, &s.view.Jobs[id])
+		s.dropIfUnusable(&s.view.Jobs[id])
 	}
 }
 
 // dropIfUnusable takes away the target of j if a GPU of it may no longer be given to a job. An attempt that is on such a
 // GPU already, of a node that drains, stays.
-func (s *State) dropIfUnusable(id sched.JobID, j *sched.Job) {
+func (s *State) dropIfUnusable(j *sched.Job) {
 	if slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return !s.view.Usable(g) && !holds(j, g) }) {
 		s.dropTarget(j)
 	}

@@ -419,11 +419,12 @@ func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
 		was, first := b.free, i
 		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
 			g := int(gpus[i])
-			if l.limit == 1 && d > 0 && l.tenants[g] == 0 { // nearly always
+			switch { // the first two nearly always
+			case l.limit == 1 && d > 0 && l.tenants[g] == 0:
 				l.tenant[g], l.tenants[g] = j, 1
-			} else if l.limit == 1 && d < 0 && l.tenants[g] == 1 && l.tenant[g] == j {
+			case l.limit == 1 && d < 0 && l.tenants[g] == 1 && l.tenant[g] == j:
 				l.tenants[g] = 0
-			} else {
+			default:
 				l.settle(j, g, d)
 			}
 			switch {

@@ -56,6 +56,7 @@ type Driver struct {
 	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
 	attempts map[sched.JobID]*attempt  // alive, or about to be
 	ended    map[sched.JobID]int32     // the last attempt whose end was told
+	lost     map[sched.JobID]int       // ends in a row for which nobody knows the reason
 	watched  map[sched.JobID]bool      // epochs wanted
 	progress map[sched.JobID]*odometer // of the jobs that report progress
 	later    []sched.Event             // to be told by the next answer
@@ -82,7 +83,8 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	d := &Driver{o: o, cgroup: procs.Root(), lookEvery: lookEvery, freePatience: freePatience, seen: make(chan sight),
-		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32), watched: make(map[sched.JobID]bool),
+		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
+		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
 		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -194,6 +196,7 @@ func (d *Driver) take(r report) error {
 	case sched.AttemptEnded, sched.StartFailed:
 		delete(d.attempts, r.job)
 		d.ended[r.job] = r.number
+		d.rest(&r.event)
 	case sched.EpochEnded:
 		if !d.watched[r.job] {
 			return nil
@@ -201,6 +204,16 @@ func (d *Driver) take(r report) error {
 	}
 	d.later = append(d.later, r.event)
 	return nil
+}
+
+// rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
+func (d *Driver) rest(e *sched.Event) {
+	if e.Outcome != sched.NodeLost {
+		delete(d.lost, e.Job)
+		return
+	}
+	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
+	d.lost[e.Job]++
 }
 
 // collect returns what is to be told at the instant now: what was reported, what users want, who arrives, who uses
@@ -242,6 +255,10 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 		d.specs = append(d.specs, e.Spec)
 	case sched.AttemptStarted, sched.Progressed:
 		e.WorkFrom = d.now
+	case sched.AttemptEnded:
+		if e.WorkFrom > 0 { // so far the length of a rest
+			e.WorkFrom += d.now
+		}
 	}
 	return e
 }

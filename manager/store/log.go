@@ -61,8 +61,8 @@ func (w *Writer) commit() error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if err = w.s.own(tx); err != nil {
-		return err
+	if fenced := w.s.own(tx); fenced != nil {
+		return fenced
 	}
 	insert, err := tx.Prepare("insert into log values (?, ?, ?)")
 	if err != nil {
