@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -113,12 +114,35 @@ func has(list []Device, name string) bool {
 // sight is what a look at the devices showed.
 type sight struct {
 	users map[string][]int
+	held  map[string]bool // of the devices whose lock somebody else had: whether they have it still
 	err   error
 }
 
-func (d *Driver) ask() sight {
-	users, err := d.o.Devices.Users()
-	return sight{users, err}
+// ask looks at the devices, and at the locks of barred.
+func (d *Driver) ask(barred []string) sight {
+	s := sight{held: make(map[string]bool)}
+	for _, name := range barred {
+		lock, err := shim.Lock(filepath.Join(d.o.State.Locks(d.o.Devices.Locks()), name), false)
+		if s.held[name] = err != nil; err == nil {
+			_ = lock.Close()
+		}
+	}
+	s.users, s.err = d.o.Devices.Users()
+	return s
+}
+
+// bar takes the devices that a failed start blames out of use: somebody else has their locks.
+func (d *Driver) bar(e *sched.Event) {
+	for _, g := range e.GPUs {
+		name := d.devices[g].Name
+		if !slices.Contains(d.barred, name) {
+			d.barred = append(d.barred, name)
+		}
+		if d.state[g] != sched.GPUForeign {
+			d.state[g] = sched.GPUForeign
+			d.later = append(d.later, d.changed(int(g)))
+		}
+	}
 }
 
 // look has it found out, now and then, who uses the devices. That may take long: nobody waits for it.
@@ -127,9 +151,10 @@ func (d *Driver) look() {
 		return
 	}
 	d.looking = true
+	barred := slices.Clone(d.barred)
 	d.work.Go(func() {
 		select {
-		case d.seen <- d.ask():
+		case d.seen <- d.ask(barred):
 		case <-d.quit:
 		}
 	})
@@ -142,6 +167,7 @@ func (d *Driver) judge(s sight) (events []sched.Event) {
 		d.o.Log.Warn("cannot tell who uses the devices", "error", s.err)
 		return nil
 	}
+	d.barred = slices.DeleteFunc(d.barred, func(name string) bool { held, looked := s.held[name]; return looked && !held })
 	users := s.users
 	if len(users) == 0 && !slices.Contains(d.state, sched.GPUForeign) {
 		return nil
@@ -152,7 +178,7 @@ func (d *Driver) judge(s sight) (events []sched.Event) {
 			continue
 		}
 		now := sched.GPUInUse
-		if slices.ContainsFunc(users[d.devices[i].Name], func(pid int) bool { return !ours[pid] && exists(pid) }) {
+		if slices.Contains(d.barred, d.devices[i].Name) || slices.ContainsFunc(users[d.devices[i].Name], func(pid int) bool { return !ours[pid] && exists(pid) }) {
 			now = sched.GPUForeign
 		}
 		if now != d.state[i] {

@@ -46,6 +46,7 @@ type Driver struct {
 	at      sched.Time
 	devices []Device         // by GPUID: the machine is the only node
 	state   []sched.GPUState // by device, as last told
+	barred  []string         // devices whose lock somebody else had at the last look
 	looked  time.Time        // when somebody else was last looked for on the devices
 	looking bool             // that is under way
 	seen    chan sight       // what it showed
@@ -197,6 +198,9 @@ func (d *Driver) take(r report) error {
 		delete(d.attempts, r.job)
 		d.ended[r.job] = r.number
 		d.rest(&r.event)
+		if r.event.Kind == sched.StartFailed {
+			d.bar(&r.event)
+		}
 	case sched.EpochEnded:
 		if !d.watched[r.job] {
 			return nil

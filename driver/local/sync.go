@@ -33,7 +33,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 		events = append(events, d.adopt(sched.JobID(i), &v.Jobs[i])...)
 	}
 	failpoint.Here("synced")
-	events = append(events, d.judge(d.ask())...)
+	events = append(events, d.judge(d.ask(nil))...)
 	d.now = d.clock()
 	for i := range events {
 		if events[i].Time == 0 {

@@ -198,20 +198,28 @@ func (s State) epoch() (int64, error) {
 	return *n, nil
 }
 
+// Locks returns the folder of the locks of devices: that of the machine, if there is one, else State's own.
+func (s State) Locks(machine string) string {
+	if machine != "" {
+		return machine
+	}
+	return filepath.Join(string(s), "devices")
+}
+
 // lockFolder makes the folder of the locks of devices. That of the machine is open to all its users.
 func (o *Order) lockFolder() (string, error) {
+	folder := o.State.Locks(o.Locks)
 	if o.Locks == "" {
-		folder := filepath.Join(string(o.State), "devices")
 		return folder, os.MkdirAll(folder, 0o700)
 	}
-	err := os.Mkdir(o.Locks, 0o777)
+	err := os.Mkdir(folder, 0o777)
 	if err == nil {
-		err = os.Chmod(o.Locks, 0o777|os.ModeSticky) // whatever the umask
+		err = os.Chmod(folder, 0o777|os.ModeSticky) // whatever the umask
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = sticky(o.Locks)
+		err = sticky(folder)
 	}
-	return o.Locks, err
+	return folder, err
 }
 
 // sticky returns an error unless path is a folder in which nobody can remove what is another's.
