@@ -1,9 +1,3 @@
-// Package shim is the tiny process that stands beside one attempt of one job: it outlives the manager, starts the job,
-// keeps its output and its exit code, and ends everything the job started before it says that the attempt is over.
-//
-// A shim takes orders over a socket in the run directory, from the manager with the highest epoch it has heard of. It
-// begins only if it holds the lock of its job, which names the last attempt begun, and the locks of its devices: so no
-// job has two live attempts and no device two owners, whoever gave which order when.
 package shim
 
 import (
@@ -27,9 +21,9 @@ import (
 
 // Exit codes of a shim that has nothing to tell in over.json.
 const (
-	ExitBegun  = 3 // the attempt was begun before, or the job has another one alive
-	ExitFenced = 4 // a later manager gives orders now
-	ExitBroken = 5 // the run directory cannot be used
+	exitBegun  = 3 // the attempt was begun before, or the job has another one alive
+	exitFenced = 4 // a later manager gives orders now
+	exitBroken = 5 // the run directory cannot be used
 )
 
 // killPatience is how long a shim tries to kill what will not die before it says so and goes on trying.
@@ -42,18 +36,18 @@ func Main(dir RunDir) int {
 	o, err := dir.Order()
 	if err != nil {
 		slog.Error("no order", "error", err)
-		return ExitBroken
+		return exitBroken
 	}
 	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
 	// has the order in its log, and finds this shim.
 	if err = o.State.Fenced(o.Epoch); err != nil {
 		slog.Warn("not begun", "why", err)
-		return ExitFenced
+		return exitFenced
 	}
 	held, err := o.State.Begin(o.Job, o.Attempt)
 	if err != nil {
 		slog.Info("not begun", "why", err)
-		return ExitBegun
+		return exitBegun
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
 	if err = s.listen(); err != nil {
@@ -92,7 +86,7 @@ type shim struct {
 
 func (s *shim) broken(err error) int {
 	slog.Error("cannot go on", "error", err)
-	return ExitBroken
+	return exitBroken
 }
 
 // attempt locks the devices, runs the job to its end and leaves no process behind.

@@ -136,7 +136,7 @@ func TestLongPath(t *testing.T) {
 func TestNotBegun(t *testing.T) {
 	t.Parallel()
 	s := State(t.TempDir())
-	spawn(t, s.RunDir(9, 9)).exit(ExitBroken)
+	spawn(t, s.RunDir(9, 9)).exit(exitBroken)
 
 	o := sh(s, "exit 0")
 	if lock, err := s.Begin(0, 1); err != nil {
@@ -144,7 +144,7 @@ func TestNotBegun(t *testing.T) {
 	} else {
 		_ = lock.Close()
 	}
-	begin(t, o).exit(ExitBegun)
+	begin(t, o).exit(exitBegun)
 
 	o = sh(s, "exit 0")
 	o.Attempt = 2
@@ -152,7 +152,7 @@ func TestNotBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin(t, o).exit(ExitBegun)
+	begin(t, o).exit(exitBegun)
 	_ = lock.Close()
 
 	o = sh(s, "exit 0")
@@ -160,7 +160,7 @@ func TestNotBegun(t *testing.T) {
 	if err := s.SetEpoch(2); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, o).exit(ExitFenced)
+	begin(t, o).exit(exitFenced)
 	if s.Begun(1, 1) {
 		t.Error("an old manager's order was begun")
 	}
@@ -187,8 +187,8 @@ func TestManyShims(t *testing.T) {
 		<-p.done
 		codes[p.cmd.ProcessState.ExitCode()]++
 	}
-	if codes[0] != 1 || codes[ExitBegun] != 7 {
-		t.Errorf("exit codes %v, want one 0 and seven %d", codes, ExitBegun)
+	if codes[0] != 1 || codes[exitBegun] != 7 {
+		t.Errorf("exit codes %v, want one 0 and seven %d", codes, exitBegun)
 	}
 	if out, err := os.ReadFile(dir.Output()); err != nil || string(out) != "ran\n" {
 		t.Errorf("%q, %v, want one run", out, err)
