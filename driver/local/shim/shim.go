@@ -23,7 +23,7 @@ import (
 const (
 	exitBegun  = 3 // the attempt was begun before, or the job has another one alive
 	exitFenced = 4 // a later manager gives orders now
-	exitBroken = 5 // the run directory cannot be used
+	exitBroken = 5 // the folder cannot be used
 )
 
 // killPatience is how long a shim tries to kill what will not die before it says so and goes on trying.
@@ -41,13 +41,11 @@ func Main(dir RunDir) int {
 	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
 	// has the order in its log, and finds this shim.
 	if err = o.State.Fenced(o.Epoch); err != nil {
-		slog.Warn("not begun", "why", err)
-		return exitFenced
+		return notBegun(err)
 	}
 	held, err := o.State.Begin(o.Job, o.Attempt)
 	if err != nil {
-		slog.Info("not begun", "why", err)
-		return exitBegun
+		return notBegun(err)
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
 	if err = s.listen(); err != nil {
@@ -66,6 +64,20 @@ func Main(dir RunDir) int {
 	_ = s.listener.Close()
 	s.clients.Wait()
 	return 0
+}
+
+// notBegun says why the attempt was not begun, or not by this shim.
+func notBegun(err error) int {
+	switch {
+	case errors.Is(err, ErrFenced):
+		slog.Warn("not begun", "why", err)
+		return exitFenced
+	case errors.Is(err, ErrBegun), errors.Is(err, ErrHeld):
+		slog.Info("not begun", "why", err)
+		return exitBegun
+	}
+	slog.Error("cannot begin", "error", err)
+	return exitBroken
 }
 
 // shim is the process at work.

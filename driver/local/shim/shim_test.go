@@ -30,6 +30,7 @@ type process struct {
 	*testing.T
 	dir  RunDir
 	cmd  *exec.Cmd
+	said strings.Builder // whole once it is done
 	done chan struct{}
 }
 
@@ -42,9 +43,11 @@ func begin(t *testing.T, o *Order) *process {
 	return spawn(t, o.State.RunDir(o.Job, o.Attempt))
 }
 
-func spawn(t *testing.T, dir RunDir) *process {
+// spawn starts a shim that inherits open files.
+func spawn(t *testing.T, dir RunDir, open ...*os.File) *process {
 	t.Helper()
-	p := &process{t, dir, exec.Command(os.Args[0], "shim", string(dir)), make(chan struct{})}
+	p := &process{T: t, dir: dir, cmd: exec.Command(os.Args[0], "shim", string(dir)), done: make(chan struct{})}
+	p.cmd.Stderr, p.cmd.ExtraFiles = &p.said, open
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +169,21 @@ func TestNotBegun(t *testing.T) {
 	}
 	if _, err := s.RunDir(1, 1).Over(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want no record", err)
+	}
+}
+
+// Ensure that a folder that cannot be used is told as that, not as an attempt that somebody else has begun.
+func TestCannotBegin(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"jobs/0/lock", "epoch"} {
+		s := State(t.TempDir())
+		if err := os.MkdirAll(filepath.Join(string(s), file), 0o700); err != nil { // no file can be there
+			t.Fatal(err)
+		}
+		p := begin(t, sh(s, "exit 0"))
+		if p.exit(exitBroken); !strings.Contains(p.said.String(), "is a directory") {
+			t.Errorf("%s: it says %q, want the cause", file, &p.said)
+		}
 	}
 }
 
