@@ -136,6 +136,7 @@ func (a *attempt) spawn() (chan struct{}, error) {
 	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], string(a.dir))...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(a.dir), out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	shim.KeepFiles()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -31,8 +30,8 @@ const killPatience = 30 * time.Second
 
 // Main runs the attempt whose run directory is given and returns the exit code of the shim.
 func Main(dir RunDir) int {
-	// Caught, not ignored: what a process ignores the programs it starts ignore as well.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	KeepFiles()
+	catchSignals()
 	o, err := dir.Order()
 	if err != nil {
 		slog.Error("no order", "error", err)

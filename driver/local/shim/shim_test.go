@@ -296,6 +296,28 @@ func TestNothingInherited(t *testing.T) {
 	}
 }
 
+// Ensure that files that whoever started the shim had open are closed in the job.
+func TestNoFilesInherited(t *testing.T) {
+	t.Parallel()
+	leak, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	o := sh(State(t.TempDir()), "")
+	o.Command = []string{"/bin/ls", "/proc/self/fd"}
+	if err := WriteOrder(o); err != nil {
+		t.Fatal(err)
+	}
+	p := spawn(t, o.State.RunDir(0, 1), leak, leak, leak)
+	if over := p.over(); over.Code != 0 {
+		t.Fatalf("%+v", over)
+	}
+	if out, err := os.ReadFile(p.dir.Output()); err != nil || string(out) != "0\n1\n2\n3\n" { // 3 is what ls reads
+		t.Errorf("open files %q, %v, want 0 to 3", out, err)
+	}
+}
+
 // Ensure that a device that is held is named, and that the job and its devices are free once the end is written.
 func TestDevices(t *testing.T) {
 	t.Parallel()
