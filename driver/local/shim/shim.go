@@ -89,6 +89,7 @@ type shim struct {
 
 	mu      sync.Mutex
 	epoch   int64         // highest heard of
+	open    []*client     // connected, the longest silent first
 	alive   *Alive        // once the job's process runs
 	over    bool          // once over.json is there
 	changed chan struct{} // closed when one of these changes
