@@ -134,8 +134,12 @@ func (a *attempt) spawn() (chan struct{}, error) {
 	defer out.Close()
 	command := a.d.o.Shim
 	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], string(a.dir))...)
+	if cmd.Path == "/proc/self/exe" { // says little in a list of processes
+		cmd.Args[0] = "trainyard"
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(a.dir), out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	shim.KeepFiles()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func killShim(t *testing.T, dir shim.RunDir) {
 // not waited for once all are gone.
 func TestSignalsAreNotInherited(t *testing.T) {
 	t.Parallel()
-	deaf := []string{"sh", "-c", `trap "" TERM HUP INT QUIT PIPE USR1 USR2; exec "$@"`, "deaf"}
+	deaf := []string{"sh", "-c", `trap "" TERM HUP INT QUIT PIPE USR1 USR2 TSTP TTIN TTOU CONT CHLD WINCH; exec "$@"`, "deaf"}
 	h, marks := release(t, procs.Root(), []animal{{script: `grep SigIgn /proc/self/status; echo ready; exec sleep MARK`}}, 10*time.Minute, deaf...)
 	h.apply(stop(0, 1))
 	h.end(0, sched.Preempted)

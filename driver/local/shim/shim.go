@@ -1,9 +1,3 @@
-// Package shim is the tiny process that stands beside one attempt of one job: it outlives the manager, starts the job,
-// keeps its output and its exit code, and ends everything the job started before it says that the attempt is over.
-//
-// A shim takes orders over a socket in the run directory, from the manager with the highest epoch it has heard of. It
-// begins only if it holds the lock of its job, which names the last attempt begun, and the locks of its devices: so no
-// job has two live attempts and no device two owners, whoever gave which order when.
 package shim
 
 import (
@@ -15,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,9 +20,9 @@ import (
 
 // Exit codes of a shim that has nothing to tell in over.json.
 const (
-	ExitBegun  = 3 // the attempt was begun before, or the job has another one alive
-	ExitFenced = 4 // a later manager gives orders now
-	ExitBroken = 5 // the run directory cannot be used
+	exitBegun  = 3 // the attempt was begun before, or the job has another one alive
+	exitFenced = 4 // a later manager gives orders now
+	exitBroken = 5 // the folder cannot be used
 )
 
 // killPatience is how long a shim tries to kill what will not die before it says so and goes on trying.
@@ -37,23 +30,21 @@ const killPatience = 30 * time.Second
 
 // Main runs the attempt whose run directory is given and returns the exit code of the shim.
 func Main(dir RunDir) int {
-	// Caught, not ignored: what a process ignores the programs it starts ignore as well.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	KeepFiles()
+	catchSignals()
 	o, err := dir.Order()
 	if err != nil {
 		slog.Error("no order", "error", err)
-		return ExitBroken
+		return exitBroken
 	}
 	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
 	// has the order in its log, and finds this shim.
 	if err = o.State.Fenced(o.Epoch); err != nil {
-		slog.Warn("not begun", "why", err)
-		return ExitFenced
+		return notBegun(err)
 	}
 	held, err := o.State.Begin(o.Job, o.Attempt)
 	if err != nil {
-		slog.Info("not begun", "why", err)
-		return ExitBegun
+		return notBegun(err)
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
 	if err = s.listen(); err != nil {
@@ -74,6 +65,20 @@ func Main(dir RunDir) int {
 	return 0
 }
 
+// notBegun says why the attempt was not begun, or not by this shim.
+func notBegun(err error) int {
+	switch {
+	case errors.Is(err, ErrFenced):
+		slog.Warn("not begun", "why", err)
+		return exitFenced
+	case errors.Is(err, ErrBegun), errors.Is(err, ErrHeld):
+		slog.Info("not begun", "why", err)
+		return exitBegun
+	}
+	slog.Error("cannot begin", "error", err)
+	return exitBroken
+}
+
 // shim is the process at work.
 type shim struct {
 	order    *Order
@@ -84,6 +89,7 @@ type shim struct {
 
 	mu      sync.Mutex
 	epoch   int64         // highest heard of
+	open    []*client     // connected, the longest silent first
 	alive   *Alive        // once the job's process runs
 	over    bool          // once over.json is there
 	changed chan struct{} // closed when one of these changes
@@ -92,7 +98,7 @@ type shim struct {
 
 func (s *shim) broken(err error) int {
 	slog.Error("cannot go on", "error", err)
-	return ExitBroken
+	return exitBroken
 }
 
 // attempt locks the devices, runs the job to its end and leaves no process behind.

@@ -30,6 +30,7 @@ type process struct {
 	*testing.T
 	dir  RunDir
 	cmd  *exec.Cmd
+	said strings.Builder // whole once it is done
 	done chan struct{}
 }
 
@@ -42,9 +43,11 @@ func begin(t *testing.T, o *Order) *process {
 	return spawn(t, o.State.RunDir(o.Job, o.Attempt))
 }
 
-func spawn(t *testing.T, dir RunDir) *process {
+// spawn starts a shim that inherits open files.
+func spawn(t *testing.T, dir RunDir, open ...*os.File) *process {
 	t.Helper()
-	p := &process{t, dir, exec.Command(os.Args[0], "shim", string(dir)), make(chan struct{})}
+	p := &process{T: t, dir: dir, cmd: exec.Command(os.Args[0], "shim", string(dir)), done: make(chan struct{})}
+	p.cmd.Stderr, p.cmd.ExtraFiles = &p.said, open
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +139,7 @@ func TestLongPath(t *testing.T) {
 func TestNotBegun(t *testing.T) {
 	t.Parallel()
 	s := State(t.TempDir())
-	spawn(t, s.RunDir(9, 9)).exit(ExitBroken)
+	spawn(t, s.RunDir(9, 9)).exit(exitBroken)
 
 	o := sh(s, "exit 0")
 	if lock, err := s.Begin(0, 1); err != nil {
@@ -144,7 +147,7 @@ func TestNotBegun(t *testing.T) {
 	} else {
 		_ = lock.Close()
 	}
-	begin(t, o).exit(ExitBegun)
+	begin(t, o).exit(exitBegun)
 
 	o = sh(s, "exit 0")
 	o.Attempt = 2
@@ -152,7 +155,7 @@ func TestNotBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin(t, o).exit(ExitBegun)
+	begin(t, o).exit(exitBegun)
 	_ = lock.Close()
 
 	o = sh(s, "exit 0")
@@ -160,12 +163,27 @@ func TestNotBegun(t *testing.T) {
 	if err := s.SetEpoch(2); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, o).exit(ExitFenced)
+	begin(t, o).exit(exitFenced)
 	if s.Begun(1, 1) {
 		t.Error("an old manager's order was begun")
 	}
 	if _, err := s.RunDir(1, 1).Over(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want no record", err)
+	}
+}
+
+// Ensure that a folder that cannot be used is told as that, not as an attempt that somebody else has begun.
+func TestCannotBegin(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"jobs/0/lock", "epoch"} {
+		s := State(t.TempDir())
+		if err := os.MkdirAll(filepath.Join(string(s), file), 0o700); err != nil { // no file can be there
+			t.Fatal(err)
+		}
+		p := begin(t, sh(s, "exit 0"))
+		if p.exit(exitBroken); !strings.Contains(p.said.String(), "is a directory") {
+			t.Errorf("%s: it says %q, want the cause", file, &p.said)
+		}
 	}
 }
 
@@ -187,8 +205,8 @@ func TestManyShims(t *testing.T) {
 		<-p.done
 		codes[p.cmd.ProcessState.ExitCode()]++
 	}
-	if codes[0] != 1 || codes[ExitBegun] != 7 {
-		t.Errorf("exit codes %v, want one 0 and seven %d", codes, ExitBegun)
+	if codes[0] != 1 || codes[exitBegun] != 7 {
+		t.Errorf("exit codes %v, want one 0 and seven %d", codes, exitBegun)
 	}
 	if out, err := os.ReadFile(dir.Output()); err != nil || string(out) != "ran\n" {
 		t.Errorf("%q, %v, want one run", out, err)
@@ -275,6 +293,28 @@ func TestNothingInherited(t *testing.T) {
 		if out, err := os.ReadFile(p.dir.Output()); err != nil || string(out) != want {
 			t.Errorf("%v: %q, %v, want %q", env, out, err, want)
 		}
+	}
+}
+
+// Ensure that files that whoever started the shim had open are closed in the job.
+func TestNoFilesInherited(t *testing.T) {
+	t.Parallel()
+	leak, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	o := sh(State(t.TempDir()), "")
+	o.Command = []string{"/bin/ls", "/proc/self/fd"}
+	if err := WriteOrder(o); err != nil {
+		t.Fatal(err)
+	}
+	p := spawn(t, o.State.RunDir(0, 1), leak, leak, leak)
+	if over := p.over(); over.Code != 0 {
+		t.Fatalf("%+v", over)
+	}
+	if out, err := os.ReadFile(p.dir.Output()); err != nil || string(out) != "0\n1\n2\n3\n" { // 3 is what ls reads
+		t.Errorf("open files %q, %v, want 0 to 3", out, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -51,30 +52,89 @@ func (s *shim) listen() error {
 	return nil
 }
 
+// How long a shim waits after it could not accept a connection, such as for want of files.
+const (
+	firstRest = 10 * time.Millisecond
+	lastRest  = time.Second
+)
+
+// accept serves whoever comes until the attempt is over.
 func (s *shim) accept() {
+	rest := firstRest
 	for {
 		conn, err := s.listener.Accept()
-		if err != nil {
-			return // closed: the attempt is over
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			if rest == firstRest { // once for many
+				slog.Error("no connection", "error", err)
+			}
+			time.Sleep(rest)
+			rest = min(2*rest, lastRest)
+		default:
+			rest = firstRest
+			c := &client{Conn: conn}
+			s.admit(c)
+			s.clients.Go(func() { s.serve(c) })
 		}
-		s.clients.Go(func() { s.serve(conn) })
 	}
 }
 
+// maxClients is how many may be connected at a time: one manager, and whoever it takes the place of.
+const maxClients = 64
+
+// client is a connection of a manager, or of somebody who has given no order yet.
+type client struct {
+	net.Conn
+	heard bool // it gave an order that was obeyed
+}
+
+// admit makes room for a client: of too many the one that was silent for longest is hung up on, managers last. A manager
+// comes again.
+func (s *shim) admit(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= maxClients {
+		i := max(0, slices.IndexFunc(s.open, func(c *client) bool { return !c.heard }))
+		_ = s.open[i].Close()
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	s.open = append(s.open, c)
+}
+
+// heard notes that a client that is there still is a manager, and puts it last.
+func (s *shim) heard(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.open, c); i >= 0 {
+		c.heard = true
+		s.open = append(slices.Delete(s.open, i, i+1), c)
+	}
+}
+
+// leave is for a client that has hung up.
+func (s *shim) leave(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(x *client) bool { return x == c })
+}
+
 // serve tells one manager what happens, and hears its orders, until the attempt is over.
-func (s *shim) serve(conn net.Conn) {
-	defer conn.Close()
+func (s *shim) serve(c *client) {
+	defer s.leave(c)
+	defer c.Close()
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		s.hear(conn)
+		s.hear(c)
 	}()
-	s.inform(conn, gone)
+	s.inform(c, gone)
 }
 
 // hear obeys the lines of a manager until it hangs up or turns out to be an old one.
-func (s *shim) hear(conn net.Conn) {
-	lines := json.NewDecoder(bufio.NewReader(io.LimitReader(conn, 1<<20)))
+func (s *shim) hear(c *client) {
+	lines := json.NewDecoder(bufio.NewReader(io.LimitReader(c, 1<<20)))
 	for {
 		var order say
 		if err := lines.Decode(&order); err != nil {
@@ -82,9 +142,10 @@ func (s *shim) hear(conn net.Conn) {
 		}
 		if refused := s.obey(order); refused != "" {
 			slog.Warn("refused", "why", refused)
-			_ = json.NewEncoder(conn).Encode(tell{Refused: refused})
+			_ = json.NewEncoder(c).Encode(tell{Refused: refused})
 			return
 		}
+		s.heard(c)
 	}
 }
 
@@ -111,7 +172,7 @@ func (s *shim) obey(order say) (refused string) {
 }
 
 // inform tells a manager when the job is up and when it is over.
-func (s *shim) inform(conn net.Conn, gone <-chan struct{}) {
+func (s *shim) inform(conn io.Writer, gone <-chan struct{}) {
 	out := json.NewEncoder(conn)
 	for up := false; ; {
 		s.mu.Lock()
