@@ -16,6 +16,7 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -45,7 +46,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
 	s := experiment.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys,
-		Inject: rec.inject, Sinks: []engine.Sink{w, &hash}}
+		Inject: rec.inject, Sinks: []engine.Sink{w, &hash}, Scores: rec.scores()}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +55,20 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	}
 	rec.log, rec.sum = log.Bytes(), hash.Sum()
 	return rec
+}
+
+// scores has every third GPU slow, and for the second class every fifth; nil, all alike, for systems that do without.
+func (rec *recording) scores() *variability.Scores {
+	if rec.system != "pal" && rec.system != "pm-first" {
+		return nil
+	}
+	s := &variability.Scores{Name: "drawn", Classes: []string{"A", "B"}, PM: make([][]float64, 2)}
+	for g := range rec.cluster.GPUs() {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
+		s.PM[0] = append(s.PM[0], 1+float64(g%3/2))
+		s.PM[1] = append(s.PM[1], 1+float64(g%5/4)/4)
+	}
+	return s
 }
 
 // drawJobs keeps the first jobs, makes them arrive faster, and gives some users, dependencies and times.
@@ -121,7 +136,7 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle()}, system.NewSettings(rec.keys), nil)
+	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: rec.scores()}, system.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
