@@ -9,6 +9,9 @@ func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	p.sortList(now)
 	p.grants = p.s.Allocate.Allocate(v, p.room, p.able(v), d, p.grants[:0])
 	p.giveUpUngranted(v)
+	if p.claiming() {
+		p.layClaims(v)
+	}
 	for i := range p.grants {
 		if g := &p.grants[i]; p.jobs[g.Job].in == waiting {
 			p.placeDown(v, g, now)
@@ -56,21 +59,17 @@ func (p *Pipeline) giveUpUngranted(v *sched.View) {
 	}
 }
 
-// reusable reports whether a job may go on holding set: nobody took any of it, and all of it may be used.
-func (p *Pipeline) reusable(v *sched.View, set []sched.GPUID) bool {
-	for _, g := range set {
-		if !v.Usable(g) {
-			return false
-		}
-	}
-	return p.ledger.Untaken(set)
-}
-
 // placeDown places what g grants, or as much less as fits, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
+	if p.claiming() {
+		p.dropClaim(g.Job)
+	}
 	for n := g.GPUs; n >= g.Least; n-- {
 		if p.try(v, g.Job, int(n), now) != misfit {
-			return
+			break
 		}
+	}
+	if p.claiming() {
+		p.claim(g.Job)
 	}
 }

@@ -27,7 +27,8 @@ type Stages struct {
 	// Replace has all that are not protected give up what they hold before the grants are placed: jobs move to whatever
 	// the placement finds best now.
 	Replace bool
-	// Move, if set, is asked before a job moves although nobody has taken its GPUs; nil = it moves.
+	// Move, if set, is asked before a job moves although nobody has taken its GPUs, and, with Replace, before a job takes
+	// GPUs of another that would then have to move; nil = they do.
 	Move sched.Mover
 	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
 	// whole list.
@@ -98,7 +99,9 @@ type Pipeline struct {
 	retry        sched.Time // when the first protected job that was in the way loses its protection
 	scratch      []sched.GPUID
 	grants       []sched.Grant
-	room         []int32 // GPUs to be granted, by type
+	room         []int32       // GPUs to be granted, by type
+	claims       *sched.Ledger // see claims.go
+	apart        []sched.GPUID
 }
 
 // entry is what the pipeline knows of one job.

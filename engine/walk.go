@@ -204,8 +204,8 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdic
 	if !slices.IsSorted(gpus) {
 		slices.Sort(gpus)
 	}
-	if was := v.Jobs[id].Target; p.s.Move != nil && len(was) == n && !sameSet(was, gpus) && p.reusable(v, was) && !p.s.Move.Worth(v, id, was, gpus) {
-		gpus = append(gpus[:0], was...)
+	if p.s.Move != nil {
+		gpus = p.weigh(v, id, n, gpus)
 		p.scratch = gpus[:0]
 	}
 	if p.s.Admit != nil && !p.s.Admit.May(v, id, gpus) {

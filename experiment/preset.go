@@ -29,7 +29,8 @@ type preset struct {
 // PresetInfo describes a preset.
 type PresetInfo struct {
 	Name, Line string
-	NodeGPUs   int // of every node in the published set-up; 0 = any
+	NodeGPUs   int          // of every node in the published set-up; 0 = any
+	Keys       []system.Key // its systems take under it, besides their own
 	systems    map[string]preset
 }
 
@@ -48,8 +49,20 @@ func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != n
 
 // Presets lists all presets.
 var Presets = []PresetInfo{
-	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, tiresiasPreset},
-	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, heliosPreset},
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, heliosPreset},
+	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
+		palPresetKeys, palPreset},
+}
+
+// presetKeys returns the keys that a preset adds.
+func presetKeys(name string) []system.Key {
+	for i := range Presets {
+		if Presets[i].Name == name {
+			return Presets[i].Keys
+		}
+	}
+	return nil
 }
 
 func presetFor(name, sys string) (preset, error) {

@@ -87,7 +87,7 @@ func (s *Simulation) build() (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = CheckKeys(info, s.Settings)
+	err = CheckKeys(info, s.Preset, s.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -187,10 +187,10 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 }
 
 // CheckKeys returns an error about the first key, in order of name, that neither the system nor the simulated world
-// takes.
-func CheckKeys(info *system.Info, settings map[string]string) error {
+// takes, nor the preset of that name, "" = none.
+func CheckKeys(info *system.Info, preset string, settings map[string]string) error {
 	names := info.KeyNames()
-	for _, k := range RuntimeKeys {
+	for _, k := range slices.Concat(RuntimeKeys, presetKeys(preset)) {
 		names = append(names, k.Name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(settings)) {

@@ -210,7 +210,7 @@ func TestGivenBeatsPreset(t *testing.T) {
 		for _, sys := range Presets[i].Systems() {
 			info, err := system.Named(sys)
 			if err == nil {
-				err = CheckKeys(info, Presets[i].Defaults(sys))
+				err = CheckKeys(info, Presets[i].Name, Presets[i].Defaults(sys))
 			}
 			if err != nil {
 				t.Errorf("preset %s: %v", Presets[i].Name, err)

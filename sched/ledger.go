@@ -27,6 +27,10 @@ type Ledger struct {
 	place   []int32   // by job: index in holders
 	journal []entry
 	logging bool
+
+	followed bool     // somebody asks for Changes
+	changed  []NodeID // whose free GPUs changed: changes number since, since+1, ...
+	since    int
 }
 
 // typeBook holds the nodes of one GPU type.
@@ -71,6 +75,7 @@ func (l *Ledger) Rebuild() {
 	l.node = make([]nodeBook, len(v.Nodes))
 	l.byType = l.byType[:0]
 	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
+	l.forgetChanges()
 	for i := range v.Nodes {
 		l.addNode(NodeID(i))
 	}
@@ -148,8 +153,37 @@ func (l *Ledger) Refresh(n NodeID) bool {
 		}
 	}
 	l.enter(n, b)
+	l.note(n)
 	return true
 }
+
+// maxChanges is how many changes are remembered. Who is further behind had better look at the whole cluster.
+const maxChanges = 1 << 12
+
+// Changes returns the nodes whose free GPUs changed from change number from on, some of them several times, and the number
+// of the next change; 0 is before the first. It reports false where it no longer knows them: look at all nodes. The nodes
+// are valid until the ledger changes.
+func (l *Ledger) Changes(from int) (nodes []NodeID, next int, known bool) {
+	next, known = l.since+len(l.changed), l.followed && from >= l.since
+	l.followed = true
+	if !known {
+		return nil, next, false
+	}
+	return l.changed[from-l.since:], next, true
+}
+
+func (l *Ledger) note(n NodeID) {
+	if !l.followed {
+		return
+	}
+	if len(l.changed) == maxChanges {
+		l.forgetChanges()
+	}
+	l.changed = append(l.changed, n)
+}
+
+// forgetChanges leaves everybody behind.
+func (l *Ledger) forgetChanges() { l.since, l.changed = l.since+len(l.changed)+1, l.changed[:0] }
 
 // enter puts an up node into the sums and buckets of its type.
 func (l *Ledger) enter(n NodeID, b *nodeBook) {
@@ -228,6 +262,14 @@ func (l *Ledger) NextNode(t TypeID, f int, from NodeID) NodeID {
 	return NodeID(l.byType[t].bucket[f].Next(int(from)))
 }
 
+// NextNodeIn is NextNode among the nodes of set, which has as many bits as one likes.
+func (l *Ledger) NextNodeIn(set Bitset, t TypeID, f int, from NodeID) NodeID {
+	if f >= len(l.byType[t].bucket) || l.byType[t].count[f] == 0 {
+		return None
+	}
+	return NodeID(nextOfBoth(set, l.byType[t].bucket[f], int(from)))
+}
+
 // NextUp returns the first node of type t, from node from on, that is up, or None.
 func (l *Ledger) NextUp(t TypeID, from NodeID) NodeID {
 	return NodeID(l.byType[t].nodes.Next(int(from)))
@@ -241,16 +283,21 @@ func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
 
 // NextFree returns the first GPU of set, from GPU from on, that is free, or None. set has as many bits as one likes.
 func (l *Ledger) NextFree(set Bitset, from GPUID) GPUID {
-	for w := int(from) >> 6; w < min(len(set), len(l.free)); w++ {
-		x := set[w] & l.free[w]
-		if w == int(from)>>6 {
+	return GPUID(nextOfBoth(set, l.free, int(from)))
+}
+
+// nextOfBoth returns the smallest member of a and b, from from on, or -1.
+func nextOfBoth(a, b Bitset, from int) int {
+	for w := from >> 6; w < min(len(a), len(b)); w++ {
+		x := a[w] & b[w]
+		if w == from>>6 {
 			x &= ^uint64(0) << (from & 63)
 		}
 		if x != 0 {
-			return GPUID(w<<6 + bits.TrailingZeros64(x))
+			return w<<6 + bits.TrailingZeros64(x)
 		}
 	}
-	return None
+	return -1
 }
 
 // TypeOf returns the type of GPU g.
@@ -479,4 +526,5 @@ func (l *Ledger) rebucket(n NodeID, was int32, b *nodeBook) {
 	t.count[b.free]++
 	t.free += int(b.free - was)
 	t.maxFree = max(t.maxFree, int(b.free))
+	l.note(n)
 }

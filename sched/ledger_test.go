@@ -312,3 +312,39 @@ func TestLedgerAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
+
+// Ensure that the ledger names every node whose free GPUs changed since it was last asked, and says so where it cannot know.
+func TestLedgerChanges(t *testing.T) {
+	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{}}}}
+	for n := range 3 {
+		v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: 1}, First: sched.GPUID(n)})
+		v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(n)})
+	}
+	l := sched.NewLedger(v)
+	ask := func(from int, wantKnown bool, want ...sched.NodeID) int {
+		t.Helper()
+		nodes, next, known := l.Changes(from)
+		if known != wantKnown || !slices.Equal(nodes, want) {
+			t.Errorf("changes %v, known %v, want %v, %v", nodes, known, want, wantKnown)
+		}
+		return next
+	}
+	at := ask(0, false)
+	ask(at, true)
+	l.Book(0, []sched.GPUID{0, 2})
+	ask(at, true, 0, 2)
+	next := ask(at, true, 0, 2)
+	l.Release(0)
+	v.Nodes[1].State = sched.NodeDraining
+	l.Refresh(1)
+	ask(next, true, 0, 2, 1)
+	ask(at, true, 0, 2, 0, 2, 1)
+	l.Rebuild()
+	ask(at, false)
+	at = ask(ask(0, false), true)
+	for range 5000 {
+		l.Book(0, []sched.GPUID{0})
+		l.Release(0)
+	}
+	ask(at, false)
+}

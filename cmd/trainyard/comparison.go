@@ -103,7 +103,7 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	settings, err := parseSets(f.sets, infos)
+	settings, err := parseSets(f.sets, infos, f.preset)
 	return infos, settings, err
 }
 

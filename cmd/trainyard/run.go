@@ -137,7 +137,7 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	if err != nil {
 		return o, usage(err)
 	}
-	settings, err := parseSets(f.sets, []*system.Info{info})
+	settings, err := parseSets(f.sets, []*system.Info{info}, "")
 	if err != nil {
 		return o, err
 	}

@@ -14,7 +14,7 @@ type setting struct{ text, name, key, value string }
 
 // parseSets returns the settings of each system, in the order of infos. What names a system beats what names *, and
 // later ones beat earlier ones.
-func parseSets(sets []string, infos []*system.Info) ([]map[string]string, error) {
+func parseSets(sets []string, infos []*system.Info, preset string) ([]map[string]string, error) {
 	settings := make([]map[string]string, len(infos))
 	for i := range settings {
 		settings[i] = make(map[string]string)
@@ -27,12 +27,12 @@ func parseSets(sets []string, infos []*system.Info) ([]map[string]string, error)
 		}
 		if s.name != "*" {
 			named = append(named, s)
-		} else if err := s.giveAll(infos, settings); err != nil {
+		} else if err := s.giveAll(infos, preset, settings); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range named {
-		if err := s.giveOne(infos, settings); err != nil {
+		if err := s.giveOne(infos, preset, settings); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +49,7 @@ func parseSet(text string) (setting, error) {
 }
 
 // giveOne gives s to the system it names.
-func (s setting) giveOne(infos []*system.Info, settings []map[string]string) error {
+func (s setting) giveOne(infos []*system.Info, preset string, settings []map[string]string) error {
 	info, err := system.Named(s.name)
 	if err != nil {
 		return usagef("--set %s: %w", s.text, err)
@@ -58,7 +58,7 @@ func (s setting) giveOne(infos []*system.Info, settings []map[string]string) err
 	if i < 0 {
 		return usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(namesOf(infos), ", "))
 	}
-	if err := experiment.CheckKeys(info, map[string]string{s.key: s.value}); err != nil {
+	if err := experiment.CheckKeys(info, preset, map[string]string{s.key: s.value}); err != nil {
 		return usagef("--set %s: %w", s.text, err)
 	}
 	settings[i][s.key] = s.value
@@ -66,11 +66,11 @@ func (s setting) giveOne(infos []*system.Info, settings []map[string]string) err
 }
 
 // giveAll gives s to all systems that take it, of which there must be one.
-func (s setting) giveAll(infos []*system.Info, settings []map[string]string) error {
+func (s setting) giveAll(infos []*system.Info, preset string, settings []map[string]string) error {
 	taken := false
 	var keys []string
 	for i, info := range infos {
-		for _, k := range allKeys(info) {
+		for _, k := range allKeys(info, preset) {
 			if k.Name == s.key {
 				settings[i][s.key] = s.value
 				taken = true
@@ -90,9 +90,13 @@ func (s setting) giveAll(infos []*system.Info, settings []map[string]string) err
 	return usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, keys), strings.Join(keys, ", "))
 }
 
-// allKeys returns the keys of a system: its own, those of every system and those of the simulated world.
-func allKeys(info *system.Info) []system.Key {
-	return slices.Concat(info.Keys, system.Common, experiment.RuntimeKeys)
+// allKeys returns the keys of a system: its own, those of every system, those of the simulated world and of the preset.
+func allKeys(info *system.Info, preset string) []system.Key {
+	all := slices.Concat(info.Keys, system.Common, experiment.RuntimeKeys)
+	if p := presetNamed(preset); p != nil {
+		all = append(all, p.Keys...)
+	}
+	return all
 }
 
 func namesOf(infos []*system.Info) []string {

@@ -42,3 +42,25 @@ func TestDemandAlone(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that ByClass changes the order of what is granted, class by class and stable, and nothing else, behind what was
+// there before.
+func TestByClass(t *testing.T) {
+	v := &sched.View{}
+	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(1), Class: "cc"}, {GPUs: sched.Rigid(2), Class: "a"}, {GPUs: sched.Rigid(1)},
+		{GPUs: sched.Rigid(1), Class: "a"}, {GPUs: sched.Rigid(9)}, {GPUs: sched.Rigid(1)}} {
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &s})
+	}
+	rule := allocate.ByClass{Grants: allocate.Prefix{}, Class: func(v *sched.View, j sched.JobID) int { return len(v.Jobs[j].Spec.Class) }}
+	before := []sched.Grant{{Job: 7, GPUs: 1, Least: 1}}
+	var got []sched.JobID
+	for _, g := range rule.Allocate(v, []int32{8}, []sched.JobID{0, 3, 2, 1, 4, 5}, nil, before) {
+		if want := g.Job == 1; (g.GPUs == 2) != want || g.Least != g.GPUs {
+			t.Errorf("job %d is granted %d, at least %d", g.Job, g.GPUs, g.Least)
+		}
+		got = append(got, g.Job)
+	}
+	if want := []sched.JobID{7, 2, 3, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("granted %v, want %v: the last does not fit, and holds up the one behind it", got, want)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainyard/trainyard/internal/policytest"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/place"
 )
 
 // Ensure that each example of testdata comes out as it did when somebody last read and understood it.
@@ -17,11 +18,13 @@ import (
 //	nodes COUNTxGPUS [type=T] [rack=N] [cpus=N] [memory=GB]     nodes n0, n1, ... join
 //	node NAME GPUS [type=T] [rack=N] [cpus=N] [memory=GB]       one node joins; rack 0, nothing counted, if not said
 //	book GPUS [cpus=N] [memory=GB]                              others hold GPUs such as 0-2,5, with so much per GPU
+//	score X GPUS                                                binned score of GPUs such as 0-2,5; 1 if not said
 //	place RULE n=N [model=M] [types=T,T] [cpus=N] [memory=GB]   a gang of N asks, with so much per GPU; it books nothing
+//	place pal n=N across=L ...                                  L: locality penalty
 //
 // place prints the nodes by type and number of free GPUs, those that lack CPUs or memory for even one GPU of the gang, and
 // the GPUs in the order in which they are taken, by node, or "no place". GPUs are numbered as nodes join. The rules are
-// those of placers.
+// those of placers, and pm-first and pal, for which it prints the slowest score, too.
 func TestPolicies(t *testing.T) {
 	policytest.Run(t, func() policytest.Handler { return (&placing{}).do })
 }
@@ -29,7 +32,8 @@ func TestPolicies(t *testing.T) {
 // placing is the cluster of one data file.
 type placing struct {
 	v     sched.View
-	types []string // names by TypeID
+	types []string  // names by TypeID
+	sf    []float64 // by GPU; as many as the cluster has
 }
 
 func (p *placing) do(c *policytest.Command) string {
@@ -46,6 +50,11 @@ func (p *placing) do(c *policytest.Command) string {
 	case "book":
 		gpus := p.gpus(c, c.Word("GPUs"))
 		p.v.Jobs = append(p.v.Jobs, sched.Job{Spec: demand(c), Target: gpus})
+	case "score":
+		x := c.Float("score", c.Word("score"))
+		for _, g := range p.gpus(c, c.Word("GPUs")) {
+			p.sf[g] = x
+		}
 	case "place":
 		return p.place(c)
 	default:
@@ -73,6 +82,7 @@ func (p *placing) join(name string, spec sched.NodeSpec) {
 	p.v.Nodes = append(p.v.Nodes, sched.Node{Spec: spec, First: sched.GPUID(len(p.v.GPUs))})
 	for range spec.GPUs {
 		p.v.GPUs = append(p.v.GPUs, sched.GPU{Node: n})
+		p.sf = append(p.sf, 1)
 	}
 }
 
@@ -100,7 +110,7 @@ func demand(c *policytest.Command) *sched.JobSpec {
 }
 
 func (p *placing) place(c *policytest.Command) string {
-	rule := placers[c.Word("a rule")]
+	rule, scores := p.rule(c)
 	if rule == nil {
 		c.Fail("no such rule")
 	}
@@ -121,7 +131,24 @@ func (p *placing) place(c *policytest.Command) string {
 		c.Fail("Place says %v, Fits says otherwise", ok)
 	}
 	p.printSet(&b, set)
+	if scores != nil && ok {
+		fmt.Fprintln(&b, "slowest", scores.Slowest(0, set))
+	}
 	return b.String()
+}
+
+// rule returns the rule of a command, and the scores it goes by.
+func (p *placing) rule(c *policytest.Command) (sched.Placer, *place.Scores) {
+	switch name := c.Word("a rule"); name {
+	case "pm-first":
+		s := scoresOf(p.sf)
+		return place.PMFirst{Scores: s}, s
+	case "pal":
+		s := scoresOf(p.sf)
+		return place.PAL{Scores: s, Across: times(c.Float("across", c.Text("across")))}, s
+	default:
+		return placers[name], nil
+	}
 }
 
 // printFree prints the nodes by type and number of free GPUs.

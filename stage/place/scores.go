@@ -6,27 +6,23 @@ import (
 )
 
 // Scores is what a placement knows of how GPUs differ: for each class of jobs, which bin each GPU is in. Only the order
-// and the ratios of binned scores matter. GPUs without a bin are never chosen.
+// and the ratios of binned scores matter. GPUs without a bin are never chosen. It keeps indexes of the two ledgers asked
+// about last and is not safe for concurrent use.
 type Scores struct {
-	bins []variability.Bins // by class, from the most sensitive on
-	of   func(*sched.JobSpec) int
-	sets [][]sched.Bitset // by class and bin: its GPUs
+	bins  []variability.Bins // by class, from the most sensitive on
+	of    func(*sched.JobSpec) int
+	books [2]indexed // the one asked about last comes first
+}
+
+// indexed is a ledger and its indexes, by class; nil = not asked for yet.
+type indexed struct {
+	ledger  *sched.Ledger
+	indexes []*index
 }
 
 // NewScores returns the knowledge of bins, where Bin[g] is of GPU g; of tells the class of a job, 0..len(bins)-1.
 func NewScores(bins []variability.Bins, of func(*sched.JobSpec) int) *Scores {
-	s := &Scores{bins: bins, of: of}
-	for c := range bins {
-		sets := make([]sched.Bitset, len(bins[c].SF))
-		for b := range sets {
-			sets[b] = sched.NewBitset(len(bins[c].Bin))
-		}
-		for g, b := range bins[c].Bin {
-			sets[b].Set(g)
-		}
-		s.sets = append(s.sets, sets)
-	}
-	return s
+	return &Scores{bins: bins, of: of}
 }
 
 // Class returns the class of job j.
@@ -41,12 +37,19 @@ func (s *Scores) Slowest(c int, gpus []sched.GPUID) float64 {
 	return worst
 }
 
-// free appends to dst the free GPUs of type t in bin b of class c, in order of number.
-func (s *Scores) free(l *sched.Ledger, c, b int, t sched.TypeID, dst []sched.GPUID) []sched.GPUID {
-	for g := l.NextFree(s.sets[c][b], 0); g != sched.None; g = l.NextFree(s.sets[c][b], g+1) {
-		if l.Types() == 1 || l.TypeOf(g) == t {
-			dst = append(dst, g)
-		}
+// index returns the index of class c, which is up to date until l changes.
+func (s *Scores) index(v *sched.View, l *sched.Ledger, c int) *index {
+	if s.books[0].ledger != l {
+		s.books[0], s.books[1] = s.books[1], s.books[0]
 	}
-	return dst
+	if s.books[0].ledger != l {
+		s.books[0] = indexed{l, make([]*index, len(s.bins))}
+	}
+	x := s.books[0].indexes[c]
+	if x == nil {
+		x = &index{bin: s.bins[c].Bin, bins: len(s.bins[c].SF)}
+		s.books[0].indexes[c] = x
+	}
+	x.update(v, l)
+	return x
 }
