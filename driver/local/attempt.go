@@ -199,10 +199,12 @@ type end struct {
 // fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none begins it any more.
 func (a *attempt) fate() *end {
 	lock, err := a.d.o.State.Begin(int32(a.job), a.number)
+	alive, unknown := a.dir.Alive()
+	lives := unknown == nil && alive.Lives() // by boot id, pid and start time
 	switch {
 	case err == nil:
 		_ = lock.Close()
-		if !a.up { // else the file of the lock was lost
+		if !a.up && !lives { // else the file of the lock was lost
 			return &end{never: true}
 		}
 	case errors.Is(err, shim.ErrHeld):
@@ -219,8 +221,10 @@ func (a *attempt) fate() *end {
 		a.d.o.Log.Error("the record of an end cannot be read", "job", a.job, "attempt", a.number, "error", err)
 		return nil
 	}
-	alive, err := a.dir.Alive()
-	return &end{ran: a.up || err == nil, boot: err == nil && !alive.SameBoot()}
+	if lives {
+		return nil
+	}
+	return &end{ran: a.up || unknown == nil, boot: unknown == nil && !alive.SameBoot()}
 }
 
 // finish kills what a dead shim left behind, waits until the devices are free, and tells the end.

@@ -91,6 +91,22 @@ func TestAdopted(t *testing.T) {
 	none(t, p.mark)
 }
 
+// Ensure that an attempt is known by its process too: one whose lock and socket were removed is waited for, not begun anew.
+func TestAdoptedWithoutLock(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	remove(t, filepath.Join(shim.State(p.dir).Job(0), "lock"))
+	remove(t, filepath.Join(string(p.run()), "control"))
+	h := take(t, p.next(t, 2), p.view)
+	h.apply(start(0, 1, 0)) // given again
+	time.Sleep(300 * time.Millisecond)
+	touch(t, p.goOn)
+	if e := h.end(0, sched.Failed); e.Code != 5 || e.Attempt != 1 {
+		t.Errorf("%+v, want code 5 of attempt 1", e)
+	}
+	none(t, p.mark)
+}
+
 // Ensure that a driver that adopts an attempt can stop it, also where the stop was ordered by the one before.
 func TestAdoptedAndStopped(t *testing.T) {
 	t.Parallel()
