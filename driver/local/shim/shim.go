@@ -47,6 +47,9 @@ func Main(dir RunDir) int {
 		return notBegun(err)
 	}
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
+	if s.record, err = openRecord(dir); err != nil {
+		return s.broken(err)
+	}
 	if err = s.listen(); err != nil {
 		return s.broken(err)
 	}
@@ -55,7 +58,7 @@ func Main(dir RunDir) int {
 		return s.broken(err)
 	}
 	over.Ended = time.Now()
-	if err := writeJSON(dir.file("over.json"), over); err != nil {
+	if err := s.record.end(over); err != nil {
 		return s.broken(err)
 	}
 	s.unlock()
@@ -83,6 +86,7 @@ func notBegun(err error) int {
 type shim struct {
 	order    *Order
 	dir      RunDir
+	record   *record
 	locks    []*os.File // of the job, then of the devices
 	listener net.Listener
 	clients  sync.WaitGroup
