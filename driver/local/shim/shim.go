@@ -175,23 +175,27 @@ func (s *shim) unlock() {
 func (s *shim) run(group *procs.Group) (*Over, error) {
 	out, err := os.OpenFile(s.dir.Output(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
 	}
 	defer out.Close()
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, out, out
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
+	alive, err := self(s.order.Epoch)
+	if err == nil {
+		err = s.record.write("starting.json", alive)
+	}
+	if err != nil {
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+	}
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
 		return neverRan(err), nil //nolint:nilerr // it is told in the record
 	}
-	alive, err := self(s.order.Epoch)
-	if err == nil {
-		err = writeJSON(s.dir.file("alive.json"), alive)
-	}
-	if err != nil {
-		return nil, errors.Join(err, sweep(group))
+	alive.At = time.Now()
+	if err = s.record.write("alive.json", alive); err != nil { // no reason to end what runs
+		slog.Error("the start is not on record", "error", err)
 	}
 	s.announce(func() { s.alive = alive })
 	done := make(chan struct{})
