@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
 // Exit codes of a shim that has nothing to tell in over.json.
@@ -46,6 +47,7 @@ func Main(dir RunDir) int {
 	if err != nil {
 		return notBegun(err)
 	}
+	failpoint.Here("shim.begun")
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
 	if s.record, err = openRecord(dir); err != nil {
 		return s.broken(err)
@@ -58,9 +60,11 @@ func Main(dir RunDir) int {
 		return s.broken(err)
 	}
 	over.Ended = time.Now()
+	failpoint.Here("shim.over.before")
 	if err := s.record.end(over); err != nil {
 		return s.broken(err)
 	}
+	failpoint.Here("shim.over.after")
 	s.unlock()
 	s.announce(func() { s.over = true })
 	_ = s.listener.Close()
@@ -117,6 +121,7 @@ func (s *shim) attempt() (*Over, error) {
 	if err != nil {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
 	}
+	failpoint.Here("shim.grouped")
 	over, err := s.run(group)
 	if err != nil {
 		return nil, err
@@ -193,10 +198,12 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	if err = group.Start(cmd); err != nil {
 		return neverRan(err), nil //nolint:nilerr // it is told in the record
 	}
+	failpoint.Here("shim.started")
 	alive.At = time.Now()
 	if err = s.record.write("alive.json", alive); err != nil { // no reason to end what runs
 		slog.Error("the start is not on record", "error", err)
 	}
+	failpoint.Here("shim.alive")
 	s.announce(func() { s.alive = alive })
 	done := make(chan struct{})
 	go reap(cmd.Process.Pid)
