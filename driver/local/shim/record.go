@@ -79,10 +79,11 @@ func (r *record) useReserved(over *Over) error {
 		return err
 	}
 	_, err = r.over.Write(append(b, '\n'))
-	if err = errors.Join(err, r.over.Sync()); err != nil {
-		return err
+	err = errors.Join(err, r.over.Sync())
+	if err == nil {
+		err = os.Rename(r.file(reserved), r.file("over.json"))
 	}
-	if err = os.Rename(r.file(reserved), r.file("over.json")); err != nil {
+	if err != nil {
 		return err
 	}
 	return r.folder.Sync()

@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// untilAlive waits until the shim has nothing more to write before the end.
+const untilAlive = "while [ ! -e RUN/alive.json ]; do sleep 0.01; done; "
+
 // Ensure that the end of an attempt is told whatever the job did to its folder.
 func TestEndIsKept(t *testing.T) {
 	t.Parallel()
@@ -25,8 +28,8 @@ func TestEndIsKept(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			s, moved := State(filepath.Join(root, "state")), State(filepath.Join(root, "moved"))
-			script = strings.NewReplacer("RUN", string(s.RunDir(0, 1)), "STATE", string(s), "MOVED", string(moved)).Replace(script)
-			p := begin(t, sh(s, script+" || exit 1; exit 7"))
+			script = strings.NewReplacer("RUN", string(s.RunDir(0, 1)), "STATE", string(s), "MOVED", string(moved)).Replace(untilAlive + script + " || exit 1; exit 7")
+			p := begin(t, sh(s, script))
 			if name == "state moved" {
 				p.dir = moved.RunDir(0, 1)
 			}
@@ -61,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 			t.Parallel()
 			s := State(smallDisk(t))
 			fill := filepath.Join(string(s), "fill")
-			script := strings.ReplaceAll(first, "RUN", string(s.RunDir(0, 1))) + "cat /dev/zero >" + fill + "; exit 7"
+			script := strings.ReplaceAll(untilAlive+first, "RUN", string(s.RunDir(0, 1))) + "cat /dev/zero >" + fill + "; exit 7"
 			p := begin(t, sh(s, script))
 			if first != "" {
 				p.waits(filepath.Join(string(s), "devices", "slot-0"))
