@@ -190,10 +190,11 @@ func (a *attempt) started() {
 
 // end is how an attempt ended. Without a record no shim ever began it, or its shim died.
 type end struct {
-	over  *shim.Over
-	never bool // and never will
-	ran   bool // its shim died, but not before the job ran
-	boot  bool // the machine was started anew since
+	over    *shim.Over
+	never   bool // and never will
+	ran     bool // its shim died, but not before the job ran
+	perhaps bool // or perhaps before
+	boot    bool // the machine was started anew since
 }
 
 // fate returns how the attempt ended, nil if a shim of it lives. Asking makes sure that none begins it any more.
@@ -224,7 +225,13 @@ func (a *attempt) fate() *end {
 	if lives {
 		return nil
 	}
-	return &end{ran: a.up || unknown == nil, boot: unknown == nil && !alive.SameBoot()}
+	x := &end{ran: a.up || unknown == nil}
+	if unknown != nil {
+		alive, unknown = a.dir.Starting()
+		x.perhaps = unknown == nil
+	}
+	x.boot = unknown == nil && !alive.SameBoot()
+	return x
 }
 
 // finish kills what a dead shim left behind, waits until the devices are free, and tells the end.
@@ -286,6 +293,8 @@ func (a *attempt) ending(x *end) sched.Event {
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "the machine went down"}
 	case x.over == nil && x.ran:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died"}
+	case x.over == nil && x.perhaps:
+		return sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "its shim died, perhaps before the job ran"}
 	case x.over == nil && stopped:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: "its shim died before the job ran"}
 	case x.over == nil: // tried again after a rest: it may be for want of something

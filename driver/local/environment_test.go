@@ -16,7 +16,7 @@ import (
 // surroundings are set in the environment of this process, as a manager's might be.
 var surroundings = map[string]string{
 	"AWS_SECRET_ACCESS_KEY": "canary", "TRAINYARD_JOB_ID": "canary", "CUDA_VISIBLE_DEVICES": "canary", "LD_PRELOAD": "",
-	"TRAINYARD_OTHER": "canary", "XLC_ALL": "canary", "LC_TRAINYARD": "passed",
+	"TRAINYARD_OTHER": "canary", "TRAINYARD_FAILPOINT": "canary", "XLC_ALL": "canary", "LC_TRAINYARD": "passed",
 }
 
 // variables are those of lines as env(1) prints them. A name that is there twice fails the test.

@@ -32,6 +32,7 @@ func Here(point string) {
 		return
 	}
 	if left--; left == 0 {
+		_, _ = os.Stderr.WriteString("failpoint " + point + "\n")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}

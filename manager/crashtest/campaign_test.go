@@ -32,7 +32,7 @@ func TestHundredKills(t *testing.T) {
 		if n == maxCampaigns {
 			t.Fatalf("%d kills and points never passed: %v after %d campaigns, want %d and none", all.kills, all.missing(), n, kills)
 		}
-		t.Run(fmt.Sprint(n), func(t *testing.T) { newCampaign(t, all).run() })
+		t.Run(fmt.Sprint(n), func(t *testing.T) { newCampaign(t, all, jobs()).run() })
 		if t.Failed() {
 			return
 		}
@@ -124,6 +124,7 @@ type campaign struct {
 	alive []runner // at the last kill
 	known []runner // at any kill
 	gaps  []gap    // in which no manager was there
+	lossy bool     // shims are killed as well
 
 	mu        sync.Mutex
 	accepted  map[string]bool // acknowledged, by name
@@ -134,9 +135,9 @@ type campaign struct {
 // gap is a time without a manager.
 type gap struct{ from, to time.Time }
 
-func newCampaign(t *testing.T, all *tally) *campaign {
+func newCampaign(t *testing.T, all *tally, list []job) *campaign {
 	dir := t.TempDir()
-	c := &campaign{t: t, all: all, dir: dir, state: shim.State(filepath.Join(dir, "state")), jobs: jobs(),
+	c := &campaign{t: t, all: all, dir: dir, state: shim.State(filepath.Join(dir, "state")), jobs: list,
 		accepted: make(map[string]bool), cancelled: make(map[string]bool)}
 	writeJobs(t, dir, c.jobs)
 	t.Cleanup(func() { endAll(t, c.state) })

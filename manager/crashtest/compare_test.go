@@ -18,6 +18,9 @@ const slack = 2 * time.Millisecond
 func (c *campaign) checkAgainst(book *ledger, log *eventLog) {
 	for a, run := range book.runs {
 		rec := log.runs[a]
+		if c.lossy && rec != nil && rec.outcome == sched.NodeLost {
+			continue // how far it came is not known
+		}
 		if rec == nil || !rec.started {
 			c.t.Errorf("attempt %v ran, but the log does not say so", a)
 			continue

@@ -6,5 +6,7 @@
 //   - the ledger that the jobs' processes keep (examples/trainer), with locks of their own;
 //   - the shims' processes that were alive when a manager died.
 //
+// One campaign kills the shims as well, at points of their own: then attempts are lost, but no job.
+//
 // The package has no code but its tests.
 package crashtest

@@ -38,6 +38,9 @@ func (c *campaign) checkEnd(l *life) {
 	book.check(c.t)
 	log := readLog(c.t, c.dir)
 	log.check(c.t)
+	if len(log.lost) > 0 && !c.lossy { // no shim was killed and nothing was in its way
+		c.t.Errorf("lost: %v", log.lost)
+	}
 	c.checkAgainst(book, log)
 	c.checkAdopted(log)
 	c.checkHashes(d)

@@ -105,7 +105,7 @@ func TestStaleManager(t *testing.T) {
 	book, log := readLedger(t, dir), readLog(t, dir)
 	book.check(t)
 	log.check(t)
-	if len(book.runs) != 2 || len(log.runs) != 2 {
-		t.Errorf("attempts: %d by the ledger, %d by the log, want 2", len(book.runs), len(log.runs))
+	if len(book.runs) != 2 || len(log.runs) != 2 || len(log.lost) > 0 {
+		t.Errorf("attempts: %d by the ledger, %d by the log, want 2; lost: %v", len(book.runs), len(log.runs), log.lost)
 	}
 }

@@ -31,6 +31,7 @@ type eventLog struct {
 	target  map[sched.JobID][]sched.GPUID
 	holders map[sched.GPUID]attempt
 	wrong   []string
+	lost    []string // ends of attempts whose shim died, and starts that failed
 }
 
 func readLog(t *testing.T, dir string) *eventLog {
@@ -105,9 +106,8 @@ func (l *eventLog) end(a attempt, e *sched.Event) {
 	for _, g := range run.gpus {
 		delete(l.holders, g)
 	}
-	// No shim was killed and nothing was in its way.
 	if e.Kind == sched.StartFailed || e.Outcome == sched.NodeLost {
-		l.complain(e, e.Text)
+		l.lost = append(l.lost, say(e, e.Text))
 	}
 }
 
@@ -120,7 +120,11 @@ func (l *eventLog) run(a attempt) *record {
 }
 
 func (l *eventLog) complain(e *sched.Event, why string) {
-	l.wrong = append(l.wrong, fmt.Sprintf("seq %d, %v of job %d attempt %d: %s", e.Seq, e.Kind, e.Job, e.Attempt, why))
+	l.wrong = append(l.wrong, say(e, why))
+}
+
+func say(e *sched.Event, why string) string {
+	return fmt.Sprintf("seq %d, %v of job %d attempt %d: %s", e.Seq, e.Kind, e.Job, e.Attempt, why)
 }
 
 // check: what is begun is ended, once.

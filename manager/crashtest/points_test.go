@@ -19,6 +19,9 @@ var points = []string{
 	"attached", "report", "epoch", "stop.before", "stop.after", "over", "synced",
 }
 
+// shimPoints are those that shims pass, each once.
+var shimPoints = []string{"shim.begun", "shim.grouped", "shim.started", "shim.alive", "shim.over.before", "shim.over.after"}
+
 // once are those that a manager passes once only.
 var once = []string{"epoch", "synced"}
 
@@ -45,7 +48,7 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := slices.Concat(births, points)
+	known := slices.Concat(births, points, shimPoints)
 	slices.Sort(known)
 	slices.Sort(found)
 	if !slices.Equal(found, known) {

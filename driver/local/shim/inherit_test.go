@@ -14,7 +14,7 @@ func TestKeepFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
+		t.Cleanup(func() { _ = file.Close() })
 		fd := file.Fd()
 		if _, err := unix.FcntlInt(fd, unix.F_SETFD, 0); err != nil {
 			t.Fatal(err)

@@ -26,12 +26,13 @@ type State string
 
 // RunDir is the folder of one attempt:
 //
-//	order.json   what to run, by the manager
-//	alive.json   who runs it, by the shim; stays
-//	control      socket of the shim
-//	output.log   what the job and all it started wrote
-//	shim.log     what the shim has to say, usually nothing
-//	over.json    how it ended, by the shim; written once no process is left
+//	order.json    what to run, by the manager
+//	starting.json who will run it in a moment, by the shim; stays
+//	alive.json    who runs it, by the shim; stays
+//	control       socket of the shim
+//	output.log    what the job and all it started wrote
+//	shim.log      what the shim has to say, usually nothing
+//	over.json     how it ended, by the shim; written once no process is left
 type RunDir string
 
 // RunDir returns the folder of an attempt.
@@ -87,7 +88,7 @@ type Alive struct {
 	StartTime uint64    `json:"start_time"` // clock ticks since boot, see proc(5)
 	BootID    string    `json:"boot_id"`
 	Epoch     int64     `json:"epoch"`
-	At        time.Time `json:"at"` // when the job's process was started
+	At        time.Time `json:"at"` // when the job's process was started, or about to be
 }
 
 // Over says how an attempt ended.
@@ -120,6 +121,9 @@ func (r RunDir) Order() (*Order, error) { return readJSON[Order](r.file("order.j
 
 // Alive reads who runs the attempt; fs.ErrNotExist if nobody has begun.
 func (r RunDir) Alive() (*Alive, error) { return readJSON[Alive](r.file("alive.json")) }
+
+// Starting reads who was about to run the attempt; fs.ErrNotExist if nobody was. Without Alive the job perhaps ran.
+func (r RunDir) Starting() (*Alive, error) { return readJSON[Alive](r.file("starting.json")) }
 
 // Over reads how the attempt ended; fs.ErrNotExist if it has not, or its shim died.
 func (r RunDir) Over() (*Over, error) { return readJSON[Over](r.file("over.json")) }

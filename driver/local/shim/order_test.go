@@ -157,14 +157,14 @@ func TestTornLock(t *testing.T) {
 		if err == nil {
 			_ = lock.Close()
 		}
-		if _, err = s.Begin(job, 3); !errors.Is(err, ErrBegun) {
+		if _, err = insist(s, job, 3); !errors.Is(err, ErrBegun) {
 			t.Errorf("%.20q: again: %v, want ErrBegun", c.content, err)
 		}
 		next := int32(4)
 		if c.content == "12\n" {
 			next = 13
 		}
-		if lock, err = s.Begin(job, next); err != nil {
+		if lock, err = insist(s, job, next); err != nil {
 			t.Errorf("%.20q: next: %v", c.content, err)
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
 // Exit codes of a shim that has nothing to tell in over.json.
@@ -42,11 +43,15 @@ func Main(dir RunDir) int {
 	if err = o.State.Fenced(o.Epoch); err != nil {
 		return notBegun(err)
 	}
-	held, err := o.State.Begin(o.Job, o.Attempt)
+	held, err := beginOrder(o)
 	if err != nil {
 		return notBegun(err)
 	}
+	failpoint.Here("shim.begun")
 	s := &shim{order: o, dir: dir, locks: []*os.File{held}, changed: make(chan struct{}), stop: make(chan struct{}), epoch: o.Epoch}
+	if s.record, err = openRecord(dir); err != nil {
+		return s.broken(err)
+	}
 	if err = s.listen(); err != nil {
 		return s.broken(err)
 	}
@@ -55,9 +60,11 @@ func Main(dir RunDir) int {
 		return s.broken(err)
 	}
 	over.Ended = time.Now()
-	if err := writeJSON(dir.file("over.json"), over); err != nil {
+	failpoint.Here("shim.over.before")
+	if err := s.record.end(over); err != nil {
 		return s.broken(err)
 	}
+	failpoint.Here("shim.over.after")
 	s.unlock()
 	s.announce(func() { s.over = true })
 	_ = s.listener.Close()
@@ -79,10 +86,25 @@ func notBegun(err error) int {
 	return exitBroken
 }
 
+// inherited is how long a lock may be held by nobody: a process that a manager has just forked has it until it has become
+// another program.
+const inherited = time.Second
+
+// beginOrder is State.Begin, which waits a moment for a lock that is held.
+func beginOrder(o *Order) (*os.File, error) {
+	for end := time.Now().Add(inherited); ; time.Sleep(5 * time.Millisecond) {
+		held, err := o.State.Begin(o.Job, o.Attempt)
+		if !errors.Is(err, ErrHeld) || time.Now().After(end) {
+			return held, err
+		}
+	}
+}
+
 // shim is the process at work.
 type shim struct {
 	order    *Order
 	dir      RunDir
+	record   *record
 	locks    []*os.File // of the job, then of the devices
 	listener net.Listener
 	clients  sync.WaitGroup
@@ -113,6 +135,7 @@ func (s *shim) attempt() (*Over, error) {
 	if err != nil {
 		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
 	}
+	failpoint.Here("shim.grouped")
 	over, err := s.run(group)
 	if err != nil {
 		return nil, err
@@ -171,24 +194,30 @@ func (s *shim) unlock() {
 func (s *shim) run(group *procs.Group) (*Over, error) {
 	out, err := os.OpenFile(s.dir.Output(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
 	}
 	defer out.Close()
 	cmd := exec.Command(s.order.Command[0], s.order.Command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.order.Dir, out, out
 	cmd.Env = append([]string{}, s.order.Env...) // never nil, which would be our own
 	cmd.Path, cmd.Err = lookPath(s.order.Command[0], s.order.Dir, s.order.Env)
+	alive, err := self(s.order.Epoch)
+	if err == nil {
+		err = s.record.write("starting.json", alive)
+	}
+	if err != nil {
+		return &Over{Failed: err.Error()}, nil //nolint:nilerr // it is told in the record
+	}
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
 		return neverRan(err), nil //nolint:nilerr // it is told in the record
 	}
-	alive, err := self(s.order.Epoch)
-	if err == nil {
-		err = writeJSON(s.dir.file("alive.json"), alive)
+	failpoint.Here("shim.started")
+	alive.At = time.Now()
+	if err = s.record.write("alive.json", alive); err != nil { // no reason to end what runs
+		slog.Error("the start is not on record", "error", err)
 	}
-	if err != nil {
-		return nil, errors.Join(err, sweep(group))
-	}
+	failpoint.Here("shim.alive")
 	s.announce(func() { s.alive = alive })
 	done := make(chan struct{})
 	go reap(cmd.Process.Pid)

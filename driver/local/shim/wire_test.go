@@ -75,7 +75,7 @@ func TestCrowd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if n := sockets(t, p.cmd.Process.Pid); n == maxClients+1 {
@@ -117,7 +117,7 @@ func TestWhoGoes(t *testing.T) {
 	var all []*client
 	for range maxClients {
 		ours, theirs := net.Pipe()
-		defer theirs.Close()
+		t.Cleanup(func() { _ = theirs.Close() })
 		all = append(all, &client{Conn: ours})
 		s.admit(all[len(all)-1])
 	}
