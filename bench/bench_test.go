@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +20,7 @@ import (
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -267,5 +270,62 @@ func BenchmarkBareHeap(b *testing.B) {
 		for len(h) > 0 {
 			h.pop()
 		}
+	}
+}
+
+// BenchmarkPALArtifact plays workload 1 of PAL's artifact, 160 jobs on 16x4, rounds of 300 s, PAL under FIFO: in the
+// replica, the trace repeated, and in the engine. Bound: 10 ms; the released simulator takes 94 s of CPU.
+func BenchmarkPALArtifact(b *testing.B) {
+	dir := filepath.Join(shareddata.DataDir(b), "pal")
+	t, err := trace.Read(filepath.Join(dir, "traces/workload-1.csv"), trace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "golden/artifact-gpus-64.csv"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	scores, err := variability.ReadScores(f, f.Name())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, preset := range []string{"blox-pal", ""} {
+		for _, name := range []string{"packed-sticky", "packed", "pm-first", "pal"} {
+			b.Run("preset="+preset+"/"+name, func(b *testing.B) {
+				simulate(b, experiment.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset, Scores: scores}, nil)
+			})
+		}
+	}
+}
+
+// BenchmarkPALRound measures the rounds of a run on 1,250 nodes of 8 GPUs: 11,500 jobs of Philly's widths, 1 to 10 hours
+// long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99 20 ms.
+func BenchmarkPALRound(b *testing.B) {
+	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 11_500, Load: 1000, GPUs: 10_000, Mix: trace.PhillyMix(), Durations: trace.Pareto{Shape: 1, Min: 3600, Max: 36000},
+		Models: []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet"}})
+	r := rand.New(rand.NewPCG(1, 2))
+	s := &variability.Scores{Name: "drawn", Classes: []string{"A", "B", "C", "D"}, PM: make([][]float64, 4)}
+	for g := range 10_000 {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
+		for c, sd := range []float64{0.05, 0.01, 0.01, 0.002} {
+			s.PM[c] = append(s.PM[c], math.Exp(sd*r.NormFloat64()))
+		}
+	}
+	for _, name := range []string{"packed", "pm-first", "pal"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				began := time.Now()
+				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
+					Clock: func() int64 { return int64(time.Since(began)) }}).Run(context.Background())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(out.DecisionP50/1e3, "p50-ms")
+				b.ReportMetric(out.DecisionP99/1e3, "p99-ms")
+				b.ReportMetric(float64(out.Migrations), "moves")
+				b.ReportMetric(out.Makespan/300, "rounds")
+			}
+		})
 	}
 }

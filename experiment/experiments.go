@@ -21,4 +21,5 @@ type Options struct {
 // Experiments lists all experiments.
 var Experiments = []Experiment{
 	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
+	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
 }
