@@ -194,7 +194,7 @@ func TestDocumentedDefaults(t *testing.T) {
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0"}
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3"}
 	elsewhere := []string{"profiles", "distribution"}
 	tr := small()
 	for _, info := range system.Table() {

@@ -41,7 +41,8 @@ var table = []Info{
 			{"distribution", "", "file with one column headed duration: service of earlier jobs (default: learned)"},
 			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
 	{Name: "pal", Line: "PAL: placement by class, PM score and locality, anew every round, under any order", Assumes: "PM scores; the order's own",
-		Source: "Jain et al., SC'24", Stages: placing(pal.PAL), Keys: palKeys, Common: limits},
+		Source: "Jain et al., SC'24", Stages: placing(pal.PAL), Keys: append([]Key{
+			{"tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang"}}, palKeys...), Common: limits},
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
@@ -85,7 +86,7 @@ func placing(f func(engine.Stages, pal.Knowledge, time.Duration) engine.Stages) 
 			return of, err
 		}
 		across := max(s.Float("locality_penalty", variability.PublishedAcross), 1)
-		known := pal.Knowledge{Work: k.Work, Across: func(*sched.JobSpec, int) float64 { return across },
+		known := pal.Knowledge{Work: k.Work, Tolerance: s.Float("tolerance", 0.05), Across: func(*sched.JobSpec, int) float64 { return across },
 			Scores: place.NewScores(variability.Rule{}.All(k.Scores), pal.Class(k.Scores.Classes))}
 		return f(of, known, s.Seconds("move_cost", 62*time.Second)), nil
 	}

@@ -20,7 +20,7 @@ import (
 //	book GPUS [cpus=N] [memory=GB]                              others hold GPUs such as 0-2,5, with so much per GPU
 //	score X GPUS                                                binned score of GPUs such as 0-2,5; 1 if not said
 //	place RULE n=N [model=M] [types=T,T] [cpus=N] [memory=GB]   a gang of N asks, with so much per GPU; it books nothing
-//	place pal n=N across=L ...                                  L: locality penalty
+//	place pal n=N across=L [tolerance=X] ...                    L: locality penalty
 //
 // place prints the nodes by type and number of free GPUs, those that lack CPUs or memory for even one GPU of the gang, and
 // the GPUs in the order in which they are taken, by node, or "no place". GPUs are numbered as nodes join. The rules are
@@ -145,7 +145,7 @@ func (p *placing) rule(c *policytest.Command) (sched.Placer, *place.Scores) {
 		return place.PMFirst{Scores: s}, s
 	case "pal":
 		s := scoresOf(p.sf)
-		return place.PAL{Scores: s, Across: times(c.Float("across", c.Text("across")))}, s
+		return place.PAL{Scores: s, Across: times(c.Float("across", c.Text("across"))), Tolerance: c.Number("tolerance", 0)}, s
 	default:
 		return placers[name], nil
 	}

@@ -19,7 +19,9 @@ import (
 type Knowledge struct {
 	Scores *place.Scores
 	Across func(spec *sched.JobSpec, n int) float64 // locality penalty of n GPUs on several nodes, >= 1
-	Work   sched.Remainer                           // nil = a job is expected to go on for as long as it has run
+	// Tolerance is by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL.
+	Tolerance float64
+	Work      sched.Remainer // nil = a job is expected to go on for as long as it has run
 }
 
 // FirstRound is the default time between placements. Source: blox-pal, 300 s.
@@ -27,7 +29,7 @@ const FirstRound = 300 * time.Second
 
 // PAL places the jobs of a system by L x V.
 func PAL(of engine.Stages, k Knowledge, moveCost time.Duration) engine.Stages {
-	of.Place = place.PAL{Scores: k.Scores, Across: k.Across}
+	of.Place = place.PAL{Scores: k.Scores, Across: k.Across, Tolerance: k.Tolerance}
 	return replacing(of, k, moveCost)
 }
 
