@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -14,6 +15,7 @@ import (
 type follower struct {
 	w     io.Writer
 	unit  string          // what jobs hold, in a word
+	state string          // the state folder, as users call it
 	lines strings.Builder // of the batch under way
 }
 
@@ -22,7 +24,9 @@ var (
 	_ engine.Batcher = (*follower)(nil)
 )
 
-func newFollower(w io.Writer, unit string) *follower { return &follower{w: w, unit: unit} }
+func newFollower(w io.Writer, unit, state string) *follower {
+	return &follower{w: w, unit: unit, state: state}
+}
 
 // BeginBatch does nothing.
 func (f *follower) BeginBatch() {}
@@ -58,7 +62,11 @@ func (f *follower) tale(v *sched.View, e *sched.Event) string {
 			return "is told to stop: " + e.Outcome.String()
 		}
 	case sched.AttemptEnded:
-		return ended(&v.Jobs[e.Job], e)
+		text := ended(&v.Jobs[e.Job], e)
+		if e.Outcome == sched.Failed {
+			text += "; see " + shim.State(f.state).RunDir(int32(e.Job), e.Attempt).Output()
+		}
+		return text
 	case sched.StartFailed:
 		return fmt.Sprintf("attempt %d could not start: %s", e.Attempt, e.Text)
 	case sched.JobCommanded:

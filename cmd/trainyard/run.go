@@ -161,7 +161,7 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if !f.quiet {
-		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit)}
+		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
 	o.Shim = []string{"/proc/self/exe", shimVerb}
