@@ -176,7 +176,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: s.Cluster.Types})
+	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: s.Cluster.Types, Pools: s.Cluster.PoolSpecs()})
 	state.Expect(len(b.trace.Jobs))
 	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
 		return nil, err
