@@ -110,7 +110,7 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	b.runtime = s.runtimeOf(set, of)
-	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known}, set, s.adapt(p, &b.runtime)); err != nil {
+	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs()}, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
 	return b, progresses(b.system, s.Round, b.runtime)
