@@ -111,7 +111,7 @@ func (l *Learned) reported(v *sched.View, e *sched.Event) {
 		p.cells[at] = r
 	}
 	r.n++
-	r.mean += max(1/float64(r.n), leastWeight) * (e.Rate - r.mean)
+	r.mean += float64(max(1/float64(r.n), leastWeight) * (e.Rate - r.mean))
 	if math.Abs(r.mean-r.told) > notable*r.told {
 		r.told, p.chain = r.mean, nil
 	}

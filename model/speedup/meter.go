@@ -61,7 +61,9 @@ func (m *Meter) measure() bool {
 			return false
 		}
 	}
-	m.speeds = speeds
+	if n > 0 {
+		m.speeds = speeds
+	}
 	return n > 0
 }
 
@@ -121,12 +123,7 @@ var _ Placer = (*Profile)(nil)
 // RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer tells it from
 // others of as many GPUs and nodes.
 func (m *Meter) RatePlaced(work time.Duration, placement []int, w Way) (rate float64, until time.Duration) {
-	w.GPUs, w.Nodes = 0, 0
-	for _, gpus := range placement {
-		if gpus > 0 {
-			w.GPUs, w.Nodes = w.GPUs+gpus, w.Nodes+1
-		}
-	}
+	w.GPUs, w.Nodes = count(placement)
 	phase, _ := m.At(work)
 	placer, ok := m.app.(Placer)
 	if !ok || w.GPUs == 0 {

@@ -157,13 +157,14 @@ func meanCompute(timings []Timing) float64 {
 	return all / float64(len(timings))
 }
 
-// coordinates are the logarithms of the free parameters, of Gamma that of what it is above 1.
+// coordinates are the binary logarithms of the free parameters, of Gamma that of what it is above 1: math.Exp differs between processors,
+// Exp2 does not.
 func (f *fit) coordinates(p params) []float64 {
 	x := make([]float64, len(f.free))
 	for i, j := range f.free {
-		x[i] = math.Log(p[j])
+		x[i] = math.Log2(p[j])
 		if j == 6 {
-			x[i] = math.Log(p[j] - 1)
+			x[i] = math.Log2(p[j] - 1)
 		}
 	}
 	return x
@@ -172,9 +173,9 @@ func (f *fit) coordinates(p params) []float64 {
 // overlap puts coordinates x into p, within the bounds.
 func (f *fit) overlap(p params, x []float64) params {
 	for i, j := range f.free {
-		p[j] = max(floor, math.Exp(min(x[i], 300)))
+		p[j] = max(floor, math.Exp2(min(x[i], 400)))
 		if j == 6 {
-			p[j] = min(1+math.Exp(min(x[i], 300)), maxGamma)
+			p[j] = min(1+math.Exp2(min(x[i], 400)), maxGamma)
 		}
 	}
 	return p

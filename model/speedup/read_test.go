@@ -91,6 +91,15 @@ func TestProfile(t *testing.T) {
 	if sizes := p.Sizes(); len(sizes) != 2 || sizes[0] != 100 || sizes[1] != 140 {
 		t.Errorf("phases of %v, want 100 and 140", sizes)
 	}
+	v := p.Validation
+	for progress, epoch := range map[float64]int{0: 0, 99: 0, 100: 1, 239: 1, 240: 2, 1000: 2} {
+		if got := v.EpochAt(progress); got != epoch {
+			t.Errorf("epoch %d after progress %v, want %d", got, progress, epoch)
+		}
+	}
+	if got := v.Updates(1, 14); got != 207.5 {
+		t.Errorf("%v updates with batch 14, want a quarter of the way from 250 to 80", got)
+	}
 	for _, c := range []struct {
 		w    Way
 		want float64
@@ -103,7 +112,8 @@ func TestProfile(t *testing.T) {
 		{Way{GPUs: 3, Nodes: 2, Batch: 32}, Gain(1, 1, 30./8) / (1.1 + .6)},      // 6 twice is 36, above the largest: 5 twice
 		{Way{GPUs: 2, Nodes: 1, Batch: 16, Accum: 2}, Gain(1, 1, 2) / (.6 + .5)}, // as asked
 		{Way{GPUs: 4, Nodes: 2, Batch: 8}, 0},                                    // 2 on each are too few
-		{Way{GPUs: 1, Nodes: 1, Batch: 16, Accum: 1}, 0},                         // 16 do not fit
+		{Way{GPUs: 1, Nodes: 1, Batch: 33}, 0}, {Way{GPUs: 1, Nodes: 1, Batch: 7}, 0}, {Way{Batch: 8}, 0},
+		{Way{GPUs: 1, Nodes: 1, Batch: 16, Accum: 1}, 0}, // 16 do not fit
 	} {
 		if got := p.Speed(0, c.w); !near(got, c.want) {
 			t.Errorf("%+v: %v, want %v", c.w, got, c.want)
@@ -144,6 +154,7 @@ func TestBadProfiles(t *testing.T) {
 		{"scalability.csv", scalabilityHead + "4,3,4,1,0\n", "line 2: 3 GPUs on 4 nodes, want at least one on each"},
 		{"validation-8.csv", validationHead, "line 1: no rows, want one for each epoch"},
 		{"validation-8.csv", validationHead + "5,1,1,1,1\n5,1,1,1,1\n", "line 3: progress 5 behind 5, want it to rise"},
+		{"validation-8.csv", validationHead + "5,2,1,1,1\n6,1,1,1,1\n", "line 3: iteration 1 behind 2, want it not to fall"},
 		{"validation-8.csv", validationHead + "0,1,1,1,1\n", "line 2: progress 0 behind 0, want it to rise"},
 		{"validation-8.csv", validationHead + "5,1,1,0,0\n", "line 2: gradient without norm and variance, want one of them > 0"},
 		{"validation-8.csv", validationHead + "5,1,1,1e200,1\n", "line 2: gradient of norm 1e+200 and variance 1, want at most 1e+100"},

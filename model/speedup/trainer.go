@@ -31,7 +31,7 @@ type Limits struct {
 	// Accumulate lets an update be made of several micro-batches where its samples do not fit on the GPUs at once.
 	Accumulate bool
 	// Probe has one GPU make updates larger than Start of at least two micro-batches: their difference is how gradient
-	// noise is measured there.
+	// noise is measured there. It needs Accumulate.
 	Probe bool
 	// Even rounds batch sizes up, so that each GPU has as many samples in each micro-batch, but not above Max; otherwise the
 	// largest share sets the pace and the batch size stays as it is.
@@ -67,8 +67,7 @@ func (t *Trainer) Speed(phase int, w Way) float64 {
 		_, speed := t.Best(phase, w.GPUs, w.Nodes, sched.BatchRange{})
 		return speed
 	}
-	perGPU, accum, batch := t.Limits.split(w)
-	seconds := t.update(w.GPUs, w.Nodes, perGPU, accum)
+	seconds, batch := t.Update(w)
 	if seconds <= 0 {
 		return 0
 	}
@@ -77,38 +76,40 @@ func (t *Trainer) Speed(phase int, w Way) float64 {
 
 // Update returns the seconds of an update run so, and how many samples it really has; 0 = not possible. w.Batch is > 0.
 func (t *Trainer) Update(w Way) (seconds float64, batch int) {
-	perGPU, accum, batch := t.Limits.split(w)
-	return t.update(w.GPUs, w.Nodes, perGPU, accum), batch
+	perGPU, accum, batch, ok := t.Limits.split(w)
+	if !ok {
+		return 0, 0
+	}
+	return t.Time.Update(w.GPUs, w.Nodes, perGPU, accum), batch
 }
 
-func (t *Trainer) update(gpus, nodes, perGPU, accum int) float64 {
-	l := &t.Limits
-	if perGPU < l.MinPerGPU || perGPU > l.MaxPerGPU || accum > 1 && !l.Accumulate {
-		return 0
+// split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make together. ok is
+// false if that is not to be done.
+func (l *Limits) split(w Way) (perGPU, accum, batch int, ok bool) {
+	if w.GPUs < 1 || w.Batch < l.Start || w.Batch > l.Max {
+		return 0, 0, 0, false
 	}
-	return t.Time.Update(gpus, nodes, perGPU, accum)
+	if accum = w.Accum; accum == 0 {
+		accum = l.micro(w)
+	}
+	perGPU, batch = ceilDiv(w.Batch, w.GPUs*accum), w.Batch
+	if l.Even {
+		perGPU = min(perGPU, l.Max/(w.GPUs*accum))
+		batch = perGPU * w.GPUs * accum
+	}
+	return perGPU, accum, batch, perGPU >= l.MinPerGPU && perGPU <= l.MaxPerGPU && (accum == 1 || l.Accumulate)
 }
 
-// split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make together.
-func (l *Limits) split(w Way) (perGPU, accum, batch int) {
-	accum = w.Accum
-	each := ceilDiv(w.Batch, w.GPUs)
-	if accum == 0 {
-		accum = 1
-		if l.Accumulate {
-			accum = ceilDiv(each, l.MaxPerGPU)
-		}
-		if l.Probe && w.GPUs == 1 && w.Batch > l.Start {
-			accum = max(accum, 2)
-		}
+// micro returns the fewest micro-batches.
+func (l *Limits) micro(w Way) int {
+	if !l.Accumulate {
+		return 1
 	}
-	perGPU = ceilDiv(w.Batch, w.GPUs*accum)
-	if !l.Even {
-		return perGPU, accum, w.Batch
+	n := ceilDiv(ceilDiv(w.Batch, w.GPUs), l.MaxPerGPU)
+	if l.Probe && w.GPUs == 1 && w.Batch > l.Start {
+		n = max(n, 2)
 	}
-	count := w.GPUs * accum
-	perGPU = min(perGPU, max(l.Max, w.Batch)/count)
-	return perGPU, accum, perGPU * count
+	return n
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
@@ -136,8 +137,8 @@ func (t *Trainer) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, 
 		}
 		last = batch
 		way := Way{GPUs: gpus, Nodes: nodes, Batch: batch}
-		perGPU, accum, real := l.split(way)
-		if perGPU < l.MinPerGPU || perGPU > l.MaxPerGPU || accum > 1 && !l.Accumulate {
+		perGPU, accum, real, ok := l.split(way)
+		if !ok {
 			continue
 		}
 		seconds := t.Time.Update(gpus, nodes, perGPU, accum)
