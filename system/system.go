@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -21,8 +22,13 @@ type Knowledge struct {
 	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil = what was
 	// published of nine models.
 	Skew func(model string) (float64, bool)
-	// Pools are what may be rented.
-	Pools []sched.PoolSpec
+	// Speeds tells how fast jobs go, by an oracle; nil = nothing is known but what is learned.
+	Speeds speedup.Source
+	// PerNode and MostGPUs are the GPUs of the largest node and of all that are owned or may be rented.
+	PerNode, MostGPUs int
+	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
+	Pools  []sched.PoolSpec
+	Budget float64
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 }
@@ -40,6 +46,8 @@ type Info struct {
 	New    func(k Knowledge, s *Settings) (System, error)
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
+	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
+	Batches bool
 }
 
 // System is a system ready to decide, and what must be known to run it.

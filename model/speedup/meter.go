@@ -91,6 +91,12 @@ func NominalDuration(app App, spec *sched.JobSpec, gpusPerNode int) (time.Durati
 // Duration returns the work of the whole job.
 func (m *Meter) Duration() time.Duration { return m.ends[len(m.ends)-1] }
 
+// End returns the work at the end of a phase.
+func (m *Meter) End(phase int) time.Duration { return m.ends[phase] }
+
+// Phases returns the number of phases.
+func (m *Meter) Phases() int { return len(m.ends) }
+
 // At returns the phase that the job is in after so much work, and which share of it is done, 0..1. At the end of a phase
 // the next has begun; at the end of the last it is that one, with 1.
 func (m *Meter) At(work time.Duration) (phase int, done float64) {
