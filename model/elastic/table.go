@@ -79,8 +79,9 @@ func relax(row, prev, gain []int64) {
 	for k := 0; k < len(gain) && k < len(row); k += stride {
 		g0, g1, g2, g3 := gain[k], gain[k+1], gain[k+2], gain[k+3]
 		p1, p2, p3 := int64(none), int64(none), int64(none)
+		p := prev[:len(row)-k]
 		r := row[k:]
-		p := prev[:len(r)]
+		r = r[:len(p)]
 		for i, p0 := range p {
 			r[i] = max(r[i], p0+g0, p1+g1, p2+g2, p3+g3)
 			p1, p2, p3 = p0, p1, p2
