@@ -23,6 +23,7 @@ type Validation struct {
 	sizes   []float64
 	sqr     [][]float64 // by batch and epoch
 	vari    [][]float64 // likewise
+	updates [][]float64 // done by the end of each epoch, likewise
 }
 
 var _ Worth = (*Validation)(nil)
@@ -31,7 +32,7 @@ var _ Worth = (*Validation)(nil)
 //
 //	progress,iteration,metric,grad_sqr,grad_var
 //
-// and a row for each epoch with what was reached at its end. iteration and metric are read over. Files of more epochs than
+// and a row for each epoch with what was reached at its end. metric is read over. Files of more epochs than
 // others are cut.
 func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 	const prefix, suffix = "validation-", ".csv"
@@ -66,6 +67,7 @@ func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 type run struct {
 	batch               int
 	progress, sqr, vari []float64 // by epoch
+	updates             []float64 // likewise
 }
 
 func (r *run) read(t *table) error {
@@ -82,7 +84,7 @@ func (r *run) read(t *table) error {
 		if !ok {
 			break
 		}
-		var x [3]float64
+		var x [4]float64
 		for i := range x {
 			if x[i], err = t.number(at[i], 0); err != nil {
 				return err
@@ -98,6 +100,7 @@ func (r *run) read(t *table) error {
 		}
 		last = x[0]
 		r.progress, r.sqr, r.vari = append(r.progress, x[0]), append(r.sqr, x[1]), append(r.vari, x[2])
+		r.updates = append(r.updates, x[3])
 	}
 	if len(r.progress) == 0 {
 		return t.fail("no rows, want one for each epoch")
@@ -121,6 +124,7 @@ func validationOf(dir string, runs []run) (*Validation, error) {
 		}
 		v.batches = append(v.batches, r.batch)
 		v.sqr, v.vari = append(v.sqr, r.sqr[:epochs]), append(v.vari, r.vari[:epochs])
+		v.updates = append(v.updates, r.updates[:epochs])
 	}
 	before := 0.0
 	for e := range epochs {
@@ -152,6 +156,20 @@ func (v *Validation) Gradient(epoch, batch int) (sqr, variance float64) {
 	}
 	f := share(float64(batch), float64(v.batches[i-1]), float64(v.batches[i]))
 	return mix(v.sqr[i-1][epoch], v.sqr[i][epoch], f), mix(v.vari[i-1][epoch], v.vari[i][epoch], f)
+}
+
+// Iterations returns the updates that training with batch size batch has taken by the end of an epoch, linear between
+// measured batch sizes and constant beyond.
+func (v *Validation) Iterations(epoch, batch int) float64 {
+	i, found := slices.BinarySearch(v.batches, batch)
+	switch {
+	case found || i == 0:
+		return v.updates[i][epoch]
+	case i == len(v.batches):
+		return v.updates[i-1][epoch]
+	}
+	f := share(float64(batch), float64(v.batches[i-1]), float64(v.batches[i]))
+	return mix(v.updates[i-1][epoch], v.updates[i][epoch], f)
 }
 
 // Gain returns what an update at batch size batch is worth in an epoch, in updates at M0.
