@@ -3,6 +3,7 @@ package published
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +30,7 @@ func readApps(t testing.TB) map[string]*App {
 	for _, p := range profiles {
 		l := p.Limits
 		apps[p.Name] = &App{Name: p.Name, Start: l.Start, Max: l.Max, MinPerGPU: l.MinPerGPU, MaxPerGPU: l.MaxPerGPU,
-			OneGPU: p.Name == "ncf", Steps: p.Steps, Statistics: p.Validation}
+			OneGPU: p.Name == "ncf", Steps: Triangulate(p.Steps), Statistics: p.Validation}
 	}
 	return apps
 }
@@ -78,25 +79,40 @@ func readSummary(t testing.TB, run string) (s summary) {
 	return s
 }
 
-func TestProbe(t *testing.T) {
-	apps := readApps(t)
-	for _, pol := range []Policy{Tiresias, Optimus} {
-		jobs := readJobs(t, apps, "workloads/workload-6")
-		s := readSummary(t, "results-jobload/"+pol.String()+"-1.0")
-		res, err := Run(jobs, Params{Policy: pol})
+// compare runs a policy on eight workloads of a load, and returns the mean completion times, published and ours, and how many jobs
+// differ. The published ones are whole seconds.
+func compare(t *testing.T, p Params, load, folder, run string) (want, got float64, differ int) {
+	t.Helper()
+	apps, published := readApps(t), readSummary(t, run)
+	for w := 1; w <= 8; w++ {
+		name := fmt.Sprintf("workload-%d", w)
+		jobs := readJobs(t, apps, folder+"/"+name)
+		res, err := Run(jobs, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		differ := 0
-		gpu := int64(0)
+		n := 0
 		for i := range res.Jobs {
-			gpu += res.Jobs[i].GPUSeconds
-			if got, want := res.Jobs[i].JCT(&jobs[i]), s.JCTs["workload-6"][jobs[i].Name]; got != want {
-				if differ++; differ < 5 {
-					t.Log(jobs[i].Name, got, want)
-				}
+			if res.Jobs[i].JCT(&jobs[i]) != published.JCTs[name][jobs[i].Name] {
+				n++
 			}
 		}
-		t.Log(pol, res.MeanJCT(jobs), s.Avgs["workload-6"], differ, float64(gpu)/3600)
+		t.Logf("%v, load %s, %s: %.3f s, published %.3f, %+.3f %%, %d of %d jobs differ", p.Policy, load, name, res.MeanJCT(jobs),
+			published.Avgs[name], 100*(res.MeanJCT(jobs)/published.Avgs[name]-1), n, len(jobs))
+		want, got, differ = want+published.Avgs[name]/8, got+res.MeanJCT(jobs)/8, differ+n
+	}
+	return want, got, differ
+}
+
+var loads = []struct{ load, folder string }{
+	{"0.5", "workloads-0.5"}, {"1.0", "workloads"}, {"1.5", "workloads-1.5"}, {"2.0", "workloads-2.0"},
+}
+
+func TestLoads(t *testing.T) {
+	for _, policy := range []Policy{Tiresias, Optimus} {
+		for _, l := range loads {
+			want, got, differ := compare(t, Params{Policy: policy}, l.load, l.folder, "results-jobload/"+policy.String()+"-"+l.load)
+			t.Logf("%v, load %s: mean %.2f, published %.2f, %d jobs differ", policy, l.load, got, want, differ)
+		}
 	}
 }
