@@ -25,28 +25,19 @@ func (c *Class) Best(price float64, s State, path Path) Path {
 
 // table is the memory of the dynamic program, used again and again.
 type table struct {
-	rate  []float64 // of configuration i: value lost per unit of time
-	value []float64 // of the best way to be in configuration i at the end of the phase
-	from  []int32   // from[e*n+i]: configuration of the phase before, on that way
+	rate   []float64 // of configuration i: value lost per unit of time
+	change []float64 // by changing to configuration i
+	value  []float64 // of the best way to be in configuration i at the end of the phase
+	from   []int32   // from[e*n+i]: configuration of the phase before, on that way
 }
 
 // best is Best for given worths of delay and cost.
 func (t *table) best(c *Class, delay, cost float64, s State, path Path) Path {
 	n, phases := len(c.Configs), len(c.Times)-s.Phase
-	t.begin(c, delay, cost, s)
+	at, least := t.begin(c, delay, cost, s)
 	for e := 1; e < phases; e++ {
-		g, least := t.least()
-		from := t.from[e*n : (e+1)*n]
-		for i, time := range c.Times[s.Phase+e] {
-			stay, change := t.value[i], least+float64(t.rate[i]*c.Restart)
-			from[i] = int32(i)
-			if change < stay {
-				stay, from[i] = change, int32(g)
-			}
-			t.value[i] = stay + float64(t.rate[i]*time)
-		}
+		at, least = t.step(c.Times[s.Phase+e], t.from[e*n:(e+1)*n], at, least)
 	}
-	at, _ := t.least()
 	path = append(path[:0], make(Path, phases)...)
 	for e := phases - 1; e >= 0; e-- {
 		path[e] = at
@@ -55,30 +46,44 @@ func (t *table) best(c *Class, delay, cost float64, s State, path Path) Path {
 	return path
 }
 
-// begin computes the values at the end of the phase of s.
-func (t *table) begin(c *Class, delay, cost float64, s State) {
-	n := len(c.Configs)
-	t.rate, t.value = resized(t.rate, n), resized(t.value, n)
-	t.from = resized(t.from, n*(len(c.Times)-s.Phase))
-	for i, k := range c.Configs {
-		t.rate[i] = delay + float64(cost*k.perTime())
-		time := c.Times[s.Phase][i] * (1 - s.Done)
-		if math.IsInf(c.Times[s.Phase][i], 1) {
-			time = math.Inf(1)
+// step goes on by a phase: at is the configuration of least value before and after it.
+func (t *table) step(times []float64, from []int32, at int, least float64) (int, float64) {
+	n := len(times)
+	value, rate, change := t.value[:n], t.rate[:n], t.change[:n]
+	next, lowest := 0, math.Inf(1)
+	for i, time := range times {
+		v, f := value[i], i
+		if w := least + change[i]; w < v {
+			v, f = w, at
 		}
-		if i != s.Config {
-			time += c.Restart
+		v += float64(rate[i] * time)
+		value[i], from[i] = v, int32(f)
+		if v < lowest {
+			next, lowest = i, v
 		}
-		t.value[i] = float64(t.rate[i] * time)
 	}
+	return next, lowest
 }
 
-// least returns the configuration of least value, and that.
-func (t *table) least() (int, float64) {
-	at, least := 0, math.Inf(1)
-	for i, v := range t.value {
-		if v < least {
-			at, least = i, v
+// begin computes the values at the end of the phase of s, and returns the configuration of least value, and that.
+func (t *table) begin(c *Class, delay, cost float64, s State) (at int, least float64) {
+	n := len(c.Configs)
+	t.rate, t.value, t.change = resized(t.rate, n), resized(t.value, n), resized(t.change, n)
+	t.from = resized(t.from, n*(len(c.Times)-s.Phase))
+	least = math.Inf(1)
+	for i, k := range c.Configs {
+		t.rate[i] = delay + float64(cost*k.perTime())
+		t.change[i] = t.rate[i] * c.Restart
+		time := c.Times[s.Phase][i]
+		if !math.IsInf(time, 1) {
+			time *= 1 - s.Done
+		}
+		t.value[i] = float64(t.rate[i] * time)
+		if i != s.Config {
+			t.value[i] += t.change[i]
+		}
+		if t.value[i] < least {
+			at, least = i, t.value[i]
 		}
 	}
 	return at, least
