@@ -36,7 +36,7 @@ func newPlan() *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan --workload FILE --budget GPUS",
-		Short: "Say how many GPUs jobs of each kind should get on a budget, and what more would buy",
+		Short: "Say how many GPUs jobs should get on a budget",
 		Long: `Says how many GPUs the jobs of each class should get in each epoch, so that with
 so many GPUs rented on average jobs take least time, and what any other budget
 would give. Every job is taken to start at once and to keep its GPUs: sizes, and
@@ -47,7 +47,7 @@ Where the file names GPU types with prices, the budget is money per hour.
 boa-exact is the optimum; boa is the search of the BOA authors: phases merged at
 random, widths rounded, less budget until it fits.`,
 		Example: `  trainyard plan --workload classes.yaml --budget 48
-  trainyard plan --workload classes.yaml --budget 48 --reserve-price 1 --rent-price 2.5`,
+  trainyard plan --workload classes.yaml --budget 48 --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := plan(&f)
@@ -87,8 +87,8 @@ type planned struct {
 	budget     float64
 	least      float64 // budget
 	best       *outcome
-	frontier   []*outcome // by budget
-	split      []reservation
+	frontier   []*outcome   // by budget
+	split      *reservation // nil = not asked for
 }
 
 // outcome is what comes of a budget.
@@ -141,7 +141,7 @@ func plan(f *planFlags) (*planned, error) {
 	}
 	p.frontier = s.frontier(budget)
 	if f.reserve != "" {
-		p.split, err = p.reservations(f)
+		p.split, err = p.reservation(f)
 	}
 	return p, err
 }
@@ -315,16 +315,14 @@ func (s *solver) frontier(budget float64) []*outcome {
 	return list
 }
 
-// reservation is how GPUs of a type held are best paid.
+// reservation is how the GPUs held are best paid.
 type reservation struct {
-	gpu        string
-	held       float64 // on average
 	split      price.Split
 	cost, rent float64 // per hour: of the split, and of renting all of them
 }
 
-// reservations splits what the plan holds, type by type.
-func (p *planned) reservations(f *planFlags) ([]reservation, error) {
+// reservation splits what the plan holds.
+func (p *planned) reservation(f *planFlags) (*reservation, error) {
 	reserve, err := positive("reserve-price", f.reserve)
 	if err != nil {
 		return nil, err
@@ -333,21 +331,17 @@ func (p *planned) reservations(f *planFlags) ([]reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	classes := p.workload.classes()
-	var list []reservation
-	for typ := range p.workload.types {
-		loads := p.best.plan.Loads(classes, typ)
-		holding, err := price.Holding(loads)
-		if err != nil {
-			return nil, err
-		}
-		r := reservation{gpu: p.workload.name(typ), split: price.Reserve(holding, reserve, rent)}
-		for _, l := range loads {
-			r.held += float64(l.GPUs) * l.Jobs
-		}
-		r.cost = float64(r.split.Reserved)*reserve + r.split.Rented*rent
-		r.rent = r.held * rent
-		list = append(list, r)
+	if len(p.workload.types) > 1 {
+		return nil, usagef("--reserve-price: prices of one kind of GPU, but %s has %d; want a workload with one", p.workload.path, len(p.workload.types))
 	}
-	return list, nil
+	loads, held := p.best.plan.Loads(p.workload.classes(), 0), 0.0
+	for _, l := range loads {
+		held += float64(l.GPUs) * l.Jobs
+	}
+	holding, err := price.Holding(loads)
+	if err != nil {
+		return nil, err
+	}
+	split := price.Reserve(holding, reserve, rent)
+	return &reservation{split, float64(split.Reserved)*reserve + split.Rented*rent, held * rent}, nil
 }

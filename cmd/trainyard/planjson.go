@@ -2,19 +2,20 @@ package main
 
 // planDoc is the document of plan --json. Names are only ever added.
 type planDoc struct {
-	Schema   string        `json:"schema"`
-	Workload string        `json:"workload"`
-	Method   string        `json:"method"`
-	Budget   float64       `json:"budget"`    // GPUs on average; money per hour where GPU types have prices
-	AvgJCT   float64       `json:"avg_jct_h"` // over all classes
-	Weighted *float64      `json:"avg_weighted_jct_h,omitempty"`
-	Usage    float64       `json:"usage_gpus"`              // in the unit of the budget
-	Price    *float64      `json:"price"`                   // jobs waiting per GPU; null = the method knows none
-	Saves    *float64      `json:"saves_s_per_job_per_gpu"` // what one more of the budget saves
-	Least    float64       `json:"min_budget"`
-	Widths   []planWidth   `json:"widths"`
-	Frontier []planCorner  `json:"frontier"`
-	Reserve  []planReserve `json:"reserve,omitempty"`
+	Schema   string       `json:"schema"`
+	Workload string       `json:"workload"`
+	Method   string       `json:"method"`
+	Smooth   bool         `json:"continuous"`
+	Budget   float64      `json:"budget"`    // GPUs on average; money per hour where GPU types have prices
+	AvgJCT   float64      `json:"avg_jct_h"` // over all classes
+	Weighted *float64     `json:"avg_weighted_jct_h,omitempty"`
+	Usage    float64      `json:"usage_gpus"`              // in the unit of the budget
+	Price    *float64     `json:"price"`                   // jobs waiting per GPU; null = the method knows none
+	Saves    *float64     `json:"saves_s_per_job_per_gpu"` // what one more of the budget saves
+	Least    float64      `json:"min_budget"`
+	Widths   []planWidth  `json:"widths"`
+	Frontier []planCorner `json:"frontier"`
+	Reserve  *planReserve `json:"reserve,omitempty"`
 }
 
 type planWidth struct {
@@ -32,9 +33,7 @@ type planCorner struct {
 }
 
 type planReserve struct {
-	GPU      string  `json:"gpu_type,omitempty"`
-	Held     float64 `json:"avg_gpus"`
-	Reserved int     `json:"reserve"`
+	Reserved int     `json:"gpus"`
 	Rented   float64 `json:"avg_rented"`
 	Idle     float64 `json:"avg_idle"`
 	Above    float64 `json:"p_above"`
@@ -44,7 +43,7 @@ type planReserve struct {
 
 func (p *planned) document() planDoc {
 	best := p.best
-	doc := planDoc{Schema: "trainyard.plan/v1", Workload: p.workload.path, Method: p.methodName(), Budget: p.budget,
+	doc := planDoc{Schema: "trainyard.plan/v1", Workload: p.workload.path, Method: p.method, Smooth: p.continuous, Budget: p.budget,
 		AvgJCT: best.jct, Weighted: p.weighted(best), Usage: best.usage, Least: p.least, Widths: []planWidth{}, Frontier: []planCorner{}}
 	if best.priced {
 		saves := p.saves()
@@ -56,18 +55,10 @@ func (p *planned) document() planDoc {
 	for _, o := range p.frontier {
 		doc.Frontier = append(doc.Frontier, planCorner{o.budget, o.jct, p.weighted(o)})
 	}
-	for _, r := range p.split {
-		doc.Reserve = append(doc.Reserve, planReserve{r.gpu, r.held, r.split.Reserved, r.split.Rented, r.split.Idle, r.split.Above, r.cost, r.rent})
+	if r := p.split; r != nil {
+		doc.Reserve = &planReserve{r.split.Reserved, r.split.Rented, r.split.Idle, r.split.Above, r.cost, r.rent}
 	}
 	return doc
-}
-
-// methodName says how widths were found.
-func (p *planned) methodName() string {
-	if p.continuous {
-		return p.method + ", continuous"
-	}
-	return p.method
 }
 
 // weighted returns the weighted mean, nil where all jobs are worth the same.

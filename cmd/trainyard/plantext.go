@@ -19,12 +19,20 @@ func (p *planned) text(width int) string {
 	if p.best.priced {
 		line("price", p.priceLine())
 	}
-	for _, r := range p.split {
-		line("reserve", r.line())
+	if p.split != nil {
+		line("reserve", p.split.line())
 	}
 	b.WriteString("\n" + p.widths(width))
 	b.WriteString("\n" + p.frontierTable(width) + "\n" + p.plot(width))
 	return b.String()
+}
+
+// methodName says how widths were found.
+func (p *planned) methodName() string {
+	if p.continuous {
+		return p.method + ", fractions of GPUs"
+	}
+	return p.method
 }
 
 func (p *planned) budgetLine() string {
@@ -51,16 +59,16 @@ func (p *planned) priceLine() string {
 	if p.workload.money {
 		one = "one more per hour"
 	}
-	return fmt.Sprintf("%s saves %s per job; a job that waits is worth %s %s", one, shortTime(p.saves()), short(1/p.best.price), p.workload.unit())
+	per := "job"
+	if p.workload.weighted() {
+		per = "job, by weight"
+	}
+	return fmt.Sprintf("%s saves %s per %s; a job that waits is worth %s %s", one, shortTime(p.saves()), per, short(1/p.best.price), p.workload.unit())
 }
 
 func (r *reservation) line() string {
-	name := "GPUs"
-	if r.gpu != "" {
-		name = r.gpu
-	}
-	return fmt.Sprintf("%d %s and rent %s more on average (more are held %s of the time; %s reserved idle): %s per hour rather than %s with all %s rented",
-		r.split.Reserved, name, short(r.split.Rented), percent(r.split.Above), short(r.split.Idle), short(r.cost), short(r.rent), short(r.held))
+	return fmt.Sprintf("%s, and rent %s more on average; more than the reserved are held %s of the time, and %s of them idle: %s per hour rather than %s with all rented",
+		counted(r.split.Reserved, "GPU"), short(r.split.Rented), percent(r.split.Above), short(r.split.Idle), short(r.cost), short(r.rent))
 }
 
 // short prints a number in about four digits.
@@ -147,15 +155,19 @@ func alike(a, b []widthRow) bool {
 
 // frontierTable tells every third corner.
 func (p *planned) frontierTable(width int) string {
-	t := &table{left: 0}
-	budgets, times := []string{"budget"}, []string{"JCT"}
+	t := &table{}
+	budgets, times, weighted := []string{"budget"}, []string{"JCT"}, []string{"by weight"}
 	for i, o := range p.frontier {
 		if i%3 == 0 || i == len(p.frontier)-1 {
 			budgets, times = append(budgets, short(o.budget)), append(times, shortTime(3600*o.jct))
+			weighted = append(weighted, shortTime(3600*o.value))
 		}
 	}
 	t.add(budgets...)
 	t.add(times...)
+	if p.workload.weighted() {
+		t.add(weighted...)
+	}
 	return t.text(width)
 }
 

@@ -173,7 +173,7 @@ func (w *workload) name(typ int) string {
 
 // String describes the workload.
 func (w *workload) String() string {
-	return fmt.Sprintf("%s: %s, %.4g jobs an hour", w.path, classCount(len(w.kinds)), w.rate())
+	return fmt.Sprintf("%s: %s; jobs per hour: %.4g", w.path, classCount(len(w.kinds)), w.rate())
 }
 
 func classCount(n int) string {
