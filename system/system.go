@@ -134,5 +134,5 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	if every > 0 && st.Round > 0 {
 		every = st.Round
 	}
-	return System{Decider: engine.NewPipeline(st), Every: every}, nil
+	return System{Decider: st.Decider(), Every: every}, nil
 }
