@@ -69,7 +69,7 @@ func TestContinuousBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, delay := f.Usage(&c)
+		delay := present(f, &c)
 		if r := relaxed(t, budget, smooth(1, 1, 1, Amdahl{0.9})); r.Delay > delay+1e-12 || r.Delay < 0.99*delay {
 			t.Errorf("budget %v: %v present, with whole GPUs %v", budget, r.Delay, delay)
 		}

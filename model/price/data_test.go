@@ -141,6 +141,47 @@ func TestFrontierOfT4(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
+// Ensure that mixed plans meet the figures of specs of BOA, section 5.5, which are rounded to a second, and say how the other
+// methods do: -v prints the table.
+func TestMixedOfT4(t *testing.T) {
+	mixes := mixes(t)
+	for _, want := range []struct {
+		mix                string
+		budget, bound, jct float64
+		glue, oneWidth     float64 // of another generator; unmixed
+	}{
+		{"pollux-1.0-w6", 96, 3312, 3950, 4446, 7198},
+		{"pollux-1.0-w6", 112, 1641, 1960, 2074, 2419},
+		{"pollux-1.0-w6", 128, 1233, 1417, 1505, 1694},
+		{"pollux-1.0-w6", 160, 976, 1088, 1117, 1235},
+		{"pollux-1.0-w6", 192, 913, 995, 1015, 1077},
+		{"boa-cbd", 22, 1808, 2821, 3331, 4091},
+		{"boa-cbd", 24, 1244, 1642, 1814, 1864},
+		{"boa-cbd", 32, 719, 890, 904, 1174},
+		{"boa-cbd", 48, 642, 721, 735, 739},
+	} {
+		classes := mixes[want.mix]
+		x := prepared(t, classes)
+		p := planAt(t, x.At, want.budget)
+		bound := planAt(t, prepared(t, withoutRestarts(classes)).At, want.budget)
+		one := planAt(t, func(b float64) (*Plan, error) { return OneWidth(classes, b) }, want.budget)
+		glue, least, most := 0.0, math.Inf(1), 0.0
+		for seed := range uint64(10) {
+			g := planAt(t, func(b float64) (*Plan, error) { return Glue(classes, b, seed) }, want.budget)
+			glue, least, most = glue+g.Delay/10, min(least, g.Delay), max(most, g.Delay)
+		}
+		equalWidth := math.NaN()
+		if e, err := EqualWidth(classes, want.budget); err == nil {
+			equalWidth = e.Delay
+		}
+		t.Logf("%s at %v, least %.1f: bound %.0f (%v), mixed %.0f (%v), glue %.0f, %.0f..%.0f (%v), one width %.0f (%v), equal width %.0f",
+			want.mix, want.budget, x.Frontier().Least(), bound.Delay, want.bound, p.Delay, want.jct, glue, least, most, want.glue, one.Delay, want.oneWidth, equalWidth)
+		if math.Abs(p.Delay-want.jct) > 0.6 || math.Abs(bound.Delay-want.bound) > 0.6 {
+			t.Errorf("%s at %v: %.2f s, bound %.2f, want %v and %v", want.mix, want.budget, p.Delay, bound.Delay, want.jct, want.bound)
+		}
+	}
+}
+
 func prepared(t testing.TB, classes []Class) *Exact {
 	t.Helper()
 	x, err := NewExact(classes)
@@ -174,5 +215,16 @@ func BenchmarkExact(b *testing.B) {
 	for b.Loop() {
 		x := prepared(b, classes)
 		planAt(b, x.At, 128)
+	}
+}
+
+// BenchmarkGlue is the authors' search on the same.
+func BenchmarkGlue(b *testing.B) {
+	classes := mixes(b)["pollux-1.0-w6"]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Glue(classes, 128, 0); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -11,7 +11,7 @@
 //     Class.Paths find its optimal paths, and Exact a plan for all classes;
 //   - Glue, OneWidth and EqualWidth are other ways to choose widths, to compare with;
 //   - Continuous lets widths be fractions, for laws such as Power and Amdahl;
-//   - Steer, Month and Diffuse are for those who pay: a price that follows the spending measured, a budget by calendar
+//   - Controller, Month and Diffuse are for those who pay: a price that follows the spending measured, a budget by calendar
 //     month, and whole jobs in the place of shares; Holding and Reserve say how many GPUs to reserve.
 //
 // The package knows no jobs, no cluster and no clock. The unit of time is the caller's; rates are per that unit, and

@@ -1,7 +1,5 @@
 package price
 
-import "fmt"
-
 // Mix is how jobs of a class run: a share of them takes a second path. Diffuse says which.
 type Mix struct {
 	Path  Path
@@ -83,6 +81,12 @@ func (x *Exact) Unmixed(budget float64) (*Plan, error) {
 	return x.plan(&c), nil
 }
 
+// AtPrice returns the plan at a price: every class takes what Class.Best does at it, whatever the rates.
+func (x *Exact) AtPrice(price float64) *Plan {
+	c := x.frontier.AtPrice(price)
+	return x.plan(&c)
+}
+
 // plan turns a choice into paths.
 func (x *Exact) plan(c *Choice) *Plan {
 	p := &Plan{Classes: make([]Mix, len(x.classes)), Price: c.Price}
@@ -141,21 +145,4 @@ func Diffuse(credit, share float64) (left float64, other bool) {
 		return credit - 1, true
 	}
 	return credit, false
-}
-
-// String returns the configurations of a path in runs, as in "1 x30, 2 x60".
-func (c *Class) String(path Path) string {
-	text := ""
-	for e := 0; e < len(path); {
-		n := e + 1
-		for n < len(path) && path[n] == path[e] {
-			n++
-		}
-		if e > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d x%d", c.Configs[path[e]].GPUs, n-e)
-		e = n
-	}
-	return text
 }

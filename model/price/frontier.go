@@ -67,12 +67,6 @@ func (f *Frontier) Least() float64 { return f.usage[0] }
 // Most returns the budget beyond which nothing is gained.
 func (f *Frontier) Most() float64 { return f.usage[len(f.steps)] }
 
-// Corners returns the number of budgets at which every unit takes one point only.
-func (f *Frontier) Corners() int { return len(f.usage) }
-
-// Corner returns the i-th smallest of these budgets.
-func (f *Frontier) Corner(i int) float64 { return f.usage[i] }
-
 // Choice says which points units take.
 type Choice struct {
 	At    []int   // At[u]: index of the point in the hull of unit u
@@ -125,21 +119,4 @@ func (f *Frontier) before(n int) Choice {
 		c.At[s.unit]++
 	}
 	return c
-}
-
-// Usage returns the mean cost per unit of time of a choice, and its delay per unit of time: the sum over units of rate x
-// delay, which is the mean number of jobs present. Weights do not count.
-func (f *Frontier) Usage(c *Choice) (usage, delay float64) {
-	for u := range f.units {
-		hull, rate := f.units[u].Hull, f.units[u].Rate
-		p := hull[c.At[u]]
-		if u == c.Mixed {
-			next := hull[c.At[u]+1]
-			p.Cost += float64(c.Share * (next.Cost - p.Cost))
-			p.Delay += float64(c.Share * (next.Delay - p.Delay))
-		}
-		usage += float64(rate * p.Cost)
-		delay += float64(rate * p.Delay)
-	}
-	return usage, delay
 }

@@ -133,26 +133,8 @@ func TestMonthErrors(t *testing.T) {
 	}
 }
 
-// Ensure that the price comes to where a month's budget is spent evenly, whatever it started from, without knowing the
-// load: spending falls as 1/sqrt(price) here.
-func TestSteerConverges(t *testing.T) {
-	z := time.UTC
-	for _, start := range []float64{0.001, 1, 500} {
-		now := unix(t, z, "2026-01-01 00:00")
-		m := month(t, MonthRule{Budget: 744, Zone: z}, now)
-		price, worst := start, 0.0
-		for range 31 * 24 {
-			spent := 3 / math.Sqrt(price)
-			now += 3600
-			target := m.Rate() * 3600
-			m.Spend(now, spent)
-			price = Steer(price, 0.2, spent, target)
-			worst = max(worst, m.Spent())
-		}
-		if math.Abs(worst/744-1) > 0.02 {
-			t.Errorf("from %v: %v spent of 744, price %v", start, worst, price)
-		}
-	}
+// Ensure that a step of the price is what its formula says, and is bounded.
+func TestSteer(t *testing.T) {
 	check(t, "on target", Steer(3, 0.5, 7, 7), 3, 0)
 	check(t, "law", Steer(3, 0.5, 8, 10), 3*math.Exp(-0.1), 1e-15)
 	check(t, "bounded", Steer(3, 1, 1e9, 1), 6, 1e-15)

@@ -259,13 +259,43 @@ func TestPathsWithoutRestarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, delay := f.Usage(&c)
+		delay := present(f, &c)
 		p, rate := planAt(t, x.At, budget), 0.0
 		for i := range classes {
 			rate += classes[i].Rate
 		}
 		if !near(delay/rate, p.Delay, 1e-9) || !near(f.Least(), x.Frontier().Least(), 1e-9) || !near(f.Most(), x.Frontier().Most(), 1e-9) {
 			t.Fatalf("mean time %v by paths, %v by phases", delay/rate, p.Delay)
+		}
+	}
+}
+
+// present returns the mean number of jobs present, as rate x delay counts it.
+func present(f *Frontier, c *Choice) float64 {
+	sum := 0.0
+	for u := range f.units {
+		hull := f.units[u].Hull
+		delay := hull[c.At[u]].Delay
+		if u == c.Mixed {
+			delay += c.Share * (hull[c.At[u]+1].Delay - delay)
+		}
+		sum += f.units[u].Rate * delay
+	}
+	return sum
+}
+
+// Ensure that a plan at a price is what each class on its own takes at it.
+func TestAtPrice(t *testing.T) {
+	rng := rand.New(rand.NewSource(11))
+	for range 200 {
+		x := prepared(t, randomClasses(rng, float64(rng.Intn(2))))
+		price := math.Exp(2 * rng.NormFloat64())
+		for i, m := range x.AtPrice(price).Classes {
+			c := &x.classes[i]
+			value := func(path Path) float64 { p := c.Along(path); return c.weight()*p.Delay + price*p.Cost }
+			if best := value(c.Best(price, Start, nil)); !near(value(m.Path), best, 1e-12) || m.Other != nil {
+				t.Fatalf("price %v: value %v, want %v", price, value(m.Path), best)
+			}
 		}
 	}
 }
