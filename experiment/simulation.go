@@ -50,7 +50,8 @@ type Outcome struct {
 
 // RuntimeKeys are the keys of the simulated world, taken for every system.
 var RuntimeKeys = []system.Key{
-	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first"},
+	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models"},
+	{Name: "restart_at_first", Default: "no", Doc: "yes: at its first start as well"},
 	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
 	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
 	{Name: "boot_delay", Default: "0", Doc: "seconds a node takes to boot that sleeps, or is rented for a system that rents although the cluster names no pools"},
@@ -251,11 +252,15 @@ func (s *Simulation) scores() (*variability.Scores, error) {
 
 func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
 	r := sim.Runtime{
-		Restart:    set.Seconds("restart_overhead", 62*time.Second),
 		StartDelay: set.Seconds("start_delay", 0),
 		StopDelay:  set.Seconds("stop_delay", 0),
 		Boot:       set.Seconds("boot_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
+	}
+	restart := set.ByModel("restart_overhead", 62*time.Second)
+	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
+	if len(restart.Models) > 0 {
+		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
 	}
 	penalty, across, class := set.Float("spread_penalty", skew.Penalty), 1.0, func(*sched.JobSpec) int { return 0 }
 	if s.Scores != nil {

@@ -22,6 +22,8 @@ type Runtime struct {
 	// Restart is charged at every start of a job but its first: it holds its GPUs and makes no progress. Default of the
 	// command line 62 s: Gu et al., NSDI'19, section 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
 	Restart time.Duration
+	// RestartOf is Restart by job; nil = Restart.
+	RestartOf func(job *trace.Job) time.Duration
 	// RestartAtFirst charges Restart at the first start as well (as Pollux's simulator does).
 	RestartAtFirst bool
 	// StartDelay and StopDelay pass between an order and the attempt being up or gone. GPUs are held meanwhile.
@@ -64,6 +66,13 @@ type Change struct {
 	At     sched.Time
 	GPUs   []sched.GPUID
 	Factor float64 // > 0
+}
+
+func (r *Runtime) restart(j *trace.Job) time.Duration {
+	if r.RestartOf != nil {
+		return r.RestartOf(j)
+	}
+	return r.Restart
 }
 
 func (r *Runtime) validate() error {

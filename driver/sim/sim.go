@@ -305,7 +305,7 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.state[id]
 	j.phase, j.from, j.before = running, d.now, j.done
 	if j.starts > 0 || d.runtime.RestartAtFirst {
-		j.from = d.now.Add(d.runtime.Restart)
+		j.from = d.now.Add(d.runtime.restart(&d.jobs[id]))
 	}
 	j.starts++
 	j.began, j.told, j.toldAt = j.from, j.done, j.from
