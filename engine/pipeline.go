@@ -182,6 +182,8 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		}
 	case sched.GPUChanged:
 		p.nodeChanged(v, v.GPUs[int(e.Value)].Node)
+	case sched.EpochEnded:
+		p.dirty = p.dirty || p.s.Allocate != nil // what a job is worth giving may have changed
 	case sched.Refused:
 		p.stale, p.dirty = true, true
 	}

@@ -128,7 +128,7 @@ func (s *Simulation) build() (*built, error) {
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
 		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget}
 	if oracle != nil {
-		k.Speeds = oracle
+		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
 	}
 	if b.system, err = info.Build(k, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
@@ -257,7 +257,7 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		Boot:       set.Seconds("boot_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
 	}
-	restart := set.ByModel("restart_overhead", 62*time.Second)
+	restart := set.ByModel("restart_overhead", system.DefaultRestart)
 	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
 	if len(restart.Models) > 0 {
 		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
@@ -300,8 +300,8 @@ func (s *Simulation) toRent(set *system.Settings) *Simulation {
 	return &r
 }
 
-// prepared returns the trace with GPU types resolved, with the demands a preset adds and without the batch sizes that the
-// system is to choose; the trace itself if nothing changes. Durations of a Profiled trace are yet to be measured.
+// prepared returns the trace with GPU types resolved, with the demands a preset adds and without the widths and batch
+// sizes that the system is to choose; the trace itself if nothing changes. Durations of a Profiled trace are yet to be measured.
 func (s *Simulation) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
 	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled {
@@ -323,7 +323,7 @@ func (s *Simulation) prepared(p preset, info *system.Info) (*trace.Trace, error)
 			p.demand(&j.Spec, s.Cluster)
 		}
 		if info.Batches && s.Trace.Profiled {
-			j.Spec.Batch = sched.BatchRange{}
+			j.Spec.Batch, j.Spec.GPUs.Want = sched.BatchRange{}, j.Spec.GPUs.Min
 		}
 	}
 	return &t, nil

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/sim"
@@ -84,4 +85,29 @@ func goBy(o *speedup.Oracle, r *sim.Runtime) {
 		}
 		return time.Duration(float64(j.Duration) * float64(epoch) / float64(j.Spec.Epochs))
 	}
+}
+
+// mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival.
+func mixOf(t *trace.Trace, o *speedup.Oracle) []speedup.Class {
+	var mix []speedup.Class
+	for i := range t.Jobs {
+		spec := &t.Jobs[i].Spec
+		at := slices.IndexFunc(mix, func(c speedup.Class) bool { return c.Model == spec.Model })
+		if at < 0 {
+			c := o.Whole(spec)
+			if c == nil {
+				continue
+			}
+			at, mix = len(mix), append(mix, speedup.Class{Model: spec.Model, Chain: c})
+		}
+		mix[at].Rate++
+	}
+	span := 1.0
+	if n := len(t.Jobs); n > 0 {
+		span = max(span, t.Jobs[n-1].Spec.Submit.Seconds())
+	}
+	for i := range mix {
+		mix[i].Rate /= span
+	}
+	return mix
 }

@@ -24,6 +24,8 @@ type Knowledge struct {
 	Skew func(model string) (float64, bool)
 	// Speeds tells how fast jobs go, by an oracle; nil = nothing is known but what is learned.
 	Speeds speedup.Source
+	// Mix tells arrival rates and true chains of all applications of the trace, by an oracle; nil = unknown.
+	Mix []speedup.Class
 	// PerNode and MostGPUs are the GPUs of the largest node and of all that are owned or may be rented.
 	PerNode, MostGPUs int
 	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
@@ -56,6 +58,10 @@ type System struct {
 	ShareLimit int           // tenants it may give a GPU; 0 = 1
 	Every      time.Duration // how often it may take GPUs away although nothing happens: a quantum or a round; 0 = never
 }
+
+// DefaultRestart is what a restart costs unless the key restart_overhead says otherwise. Source: Gu et al., NSDI'19, section
+// 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
+const DefaultRestart = 62 * time.Second
 
 // Key is a setting a system takes.
 type Key struct{ Name, Default, Doc string }

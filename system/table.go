@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
+	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
 )
@@ -49,6 +50,11 @@ var table = []Info{
 		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
 		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder}, Common: limits},
+	{Name: "boa", Line: "BOA Constrictor as its authors run it: widths by one price, nodes rented to a budget", Assumes: "arrival rates and speeds by application, estimated",
+		Source: "Li et al., arXiv 2602.01404", Stages: renting(boa.Published), Keys: append([]Key{{"seed", "0", "of the search for widths"}}, boaKeys...),
+		Placing: "packed", Rents: true, Batches: true},
+	{Name: "boa-exact", Line: "BOA Constrictor with optimal widths, restarts counted, and no waiting for a minute", Assumes: "arrival rates and speeds by application, estimated",
+		Source: "Li et al., arXiv 2602.01404; the exact program is ours", Stages: renting(boa.Exact), Keys: boaKeys, Placing: "packed", Rents: true, Batches: true},
 }
 
 var (

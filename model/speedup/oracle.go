@@ -45,6 +45,14 @@ func (o *Oracle) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done f
 	return o.chain(job.Spec), phase, done
 }
 
+// Whole returns the chain of a job that has not begun, nil if its application is unknown or has no Meter.
+func (o *Oracle) Whole(spec *sched.JobSpec) Chain {
+	if m, err := o.Meter(spec); m == nil || err != nil {
+		return nil
+	}
+	return o.chain(spec)
+}
+
 func (o *Oracle) chain(spec *sched.JobSpec) Chain {
 	key := oracleKey{model: spec.Model, batch: spec.Batch}
 	c, ok := o.chains[key]

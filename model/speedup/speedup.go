@@ -44,3 +44,10 @@ type Source interface {
 	// application and limits share a Chain: it is not to be changed, and lives until the next event. nil = nothing is known.
 	Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done float64)
 }
+
+// Class is what is known of all jobs of an application together.
+type Class struct {
+	Model string  // as JobSpec.Model names it
+	Rate  float64 // arrivals per second, > 0
+	Chain Chain
+}

@@ -1,0 +1,104 @@
+package allocate
+
+import "github.com/trainyard/trainyard/sched"
+
+// Wants says how wide each job is to run, and how, as if there were GPUs for all: nobody queues.
+type Wants interface {
+	// Want returns the width wanted in GPUs, > 0 and within the job's range, and the configuration with it.
+	Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
+	// Narrower returns the configuration on fewer GPUs than wanted; ok is false if the job cannot run so.
+	Narrower(v *sched.View, j sched.JobID, gpus int32) (c sched.Config, ok bool)
+}
+
+// ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps it. A
+// job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there within the time a
+// restart costs; else, or with Partial, it makes do with what there is.
+type ByWidth struct {
+	Wants
+	Partial bool                   // as the authors of BOA have it: always make do
+	Soon    func(*sched.View) bool // whether nodes that boot are there within a restart; nil = no
+}
+
+var _ sched.Allocator = ByWidth{}
+
+// Allocate appends the grants, in the order of ranks. Those who hold GPUs come before those who do not.
+func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	from := len(dst)
+	for _, j := range order { // what is kept: all that one has, or as much of it as one wants
+		job := &v.Jobs[j]
+		if have := int32(len(job.Target)); have > 0 {
+			want, c := b.Want(v, j)
+			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c}
+			if want > have {
+				g.GPUs, g.Config = have, job.Config
+			}
+			room[typeOf(v, job)] -= g.GPUs
+			dst = append(dst, g)
+		}
+	}
+	wait := !b.Partial && b.Soon != nil && b.Soon(v)
+	for i := from; i < len(dst); i++ {
+		b.grow(v, room, &dst[i], wait)
+	}
+	for _, j := range order {
+		if job := &v.Jobs[j]; len(job.Target) == 0 {
+			if g := b.begin(v, room, j, wait); g.GPUs > 0 {
+				dst = append(dst, g)
+			}
+		}
+	}
+	return dst
+}
+
+// grow has a holder that wants more take what there is of it.
+func (b ByWidth) grow(v *sched.View, room []int32, g *sched.Grant, wait bool) {
+	t := typeOf(v, &v.Jobs[g.Job])
+	more := min(g.Want-g.GPUs, room[t])
+	if more <= 0 || g.GPUs+more < g.Want && wait {
+		return
+	}
+	gpus, c := g.Want, g.Config
+	if _, wanted := b.Want(v, g.Job); g.GPUs+more == g.Want {
+		c = wanted
+	} else if narrow, ok := b.Narrower(v, g.Job, g.GPUs+more); ok {
+		gpus, c = g.GPUs+more, narrow
+	} else {
+		return
+	}
+	room[t] -= gpus - g.GPUs
+	g.GPUs, g.Config = gpus, c
+}
+
+// begin returns what a newcomer is granted, no GPUs if it is to wait.
+func (b ByWidth) begin(v *sched.View, room []int32, j sched.JobID, wait bool) sched.Grant {
+	want, c := b.Want(v, j)
+	g := sched.Grant{Job: j, GPUs: want, Want: want, Config: c}
+	spec, best := v.Jobs[j].Spec, -1
+	for t := range room {
+		if spec.Types.Has(sched.TypeID(t)) && (best < 0 || room[t] > room[best]) {
+			best = t
+		}
+	}
+	if best < 0 || room[best] < want && wait {
+		return sched.Grant{}
+	}
+	for g.GPUs = min(want, room[best]); g.GPUs >= spec.GPUs.Min; g.GPUs-- {
+		if g.GPUs == want {
+			break
+		}
+		if narrow, ok := b.Narrower(v, j, g.GPUs); ok {
+			g.Config = narrow
+			break
+		}
+	}
+	if g.GPUs < spec.GPUs.Min {
+		return sched.Grant{}
+	}
+	room[best] -= g.GPUs
+	g.Least = g.GPUs
+	return g
+}
+
+func typeOf(v *sched.View, j *sched.Job) sched.TypeID {
+	return v.Nodes[v.GPUs[j.Target[0]].Node].Spec.Type
+}
