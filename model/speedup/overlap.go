@@ -40,6 +40,17 @@ func (o Overlap) step(compute float64, gpus, nodes int) float64 {
 	return large * math.Pow(1+math.Pow(small/large, o.Gamma), 1/o.Gamma)
 }
 
+// logStep is the logarithm of step, in a way that takes a fraction of the time.
+func (o Overlap) logStep(compute float64, gpus, nodes int) float64 {
+	sync := o.sync(gpus, nodes)
+	large := math.Log(max(compute, sync))
+	if sync == 0 {
+		return large
+	}
+	ratio := math.Log(min(compute, sync)) - large
+	return large + math.Log1p(math.Exp2(o.Gamma*ratio*math.Log2E))/o.Gamma
+}
+
 func (o Overlap) sync(gpus, nodes int) float64 {
 	switch more := float64(gpus - 2); {
 	case gpus < 2:
@@ -107,6 +118,7 @@ func (p params) overlap() Overlap { return Overlap{p[0], p[1], p[2], p[3], p[4],
 // fit is a problem of least squares with some of its parameters fixed.
 type fit struct {
 	timings []Timing
+	logs    []float64 // of the steps
 	start   params
 	free    []int // those that are not fixed
 	network bool  // steps on several nodes were observed
@@ -116,6 +128,7 @@ func newFit(timings []Timing) *fit {
 	f := &fit{timings: timings, start: params{startFixed, startPer, startFixed, startPer, startFixed, startPer, startGamma}}
 	var local, wide, sizes bool
 	for _, t := range timings {
+		f.logs = append(f.logs, math.Log(t.Step))
 		f.network = f.network || t.Nodes > 1
 		local = local || t.Nodes == 1 && t.GPUs > 1
 		wide = wide || t.GPUs > 2
@@ -185,13 +198,13 @@ func (f *fit) overlap(p params, x []float64) params {
 func (f *fit) loss(p params) float64 {
 	o := p.overlap()
 	var compute, step, n float64
-	for _, t := range f.timings {
+	for i, t := range f.timings {
 		predicted := o.compute(float64(t.PerGPU))
 		if t.Compute > 0 {
 			e := math.Log(predicted / t.Compute)
 			compute, n = compute+float64(e*e), n+1
 		}
-		e := math.Log(o.step(predicted, t.GPUs, t.Nodes) / t.Step)
+		e := o.logStep(predicted, t.GPUs, t.Nodes) - f.logs[i]
 		step += float64(e * e)
 	}
 	loss := math.Sqrt(step / float64(len(f.timings)))

@@ -19,6 +19,11 @@ func TestOverlap(t *testing.T) {
 		if got := o.Update(c.gpus, c.nodes, c.perGPU, c.accum); !near(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
+		if c.accum == 1 {
+			if got := o.logStep(o.compute(float64(c.perGPU)), c.gpus, c.nodes); !near(got, math.Log(c.want)) {
+				t.Errorf("%+v: logarithm %v", c, got)
+			}
+		}
 	}
 	if o.Gamma = 1; !near(o.Update(2, 2, 4, 1), 7) {
 		t.Error("with gamma 1 times do not add up")
