@@ -27,9 +27,9 @@ func t4Profiles(t testing.TB) map[string]*Profile {
 	return m
 }
 
-// Ensure that the best speed and batch size by application, epoch and width are those that were computed independently. They
-// agree to the digits given, but for widths on numbers of nodes that were not measured: those were found by a triangulation
-// whose ties cannot be told.
+// Ensure that the best speed and batch size by application, epoch and width are those that were computed independently.
+// They agree to the digits given, but for widths on numbers of nodes that were not measured: those were found by a
+// triangulation whose ties cannot be told.
 //
 // Reference: derived goodputs; specification of BOA, 3.5.
 func TestGoodputs(t *testing.T) {
@@ -190,8 +190,8 @@ func TestZeus(t *testing.T) {
 		{"librispeech", "deepspeech2", 40, map[int]float64{8: 6.5, 32: 7, 96: 8, 192: 10, 256: 13, 512: 0}},
 		{"squad", "bert_base_uncased", 84, map[int]float64{4: 4, 56: 4}},
 	} {
-		e, err := EpochsTo(runs, c.dataset, c.network, c.target, 50000)
-		if err != nil {
+		var e *Epochs
+		if e, err = EpochsTo(runs, c.dataset, c.network, c.target, 50000); err != nil {
 			t.Fatal(err)
 		}
 		for batch, want := range c.epochs {

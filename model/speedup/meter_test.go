@@ -83,8 +83,8 @@ func TestMeterWithoutWay(t *testing.T) {
 	}
 }
 
-// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over phases of
-// progress made is their size.
+// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over phases
+// of progress made is their size.
 func TestMeterConservesProgress(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	p := toyProfile(t)

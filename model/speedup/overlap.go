@@ -8,7 +8,8 @@ import "math"
 //	sync        = 0 on one GPU; LocalFixed + LocalPerGPU*(k-2) on one node; NetFixed + NetPerGPU*(k-2) on several
 //	update      = (accum-1)*compute + (compute^Gamma + sync^Gamma)^(1/Gamma)
 //
-// with m samples on each of k GPUs. Gamma, from 1 to 10, says how much of computation and synchronisation overlaps: 1 = nothing.
+// with m samples on each of k GPUs. Gamma, from 1 to 10, says how much of computation and synchronisation overlaps: 1 =
+// nothing.
 //
 // Source: specification of BOA, 3.5.
 type Overlap struct {
@@ -79,15 +80,16 @@ const (
 	maxGamma             = 10
 )
 
-// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of Step, plus
+// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of Step,
+// plus
 //
 //	1e-3 (Gamma-1)^2 + 1e-2 ((NetPerGPU/NetFixed)^2 + (LocalPerGPU/LocalFixed)^2)
 //
 // What was not observed is fixed, so that the model is hopeful about it: with a single number of samples per GPU,
-// ComputeFixed is half the mean time to compute (of steps on one GPU where Compute was not measured; of all steps where there
-// are none); without steps on several nodes, the Net parameters are at the floor and then raised to 1.1 times the Local ones;
-// without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs, the PerGPU ones are.
-// It panics if there are no timings.
+// ComputeFixed is half the mean time to compute (of steps on one GPU where Compute was not measured; of all steps where
+// there are none); without steps on several nodes, the Net parameters are at the floor and then raised to 1.1 times the
+// Local ones; without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs, the
+// PerGPU ones are. It panics if there are no timings.
 func FitOverlap(timings []Timing) Overlap {
 	if len(timings) == 0 {
 		panic("speedup: fit without timings")
@@ -170,8 +172,8 @@ func meanCompute(timings []Timing) float64 {
 	return all / float64(len(timings))
 }
 
-// coordinates are the binary logarithms of the free parameters, of Gamma that of what it is above 1: math.Exp differs between processors,
-// Exp2 does not.
+// coordinates are the binary logarithms of the free parameters, of Gamma that of what it is above 1: math.Exp differs
+// between processors, Exp2 does not.
 func (f *fit) coordinates(p params) []float64 {
 	x := make([]float64, len(f.free))
 	for i, j := range f.free {

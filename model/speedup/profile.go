@@ -78,8 +78,8 @@ func ReadProfiles(fsys fs.FS, kind string) ([]*Profile, error) {
 	return profiles, nil
 }
 
-// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow from
-// it; w.Batch is > 0.
+// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow
+// from it; w.Batch is > 0.
 func (p *Profile) UpdatePlaced(placement []int, w Way) (seconds float64, batch int) {
 	w.GPUs, w.Nodes = count(placement)
 	perGPU, accum, batch, ok := p.Limits.split(w)
