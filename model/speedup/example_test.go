@@ -19,8 +19,11 @@ func Example() {
 	for gpus := 1; gpus <= 4; gpus++ {
 		fmt.Printf("%d GPUs: batch %d, %.0f samples/s, speedup %.2f\n", gpus, curve.Batch[gpus], curve.Speed[gpus], curve.Speed[gpus]/curve.Speed[1])
 	}
-	// Output: 1 GPUs: batch 64, 865 samples/s, speedup 1.00 2 GPUs: batch 128, 1362 samples/s, speedup 1.57 3 GPUs: batch
-	// 128, 1607 samples/s, speedup 1.86 4 GPUs: batch 128, 1778 samples/s, speedup 2.06
+	// Output:
+	// 1 GPUs: batch 64, 865 samples/s, speedup 1.00
+	// 2 GPUs: batch 128, 1362 samples/s, speedup 1.57
+	// 3 GPUs: batch 128, 1607 samples/s, speedup 1.86
+	// 4 GPUs: batch 128, 1778 samples/s, speedup 2.06
 }
 
 func ExampleMeter() {
@@ -33,7 +36,8 @@ func ExampleMeter() {
 	}
 	rate, until := m.Rate(0, speedup.Way{GPUs: 16, Nodes: 4})
 	fmt.Printf("%v of work; at first %.0f times as fast on 16 GPUs, up to %v\n", m.Duration(), rate, until)
-	// Output: 1m27.5s of work; at first 2 times as fast on 16 GPUs, up to 50s
+	// Output:
+	// 1m27.5s of work; at first 2 times as fast on 16 GPUs, up to 50s
 }
 
 func ExampleReadThroughputs() {
@@ -45,5 +49,6 @@ func ExampleReadThroughputs() {
 	}
 	w, speed := x.Best(0, 4, 1, sched.BatchRange{})
 	fmt.Printf("on 4 GPUs: batch %d, %.0f samples/s\n", w.Batch, speed)
-	// Output: on 4 GPUs: batch 128, 1434 samples/s
+	// Output:
+	// on 4 GPUs: batch 128, 1434 samples/s
 }

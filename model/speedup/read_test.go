@@ -219,6 +219,9 @@ func TestThroughputs(t *testing.T) {
 		limits sched.BatchRange
 		batch  int
 	}{{sched.BatchRange{}, 128}, {sched.BatchRange{Max: 100}, 64}, {sched.BatchRange{PerGPU: 8}, 32}, {sched.BatchRange{Min: 200}, 0}} {
+		if w, speed := x.Best(0, 0, 1, c.limits); speed != 0 || w != (Way{}) {
+			t.Errorf("%+v with speed %v on no GPUs", w, speed)
+		}
 		if w, _ := x.Best(0, 4, 1, c.limits); w.Batch != c.batch {
 			t.Errorf("limits %+v: batch %d, want %d", c.limits, w.Batch, c.batch)
 		}

@@ -2,9 +2,6 @@ package speedup
 
 import "slices"
 
-// Width returns the most GPUs on one node of any measured placement.
-func (s *Steps) Width() int { return s.width }
-
 // PerGPU returns the fewest and the most samples on a GPU that any placement was measured with.
 func (s *Steps) PerGPU() (least, most int) { return s.least, s.most }
 

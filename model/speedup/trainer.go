@@ -1,7 +1,10 @@
 package speedup
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -40,6 +43,24 @@ type Limits struct {
 	List []int
 	// MaxGPUs bounds the widths that Best answers for; 0 = no bound.
 	MaxGPUs int
+}
+
+// Validate returns the first thing wrong with l: field, value, wish. Limits that contradict each other leave no way to run; these
+// are wrong on any number of GPUs.
+func (l *Limits) Validate() error {
+	switch {
+	case l.Start < 1 || l.Max < l.Start || l.Max > maxCount:
+		return fmt.Errorf("speedup: batch sizes %d..%d, want 1 <= Start <= Max <= %d", l.Start, l.Max, maxCount)
+	case l.MinPerGPU < 1 || l.MaxPerGPU < l.MinPerGPU:
+		return fmt.Errorf("speedup: %d..%d samples on each GPU, want 1 <= MinPerGPU <= MaxPerGPU", l.MinPerGPU, l.MaxPerGPU)
+	case l.Probe && !l.Accumulate:
+		return errors.New("speedup: Probe without Accumulate, want both or neither")
+	case l.MaxGPUs < 0:
+		return fmt.Errorf("speedup: MaxGPUs %d, want >= 0", l.MaxGPUs)
+	case !slices.IsSorted(l.List):
+		return fmt.Errorf("speedup: list of batch sizes %v, want it to rise", l.List)
+	}
+	return nil
 }
 
 // BatchPoints is how many batch sizes, in geometric progression, Best tries.
@@ -86,7 +107,7 @@ func (t *Trainer) Update(w Way) (seconds float64, batch int) {
 // split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make together.
 // ok is false if that is not to be done.
 func (l *Limits) split(w Way) (perGPU, accum, batch int, ok bool) {
-	if w.GPUs < 1 || w.Batch < l.Start || w.Batch > l.Max {
+	if w.GPUs < 1 || w.Batch < l.Start || w.Batch > l.Max || l.MaxPerGPU < 1 {
 		return 0, 0, 0, false
 	}
 	if accum = w.Accum; accum == 0 {
