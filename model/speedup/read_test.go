@@ -75,6 +75,18 @@ func TestSteps(t *testing.T) {
 	if _, _, ok := s.Placed(nil, 4); ok {
 		t.Error("a step on no GPUs")
 	}
+	// A curve that ends before others goes on between them, but not by more than its length.
+	gap := toy()
+	gap["toy/scalability.csv"].Data = []byte(scalabilityHead + "4,4,4,1.4,0.9\n4,4,8,1.8,0.9\n4,8,4,1.6,1.1\n4,8,5,1.7,1.2\n")
+	list, err := ReadProfiles(gap, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for perGPU, want := range map[int]float64{4: 1.5, 5: 1.6, 6: 1.7, 8: 1.9} {
+		if step, sync, ok := list[0].Steps.Placed([]int{2, 2, 1, 1}, perGPU); !ok || !near(step, want) || sync > step {
+			t.Errorf("%d samples: %v, %v, want %v", perGPU, step, ok, want)
+		}
+	}
 	// 3 GPUs packed are 12, on 3 nodes 111; 4 on one node count as 22.
 	for _, c := range []struct {
 		gpus, nodes int

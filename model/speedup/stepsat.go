@@ -21,8 +21,8 @@ func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool
 		}
 	}
 	if nodes <= maxNodes {
-		if c, found := s.exact[string(smallestRotation(key))]; found {
-			return c.at(float64(perGPU))
+		if step, sync, ok = s.exact[string(smallestRotation(key))].at(float64(perGPU)); ok {
+			return step, sync, true
 		}
 	}
 	return s.between(nodes, gpus, perGPU)
@@ -45,8 +45,8 @@ func (s *Steps) At(gpus, nodes, perGPU int) (step, sync float64, ok bool) {
 		key[i] = byte(s.width)
 	}
 	key[0] = byte(gpus - s.width*(fewest-1))
-	if c, found := s.exact[string(key)]; found {
-		return c.at(float64(perGPU))
+	if step, sync, ok = s.exact[string(key)].at(float64(perGPU)); ok {
+		return step, sync, true
 	}
 	return s.between(fewest, gpus, perGPU)
 }
@@ -70,6 +70,9 @@ func (s *Steps) between(nodes, gpus, perGPU int) (step, sync float64, ok bool) {
 	}
 	nodes = min(nodes, s.nodes[len(s.nodes)-1])
 	local := float64(perGPU)
+	if perGPU < s.least || perGPU > s.most {
+		return 0, 0, false
+	}
 	i, found := slices.BinarySearch(s.nodes, nodes)
 	if found {
 		return s.grid[nodes].at(float64(gpus), local)
@@ -95,12 +98,27 @@ func (l layer) at(gpus, local float64) (step, sync float64, ok bool) {
 	case i == len(l.gpus) || i == 0 && float64(l.gpus[0]) > gpus+1e-9:
 		return 0, 0, false
 	case float64(l.gpus[i]) <= gpus+1e-9:
-		return l.curves[i].at(local)
+		return l.curves[i].beyond(local)
 	}
-	stepLow, syncLow, ok1 := l.curves[i-1].at(local)
-	stepHigh, syncHigh, ok2 := l.curves[i].at(local)
+	stepLow, syncLow, ok1 := l.curves[i-1].beyond(local)
+	stepHigh, syncHigh, ok2 := l.curves[i].beyond(local)
 	f := share(gpus, float64(l.gpus[i-1]), float64(l.gpus[i]))
 	return mix(stepLow, stepHigh, f), mix(syncLow, syncHigh, f), ok1 && ok2
+}
+
+// beyond is at, but a curve that ends goes on as its last piece up to twice its end: wide gangs were measured with fewer
+// samples on each GPU, up to the largest batch size, and what lies between two of them would fall into the hole.
+func (c stepCurve) beyond(local float64) (step, sync float64, ok bool) {
+	last := len(c.local) - 1
+	if local <= c.local[last] || local > 2*c.local[last] {
+		return c.at(local)
+	}
+	if last == 0 {
+		return c.step[0], c.sync[0], true
+	}
+	f := share(local, c.local[last-1], c.local[last])
+	step = max(mix(c.step[last-1], c.step[last], f), minStep)
+	return step, min(max(mix(c.sync[last-1], c.sync[last], f), 0), step), true
 }
 
 // at interpolates over samples.
