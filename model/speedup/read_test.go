@@ -54,14 +54,14 @@ func TestSteps(t *testing.T) {
 	}{
 		{"1", 4, .5, 0}, {"1", 6, .7, 0}, {"1", 3, 0, 0}, {"1", 9, 0, 0},
 		{"12", 8, 1.4, .5}, {"21", 8, 1.4, .5}, {"201", 8, 1.4, .5},
-		{"111", 4, 1.1, .6},     // on 3 nodes: half way from 2 GPUs on 2 nodes to 4 on 4
-		{"222", 4, 1.4, .9},     // from 4 on 2 to 8 on 4
-		{"112", 8, 1.6, .7},     // 4 on 3: from 8/3 on 2 to 16/3 on 4
-		{"1122", 8, 1.9, 1},     // 6 on 4: between 4 and 8
-		{"22222", 0, 0, 0},      // no samples
-		{"22222", 4, 0, 0},      // 10 GPUs on the 4 nodes as which 5 count
-		{"11111", 4, 1.45, .95}, // 5 on 4
-		{"3", 4, 0, 0},          // more on a node than was measured
+		{"111", 4, 1.1, .6},                 // on 3 nodes: half way from 2 GPUs on 2 nodes to 4 on 4
+		{"222", 4, 1.4, .9},                 // from 4 on 2 to 8 on 4
+		{"112", 8, 1.6, .7},                 // 4 on 3: from 8/3 on 2 to 16/3 on 4
+		{"1122", 8, 1.9, 1},                 // 6 on 4: between 4 and 8
+		{"22222", 0, 0, 0},                  // no samples
+		{"22222", 4, 0, 0},                  // 10 GPUs on the 4 nodes as which 5 count
+		{"11111", 4, 1.45, .95},             // 5 on 4
+		{"3", 4, 1, .5}, {"14", 4, 1.3, .8}, // more on a node than was measured: 2 and 1; 1, 2 and 2
 	} {
 		var placement []int
 		for _, d := range c.placement {

@@ -6,18 +6,18 @@ import "slices"
 func (s *Steps) PerGPU() (least, most int) { return s.least, s.most }
 
 // Placed returns the time in seconds of an optimizer step, and the part of it spent on synchronisation, on a placement,
-// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. ok is false if that
-// is beyond what was measured.
+// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. A node with more GPUs than
+// any that was measured counts as several. ok is false if that is beyond what was measured.
 func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool) {
 	var room [maxNodes]byte
 	key, gpus, nodes := room[:0], 0, 0
-	for _, g := range placement {
-		if g <= 0 {
-			continue
-		}
-		gpus, nodes = gpus+g, nodes+1
-		if len(key) < maxNodes {
-			key = append(key, byte(min(g, 255))) // what no digit can say is no placement that was measured
+	for _, left := range placement {
+		for left > 0 {
+			g := min(left, s.width)
+			gpus, nodes, left = gpus+g, nodes+1, left-g
+			if len(key) < maxNodes {
+				key = append(key, byte(g))
+			}
 		}
 	}
 	if nodes <= maxNodes {
@@ -29,8 +29,7 @@ func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool
 }
 
 // At is Placed for so many GPUs on so many nodes, all full but for one that comes first: the placement of a gang on as few
-// nodes as possible. On more nodes than that it is an average over the placements. Nodes that would hold more GPUs than
-// any that was measured count as several.
+// nodes as possible. On more nodes than that it is an average over the placements.
 func (s *Steps) At(gpus, nodes, perGPU int) (step, sync float64, ok bool) {
 	if gpus < 1 || nodes < 1 || nodes > gpus {
 		return 0, 0, false
