@@ -3,6 +3,7 @@ package speedup
 import (
 	"encoding/csv"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +28,9 @@ func t4Profiles(t testing.TB) map[string]*Profile {
 	return m
 }
 
-// Ensure that the best speed and batch size by application, epoch and width are those that were computed independently. They
-// agree to the digits given, but for widths on numbers of nodes that were not measured: those were found by a triangulation
-// whose ties cannot be told.
+// Ensure that the best speed and batch size by application, epoch and width are those that were computed independently.
+// They agree to the digits given, but for widths on numbers of nodes that were not measured: those were found by a
+// triangulation whose ties cannot be told.
 //
 // Reference: derived goodputs; specification of BOA, 3.5.
 func TestGoodputs(t *testing.T) {
@@ -60,6 +61,35 @@ func TestGoodputs(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d rows agree to 9 digits, the others within %.1f %%", exact, len(rows)-1, 100*worst)
+}
+
+// Ensure that whatever placement a job is given, up to 16 nodes of 4 GPUs, and whatever batch size it takes, it is known how
+// fast it is: a hole in the tables would stop it for good.
+func TestNoHoles(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 18))
+	for name, p := range t4Profiles(t) {
+		for range 20000 {
+			placement, gpus := make([]int, 16), 0
+			for range 1 + r.IntN(16) {
+				i := r.IntN(16)
+				placement[i] = 1 + r.IntN(4)
+			}
+			for _, g := range placement {
+				gpus += g
+			}
+			low := max(p.Limits.Start, p.Limits.MinPerGPU*gpus)
+			if low > p.Limits.Max {
+				continue
+			}
+			w := Way{Batch: low + r.IntN(p.Limits.Max-low+1)}
+			if perGPU, _, _, ok := p.Limits.split(Way{GPUs: gpus, Batch: w.Batch}); !ok {
+				t.Fatalf("%s: batch %d on %d GPUs makes %d on each", name, w.Batch, gpus, perGPU)
+			}
+			if speed := p.SpeedPlaced(0, placement, w); speed <= 0 {
+				t.Fatalf("%s: no speed on %v with batch %d", name, placement, w.Batch)
+			}
+		}
+	}
 }
 
 // Ensure that hours on one GPU and speedups are those of the specification.
@@ -190,8 +220,8 @@ func TestZeus(t *testing.T) {
 		{"librispeech", "deepspeech2", 40, map[int]float64{8: 6.5, 32: 7, 96: 8, 192: 10, 256: 13, 512: 0}},
 		{"squad", "bert_base_uncased", 84, map[int]float64{4: 4, 56: 4}},
 	} {
-		e, err := EpochsTo(runs, c.dataset, c.network, c.target, 50000)
-		if err != nil {
+		var e *Epochs
+		if e, err = EpochsTo(runs, c.dataset, c.network, c.target, 50000); err != nil {
 			t.Fatal(err)
 		}
 		for batch, want := range c.epochs {

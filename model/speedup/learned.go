@@ -9,15 +9,15 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Learned is a Source that knows nothing but the events it has seen. It pools what jobs of equal application (JobSpec.Model), asked
-// width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the work of those that
-// finished. Jobs of different asked width count work in different units, and are not pooled.
+// Learned is a Source that knows nothing but the events it has seen. It pools what jobs of equal application
+// (JobSpec.Model), asked width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the
+// work of those that finished. Jobs of different asked width count work in different units, and are not pooled.
 //
-// A width that was measured packed has its measured rate. Others follow from FitOverlap on all that was measured, and on what work
-// means: on the GPUs asked for, packed, a job has rate 1. What was not observed is taken to cost nothing, so that little
-// data makes a hopeful curve: its end is to be tried, not trusted. Batch sizes below or above are not weighed against
-// each other by what they are worth: a rate is work, in which lost efficiency is lost time. A width on which
-// the usual batch size does not fit (BatchRange.PerGPU) is not possible unless it was seen.
+// A width that was measured packed has its measured rate. Others follow from FitOverlap on all that was measured, and on
+// what work means: on the GPUs asked for, packed, a job has rate 1. What was not observed is taken to cost nothing, so that
+// little data makes a hopeful curve: its end is to be tried, not trusted. Batch sizes below or above are not weighed
+// against each other by what they are worth: a rate is work, in which lost efficiency is lost time. A width on which the
+// usual batch size does not fit (BatchRange.PerGPU) is not possible unless it was seen.
 //
 // A chain has one phase: rates are averages over the training. Its size is the mean work of the jobs that finished; as
 // long as none has, AssumedSeconds. Its unit of progress is a second of work.

@@ -37,7 +37,8 @@ func spec(model string, want, batch int32) *sched.JobSpec {
 	return &sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: want, Max: 64}, Batch: sched.BatchRange{Min: batch, Max: batch}}
 }
 
-// Ensure that, knowing nothing, a job is as fast on the GPUs it asks for as work says, and that wider is hoped to be faster.
+// Ensure that, knowing nothing, a job is as fast on the GPUs it asks for as work says, and that wider is hoped to be
+// faster.
 func TestLearnedFromNothing(t *testing.T) {
 	v := yard(16, spec("bert", 2, 128), spec("", 2, 128))
 	l := NewLearned(4, 16)

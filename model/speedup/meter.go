@@ -11,9 +11,9 @@ import (
 // Meter measures the work of a job (sched.Job.Work) against the progress of its application.
 //
 // Work is time under the nominal way to run: on as many GPUs as the job asks for (GPUs.Want), packed, at the batch size
-// that it asks for (Batch.Min = Batch.Max) or else at the best one within its range. Where that is not possible, because the memory
-// of so few GPUs holds no batch, the nominal width is the next that is. So the duration of a job, and the rate at which it
-// does work under another way, follow from its application.
+// that it asks for (Batch.Min = Batch.Max) or else at the best one within its range. Where that is not possible, because
+// the memory of so few GPUs holds no batch, the nominal width is the next that is. So the duration of a job, and the rate
+// at which it does work under another way, follow from its application.
 type Meter struct {
 	Nominal Way // Batch 0 = the best of each phase
 	app     App
@@ -111,15 +111,15 @@ func (m *Meter) At(work time.Duration) (phase int, done float64) {
 	return phase, max(0, float64(work-start)/float64(m.ends[phase]-start))
 }
 
-// Rate returns the work done per time after so much work if the job runs so, and the work at which that changes next:
-// the end of the phase. Without a batch size the job has the one it asks for, or the best within its range. 0 = not possible.
+// Rate returns the work done per time after so much work if the job runs so, and the work at which that changes next: the
+// end of the phase. Without a batch size the job has the one it asks for, or the best within its range. 0 = not possible.
 func (m *Meter) Rate(work time.Duration, w Way) (rate float64, until time.Duration) {
 	phase, _ := m.At(work)
 	return m.speed(phase, w) / m.speeds[phase], m.ends[phase]
 }
 
-// Placer is an App that knows how fast it is on an exact placement, the number of GPUs on each node; it overrides w.GPUs and
-// w.Nodes. 0 = not possible.
+// Placer is an App that knows how fast it is on an exact placement, the number of GPUs on each node; it overrides w.GPUs
+// and w.Nodes. 0 = not possible.
 type Placer interface {
 	SpeedPlaced(phase int, placement []int, w Way) float64
 }

@@ -83,8 +83,8 @@ func TestMeterWithoutWay(t *testing.T) {
 	}
 }
 
-// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over phases of
-// progress made is their size.
+// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over phases
+// of progress made is their size.
 func TestMeterConservesProgress(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	p := toyProfile(t)
@@ -105,6 +105,10 @@ func TestMeterConservesProgress(t *testing.T) {
 			if rate == 0 {
 				continue
 			}
+			packed := [][]int{nil, {1}, {0, 2}, {2, 0, 1}, {2, 2}}[gpus]
+			if placed, _ := m.RatePlaced(work, packed, w); placed != rate {
+				t.Fatalf("rate %v on %v, but %v packed", placed, packed, rate)
+			}
 			phase, _ := m.At(work)
 			step := min(until-work, seconds(rate*r.ExpFloat64()*20)+1)
 			progress[phase] += p.Speed(phase, w) * step.Seconds() / rate
@@ -113,6 +117,26 @@ func TestMeterConservesProgress(t *testing.T) {
 		for phase, size := range p.Sizes() {
 			if math.Abs(progress[phase]/size-1) > 1e-6 {
 				t.Fatalf("phase %d: progress %v, want %v", phase, progress[phase], size)
+			}
+		}
+	}
+}
+
+// Ensure that an exact placement has the rate that was measured on it, at the batch size asked for or the best one.
+func TestRatePlaced(t *testing.T) {
+	p := toyProfile(t)
+	for _, batch := range []int32{0, 16} {
+		m, err := NewMeter(p, spec("toy", 2, batch), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spread, until := m.RatePlaced(0, []int{1, 0, 1}, Way{})
+		if packed, _ := m.RatePlaced(0, []int{2}, Way{}); packed != 1 || spread >= 1 || spread <= 0 || until != m.ends[0] {
+			t.Errorf("batch %d: rate %v packed, %v spread until %v", batch, packed, spread, until)
+		}
+		for _, placement := range [][]int{nil, {0}, {9}, {1, 9}} {
+			if rate, _ := m.RatePlaced(0, placement, Way{}); rate != 0 {
+				t.Errorf("batch %d: rate %v on %v", batch, rate, placement)
 			}
 		}
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 // minimise returns a point where f, which has no gradient, is small, from start on: the method of Nelder and Mead with
-// coefficients by dimension (Gao and Han, 2012), begun anew around what it found until that no longer helps. All coordinates are
-// on a scale where 1 is a fair step. It is deterministic.
+// coefficients by dimension (Gao and Han, 2012), begun anew around what it found until that no longer helps. All
+// coordinates are on a scale where 1 is a fair step. It is deterministic.
 func minimise(f func([]float64) float64, start []float64) []float64 {
-	const maxRounds, enough = 12, 1e-6
+	const maxRounds, enough = 6, 1e-6
 	best, least := slices.Clone(start), f(start)
 	if len(start) == 0 {
 		return best
@@ -56,7 +56,7 @@ func (s *simplex) run() (x []float64, y float64) {
 	n := len(s.x) - 1
 	dim := max(float64(n), 2)
 	expand, contract, shrink := 1+2/dim, 0.75-1/(2*dim), 1-1/dim
-	for range 400 * n {
+	for range 200 * n {
 		s.sort()
 		if math.Abs(s.y[n]-s.y[0]) <= tolerance*(math.Abs(s.y[0])+tolerance) {
 			break

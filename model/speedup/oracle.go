@@ -2,8 +2,8 @@ package speedup
 
 import "github.com/trainyard/trainyard/sched"
 
-// Oracle knows the applications as they truly are, by the name in JobSpec.Model. It is the Source of runs marked as such, and
-// it is what a simulator takes for the truth.
+// Oracle knows the applications as they truly are, by the name in JobSpec.Model. It is the Source of runs marked as such,
+// and it is what a simulator takes for the truth.
 type Oracle struct {
 	apps    map[string]App
 	perNode int
@@ -26,8 +26,8 @@ type oracleKey struct {
 
 var _ Source = (*Oracle)(nil)
 
-// NewOracle returns the Oracle of applications in a cluster of nodes with gpusPerNode GPUs, which answers for widths up to maxGPUs. It
-// keeps apps.
+// NewOracle returns the Oracle of applications in a cluster of nodes with gpusPerNode GPUs, which answers for widths up to
+// maxGPUs. It keeps apps.
 func NewOracle(apps map[string]App, gpusPerNode, maxGPUs int) *Oracle {
 	return &Oracle{apps: apps, perNode: gpusPerNode, maxGPUs: maxGPUs,
 		chains: make(map[oracleKey]Chain), meters: make(map[oracleKey]meterOrError)}

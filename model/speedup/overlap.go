@@ -8,7 +8,8 @@ import "math"
 //	sync        = 0 on one GPU; LocalFixed + LocalPerGPU*(k-2) on one node; NetFixed + NetPerGPU*(k-2) on several
 //	update      = (accum-1)*compute + (compute^Gamma + sync^Gamma)^(1/Gamma)
 //
-// with m samples on each of k GPUs. Gamma, from 1 to 10, says how much of computation and synchronisation overlaps: 1 = nothing.
+// with m samples on each of k GPUs. Gamma, from 1 to 10, says how much of computation and synchronisation overlaps: 1 =
+// nothing.
 //
 // Source: specification of BOA, 3.5.
 type Overlap struct {
@@ -40,6 +41,17 @@ func (o Overlap) step(compute float64, gpus, nodes int) float64 {
 	return large * math.Pow(1+math.Pow(small/large, o.Gamma), 1/o.Gamma)
 }
 
+// logStep is the logarithm of step, in a way that takes a fraction of the time.
+func (o Overlap) logStep(compute float64, gpus, nodes int) float64 {
+	sync := o.sync(gpus, nodes)
+	large := math.Log(max(compute, sync))
+	if sync == 0 {
+		return large
+	}
+	ratio := math.Log(min(compute, sync)) - large
+	return large + math.Log1p(math.Exp2(o.Gamma*ratio*math.Log2E))/o.Gamma
+}
+
 func (o Overlap) sync(gpus, nodes int) float64 {
 	switch more := float64(gpus - 2); {
 	case gpus < 2:
@@ -68,15 +80,16 @@ const (
 	maxGamma             = 10
 )
 
-// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of Step, plus
+// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of Step,
+// plus
 //
 //	1e-3 (Gamma-1)^2 + 1e-2 ((NetPerGPU/NetFixed)^2 + (LocalPerGPU/LocalFixed)^2)
 //
 // What was not observed is fixed, so that the model is hopeful about it: with a single number of samples per GPU,
-// ComputeFixed is half the mean time to compute (of steps on one GPU where Compute was not measured; of all steps where there
-// are none); without steps on several nodes, the Net parameters are at the floor and then raised to 1.1 times the Local ones;
-// without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs, the PerGPU ones are.
-// It panics if there are no timings.
+// ComputeFixed is half the mean time to compute (of steps on one GPU where Compute was not measured; of all steps where
+// there are none); without steps on several nodes, the Net parameters are at the floor and then raised to 1.1 times the
+// Local ones; without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs, the
+// PerGPU ones are. It panics if there are no timings.
 func FitOverlap(timings []Timing) Overlap {
 	if len(timings) == 0 {
 		panic("speedup: fit without timings")
@@ -107,6 +120,7 @@ func (p params) overlap() Overlap { return Overlap{p[0], p[1], p[2], p[3], p[4],
 // fit is a problem of least squares with some of its parameters fixed.
 type fit struct {
 	timings []Timing
+	logs    []float64 // of the steps
 	start   params
 	free    []int // those that are not fixed
 	network bool  // steps on several nodes were observed
@@ -116,6 +130,7 @@ func newFit(timings []Timing) *fit {
 	f := &fit{timings: timings, start: params{startFixed, startPer, startFixed, startPer, startFixed, startPer, startGamma}}
 	var local, wide, sizes bool
 	for _, t := range timings {
+		f.logs = append(f.logs, math.Log(t.Step))
 		f.network = f.network || t.Nodes > 1
 		local = local || t.Nodes == 1 && t.GPUs > 1
 		wide = wide || t.GPUs > 2
@@ -157,8 +172,8 @@ func meanCompute(timings []Timing) float64 {
 	return all / float64(len(timings))
 }
 
-// coordinates are the binary logarithms of the free parameters, of Gamma that of what it is above 1: math.Exp differs between processors,
-// Exp2 does not.
+// coordinates are the binary logarithms of the free parameters, of Gamma that of what it is above 1: math.Exp differs
+// between processors, Exp2 does not.
 func (f *fit) coordinates(p params) []float64 {
 	x := make([]float64, len(f.free))
 	for i, j := range f.free {
@@ -185,13 +200,13 @@ func (f *fit) overlap(p params, x []float64) params {
 func (f *fit) loss(p params) float64 {
 	o := p.overlap()
 	var compute, step, n float64
-	for _, t := range f.timings {
+	for i, t := range f.timings {
 		predicted := o.compute(float64(t.PerGPU))
 		if t.Compute > 0 {
 			e := math.Log(predicted / t.Compute)
 			compute, n = compute+float64(e*e), n+1
 		}
-		e := math.Log(o.step(predicted, t.GPUs, t.Nodes) / t.Step)
+		e := o.logStep(predicted, t.GPUs, t.Nodes) - f.logs[i]
 		step += float64(e * e)
 	}
 	loss := math.Sqrt(step / float64(len(f.timings)))

@@ -13,7 +13,7 @@ import (
 // the smallest to the largest with measured statistics, those on each GPU as far as steps were measured, but for
 // publishedPerGPU. Batches are even; one GPU makes at least two micro-batches of more than the smallest batch size.
 //
-// Published set-ups keep the application ncf on one GPU; that is a limit of theirs, which is not in here.
+// Published set-ups keep the application ncf on one GPU. That is a limit of theirs, which is not in here: set Limits.MaxGPUs.
 //
 // Source: specification of BOA, 3.5 and 5.2.
 type Profile struct {
@@ -78,8 +78,8 @@ func ReadProfiles(fsys fs.FS, kind string) ([]*Profile, error) {
 	return profiles, nil
 }
 
-// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow from
-// it; w.Batch is > 0.
+// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow
+// from it; w.Batch is > 0.
 func (p *Profile) UpdatePlaced(placement []int, w Way) (seconds float64, batch int) {
 	w.GPUs, w.Nodes = count(placement)
 	perGPU, accum, batch, ok := p.Limits.split(w)

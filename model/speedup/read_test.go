@@ -54,14 +54,14 @@ func TestSteps(t *testing.T) {
 	}{
 		{"1", 4, .5, 0}, {"1", 6, .7, 0}, {"1", 3, 0, 0}, {"1", 9, 0, 0},
 		{"12", 8, 1.4, .5}, {"21", 8, 1.4, .5}, {"201", 8, 1.4, .5},
-		{"111", 4, 1.1, .6},     // on 3 nodes: half way from 2 GPUs on 2 nodes to 4 on 4
-		{"222", 4, 1.4, .9},     // from 4 on 2 to 8 on 4
-		{"112", 8, 1.6, .7},     // 4 on 3: from 8/3 on 2 to 16/3 on 4
-		{"1122", 8, 1.9, 1},     // 6 on 4: between 4 and 8
-		{"22222", 0, 0, 0},      // no samples
-		{"22222", 4, 0, 0},      // 10 GPUs on the 4 nodes as which 5 count
-		{"11111", 4, 1.45, .95}, // 5 on 4
-		{"3", 4, 0, 0},          // more on a node than was measured
+		{"111", 4, 1.1, .6},                 // on 3 nodes: half way from 2 GPUs on 2 nodes to 4 on 4
+		{"222", 4, 1.4, .9},                 // from 4 on 2 to 8 on 4
+		{"112", 8, 1.6, .7},                 // 4 on 3: from 8/3 on 2 to 16/3 on 4
+		{"1122", 8, 1.9, 1},                 // 6 on 4: between 4 and 8
+		{"22222", 0, 0, 0},                  // no samples
+		{"22222", 4, 0, 0},                  // 10 GPUs on the 4 nodes as which 5 count
+		{"11111", 4, 1.45, .95},             // 5 on 4
+		{"3", 4, 1, .5}, {"14", 4, 1.3, .8}, // more on a node than was measured: 2 and 1; 1, 2 and 2
 	} {
 		var placement []int
 		for _, d := range c.placement {
@@ -74,6 +74,18 @@ func TestSteps(t *testing.T) {
 	}
 	if _, _, ok := s.Placed(nil, 4); ok {
 		t.Error("a step on no GPUs")
+	}
+	// A curve that ends before others goes on between them, but not by more than its length.
+	gap := toy()
+	gap["toy/scalability.csv"].Data = []byte(scalabilityHead + "4,4,4,1.4,0.9\n4,4,8,1.8,0.9\n4,8,4,1.6,1.1\n4,8,5,1.7,1.2\n")
+	list, err := ReadProfiles(gap, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for perGPU, want := range map[int]float64{4: 1.5, 5: 1.6, 6: 1.7, 8: 1.9} {
+		if step, sync, ok := list[0].Steps.Placed([]int{2, 2, 1, 1}, perGPU); !ok || !near(step, want) || sync > step {
+			t.Errorf("%d samples: %v, %v, want %v", perGPU, step, ok, want)
+		}
 	}
 	// 3 GPUs packed are 12, on 3 nodes 111; 4 on one node count as 22.
 	for _, c := range []struct {
@@ -219,6 +231,9 @@ func TestThroughputs(t *testing.T) {
 		limits sched.BatchRange
 		batch  int
 	}{{sched.BatchRange{}, 128}, {sched.BatchRange{Max: 100}, 64}, {sched.BatchRange{PerGPU: 8}, 32}, {sched.BatchRange{Min: 200}, 0}} {
+		if w, speed := x.Best(0, 0, 1, c.limits); speed != 0 || w != (Way{}) {
+			t.Errorf("%+v with speed %v on no GPUs", w, speed)
+		}
 		if w, _ := x.Best(0, 4, 1, c.limits); w.Batch != c.batch {
 			t.Errorf("limits %+v: batch %d, want %d", c.limits, w.Batch, c.batch)
 		}

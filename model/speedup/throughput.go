@@ -162,6 +162,9 @@ func (x *Throughputs) Speed(phase int, w Way) float64 {
 
 // Best returns the fastest measured batch size within limits.
 func (x *Throughputs) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, speed float64) {
+	if gpus < 1 {
+		return Way{}, 0
+	}
 	for _, batch := range x.Batches {
 		over := limits.Max > 0 && batch > int(limits.Max) || limits.PerGPU > 0 && ceilDiv(batch, gpus) > int(limits.PerGPU)
 		if batch < int(limits.Min) || over {

@@ -85,6 +85,40 @@ func TestContradictingLimits(t *testing.T) {
 	}
 }
 
+func TestLimitsValidate(t *testing.T) {
+	good := Limits{Start: 32, Max: 128, MinPerGPU: 1, MaxPerGPU: 64}
+	for _, c := range []struct {
+		change func(*Limits)
+		want   string
+	}{
+		{func(l *Limits) { l.Start = 0 }, "speedup: batch sizes 0..128, want 1 <= Start <= Max <= 1073741824"},
+		{func(l *Limits) { l.Max = 31 }, "speedup: batch sizes 32..31, want 1 <= Start <= Max <= 1073741824"},
+		{func(l *Limits) { l.MaxPerGPU = 0 }, "speedup: 1..0 samples on each GPU, want 1 <= MinPerGPU <= MaxPerGPU"},
+		{func(l *Limits) { l.MinPerGPU = 0 }, "speedup: 0..64 samples on each GPU, want 1 <= MinPerGPU <= MaxPerGPU"},
+		{func(l *Limits) { l.Probe = true }, "speedup: Probe without Accumulate, want both or neither"},
+		{func(l *Limits) { l.MaxGPUs = -1 }, "speedup: MaxGPUs -1, want >= 0"},
+		{func(l *Limits) { l.List = []int{2, 1} }, "speedup: list of batch sizes [2 1], want it to rise"},
+	} {
+		l := good
+		c.change(&l)
+		if err := l.Validate(); err == nil || err.Error() != c.want {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+		app := elastic()
+		app.Limits = l
+		app.Limits.Accumulate = true
+		checkApp(t, app) // wrong as they are, nothing breaks
+	}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, p := range t4Profiles(t) {
+		if err := p.Limits.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // randomApps are applications of every kind.
 func randomApps(r *rand.Rand) []App {
 	least := 1 + r.IntN(8)
@@ -148,8 +182,8 @@ func TestBestIsBest(t *testing.T) {
 	}
 }
 
-// Reference: specification of elastic scaling, section 4, test 13: widening the range never lowers throughput, nor raises the
-// least width.
+// Reference: specification of elastic scaling, section 4, test 13: widening the range never lowers throughput, nor raises
+// the least width.
 func TestWideningHelps(t *testing.T) {
 	app := elastic()
 	app.Limits.List = []int{32, 40, 48, 64, 96, 128}
@@ -189,6 +223,10 @@ func TestStatistics(t *testing.T) {
 	}
 	if LinearLR(256, 64) != 4 || SquareRootLR(256, 64) != 2 || AdaScaleLR(64, 64, 1, 5) != 1 || AdaScaleLR(128, 64, 1, 3) != 1.6 {
 		t.Error("factors on the learning rate differ from 4, 2, 1 and 1.6")
+	}
+	noise := &Noise{Start: 64, Phases: []NoisePhase{{1000, 64}, {500, 1e6}}}
+	if s := noise.Sizes(); len(s) != 2 || s[0] != 1000 || s[1] != 500 || noise.Gain(0, 64) != 64 || noise.Gain(0, 192) != 96 {
+		t.Errorf("noise: sizes %v, gain %v with batch 192, want 96", s, noise.Gain(0, 192))
 	}
 	if Gain(0, 1, 8) != 8 || Gain(1, 0, 8) != 1 {
 		t.Error("all noise is worth the whole batch, no noise nothing")

@@ -143,7 +143,8 @@ func (v *Validation) Sizes() []float64 { return v.sizes }
 // Batches returns the measured batch sizes, ascending; the first is M0. The slice is not to be changed.
 func (v *Validation) Batches() []int { return v.batches }
 
-// EpochAt returns the epoch that a training is in after so much progress; from the end of the last on, the number of epochs.
+// EpochAt returns the epoch that a training is in after so much progress; from the end of the last on, the number of
+// epochs.
 func (v *Validation) EpochAt(progress float64) int {
 	end := 0.0
 	for epoch, size := range v.sizes {
