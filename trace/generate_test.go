@@ -44,6 +44,41 @@ func TestLawMeans(t *testing.T) {
 	}
 }
 
+// Ensure that what lies above a point, in probability and expectation, is what the draws have there, to five standard
+// errors, and that all of it is the mean.
+func TestLawAbove(t *testing.T) {
+	for i, law := range laws {
+		if share, mean := law.Above(0); share != 1 || math.Abs(mean/law.Mean()-1) > 1e-12 {
+			t.Errorf("law %d: %v of %v above 0, want all of %v", i, share, mean, law.Mean())
+		}
+		if share, mean := law.Above(MaxTime.Seconds()); share != 0 || mean != 0 {
+			t.Errorf("law %d: %v of %v above the longest time, want none", i, share, mean)
+		}
+		r, n := stream(8, uint64(i)), 200_000
+		draws := make([]float64, n)
+		for k := range draws {
+			draws[k] = law.Draw(r)
+		}
+		for _, x := range []float64{3, 60, 600.5, 5000, 170000} {
+			count, sum, squares := 0.0, 0.0, 0.0
+			for _, d := range draws {
+				if d > x {
+					count, sum, squares = count+1, sum+d, squares+d*d
+				}
+			}
+			share, mean := law.Above(x)
+			if share*float64(n) < 20 && count < 40 { // too few to say more
+				continue
+			}
+			got := sum / float64(n)
+			bound := 5*math.Sqrt((squares/float64(n)-got*got)/float64(n)) + 1e-9*mean
+			if math.Abs(share-count/float64(n)) > 5*math.Sqrt(share*(1-share)/float64(n))+1e-12 || math.Abs(mean-got) > bound {
+				t.Errorf("law %d: %v and %v above %v, draws have %v and %v +- %v", i, share, mean, x, count/float64(n), got, bound)
+			}
+		}
+	}
+}
+
 // Ensure that generated traces offer the load asked for: the mean over 40 seeds is within four of its standard errors.
 func TestGeneratedLoad(t *testing.T) {
 	g := Generator{Jobs: 2000, Load: .9, GPUs: 64, Durations: Pareto{Shape: .6, Min: 120, Max: 7200},
