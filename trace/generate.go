@@ -10,17 +10,19 @@ import (
 )
 
 // Generator says what kind of trace is made. The same Generator makes the same jobs on every run, and one that differs in
-// Jobs alone the same first ones. Like returns those that resemble known clusters.
+// Jobs alone the same first ones, unless Span or, with a Profile, Load has the rate depend on Jobs. Like returns those that
+// resemble known clusters.
 type Generator struct {
 	Seed    uint64
-	Jobs    int      // > 0
-	Profile *Profile // how the rate of arrivals goes up and down; nil = it does not: a Poisson process from time 0 on
-	Load    float64  // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy; 0 = rate of the profile
-	GPUs    int      // size of the cluster that Load refers to, > 0 with a Load
-	Mix     []Width  // widths of jobs; empty = all jobs have one GPU
-	Repeat  float64  // probability that a job has width and duration, within 10 %, of the one before it; 0 to 1
-	Models  []string // names given to jobs, evenly; empty = unknown
-	Users   int      // users named u0, u1, ...; 0 = unknown
+	Jobs    int           // > 0
+	Profile *Profile      // how the rate of arrivals goes up and down; nil = it does not: a Poisson process from time 0 on
+	Load    float64       // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy; 0 = the profile's rate
+	GPUs    int           // size of the cluster that Load refers to, > 0 with a Load
+	Span    time.Duration // with a Profile and no Load: the jobs come over about so long; 0 = at the profile's rate
+	Mix     []Width       // widths of jobs; empty = all jobs have one GPU
+	Repeat  float64       // probability that a job has width and duration, within 10 %, of the one before it; 0 to 1
+	Models  []string      // names given to jobs, evenly; empty = unknown
+	Users   int           // users named u0, u1, ...; 0 = unknown
 	UserLaw Mandelbrot
 	Groups  []Named // groups that submit, by their weight; empty = unknown
 	States  []State // how jobs end; empty = unknown
@@ -63,6 +65,8 @@ func (g Generator) Validate() error {
 		return fmt.Errorf("gpus %d, want 1 to %d", g.GPUs, MaxGPUs)
 	case g.loaded() && (!(g.Load > 0) || math.IsInf(g.Load, 0)):
 		return fmt.Errorf("load %v, want > 0", g.Load)
+	case g.Span != 0 && (g.loaded() || g.Span < time.Second || g.Span > MaxTime):
+		return fmt.Errorf("span %v, want 1s to %v, with a profile and without a load", g.Span, MaxTime)
 	case g.Users < 0 || g.Users > MaxJobs:
 		return fmt.Errorf("users %d, want 0 to %d", g.Users, MaxJobs)
 	case !(g.UserLaw.S >= 0 && g.UserLaw.S <= 100 && g.UserLaw.Q >= 0 && g.UserLaw.Q <= 1e9):
@@ -144,9 +148,12 @@ func (g Generator) MeanWork() float64 {
 }
 
 // MeanGap is the expected time between two arrivals in seconds: that at which MeanWork arrives per gap at the rate
-// Load*GPUs, or without a Load that of the profile.
+// Load*GPUs, or without a Load the jobs come within Span, or without that either the profile's.
 func (g Generator) MeanGap() float64 {
-	if !g.loaded() {
+	switch {
+	case g.Span > 0:
+		return g.Span.Seconds() / float64(g.Jobs)
+	case !g.loaded():
 		return 3600 / g.Profile.PerHour
 	}
 	return g.MeanWork() / (g.Load * float64(g.GPUs))
@@ -154,8 +161,9 @@ func (g Generator) MeanGap() float64 {
 
 // All yields the jobs, named 0, 1, 2, ..., in order of submission, in memory that does not grow with their number. The rate
 // is such that expected work over expected gap is exactly Load*GPUs, if there is a Load, with the mean of the laws in
-// closed form; a finite trace differs by chance, and by rounding to the quantum. What jobs are like is drawn independently
-// of when they arrive, but for bursts. It panics with the text of Validate if g is wrong.
+// closed form; a finite trace differs by chance, and by rounding to the quantum. With a profile, the rate is that over the
+// time the jobs are expected to take, whatever part of a week that is and whatever chance made of its hours and bursts. What jobs are
+// like is drawn independently of when they arrive, but for bursts. It panics with the text of Validate if g is wrong.
 func (g Generator) All() iter.Seq[Job] {
 	s := newSource(g)
 	return func(yield func(Job) bool) {

@@ -85,23 +85,25 @@ func (s *steady) next() (float64, *burst) {
 // tide is the clock of a profile.
 type tide struct {
 	Profile
+	seed      uint64
 	perSecond float64 // bursts, on average
 	sizes     picker  // of bursts, from 2
 
-	random *rand.Rand
-	now    float64 // of the last burst that began
-	hour   int     // in which that is
-	level  float64 // normal number of that hour
-	rate   float64 // bursts per second in that hour
+	random          *rand.Rand
+	levels, lengths *rand.Rand // of hours and of bursts: streams of their own, so that these are the same at any rate
+	now             float64    // when the last burst began
+	hour            int        // in which that is
+	level           float64    // normal number of that hour
+	rate            float64    // bursts per second in that hour
 
 	coming float64  // when the next burst begins
 	open   []*burst // that have jobs left, a heap by time and number
 	begun  int      // bursts
 }
 
-// newTide returns the clock of p with so many jobs per second on average.
-func newTide(p Profile, perSecond float64) *tide {
-	t := &tide{Profile: p, perSecond: perSecond}
+// newTide returns the clock of p with so many jobs per second on average over all time.
+func newTide(p Profile, seed uint64, perSecond float64) *tide {
+	t := &tide{Profile: p, seed: seed, perSecond: perSecond}
 	normalize(t.Hours[:])
 	normalize(t.Days[:])
 	if b := p.Bursts; b != nil {
@@ -116,6 +118,33 @@ func newTide(p Profile, perSecond float64) *tide {
 	return t
 }
 
+// fit sets the rate so that the first so many jobs are expected to come within a span in seconds, with the hours and the
+// sizes of bursts as they come out with this seed.
+func (t *tide) fit(jobs int, span float64) {
+	bursts := jobs
+	if t.Bursts != nil {
+		t.lengths = stream(t.seed, 6)
+		for bursts = 0; jobs > 0; bursts++ {
+			jobs -= t.size()
+		}
+	}
+	t.perSecond *= float64(bursts) / t.due(span)
+}
+
+// due is how many bursts are expected within a span.
+func (t *tide) due(span float64) float64 {
+	t.firstHour()
+	sum := 0.0
+	for {
+		begin := float64(t.hour) * 3600
+		if left := span - begin; left <= 3600 {
+			return sum + t.rate*left
+		}
+		sum += t.rate * 3600
+		t.nextHour()
+	}
+}
+
 // normalize scales a list to the mean 1.
 func normalize(list []float64) {
 	sum := 0.0
@@ -127,11 +156,24 @@ func normalize(list []float64) {
 	}
 }
 
-func (t *tide) begin(r *rand.Rand) {
-	t.random, t.now, t.hour, t.begun, t.open = r, 0, 0, 0, nil
-	t.level = r.NormFloat64()
-	t.setRate()
+func (t *tide) begin() {
+	t.random, t.lengths = stream(t.seed, 1), stream(t.seed, 6)
+	t.now, t.begun, t.open = 0, 0, nil
+	t.firstHour()
 	t.coming = t.start()
+}
+
+// firstHour goes back to the first hour.
+func (t *tide) firstHour() {
+	t.hour, t.levels = 0, stream(t.seed, 5)
+	t.level = t.levels.NormFloat64()
+	t.setRate()
+}
+
+func (t *tide) nextHour() {
+	t.hour++
+	t.level = t.Rho*t.level + math.Sqrt(1-t.Rho*t.Rho)*t.levels.NormFloat64()
+	t.setRate()
 }
 
 // setRate sets the rate of the hour.
@@ -145,16 +187,14 @@ func (t *tide) start() float64 {
 	due := t.random.ExpFloat64()
 	for {
 		end := float64(t.hour+1) * 3600
-		if left := t.rate * (end - t.now); due > left {
-			due -= left
-			t.now = end
-			t.hour++
-			t.level = t.Rho*t.level + math.Sqrt(1-t.Rho*t.Rho)*t.random.NormFloat64()
-			t.setRate()
-			continue
+		left := t.rate * (end - t.now)
+		if due <= left {
+			t.now += due / t.rate
+			return t.now
 		}
-		t.now += due / t.rate
-		return t.now
+		due -= left
+		t.now = end
+		t.nextHour()
 	}
 }
 
@@ -193,9 +233,10 @@ func (t *tide) next() (float64, *burst) {
 	return at, b
 }
 
+// size draws how many jobs the next burst has.
 func (t *tide) size() int {
-	if t.random.Float64() < t.Bursts.Single {
+	if t.lengths.Float64() < t.Bursts.Single {
 		return 1
 	}
-	return t.sizes.pick(t.random) + 2
+	return t.sizes.pick(t.lengths) + 2
 }

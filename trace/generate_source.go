@@ -57,22 +57,24 @@ func newSource(g Generator) *source {
 	s.groups = newPicker(len(g.Groups), func(i int) float64 { return g.Groups[i].Weight })
 	s.endings, _ = newEndings(g) // validated
 	if g.Profile != nil {
-		s.tide = newTide(*g.Profile, 1/g.MeanGap())
+		s.tide = newTide(*g.Profile, g.Seed, 1/g.MeanGap())
+		if g.loaded() || g.Span > 0 {
+			s.tide.fit(g.Jobs, g.MeanGap()*float64(g.Jobs))
+		}
 	}
 	return s
 }
 
 // begin sets the clock and all random sources to their beginning.
 func (s *source) begin() {
-	arrivals := stream(s.g.Seed, 1)
 	s.shapes, s.labels = stream(s.g.Seed, 2), stream(s.g.Seed, 4)
 	s.last.width = -1
 	if s.tide == nil {
-		s.clock = &steady{random: arrivals, gap: s.g.MeanGap()}
+		s.clock = &steady{random: stream(s.g.Seed, 1), gap: s.g.MeanGap()}
 		return
 	}
 	t := *s.tide
-	t.begin(arrivals)
+	t.begin()
 	s.clock = &t
 }
 

@@ -138,6 +138,32 @@ func TestProfileRates(t *testing.T) {
 	}
 }
 
+// Ensure that a trace made for a span or a load takes the time it should, however short it is and whatever its hours and
+// bursts are like: most of 3000 jobs, of which one in 2.7 begins a burst, come within it, and they fill most of it.
+func TestSpan(t *testing.T) {
+	check := func(g Generator, site string, span float64) {
+		t.Helper()
+		inside, last := 0, 0.0
+		for j := range g.All() {
+			if last = time.Duration(j.Spec.Submit).Seconds(); last <= span {
+				inside++
+			}
+		}
+		if inside < 2600 || last < .75*span {
+			t.Errorf("%s, seed %d: %d jobs come within %.0f s, the last after %.0f, want 3000 within", site, g.Seed, inside, span, last)
+		}
+	}
+	for _, site := range Sites() {
+		for seed := range uint64(10) {
+			g, _ := Like(site)
+			g.Seed, g.Jobs, g.Span = seed, 3000, 36*time.Hour
+			check(g, site, g.Span.Seconds())
+			g.Span, g.Load, g.GPUs = 0, .5, 256
+			check(g, site, g.MeanWork()/(.5*256)*3000)
+		}
+	}
+}
+
 // Ensure that what the profile draws for each hour has its spread and its correlation.
 func TestTideLevels(t *testing.T) {
 	p := Profile{PerHour: 1, Sigma: 1, Rho: .7}
@@ -147,8 +173,8 @@ func TestTideLevels(t *testing.T) {
 	for d := range p.Days {
 		p.Days[d] = 1
 	}
-	d := newTide(p, 1) // many starts an hour: each hour is seen
-	d.begin(stream(2, 1))
+	d := newTide(p, 2, 1) // many starts an hour: each hour is seen
+	d.begin()
 	levels := []float64{d.level}
 	for hour := d.hour; len(levels) < 30_000; hour = d.hour {
 		d.now = float64(hour+1)*3600 - 1e-6
