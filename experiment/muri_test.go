@@ -55,6 +55,43 @@ func TestMuriPreset(t *testing.T) {
 	}
 }
 
+// Ensure that the engine, counting GPUs and with free restarts, gives average JCTs within 10 % of the published ones, and
+// that what is between them is two quirks: without the cost of passes and with iterations as measured, the replica gives
+// what the engine does.
+func TestMuriInTheEngine(t *testing.T) {
+	dir := filepath.Join(shareddata.DataDir(t), "traces")
+	want := muriExpected(t, filepath.Join(dir, "expected.csv"))
+	for _, file := range []string{"trace1", "trace3"} {
+		tr := readMuri(t, filepath.Join(dir, "muri", file+".csv.gz"), false)
+		jobs, err := muriJobs(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range jobs {
+			jobs[i].Work, jobs[i].Overhead = tr.Jobs[i].Duration.Seconds(), 0
+		}
+		for policy, c := range []struct{ system, name string }{
+			published.SRTF:     {"srtf", "srtf"},
+			published.SRSF:     {"srsf", "srsf (shortest-gpu)"},
+			published.Tiresias: {"tiresias-las", "tiresias (dlas-gpu, yarn placement)"},
+		} {
+			s := Simulation{Trace: tr, Cluster: mustLoad(t, "8x8"), System: c.system, Settings: counted}
+			got, printed := simulate(t, &s).AvgJCT, want[[3]string{"muri/" + file + ".csv", c.name, "avg_jct_s"}]
+			if !(math.Abs(got/printed-1) < .10) {
+				t.Errorf("%s, %s: average JCT %.0f, published %.0f", file, c.system, got, printed)
+			}
+			twin := 0.0
+			for i, o := range published.Run(jobs, published.Params{Policy: published.Policy(policy), Nodes: 8, NodeGPUs: 8}) {
+				twin += (o.Finish - jobs[i].Submit) / float64(len(jobs))
+			}
+			t.Logf("%s, %s: %.0f, published %.0f, %+.1f %%; replica without quirks %.0f", file, c.system, got, printed, 100*(got/printed-1), twin)
+			if math.Abs(got/twin-1) > 1e-4 {
+				t.Errorf("%s, %s: average JCT %.1f in the engine, %.1f in the replica without quirks", file, c.system, got, twin)
+			}
+		}
+	}
+}
+
 // Ensure that the engine decides what the replica does where the released loop has no quirks: passes cost nothing, and jobs
 // of one GPU, all of different lengths, fit wherever there is room.
 func TestMuriReplicaAgainstEngine(t *testing.T) {

@@ -39,7 +39,7 @@ const margin = 0.02
 
 // Ensure that arrivals, widths and durations are distributed as in the published traces. Whole traces of equal length are
 // compared seed by seed: a bound holds for at least four of five. Classes of durations, of which some have but a few
-// hundred jobs, so that two such samples of one law would differ by more, are compared with those of a million jobs.
+// hundred jobs, so that two such samples of one law would differ by more, are compared with those of half a million jobs.
 func TestLikeReality(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
 	for _, r := range realities {
@@ -69,7 +69,7 @@ func TestLikeReality(t *testing.T) {
 		}
 		drawn := make([][]float64, len(r.classes))
 		g, _ := Like(r.site)
-		g.Seed, g.Jobs = 1, 1_000_000
+		g.Seed, g.Jobs = 1, 500_000
 		for j := range g.All() {
 			for i, c := range r.classes {
 				drawn[i] = append(drawn[i], durationsOf([]Job{j}, c.from, c.to)...)
@@ -185,7 +185,7 @@ func TestLikeStates(t *testing.T) {
 		jobs, work := map[string]float64{}, map[string]float64{}
 		all, total := 0.0, 0.0
 		for g.Seed = range 5 {
-			g.Jobs = 200_000
+			g.Jobs = 100_000
 			for j := range g.All() {
 				x := j.Duration.Seconds() * float64(j.Spec.GPUs.Want)
 				jobs[j.State]++
