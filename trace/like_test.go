@@ -10,22 +10,23 @@ import (
 	"github.com/trainyard/trainyard/internal/shareddata"
 )
 
-// reality is a published trace and what a generated one of equal length may differ from it: two-sample distances of
+// realities are published traces and what a generated one of equal length may differ from it: two-sample distances of
 // Kolmogorov and Smirnov, as printed for the models that the generator has.
 //
 // Reference: specification of traces, 3.1 (model comparison) and 3.2 (the best column of each class).
 var realities = []struct {
-	site, path   string
-	origin       string // of the file's times
-	from, to     string // core window
-	gaps, hourly float64
-	classes      []classBound
+	site, path              string
+	origin                  string // of the file's times
+	from, to                string // core window
+	gaps, hourly, durations float64
+	classes                 []classBound
 }{
-	{"philly", "philly/philly_gpu_jobs.csv.gz", "2017-08-14T23:27:00", "2017-10-03T00:00:00", "2017-12-15T00:00:00", .055, .116,
+	{"philly", "philly/philly_gpu_jobs.csv.gz", "2017-08-14T23:27:00", "2017-10-03T00:00:00", "2017-12-15T00:00:00", .055, .116, .023,
 		[]classBound{{1, 1, .024}, {2, 3, .018}, {4, 7, .030}, {8, 8, .016}, {9, 16, .018}, {17, MaxGPUs, .049}}},
-	{"venus", "venus/venus_gpu_jobs.csv.gz", "2020-03-18T04:01:39", "2020-04-01T00:00:00", "2020-09-27T00:00:00", .082, .077,
+	{"venus", "venus/venus_gpu_jobs.csv.gz", "2020-03-18T04:01:39", "2020-04-01T00:00:00", "2020-09-27T00:00:00", .082, .077, .009,
 		[]classBound{{1, 1, .020}, {2, 3, .027}, {4, 7, .012}, {8, 8, .019}, {9, 16, .014}, {17, MaxGPUs, .047}}},
-	{"pai", "pai/pai_terminated_tasks_sample.csv.gz", "", "", "", .134, .029,
+	// its origin is not known, so any will do; on the first two days there are 164 jobs
+	{"pai", "pai/pai_terminated_tasks_sample.csv.gz", "2020-07-01T00:00:00", "2020-07-03T00:00:00", "2020-10-01T00:00:00", .134, .029, .009,
 		[]classBound{{1, 1, .013}, {9, 16, .015}, {17, MaxGPUs, .012}}},
 }
 
@@ -38,8 +39,9 @@ type classBound struct {
 const margin = 0.02
 
 // Ensure that arrivals, widths and durations are distributed as in the published traces. Whole traces of equal length are
-// compared seed by seed: a bound holds for at least four of five. Classes of durations, of which some have but a few
-// hundred jobs, so that two such samples of one law would differ by more, are compared with those of half a million jobs.
+// compared seed by seed; of twenty seeds, two would fail at Philly and one at PAI. Classes of durations, of which some have
+// but a few hundred jobs, so that two such samples of one law would differ by more, are compared with those of half a
+// million jobs.
 func TestLikeReality(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
 	for _, r := range realities {
@@ -48,7 +50,6 @@ func TestLikeReality(t *testing.T) {
 			t.Fatal(err)
 		}
 		window := within(t, all.Jobs, r.origin, r.from, r.to)
-		var gaps, hourly, widths, durations passes
 		for seed := range uint64(5) {
 			g, err := Like(r.site)
 			if err != nil {
@@ -56,16 +57,17 @@ func TestLikeReality(t *testing.T) {
 			}
 			g.Seed, g.Jobs = seed, len(window)
 			jobs := Generate(g).Jobs
-			gaps.add(distance(gapsOf(jobs), gapsOf(window)), r.gaps+margin)
-			hourly.add(distance(hourlyOf(jobs), hourlyOf(window)), r.hourly+margin)
-			widths.add(distance(widthsOf(jobs), widthsOf(all.Jobs)), margin)
-			durations.add(distance(durationsOf(jobs, 1, MaxGPUs), durationsOf(all.Jobs, 1, MaxGPUs)), .023+margin)
-		}
-		t.Logf("%s: gaps %v, hourly counts %v, widths %v, durations %v", r.site, gaps, hourly, widths, durations)
-		for name, p := range map[string]passes{"gaps": gaps, "hourly counts": hourly, "widths": widths, "durations": durations} {
-			if p.good < 4 {
-				t.Errorf("%s: %s: %d seeds of 5 are close enough, want 4: %v", r.site, name, p.good, p.list)
+			check := func(what string, got, want []float64, bound float64) {
+				d := distance(got, want)
+				t.Logf("%s, seed %d: %s differ by %.3f", r.site, seed, what, d)
+				if d > bound+margin {
+					t.Errorf("%s, seed %d: %s differ by %.3f, want at most %.3f", r.site, seed, what, d, bound+margin)
+				}
 			}
+			check("gaps", gapsOf(jobs), gapsOf(window), r.gaps)
+			check("hourly counts", hourlyOf(jobs), hourlyOf(window), r.hourly)
+			check("widths", widthsOf(jobs), widthsOf(all.Jobs), 0)
+			check("durations", durationsOf(jobs, 1, MaxGPUs), durationsOf(all.Jobs, 1, MaxGPUs), r.durations)
 		}
 		drawn := make([][]float64, len(r.classes))
 		g, _ := Like(r.site)
@@ -85,25 +87,9 @@ func TestLikeReality(t *testing.T) {
 	}
 }
 
-// passes are distances and how many are within their bound.
-type passes struct {
-	list []float64
-	good int
-}
-
-func (p *passes) add(d, bound float64) {
-	p.list = append(p.list, math.Round(d*1e3)/1e3)
-	if d <= bound {
-		p.good++
-	}
-}
-
-// within returns the jobs submitted from one time to another, all without them.
+// within returns the jobs submitted from one time to another.
 func within(t *testing.T, jobs []Job, origin, from, to string) []Job {
 	t.Helper()
-	if origin == "" {
-		return jobs
-	}
 	parse := func(s string) time.Time {
 		x, err := time.Parse("2006-01-02T15:04:05", s)
 		if err != nil {
