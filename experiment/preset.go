@@ -51,6 +51,8 @@ func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != n
 var Presets = []PresetInfo{
 	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, tiresiasPreset},
 	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, heliosPreset},
+	{"muri", "the simulator released with Muri (SIGCOMM'22, commit 4e69a78c), without sharing: 8-GPU nodes, free moves, each event costs progress", 8,
+		nil, muriPreset},
 	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
 		palPresetKeys, palPreset},
 }

@@ -65,3 +65,41 @@ func BenchmarkWriteCSV(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLike draws a million jobs of each site one by one. Bound: a second, and no memory that grows with them but for
+// their names.
+func BenchmarkLike(b *testing.B) {
+	for _, site := range Sites() {
+		g, err := Like(site)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g.Jobs = 1_000_000
+		b.Run(site, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for range g.All() {
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkLikeWrite draws and writes a million jobs. Bound: a second.
+func BenchmarkLikeWrite(b *testing.B) {
+	for _, site := range Sites() {
+		g, err := Like(site)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g.Jobs = 1_000_000
+		b.Run(site, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := g.WriteCSV(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

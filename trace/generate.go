@@ -2,23 +2,30 @@ package trace
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"time"
-
-	"github.com/trainyard/trainyard/sched"
 )
 
-// Generator says what kind of trace Generate makes. The same Generator gives the same trace on every run.
+// Generator says what kind of trace is made. The same Generator makes the same jobs on every run, and one that differs in
+// Jobs alone the same first ones, unless Span or, with a Profile, Load has the rate depend on Jobs. Like returns those that
+// resemble known clusters.
 type Generator struct {
-	Seed   uint64
-	Jobs   int      // > 0
-	Load   float64  // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy
-	GPUs   int      // size of the cluster that Load refers to, > 0
-	Mix    []Width  // widths of jobs; empty = all jobs have one GPU
-	Models []string // names given to jobs; empty = unknown
-	Users  int      // users named u0, u1, ...: user k submits in proportion to 1/(k+1); 0 = unknown
+	Seed    uint64
+	Jobs    int           // > 0
+	Profile *Profile      // how the rate of arrivals goes up and down; nil = it does not: a Poisson process from time 0 on
+	Load    float64       // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy; 0 = the profile's rate
+	GPUs    int           // size of the cluster that Load refers to, > 0 with a Load
+	Span    time.Duration // with a Profile and no Load: the jobs come over about so long; 0 = at the profile's rate
+	Mix     []Width       // widths of jobs; empty = all jobs have one GPU
+	Repeat  float64       // probability that a job has width and duration, within 10 %, of the one before it; 0 to 1
+	Models  []string      // names given to jobs, evenly; empty = unknown
+	Users   int           // users named u0, u1, ...; 0 = unknown
+	UserLaw Mandelbrot
+	Groups  []Named // groups that submit, by their weight; empty = unknown
+	States  []State // how jobs end; empty = unknown
 
 	Durations Law           // of widths without a law of their own; nil = Philly()
 	Quantum   time.Duration // times are rounded to multiples of it; 0 = a millisecond
@@ -31,16 +38,22 @@ type Width struct {
 	Durations Law     // nil = that of the generator
 }
 
-// Philly is a law fitted to all 111,549 GPU jobs of Microsoft's Philly trace: three lognormal parts (Kolmogorov-Smirnov
-// distance 0.023), cut at 60 days, the length of its longest jobs.
-func Philly() Law {
-	return Lognormal{Parts: []Part{{.129, 4.16, .17}, {.161, 7.48, .59}, {.710, 7.50, 2.64}}, Max: 60 * 86400}
+// Named is a name with a weight > 0. Weights need not add up to 1.
+type Named struct {
+	Name   string
+	Weight float64
 }
 
-// PhillyMix is the share of jobs by width in the Philly trace, odd widths left out.
-func PhillyMix() []Width {
-	return []Width{{GPUs: 1, Share: .867}, {GPUs: 2, Share: .023}, {GPUs: 4, Share: .049}, {GPUs: 8, Share: .051},
-		{GPUs: 16, Share: .0076}, {GPUs: 32, Share: .0019}, {GPUs: 64, Share: .0003}}
+// Mandelbrot is the law of Zipf and Mandelbrot: user k = 0, 1, ... submits in proportion to (k+1+Q)^-S. Both are >= 0; an S
+// of 0 means 1, so that the zero value is Zipf's law, 1/(k+1).
+type Mandelbrot struct{ S, Q float64 }
+
+// weight of user k.
+func (m Mandelbrot) weight(k int) float64 {
+	if m.S == 0 {
+		return 1 / (float64(k+1) + m.Q)
+	}
+	return math.Pow(float64(k+1)+m.Q, -m.S)
 }
 
 // Validate names the first field that is wrong, its value and the wish.
@@ -48,15 +61,44 @@ func (g Generator) Validate() error {
 	switch {
 	case g.Jobs < 1 || g.Jobs > MaxJobs:
 		return fmt.Errorf("jobs %d, want 1 to %d", g.Jobs, MaxJobs)
-	case g.GPUs < 1 || g.GPUs > MaxGPUs:
+	case g.loaded() && (g.GPUs < 1 || g.GPUs > MaxGPUs):
 		return fmt.Errorf("gpus %d, want 1 to %d", g.GPUs, MaxGPUs)
-	case !(g.Load > 0) || math.IsInf(g.Load, 0):
+	case g.loaded() && (!(g.Load > 0) || math.IsInf(g.Load, 0)):
 		return fmt.Errorf("load %v, want > 0", g.Load)
+	case g.Span != 0 && (g.loaded() || g.Span < time.Second || g.Span > MaxTime):
+		return fmt.Errorf("span %v, want 1s to %v, with a profile and without a load", g.Span, MaxTime)
 	case g.Users < 0 || g.Users > MaxJobs:
 		return fmt.Errorf("users %d, want 0 to %d", g.Users, MaxJobs)
+	case !(g.UserLaw.S >= 0 && g.UserLaw.S <= 100 && g.UserLaw.Q >= 0 && g.UserLaw.Q <= 1e9):
+		return fmt.Errorf("user law with S %v, Q %v, want S from 0 to 100, Q from 0 to 1e9", g.UserLaw.S, g.UserLaw.Q)
+	case !(g.Repeat >= 0 && g.Repeat <= 1):
+		return fmt.Errorf("repeat %v, want 0 to 1", g.Repeat)
 	case g.Quantum < 0 || g.Quantum > MaxTime:
 		return fmt.Errorf("quantum %v, want >= 0", g.Quantum)
 	}
+	if g.Profile != nil {
+		if err := g.Profile.validate(); err != nil {
+			return err
+		}
+	}
+	if err := g.validateMix(); err != nil {
+		return err
+	}
+	if end := g.MeanGap() * float64(g.Jobs); end > MaxTime.Seconds()/2 {
+		if !g.loaded() {
+			return fmt.Errorf("%d jobs arrive over %.3g s, want at most %v: a higher rate or fewer jobs", g.Jobs, end, MaxTime.Seconds()/2)
+		}
+		return fmt.Errorf("%d jobs at load %v arrive over %.3g s, want at most %v: more load or fewer jobs",
+			g.Jobs, g.Load, end, MaxTime.Seconds()/2)
+	}
+	return nil
+}
+
+// loaded reports whether the load sets the rate.
+func (g Generator) loaded() bool { return g.Profile == nil || g.Load != 0 }
+
+// validateMix checks what jobs are like.
+func (g Generator) validateMix() error {
 	for i, w := range g.mix() {
 		if w.GPUs < 1 || w.GPUs > MaxGPUs || !(w.Share > 0 && w.Share <= 1e9) {
 			return fmt.Errorf("mix %d is %d GPUs with share %v, want 1 to %d GPUs and a share > 0", i, w.GPUs, w.Share, MaxGPUs)
@@ -68,11 +110,13 @@ func (g Generator) Validate() error {
 	if work := g.MeanWork(); !(work > 0) {
 		return fmt.Errorf("mean work %v GPU-seconds, want > 0", work)
 	}
-	if end := g.MeanGap() * float64(g.Jobs); end > MaxTime.Seconds()/2 {
-		return fmt.Errorf("%d jobs at load %v arrive over %.3g s, want at most %v: more load or fewer jobs",
-			g.Jobs, g.Load, end, MaxTime.Seconds()/2)
+	for i, n := range g.Groups {
+		if !printable(n.Name) || !(n.Weight > 0 && n.Weight <= 1e9) {
+			return fmt.Errorf("group %d is %q with weight %v, want a name and a weight > 0", i, clip(n.Name), n.Weight)
+		}
 	}
-	return nil
+	_, err := newEndings(g)
+	return err
 }
 
 // mix returns Mix with its defaults filled in.
@@ -103,46 +147,52 @@ func (g Generator) MeanWork() float64 {
 	return work / shares
 }
 
-// MeanGap is the expected time between two arrivals in seconds at which MeanWork arrives per gap at the rate Load*GPUs.
-func (g Generator) MeanGap() float64 { return g.MeanWork() / (g.Load * float64(g.GPUs)) }
+// MeanGap is the expected time between two arrivals in seconds: that at which MeanWork arrives per gap at the rate
+// Load*GPUs, or without a Load the jobs come within Span, or without that either the profile's.
+func (g Generator) MeanGap() float64 {
+	switch {
+	case g.Span > 0:
+		return g.Span.Seconds() / float64(g.Jobs)
+	case !g.loaded():
+		return 3600 / g.Profile.PerHour
+	}
+	return g.MeanWork() / (g.Load * float64(g.GPUs))
+}
 
-// Generate makes a trace of jobs named 0, 1, 2, ... that arrive as a Poisson process from time 0 on. Its rate is such
-// that expected work over expected gap is exactly Load*GPUs, with the mean of the laws in closed form; a finite trace
-// differs by chance, and by rounding to the quantum. Width, duration, model and user are drawn independently of one
-// another (but for laws by width) and of the arrivals; models evenly. It panics with the text of Validate if g is wrong.
+// All yields the jobs, named 0, 1, 2, ..., in order of submission, in memory that does not grow with their number. The rate
+// is such that expected work over expected gap is exactly Load*GPUs, if there is a Load, with the mean of the laws in
+// closed form; a finite trace differs by chance, and by rounding to the quantum. With a profile, the rate is that over the
+// time the jobs are expected to take, whatever part of a week that is and whatever chance made of its hours and bursts. What jobs are
+// like is drawn independently of when they arrive, but for bursts. It panics with the text of Validate if g is wrong.
+func (g Generator) All() iter.Seq[Job] {
+	s := newSource(g)
+	return func(yield func(Job) bool) {
+		s := *s // each walk begins anew
+		s.begin()
+		var d draft
+		for i := range g.Jobs {
+			s.next(&d)
+			if !yield(s.job(strconv.Itoa(i), &d)) {
+				return
+			}
+		}
+	}
+}
+
+// Generate returns the trace of all jobs of g, in memory. It panics with the text of Validate if g is wrong.
 func Generate(g Generator) *Trace {
-	if err := g.Validate(); err != nil {
-		panic("trace: generate: " + err.Error())
-	}
-	arrivals, shapes := stream(g.Seed, 1), stream(g.Seed, 2)
-	mix, gap, quantum := g.mix(), g.MeanGap(), g.Quantum
-	if quantum == 0 {
-		quantum = time.Millisecond
-	}
-	widths := newPicker(len(mix), func(i int) float64 { return mix[i].Share })
-	users := newPicker(g.Users, func(i int) float64 { return 1 / float64(i+1) })
-	userNames := make([]string, g.Users)
-	for i := range userNames {
-		userNames[i] = "u" + strconv.Itoa(i)
-	}
+	s := newSource(g)
+	s.begin()
 	t := &Trace{Format: "generated", Zone: "synthetic, no zone", Jobs: make([]Job, g.Jobs)}
-	now := 0.0
+	if g.Profile != nil {
+		t.Zone = "synthetic, seconds from a Monday, 00:00"
+	}
 	var names words
 	var digits [20]byte
+	var d draft
 	for i := range t.Jobs {
-		j := &t.Jobs[i]
-		w := mix[widths.pick(shapes)]
-		j.Spec.Name = names.keep(string(strconv.AppendInt(digits[:0], int64(i), 10)))
-		j.Spec.Submit = sched.Time(roundTo(now, quantum))
-		j.Spec.GPUs = sched.Rigid(w.GPUs)
-		j.Duration = roundTo(w.Durations.Draw(shapes), quantum)
-		if len(g.Models) > 0 {
-			j.Spec.Model = g.Models[shapes.IntN(len(g.Models))]
-		}
-		if g.Users > 0 {
-			j.Spec.User = userNames[users.pick(shapes)]
-		}
-		now += float64(gap * arrivals.ExpFloat64())
+		s.next(&d)
+		t.Jobs[i] = s.job(names.keep(string(strconv.AppendInt(digits[:0], int64(i), 10))), &d)
 	}
 	return t
 }

@@ -44,6 +44,41 @@ func TestLawMeans(t *testing.T) {
 	}
 }
 
+// Ensure that what lies above a point, in probability and expectation, is what the draws have there, to five standard
+// errors, and that all of it is the mean.
+func TestLawAbove(t *testing.T) {
+	for i, law := range laws {
+		if share, mean := law.Above(0); share != 1 || math.Abs(mean/law.Mean()-1) > 1e-12 {
+			t.Errorf("law %d: %v of %v above 0, want all of %v", i, share, mean, law.Mean())
+		}
+		if share, mean := law.Above(MaxTime.Seconds()); share != 0 || mean != 0 {
+			t.Errorf("law %d: %v of %v above the longest time, want none", i, share, mean)
+		}
+		r, n := stream(8, uint64(i)), 200_000
+		draws := make([]float64, n)
+		for k := range draws {
+			draws[k] = law.Draw(r)
+		}
+		for _, x := range []float64{3, 60, 600.5, 5000, 170000} {
+			count, sum, squares := 0.0, 0.0, 0.0
+			for _, d := range draws {
+				if d > x {
+					count, sum, squares = count+1, sum+d, squares+d*d
+				}
+			}
+			share, mean := law.Above(x)
+			if share*float64(n) < 20 && count < 40 { // too few to say more
+				continue
+			}
+			got := sum / float64(n)
+			bound := 5*math.Sqrt((squares/float64(n)-got*got)/float64(n)) + 1e-9*mean
+			if math.Abs(share-count/float64(n)) > 5*math.Sqrt(share*(1-share)/float64(n))+1e-12 || math.Abs(mean-got) > bound {
+				t.Errorf("law %d: %v and %v above %v, draws have %v and %v +- %v", i, share, mean, x, count/float64(n), got, bound)
+			}
+		}
+	}
+}
+
 // Ensure that generated traces offer the load asked for: the mean over 40 seeds is within four of its standard errors.
 func TestGeneratedLoad(t *testing.T) {
 	g := Generator{Jobs: 2000, Load: .9, GPUs: 64, Durations: Pareto{Shape: .6, Min: 120, Max: 7200},
@@ -89,6 +124,13 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// venusWith is the profile of Venus, changed.
+func venusWith(change func(*Profile)) *Profile {
+	p := Profile{PerHour: 28.8, Sigma: .75, Rho: .7, Hours: venusHours, Days: venusDays}
+	change(&p)
+	return &p
+}
+
 func TestGeneratorValidate(t *testing.T) {
 	good := Generator{Jobs: 10, Load: 1, GPUs: 1}
 	for _, c := range []struct {
@@ -110,6 +152,26 @@ func TestGeneratorValidate(t *testing.T) {
 		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, -1}}} }, "mix 0: lognormal part 0 is weight 1, mu 1, sigma -1, want weight > 0, sigma 0 to 10"},
 		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, 1}}, Max: -1} }, "mix 0: lognormal max -1 s, want 0 to 3.15576e+09"},
 		{func(g *Generator) { g.Load = 1e-9 }, "10 jobs at load 1e-09 arrive over"},
+		{func(g *Generator) { g.Load = 0 }, "load 0, want > 0"},
+		{func(g *Generator) { g.Repeat = 2 }, "repeat 2, want 0 to 1"},
+		{func(g *Generator) { g.UserLaw.S = -1 }, "user law with S -1, Q 0, want S from 0 to 100, Q from 0 to 1e9"},
+		{func(g *Generator) { g.Span = time.Hour }, "span 1h0m0s, want 1s to 876600h0m0s, with a profile and without a load"},
+		{func(g *Generator) { g.Groups = []Named{{"a", 0}} }, `group 0 is "a" with weight 0, want a name and a weight > 0`},
+		{func(g *Generator) { g.Groups = []Named{{"a\n", 1}} }, `group 0 is "a\n" with weight 1, want a name and a weight > 0`},
+		{func(g *Generator) { g.States = []State{{"a", 0, 1}} }, `state 0 is "a" with shares 0, 1, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1`},
+		{func(g *Generator) { g.States = []State{{"a", .5, .5}, {"b", .4, .5}} }, "shares of states add up to 0.9 of jobs, 1 of GPU time, want 1"},
+		{func(g *Generator) { g.States = []State{{"a", .99, .01}, {"b", .01, .99}} }, `state 0 is "a" with shares 0.99 of jobs, 0.01 of GPU time, which these durations cannot have: `},
+		{func(g *Generator) {
+			g.Durations, g.States = Fixed(60), []State{{"a", .6, .4}, {"b", .4, .6}}
+		}, `state 0 is "a" with shares 0.6 of jobs, 0.4 of GPU time, which these durations cannot have: `},
+		{func(g *Generator) { g.Profile = &Profile{} }, "profile with 0 jobs per hour, want > 0"},
+		{func(g *Generator) { g.Profile = &Profile{PerHour: 1} }, "profile of hour 0 is 0, want > 0"},
+		{func(g *Generator) { g.Profile = &Profile{PerHour: 1, Hours: venusHours} }, "profile of day 0 is 0, want > 0"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Rho = 1 }) }, "profile with sigma 0.75, rho 1, want sigma 0 to 5, rho from 0 to below 1"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Single: 2} }) }, "bursts with shares 2, 0, 0, want 0 to 1"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 1} }) }, "bursts of sizes up to 1 with alpha 2, want 2 to 1000000, alpha > 0"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 9} }) }, "bursts with gaps of 0 s, a share of 0 being 0, want > 0 and a share from 0 to below 1"},
+		{func(g *Generator) { g.Load, g.Profile = 0, venusWith(func(p *Profile) { p.PerHour = 1e-9 }) }, "10 jobs arrive over 3.6e+13 s, want at most 1.57788e+09: a higher rate or fewer jobs"},
 	} {
 		g := good
 		c.change(&g)

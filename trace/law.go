@@ -10,6 +10,8 @@ import (
 type Law interface {
 	// Mean is the expectation in seconds, in closed form.
 	Mean() float64
+	// Above returns the probability of more than x seconds, and how much of the expectation that is: E[X; X > x].
+	Above(x float64) (share, seconds float64)
 	// Draw returns one duration in seconds, >= 0.
 	Draw(r *rand.Rand) float64
 	// Validate names the first field that is wrong, its value and the wish.
@@ -23,6 +25,14 @@ var _ Law = Fixed(0)
 
 // Mean returns f.
 func (f Fixed) Mean() float64 { return float64(f) }
+
+// Above returns all or nothing.
+func (f Fixed) Above(x float64) (share, seconds float64) {
+	if float64(f) > x {
+		return 1, float64(f)
+	}
+	return 0, 0
+}
 
 // Draw returns f.
 func (f Fixed) Draw(*rand.Rand) float64 { return float64(f) }
@@ -56,6 +66,19 @@ func (p Pareto) Mean() float64 {
 	return p.Shape * p.Min * spread / share
 }
 
+// Above is the tail's probability times its mean: what lies above x is again bounded Pareto.
+func (p Pareto) Above(x float64) (share, seconds float64) {
+	switch {
+	case x < p.Min:
+		return 1, p.Mean()
+	case x >= p.Max:
+		return 0, 0
+	}
+	end := math.Pow(p.Min/p.Max, p.Shape)
+	share = (math.Pow(p.Min/x, p.Shape) - end) / (1 - end)
+	return share, share * Pareto{p.Shape, x, p.Max}.Mean()
+}
+
 // Draw inverts the distribution function.
 func (p Pareto) Draw(r *rand.Rand) float64 {
 	u := r.Float64() * (1 - math.Pow(p.Min/p.Max, p.Shape))
@@ -85,19 +108,34 @@ type Part struct{ Weight, Mu, Sigma float64 }
 
 var _ Law = Lognormal{}
 
-// Mean adds up E[min(X, c)] = exp(mu + sigma²/2) Φ(z - sigma) + c Φ(-z) with z = (ln c - mu)/sigma over the parts.
+// Mean is all of the expectation.
 func (l Lognormal) Mean() float64 {
-	sum, weights, c := 0.0, 0.0, l.max()
+	_, mean := l.Above(0)
+	return mean
+}
+
+// Above adds up P(X > x) = Φ(-y) and E[min(X, c); X > x] = exp(mu + sigma²/2) (Φ(z - sigma) - Φ(y - sigma)) + c Φ(-z) with
+// y = (ln x - mu)/sigma and z = (ln c - mu)/sigma over the parts, where c is Max.
+func (l Lognormal) Above(x float64) (share, seconds float64) {
+	weights, c := 0.0, l.max()
 	for _, p := range l.Parts {
 		weights += p.Weight
+	}
+	if x >= c {
+		return 0, 0
+	}
+	for _, p := range l.Parts {
 		if p.Sigma == 0 {
-			sum += p.Weight * min(math.Exp(p.Mu), c)
+			if d := min(math.Exp(p.Mu), c); d > x {
+				share, seconds = share+p.Weight, seconds+p.Weight*d
+			}
 			continue
 		}
-		z := (math.Log(c) - p.Mu) / p.Sigma
-		sum += p.Weight * (math.Exp(p.Mu+p.Sigma*p.Sigma/2)*normalCDF(z-p.Sigma) + c*normalCDF(-z))
+		y, z := (math.Log(x)-p.Mu)/p.Sigma, (math.Log(c)-p.Mu)/p.Sigma // ln 0 is -Inf
+		share += p.Weight * normalCDF(-y)
+		seconds += p.Weight * (math.Exp(p.Mu+p.Sigma*p.Sigma/2)*(normalCDF(z-p.Sigma)-normalCDF(y-p.Sigma)) + c*normalCDF(-z))
 	}
-	return sum / weights
+	return share / weights, seconds / weights
 }
 
 // Draw picks a part by weight, then draws from it.

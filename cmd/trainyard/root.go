@@ -110,7 +110,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		f := invalid.GetFlag()
-		wish := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "bool": "true or false"}[f.Value.Type()]
+		wish := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "float64": "a number", "bool": "true or false"}[f.Value.Type()]
 		if wish != "" {
 			return usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wish, cmd.CommandPath())
 		}

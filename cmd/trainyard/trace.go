@@ -9,8 +9,8 @@ import (
 )
 
 func newTrace() *cobra.Command {
-	cmd := group(&cobra.Command{Use: "trace", Short: "Describe and convert traces"})
-	cmd.AddCommand(newTraceDescribe(), newTraceConvert())
+	cmd := group(&cobra.Command{Use: "trace", Short: "Describe, convert and generate traces"})
+	cmd.AddCommand(newTraceDescribe(), newTraceConvert(), newTraceGenerate())
 	return cmd
 }
 
