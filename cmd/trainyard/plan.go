@@ -215,8 +215,12 @@ func (p *planned) solver() (*solver, error) {
 		return p.workload.outcome(classes, budget, plan, err, true)
 	}
 	if p.method == methodBOA {
+		g, err := price.NewGlue(classes, 0)
+		if err != nil {
+			return nil, err
+		}
 		s.at = func(budget float64) (*outcome, error) {
-			plan, err := price.Glue(classes, budget, 0)
+			plan, err := g.At(budget)
 			return p.workload.outcome(classes, budget, plan, err, false)
 		}
 	}
