@@ -56,15 +56,15 @@ func TestPlanDoc(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(block) {
-			if command, ok := strings.CutPrefix(line, "    trainyard "); ok {
+			if command, ok := strings.CutPrefix(line, "    trainyard "); ok && !strings.Contains(command, "$D") { // that is TestPlanPollux
 				if shown++; !strings.Contains(string(script), "exec trainyard "+command) {
 					t.Errorf("no script runs %s", command)
 				}
 			}
 		}
 	}
-	if shown != 6 {
-		t.Errorf("%d blocks and commands, want 6", shown)
+	if shown != 7 {
+		t.Errorf("%d blocks and commands, want 7", shown)
 	}
 }
 
