@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +20,10 @@ type planFlags struct {
 	budget     string
 	continuous bool
 	method     string
-	profiles   string
-	window     string
 	reserve    string
 	rent       string
 	json       bool
+	trace      planTrace
 }
 
 // The methods of plan.
@@ -54,6 +56,7 @@ random, widths rounded, less budget until it fits.`,
 			if err != nil {
 				return err
 			}
+			fmt.Fprint(cmd.ErrOrStderr(), p.workload.warn())
 			if f.json {
 				return writeJSON(cmd.OutOrStdout(), p.document())
 			}
@@ -68,14 +71,17 @@ random, widths rounded, less budget until it fits.`,
 func (f *planFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML `FILE`, see docs/plan.md; required")
+	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML, see docs/plan.md; with --profiles a trace: `FILE`, required")
 	fs.StringVar(&f.budget, "budget", "", "`GPUS` to rent on average, or money per hour where GPU types have prices; required")
 	fs.BoolVar(&f.continuous, "continuous", false, "let a job have a fraction of a GPU")
 	fs.StringVar(&f.method, "method", methodExact, "how widths are found: `NAME` boa-exact or boa")
 	fs.StringVar(&f.reserve, "reserve-price", "", "what a GPU costs per hour if `PRICE` is paid all the time: says how many to reserve; with --rent-price")
 	fs.StringVar(&f.rent, "rent-price", "", "what it costs per hour if `PRICE` is paid while it is held")
-	fs.StringVar(&f.profiles, "profiles", "", "profiles of the models of a trace: file or folder `PATH`")
-	fs.StringVar(&f.window, "window", "", "`SECONDS` in which the jobs of a trace arrive (default: up to the last arrival)")
+	fs.StringVar(&f.trace.profiles, "profiles", "", "the workload is a trace; how fast its models train: `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.trace.window, "window", "", "`SECONDS` in which the jobs of a trace arrive (default: up to the last arrival)")
+	fs.StringVar(&f.trace.restart, "restart-overhead", "", "of jobs of a trace: `SECONDS`, or MODEL=SECONDS,...,SECONDS (default 62)")
+	fs.StringVar(&f.trace.widest, "max-gpus", "", "of jobs of a trace: `GPUS`, or MODEL=GPUS,...,GPUS (default: as they ask)")
+	fs.IntVar(&f.trace.perNode, "gpus-per-node", 0, "`GPUS` of a node, on as few of which as will do jobs of a trace run (default 4)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 }
 
@@ -125,7 +131,7 @@ func plan(f *planFlags) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := readWorkload(f.workload)
+	w, err := f.read()
 	if err != nil {
 		return nil, err
 	}
@@ -160,12 +166,22 @@ func (f *planFlags) validate() (budget float64, err error) {
 		return 0, usagef("--continuous with --reserve-price: fractions of GPUs cannot be reserved; want one of them")
 	case (f.reserve == "") != (f.rent == ""):
 		return 0, usagef("--reserve-price and --rent-price go together, want both or neither")
-	case f.window != "" && f.profiles == "":
-		return 0, usagef("--window is for a trace, which needs --profiles")
-	case f.profiles != "":
-		return 0, usagef("--profiles: a plan for a trace is not built yet, want a YAML table of classes as --workload alone")
+	case f.trace.given() && f.trace.profiles == "":
+		return 0, usagef("--window, --restart-overhead, --max-gpus and --gpus-per-node are for a trace, which needs --profiles")
+	case f.trace.profiles == "" && strings.Contains(filepath.Base(f.workload), ".csv"):
+		return 0, usagef("--workload %s looks like a trace, which needs --profiles; want that, or a YAML table of classes", f.workload)
+	case f.trace.perNode < 0 || f.trace.perNode > maxWidth:
+		return 0, usagef("--gpus-per-node %d, want a number from 1 to %d", f.trace.perNode, maxWidth)
 	}
 	return positive("budget", f.budget)
+}
+
+// read reads the workload: with profiles it is a trace.
+func (f *planFlags) read() (*workload, error) {
+	if f.trace.profiles != "" {
+		return readTraceWorkload(f.workload, &f.trace)
+	}
+	return readWorkload(f.workload)
 }
 
 // positive reads a number above 0.
@@ -215,8 +231,12 @@ func (p *planned) solver() (*solver, error) {
 		return p.workload.outcome(classes, budget, plan, err, true)
 	}
 	if p.method == methodBOA {
+		g, err := price.NewGlue(classes, 0)
+		if err != nil {
+			return nil, err
+		}
 		s.at = func(budget float64) (*outcome, error) {
-			plan, err := price.Glue(classes, budget, 0)
+			plan, err := g.At(budget)
 			return p.workload.outcome(classes, budget, plan, err, false)
 		}
 	}

@@ -14,6 +14,8 @@ type workload struct {
 	types []gpuType // at least one
 	money bool      // budgets are money per hour; otherwise GPUs
 	kinds []jobKind
+
+	warnings []string // about the file, not errors
 }
 
 // gpuType is a kind of GPU and what one costs.

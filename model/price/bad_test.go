@@ -37,7 +37,13 @@ func TestErrors(t *testing.T) {
 				}
 				return x.At(1.5)
 			},
-			"glue":  func() (*Plan, error) { return Glue(c.classes, 1.5, 1) },
+			"glue": func() (*Plan, error) {
+				g, err := NewGlue(c.classes, 1)
+				if err != nil {
+					return nil, err
+				}
+				return g.At(1.5)
+			},
 			"one":   func() (*Plan, error) { return OneWidth(c.classes, 1.5) },
 			"equal": func() (*Plan, error) { return EqualWidth(c.classes, 1.5) },
 		} {

@@ -165,17 +165,17 @@ func TestMixedOfT4(t *testing.T) {
 		p := planAt(t, x.At, want.budget)
 		bound := planAt(t, prepared(t, withoutRestarts(classes)).At, want.budget)
 		one := planAt(t, func(b float64) (*Plan, error) { return OneWidth(classes, b) }, want.budget)
-		glue, least, most := 0.0, math.Inf(1), 0.0
+		sum, least, most := 0.0, math.Inf(1), 0.0
 		for seed := range uint64(10) {
-			g := planAt(t, func(b float64) (*Plan, error) { return Glue(classes, b, seed) }, want.budget)
-			glue, least, most = glue+g.Delay/10, min(least, g.Delay), max(most, g.Delay)
+			g := planAt(t, glue(t, classes, seed).At, want.budget)
+			sum, least, most = sum+g.Delay/10, min(least, g.Delay), max(most, g.Delay)
 		}
 		equalWidth := math.NaN()
 		if e, err := EqualWidth(classes, want.budget); err == nil {
 			equalWidth = e.Delay
 		}
 		t.Logf("%s at %v, least %.1f: bound %.0f (%v), mixed %.0f (%v), glue %.0f, %.0f..%.0f (%v), one width %.0f (%v), equal width %.0f",
-			want.mix, want.budget, x.Frontier().Least(), bound.Delay, want.bound, p.Delay, want.jct, glue, least, most, want.glue, one.Delay, want.oneWidth, equalWidth)
+			want.mix, want.budget, x.Frontier().Least(), bound.Delay, want.bound, p.Delay, want.jct, sum, least, most, want.glue, one.Delay, want.oneWidth, equalWidth)
 		if math.Abs(p.Delay-want.jct) > 0.6 || math.Abs(bound.Delay-want.bound) > 0.6 {
 			t.Errorf("%s at %v: %.2f s, bound %.2f, want %v and %v", want.mix, want.budget, p.Delay, bound.Delay, want.jct, want.bound)
 		}
@@ -189,6 +189,15 @@ func prepared(t testing.TB, classes []Class) *Exact {
 		t.Fatal(err)
 	}
 	return x
+}
+
+func glue(t testing.TB, classes []Class, seed uint64) *Glue {
+	t.Helper()
+	g, err := NewGlue(classes, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func withoutRestarts(classes []Class) []Class {
@@ -223,8 +232,6 @@ func BenchmarkGlue(b *testing.B) {
 	classes := mixes(b)["pollux-1.0-w6"]
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Glue(classes, 128, 0); err != nil {
-			b.Fatal(err)
-		}
+		planAt(b, glue(b, classes, 0).At, 128)
 	}
 }

@@ -17,24 +17,49 @@ var ErrNoDraw = errors.New("price: no draw of merged phases is within the budget
 // Glue is the authors' way: for each class draw how many consecutive phases are merged into one, between 1 and a tenth of
 // them; solve without restarts; round the continuous width of the mixed unit to the nearest on its hull; count restarts,
 // and solve again with less budget until what is used is within budget. Of the draws it keeps the plan of least value.
-//
-// All randomness comes from seed. The error is an *InfeasibleError if even the cheapest configurations are too
-// dear, otherwise ErrNoDraw.
-func Glue(classes []Class, budget float64, seed uint64) (*Plan, error) {
+type Glue struct {
+	classes []Class
+	least   float64
+	draws   []draw
+}
+
+// draw is classes with phases merged.
+type draw struct {
+	frontier  *Frontier
+	stretches []stretch // by unit
+}
+
+// stretch is a run of phases from..to-1 of a class.
+type stretch struct{ class, from, to int }
+
+// NewGlue draws what to merge, from seed alone, for classes that are not to be changed.
+func NewGlue(classes []Class, seed uint64) (*Glue, error) {
 	if err := validate(classes); err != nil {
 		return nil, err
 	}
+	g := &Glue{classes: classes, least: leastOf(classes)}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	merge := make([]int, len(classes))
-	if least := leastOf(classes); !(budget >= least*(1-equal)) {
-		return nil, &InfeasibleError{budget, least}
-	}
-	var best *Plan
 	for range GlueDraws {
 		for i := range classes {
 			merge[i] = 1 + rng.IntN((len(classes[i].Times)+9)/10)
 		}
-		if p := glue(classes, merge, budget); p != nil && (best == nil || p.Value < best.Value) {
+		if d, ok := merged(classes, merge); ok {
+			g.draws = append(g.draws, d)
+		}
+	}
+	return g, nil
+}
+
+// At returns the plan for a budget. The error is an *InfeasibleError if even the cheapest configurations are too dear,
+// otherwise ErrNoDraw.
+func (g *Glue) At(budget float64) (*Plan, error) {
+	if !(budget >= g.least*(1-equal)) {
+		return nil, &InfeasibleError{budget, g.least}
+	}
+	var best *Plan
+	for i := range g.draws {
+		if p := g.within(&g.draws[i], budget); p != nil && (best == nil || p.Value < best.Value) {
 			best = p
 		}
 	}
@@ -56,32 +81,34 @@ func leastOf(classes []Class) float64 {
 	return least
 }
 
-// stretch is a run of phases from..to-1 of a class.
-type stretch struct{ class, from, to int }
-
-// glue makes the plan of one draw, or nil: merge[i] phases of class i become one.
-func glue(classes []Class, merge []int, budget float64) *Plan {
+// merged makes merge[i] phases of class i one. It is false where no configuration can run all phases of a stretch.
+func merged(classes []Class, merge []int) (draw, bool) {
+	var d draw
 	var units []Unit
-	var stretches []stretch
 	for i := range classes {
 		c := &classes[i]
 		for from := 0; from < len(c.Times); from += merge[i] {
 			to := min(from+merge[i], len(c.Times))
 			hull := Hull(c.points(from, to, 0))
 			if len(hull) == 0 {
-				return nil
+				return d, false
 			}
 			units = append(units, Unit{c.Rate, c.weight(), hull})
-			stretches = append(stretches, stretch{i, from, to})
+			d.stretches = append(d.stretches, stretch{i, from, to})
 		}
 	}
-	f := NewFrontier(units)
+	d.frontier = NewFrontier(units)
+	return d, true
+}
+
+// within returns the plan of a draw, nil if no smaller budget makes one that uses at most budget.
+func (g *Glue) within(d *draw, budget float64) *Plan {
 	for b := budget; ; b *= shrink {
-		c, err := f.At(b)
+		c, err := d.frontier.At(b)
 		if err != nil {
 			return nil
 		}
-		if p := expand(classes, f, stretches, rounded(f, &c)); p.Usage <= budget*(1+equal) {
+		if p := g.plan(d, rounded(d.frontier, &c)); p.Usage <= budget*(1+equal) {
 			return p
 		}
 	}
@@ -101,15 +128,15 @@ func rounded(f *Frontier, c *Choice) []int {
 	return c.At
 }
 
-// expand gives every phase of a stretch the point of its unit.
-func expand(classes []Class, f *Frontier, stretches []stretch, at []int) *Plan {
-	p := &Plan{Classes: make([]Mix, len(classes))}
-	for u, s := range stretches {
+// plan gives every phase of a stretch the point of its unit.
+func (g *Glue) plan(d *draw, at []int) *Plan {
+	p := &Plan{Classes: make([]Mix, len(g.classes))}
+	for u, s := range d.stretches {
 		m := &p.Classes[s.class]
 		for range s.to - s.from {
-			m.Path = append(m.Path, f.units[u].Hull[at[u]].Option)
+			m.Path = append(m.Path, d.frontier.units[u].Hull[at[u]].Option)
 		}
 	}
-	p.sum(classes)
+	p.sum(g.classes)
 	return p
 }

@@ -113,7 +113,7 @@ func TestDiscreteHull(t *testing.T) {
 	check(t, "continuous width", r.Parts[0][0].GPUs, 7./3, 1e-12)
 	check(t, "jobs present", r.Delay, 1.5, 1e-12)
 
-	p = planAt(t, func(b float64) (*Plan, error) { return Glue([]Class{c}, b, 1) }, 3.5)
+	p = planAt(t, glue(t, []Class{c}, 1).At, 3.5)
 	check(t, "jobs present, rounded", 3*p.Delay, 5./3, 1e-12)
 	check(t, "usage, rounded", p.Usage, 10./3, 1e-12)
 }

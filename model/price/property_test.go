@@ -219,7 +219,7 @@ func TestOtherMethods(t *testing.T) {
 		budget := between(x.Frontier(), 0.05+rng.Float64())
 		best := planAt(t, x.At, budget)
 		for _, method := range []func() (*Plan, error){
-			func() (*Plan, error) { return Glue(classes, budget, 3) },
+			func() (*Plan, error) { return glue(t, classes, 3).At(budget) },
 			func() (*Plan, error) { return OneWidth(classes, budget) },
 			func() (*Plan, error) { return EqualWidth(classes, budget) },
 			func() (*Plan, error) { return x.Unmixed(budget) },
