@@ -1,13 +1,21 @@
 package engine
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // allocatePass is the walk of systems that grant GPUs by demand alone, before any is placed. A newcomer that cannot be
 // placed waits; it holds up nobody, and what was given up for it stays given up.
 func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	now := v.Now.Seconds()
+	p.replaces = p.replacesAt(v.Now)
 	p.sortList(now)
 	p.grants = p.s.Allocate.Allocate(v, p.room, p.able(v), d, p.grants[:0])
+	for len(p.granted) < len(v.Jobs) {
+		p.granted, p.keeps = append(p.granted, 0), append(p.keeps, 0)
+	}
 	p.giveUpUngranted(v)
 	if p.claiming() {
 		p.layClaims(v)
@@ -17,6 +25,15 @@ func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 			p.placeDown(v, g, now)
 		}
 	}
+}
+
+// replacesAt reports whether all are placed anew in this round. It follows from the time alone, so that nothing need be
+// remembered.
+func (p *Pipeline) replacesAt(now sched.Time) bool {
+	if !p.s.Replace || p.s.ReplaceEvery <= p.s.Round {
+		return p.s.Replace
+	}
+	return time.Duration(now)%p.s.ReplaceEvery < max(p.s.Round, 1)
 }
 
 // able returns the jobs that may be granted GPUs, best rank first, and leaves in p.room those there are. Protected holders
@@ -44,13 +61,13 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 
 // giveUpUngranted takes their GPUs from the holders that are granted none, or another number, or are to be placed anew.
 func (p *Pipeline) giveUpUngranted(v *sched.View) {
-	keeps := make(map[sched.JobID]bool, len(p.grants))
 	for i := range p.grants {
-		g := &p.grants[i]
-		keeps[g.Job] = !p.s.Replace && len(p.ledger.Set(g.Job)) == int(g.GPUs)
+		if g := &p.grants[i]; !p.replaces && len(p.ledger.Set(g.Job)) == int(g.GPUs) {
+			p.keeps[g.Job] = p.walkNo
+		}
 	}
 	for _, id := range p.list {
-		if p.jobs[id].in == holding && !keeps[id] && !p.isProtected(v, id) {
+		if p.jobs[id].in == holding && p.keeps[id] != p.walkNo && !p.isProtected(v, id) {
 			p.touch(id)
 			p.unbook(id)
 			p.jobs[id].in = waiting

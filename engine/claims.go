@@ -10,29 +10,46 @@ import (
 // The ledger knows nothing of claims: on it a job chooses freely. p.claims is a second book, with claims: on it a job
 // chooses where it is in nobody's way.
 
-func (p *Pipeline) claiming() bool { return p.s.Replace && p.s.Move != nil }
+func (p *Pipeline) claiming() bool { return p.replaces && p.s.Move != nil }
 
 // layClaims gives all that were granted GPUs, and the protected, a claim to what they held.
 func (p *Pipeline) layClaims(v *sched.View) {
-	if p.claims == nil {
+	if p.claims == nil || p.claimsOld {
 		p.claims = sched.NewLedger(v)
+		p.claimsOld = false
 	} else {
-		p.claims.Rebuild()
+		p.followTargets(v)
 	}
-	granted := make([]bool, len(v.Jobs))
 	for i := range p.grants {
-		granted[p.grants[i].Job] = true
+		p.granted[p.grants[i].Job] = p.walkNo
 	}
-	for _, id := range slices.Clone(p.claims.Holders()) {
-		if !granted[id] && len(p.ledger.Set(id)) == 0 {
-			p.claims.Release(id)
+	p.aside = append(p.aside[:0], p.claims.Holders()...)
+	for _, id := range p.aside {
+		if p.granted[id] != p.walkNo && len(p.ledger.Set(id)) == 0 {
+			p.dropClaim(id)
+		}
+	}
+	p.aside = p.aside[:0]
+}
+
+// followTargets brings the claims to the targets of the view, which differ little from where the last pass left them.
+func (p *Pipeline) followTargets(v *sched.View) {
+	p.aside = append(p.aside[:0], p.claims.Holders()...)
+	for _, id := range p.aside {
+		if !sameSet(p.claims.Set(id), v.Jobs[id].Target) {
+			p.dropClaim(id)
+		}
+	}
+	for id := range v.Jobs {
+		if t := v.Jobs[id].Target; len(t) > 0 && len(p.claims.Set(sched.JobID(id))) == 0 {
+			p.claims.Book(sched.JobID(id), p.claimed.copyOf(t))
 		}
 	}
 }
 
 func (p *Pipeline) dropClaim(id sched.JobID) {
 	if len(p.claims.Set(id)) > 0 {
-		p.claims.Release(id)
+		p.claimed.recycle(p.claims.Release(id))
 	}
 }
 
@@ -41,11 +58,11 @@ func (p *Pipeline) claim(id sched.JobID) {
 	set := p.ledger.Set(id)
 	for _, g := range set {
 		if o := p.claims.Owner(g); o != sched.None {
-			p.claims.Release(o)
+			p.dropClaim(o)
 		}
 	}
 	if len(set) > 0 && p.claims.Untaken(set) {
-		p.claims.Book(id, set)
+		p.claims.Book(id, p.claimed.copyOf(set))
 	}
 }
 

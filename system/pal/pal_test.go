@@ -31,10 +31,9 @@ type world struct {
 func (w world) run(t *testing.T, tr *trace.Trace) []metrics.Job {
 	t.Helper()
 	classes := []string{"A", "B"}[:len(w.pm)]
-	class := pal.Class(classes)
+	class := pal.Class(classes, nil)
 	bins := variability.Rule{K: 4}.All(&variability.Scores{Classes: classes, PM: w.pm})
-	across := func(*sched.JobSpec, int) float64 { return w.across }
-	k := pal.Knowledge{Scores: place.NewScores(bins, class), Across: across, Work: tr.Oracle()}
+	k := pal.Knowledge{Scores: place.NewScores(bins, place.BySpec(class)), Penalty: place.TwoLevel(w.across), Work: tr.Oracle()}
 	r := sim.Runtime{Restart: 62 * time.Second}
 	r.Slowdown = func(j *trace.Job, gpus []sched.GPUID, nodes, _ int) float64 {
 		x := 0.0
@@ -55,7 +54,7 @@ func (w world) run(t *testing.T, tr *trace.Trace) []metrics.Job {
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(tr.Jobs))
-	stages := pal.PAL(baseline.FIFO(nil), k, w.cost)
+	stages := pal.PAL(baseline.FIFO(nil), k, pal.Options{MoveCost: w.cost})
 	err = engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(stages), engine.Options{Sinks: []engine.Sink{rec}})
 	if err != nil {
 		t.Fatal(err)
