@@ -78,9 +78,6 @@ func (p *Pipeline) giveUpUngranted(v *sched.View) {
 
 // placeDown places what g grants, or as much less as fits, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
-	if p.claiming() {
-		p.dropClaim(g.Job)
-	}
 	for n := g.GPUs; n >= g.Least; n-- {
 		if p.try(v, g.Job, int(n), now) != misfit {
 			break

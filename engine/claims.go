@@ -53,9 +53,14 @@ func (p *Pipeline) dropClaim(id sched.JobID) {
 	}
 }
 
-// claim has job id hold on both books what it has on the ledger. Whoever had a claim to any of it has none any more.
+// claim has job id hold on both books what it has on the ledger. Whoever had a claim to any of it has none any more. A job
+// that stays where it was, as most do, costs nothing.
 func (p *Pipeline) claim(id sched.JobID) {
 	set := p.ledger.Set(id)
+	if len(set) > 0 && sameSet(set, p.claims.Set(id)) {
+		return
+	}
+	p.dropClaim(id)
 	for _, g := range set {
 		if o := p.claims.Owner(g); o != sched.None {
 			p.dropClaim(o)
@@ -74,7 +79,11 @@ func (p *Pipeline) weigh(v *sched.View, id sched.JobID, n int, gpus []sched.GPUI
 	if stays && (sameSet(was, gpus) || !p.s.Move.Worth(v, id, was, gpus)) {
 		return append(gpus[:0], was...)
 	}
-	if !p.claiming() || p.claims.Untaken(gpus) || !p.s.Place.Fits(v, p.claims, id, n) {
+	if !p.claiming() {
+		return gpus
+	}
+	p.dropClaim(id) // it is in nobody's way but its own
+	if p.claims.Untaken(gpus) || !p.s.Place.Fits(v, p.claims, id, n) {
 		return gpus
 	}
 	apart, ok := p.s.Place.Place(v, p.claims, id, n, p.apart[:0])
