@@ -108,7 +108,7 @@ func (s *Simulation) build() (*built, error) {
 	if b.trace, err = s.prepared(p); err != nil {
 		return nil, err
 	}
-	if err := s.checkFiles(set); err != nil {
+	if err = s.checkFiles(set); err != nil {
 		return nil, err
 	}
 	of := skewOf(s.Skews)

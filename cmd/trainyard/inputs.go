@@ -153,7 +153,7 @@ func readProfiles(list string) (map[string]float64, error) {
 
 // readTable reads a file by one of package variability's readers.
 func readTable[T any](what, path string, read func(io.Reader, string) (T, error)) (table T, err error) {
-	if err := isFile(what, path); err != nil {
+	if err = isFile(what, path); err != nil {
 		return table, err
 	}
 	f, err := os.Open(path)

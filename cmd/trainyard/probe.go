@@ -191,10 +191,10 @@ func hold(devices local.Devices, list []local.Device) (release func(), err error
 	}
 	if devices.Locks() != "" {
 		for _, d := range list {
-			lock, err := shim.LockDevice(devices.Locks(), d.Name)
-			if err != nil {
+			lock, held := shim.LockDevice(devices.Locks(), d.Name)
+			if held != nil {
 				release()
-				return nil, inUse(d, err)
+				return nil, inUse(d, held)
 			}
 			locks = append(locks, lock)
 		}

@@ -31,13 +31,13 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	const held = "slot-0 is held by a job or another probe, want it idle"
-	if _, err := hold(g, list); err == nil || err.Error() != held || exitCode(err) != exitConflict {
+	if _, err = hold(g, list); err == nil || err.Error() != held || exitCode(err) != exitConflict {
 		t.Errorf("%v, want %s", err, held)
 	}
 	release()
 	g.users = map[string][]int{"slot-1": {77}}
 	const used = "slot-1 is in use by process 77, want it idle: what is measured beside others is not the GPU"
-	if _, err := hold(g, list); err == nil || err.Error() != used || exitCode(err) != exitConflict {
+	if _, err = hold(g, list); err == nil || err.Error() != used || exitCode(err) != exitConflict {
 		t.Errorf("%v, want %s", err, used)
 	}
 	g.users = nil

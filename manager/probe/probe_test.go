@@ -63,7 +63,7 @@ func TestFindsSlowDevice(t *testing.T) {
 		t.Errorf("scores %v", got)
 	}
 	var table bytes.Buffer
-	if err := r.Scores.WriteCSV(&table); err != nil {
+	if err = r.Scores.WriteCSV(&table); err != nil {
 		t.Fatal(err)
 	}
 	again, err := variability.ReadScores(&table, "scores.csv")
@@ -252,7 +252,7 @@ func TestWriteRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := r.Classes[0].WriteRuns(&b); err != nil {
+	if err = r.Classes[0].WriteRuns(&b); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := variability.ReadRuns(&b, "raw.csv", variability.ByUUID)

@@ -119,29 +119,21 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 		if !wordOK(row[at[0]]) || model == "" {
 			return t.fail("model %s, want %s", quote(row[at[0]]), wishWord)
 		}
-		var x [3]float64
-		for i, most := range []float64{1e9, 100, 100} {
-			var err error
-			if x[i], err = upTo(row[at[i+1]], most); err != nil {
-				return t.fail("%s %s, want %w", t.header[at[i+1]], quote(row[at[i+1]]), err)
-			}
-		}
+		k, wrong := t.kernel(row, at[1:])
 		if kernels[model] == nil {
 			models = append(models, model)
 		}
-		kernels[model] = append(kernels[model], Kernel{x[0], Features{x[1], x[2]}})
-		return nil
+		kernels[model] = append(kernels[model], k)
+		return wrong
 	})
 	if err != nil {
 		return nil, err
 	}
-	var apps []Features
-	for _, model := range models {
-		f, err := Weighted(kernels[model])
-		if err != nil {
+	apps := make([]Features, len(models))
+	for i, model := range models {
+		if apps[i], err = Weighted(kernels[model]); err != nil {
 			return nil, fmt.Errorf("variability: %s: model %s: kernels that take no time, want some that do", t.name, quote(model))
 		}
-		apps = append(apps, f)
 	}
 	c, err := Train(apps, len(classes))
 	if err != nil {
@@ -152,4 +144,16 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 		m.class[model] = classes[c.Class(apps[i])]
 	}
 	return m, nil
+}
+
+// kernel reads seconds, dram_util and peak_fu_util, which are at the given columns.
+func (t *table) kernel(row []string, at []int) (Kernel, error) {
+	var x [3]float64
+	for i, most := range []float64{1e9, 100, 100} {
+		var err error
+		if x[i], err = upTo(row[at[i]], most); err != nil {
+			return Kernel{}, t.fail("%s %s, want %w", t.header[at[i]], quote(row[at[i]]), err)
+		}
+	}
+	return Kernel{x[0], Features{x[1], x[2]}}, nil
 }
