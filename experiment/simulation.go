@@ -108,7 +108,8 @@ func (s *Simulation) build() (*built, error) {
 	if b.trace, err = s.prepared(p); err != nil {
 		return nil, err
 	}
-	if err = s.checkFiles(set); err != nil {
+	err = s.checkFiles(set)
+	if err != nil {
 		return nil, err
 	}
 	of := skewOf(s.Skews)

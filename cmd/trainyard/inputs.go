@@ -153,7 +153,8 @@ func readProfiles(list string) (map[string]float64, error) {
 
 // readTable reads a file by one of package variability's readers.
 func readTable[T any](what, path string, read func(io.Reader, string) (T, error)) (table T, err error) {
-	if err = isFile(what, path); err != nil {
+	err = isFile(what, path)
+	if err != nil {
 		return table, err
 	}
 	f, err := os.Open(path)
