@@ -1,11 +1,16 @@
 package engine
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // allocatePass is the walk of systems that grant GPUs by demand alone, before any is placed. A newcomer that cannot be
 // placed waits; it holds up nobody, and what was given up for it stays given up.
 func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	now := v.Now.Seconds()
+	p.replaces = p.replacesAt(v.Now)
 	p.sortList(now)
 	p.forgetGrants(v)
 	p.grants = p.s.Allocate.Allocate(v, p.room, p.able(v), d, p.grants)
@@ -21,6 +26,15 @@ func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 			p.placeDown(v, g, now)
 		}
 	}
+}
+
+// replacesAt reports whether all are placed anew in this round. It follows from the time alone, so that nothing need be
+// remembered.
+func (p *Pipeline) replacesAt(now sched.Time) bool {
+	if !p.s.Replace || p.s.ReplaceEvery <= p.s.Round {
+		return p.s.Replace
+	}
+	return time.Duration(now)%p.s.ReplaceEvery < max(p.s.Round, 1)
 }
 
 // able returns the jobs that may be granted GPUs, best rank first, and leaves in p.room those there are. Protected holders
@@ -75,7 +89,7 @@ func (p *Pipeline) runsAsGranted(v *sched.View, id sched.JobID) bool {
 func (p *Pipeline) giveUpUngranted(v *sched.View) {
 	for _, id := range p.list {
 		g := p.grant(id)
-		keeps := g != nil && !p.s.Replace && len(p.ledger.Set(id)) == int(g.GPUs)
+		keeps := g != nil && !p.replaces && len(p.ledger.Set(id)) == int(g.GPUs)
 		if p.jobs[id].in == holding && !keeps && !p.isProtected(v, id) {
 			p.touch(id)
 			p.unbook(id)
@@ -98,9 +112,6 @@ func (p *Pipeline) reconfigure(v *sched.View, d *sched.Desired) {
 
 // placeDown places what g grants, or as much less as fits and its user may hold, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
-	if p.claiming() {
-		p.dropClaim(g.Job)
-	}
 	most := g.GPUs
 	if p.s.UserLimit > 0 {
 		most = min(most, int32(p.s.UserLimit)-p.user[p.jobs[g.Job].user])

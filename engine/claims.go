@@ -10,42 +10,61 @@ import (
 // The ledger knows nothing of claims: on it a job chooses freely. p.claims is a second book, with claims: on it a job
 // chooses where it is in nobody's way.
 
-func (p *Pipeline) claiming() bool { return p.s.Replace && p.s.Move != nil }
+func (p *Pipeline) claiming() bool { return p.replaces && p.s.Move != nil }
 
 // layClaims gives all that were granted GPUs, and the protected, a claim to what they held.
 func (p *Pipeline) layClaims(v *sched.View) {
-	if p.claims == nil {
+	if p.claims == nil || p.claimsOld {
 		p.claims = sched.NewLedger(v)
+		p.claimsOld = false
 	} else {
-		p.claims.Rebuild()
+		p.followTargets(v)
 	}
-	granted := make([]bool, len(v.Jobs))
-	for i := range p.grants {
-		granted[p.grants[i].Job] = true
+	p.aside = append(p.aside[:0], p.claims.Holders()...)
+	for _, id := range p.aside {
+		if p.grant(id) == nil && len(p.ledger.Set(id)) == 0 {
+			p.dropClaim(id)
+		}
 	}
-	for _, id := range slices.Clone(p.claims.Holders()) {
-		if !granted[id] && len(p.ledger.Set(id)) == 0 {
-			p.claims.Release(id)
+	p.aside = p.aside[:0]
+}
+
+// followTargets brings the claims to the targets of the view, which differ little from where the last pass left them.
+func (p *Pipeline) followTargets(v *sched.View) {
+	p.aside = append(p.aside[:0], p.claims.Holders()...)
+	for _, id := range p.aside {
+		if !sameSet(p.claims.Set(id), v.Jobs[id].Target) {
+			p.dropClaim(id)
+		}
+	}
+	for id := range v.Jobs {
+		if t := v.Jobs[id].Target; len(t) > 0 && len(p.claims.Set(sched.JobID(id))) == 0 {
+			p.claims.Book(sched.JobID(id), p.claimed.copyOf(t))
 		}
 	}
 }
 
 func (p *Pipeline) dropClaim(id sched.JobID) {
 	if len(p.claims.Set(id)) > 0 {
-		p.claims.Release(id)
+		p.claimed.recycle(p.claims.Release(id))
 	}
 }
 
-// claim has job id hold on both books what it has on the ledger. Whoever had a claim to any of it has none any more.
+// claim has job id hold on both books what it has on the ledger. Whoever had a claim to any of it has none any more. A job
+// that stays where it was, as most do, costs nothing.
 func (p *Pipeline) claim(id sched.JobID) {
 	set := p.ledger.Set(id)
+	if len(set) > 0 && sameSet(set, p.claims.Set(id)) {
+		return
+	}
+	p.dropClaim(id)
 	for _, g := range set {
 		if o := p.claims.Owner(g); o != sched.None {
-			p.claims.Release(o)
+			p.dropClaim(o)
 		}
 	}
 	if len(set) > 0 && p.claims.Untaken(set) {
-		p.claims.Book(id, set)
+		p.claims.Book(id, p.claimed.copyOf(set))
 	}
 }
 
@@ -57,7 +76,11 @@ func (p *Pipeline) weigh(v *sched.View, id sched.JobID, n int, gpus []sched.GPUI
 	if stays && (sameSet(was, gpus) || !p.s.Move.Worth(v, id, was, gpus)) {
 		return append(gpus[:0], was...)
 	}
-	if !p.claiming() || p.claims.Untaken(gpus) || !p.s.Place.Fits(v, p.claims, id, n) {
+	if !p.claiming() {
+		return gpus
+	}
+	p.dropClaim(id) // it is in nobody's way but its own
+	if p.claims.Untaken(gpus) || !p.s.Place.Fits(v, p.claims, id, n) {
 		return gpus
 	}
 	apart, ok := p.s.Place.Place(v, p.claims, id, n, p.apart[:0])

@@ -27,6 +27,9 @@ type Stages struct {
 	// Replace has all that are not protected give up what they hold before the grants are placed: jobs move to whatever
 	// the placement finds best now.
 	Replace bool
+	// ReplaceEvery has Replace do so only in the first round at or after each multiple of it; in the others all keep what
+	// they hold. 0 = in every round.
+	ReplaceEvery time.Duration
 	// Move, if set, is asked before a job moves although nobody has taken its GPUs, and, with Replace, before a job takes
 	// GPUs of another that would then have to move; nil = they do.
 	Move sched.Mover
@@ -107,6 +110,9 @@ type Pipeline struct {
 	grantOf      []int32       // by job: 1 + its index in grants, as of the last walk that granted
 	room         []int32       // GPUs to be granted, by type
 	claims       *sched.Ledger // see claims.go
+	claimed      setPool       // the sets of claims
+	claimsOld    bool          // nodes changed since they were laid
+	replaces     bool          // all are placed anew in the walk under way
 	apart        []sched.GPUID
 }
 
@@ -191,7 +197,7 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 
 // nodeChanged follows a node that came, went or changed, and the targets that went with it.
 func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
-	p.dirty = true
+	p.dirty, p.claimsOld = true, true
 	p.given.forget()
 	p.lost = p.lost[:0]
 	for _, id := range p.ledger.Holders() {
@@ -447,7 +453,7 @@ func (p *Pipeline) restoreList() {
 // resync rebuilds the ledger from the view after nodes changed or a target was refused.
 func (p *Pipeline) resync(v *sched.View) {
 	p.ledger.Rebuild()
-	p.stale = false
+	p.stale, p.claimsOld = false, true
 	p.given.forget()
 	clear(p.user)
 	for id := range v.Jobs {

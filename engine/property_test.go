@@ -113,11 +113,22 @@ func (w *world) stages() engine.Stages {
 	case "prefix":
 		s.Allocate = allocate.Prefix{}
 	case "replace":
-		s.Allocate, s.Replace = allocate.Prefix{}, true
+		s.Allocate, s.Replace, s.Move = allocate.Prefix{}, true, whim{}
 	case "elastic":
 		s.Allocate = evenly{}
 	}
 	return s
+}
+
+// whim has every third move made, by the GPUs in question alone.
+type whim struct{}
+
+func (whim) Worth(_ *sched.View, j sched.JobID, was, now []sched.GPUID) bool {
+	sum := int(j)
+	for i := range was {
+		sum += int(was[i]) + 2*int(now[i])
+	}
+	return sum%3 == 0
 }
 
 func must(err error) {
@@ -208,7 +219,9 @@ func (w *world) drawRuntime(r *rand.Rand) {
 	rt.StopDelay = pick(r, 0, 0, 0, time.Second, 2*time.Second)
 	rt.Checkpoint = time.Second
 	if r.IntN(4) == 0 {
-		rt.Slowdown = func(_ *trace.Job, _ []sched.GPUID, nodes, need int) float64 { return 1 + 0.3*float64(nodes-need) }
+		rt.Slowdown = func(_ *sched.View, _ *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
+			return 1 + 0.3*float64(nodes-need)
+		}
 	}
 	if r.IntN(6) == 0 {
 		rt.Penalty = func(width int) time.Duration { return 100 * time.Millisecond * time.Duration(width) }

@@ -41,6 +41,9 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	rec.drawJobs(r)
 	rec.drawWorld(t, r)
 	rec.drawInjected(r)
+	if info, err := system.Named(name); err != nil || info.Rents {
+		rec.keys["budget"] = "16"
+	}
 	var log bytes.Buffer
 	var hash engine.Hash
 	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
@@ -133,7 +136,7 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs())}, system.NewSettings(rec.keys), nil)
+	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs()), PerNode: 4, MostGPUs: rec.cluster.GPUs()}, system.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,9 +97,14 @@ func bloxHonours(s *Simulation, set *system.Settings) error {
 	case s.Scores == nil:
 		return errors.New("no PM scores of the GPUs were given; see --variability")
 	}
-	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "move_cost", "tolerance", "min_run", "user_limit"} {
+	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "move_cost", "tolerance", "min_run", "user_limit", "replace_every"} {
 		if set.Float(key, 0) != 0 {
 			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
+		}
+	}
+	for _, k := range []struct{ key, def string }{{"classes", system.StatedClasses}, {"locality", ""}, {"backfill", "off"}} {
+		if text := cmp.Or(set.Text(k.key), k.def); text != k.def {
+			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.key, text)
 		}
 	}
 	return nil

@@ -37,6 +37,8 @@ type Simulation struct {
 	Apps     map[string]speedup.App // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
 	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil = GPUs do not differ
 	Known    *variability.Scores    // what the system is told of them; nil = Scores
+	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
+	Locality *variability.Locality  // from the key locality; nil = the key locality_penalty alone
 	Inject   []sched.Event          // user commands, prices, node changes from outside
 	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
@@ -57,6 +59,8 @@ var RuntimeKeys = []system.Key{
 	{Name: "boot_delay", Default: "0", Doc: "seconds a node takes to boot that sleeps, or is rented for a system that rents although the cluster names no pools"},
 	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
 	{Name: "locality_penalty", Default: "1", Doc: "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
+	{Name: "classes", Default: system.StatedClasses, Doc: "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
+	{Name: "locality", Doc: "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
 }
 
@@ -118,6 +122,10 @@ func (s *Simulation) build() (*built, error) {
 	if err := measure(b.trace, oracle); err != nil {
 		return nil, err
 	}
+	err = s.checkFiles(set)
+	if err != nil {
+		return nil, err
+	}
 	of := skewOf(s.Skews)
 	known, err := s.scores()
 	if err != nil {
@@ -126,7 +134,7 @@ func (s *Simulation) build() (*built, error) {
 	b.runtime = s.runtimeOf(set, of)
 	goBy(oracle, &b.runtime)
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
-		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget}
+		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality}
 	if oracle != nil {
 		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
 	}
@@ -134,6 +142,17 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	return b, progresses(b.system, s.Round, b.runtime)
+}
+
+// checkFiles refuses keys that name a file whose contents were not given with them.
+func (s *Simulation) checkFiles(set *system.Settings) error {
+	switch text := set.Text("classes"); {
+	case text == system.ObservedClasses && s.Classes != nil, text != "" && text != system.StatedClasses && text != system.ObservedClasses && s.Classes == nil:
+		return fmt.Errorf("system: classes=%q, want %s, %s, or a file read into Classes", text, system.StatedClasses, system.ObservedClasses)
+	case set.Text("locality") != "" && s.Locality == nil:
+		return fmt.Errorf("system: locality=%q, want a file read into Locality", set.Text("locality"))
+	}
+	return nil
 }
 
 // adapt returns what round and preset change of the system's stages, nil if nothing.
@@ -243,11 +262,11 @@ func (s *Simulation) scores() (*variability.Scores, error) {
 		if err := x.Validate(); err != nil {
 			return nil, err
 		}
-		if n := s.Cluster.GPUs(); len(x.GPUs) != n {
+		if n := s.Cluster.MostGPUs(); len(x.GPUs) != n {
 			return nil, fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d", x.Name, len(x.GPUs), n)
 		}
 	}
-	return known, nil
+	return known, sameOrder(s.Scores, known)
 }
 
 func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
@@ -262,35 +281,49 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 	if len(restart.Models) > 0 {
 		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
 	}
-	penalty, across, class := set.Float("spread_penalty", skew.Penalty), 1.0, func(*sched.JobSpec) int { return 0 }
-	if s.Scores != nil {
-		across, class = variability.PublishedAcross, pal.Class(s.Scores.Classes)
-	}
-	across = set.Float("locality_penalty", across)
-	r.Slowdown = func(t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {
-		x := 1.0
+	penalty, w := set.Float("spread_penalty", skew.Penalty), s.truth(set)
+	r.Slowdown = func(v *sched.View, t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {
+		x := w.slowdown(v, t, gpus)
 		if nodes > need && t.Spec.Model != "" {
 			f, _ := skewOf(t.Spec.Model)
-			x += penalty * f
-		}
-		if nodes > 1 {
-			x *= across
-		}
-		if s.Scores != nil {
-			x *= slowest(s.Scores.PM[class(&t.Spec)], gpus)
+			x *= 1 + penalty*f
 		}
 		return x
 	}
 	return r
 }
 
-// slowest is what a synchronous gang runs at.
-func slowest(pm []float64, gpus []sched.GPUID) float64 {
-	worst := pm[gpus[0]]
-	for _, g := range gpus[1:] {
-		worst = max(worst, pm[g])
+// sameOrder refuses two tables that have a GPU of one name in different rows: its row says which GPU of the cluster it is.
+func sameOrder(a, b *variability.Scores) error {
+	if a == nil || a == b {
+		return nil
 	}
-	return worst
+	row := make(map[string]int, len(a.GPUs))
+	for g := range a.GPUs {
+		row[a.GPUs[g].Name] = g
+	}
+	for g := range b.GPUs {
+		if other, ok := row[b.GPUs[g].Name]; ok && other != g {
+			return fmt.Errorf("variability: %s: GPU %q is row %d, in %s row %d, want GPUs in the same order", b.Name, b.GPUs[g].Name, g+1, a.Name, other+1)
+		}
+	}
+	return nil
+}
+
+// truth is the world in which jobs run.
+func (s *Simulation) truth(set *system.Settings) *truth {
+	w := &truth{scores: s.Scores}
+	across := 1.0
+	if s.Scores != nil {
+		across, w.class = variability.PublishedAcross, pal.Class(s.Scores.Classes, s.Classes)
+	}
+	across = set.Float("locality_penalty", across)
+	if s.Locality != nil {
+		w.locality = s.Locality.OrElse(across)
+	} else {
+		w.locality = variability.TwoLevel(across)
+	}
+	return w
 }
 
 // toRent returns s with a cluster of which all is to be rented.

@@ -34,6 +34,19 @@ func (b Bitset) Next(i int) int {
 	return -1
 }
 
+// From returns i, i+1, ... i+63 as bits, the first lowest; what is beyond the set is not in it.
+func (b Bitset) From(i int) uint64 {
+	w := i >> 6
+	if w >= len(b) {
+		return 0
+	}
+	x := b[w] >> (i & 63)
+	if i&63 != 0 && w+1 < len(b) {
+		x |= b[w+1] << (64 - i&63)
+	}
+	return x
+}
+
 // Grow returns b with room for 0..n-1.
 func (b Bitset) Grow(n int) Bitset {
 	for len(b) < (n+63)/64 {

@@ -306,6 +306,9 @@ func (l *Ledger) TypeOf(g GPUID) TypeID { return l.node[l.view.GPUs[g].Node].typ
 // IsFree reports whether GPU g is free.
 func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }
 
+// FreeFrom returns which of GPUs g, g+1, ... g+63 are free, as bits, the first lowest.
+func (l *Ledger) FreeFrom(g GPUID) uint64 { return l.free.From(int(g)) }
+
 // IsUsable reports whether GPU g may be used, free or not.
 func (l *Ledger) IsUsable(g GPUID) bool { return l.usable.Has(int(g)) }
 

@@ -39,6 +39,9 @@ func (s *Settings) Has(key string) bool {
 	return ok
 }
 
+// Text returns the value of key, "" where it is absent.
+func (s *Settings) Text(key string) string { return s.values[key] }
+
 // Float returns a number >= 0, or +Inf if the value is inf.
 func (s *Settings) Float(key string, def float64) float64 {
 	return s.number(key, def, math.Inf(1), "a number >= 0 or inf")

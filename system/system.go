@@ -33,6 +33,10 @@ type Knowledge struct {
 	Budget float64
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
+	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.
+	Classes *variability.ClassMap
+	// Locality is what distance costs, as known; nil = the key locality_penalty alone.
+	Locality *variability.Locality
 }
 
 // Info is one row of the table.

@@ -68,7 +68,7 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(j *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
+	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(_ *sched.View, j *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
 		f, _ := skew.Of(j.Spec.Model)
 		if nodes <= need {
 			f = 0
@@ -194,7 +194,7 @@ func TestDocumentedDefaults(t *testing.T) {
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3"}
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on"}
 	elsewhere := []string{"profiles", "distribution"}
 	tr := small()
 	for _, info := range system.Table() {
@@ -235,17 +235,19 @@ func TestWrongValues(t *testing.T) {
 	tr := small()
 	numbers := []string{"x", "-1", "NaN", "", "1e999", "1,5"}
 	wrong := map[string][]string{
-		"placement":    {"Packed", "x", ""},
-		"pack_limit":   append([]string{"Learned"}, numbers...),
-		"min_run":      append([]string{"inf", "1e12"}, numbers...),
-		"user_limit":   {"x", "-1", "1.5", "", "99999999999999999999", "inf"},
-		"unit":         {"gpu", "second", ""},
-		"quantum":      append([]string{"inf", "1e12"}, numbers...),
-		"thresholds":   {"x", "1,,2", "NaN", "1;2", ","},
-		"promote_knob": numbers,
-		"delta":        numbers,
-		"order":        {"pal", "x", ""},
-		"move_cost":    append([]string{"inf"}, numbers...),
+		"placement":     {"Packed", "x", ""},
+		"pack_limit":    append([]string{"Learned"}, numbers...),
+		"min_run":       append([]string{"inf", "1e12"}, numbers...),
+		"user_limit":    {"x", "-1", "1.5", "", "99999999999999999999", "inf"},
+		"unit":          {"gpu", "second", ""},
+		"quantum":       append([]string{"inf", "1e12"}, numbers...),
+		"thresholds":    {"x", "1,,2", "NaN", "1;2", ","},
+		"promote_knob":  numbers,
+		"delta":         numbers,
+		"order":         {"pal", "x", ""},
+		"move_cost":     append([]string{"inf"}, numbers...),
+		"replace_every": append([]string{"inf"}, numbers...),
+		"backfill":      {"yes", "", "On"},
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {

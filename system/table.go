@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
@@ -47,9 +48,9 @@ var table = []Info{
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyBackfill, keyReplace}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder, keyBackfill}, Common: limits},
 	{Name: "boa", Line: "BOA Constrictor as its authors run it: widths by one price, nodes rented to a budget", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404", Stages: renting(boa.Published), Keys: append([]Key{{"seed", "0", "of the search for widths"}}, boaKeys...),
 		Placing: "packed", Rents: true, Batches: true},
@@ -58,9 +59,11 @@ var table = []Info{
 }
 
 var (
-	keyOrder = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
-	palKeys  = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}}
-	limits   = []string{"min_run", "user_limit"}
+	keyOrder    = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
+	keyBackfill = Key{"backfill", "off", "on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up"}
+	keyReplace  = Key{"replace_every", "0", "seconds between placements of all anew, looked at on the grid of rounds; 0 = every round"}
+	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyReplace, keyBackfill}
+	limits      = []string{"min_run", "user_limit"}
 )
 
 // orders are the systems whose order of jobs others take.
@@ -73,16 +76,25 @@ func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
 	return orders[name](k, s)
 }
 
+// palOptions are the keys of the systems that place the jobs of another order.
+func palOptions(s *Settings) pal.Options {
+	o := pal.Options{MoveCost: s.Seconds("move_cost", 62*time.Second), ReplaceEvery: s.Seconds("replace_every", 0)}
+	if s.OneOf("backfill", "off", "on", "off") == "on" {
+		o.Grants = allocate.Quota{}
+	}
+	return o
+}
+
 // packing is a system that places the jobs of another order.
-func packing(f func(engine.Stages) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		of, err := ordered(k, s)
-		return f(of), err
+		return f(of, palOptions(s)), err
 	}
 }
 
 // placing is a system that places the jobs of another order by what is known of the GPUs.
-func placing(f func(engine.Stages, pal.Knowledge, time.Duration) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+func placing(f func(engine.Stages, pal.Knowledge, pal.Options) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Scores == nil {
 			return engine.Stages{}, errNoScores
@@ -91,12 +103,31 @@ func placing(f func(engine.Stages, pal.Knowledge, time.Duration) engine.Stages) 
 		if err != nil {
 			return of, err
 		}
-		across := max(s.Float("locality_penalty", variability.PublishedAcross), 1)
-		known := pal.Knowledge{Work: k.Work, Tolerance: s.Float("tolerance", 0.05), Across: func(*sched.JobSpec, int) float64 { return across },
-			Scores: place.NewScores(variability.Rule{}.All(k.Scores), pal.Class(k.Scores.Classes))}
-		return f(of, known, s.Seconds("move_cost", 62*time.Second)), nil
+		return f(of, palKnowledge(k, s), palOptions(s)), nil
 	}
 }
+
+func palKnowledge(k Knowledge, s *Settings) pal.Knowledge {
+	known := pal.Knowledge{Work: k.Work, Tolerance: s.Float("tolerance", 0.05)}
+	class := place.BySpec(pal.Class(k.Scores.Classes, k.Classes))
+	if s.Text("classes") == ObservedClasses {
+		known.Observed = place.NewObserved(k.Scores)
+		class = known.Observed.Class
+	}
+	known.Scores = place.NewScores(variability.Rule{}.All(k.Scores), class)
+	across := max(s.Float("locality_penalty", variability.PublishedAcross), 1)
+	if known.Penalty = place.TwoLevel(across); k.Locality != nil {
+		known.Penalty = pal.Locality(k.Locality.OrElse(across), k.Scores.Classes, class)
+	}
+	return known
+}
+
+// Values of the key classes of the simulated world that name no file: what jobs say of themselves, else what was published
+// of their models; or told from how fast jobs run.
+const (
+	StatedClasses   = "stated"
+	ObservedClasses = "observed"
+)
 
 var (
 	keyUnit   = Key{"unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds"}

@@ -185,6 +185,12 @@ func (c *comparison) simulation(info *system.Info, settings map[string]string) (
 			return sim, err
 		}
 	}
+	if sim.Classes, err = readClasses(settings["classes"], c.scores); err != nil {
+		return sim, err
+	}
+	if sim.Locality, err = readLocality(settings); err != nil {
+		return sim, err
+	}
 	return sim, usage(sim.Check())
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -149,22 +151,57 @@ func readProfiles(list string) (map[string]float64, error) {
 	return skews, nil
 }
 
+// readTable reads a file by one of package variability's readers.
+func readTable[T any](what, path string, read func(io.Reader, string) (T, error)) (table T, err error) {
+	err = isFile(what, path)
+	if err != nil {
+		return table, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return table, fmt.Errorf("%s: %w", what, err)
+	}
+	defer f.Close()
+	if table, err = read(f, path); err != nil {
+		return table, malformed(err)
+	}
+	return table, nil
+}
+
 // readScores reads a table of PM scores; nil without a path.
 func readScores(what, path string) (*variability.Scores, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if err := isFile(what, path); err != nil {
-		return nil, err
+	return readTable(what, path, variability.ReadScores)
+}
+
+// readClasses reads the file of the key classes; nil where the key names none.
+func readClasses(value string, scores *variability.Scores) (*variability.ClassMap, error) {
+	switch {
+	case value == "" || value == system.StatedClasses || value == system.ObservedClasses:
+		return nil, nil
+	case scores == nil:
+		return nil, usagef("classes=%s: there are no classes without scores of GPUs; give --variability", value)
 	}
-	f, err := os.Open(path)
+	return readTable("classes", value, func(r io.Reader, name string) (*variability.ClassMap, error) {
+		return variability.ReadClassMap(r, name, scores.Classes)
+	})
+}
+
+// readLocality reads the file of the key locality. It must leave nothing open unless locality_penalty is given, which fills
+// that in.
+func readLocality(settings map[string]string) (*variability.Locality, error) {
+	path, ok := settings["locality"]
+	if !ok {
+		return nil, nil
+	}
+	l, err := readTable("locality", path, variability.ReadLocality)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	s, err := variability.ReadScores(f, path)
-	if err != nil {
-		return nil, malformed(err)
+	if _, filled := settings["locality_penalty"]; !filled && !l.Whole() {
+		return nil, malformed(fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, or the key locality_penalty", path))
 	}
-	return s, nil
+	return &l, nil
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/system"
 )
 
 // pathUse is a file that a command line reads or writes.
@@ -47,6 +48,12 @@ func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) 
 		}
 	}
 	for _, set := range settings {
+		if path := set["classes"]; path != "" && path != system.StatedClasses && path != system.ObservedClasses {
+			list = append(list, pathUse{"class map", path})
+		}
+		if path, ok := set["locality"]; ok {
+			list = append(list, pathUse{"locality", path})
+		}
 		if path, ok := set["distribution"]; ok {
 			list = append(list, pathUse{"distribution", path})
 		}

@@ -19,16 +19,21 @@ import (
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
 	"VIRTUAL_ENV", "CONDA_PREFIX"}
 
-// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
-// last over the first.
-func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, devices Devices) ([]string, error) {
-	var env []string
+// Passed returns what of our own environment jobs are given, as NAME=VALUE.
+func Passed() (env []string) {
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {
 			env = append(env, kv)
 		}
 	}
+	return env
+}
+
+// environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
+// last over the first.
+func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, devices Devices) ([]string, error) {
+	env := Passed()
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}

@@ -29,7 +29,7 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	}
 	slow := 1.0
 	if r.Slowdown != nil {
-		slow = r.Slowdown(t, j.gpus, len(d.placement), (len(j.gpus)+d.widest-1)/d.widest)
+		slow = r.Slowdown(d.view, t, j.gpus, len(d.placement), (len(j.gpus)+d.widest-1)/d.widest)
 	}
 	if r.Interference != nil {
 		slow *= d.interference(id)

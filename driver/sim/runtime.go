@@ -40,8 +40,8 @@ type Runtime struct {
 	// GPUs over those it asked for. Rate must be positive; nothing may be kept of placement.
 	Speed func(job *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration)
 	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do, relative
-	// to the nominal; nil = 1. It must be positive and keep nothing of gpus.
-	Slowdown func(job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
+	// to the nominal; nil = 1. It must be positive and keep nothing of v and gpus.
+	Slowdown func(v *sched.View, job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
 	// Interference is the time a unit of work takes beside other jobs on the same GPU, in order of their ids, relative to the
 	// job alone; nil = 1. It is not asked about jobs that are alone, and keeps nothing of others.
 	Interference func(job *trace.Job, others []*trace.Job) float64

@@ -164,7 +164,9 @@ func TestEpochs(t *testing.T) {
 
 // Ensure that a gang on more nodes than it needs runs slower by what the model says, and finishes to the nanosecond.
 func TestSlowdown(t *testing.T) {
-	r := sim.Runtime{Slowdown: func(_ *trace.Job, _ []sched.GPUID, nodes, need int) float64 { return float64(nodes) / float64(need) }}
+	r := sim.Runtime{Slowdown: func(_ *sched.View, _ *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
+		return float64(nodes) / float64(need)
+	}}
 	d := open(t, sim.Options{Runtime: r}, "2x2", job(0, 2, 7*time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0, 2))

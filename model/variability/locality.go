@@ -1,7 +1,6 @@
 package variability
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -113,35 +112,38 @@ func ReadLocality(r io.Reader, name string) (Locality, error) {
 	if err != nil {
 		return Locality{}, err
 	}
-	names := []string{"model_or_class", "gpus_min", "level", "penalty"}
-	at, err := t.need(names...)
+	at, err := t.columns("model_or_class", "gpus_min", "level", "penalty")
 	if err != nil {
 		return Locality{}, err
 	}
-	if len(t.header) > len(names) {
-		return Locality{}, t.fail("%d columns, want the columns %s", len(t.header), strings.Join(names, ", "))
-	}
 	var l Locality
-	rows := 0
-	for ; ; rows++ {
-		row, err := t.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil && rows == maxPenalties {
-			err = t.fail("more than %d rows, want less", maxPenalties)
-		}
-		if err == nil {
-			err = l.add(t, row[at[0]], row[at[1]], row[at[2]], row[at[3]])
-		}
-		if err != nil {
-			return Locality{}, err
-		}
-	}
-	if rows == 0 {
-		return Locality{}, t.fail("no rows, want at least one")
+	err = t.each(maxPenalties, func(row []string) error { return l.add(t, row[at[0]], row[at[1]], row[at[2]], row[at[3]]) })
+	if err != nil {
+		return Locality{}, err
 	}
 	return l, nil
+}
+
+// OrElse returns l with across, >= 1, for everyone's gangs on several nodes of which it says nothing.
+func (l Locality) OrElse(across float64) Locality {
+	rest := penalty{who: anyone, gpus: 1}
+	l.rows = slices.Clone(l.rows)
+	if i, found := slices.BinarySearchFunc(l.rows, rest, before); !found {
+		l.rows = slices.Insert(l.rows, i, rest)
+	}
+	for i := range l.rows {
+		if p := &l.rows[i]; p.who == anyone && slices.Max(p.at[SameRack:]) == 0 {
+			p.at[Across] = max(across, p.at[SameNode])
+		}
+	}
+	return l
+}
+
+// Whole reports whether the table says something of everyone's gangs on several nodes: else those of models and classes that
+// it does not name would cost nothing.
+func (l Locality) Whole() bool {
+	i, _ := slices.BinarySearchFunc(l.rows, penalty{who: anyone, gpus: 2}, before) // what holds for 2 holds for more
+	return i < len(l.rows) && l.rows[i].who == anyone && slices.Max(l.rows[i].at[SameRack:]) > 0
 }
 
 // add takes one row of a file.

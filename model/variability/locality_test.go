@@ -47,6 +47,35 @@ func TestPenalty(t *testing.T) {
 	}
 }
 
+// Ensure that what a table leaves open for everyone is seen, and filled in without touching what it says.
+func TestOrElse(t *testing.T) {
+	for _, c := range []struct {
+		rows  string
+		whole bool
+		want  [levels]float64 // of four GPUs of a model without rows, across being 1.7
+	}{
+		{"m,1,across,3\n", false, [levels]float64{1, 1.7, 1.7}},
+		{"*,1,across,3\n", true, [levels]float64{1, 3, 3}},
+		{"*,2,rack,1.2\n", true, [levels]float64{1, 1.2, 1.2}},
+		{"*,4,across,3\n", false, [levels]float64{1, 3, 3}},
+		{"*,1,node,2\n", false, [levels]float64{2, 2, 2}},
+	} {
+		l, err := ReadLocality(strings.NewReader("model_or_class,gpus_min,level,penalty\n"+c.rows), "f.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled := l.OrElse(1.7)
+		for level, want := range c.want {
+			if got := filled.Penalty("x", "A", 4, Level(level)); got != want {
+				t.Errorf("%q: %v on level %v, want %v", c.rows, got, Level(level), want)
+			}
+		}
+		if l.Whole() != c.whole || !filled.Whole() {
+			t.Errorf("%q: whole %v, filled %v", c.rows, l.Whole(), filled.Whole())
+		}
+	}
+}
+
 func TestReadLocalityRefuses(t *testing.T) {
 	const head = "model_or_class,gpus_min,level,penalty\n"
 	for _, c := range []struct{ text, want string }{

@@ -110,6 +110,15 @@ func number(text string, least, most float64) (float64, error) {
 	return x, nil
 }
 
+// upTo reads a number in 0..most; the error is the wish alone.
+func upTo(text string, most float64) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= most) {
+		return 0, fmt.Errorf("a number in 0..%v", most)
+	}
+	return x, nil
+}
+
 // wordOK reports whether s is a name that a file may hold: not empty, short, one line of UTF-8.
 func wordOK(s string) bool {
 	return s != "" && len(s) <= maxWord && utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })

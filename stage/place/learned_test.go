@@ -21,7 +21,7 @@ import (
 )
 
 // Every model runs slower spread by its skew: a vgg16 1.74 times as long, a resnet50 1.11 times, a resnet152 1.06 times.
-func spreadPenalty(t *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
+func spreadPenalty(_ *sched.View, t *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
 	if nodes <= need {
 		return 1
 	}

@@ -1,27 +1,43 @@
 package place
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/sched"
+)
 
-// PAL weighs variability against locality: of all ways to place a gang, by the slowest bin it may touch and by whether it
-// stays on one node, it takes the first that is possible in the order of L x V, the locality penalty times the binned
-// score; of equal ones that with the faster bin, then that on one node.
+// PAL weighs variability against locality: of all ways to place a gang, by the slowest bin it may touch and by how far
+// apart its GPUs may be (one node, one rack, anywhere), it takes the first that is possible in the order of L x V, the
+// locality penalty times the binned score; of equal ones that with the faster bin, then the nearer one.
 //
 //   - One GPU: of the nodes with a free GPU nearly as fast as the fastest, that with the fewest free GPUs. Without tolerance
 //     as PM-First does.
 //   - On one node: of the nodes with n free GPUs up to that bin, that with the fewest free GPUs, then the lower number.
-//   - On several nodes: PM-First among the GPUs up to that bin.
-//   - A gang wider than a node takes the fewest nodes among the GPUs up to the first bin that has enough.
+//   - In one rack, where racks are known and nearer than anywhere for this gang: PM-First among the GPUs of the rack up to that
+//     bin; the rack where that takes the fewest nodes, then with the fewest such GPUs free, then the lower number.
+//   - Anywhere: PM-First among the GPUs up to that bin.
+//   - A gang wider than a node takes the fewest nodes, in one rack or anywhere; of one rack, if that takes no more.
 //
 // Source: Jain et al., SC'24, as released (hal-uw/blox-pal, tag artifact-v1.4).
-// Deviation: released, there is no tolerance: single GPUs break up nodes for a gain of a per cent. Released, equal nodes are taken worst fit first, which fragments, and gangs wider than a node ignore
-// locality. Preset blox-pal does as released.
+// Deviation: released, there is no tolerance: single GPUs break up nodes for a gain of a per cent. Released, equal nodes are
+// taken worst fit first, which fragments, gangs wider than a node ignore locality, and there are no racks. Preset blox-pal
+// does as released.
 type PAL struct {
-	Scores *Scores
-	// Across is the locality penalty of a gang of n GPUs on several nodes, over one on one node, >= 1.
-	Across func(spec *sched.JobSpec, n int) float64
+	Scores  *Scores
+	Penalty Penalty
 	// Tolerance is by how much more than the fastest free GPU, as a share, one GPU may be slower if that spares a node that
 	// a gang could use.
 	Tolerance float64
+}
+
+// Penalties are the locality penalties of a gang by variability.Level: >= 1, none below a nearer one.
+type Penalties [variability.Across + 1]float64
+
+// Penalty tells those of job j on n GPUs, as known.
+type Penalty func(v *sched.View, j sched.JobID, n int) Penalties
+
+// TwoLevel is the penalties of the paper: across, >= 1, on several nodes.
+func TwoLevel(across float64) Penalty {
+	return func(*sched.View, sched.JobID, int) Penalties { return Penalties{1, across, across} }
 }
 
 var _ sched.Placer = PAL{}
@@ -39,34 +55,50 @@ func (a PAL) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []s
 		return dst, false
 	}
 	p := a.Scores.pick(v, l, j, t, n, dst)
-	switch {
-	case n == 1:
-		p.single(a.Scores.bins[a.Scores.Class(v, j)].SF, a.Tolerance)
-	case n > l.Widest(sched.TypeID(t)):
-		p.firstFew()
-	default:
-		p.cheapest(a.Scores.bins[a.Scores.Class(v, j)].SF, a.Across(v.Jobs[j].Spec, n))
+	sf := a.Scores.bins[a.Scores.Class(v, j)].SF
+	if n == 1 {
+		p.single(sf, a.Tolerance)
+	} else {
+		p.cheapest(sf, a.Penalty(v, j, n), n > l.Widest(sched.TypeID(t)))
 	}
 	return p.done()
 }
 
-// cheapest goes through the L x V matrix, whose rows on one node and across nodes both rise with the bin, from the
-// cheapest cell on.
-func (p *pick) cheapest(sf []float64, across float64) {
-	within, spread := 0, 0 // the next bin of each row
-	for spread < len(sf) {
-		if within < len(sf) && (sf[within] < across*sf[spread] || sf[within] == across*sf[spread] && within <= spread) {
-			if p.together(within) {
-				return
+// cheapest goes through the L x V matrix, all of whose rows rise with the bin, from the cheapest cell on.
+func (p *pick) cheapest(sf []float64, of Penalties, wider bool) {
+	var next [len(of)]int // the next bin of each row
+	if wider {
+		next[variability.SameNode] = len(sf)
+	}
+	if p.racks == nil || of[variability.SameRack] == of[variability.Across] {
+		next[variability.SameRack] = len(sf)
+	}
+	for next[variability.Across] < len(sf) {
+		best := variability.Across
+		for level := range best {
+			if b := next[level]; b < len(sf) {
+				cost, least := of[level]*sf[b], of[best]*sf[next[best]]
+				if cost < least || cost == least && (b < next[best] || b == next[best] && level < best) {
+					best = level
+				}
 			}
-			within++
-			continue
 		}
-		if p.fastest(spread) {
+		if p.within(best, next[best], wider) {
 			return
 		}
-		spread++
+		next[best]++
 	}
+}
+
+// within picks GPUs up to a bin no farther apart than level. It reports false, and picks nothing, if there are none.
+func (p *pick) within(level variability.Level, last int, wider bool) bool {
+	switch level {
+	case variability.SameNode:
+		return p.together(last)
+	case variability.SameRack:
+		return p.inRack(last, wider)
+	}
+	return p.anywhere(last, wider)
 }
 
 // single picks one GPU.

@@ -12,10 +12,11 @@ type pick struct {
 	n     int
 	dst   []sched.GPUID
 	begin int // the gang is dst[begin:]
+	rack  int // nodes of this rack only, or everywhere
 }
 
 func (s *Scores) pick(v *sched.View, l *sched.Ledger, j sched.JobID, t, n int, dst []sched.GPUID) pick {
-	return pick{s.index(v, l, s.Class(v, j)), v, l, j, sched.TypeID(t), n, dst, len(dst)}
+	return pick{s.index(v, l, s.Class(v, j)), v, l, j, sched.TypeID(t), n, dst, len(dst), everywhere}
 }
 
 // left returns how many GPUs the gang lacks.
@@ -31,9 +32,10 @@ func (p *pick) done() ([]sched.GPUID, bool) {
 
 // fastest picks as PM-First does among bins 0..last. It reports false, and picks nothing, if there is too little.
 func (p *pick) fastest(last int) bool {
-	if p.enough(p.t, last, p.n) {
+	free := p.freeOf(p.t, p.rack)
+	if p.upToBin(p.t, p.rack, last) >= p.n {
 		for b := 0; b <= last && p.left() > 0; b++ {
-			if p.free[p.t][b] > 0 {
+			if free[b] > 0 {
 				p.nearest(b)
 			}
 		}
@@ -87,19 +89,10 @@ func (p *pick) together(last int) bool {
 	return false
 }
 
-// firstFew picks the fewest nodes up to the first bin that has enough.
-func (p *pick) firstFew() {
-	for b := range p.bins {
-		if p.fewest(b) {
-			return
-		}
-	}
-}
-
 // fewest picks GPUs on few nodes in bins 0..last: nodes with most of them first, and last the one that has just enough
 // left. It reports false, and picks nothing, if there is too little.
 func (p *pick) fewest(last int) bool {
-	if p.enough(p.t, last, p.n) {
+	if p.upToBin(p.t, p.rack, last) >= p.n {
 		for k := p.wide; k > 0 && p.left() > 0; k-- {
 			for node := p.having(last, k, 0); node >= 0 && p.left() > 0; node = p.having(last, k, node+1) {
 				if p.left() < k {
@@ -124,27 +117,32 @@ func (p *pick) remainder(last, most, node int) {
 	p.take(sched.NodeID(node), 0, last, p.left())
 }
 
-// having returns the first node of the gang's type, from node from on, with exactly k free GPUs in bins 0..last, or -1.
+// may reports whether a node is of the gang's type, and in its rack if it has one.
+func (p *pick) may(node int) bool {
+	s := &p.seats[node]
+	return s.typ == p.t && (p.rack == everywhere || int(s.rack) == p.rack)
+}
+
+// having returns the first node that the gang may use, from node from on, with exactly k free GPUs in bins 0..last, or -1.
 func (p *pick) having(last, k, from int) int {
 	for node := p.upTo[last][k].Next(from); node >= 0; node = p.upTo[last][k].Next(node + 1) {
 		more := k < p.wide && p.upTo[last][k+1].Has(node)
-		if !more && p.v.Nodes[node].Spec.Type == p.t {
+		if !more && p.may(node) {
 			return node
 		}
 	}
 	return -1
 }
 
-// take takes up to k free GPUs of a node in bins low..high, lowest numbers first: as many as it has room for. A node of
-// another type has none.
+// take takes up to k free GPUs of a node in bins low..high, lowest numbers first: as many as it has room for. A node that
+// the gang may not use has none.
 func (p *pick) take(node sched.NodeID, low, high, k int) {
-	spec := &p.v.Nodes[node].Spec
-	if spec.Type != p.t {
+	if !p.may(int(node)) {
 		return
 	}
 	k = p.roomFor(node, k)
-	first := int(p.v.Nodes[node].First)
-	for g := first; g < min(first+spec.GPUs, len(p.bin)) && k > 0; g++ {
+	first := int(p.seats[node].first)
+	for g := first; g < min(first+int(p.seats[node].gpus), len(p.bin)) && k > 0; g++ {
 		if b := p.bin[g]; b >= low && b <= high && p.l.IsFree(sched.GPUID(g)) {
 			p.dst = append(p.dst, sched.GPUID(g))
 			k--

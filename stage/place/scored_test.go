@@ -22,7 +22,7 @@ func scoresOf(sf ...[]float64) *place.Scores {
 			bins[c].Bin = append(bins[c].Bin, b)
 		}
 	}
-	return place.NewScores(bins, classOf(len(sf)))
+	return place.NewScores(bins, func(v *sched.View, j sched.JobID) int { return classOf(len(sf))(v.Jobs[j].Spec) })
 }
 
 func classOf(classes int) func(*sched.JobSpec) int {
@@ -36,8 +36,8 @@ func classOf(classes int) func(*sched.JobSpec) int {
 	}
 }
 
-func times(x float64) func(*sched.JobSpec, int) float64 {
-	return func(*sched.JobSpec, int) float64 { return x }
+func times(x float64) place.Penalty {
+	return place.TwoLevel(x)
 }
 
 // twin places by the words of the released code, all combinations tried, but for our ties: best fit.
@@ -209,7 +209,7 @@ func TestScoredTwin(t *testing.T) {
 				typ++
 			}
 			first, ok := place.PMFirst{Scores: scores}.Place(c.v, l, j, n, nil)
-			best, also := place.PAL{Scores: scores, Across: times(across)}.Place(c.v, l, j, n, nil)
+			best, also := place.PAL{Scores: scores, Penalty: times(across)}.Place(c.v, l, j, n, nil)
 			if fits := int(typ) < l.Types(); ok != fits || also != fits {
 				t.Fatalf("seed %d: %d GPUs: placed %v, %v, want %v", seed, n, ok, also, fits)
 			}
@@ -328,7 +328,7 @@ func TestScoredRelations(t *testing.T) {
 			c.v.Jobs[j].Spec.Class = fmt.Sprint("c", j-1)
 			for k, of := range []func(*place.Scores) sched.Placer{
 				func(s *place.Scores) sched.Placer { return place.PMFirst{Scores: s} },
-				func(s *place.Scores) sched.Placer { return place.PAL{Scores: s, Across: times(across)} },
+				func(s *place.Scores) sched.Placer { return place.PAL{Scores: s, Penalty: times(across)} },
 			} {
 				want, _ := of(scoresOf(c.sf[:]...)).Place(c.v, here, j, n, nil)
 				got, _ := of(scoresOf(scaled[:]...)).Place(c.v, here, j, n, nil)
@@ -377,7 +377,7 @@ func TestScoredKeepRoom(t *testing.T) {
 		scores := scoresOf(c.sf[0][:known], c.sf[1][:known])
 		l := sched.NewLedger(c.v)
 		n := 1 + c.r.IntN(9)
-		for _, p := range []sched.Placer{place.PMFirst{Scores: scores}, place.PAL{Scores: scores, Across: times(c.across())}} {
+		for _, p := range []sched.Placer{place.PMFirst{Scores: scores}, place.PAL{Scores: scores, Penalty: times(c.across())}} {
 			set, ok := p.Place(c.v, l, 0, n, nil)
 			if fits := p.Fits(c.v, l, 0, n); fits != ok {
 				t.Fatalf("seed %d: %T: placed %v, fits %v", seed, p, ok, fits)

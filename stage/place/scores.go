@@ -10,8 +10,30 @@ import (
 // about last and is not safe for concurrent use.
 type Scores struct {
 	bins  []variability.Bins // by class, from the most sensitive on
-	of    func(*sched.JobSpec) int
+	of    ClassOf
 	books [2]indexed // the one asked about last comes first
+}
+
+// ClassOf tells the class of job j, numbered from the most sensitive on.
+type ClassOf func(v *sched.View, j sched.JobID) int
+
+// BySpec is ClassOf by what a job says of itself alone. It is remembered, for jobs are asked about again and again.
+func BySpec(of func(*sched.JobSpec) int) ClassOf {
+	type known struct {
+		spec  *sched.JobSpec
+		class int
+	}
+	var jobs []known
+	return func(v *sched.View, j sched.JobID) int {
+		for int(j) >= len(jobs) {
+			jobs = append(jobs, known{})
+		}
+		k := &jobs[j]
+		if spec := v.Jobs[j].Spec; k.spec != spec {
+			*k = known{spec, of(spec)}
+		}
+		return k.class
+	}
 }
 
 // indexed is a ledger and its indexes, by class; nil = not asked for yet.
@@ -21,12 +43,12 @@ type indexed struct {
 }
 
 // NewScores returns the knowledge of bins, where Bin[g] is of GPU g; of tells the class of a job, 0..len(bins)-1.
-func NewScores(bins []variability.Bins, of func(*sched.JobSpec) int) *Scores {
+func NewScores(bins []variability.Bins, of ClassOf) *Scores {
 	return &Scores{bins: bins, of: of}
 }
 
 // Class returns the class of job j.
-func (s *Scores) Class(v *sched.View, j sched.JobID) int { return s.of(v.Jobs[j].Spec) }
+func (s *Scores) Class(v *sched.View, j sched.JobID) int { return s.of(v, j) }
 
 // Slowest returns the largest binned score of gpus for class c: what a synchronous gang runs at.
 func (s *Scores) Slowest(c int, gpus []sched.GPUID) float64 {

@@ -94,12 +94,7 @@ func (w *widths) plan(known []speedup.Class) error {
 	if err != nil {
 		return err
 	}
-	var plan *price.Plan
-	if w.p.Glue {
-		plan, err = price.Glue(w.Classes, w.p.Budget, w.p.Seed)
-	} else {
-		plan, err = x.At(w.p.Budget)
-	}
+	plan, err := w.search(x)
 	switch tooLittle := (*price.InfeasibleError)(nil); {
 	case errors.As(err, &tooLittle) && w.p.Known != nil:
 		return fmt.Errorf("budget %.6g GPUs, want at least %.6g: what the jobs of this trace take on the widths that cost least", w.p.Budget, tooLittle.Least)
@@ -112,6 +107,18 @@ func (w *widths) plan(known []speedup.Class) error {
 	w.Plan, w.Version = plan, w.Version+1
 	w.Credit = append(w.Credit, make([]float64, len(w.Classes)-len(w.Credit))...)
 	return nil
+}
+
+// search looks for a plan within the budget, as the authors do or exactly.
+func (w *widths) search(x *price.Exact) (*price.Plan, error) {
+	if !w.p.Glue {
+		return x.At(w.p.Budget)
+	}
+	g, err := price.NewGlue(w.Classes, w.p.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return g.At(w.p.Budget)
 }
 
 // times returns how long a phase takes by width from 1.

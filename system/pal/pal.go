@@ -17,46 +17,71 @@ import (
 
 // Knowledge is what the system assumes to be known.
 type Knowledge struct {
-	Scores *place.Scores
-	Across func(spec *sched.JobSpec, n int) float64 // locality penalty of n GPUs on several nodes, >= 1
+	Scores  *place.Scores
+	Penalty place.Penalty
 	// Tolerance is by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL.
 	Tolerance float64
-	Work      sched.Remainer // nil = a job is expected to go on for as long as it has run
+	Work      sched.Remainer  // nil = a job is expected to go on for as long as it has run
+	Observed  *place.Observed // where Scores has the classes of jobs from; nil = from elsewhere
+}
+
+// Options say how far the system goes. The zero value is as published.
+type Options struct {
+	MoveCost     time.Duration   // a job moves if it gains more
+	ReplaceEvery time.Duration   // all are placed anew in the first round at or after each multiple of it; 0 = in every round
+	Grants       sched.Allocator // who runs; nil = allocate.Prefix, the longest prefix of the order
 }
 
 // FirstRound is the default time between placements. Source: blox-pal, 300 s.
 const FirstRound = 300 * time.Second
 
 // PAL places the jobs of a system by L x V.
-func PAL(of engine.Stages, k Knowledge, moveCost time.Duration) engine.Stages {
-	of.Place = place.PAL{Scores: k.Scores, Across: k.Across, Tolerance: k.Tolerance}
-	return replacing(of, k, moveCost)
+func PAL(of engine.Stages, k Knowledge, o Options) engine.Stages {
+	of.Place = place.PAL{Scores: k.Scores, Penalty: k.Penalty, Tolerance: k.Tolerance}
+	return replacing(of, k, o)
 }
 
 // PMFirst places the jobs of a system on the fastest GPUs, wherever they are.
-func PMFirst(of engine.Stages, k Knowledge, moveCost time.Duration) engine.Stages {
+func PMFirst(of engine.Stages, k Knowledge, o Options) engine.Stages {
 	of.Place = place.PMFirst{Scores: k.Scores}
-	return replacing(of, k, moveCost)
+	return replacing(of, k, o)
 }
 
-func replacing(of engine.Stages, k Knowledge, moveCost time.Duration) engine.Stages {
-	of.Allocate = allocate.ByClass{Grants: allocate.Prefix{}, Class: k.Scores.Class}
+func replacing(of engine.Stages, k Knowledge, o Options) engine.Stages {
+	if k.Observed != nil {
+		of.Place = observing{of.Place, k.Observed}
+	}
+	of.Allocate = allocate.ByClass{Grants: o.grants(), Class: k.Scores.Class}
 	of.Admit, of.Replace, of.Quantum = nil, true, 0
-	of.Move = worth{k, moveCost}
+	of.Move, of.ReplaceEvery = worth{k, o.MoveCost}, o.ReplaceEvery
 	of.Round = FirstRound
 	return of
 }
 
+func (o *Options) grants() sched.Allocator {
+	if o.Grants == nil {
+		return allocate.Prefix{}
+	}
+	return o.Grants
+}
+
+// observing is a placement that learns the classes of jobs from events.
+type observing struct {
+	sched.Placer
+	*place.Observed
+}
+
 // Packed places the jobs of a system on as few nodes as are free, again at every round: packed, non-sticky.
-func Packed(of engine.Stages) engine.Stages {
-	of.Place, of.Allocate, of.Admit = place.Packed{}, allocate.Prefix{}, nil
+func Packed(of engine.Stages, o Options) engine.Stages {
+	of.Place, of.Allocate, of.Admit = place.Packed{}, o.grants(), nil
+	of.ReplaceEvery = o.ReplaceEvery
 	of.Replace, of.Quantum, of.Round = true, 0, FirstRound
 	return of
 }
 
 // PackedSticky places jobs on as few nodes as are free; those that run keep their GPUs.
-func PackedSticky(of engine.Stages) engine.Stages {
-	of.Place, of.Allocate, of.Admit = place.Packed{}, allocate.Prefix{}, nil
+func PackedSticky(of engine.Stages, o Options) engine.Stages {
+	of.Place, of.Allocate, of.Admit = place.Packed{}, o.grants(), nil
 	of.Quantum, of.Round = 0, FirstRound
 	return of
 }
@@ -83,26 +108,39 @@ func (w worth) Worth(v *sched.View, j sched.JobID, was, now []sched.GPUID) bool 
 // cost is the time of an iteration on gpus over the nominal one, as far as is known.
 func (k Knowledge) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
 	x := k.Scores.Slowest(k.Scores.Class(v, j), gpus)
-	for _, g := range gpus {
-		if v.GPUs[g].Node != v.GPUs[gpus[0]].Node {
-			return x * k.Across(v.Jobs[j].Spec, len(gpus))
-		}
-	}
-	return x
+	return x * k.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
-// Class returns the class of a job among classes: what its submitter said, else that of its model in the published
-// experiments, else the first, the most sensitive.
-func Class(classes []string) func(*sched.JobSpec) int {
+// Class returns the class of a job among classes: that of its model on the map, nil = none, else what its submitter said,
+// else that of its model in the published experiments, else the first, the most sensitive.
+func Class(classes []string, models *variability.ClassMap) func(*sched.JobSpec) int {
 	number := make(map[string]int, len(classes))
 	for c, name := range classes {
 		number[name] = c
 	}
+	if models == nil {
+		models = &variability.ClassMap{}
+	}
 	return func(spec *sched.JobSpec) int {
-		if c, ok := number[spec.Class]; ok {
-			return c
+		mapped, _ := models.Class(spec.Model)
+		for _, name := range [...]string{mapped, spec.Class} {
+			if c, ok := number[name]; ok {
+				return c
+			}
 		}
 		name, _ := variability.Published(spec.Model)
 		return number[name] // 0 where the table has no such class
+	}
+}
+
+// Locality is what is known of distance by a table whose rows speak of models and of the classes that of tells, named by
+// names.
+func Locality(table variability.Locality, names []string, of place.ClassOf) place.Penalty {
+	return func(v *sched.View, j sched.JobID, n int) (p place.Penalties) {
+		class := names[of(v, j)]
+		for level := range p {
+			p[level] = table.Penalty(v.Jobs[j].Spec.Model, class, n, variability.Level(level))
+		}
+		return p
 	}
 }

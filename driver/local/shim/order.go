@@ -216,6 +216,11 @@ func (o *Order) lockFolder() (string, error) {
 	if o.Locks == "" {
 		return folder, os.MkdirAll(folder, 0o700)
 	}
+	return folder, machineFolder(folder)
+}
+
+// machineFolder makes a folder of locks that all users of the machine share.
+func machineFolder(folder string) error {
 	err := os.Mkdir(folder, 0o777)
 	if err == nil {
 		err = os.Chmod(folder, 0o777|os.ModeSticky) // whatever the umask
@@ -223,7 +228,16 @@ func (o *Order) lockFolder() (string, error) {
 	if errors.Is(err, fs.ErrExist) {
 		err = sticky(folder)
 	}
-	return folder, err
+	return err
+}
+
+// LockDevice takes the lock of a device of the machine as the shim of a job would; folder is that of the locks. The error
+// wraps ErrHeld if somebody has it.
+func LockDevice(folder, device string) (*os.File, error) {
+	if err := machineFolder(folder); err != nil {
+		return nil, err
+	}
+	return Lock(filepath.Join(folder, device), false)
 }
 
 // sticky returns an error unless path is a folder in which nobody can remove what is another's.
