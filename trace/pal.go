@@ -65,9 +65,9 @@ func finishPAL(p *parser, j *Job) (wrong string) {
 	var names []string
 	for _, it := range palIteration {
 		if it.model == j.Spec.Model {
-			sec := p.iterations * it.sec
+			sec := p.said.iterations * it.sec
 			if sec > MaxTime.Seconds() {
-				return fmt.Sprintf("duration of %v iterations of %v s, want at most 100 years in all", p.iterations, it.sec)
+				return fmt.Sprintf("duration of %v iterations of %v s, want at most 100 years in all", p.said.iterations, it.sec)
 			}
 			j.Duration = sched.Seconds(sec)
 			j.Spec.Class, _ = variability.Published(j.Spec.Model)

@@ -4,13 +4,14 @@ package trace
 // of an optional column means unknown, none or 0. The cuts of single virtual clusters of the Philly trace have the four
 // columns that must be there, and nothing else.
 var trainyardLayout = layout{
-	name: "trainyard",
-	line: "Trainyard's own: seconds, optional columns for what else a submitter may say",
-	zone: "seconds from the origin of the file; zone not recorded",
+	name:    "trainyard",
+	line:    "Trainyard's own: seconds, optional columns for what else a submitter may say",
+	comment: '#',
+	zone:    "seconds from the origin of the file; zone not recorded",
 	columns: []column{
 		{name: "job_id", means: jobID},
 		{name: "submit_s", means: submit},
-		{name: "num_gpus", means: gpus},
+		{name: "num_gpus", means: gpuParts},
 		{name: "duration_s", means: duration},
 		{name: "user", means: user, optional: true},
 		{name: "group", means: group, optional: true},
@@ -22,5 +23,6 @@ var trainyardLayout = layout{
 		{name: "deadline_s", means: deadline, optional: true},
 		{name: "wall_time_s", means: wallTime, optional: true},
 		{name: "gpu_type", means: gpuType, optional: true},
+		{name: "attempts", means: attempts, optional: true},
 	},
 }
