@@ -16,6 +16,7 @@ type Format struct {
 	Line     string   // what it is, in one line
 	Columns  []string // that must be there, in the order in which they are usually written
 	Optional []string // that may be there
+	Ignored  []string // that may be there and are read over
 	Headless bool     // there is no header line
 }
 
@@ -25,7 +26,9 @@ func Formats() []Format {
 	for i, l := range layouts {
 		list[i] = Format{Name: l.name, Line: l.line, Headless: l.bare != nil || l.whole != nil}
 		for _, c := range l.columns {
-			if c.optional {
+			if c.optional && c.means == ignored {
+				list[i].Ignored = append(list[i].Ignored, c.name)
+			} else if c.optional {
 				list[i].Optional = append(list[i].Optional, c.name)
 			} else {
 				list[i].Columns = append(list[i].Columns, c.name)

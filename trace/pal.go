@@ -60,8 +60,13 @@ func parseIterations(s string) (n float64, ok bool) {
 	return n, err == nil && n >= 0 && n <= maxIterations && !math.Signbit(n)
 }
 
-// finishPAL turns the iterations of the row that made j into seconds. It returns what is wrong, or "".
+// finishPAL turns the iterations of the row that made j into seconds, by Options.Steps if it fits. It returns what is wrong,
+// or "".
 func finishPAL(p *parser, j *Job) (wrong string) {
+	if _, ok := p.o.Steps.of(j); ok {
+		j.Spec.Class, _ = variability.Published(j.Spec.Model)
+		return finishSteps(p, j)
+	}
 	var names []string
 	for _, it := range palIteration {
 		if it.model == j.Spec.Model {

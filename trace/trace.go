@@ -42,6 +42,8 @@ type Trace struct {
 	Origin  time.Time // what the recorded clock showed at time 0, as if it were UTC; zero = unknown
 	Source  string    // what the data are, by which rule the run times, and what was done to them before; "" = not known
 	LeftOut []Count   // rows that are no jobs to be scheduled, by reason, in order of first appearance
+
+	clamped bool // the file says which durations are clamped
 }
 
 // Options says what the header of a file cannot. The zero value is right for most files.
@@ -121,7 +123,7 @@ func (p *parser) trace() *Trace {
 	for _, c := range p.leftOut {
 		t.warn("%d of %d rows left out: %s", c.Jobs, p.rows, c.Name)
 	}
-	if p.clamped > 0 {
+	if t.clamped = p.clamped > 0; t.clamped {
 		t.warn("%d of %d durations are clamped at 48 h", p.clamped, p.kept)
 	}
 	for _, c := range p.oddities {
@@ -138,7 +140,7 @@ func (p *parser) origin() time.Time {
 		return time.Unix(0, int64(p.earliest)).UTC()
 	case !p.began.IsZero():
 		return p.began
-	case p.o.Origin.IsZero():
+	case !p.layout.origin.IsZero():
 		return p.layout.origin
 	}
 	return p.o.Origin

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"
 )
+
+// ErrWrite is what errors of writing a trace wrap, so that they can be told from those of reading one.
+var ErrWrite = errors.New("trace: write")
 
 // Written lists the formats that Write writes.
 func Written() []string { return []string{trainyardLayout.name, swfLayout.name} }
@@ -32,7 +36,7 @@ func newOutput(format string, notes bool) (output, error) {
 	case swfLayout.name:
 		return newSWFOut(), nil
 	}
-	return nil, fmt.Errorf("trace: write: format %q%s, want one of %s", format, suggest.Hint(format, Written()), strings.Join(Written(), ", "))
+	return nil, fmt.Errorf("%w: format %q%s, want one of %s", ErrWrite, format, suggest.Hint(format, Written()), strings.Join(Written(), ", "))
 }
 
 // WriteCSV writes t in Trainyard's own format: the four columns that must be there, then those optional ones that some
@@ -68,7 +72,7 @@ func (t *Trace) Write(w io.Writer, format string, notes bool) error {
 }
 
 func unwritten(i int, j *Job, why string) error {
-	return fmt.Errorf("trace: write: job %d %q: %s", i, clip(j.Spec.Name), why)
+	return fmt.Errorf("%w: job %d %q: %s", ErrWrite, i, clip(j.Spec.Name), why)
 }
 
 // rows writes rows of an output. The first error sticks until flush.
@@ -92,7 +96,7 @@ func (r *rows) write(j *Job) {
 
 func (r *rows) flush() error {
 	if err := r.to.Flush(); err != nil {
-		return fmt.Errorf("trace: write: %w", err)
+		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
 	return nil
 }
