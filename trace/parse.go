@@ -155,23 +155,18 @@ func (p *parser) firstLine() (line string, ok bool, err error) {
 		if line, ok, err = p.next(); err != nil || !ok {
 			return "", false, err
 		}
-		if p.layout == nil && line != "" && commented(line[0]) != nil {
-			p.layout = commented(line[0])
-			p.comment(line)
-			continue
+		switch {
+		case line == "":
+			return line, true, nil
+		case line[0] == swfLayout.comment && p.layout == nil:
+			p.layout = &swfLayout
+		case line[0] != '#' || p.layout != nil && p.layout != &trainyardLayout:
+			return line, true, nil
+		default:
+			p.layout = &trainyardLayout
 		}
-		return line, true, nil
+		p.comment(line)
 	}
-}
-
-// commented returns the layout whose comments begin with mark.
-func commented(mark byte) *layout {
-	for _, l := range layouts {
-		if l.comment == mark {
-			return l
-		}
-	}
-	return nil
 }
 
 // unknown says what a file of no known format may be, or which it comes nearest to.

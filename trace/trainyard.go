@@ -2,12 +2,11 @@ package trace
 
 // trainyardLayout is Trainyard's own format, which WriteCSV writes. Times are seconds, decimals allowed. An empty value
 // of an optional column means unknown, none or 0. The cuts of single virtual clusters of the Philly trace have the four
-// columns that must be there, and nothing else.
+// columns that must be there, and nothing else. Lines above the header that begin with # say what is known of the whole.
 var trainyardLayout = layout{
-	name:    "trainyard",
-	line:    "Trainyard's own: seconds, optional columns for what else a submitter may say",
-	comment: '#',
-	zone:    "seconds from the origin of the file; zone not recorded",
+	name: "trainyard",
+	line: "Trainyard's own: seconds, optional columns for what else a submitter may say",
+	zone: "seconds from the origin of the file; zone not recorded",
 	columns: []column{
 		{name: "job_id", means: jobID},
 		{name: "submit_s", means: submit},
