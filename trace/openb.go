@@ -32,13 +32,14 @@ var openbLayout = layout{
 
 func finishOpenb(p *parser, j *Job) (wrong string) {
 	n, milli := p.said.width, int(p.said.parts)
-	if n == 0 || milli == 0 {
+	switch {
+	case float64(milli) != p.said.parts || milli > 1000:
+		return fmt.Sprintf("gpu_milli %v, want a whole number from 0 to 1000", p.said.parts)
+	case n == 0 || milli == 0:
 		p.leaveOut(noGPU)
 		return ""
 	}
-	if float64(milli) != p.said.parts || milli > 1000 || !j.askMilli(n*milli) {
-		return fmt.Sprintf("gpu_milli %v, want a whole number from 0 to 1000", p.said.parts)
-	}
+	j.askMilli(n * milli)
 	switch types := p.said.asked; {
 	case !printable(types):
 		return fmt.Sprintf("gpu_spec %q, %s", clip(types), wantWord)

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +99,8 @@ func (p *parser) failJSON(dec *json.Decoder, n int, err error, want string) erro
 	at := dec.InputOffset()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		at = max(at, syntax.Offset)
+	} else if errors.Is(err, io.ErrUnexpectedEOF) {
+		at = math.MaxInt64
 	}
 	p.in.line = p.in.lineAt(at)
 	what := want
