@@ -236,18 +236,46 @@ func (p *parser) table(line string) error {
 		if line == "" {
 			continue
 		}
-		if fields, ok = p.layout.split(line, fields[:0]); !ok {
-			return p.fail("row %q, want quotation marks in pairs around whole fields", clip(line))
+		j := p.slot()
+		if !p.quick(j, line) {
+			*j = Job{}
+			if fields, ok = p.layout.split(line, fields[:0]); !ok {
+				return p.fail("row %q, want quotation marks in pairs around whole fields", clip(line))
+			}
+			if err := p.row(j, fields); err != nil {
+				return err
+			}
 		}
-		if err := p.row(fields); err != nil {
+		if err := p.finish(j); err != nil {
 			return err
 		}
 		line = ""
 	}
 }
 
-// row appends the job that fields describe.
-func (p *parser) row(fields []string) error {
+// quick sets j from a row between commas without quotation marks, as most are, if nothing is wrong with it: what is, row finds
+// out.
+func (p *parser) quick(j *Job, line string) bool {
+	if p.layout.separator != 0 || strings.IndexByte(line, '"') >= 0 {
+		return false
+	}
+	for i, m := range p.means {
+		at := strings.IndexByte(line, ',')
+		if last := i == len(p.means)-1; last != (at < 0) {
+			return false // fields are missing, or there are more
+		} else if last {
+			at = len(line)
+		}
+		if m != ignored && p.set(j, m, line[:at]) != "" {
+			return false
+		}
+		line = line[min(at+1, len(line)):]
+	}
+	return true
+}
+
+// row sets j from the fields of its row.
+func (p *parser) row(j *Job, fields []string) error {
 	if len(fields) != len(p.means) {
 		separator := ","
 		if p.layout.separator != 0 {
@@ -255,7 +283,6 @@ func (p *parser) row(fields []string) error {
 		}
 		return p.fail("%d fields, want %d: %s", len(fields), len(p.means), strings.Join(p.names, separator))
 	}
-	j := p.slot()
 	for i, m := range p.means {
 		if m == ignored {
 			continue
@@ -264,6 +291,11 @@ func (p *parser) row(fields []string) error {
 			return p.fail("%s %q, %s", p.names[i], clip(fields[i]), want)
 		}
 	}
+	return nil
+}
+
+// finish takes in j, whose row has been read.
+func (p *parser) finish(j *Job) error {
 	if p.layout.finish != nil {
 		if wrong := p.layout.finish(p, j); wrong != "" {
 			return p.fail("%s", wrong)
