@@ -107,15 +107,14 @@ func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
 
 // say keeps the value s of a column that is no field of a job until the row is finished.
 func (p *parser) say(j *Job, m meaning, s string) (want string) {
-	ok := true
+	ok := false
 	switch m {
 	case clockSubmit:
 		var t time.Duration
 		if t, ok = p.parseClock(s); t < 0 {
 			p.leaveOut("unknown time of submission")
-			return wish(ok, wantClock)
 		}
-		j.Spec.Submit = sched.Time(t)
+		j.Spec.Submit = sched.Time(max(t, 0))
 		return wish(ok, wantClock)
 	case clockStart:
 		p.said.start, ok = p.parseClock(s)
@@ -129,27 +128,34 @@ func (p *parser) say(j *Job, m meaning, s string) (want string) {
 	case ended:
 		p.said.end, ok = parseMaybe(s, p.unit)
 		return wish(ok, wantMaybe)
+	case asked:
+		p.said.asked = s
+		return ""
+	case given:
+		p.said.given = s
+		return ""
+	}
+	return p.sayNumber(m, s)
+}
+
+// sayNumber is say for numbers.
+func (p *parser) sayNumber(m meaning, s string) (want string) {
+	ok := false
+	switch m {
 	case width:
 		p.said.width, ok = parseCount(s, MaxGPUs)
 		return wish(ok || s == "0", wantCount)
 	case parts:
 		p.said.parts, ok = parseFraction(s)
-		return wish(ok, wantFraction)
 	case copies:
 		p.said.copies, ok = parseFraction(s)
-		return wish(ok, wantFraction)
 	case factor:
-		p.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-"))
-		if s != "" && s[0] == '-' {
-			p.said.factor, ok = 0, ok && p.said.factor == 1
+		if p.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-")); strings.HasPrefix(s, "-") {
+			p.said.factor, ok = 0, ok && p.said.factor == 1 // -1 = none
 		}
 		return wish(ok, wantFactor)
-	case asked:
-		p.said.asked = s
-	case given:
-		p.said.given = s
 	}
-	return ""
+	return wish(ok, wantFraction)
 }
 
 // ask has j ask for as many GPUs as the decimal number s says, and reports whether it says so.

@@ -26,12 +26,13 @@ func Formats() []Format {
 	for i, l := range layouts {
 		list[i] = Format{Name: l.name, Line: l.line, Headless: l.bare != nil || l.whole != nil}
 		for _, c := range l.columns {
-			if c.optional && c.means == ignored {
-				list[i].Ignored = append(list[i].Ignored, c.name)
-			} else if c.optional {
-				list[i].Optional = append(list[i].Optional, c.name)
-			} else {
+			switch {
+			case !c.optional:
 				list[i].Columns = append(list[i].Columns, c.name)
+			case c.means == ignored:
+				list[i].Ignored = append(list[i].Ignored, c.name)
+			default:
+				list[i].Optional = append(list[i].Optional, c.name)
 			}
 		}
 	}

@@ -87,17 +87,16 @@ func (p *parser) all() error {
 		return err
 	}
 	if p.layout.begin != nil {
-		if err := p.layout.begin(p); err != nil {
-			return err
-		}
+		err = p.layout.begin(p)
 	}
-	if p.layout.whole != nil && p.each != nil {
-		return errNoStream
-	}
-	if p.layout.whole != nil {
-		err = p.layout.whole(p)
-	} else {
+	switch {
+	case err != nil:
+	case p.layout.whole == nil:
 		err = p.table(first)
+	case p.each != nil:
+		err = errNoStream
+	default:
+		err = p.layout.whole(p)
 	}
 	switch {
 	case err != nil:

@@ -103,7 +103,8 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil {
 		return nil, errNoStream
 	}
 	b, err := newBlocks(f)

@@ -60,15 +60,18 @@ type blocks struct {
 func newBlocks(r io.Reader) (*blocks, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	b := &blocks{in: in, buffer: make([]byte, 256<<10)}
-	if magic, err := in.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, damage(err)
+	magic, err := in.Peek(2)
+	if string(magic) != "\x1f\x8b" {
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
-		b.in = unzipped{z}
-	} else if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return b, err
 	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, damage(err)
+	}
+	b.in = unzipped{z}
 	return b, nil
 }
 
