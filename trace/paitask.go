@@ -62,7 +62,7 @@ func readPAIJobs(p *parser) error {
 	}
 	t := newParser(file, Options{})
 	t.in = lines{blocks: text}
-	p.pai = make(map[string]paiJob, t.in.count())
+	p.pai = make(map[string]paiJob, t.in.rows())
 	for {
 		line, ok, err := t.next()
 		if err != nil || !ok {

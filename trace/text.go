@@ -190,13 +190,15 @@ func (l *lines) fill() (ok bool, err error) {
 	return len(l.blocks) > 0, err
 }
 
-// count returns how many lines the blocks may hold.
-func (l *lines) count() int {
-	n := 1
+// rows returns about how many rows the blocks hold: the number of lines, unless these are so short that most must be
+// empty, which is no reason to fill the memory.
+func (l *lines) rows() int {
+	n, size := 1, 0
 	for _, block := range l.blocks {
 		n += strings.Count(block, "\n")
+		size += len(block)
 	}
-	return n
+	return min(n, size/len("a,0,1,1\n")+1)
 }
 
 // reader returns all blocks for reading. They stay, so that lineAt can tell lines.

@@ -101,7 +101,8 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 	}
 	p := newParser(name, o)
 	p.in = lines{blocks: text}
-	p.jobs = make([]Job, 0, min(p.in.count(), 1<<20)) // lines may be empty: no reason to fill the memory
+	rows := min(p.in.rows(), MaxJobs)
+	p.jobs, p.lines = make([]Job, 0, rows), make([]int32, 0, rows)
 	if err := p.all(); err != nil {
 		return nil, err
 	}
