@@ -96,16 +96,16 @@ const (
 	jobType  // model and batch size in one, as in "LM (batch size 20)"
 	limit    // limit on the run time as Slurm prints it
 	// The rest is kept in the parser's said until the row is finished.
-	clockSubmit
+	clockSubmit // times by the clock; that of submission becomes the job's at once
 	clockStart
 	clockEnd
-	started
+	started // times in the unit of the file, which may be unknown
 	ended
-	width // in GPUs, 0 allowed
-	parts // of a GPU, in thousandths or percent
-	copies
-	factor
-	asked
+	width  // in GPUs, 0 allowed
+	parts  // of a GPU, in thousandths or percent
+	copies // instances with as many GPUs each
+	factor // deadline over duration; 0 = none
+	asked  // text that finish reads: what was asked for, or the first of two parts
 	given
 	meanings
 )
