@@ -62,8 +62,7 @@ func (t *Trace) Doubts(s *Summary) []string {
 		}
 	}
 	if s.Partial > 0 {
-		add("%d of %d jobs ask for parts of a GPU; whole GPUs are booked: %.4g GPU hours in place of %.4g", s.Partial, s.Jobs,
-			float64(s.GPUTime)/3600, float64(s.AskedFor)/3600)
+		add("parts of GPUs: %.4g GPU hours are booked where %.4g are asked for", float64(s.GPUTime)/3600, float64(s.AskedFor)/3600)
 	}
 	return list
 }

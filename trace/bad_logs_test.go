@@ -42,7 +42,7 @@ func TestBadLogs(t *testing.T) {
 		{"tasks", "j,w,-2,Terminated,1,2,,,100,\n", `line 1: inst_num "-2", want a number from 0 to 1e9`, Options{}},
 		{"many instances", "j,w,2000000,Terminated,1,2,,,100,\n", `line 1: 2e+06 instances with 100% of a GPU, want 0.001 to 1000000 GPUs in all`, Options{}},
 		{"bad job table", "j,w,2,Terminated,1,2,,,100,\n", `line 2: row "j,i", want 6 fields: [job_name inst_id user status start_time end_time]`, Options{Jobs: strings.NewReader("j,i,u,Failed,1,2\nj,i\n")}},
-		{"steps not told", gavelRow, `line 1: the file counts iterations, not time: want to be told how long one takes (step times)`, Options{}},
+		{"steps not told", gavelRow, `line 1: the file counts iterations, not time: want step times (trace convert --steps)`, Options{}},
 		{"steps of 100 years", gavelRow, `line 1: 8 iterations of 438300h0m0s, want at most 100 years in all`, Options{Steps: EveryStep(MaxTime / 2)}},
 		{"SLO", strings.Replace(gavelRow, "\t-1\t", "\t-2\t", 1), `line 1: SLO "-2", want -1 for none, or a number from 0 to 1e9`, Options{Roughly: true}},
 		{"late deadline", strings.Replace(gavelRow, "\t-1\t", "\t1e9\t", 1), `line 1: SLO for a deadline later than 100 years, want it within`, Options{Steps: EveryStep(time.Hour)}},

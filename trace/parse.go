@@ -336,6 +336,9 @@ func (p *parser) enter(j *Job) error {
 		p.earliest = p.latest
 	}
 	p.kept++
+	if j.MilliGPU > 0 {
+		p.odd(partsBooked)
+	}
 	if p.each != nil {
 		return p.hand(j)
 	}
@@ -345,6 +348,9 @@ func (p *parser) enter(j *Job) error {
 	}
 	return nil
 }
+
+// partsBooked is odd about jobs until GPUs are shared by share.
+const partsBooked = "ask for parts of a GPU: whole GPUs are booked for them"
 
 // leaveOut says that the row being read is no job to be scheduled, and why.
 func (p *parser) leaveOut(why string) { p.drop = why }

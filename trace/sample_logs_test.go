@@ -60,14 +60,14 @@ var logSamples = []sample{
 			with(job("j1/worker", 1000, 1, 600.5), func(j *Job) { j.MilliGPU, j.State, j.GPUType = 500, "Terminated", "MISC" }),
 			with(job("j2/tensorflow", 1100, 10, 100), func(j *Job) { j.State, j.GPUType = "Failed", "V100" })},
 		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: they never ran",
-			"submission is the start of the task: the job table was not given, so that no job has waited"}},
+			"1 of 2 jobs " + partsBooked, "submission is the start of the task: the job table was not given, so that no job has waited"}},
 	{name: "tasks and jobs of pai", format: "pai-task",
 		text:     "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\nj1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
 		jobTable: "j1,i1,ann,Terminated,40.0,170.0\nj2,i2,bob,Failed,,\n",
 		jobs: []Job{
 			with(job("j1/w", 40, 1, 60), func(j *Job) { j.MilliGPU, j.Spec.User, j.State, j.GPUType = 125, "ann", "Terminated", "T4" }),
 			with(job("j9/w", 100, 1, 60), func(j *Job) { j.State = "Terminated" })},
-		warnings: []string{"1 of 2 jobs are not in the job table"}},
+		warnings: []string{"1 of 2 jobs " + partsBooked, "1 of 2 jobs are not in the job table"}},
 	{name: "openb", format: "openb", leftOut: 2,
 		text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
 			"p0,1,1,1,460,T4,LS,Running,0,125,5\np1,1,1,0,0,,LS,Running,1,125,5\np2,1,1,8,1000,A10|T4,BE,Failed,2,100,50\np3,1,1,1,1000,,BE,Pending,3,100,\n",
@@ -76,6 +76,7 @@ var logSamples = []sample{
 			with(job("p2", 2, 8, 50), func(j *Job) { j.State = "Failed" })},
 		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: they never ran",
 			"1 of 2 jobs are in phase Running and have a time of deletion all the same, which is taken for their end",
+			"1 of 2 jobs " + partsBooked,
 			"1 of 2 jobs accept several GPU types: taken as any"}},
 	{name: "sacct", format: "sacct", origin: "2024-02-29T23:59:59", leftOut: 5,
 		text: "JobID|User|Account|State|Submit|Start|End|ReqTRES|AllocTRES|Timelimit|Elapsed\n" +

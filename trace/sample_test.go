@@ -104,7 +104,8 @@ var tableSamples = []sample{
 			with(job("#a", 0, 1, 1), func(j *Job) { j.MilliGPU, j.Attempts = 500, 3 }),
 			with(job("b", 0, 2, 1), func(j *Job) { j.MilliGPU = 1250 }),
 			with(job("c", 0, 8, 1), func(j *Job) { j.Attempts = 1 }),
-			job("d", 0, 1000000, 1)}},
+			job("d", 0, 1000000, 1)},
+		warnings: []string{"2 of 4 jobs " + partsBooked}},
 	{name: "muri", format: "muri",
 		text: "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,resource_time_0,resource_time_1,resource_time_2,priority\n" +
 			"7,8,1500,900,vgg16,16,281000,28000,214,0.6,75,66,1\n",
@@ -206,7 +207,7 @@ func roundTrip(t *testing.T, from *Trace) {
 	if !reflect.DeepEqual(again.Jobs, from.Jobs) {
 		t.Errorf("jobs changed in writing and reading:\n%.1000s", first.String())
 	}
-	if len(again.Warnings) > 0 {
+	if len(again.Warnings) > 1 || len(again.Warnings) == 1 && !strings.HasSuffix(again.Warnings[0], partsBooked) {
 		t.Errorf("warnings %q about what was written", again.Warnings)
 	}
 	if err := again.WriteCSV(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {

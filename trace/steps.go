@@ -115,7 +115,7 @@ func finishSteps(p *parser, j *Job) (wrong string) {
 		p.odd("have no duration: the file counts iterations, and how long one takes is not known")
 		return ""
 	case p.o.Steps == nil:
-		return "the file counts iterations, not time: want to be told how long one takes (step times)"
+		return "the file counts iterations, not time: want step times (trace convert --steps)"
 	default:
 		return fmt.Sprintf("model %q, batch size %d, %d GPUs: no step time fits, want one", clip(j.Spec.Model), j.Spec.Batch.Max, j.Spec.GPUs.Want)
 	}
