@@ -45,7 +45,7 @@ func (t *Trace) Doubts(s *Summary) []string {
 	if s.Jobs == 0 {
 		return nil
 	}
-	if s.Duration.Max == 0 {
+	if s.Duration.Max == 0 && !t.Profiled {
 		add("all durations are 0: nothing can be said of load or of GPU time")
 	}
 	if n := t.longest(s.Duration.Max); !t.clamped && n >= 10 && 200*n >= s.Jobs && s.Duration.Max >= time.Hour {

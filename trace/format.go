@@ -43,7 +43,7 @@ func Formats() []Format {
 var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout,
 	&muriLayout, &elasticflowLayout, &gavelLayout, &shockwaveLayout, &gavelPhillyLayout, &shockwaveTableLayout,
 	&synergyLayout, &bloxLayout, &phillyLogLayout, &phillyPolluxLayout, &heliosLayout, &acmeLayout, &kalosLayout,
-	&paiTaskLayout, &openbLayout, &sacctLayout, &swfLayout}
+	&paiTaskLayout, &openbLayout, &sacctLayout, &swfLayout, &polluxLayout}
 
 // layout is a format: its columns and what each of them means.
 type layout struct {
@@ -56,6 +56,7 @@ type layout struct {
 	anyUnit    bool          // Options.Unit says the unit of times
 	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
 	comment    byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
+	profiled   bool          // durations follow from profiles
 	columns    []column
 	oneOf      []string                           // optional columns of which one must be there
 	bare       func(fields []string) bool         // there is no header line: whether fields look like a row; nil = there is one

@@ -38,6 +38,7 @@ type Trace struct {
 	Jobs     []Job    // sorted by Spec.Submit, ties in file order; names are unique
 	Warnings []string // what is odd about the file as a whole; not errors
 	Zone     string   // what is known of the origin of the times and of their zone
+	Profiled bool     // durations are 0: they follow from the profiles of the applications that Spec.Model names
 
 	Origin  time.Time // what the recorded clock showed at time 0, as if it were UTC; zero = unknown
 	Source  string    // what the data are, by which rule the run times, and what was done to them before; "" = not known
@@ -117,7 +118,8 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 // trace returns what is known of the file once all of it is read, jobs aside.
 func (p *parser) trace() *Trace {
 	l := p.layout
-	t := &Trace{Path: p.file, Format: l.name, Zone: l.zone, Source: l.source, Origin: p.origin(), LeftOut: p.leftOut}
+	t := &Trace{Path: p.file, Format: l.name, Zone: l.zone, Source: l.source, Origin: p.origin(), LeftOut: p.leftOut,
+		Profiled: l.profiled}
 	if t.Source == "" {
 		t.Source = p.source
 	}
