@@ -98,7 +98,7 @@ func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
 		j.Spec.WallTime, ok = parseLimit(s)
 		return wish(ok, wantLimit)
 	}
-	if !printable(s) {
+	if s != p.words.last[m] && !printable(s) {
 		return wantWord
 	}
 	*label(j, m) = p.words.intern(m, s)
