@@ -73,11 +73,11 @@ func TestBadInput(t *testing.T) {
 		{"space", minimal + "a, 1,1,1\n", "line 2: " + badTime("submit_s", " 1")},
 		{"hexadecimal", minimal + "a,0x1p4,1,1\n", "line 2: " + badTime("submit_s", "0x1p4")},
 		{"a clock", minimal + "a,10:30,1,1\n", "line 2: " + badTime("submit_s", "10:30")},
-		{"no GPU", minimal + "a,0,0,1\n", `line 2: num_gpus "0", want a whole number from 1 to 1000000`},
-		{"negative GPUs", minimal + "a,0,-4,1\n", `line 2: num_gpus "-4", want a whole number from 1 to 1000000`},
-		{"too many GPUs", minimal + "a,0,1000001,1\n", `line 2: num_gpus "1000001", want a whole number from 1 to 1000000`},
-		{"overflowing GPUs", minimal + "a,0,99999999999999999999,1\n", `line 2: num_gpus "99999999999999999999", want a whole number from 1 to 1000000`},
-		{"part of a GPU", minimal + "a,0,0.5,1\n", `line 2: num_gpus "0.5", want a whole number from 1 to 1000000`},
+		{"no GPU", minimal + "a,0,0,1\n", `line 2: num_gpus "0", want a whole number from 1 to 1000000, or one with up to three decimals`},
+		{"negative GPUs", minimal + "a,0,-4,1\n", `line 2: num_gpus "-4", want a whole number from 1 to 1000000, or one with up to three decimals`},
+		{"too many GPUs", minimal + "a,0,1000001,1\n", `line 2: num_gpus "1000001", want a whole number from 1 to 1000000, or one with up to three decimals`},
+		{"overflowing GPUs", minimal + "a,0,99999999999999999999,1\n", `line 2: num_gpus "99999999999999999999", want a whole number from 1 to 1000000, or one with up to three decimals`},
+		{"too small a part of a GPU", minimal + "a,0,0.0005,1\n", `line 2: num_gpus "0.0005", want a whole number from 1 to 1000000, or one with up to three decimals`},
 		{"priority", "priority," + minimal + "2147483648,a,0,1,1\n", `line 2: priority "2147483648", want a whole number from -2147483648 to 2147483647`},
 		{"batch", "batch," + minimal + "0,a,0,1,1\n", `line 2: batch "0", want a whole number from 1 to 2147483647`},
 		{"deadline", "deadline_s," + minimal + "soon,a,0,1,1\n", "line 2: " + badTime("deadline_s", "soon")},
@@ -119,7 +119,7 @@ func TestBadOptions(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal, pollux`},
+		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal, muri, elasticflow, gavel, shockwave, gavel-philly, shockwave-table, synergy, blox, philly-log, philly-pollux, helios, acme, kalos, pai-task, openb, sacct, swf, pollux`},
 		{Options{Unit: -time.Second}, `trace: unit -1s, want > 0`},
 		{Options{Unit: time.Millisecond}, `trace: f.csv: line 1: format trainyard with unit 1ms, want none: its times are seconds`},
 		{Options{Format: "pai"}, `trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},

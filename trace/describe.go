@@ -22,6 +22,21 @@ type Summary struct {
 	Classes     []Count          // jobs by class, likewise
 	Users       []Count          // jobs by user, likewise
 	Groups      []Count          // jobs by group, likewise
+
+	States   []Share          // jobs by the word for their end, likewise
+	Types    []Share          // jobs by the GPU type they ask for, likewise
+	Partial  int              // jobs that ask for parts of a GPU; all else here counts whole GPUs
+	AskedFor sched.GPUSeconds // GPUTime, were parts of a GPU no more than that
+	Arrivals Arrivals
+}
+
+// Share says how much of a trace the jobs that have something in common make up.
+type Share struct {
+	Name      string // "" = unknown
+	Jobs      int
+	JobShare  float64          // of all jobs
+	GPUTime   sched.GPUSeconds // sum of width times true duration
+	TimeShare float64          // of all GPU time; 0 if that is 0
 }
 
 // WidthShare says how much of a trace the jobs of one width make up.
@@ -80,8 +95,15 @@ func Describe(t *Trace) Summary {
 		}
 		w.jobs++
 		w.seconds += j.Duration.Seconds()
+		s.AskedFor += sched.GPUSeconds(j.Demand() * j.Duration.Seconds())
+		if j.MilliGPU > 0 {
+			s.Partial++
+		}
 	}
 	s.addWidths(widths)
+	s.States = shares(t.Jobs, state, s.GPUTime)
+	s.Types = shares(t.Jobs, gpuType, s.GPUTime)
+	s.Arrivals = arrivals(t, s.Span)
 	s.Duration = quantiles(durations)
 	s.Models = count(t.Jobs, model)
 	s.Classes = count(t.Jobs, class)
@@ -126,6 +148,29 @@ func quantiles(values []time.Duration) Quantiles {
 	}
 	return Quantiles{Min: values[0], P10: at(.10), P50: at(.50), P90: at(.90), P95: at(.95), P99: at(.99),
 		Max: values[len(values)-1], Mean: sched.Seconds(sum / float64(len(values)))}
+}
+
+// shares returns what jobs make up by the word in a column; nil if no job has one.
+func shares(jobs []Job, m meaning, all sched.GPUSeconds) []Share {
+	counts := count(jobs, m)
+	list := make([]Share, len(counts))
+	at := make(map[string]*Share, len(counts))
+	for i, c := range counts {
+		list[i] = Share{Name: c.Name, Jobs: c.Jobs, JobShare: float64(c.Jobs) / float64(len(jobs))}
+		at[c.Name] = &list[i]
+	}
+	if counts == nil {
+		return nil
+	}
+	for i := range jobs {
+		at[*label(&jobs[i], m)].GPUTime += sched.GPUSeconds(float64(jobs[i].Spec.GPUs.Want) * jobs[i].Duration.Seconds())
+	}
+	for i := range list {
+		if all > 0 {
+			list[i].TimeShare = float64(list[i].GPUTime / all)
+		}
+	}
+	return list
 }
 
 // count counts jobs by the word in a column; nil if no job has one.

@@ -25,5 +25,5 @@ func Example() {
 	// train 0s 8 1h0m0s
 	// tune 600s 1 1m30.5s
 	// offered load of 64 GPUs: 0.752
-	// trace: bad.csv: line 2: num_gpus "none", want a whole number from 1 to 1000000
+	// trace: bad.csv: line 2: num_gpus "none", want a whole number from 1 to 1000000, or one with up to three decimals
 }

@@ -19,6 +19,13 @@ const (
 	wantWord     = "want at most 4096 bytes of UTF-8 text without control characters"
 	wantID       = "want a name: 1 to 4096 bytes of UTF-8 text without control characters"
 	wantFlag     = "want 0 or 1"
+	wantParts    = "want a whole number from 1 to 1000000, or one with up to three decimals"
+	wantCount    = "want a whole number from 0 to 1000000"
+	wantFraction = "want a number from 0 to 1e9"
+	wantFactor   = "want -1 for none, or a number from 0 to 1e9"
+	wantClock    = "want a time such as 2017-10-09 07:01:55, from 1970 to 2069"
+	wantLimit    = "want a time such as 1-12:30:00, or UNLIMITED"
+	wantMaybe    = "want a time from 0 to 100 years, or nothing where it is unknown"
 )
 
 // set stores the value s of a column in j and returns what was wanted if s is not it, else "".
@@ -41,8 +48,16 @@ func (p *parser) set(j *Job, m meaning, s string) (want string) {
 		return wish(ok, wantTime)
 	case iterations:
 		var ok bool
-		p.iterations, ok = parseIterations(s)
+		p.said.iterations, ok = parseIterations(s)
 		return wish(ok, wantIterations)
+	case gpuParts:
+		return wish(j.ask(s), wantParts)
+	case jobType:
+		j.Spec.Model, j.Spec.Batch = p.splitType(s)
+		return wish(s != "" && printable(s), wantID)
+	}
+	if m >= clockSubmit {
+		return p.say(j, m, s)
 	}
 	if s == "" {
 		return ""
@@ -74,12 +89,105 @@ func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
 			p.clamped++
 		}
 		return wish(s == "0" || s == "1", wantFlag)
+	case attempts:
+		n, ok := parseCount(s, math.MaxInt32)
+		j.Attempts = int32(n)
+		return wish(ok, wantBatch)
+	case limit:
+		var ok bool
+		j.Spec.WallTime, ok = parseLimit(s)
+		return wish(ok, wantLimit)
 	}
-	if !printable(s) {
+	if s != p.words.last[m] && !printable(s) {
 		return wantWord
 	}
 	*label(j, m) = p.words.intern(m, s)
 	return ""
+}
+
+// say keeps the value s of a column that is no field of a job until the row is finished.
+func (p *parser) say(j *Job, m meaning, s string) (want string) {
+	ok := false
+	switch m {
+	case clockSubmit:
+		var t time.Duration
+		if t, ok = p.parseClock(s); t < 0 {
+			p.leaveOut("unknown time of submission")
+		}
+		j.Spec.Submit = sched.Time(max(t, 0))
+		return wish(ok, wantClock)
+	case clockStart:
+		p.said.start, ok = p.parseClock(s)
+		return wish(ok, wantClock)
+	case clockEnd:
+		p.said.end, ok = p.parseClock(s)
+		return wish(ok, wantClock)
+	case started:
+		p.said.start, ok = parseMaybe(s, p.unit)
+		return wish(ok, wantMaybe)
+	case ended:
+		p.said.end, ok = parseMaybe(s, p.unit)
+		return wish(ok, wantMaybe)
+	case asked:
+		p.said.asked = s
+		return ""
+	case given:
+		p.said.given = s
+		return ""
+	}
+	return p.sayNumber(m, s)
+}
+
+// sayNumber is say for numbers.
+func (p *parser) sayNumber(m meaning, s string) (want string) {
+	ok := false
+	switch m {
+	case width:
+		p.said.width, ok = parseCount(s, MaxGPUs)
+		return wish(ok || s == "0", wantCount)
+	case parts:
+		p.said.parts, ok = parseFraction(s)
+	case copies:
+		p.said.copies, ok = parseFraction(s)
+	case factor:
+		if p.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-")); strings.HasPrefix(s, "-") {
+			p.said.factor, ok = 0, ok && p.said.factor == 1 // -1 = none
+		}
+		return wish(ok, wantFactor)
+	}
+	return wish(ok, wantFraction)
+}
+
+// ask has j ask for as many GPUs as the decimal number s says, and reports whether it says so.
+func (j *Job) ask(s string) bool {
+	whole, decimals, _ := strings.Cut(s, ".")
+	decimals = strings.TrimRight(decimals, "0")
+	if whole == "" || len(whole) > 7 || len(decimals) > 3 || strings.Trim(whole+decimals, "0123456789") != "" {
+		return false
+	}
+	n, _ := strconv.Atoi(whole + (decimals + "000")[:3])
+	return j.askMilli(n)
+}
+
+// askMilli has j ask for n thousandths of a GPU, and reports whether that many may be asked for.
+func (j *Job) askMilli(n int) bool {
+	if n < 1 || n > 1000*MaxGPUs {
+		return false
+	}
+	j.Spec.GPUs, j.MilliGPU = sched.Rigid((n+999)/1000), 0
+	if n%1000 != 0 {
+		j.MilliGPU = int32(n)
+	}
+	return true
+}
+
+// splitType cuts "LM (batch size 20)" into model and batch size; what has another form is a model.
+func (p *parser) splitType(s string) (word string, size sched.BatchRange) {
+	name, rest, ok := strings.Cut(s, " (batch size ")
+	if n, isNumber := parseCount(strings.TrimSuffix(rest, ")"), math.MaxInt32); ok && isNumber && strings.HasSuffix(rest, ")") {
+		return p.words.intern(model, name), sched.BatchRange{Min: int32(n), Max: int32(n)}
+	}
+	return p.words.intern(model, s), sched.BatchRange{}
 }
 
 // label returns the field of j in which a column of words is kept.
@@ -125,6 +233,16 @@ func parseCount(s string, limit int) (n int, ok bool) {
 // rounded up. Up to 19 digits, leading zeros aside, are read as integers; only longer numbers and those with an exponent
 // go through floating point.
 func parseTime(s string, unit time.Duration) (t time.Duration, ok bool) {
+	if len(s) < 10 { // most are whole numbers below 1e9
+		n := uint64(0)
+		i := 0
+		for ; i < len(s) && s[i]-'0' <= 9; i++ {
+			n = 10*n + uint64(s[i]-'0')
+		}
+		if hi, lo := bits.Mul64(n, uint64(unit)); i == len(s) && i > 0 && hi == 0 && lo <= uint64(MaxTime) {
+			return time.Duration(lo), true
+		}
+	}
 	var value, scale uint64 = 0, 1
 	digits, point := 0, false
 	for i := range len(s) {
@@ -160,4 +278,21 @@ func parseLongTime(s string, unit time.Duration) (t time.Duration, ok bool) {
 		return 0, false
 	}
 	return time.Duration(x), true
+}
+
+// parseMaybe is parseTime for a column in which nothing, or -1, stands for an unknown time; it returns -1 for that.
+func parseMaybe(s string, unit time.Duration) (t time.Duration, ok bool) {
+	if s == "" || s == "-1" {
+		return -1, true
+	}
+	return parseTime(s, unit)
+}
+
+// parseFraction reads a number from 0 to 1e9; nothing is 0.
+func parseFraction(s string) (x float64, ok bool) {
+	if s == "" {
+		return 0, true
+	}
+	t, ok := parseTime(s, time.Second)
+	return float64(t) / 1e9, ok && t <= 1e9*time.Second
 }

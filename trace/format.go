@@ -4,28 +4,35 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
-// Format describes a file format: a comma-separated table under a header line that names the columns, in any order.
+// Format describes a file format: a table under a header line that names the columns, in any order. Some have no header
+// line: their columns stand in the order given.
 type Format struct {
 	Name     string   // as Options.Format takes it
 	Line     string   // what it is, in one line
 	Columns  []string // that must be there, in the order in which they are usually written
 	Optional []string // that may be there
+	Ignored  []string // that may be there and are read over
+	Headless bool     // there is no header line
 }
 
 // Formats lists the formats that Read knows, Trainyard's own first. The caller may keep and change the list.
 func Formats() []Format {
 	list := make([]Format, len(layouts))
 	for i, l := range layouts {
-		list[i] = Format{Name: l.name, Line: l.line}
+		list[i] = Format{Name: l.name, Line: l.line, Headless: l.bare != nil || l.whole != nil}
 		for _, c := range l.columns {
-			if c.optional {
-				list[i].Optional = append(list[i].Optional, c.name)
-			} else {
+			switch {
+			case !c.optional:
 				list[i].Columns = append(list[i].Columns, c.name)
+			case c.means == ignored:
+				list[i].Ignored = append(list[i].Ignored, c.name)
+			default:
+				list[i].Optional = append(list[i].Optional, c.name)
 			}
 		}
 	}
@@ -33,16 +40,29 @@ func Formats() []Format {
 }
 
 // layouts holds one literal per format; no header matches two of them.
-var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout, &polluxLayout}
+var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout,
+	&muriLayout, &elasticflowLayout, &gavelLayout, &shockwaveLayout, &gavelPhillyLayout, &shockwaveTableLayout,
+	&synergyLayout, &bloxLayout, &phillyLogLayout, &phillyPolluxLayout, &heliosLayout, &acmeLayout, &kalosLayout,
+	&paiTaskLayout, &openbLayout, &sacctLayout, &swfLayout, &polluxLayout}
 
 // layout is a format: its columns and what each of them means.
 type layout struct {
 	name, line string
 	zone       string
-	anyUnit    bool // Options.Unit says the unit of times; otherwise it is the second
-	profiled   bool // durations follow from profiles
+	source     string        // what the data are and by which rule run times are told; "" = the format is used for any data
+	origin     time.Time     // what the clock showed at time 0; zero = the format does not say
+	clock      bool          // submissions are told by the clock: time 0 is the earliest
+	unit       time.Duration // of times; 0 = a second
+	anyUnit    bool          // Options.Unit says the unit of times
+	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
+	comment    byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
+	profiled   bool          // durations follow from profiles
 	columns    []column
+	oneOf      []string                           // optional columns of which one must be there
+	bare       func(fields []string) bool         // there is no header line: whether fields look like a row; nil = there is one
+	begin      func(*parser) error                // called once the columns are known; nil = nothing to do
 	finish     func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
+	whole      func(*parser) error                // reads a file that is no table; nil = it is one
 }
 
 type column struct {
@@ -72,6 +92,22 @@ const (
 	deadline
 	wallTime
 	clamped
+	attempts
+	gpuParts // GPUs in all, in decimals
+	jobType  // model and batch size in one, as in "LM (batch size 20)"
+	limit    // limit on the run time as Slurm prints it
+	// The rest is kept in the parser's said until the row is finished.
+	clockSubmit // times by the clock; that of submission becomes the job's at once
+	clockStart
+	clockEnd
+	started // times in the unit of the file, which may be unknown
+	ended
+	width  // in GPUs, 0 allowed
+	parts  // of a GPU, in thousandths or percent
+	copies // instances with as many GPUs each
+	factor // deadline over duration; 0 = none
+	asked  // text that finish reads: what was asked for, or the first of two parts
+	given
 	meanings
 )
 
@@ -92,20 +128,32 @@ func formatNames() []string {
 	return names
 }
 
-// detect returns the only layout that has all columns of the header.
-func detect(header []string) *layout {
+// detect returns the only layout that has all columns of the header, or else the one that takes line for a row.
+func detect(line string) *layout {
 	for _, l := range layouts {
-		if missing, unknown := l.differences(header); len(missing)+len(unknown) == 0 {
+		if l.whole != nil {
+			continue
+		}
+		fields, ok := l.split(line, nil)
+		if !ok {
+			continue
+		}
+		missing, unknown := l.differences(fields)
+		if len(missing)+len(unknown) == 0 || l.bare != nil && len(fields) == len(l.columns) && l.bare(fields) {
 			return l
 		}
 	}
 	return nil
 }
 
-// nearest returns the layout that the fewest columns keep from being that of header, the earlier one of two.
-func nearest(header []string) *layout {
+// nearest returns the layout that the fewest columns keep from being that of the header line, the earlier one of two.
+func nearest(line string) *layout {
 	best, fewest := layouts[0], int(^uint(0)>>1)
 	for _, l := range layouts {
+		if l.whole != nil || l.bare != nil || l.separator != 0 && strings.IndexByte(line, l.separator) < 0 {
+			continue
+		}
+		header, _ := l.split(line, nil)
 		missing, unknown := l.differences(header)
 		if n := len(missing) + len(unknown); n < fewest {
 			best, fewest = l, n
@@ -126,7 +174,25 @@ func (l *layout) differences(header []string) (missing, unknown []string) {
 			unknown = append(unknown, name)
 		}
 	}
+	if len(l.oneOf) > 0 && !slices.ContainsFunc(header, func(name string) bool { return slices.Contains(l.oneOf, name) }) {
+		missing = append(missing, strings.Join(l.oneOf, " or "))
+	}
 	return missing, unknown
+}
+
+// names returns the names of all columns, in their order.
+func (l *layout) names() []string {
+	var list []string
+	for _, c := range l.columns {
+		list = append(list, c.name)
+	}
+	return list
+}
+
+// named returns the name of the column that means m.
+func (l *layout) named(m meaning) string {
+	i := slices.IndexFunc(l.columns, func(c column) bool { return c.means == m })
+	return l.columns[i].name
 }
 
 func (l *layout) column(name string) *column {

@@ -17,81 +17,211 @@ const byteOrderMark = "\ufeff"
 // readText returns all of r, uncompressed and without a byte order mark, in blocks of whole lines. Blocks, because a
 // single string would be copied, and its memory touched, several times while it grows.
 func readText(r io.Reader, name string) ([]string, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
 	var text []string
-	magic, err := in.Peek(2)
-	if string(magic) == "\x1f\x8b" {
-		text, err = gunzip(in)
-	} else if err == nil || errors.Is(err, io.EOF) {
-		text, err = readBlocks(in)
-	}
-	if errors.Is(err, errGzip) || errors.Is(err, errLong) {
-		line := 1
-		for _, block := range text {
-			line += strings.Count(block, "\n")
+	b, err := newBlocks(r)
+	line, total := 1, 0
+	for err == nil {
+		var block string
+		if block, err = b.next(); block == "" {
+			break
 		}
-		return nil, &ParseError{name, line, err.Error()}
+		text = append(text, block)
+		line += strings.Count(block, "\n")
+		if total += len(block); total > MaxText {
+			err = errLong
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trace: %s: %w", name, err)
-	}
-	if len(text) > 0 {
-		text[0] = strings.TrimPrefix(text[0], byteOrderMark)
+		return nil, inFile(name, line, err)
 	}
 	return text, nil
 }
 
 var errLong = fmt.Errorf("more than %d bytes of text, want less", MaxText)
 
-// readBlocks returns all of r in blocks that end with a line, but for the last. It stops behind a line that is longer
-// than MaxLine, which the parser then refuses. What was read before an error is returned with it.
-func readBlocks(r io.Reader) ([]string, error) {
-	var blocks []string
-	buffer := make([]byte, 256<<10)
-	filled, total := 0, 0
-	for {
-		n, err := r.Read(buffer[filled:])
-		filled += n
-		if total += n; total > MaxText {
-			return blocks, errLong
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return append(blocks, string(buffer[:filled])), err
-		}
-		if filled < len(buffer) {
-			continue
-		}
-		end := bytes.LastIndexByte(buffer, '\n') + 1
-		if end == 0 {
-			if filled > MaxLine+len("\r\n") {
-				return append(blocks, string(buffer)), nil
-			}
-			buffer = append(buffer, make([]byte, len(buffer))...)
-			continue
-		}
-		blocks = append(blocks, string(buffer[:end]))
-		filled = copy(buffer, buffer[end:])
+// inFile says where err, met in reading, is: in a damaged file, or else beside it.
+func inFile(name string, line int, err error) error {
+	if errors.Is(err, errGzip) || errors.Is(err, errLong) {
+		return &ParseError{name, line, err.Error()}
 	}
+	return fmt.Errorf("trace: %s: %w", name, err)
+}
+
+// blocks cuts a text, uncompressed and without a byte order mark, into blocks of whole lines.
+type blocks struct {
+	in     io.Reader
+	buffer []byte
+	filled int
+	begun  bool
+	err    error // met in reading; io.EOF at the end
+}
+
+// newBlocks returns the blocks of r, which may be compressed with gzip.
+func newBlocks(r io.Reader) (*blocks, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	b := &blocks{in: in, buffer: make([]byte, 256<<10)}
+	magic, err := in.Peek(2)
+	if string(magic) != "\x1f\x8b" {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return b, err
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, damage(err)
+	}
+	b.in = unzipped{z}
+	return b, nil
+}
+
+// next returns the next block, which ends with a line unless it is the last; "" at the end. What was read before an error
+// is returned as far as it is whole lines. A line longer than MaxLine ends a block, for the parser to refuse it, unless the
+// text is JSON, which may be one line.
+func (b *blocks) next() (string, error) {
+	for {
+		for b.err == nil && b.filled < len(b.buffer) {
+			var n int
+			n, b.err = b.in.Read(b.buffer[b.filled:])
+			b.filled += n
+		}
+		end := b.filled
+		if !errors.Is(b.err, io.EOF) {
+			end = bytes.LastIndexByte(b.buffer[:b.filled], '\n') + 1
+		}
+		switch {
+		case end > 0:
+			return b.take(end), nil
+		case errors.Is(b.err, io.EOF):
+			return "", nil
+		case b.err != nil:
+			return "", b.err
+		case b.filled > MaxText:
+			return "", errLong
+		case b.filled > MaxLine+len("\r\n") && !isJSON(b.buffer):
+			return b.take(b.filled), nil
+		}
+		b.buffer = append(b.buffer, make([]byte, len(b.buffer))...)
+	}
+}
+
+// take returns the first end bytes of the buffer, and drops them there.
+func (b *blocks) take(end int) string {
+	text := string(b.buffer[:end])
+	b.filled = copy(b.buffer, b.buffer[end:b.filled])
+	if !b.begun {
+		b.begun = true
+		if text = strings.TrimPrefix(text, byteOrderMark); text == "" {
+			text, _ = b.next()
+		}
+	}
+	return text
+}
+
+// isJSON reports whether a text that begins with head is JSON.
+func isJSON[T ~string | ~[]byte](head T) bool {
+	for i := range len(head) {
+		switch head[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return head[i] == '[' || head[i] == '{'
+	}
+	return false
 }
 
 var errGzip = errors.New("gzip")
 
-// gunzip returns what the gzip stream in holds, up to where it is damaged, which is reported as errGzip.
-func gunzip(in io.Reader) (text []string, err error) {
-	z, err := gzip.NewReader(in)
-	if err == nil {
-		text, err = readBlocks(z)
+// unzipped reads what a gzip stream holds, up to where it is damaged, which is reported as errGzip.
+type unzipped struct{ z *gzip.Reader }
+
+func (u unzipped) Read(b []byte) (int, error) {
+	n, err := u.z.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself; wrapped, it is damage
+		err = damage(err)
 	}
-	switch damage := errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum); {
+	return n, err
+}
+
+// damage says what an error met in reading a gzip stream means.
+func damage(err error) error {
+	switch bad := errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum); {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return text, fmt.Errorf("%w stream ends early, want the whole file", errGzip)
-	case damage || errors.As(err, new(flate.CorruptInputError)):
-		return text, fmt.Errorf("%w stream is damaged (%w), want an intact file", errGzip, err)
+		return fmt.Errorf("%w stream ends early, want the whole file", errGzip)
+	case bad || errors.As(err, new(flate.CorruptInputError)):
+		return fmt.Errorf("%w stream is damaged (%w), want an intact file", errGzip, err)
 	}
-	return text, err
+	return err
+}
+
+// lines gives text line by line: blocks of whole lines, and those that more returns once they are used up.
+type lines struct {
+	blocks []string
+	more   func() (block string, err error) // "" at the end; nil = there is no more
+	rest   string                           // of the block being read
+	line   int                              // number of the line read last
+
+	seen, inBlock int   // where lineAt stands: blocks passed, bytes of the next one
+	passed        int64 // bytes in all
+	ends          int   // of lines
+}
+
+// next returns the next line without its line end; ok is false at the end of the text.
+func (l *lines) next() (line string, ok bool, err error) {
+	for l.rest == "" {
+		if ok, err = l.fill(); !ok {
+			return "", false, err
+		}
+		l.rest, l.blocks = l.blocks[0], l.blocks[1:]
+	}
+	l.line++
+	line, l.rest = nextLine(l.rest)
+	return line, true, nil
+}
+
+// fill ensures that there is a block; ok is false at the end of the text.
+func (l *lines) fill() (ok bool, err error) {
+	if len(l.blocks) == 0 && l.more != nil {
+		var block string
+		if block, err = l.more(); err == nil && block != "" {
+			l.blocks = append(l.blocks, block)
+		}
+	}
+	return len(l.blocks) > 0, err
+}
+
+// rows returns about how many rows the blocks hold: the number of lines, unless these are so short that most must be
+// empty, which is no reason to fill the memory.
+func (l *lines) rows() int {
+	n, size := 1, 0
+	for _, block := range l.blocks {
+		n += strings.Count(block, "\n")
+		size += len(block)
+	}
+	return min(n, size/len("a,0,1,1\n")+1)
+}
+
+// reader returns all blocks for reading. They stay, so that lineAt can tell lines.
+func (l *lines) reader() io.Reader {
+	var list []io.Reader
+	for _, block := range l.blocks {
+		list = append(list, strings.NewReader(block))
+	}
+	return io.MultiReader(list...)
+}
+
+// lineAt returns the number of the line that the byte at offset lies in. Offsets must not fall from call to call.
+func (l *lines) lineAt(offset int64) int {
+	for l.seen < len(l.blocks) && l.passed < offset {
+		block := l.blocks[l.seen][l.inBlock:]
+		n := min(int64(len(block)), offset-l.passed)
+		l.ends += strings.Count(block[:n], "\n")
+		l.passed += n
+		if l.inBlock += int(n); n == int64(len(block)) {
+			l.seen, l.inBlock = l.seen+1, 0
+		}
+	}
+	return 1 + l.ends
 }
 
 // nextLine cuts the first line off text, without its line end (LF or CRLF).
@@ -100,7 +230,25 @@ func nextLine(text string) (line, rest string) {
 	return strings.TrimSuffix(line, "\r"), rest
 }
 
-// split appends the fields of a line to dst. A field that begins with a quotation mark ends with one; within it commas
+// split appends the fields of a line of a file of format l to dst; ok is false if quotation marks are wrong.
+func (l *layout) split(line string, dst []string) (fields []string, ok bool) {
+	switch l.separator {
+	case 0:
+		return split(line, dst)
+	case ' ':
+		return append(dst, strings.Fields(line)...), true
+	}
+	for {
+		at := strings.IndexByte(line, l.separator)
+		if at < 0 {
+			return append(dst, line), true
+		}
+		dst = append(dst, line[:at])
+		line = line[at+1:]
+	}
+}
+
+// split appends the fields of a line, separated by commas, to dst. A field that begins with a quotation mark ends with one; within it commas
 // are letters and two quotation marks stand for one. ok is false if a quotation mark is left open or followed by
 // anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {

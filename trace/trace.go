@@ -19,6 +19,16 @@ type Job struct {
 	Duration time.Duration // true run time on the GPUs asked for, alone; >= 0
 	State    string        // how the job ended in the original cluster, in the trace's own word; "" = unknown
 	GPUType  string        // GPU type asked for, by name: a cluster gives it a number; "" = any
+	Attempts int32         // how often the original cluster began it; 0 = unknown
+	MilliGPU int32         // thousandths of a GPU asked for in all, if that is no whole number; Spec.GPUs has it rounded up; 0 = Spec.GPUs
+}
+
+// Demand is how many GPUs j asks for, parts of a GPU included.
+func (j *Job) Demand() float64 {
+	if j.MilliGPU > 0 {
+		return float64(j.MilliGPU) / 1000
+	}
+	return float64(j.Spec.GPUs.Want)
 }
 
 // Trace is a list of jobs in order of submission; jobs submitted at the same time keep the order of the file.
@@ -29,12 +39,23 @@ type Trace struct {
 	Warnings []string // what is odd about the file as a whole; not errors
 	Zone     string   // what is known of the origin of the times and of their zone
 	Profiled bool     // durations are 0: they follow from the profiles of the applications that Spec.Model names
+
+	Origin  time.Time // what the recorded clock showed at time 0, as if it were UTC; zero = unknown
+	Source  string    // what the data are, by which rule the run times, and what was done to them before; "" = not known
+	LeftOut []Count   // rows that are no jobs to be scheduled, by reason, in order of first appearance
+
+	clamped bool // the file says which durations are clamped
 }
 
-// Options says what the header of a file cannot. The zero value is right for every file but those with another unit.
+// Options says what the header of a file cannot. The zero value is right for most files.
 type Options struct {
-	Format string        // name of the format; "" = told by the header
+	Format string        // name of the format; "" = told by the header, or by the first row where there is no header
 	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
+	Origin time.Time     // what the clock showed at time 0, where the format does not say; only what is told of the trace changes
+	Steps  *StepTimes    // how long iterations take, for formats that count them; nil = not known, which they refuse
+	Jobs   io.Reader     // the job table that belongs to the task table of PAI: users and times of submission; nil = none
+	// Roughly reads a file that does not tell durations all the same, with durations of 0 and a warning.
+	Roughly bool
 }
 
 // Limits of what a trace may hold. They keep sums of times inside 64 bits and a wrong file from filling the memory.
@@ -79,21 +100,63 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parser{file: name, text: text, unit: time.Second}
-	if err := p.header(o); err != nil {
+	p := newParser(name, o)
+	p.in = lines{blocks: text}
+	rows := min(p.in.rows(), MaxJobs)
+	p.jobs, p.lines = make([]Job, 0, rows), make([]int32, 0, rows)
+	if err := p.all(); err != nil {
 		return nil, err
 	}
-	if err := p.rows(); err != nil {
-		return nil, err
-	}
-	t := &Trace{Path: name, Format: p.layout.name, Zone: p.layout.zone, Jobs: p.jobs, Profiled: p.layout.profiled}
-	if p.clamped > 0 {
-		t.warn("%d of %d durations are clamped at 48 h", p.clamped, len(t.Jobs))
-	}
-	if !p.sorted {
+	t := p.trace()
+	t.Jobs = p.jobs
+	if t.rebase(p); !p.sorted {
 		t.warn("rows are not in order of submission: sorted, %d of %d moved", t.sort(), len(t.Jobs))
 	}
 	return t, nil
+}
+
+// trace returns what is known of the file once all of it is read, jobs aside.
+func (p *parser) trace() *Trace {
+	l := p.layout
+	t := &Trace{Path: p.file, Format: l.name, Zone: l.zone, Source: l.source, Origin: p.origin(), LeftOut: p.leftOut,
+		Profiled: l.profiled}
+	if t.Source == "" {
+		t.Source = p.source
+	}
+	for _, c := range p.leftOut {
+		t.warn("%d of %d rows left out: %s", c.Jobs, p.rows, c.Name)
+	}
+	if t.clamped = p.clamped > 0; t.clamped {
+		t.warn("%d of %d durations are clamped at 48 h", p.clamped, p.kept)
+	}
+	for _, c := range p.oddities {
+		t.warn("%d of %d jobs %s", c.Jobs, p.kept, c.Name)
+	}
+	t.Warnings = append(t.Warnings, p.notes...)
+	return t
+}
+
+// origin returns what the clock showed at time 0.
+func (p *parser) origin() time.Time {
+	switch {
+	case p.layout.clock:
+		return time.Unix(0, int64(p.earliest)).UTC()
+	case !p.began.IsZero():
+		return p.began
+	case !p.layout.origin.IsZero():
+		return p.layout.origin
+	}
+	return p.o.Origin
+}
+
+// rebase counts the times of a file that tells them by the clock from the earliest submission on.
+func (t *Trace) rebase(p *parser) {
+	if !p.layout.clock {
+		return
+	}
+	for i := range t.Jobs {
+		t.Jobs[i].Spec.Submit -= p.earliest
+	}
 }
 
 func (o Options) validate() error {

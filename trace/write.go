@@ -2,76 +2,148 @@ package trace
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"
 )
+
+// ErrWrite is what errors of writing a trace wrap, so that they can be told from those of reading one.
+var ErrWrite = errors.New("trace: write")
+
+// Written lists the formats that Write writes.
+func Written() []string { return []string{trainyardLayout.name, swfLayout.name} }
+
+// output writes jobs in one format. It is shown every job before the first is written, to find out what there is to write
+// and whether it can be.
+type output interface {
+	see(j *Job) (why string) // why j cannot be written, or ""
+	head(b []byte, t *Trace) []byte
+	row(b []byte, j *Job) []byte
+}
+
+// newOutput returns the output of the format named, with notes on the trace as a whole if notes is set.
+func newOutput(format string, notes bool) (output, error) {
+	switch format {
+	case trainyardLayout.name:
+		return &csvOut{notes: notes}, nil
+	case swfLayout.name:
+		return newSWFOut(), nil
+	}
+	return nil, fmt.Errorf("%w: format %q%s, want one of %s", ErrWrite, format, suggest.Hint(format, Written()), strings.Join(Written(), ", "))
+}
 
 // WriteCSV writes t in Trainyard's own format: the four columns that must be there, then those optional ones that some
 // job has a value for. Parse of what it wrote gives equal Jobs; Path, Format, Warnings and Zone are not kept. It fails
 // before writing anything if a job says something for which the format has no column or which Parse would refuse.
-func (t *Trace) WriteCSV(w io.Writer) error {
-	columns, err := t.columns()
+func (t *Trace) WriteCSV(w io.Writer) error { return t.Write(w, trainyardLayout.name, false) }
+
+// Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own begins with comment lines
+// that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from them. A file
+// in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state, limit, user and group,
+// and their names as numbers in order of first appearance. It fails before writing anything if a job cannot be written.
+func (t *Trace) Write(w io.Writer, format string, notes bool) error {
+	out, err := newOutput(format, notes)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	line := make([]byte, 0, 256)
-	for i, c := range columns {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = append(line, c.name...)
-	}
-	_, _ = out.Write(append(line, '\n')) // the first error sticks until Flush
-	for i := range t.Jobs {
-		line = line[:0]
-		for k, c := range columns {
-			if k > 0 {
-				line = append(line, ',')
-			}
-			line = appendValue(line, &t.Jobs[i], c.means)
-		}
-		_, _ = out.Write(append(line, '\n'))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("trace: write: %w", err)
-	}
-	return nil
-}
-
-// columns checks that every job can be written and returns the columns needed.
-func (t *Trace) columns() ([]column, error) {
-	var used [meanings]bool
-	var value []byte
 	index := newNameIndex()
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
-		why := unwritable(j)
+		why := out.see(j)
 		if why == "" && index.add(t.Jobs[:i+1]) >= 0 {
 			why = "an earlier job has that name, want a name of its own"
 		}
 		if why != "" {
-			return nil, fmt.Errorf("trace: write: job %d %q: %s", i, clip(j.Spec.Name), why)
-		}
-		for _, c := range trainyardLayout.columns {
-			if c.optional && !used[c.means] {
-				value = appendValue(value[:0], j, c.means)
-				used[c.means] = len(value) > 0
-			}
+			return unwritten(i, j, why)
 		}
 	}
-	var list []column
+	rows := newRows(w, out, t)
+	for i := range t.Jobs {
+		rows.write(&t.Jobs[i])
+	}
+	return rows.flush()
+}
+
+func unwritten(i int, j *Job, why string) error {
+	return fmt.Errorf("%w: job %d %q: %s", ErrWrite, i, clip(j.Spec.Name), why)
+}
+
+// rows writes rows of an output. The first error sticks until flush.
+type rows struct {
+	out  output
+	to   *bufio.Writer
+	line []byte
+}
+
+// newRows begins to write with the head of a file.
+func newRows(w io.Writer, out output, t *Trace) *rows {
+	r := &rows{out: out, to: bufio.NewWriterSize(w, 64<<10)}
+	_, _ = r.to.Write(out.head(nil, t))
+	return r
+}
+
+func (r *rows) write(j *Job) {
+	r.line = append(r.out.row(r.line[:0], j), '\n')
+	_, _ = r.to.Write(r.line)
+}
+
+func (r *rows) flush() error {
+	if err := r.to.Flush(); err != nil {
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	return nil
+}
+
+// csvOut is the output in Trainyard's own format.
+type csvOut struct {
+	notes   bool
+	used    [meanings]bool
+	columns []column
+	value   []byte
+}
+
+func (o *csvOut) see(j *Job) (why string) {
+	if why = unwritable(j); why != "" {
+		return why
+	}
 	for _, c := range trainyardLayout.columns {
-		if used[c.means] || !c.optional {
-			list = append(list, c)
+		if c.optional && !o.used[c.means] {
+			o.value = appendValue(o.value[:0], j, c.means)
+			o.used[c.means] = len(o.value) > 0
 		}
 	}
-	return list, nil
+	return ""
+}
+
+func (o *csvOut) head(b []byte, t *Trace) []byte {
+	if o.notes {
+		b = append(b, t.notes("#")...)
+	}
+	o.columns = slices.DeleteFunc(slices.Clone(trainyardLayout.columns), func(c column) bool { return c.optional && !o.used[c.means] })
+	for i, c := range o.columns {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, c.name...)
+	}
+	return append(b, '\n')
+}
+
+func (o *csvOut) row(b []byte, j *Job) []byte {
+	for k, c := range o.columns {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, j, c.means)
+	}
+	return b
 }
 
 // appendValue appends what stands in the column that means m, nothing if it says nothing.
@@ -81,8 +153,13 @@ func appendValue(b []byte, j *Job, m meaning) []byte {
 		return appendWord(b, j.Spec.Name)
 	case submit:
 		return sched.AppendSeconds(b, time.Duration(j.Spec.Submit))
-	case gpus:
+	case gpuParts:
+		if j.MilliGPU > 0 {
+			return sched.AppendSeconds(b, time.Duration(j.MilliGPU)*time.Millisecond) // thousandths of whatever it be
+		}
 		return strconv.AppendInt(b, int64(j.Spec.GPUs.Want), 10)
+	case attempts:
+		return appendUnless0(b, int64(j.Attempts))
 	case duration:
 		return sched.AppendSeconds(b, j.Duration)
 	case priority:
@@ -135,6 +212,10 @@ func unwritable(j *Job) string {
 		return fmt.Sprintf("wall time %v, deadline %v, %s", s.WallTime, s.Deadline, wantTime)
 	case s.GPUs != sched.Rigid(int(s.GPUs.Want)) || s.GPUs.Want < 1 || s.GPUs.Want > MaxGPUs:
 		return fmt.Sprintf("gpus %d..%d with default %d, want one number from 1 to %d", s.GPUs.Min, s.GPUs.Max, s.GPUs.Want, MaxGPUs)
+	case j.Attempts < 0:
+		return fmt.Sprintf("attempts %d, want >= 0", j.Attempts)
+	case j.MilliGPU < 0 || j.MilliGPU > 0 && (j.MilliGPU%1000 == 0 || j.MilliGPU/1000+1 != s.GPUs.Want):
+		return fmt.Sprintf("%d thousandths of %d GPUs, want a part of the last of them", j.MilliGPU, s.GPUs.Want)
 	case s.Batch.Max < 0 || s.Batch != sched.BatchRange{Min: s.Batch.Max, Max: s.Batch.Max}:
 		return fmt.Sprintf("batch %d..%d with %d per GPU, want one number, none per GPU", s.Batch.Min, s.Batch.Max, s.Batch.PerGPU)
 	case s.Types != 0:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,17 +14,19 @@ import (
 )
 
 func newTraceDescribe() *cobra.Command {
-	format, unit, spec, asJSON := "", "", "", false
+	var f traceFlags
+	spec, asJSON := "", false
 	cmd := &cobra.Command{
 		Use:   "describe FILE",
 		Short: "Say what a trace asks for",
-		Long: `Says how many jobs a trace has, how wide and long they are, whose they are, and
-what load they offer to a cluster.
+		Long: `Says how many jobs a trace has, how wide and long they are, when they arrive,
+how they ended, whose they are, what load they offer to a cluster, by GPU type
+where jobs name one, and what is known and doubtful about the data.
 
 ` + formatsHelp(),
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := describe(args[0], format, unit, spec)
+			d, err := describe(&f, args[0], spec)
 			if err != nil {
 				return err
 			}
@@ -33,7 +36,7 @@ what load they offer to a cluster.
 			return writeText(cmd.OutOrStdout(), d.text(widthOf(cmd.OutOrStdout())))
 		},
 	}
-	traceFlags(cmd, &format, &unit)
+	f.define(cmd)
 	cmd.Flags().StringVar(&spec, "cluster", "", "also say the load offered to cluster `SPEC`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document")
 	return cmd
@@ -43,10 +46,11 @@ what load they offer to a cluster.
 type description struct {
 	trace   *trace.Trace
 	sum     trace.Summary
+	doubts  []string
 	cluster *cluster.Cluster // nil = not given
 }
 
-func describe(path, format, unit, spec string) (*description, error) {
+func describe(f *traceFlags, path, spec string) (*description, error) {
 	d := &description{}
 	var err error
 	if spec != "" {
@@ -54,10 +58,16 @@ func describe(path, format, unit, spec string) (*description, error) {
 			return nil, err
 		}
 	}
-	if d.trace, err = readTrace(path, format, unit); err != nil {
+	err = f.with(path, func(o trace.Options) (err error) {
+		o.Roughly = true // widths and arrivals can be told without durations
+		d.trace, err = trace.Read(path, o)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	d.sum = trace.Describe(d.trace)
+	d.doubts = d.trace.Doubts(&d.sum)
 	return d, nil
 }
 
@@ -73,12 +83,27 @@ func (d *description) text(width int) string {
 	line("work", d.work())
 	if d.cluster != nil {
 		line("load", d.load())
+		for _, l := range d.loads() {
+			line("", l.text())
+		}
 	}
-	line("times", d.trace.Zone)
-	for _, w := range d.trace.Warnings {
+	if d.trace.Source != "" {
+		line("source", d.trace.Source)
+	}
+	line("times", d.times())
+	for _, w := range slices.Concat(d.trace.Warnings, d.doubts) {
 		line("warning", w)
 	}
 	b.WriteString("\n" + d.widths(width) + "\n" + d.durations(width))
+	if plots := d.arrivals(); plots != "" {
+		b.WriteString("\n" + plots)
+	}
+	if ends := shareTable("end state", d.sum.States, width); ends != "" {
+		b.WriteString("\n" + ends)
+	}
+	if types := shareTable("GPU type", d.sum.Types, width); types != "" {
+		b.WriteString("\n" + types)
+	}
 	if names := d.names(width); names != "" {
 		b.WriteString("\n" + names)
 	}
@@ -123,6 +148,14 @@ func (d *description) load() string {
 		text += fmt.Sprintf("; %s wider than the cluster", counted(wide, "job"))
 	}
 	return text
+}
+
+// times says from when and on which clock times are told.
+func (d *description) times() string {
+	if t := d.trace.Origin; !t.IsZero() && !strings.Contains(d.trace.Zone, t.Format("2006-01-02T15:04:05")) {
+		return d.trace.Zone + "; time 0 is " + t.Format("2006-01-02 15:04:05")
+	}
+	return d.trace.Zone
 }
 
 // widths returns the mix of widths, at most twenty of them.

@@ -69,13 +69,18 @@ func readTrace(path, format, unit string) (*trace.Trace, error) {
 		return nil, err
 	}
 	t, err := trace.Read(path, o)
-	if parse := (*trace.ParseError)(nil); err == nil || errors.As(err, &parse) {
-		return t, err
+	return t, traceError(err)
+}
+
+// traceError says what kind of error the reading of a trace returned.
+func traceError(err error) error {
+	if parse := (*trace.ParseError)(nil); err == nil || errors.As(err, &parse) || errors.Is(err, trace.ErrWrite) {
+		return err
 	}
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return nil, fmt.Errorf("%w; want the path of a CSV file", err)
+		return fmt.Errorf("%w; want the path of a CSV file", err)
 	}
-	return nil, usage(err)
+	return usage(err)
 }
 
 func parseUnit(text string) (time.Duration, error) {

@@ -1,0 +1,61 @@
+package trace
+
+import (
+	"strings"
+	"time"
+)
+
+// comment takes from a comment line, "; Key: value" or "# key: value", what it says of the file as a whole.
+func (p *parser) comment(line string) {
+	key, value, ok := strings.Cut(line[1:], ":")
+	if value = strings.TrimSpace(value); !ok || value == "" || !printable(value) {
+		return
+	}
+	switch strings.TrimSpace(key) {
+	case "UnixStartTime": // of SWF
+		if t, ok := parseTime(value, time.Second); ok && t > 0 {
+			p.began = time.Unix(0, int64(t)).UTC()
+		}
+	case "origin": // of ours
+		if t, err := time.Parse(originFormat, value); err == nil {
+			p.began = t
+		}
+	case "source", "Computer", "Installation":
+		if p.source = strings.TrimPrefix(p.source+"; "+value, "; "); len(p.source) > MaxWord {
+			p.source = ""
+		}
+	}
+}
+
+// originFormat is how our own files tell what the clock showed at time 0.
+const originFormat = "2006-01-02T15:04:05"
+
+// notes returns what is known of t as a whole in lines that begin with mark.
+func (t *Trace) notes(mark string) string {
+	var b strings.Builder
+	add := func(key, value string) {
+		if value != "" {
+			b.WriteString(mark + " " + key + ": " + strings.ReplaceAll(value, "\n", " ") + "\n")
+		}
+	}
+	add("source", t.Source)
+	add("file", clean(t.Path)+", format "+t.Format)
+	add("times", t.Zone)
+	if !t.Origin.IsZero() {
+		add("origin", t.Origin.Format(originFormat))
+	}
+	for _, w := range t.Warnings {
+		add("note", w)
+	}
+	return b.String()
+}
+
+// clean returns a path as it may stand in a comment.
+func clean(path string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return '?'
+		}
+		return r
+	}, path)
+}
