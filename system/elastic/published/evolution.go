@@ -1,0 +1,201 @@
+package published
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// evolution is the artifact's Pollux: NSGA-II over states, from the best ones of the round before.
+//
+// Source: Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 2002, as in pymoo with its
+// defaults; operators and fitness as released, and in the specification boa.md, 3.5.
+type evolution struct {
+	rng    *rand.Rand
+	search Search
+	jobs   []*job    // of the round before, in the order of its states
+	nodes  int       // likewise
+	states [][]uint8 // likewise: the best, none of which is better in both objectives than another
+}
+
+func newEvolution(p Params) *evolution {
+	return &evolution{rng: rand.New(rand.NewPCG(p.Seed, 0)), search: p.Search}
+}
+
+func (e *evolution) divide(r *run) ([][]share, error) {
+	p := newProblem(r, r.nodes)
+	best := e.evolve(p)
+	e.jobs, e.nodes, e.states = p.jobs, p.nodes, e.states[:0]
+	chosen := best[0]
+	for _, s := range best {
+		e.states = append(e.states, s.x)
+		if s.f[0] < chosen.f[0] {
+			chosen = s
+		}
+	}
+	held := make([][]share, len(r.all))
+	for i, j := range p.jobs {
+		for n, g := range chosen.x[i*p.nodes : (i+1)*p.nodes] {
+			if g > 0 {
+				held[j.index] = append(held[j.index], share{n, int(g)})
+			}
+		}
+	}
+	of := make([][]share, len(r.active))
+	for i, j := range r.active {
+		of[i] = held[j.index]
+	}
+	return of, nil
+}
+
+// state is one member of the population.
+type state struct {
+	x     []uint8
+	f     [2]float64 // to be minimized
+	front int        // 0: nobody is better in both
+	apart float64    // crowding distance inside the front
+}
+
+// evolve returns the first front of the last generation.
+func (e *evolution) evolve(p *problem) []state {
+	var pool [][]uint8 // memory of states that died
+	alive := make(map[uint64]bool)
+	var population []state
+	for _, x := range e.start(p) {
+		p.repair(x, e.rng)
+		if h := hash(x); !alive[h] {
+			alive[h] = true
+			population = append(population, state{x: x, f: p.evaluate(x)})
+		}
+	}
+	population = survive(population, e.search.Population, &pool)
+	for range e.search.Generations - 1 {
+		children := e.breed(p, population, alive, &pool)
+		if len(children) == 0 {
+			break
+		}
+		population = survive(append(population, children...), e.search.Population, &pool)
+		clear(alive)
+		for _, s := range population {
+			alive[hash(s.x)] = true
+		}
+	}
+	n := 0
+	for n < len(population) && population[n].front == 0 {
+		n++
+	}
+	return population[:n]
+}
+
+// start returns the states of the round before, for the jobs and nodes of now; if there was none, what is held.
+func (e *evolution) start(p *problem) (states [][]uint8) {
+	if e.states == nil {
+		return [][]uint8{slices.Clone(p.base)}
+	}
+	was := make(map[*job]int, len(e.jobs))
+	for i, j := range e.jobs {
+		was[j] = i
+	}
+	for _, old := range e.states {
+		x := make([]uint8, len(p.base))
+		for i, j := range p.jobs {
+			if k, ok := was[j]; ok {
+				copy(x[i*p.nodes:(i+1)*p.nodes], old[k*e.nodes:(k+1)*e.nodes])
+			}
+		}
+		states = append(states, x)
+	}
+	return states
+}
+
+// Chances of pymoo.
+const (
+	crossover = 0.9
+	attempts  = 100 // at filling a generation, where children are like others that live
+)
+
+// breed returns as many children as the population may have, none like another or like a parent.
+func (e *evolution) breed(p *problem, parents []state, alive map[uint64]bool, pool *[][]uint8) (children []state) {
+	for range attempts {
+		before := len(children)
+		for len(children) < e.search.Population {
+			a, b := e.tournament(parents), e.tournament(parents)
+			x, y := clone(parents[a].x, pool), clone(parents[b].x, pool)
+			if e.rng.Float64() < crossover {
+				swap := e.rng.IntN(len(p.jobs)) * p.nodes
+				for i := range swap {
+					x[i], y[i] = y[i], x[i]
+				}
+			}
+			added := 0
+			for _, child := range [][]uint8{x, y} {
+				p.mutate(child, e.rng)
+				p.repair(child, e.rng)
+				h := hash(child)
+				if alive[h] || len(children) == e.search.Population {
+					*pool = append(*pool, child)
+					continue
+				}
+				alive[h] = true
+				added++
+				children = append(children, state{x: child, f: p.evaluate(child)})
+			}
+			if added == 0 {
+				break
+			}
+		}
+		if len(children) == e.search.Population || len(children) == before && before > 0 {
+			break
+		}
+	}
+	return children
+}
+
+// tournament returns the better of two drawn from the population: who is better in both objectives, or farther from others.
+func (e *evolution) tournament(population []state) int {
+	a, b := e.rng.IntN(len(population)), e.rng.IntN(len(population))
+	s, t := &population[a], &population[b]
+	switch {
+	case dominates(s.f, t.f):
+		return a
+	case dominates(t.f, s.f):
+		return b
+	case s.apart > t.apart:
+		return a
+	case t.apart > s.apart || e.rng.Uint32()&1 == 0:
+		return b
+	}
+	return a
+}
+
+// clone copies a state into memory of the pool, if there is any.
+func clone(x []uint8, pool *[][]uint8) []uint8 {
+	if n := len(*pool); n > 0 {
+		y := (*pool)[n-1]
+		*pool = (*pool)[:n-1]
+		copy(y, x)
+		return y
+	}
+	return slices.Clone(x)
+}
+
+// hash tells states apart: that two differ and have equal hashes is not to be expected in the life of a cluster.
+func hash(x []uint8) uint64 {
+	h := uint64(len(x))
+	for ; len(x) >= 8; x = x[8:] {
+		w := uint64(x[0]) | uint64(x[1])<<8 | uint64(x[2])<<16 | uint64(x[3])<<24 | uint64(x[4])<<32 | uint64(x[5])<<40 |
+			uint64(x[6])<<48 | uint64(x[7])<<56
+		h = mix(h ^ w)
+	}
+	for _, b := range x {
+		h = mix(h ^ uint64(b))
+	}
+	return h
+}
+
+// mix is the finisher of SplitMix64.
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
