@@ -10,33 +10,33 @@ import (
 // Source: Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 2002, as in pymoo with its
 // defaults; operators and fitness as released, and in the specification boa.md, 3.5.
 type evolution struct {
-	rng    *rand.Rand
+	source *rand.PCG
+	rng    *rand.Rand // draws from source
 	search Search
-	jobs   []*job    // of the round before, in the order of its states
-	nodes  int       // likewise
-	states [][]uint8 // likewise: the best, none of which is better in both objectives than another
+	jobs   []*job     // of the round before, in the order of its states
+	nodes  int        // likewise
+	words  int        // of a row, likewise
+	states [][]uint64 // likewise: the best, none of which is better in both objectives than another
 }
 
 func newEvolution(p Params) *evolution {
-	return &evolution{rng: rand.New(rand.NewPCG(p.Seed, 0)), search: p.Search}
+	source := rand.NewPCG(p.Seed, 0)
+	return &evolution{source: source, rng: rand.New(source), search: p.Search}
 }
 
 func (e *evolution) divide(r *run) ([][]share, error) {
 	p := newProblem(r, r.nodes)
 	best := e.evolve(p)
-	e.jobs, e.nodes, e.states = p.jobs, p.nodes, e.states[:0]
-	chosen := best[0]
+	e.jobs, e.nodes, e.words, e.states = p.jobs, p.nodes, p.words, e.states[:0]
 	for _, s := range best {
 		e.states = append(e.states, s.x)
-		if s.f[0] < chosen.f[0] {
-			chosen = s
-		}
 	}
+	chosen := fittest(best)
 	held := make([][]share, len(r.all))
 	for i, j := range p.jobs {
-		for n, g := range chosen.x[i*p.nodes : (i+1)*p.nodes] {
-			if g > 0 {
-				held[j.index] = append(held[j.index], share{n, int(g)})
+		for n := range p.nodes {
+			if g := at(p.row(chosen.x, i), n); g > 0 {
+				held[j.index] = append(held[j.index], share{n, g})
 			}
 		}
 	}
@@ -47,24 +47,36 @@ func (e *evolution) divide(r *run) ([][]share, error) {
 	return of, nil
 }
 
+// fittest returns the state of the largest fitness, the first of several.
+func fittest(states []*state) *state {
+	best := states[0]
+	for _, s := range states {
+		if s.f[0] < best.f[0] {
+			best = s
+		}
+	}
+	return best
+}
+
 // state is one member of the population.
 type state struct {
-	x     []uint8
+	x     []uint64
+	hash  uint64
 	f     [2]float64 // to be minimized
 	front int        // 0: nobody is better in both
 	apart float64    // crowding distance inside the front
 }
 
 // evolve returns the first front of the last generation.
-func (e *evolution) evolve(p *problem) []state {
-	var pool [][]uint8 // memory of states that died
+func (e *evolution) evolve(p *problem) []*state {
+	var pool []*state // memory of those that died
 	alive := make(map[uint64]bool)
-	var population []state
+	var population []*state
 	for _, x := range e.start(p) {
-		p.repair(x, e.rng)
+		f := p.settle(x, e.rng)
 		if h := hash(x); !alive[h] {
 			alive[h] = true
-			population = append(population, state{x: x, f: p.evaluate(x)})
+			population = append(population, &state{x: x, hash: h, f: f})
 		}
 	}
 	population = survive(population, e.search.Population, &pool)
@@ -76,7 +88,7 @@ func (e *evolution) evolve(p *problem) []state {
 		population = survive(append(population, children...), e.search.Population, &pool)
 		clear(alive)
 		for _, s := range population {
-			alive[hash(s.x)] = true
+			alive[s.hash] = true
 		}
 	}
 	n := 0
@@ -87,19 +99,21 @@ func (e *evolution) evolve(p *problem) []state {
 }
 
 // start returns the states of the round before, for the jobs and nodes of now; if there was none, what is held.
-func (e *evolution) start(p *problem) (states [][]uint8) {
+func (e *evolution) start(p *problem) (states [][]uint64) {
 	if e.states == nil {
-		return [][]uint8{slices.Clone(p.base)}
+		return [][]uint64{slices.Clone(p.base)}
 	}
 	was := make(map[*job]int, len(e.jobs))
 	for i, j := range e.jobs {
 		was[j] = i
 	}
 	for _, old := range e.states {
-		x := make([]uint8, len(p.base))
+		x := make([]uint64, len(p.base))
 		for i, j := range p.jobs {
 			if k, ok := was[j]; ok {
-				copy(x[i*p.nodes:(i+1)*p.nodes], old[k*e.nodes:(k+1)*e.nodes])
+				for n := range min(p.nodes, e.nodes) {
+					add(p.row(x, i), n, at(old[k*e.words:(k+1)*e.words], n))
+				}
 			}
 		}
 		states = append(states, x)
@@ -114,30 +128,30 @@ const (
 )
 
 // breed returns as many children as the population may have, none like another or like a parent.
-func (e *evolution) breed(p *problem, parents []state, alive map[uint64]bool, pool *[][]uint8) (children []state) {
+func (e *evolution) breed(p *problem, parents []*state, alive map[uint64]bool, pool *[]*state) (children []*state) {
 	for range attempts {
 		before := len(children)
 		for len(children) < e.search.Population {
 			a, b := e.tournament(parents), e.tournament(parents)
-			x, y := clone(parents[a].x, pool), clone(parents[b].x, pool)
+			pair := [2]*state{clone(parents[a], pool), clone(parents[b], pool)}
 			if e.rng.Float64() < crossover {
-				swap := e.rng.IntN(len(p.jobs)) * p.nodes
-				for i := range swap {
+				x, y := pair[0].x, pair[1].x
+				for i := range e.rng.IntN(len(p.jobs)) * p.words {
 					x[i], y[i] = y[i], x[i]
 				}
 			}
 			added := 0
-			for _, child := range [][]uint8{x, y} {
-				p.mutate(child, e.rng)
-				p.repair(child, e.rng)
-				h := hash(child)
-				if alive[h] || len(children) == e.search.Population {
+			for _, child := range pair {
+				p.mutate(child.x, e.rng)
+				child.f = p.settle(child.x, e.rng)
+				child.hash = hash(child.x)
+				if alive[child.hash] || len(children) == e.search.Population {
 					*pool = append(*pool, child)
 					continue
 				}
-				alive[h] = true
+				alive[child.hash] = true
 				added++
-				children = append(children, state{x: child, f: p.evaluate(child)})
+				children = append(children, child)
 			}
 			if added == 0 {
 				break
@@ -151,9 +165,9 @@ func (e *evolution) breed(p *problem, parents []state, alive map[uint64]bool, po
 }
 
 // tournament returns the better of two drawn from the population: who is better in both objectives, or farther from others.
-func (e *evolution) tournament(population []state) int {
+func (e *evolution) tournament(population []*state) int {
 	a, b := e.rng.IntN(len(population)), e.rng.IntN(len(population))
-	s, t := &population[a], &population[b]
+	s, t := population[a], population[b]
 	switch {
 	case dominates(s.f, t.f):
 		return a
@@ -168,26 +182,21 @@ func (e *evolution) tournament(population []state) int {
 }
 
 // clone copies a state into memory of the pool, if there is any.
-func clone(x []uint8, pool *[][]uint8) []uint8 {
+func clone(s *state, pool *[]*state) *state {
 	if n := len(*pool); n > 0 {
-		y := (*pool)[n-1]
+		t := (*pool)[n-1]
 		*pool = (*pool)[:n-1]
-		copy(y, x)
-		return y
+		copy(t.x, s.x)
+		return t
 	}
-	return slices.Clone(x)
+	return &state{x: slices.Clone(s.x)}
 }
 
 // hash tells states apart: that two differ and have equal hashes is not to be expected in the life of a cluster.
-func hash(x []uint8) uint64 {
+func hash(x []uint64) uint64 {
 	h := uint64(len(x))
-	for ; len(x) >= 8; x = x[8:] {
-		w := uint64(x[0]) | uint64(x[1])<<8 | uint64(x[2])<<16 | uint64(x[3])<<24 | uint64(x[4])<<32 | uint64(x[5])<<40 |
-			uint64(x[6])<<48 | uint64(x[7])<<56
+	for _, w := range x {
 		h = mix(h ^ w)
-	}
-	for _, b := range x {
-		h = mix(h ^ uint64(b))
 	}
 	return h
 }

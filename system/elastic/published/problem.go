@@ -2,7 +2,6 @@ package published
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -13,31 +12,39 @@ const floor = 1e-3
 // mostNodes bounds the nodes of a job.
 const mostNodes = 16
 
-// problem is what Pollux decides in one round. A state gives the GPUs of each job on each node, jobs×nodes bytes.
+// problem is what Pollux decides in one round. A state has a row of so many words for each job, and in it a byte for each node:
+// the GPUs that the job has there.
 type problem struct {
 	jobs    []*job // least attained service first, then by submission
 	nodes   int
-	per     int       // GPUs of a node
+	per     int // GPUs of a node
+	words   int
 	meet    bool      // gangs on several nodes may meet
 	limits  []int     // largest width of each job
 	factors []float64 // what a speedup counts for where the job would be restarted
-	base    []uint8   // what jobs hold
-	shared  []float64 // goodput of each job on its fair share; 0: nothing is known of it
+	base    []uint64  // the state of what jobs hold
+	shared  []float64 // goodput of each job on its fair share, as on one node
 	fair    int       // GPUs of a fair share
 	known   [][]float64
+	used    []uint64  // scratch: GPUs taken of each node
+	taken   []uint64  // scratch: nodes that a gang on several has
+	open    []int     // scratch: nodes with free GPUs
+	raised  []uint64  // scratch: nodes on which a job is raised
+	gaps    []float64 // scratch: chances that a node among the next ones is raised
 }
 
 func newProblem(r *run, nodes int) *problem {
-	p := &problem{jobs: slices.Clone(r.active), nodes: nodes, per: r.GPUsPerNode, meet: r.Meet}
+	p := &problem{jobs: slices.Clone(r.active), nodes: nodes, per: r.GPUsPerNode, words: ceilDiv(nodes, lanes), meet: r.Meet}
 	slices.SortStableFunc(p.jobs, func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.GPUSeconds, b.GPUSeconds), cmp.Compare(a.Submit, b.Submit))
 	})
-	p.base = make([]uint8, len(p.jobs)*nodes)
+	p.base = make([]uint64, len(p.jobs)*p.words)
+	p.used, p.taken, p.raised = make([]uint64, p.words), make([]uint64, p.words), make([]uint64, p.words)
 	p.fair = ceilDiv(nodes*p.per, len(p.jobs))
 	for i, j := range p.jobs {
 		for _, s := range j.held {
 			if s.node < nodes {
-				p.base[i*nodes+s.node] = uint8(s.gpus)
+				add(p.row(p.base, i), s.node, s.gpus)
 			}
 		}
 		p.limits = append(p.limits, j.limit(nodes*p.per))
@@ -53,6 +60,9 @@ func newProblem(r *run, nodes int) *problem {
 	return p
 }
 
+// row returns the row of the ith job in a state.
+func (p *problem) row(x []uint64, i int) []uint64 { return x[i*p.words : (i+1)*p.words] }
+
 // limit is the largest width that is tried: twice what has been seen.
 func (j *job) limit(gpus int) int {
 	if j.App.OneGPU {
@@ -61,7 +71,7 @@ func (j *job) limit(gpus int) int {
 	return min(max(2*j.learnt.widest, 1), gpus, j.App.Max/j.App.MinPerGPU)
 }
 
-// speedup of the ith job over its fair share, which counts as being on one node.
+// speedup of the ith job over its fair share.
 func (p *problem) speedup(i, nodes, gpus int) float64 {
 	if gpus == 0 {
 		return 0
@@ -81,168 +91,160 @@ func (p *problem) speedup(i, nodes, gpus int) float64 {
 	return *at
 }
 
-// evaluate returns what is minimized: the fitness and the utility of a state, both negative.
+// settle makes a state possible, and returns its fitness and utility, both negative, to be minimized.
+//
+// Of gangs on several nodes each node has one, no job is above its limit, no node above its GPUs. Whoever comes first, with the
+// least attained service, keeps what it has; where a job is too wide, nodes are cut at random.
 //
 // Fitness is the power mean, exponent -1, of the jobs' speedups over a node's share, times their restart factors where they
 // would be restarted. Utility is the speedup for each GPU of the nodes in use.
-func (p *problem) evaluate(x []uint8) (f [2]float64) {
+func (p *problem) settle(x []uint64, rng *rand.Rand) (f [2]float64) {
+	clear(p.used)
+	clear(p.taken)
 	inverse, sum := 0.0, 0.0
-	busy := 0
-	for n := range p.nodes {
-		for i := range p.jobs {
-			if x[i*p.nodes+n] > 0 {
-				busy++
-				break
-			}
-		}
-	}
 	for i := range p.jobs {
-		row, base := x[i*p.nodes:(i+1)*p.nodes], p.base[i*p.nodes:(i+1)*p.nodes]
-		nodes, gpus, same := 0, 0, true
-		for n, g := range row {
-			if g > 0 {
-				nodes++
-				gpus += int(g)
-			}
-			same = same && g == base[n]
-		}
+		row := p.row(x, i)
+		nodes, gpus := p.repair(row, p.limits[i], rng)
 		s := p.speedup(i, nodes, gpus)
 		sum += s
 		s /= float64(p.per)
-		if !same {
+		if !slices.Equal(row, p.row(p.base, i)) {
 			s *= p.factors[i]
 		}
 		inverse += 1 / (s + floor)
 	}
 	f[0] = -float64(len(p.jobs)) / inverse
-	if busy > 0 {
+	if busy, _ := count(p.used); busy > 0 {
 		f[1] = -sum / float64(busy*p.per)
 	}
 	return f
 }
 
+// repair makes a job's row possible beside those before it, and returns on how many nodes and GPUs it then is.
+func (p *problem) repair(row []uint64, limit int, rng *rand.Rand) (nodes, gpus int) {
+	nodes, gpus = count(row)
+	if nodes > 1 && !p.meet {
+		for w, x := range row {
+			row[w] = x &^ whole(occupied(x)&p.taken[w])
+			p.taken[w] |= occupied(x)
+		}
+		nodes, gpus = count(row)
+	}
+	if gpus > limit || nodes > mostNodes {
+		p.cut(row, limit, rng)
+	}
+	cut := false
+	for w, x := range row {
+		if above(p.used[w]+x, p.per) != 0 {
+			row[w] = fit8(x, p.used[w], p.per)
+			cut = true
+		}
+		p.used[w] += row[w]
+	}
+	if cut || gpus > limit || nodes > mostNodes {
+		return count(row)
+	}
+	return nodes, gpus
+}
+
+// cut goes through the nodes in random order, and keeps GPUs up to the limit on at most mostNodes of them.
+func (p *problem) cut(row []uint64, limit int, rng *rand.Rand) {
+	p.open = p.open[:0]
+	for n := range p.nodes {
+		if at(row, n) > 0 {
+			p.open = append(p.open, n)
+		}
+	}
+	rng.Shuffle(len(p.open), func(a, b int) { p.open[a], p.open[b] = p.open[b], p.open[a] })
+	for i, n := range p.open {
+		g := at(row, n)
+		keep := min(g, limit)
+		if i >= mostNodes {
+			keep = 0
+		}
+		add(row, n, keep-g)
+		limit -= keep
+	}
+}
+
 // mutate resets a tenth of the jobs to what they hold, takes a tenth of what another tenth holds away, and raises about one
 // place of every job where GPUs are free, and about one more where it is already.
-func (p *problem) mutate(x []uint8, rng *rand.Rand) {
-	free := make([]int, p.nodes, maxNodes)
-	for n := range free {
-		free[n] = p.per
-	}
+func (p *problem) mutate(x []uint64, rng *rand.Rand) {
+	clear(p.used)
 	for i := range p.jobs {
-		row := x[i*p.nodes : (i+1)*p.nodes]
-		draw := rng.Uint64()
+		row, draw := p.row(x, i), rng.Uint64()
 		if uint32(draw) < tenth {
-			copy(row, p.base[i*p.nodes:])
+			copy(row, p.row(p.base, i))
 		}
-		thin := uint32(draw>>32) < tenth
-		for n, g := range row {
-			if thin && g > 0 && rng.Uint32() < tenth {
-				row[n], g = 0, 0
-			}
-			free[n] -= int(g)
+		if uint32(draw>>32) < tenth {
+			p.thin(row, rng)
 		}
-	}
-	open := 0
-	for _, f := range free {
-		if f > 0 {
-			open++
+		for w, gpus := range row {
+			p.used[w] += gpus
 		}
 	}
-	if open == 0 {
-		return
+	p.open, p.gaps = p.open[:0], p.gaps[:0]
+	for n := range p.nodes {
+		if at(p.used, n) < p.per {
+			p.open = append(p.open, n)
+		}
 	}
-	anywhere := 1 / float64(open)
+	none := 1.0
+	for range p.open {
+		none *= 1 - 1/float64(len(p.open))
+		p.gaps = append(p.gaps, 1-none)
+	}
 	for i := range p.jobs {
-		p.raise(x[i*p.nodes:(i+1)*p.nodes], free, anywhere, rng)
+		p.raise(p.row(x, i), rng)
 	}
 }
 
 // tenth is a tenth of all values of a uint32.
-const tenth = math.MaxUint32/10 + 1
+const tenth = 1<<32/10 + 1
 
-// raise raises some of a job's places on nodes with free GPUs to anything between what is there and a whole node.
-func (p *problem) raise(row []uint8, free []int, anywhere float64, rng *rand.Rand) {
+func (p *problem) thin(row []uint64, rng *rand.Rand) {
+	for n := range p.nodes {
+		if g := at(row, n); g > 0 && rng.Uint32() < tenth {
+			add(row, n, -g)
+		}
+	}
+}
+
+// raise raises some of a job's places on nodes with free GPUs to anything between what is there and a whole node: any of them by
+// a chance of one in their number, and those where the job is by another such chance.
+func (p *problem) raise(row []uint64, rng *rand.Rand) {
+	clear(p.raised)
+	for n := p.gap(0, rng); n < len(p.open); n = p.gap(n+1, rng) {
+		add(p.raised, p.open[n], 1)
+	}
 	held := 0
-	for n, g := range row {
-		if g > 0 && free[n] > 0 {
-			held++
+	for w, x := range row {
+		held += bits8(occupied(x) & notFull(p.used[w], p.per))
+	}
+	for w, x := range row {
+		for mask := occupied(x) & notFull(p.used[w], p.per); mask != 0; mask &= mask - 1 {
+			if held == 1 || rng.Float64()*float64(held) < 1 {
+				p.raised[w] |= mask & -mask >> 7
+			}
 		}
 	}
-	there := anywhere
-	if held > 0 {
-		again := 1 / float64(held)
-		there += again - float64(anywhere*again)
-	}
-	low, high := uint64(anywhere*(1<<16)), uint64(there*(1<<16))
-	var draws uint64
-	for n, g := range row {
-		if free[n] <= 0 {
-			continue
-		}
-		if draws>>16 == 0 { // three draws of 16 bits, the fourth marks the end
-			draws = rng.Uint64() | 1<<63
-		}
-		draw := draws & (1<<16 - 1)
-		draws >>= 16
-		if draw < low || g > 0 && draw < high {
-			row[n] = g + uint8(rng.Uint32N(uint32(p.per-int(g)+1)))
+	for w, mask := range p.raised {
+		for ; mask != 0; mask &= mask - 1 {
+			n := w*lanes + laneOf(mask)
+			if g := at(row, n); g < p.per {
+				add(row, n, int(rng.Uint32N(uint32(p.per-g+1))))
+			}
 		}
 	}
 }
 
-// repair makes a state possible: of gangs on several nodes one for each node, no job above its limit, no node above its GPUs.
-// Whoever comes first, with the least attained service, keeps what it has; where a job is too wide, nodes are cut at
-// random.
-func (p *problem) repair(x []uint8, rng *rand.Rand) {
-	taken, used := make([]bool, p.nodes, maxNodes), make([]int, p.nodes, maxNodes)
-	for i := range p.jobs {
-		row := x[i*p.nodes : (i+1)*p.nodes]
-		nodes, gpus := 0, 0
-		for _, g := range row {
-			if g > 0 {
-				nodes++
-			}
-		}
-		for n, g := range row {
-			if g == 0 {
-				continue
-			}
-			if nodes > 1 && !p.meet {
-				if taken[n] {
-					row[n] = 0
-					continue
-				}
-				taken[n] = true
-			}
-			gpus += int(g)
-		}
-		if gpus > p.limits[i] || nodes > mostNodes {
-			p.cut(row, p.limits[i], rng)
-		}
-		for n, g := range row {
-			row[n] = uint8(min(int(g), p.per-used[n]))
-			used[n] += int(row[n])
+// gap returns the next open node to be raised, from the given one on: as if each were drawn for, by one draw.
+func (p *problem) gap(from int, rng *rand.Rand) int {
+	draw := rng.Float64()
+	for k, chance := range p.gaps {
+		if draw < chance {
+			return from + k
 		}
 	}
-}
-
-// cut goes through the nodes in random order, and keeps GPUs up to the limit on at most mostNodes of them.
-func (p *problem) cut(row []uint8, limit int, rng *rand.Rand) {
-	order := make([]int, len(row), maxNodes)
-	for n := range order {
-		order[n] = n
-	}
-	rng.Shuffle(len(order), func(a, b int) { order[a], order[b] = order[b], order[a] })
-	nodes := 0
-	for _, n := range order {
-		g := min(int(row[n]), limit)
-		if g > 0 && nodes == mostNodes {
-			g = 0
-		}
-		if g > 0 {
-			nodes++
-		}
-		row[n] = uint8(g)
-		limit -= g
-	}
+	return len(p.open)
 }

@@ -95,9 +95,6 @@ type Scaling struct {
 	Low, High float64 // band in which the mean utility of ScalingIntervals decisions leaves the cluster as it is
 }
 
-// ScalingIntervals is how many decisions utility is averaged over.
-const ScalingIntervals = 15
-
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.
 type Outcome struct {
 	Name       string
@@ -153,6 +150,9 @@ func (p Params) Validate(jobs []Job) error {
 	if err := p.Scale.validate(p.Nodes); err != nil {
 		return err
 	}
+	if p.Scale != nil && p.Policy != Pollux {
+		return fmt.Errorf("published: %v does not scale the cluster, want pollux", p.Policy)
+	}
 	for i := range jobs {
 		if err := p.validateJob(&jobs[i]); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (p Params) Validate(jobs []Job) error {
 // Bounds that keep sums inside int64 and memory small.
 const (
 	maxNodes    = 1024
-	maxPerNode  = 64
+	maxPerNode  = 16
 	maxInterval = 1 << 20
 	maxSubmit   = 1 << 40
 )
