@@ -26,7 +26,9 @@ func TestPoints(t *testing.T) {
 		step, sync          float64
 	}
 	var got []point
-	s.Points(func(nodes, gpus, perGPU int, step, sync float64) { got = append(got, point{nodes, gpus, perGPU, step, sync}) })
+	s.Points(func(nodes, gpus, perGPU int, step, sync float64) {
+		got = append(got, point{nodes, gpus, perGPU, step, sync})
+	})
 	want := []point{{1, 1, 8, 2, 0}, {2, 3, 8, 4, 1}, {2, 3, 16, 5, 1}, {3, 3, 8, 6, 1}, {4, 8, 16, 3, 2}}
 	if len(got) != len(want) {
 		t.Fatalf("points %v, want %v", got, want)

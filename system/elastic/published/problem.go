@@ -2,6 +2,7 @@ package published
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -173,10 +174,10 @@ func (p *problem) mutate(x []uint64, rng *rand.Rand) {
 	clear(p.used)
 	for i := range p.jobs {
 		row, draw := p.row(x, i), rng.Uint64()
-		if uint32(draw) < tenth {
+		if draw&math.MaxUint32 < tenth {
 			copy(row, p.row(p.base, i))
 		}
-		if uint32(draw>>32) < tenth {
+		if draw>>32 < tenth {
 			p.thin(row, rng)
 		}
 		for w, gpus := range row {
