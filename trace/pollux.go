@@ -2,8 +2,8 @@ package trace
 
 import "github.com/trainyard/trainyard/sched"
 
-// polluxLayout is the workload of Pollux (OSDI'21) and of what followed it: Sia (SOSP'23), BOA. It has no durations: how long a
-// job takes follows from the profile of its application, so that Trace.Profiled is set and all durations are 0.
+// polluxLayout is the workload of Pollux (OSDI'21) and of what followed it: Sia (SOSP'23), BOA. It has no durations: how
+// long a job takes follows from the profile of its application, so that Trace.Profiled is set and all durations are 0.
 //
 // num_replicas and batch_size are the fixed choice for systems that adapt neither: GPUs.Want, and Batch.Min = Batch.Max. A
 // system that resizes may give any job from 1 GPU to MaxPolluxGPUs, or as many as it asks for if that is more. One that

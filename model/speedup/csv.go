@@ -119,8 +119,9 @@ func (t *table) count(i int) (int, error) {
 	return n, nil
 }
 
+// parseCount reads a whole number from 1 to maxCount, which some published files write as 20.0.
 func parseCount(s string) (n int, ok bool) {
-	n, err := strconv.Atoi(s)
+	n, err := strconv.Atoi(strings.TrimSuffix(s, ".0"))
 	return n, err == nil && n >= 1 && n <= maxCount
 }
 

@@ -13,7 +13,7 @@ import (
 // the smallest to the largest with measured statistics, those on each GPU as far as steps were measured, but for
 // publishedPerGPU. Batches are even; one GPU makes at least two micro-batches of more than the smallest batch size.
 //
-// Published set-ups keep the application ncf on one GPU; that is a limit of theirs, which is not in here.
+// Published set-ups keep the application ncf on one GPU. That is a limit of theirs, which is not in here: set Limits.MaxGPUs.
 //
 // Source: specification of BOA, 3.5 and 5.2.
 type Profile struct {
@@ -78,31 +78,42 @@ func ReadProfiles(fsys fs.FS, kind string) ([]*Profile, error) {
 	return profiles, nil
 }
 
-// SpeedPlaced returns the progress per second of a phase on an exact placement, the number of GPUs on each node, at w.Batch
-// and w.Accum, as Speed takes them. w.GPUs and w.Nodes follow from the placement. 0 = not possible.
-func (p *Profile) SpeedPlaced(phase int, placement []int, w Way) float64 {
-	w.GPUs, w.Nodes = 0, 0
-	for _, g := range placement {
-		if g > 0 {
-			w.GPUs, w.Nodes = w.GPUs+g, w.Nodes+1
-		}
-	}
-	if w.GPUs == 0 {
-		return 0
-	}
-	if w.Batch == 0 {
-		w, _ = p.Best(phase, w.GPUs, w.Nodes, sched.BatchRange{})
-		if w.Batch == 0 {
-			return 0
-		}
-	}
-	perGPU, accum, batch := p.Limits.split(w)
-	if perGPU < p.Limits.MinPerGPU || perGPU > p.Limits.MaxPerGPU {
-		return 0
+// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow
+// from it; w.Batch is > 0.
+func (p *Profile) UpdatePlaced(placement []int, w Way) (seconds float64, batch int) {
+	w.GPUs, w.Nodes = count(placement)
+	perGPU, accum, batch, ok := p.Limits.split(w)
+	if !ok {
+		return 0, 0
 	}
 	step, sync, ok := p.Steps.Placed(placement, perGPU)
 	if !ok {
+		return 0, 0
+	}
+	return step + float64(float64(accum-1)*(step-sync)), batch
+}
+
+// SpeedPlaced is Speed on an exact placement. Without a batch size it is that of Best for as many GPUs on as many nodes.
+func (p *Profile) SpeedPlaced(phase int, placement []int, w Way) float64 {
+	if w.Batch == 0 {
+		gpus, nodes := count(placement)
+		if w, _ = p.Best(phase, gpus, nodes, sched.BatchRange{}); w.Batch == 0 {
+			return 0
+		}
+	}
+	seconds, batch := p.UpdatePlaced(placement, w)
+	if seconds <= 0 {
 		return 0
 	}
-	return p.Validation.Gain(phase, batch) / (step + float64(float64(accum-1)*(step-sync)))
+	return p.Validation.Gain(phase, batch) / seconds
+}
+
+// count returns the GPUs of a placement and the nodes that have any.
+func count(placement []int) (gpus, nodes int) {
+	for _, g := range placement {
+		if g > 0 {
+			gpus, nodes = gpus+g, nodes+1
+		}
+	}
+	return gpus, nodes
 }

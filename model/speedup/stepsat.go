@@ -2,38 +2,34 @@ package speedup
 
 import "slices"
 
-// Width returns the most GPUs on one node of any measured placement.
-func (s *Steps) Width() int { return s.width }
-
 // PerGPU returns the fewest and the most samples on a GPU that any placement was measured with.
 func (s *Steps) PerGPU() (least, most int) { return s.least, s.most }
 
 // Placed returns the time in seconds of an optimizer step, and the part of it spent on synchronisation, on a placement,
-// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. ok is false if that
-// is beyond what was measured.
+// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. A node with more GPUs than
+// any that was measured counts as several. ok is false if that is beyond what was measured.
 func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool) {
 	var room [maxNodes]byte
 	key, gpus, nodes := room[:0], 0, 0
-	for _, g := range placement {
-		if g <= 0 {
-			continue
-		}
-		gpus, nodes = gpus+g, nodes+1
-		if len(key) < maxNodes {
-			key = append(key, byte(min(g, 255))) // what no digit can say is no placement that was measured
+	for _, left := range placement {
+		for left > 0 {
+			g := min(left, s.width)
+			gpus, nodes, left = gpus+g, nodes+1, left-g
+			if len(key) < maxNodes {
+				key = append(key, byte(g))
+			}
 		}
 	}
 	if nodes <= maxNodes {
-		if c, found := s.exact[string(smallestRotation(key))]; found {
-			return c.at(float64(perGPU))
+		if step, sync, ok = s.exact[string(smallestRotation(key))].at(float64(perGPU)); ok {
+			return step, sync, true
 		}
 	}
 	return s.between(nodes, gpus, perGPU)
 }
 
 // At is Placed for so many GPUs on so many nodes, all full but for one that comes first: the placement of a gang on as few
-// nodes as possible. On more nodes than that it is an average over the placements. Nodes that would hold more GPUs than
-// any that was measured count as several.
+// nodes as possible. On more nodes than that it is an average over the placements.
 func (s *Steps) At(gpus, nodes, perGPU int) (step, sync float64, ok bool) {
 	if gpus < 1 || nodes < 1 || nodes > gpus {
 		return 0, 0, false
@@ -48,8 +44,8 @@ func (s *Steps) At(gpus, nodes, perGPU int) (step, sync float64, ok bool) {
 		key[i] = byte(s.width)
 	}
 	key[0] = byte(gpus - s.width*(fewest-1))
-	if c, found := s.exact[string(key)]; found {
-		return c.at(float64(perGPU))
+	if step, sync, ok = s.exact[string(key)].at(float64(perGPU)); ok {
+		return step, sync, true
 	}
 	return s.between(fewest, gpus, perGPU)
 }
@@ -73,6 +69,9 @@ func (s *Steps) between(nodes, gpus, perGPU int) (step, sync float64, ok bool) {
 	}
 	nodes = min(nodes, s.nodes[len(s.nodes)-1])
 	local := float64(perGPU)
+	if perGPU < s.least || perGPU > s.most {
+		return 0, 0, false
+	}
 	i, found := slices.BinarySearch(s.nodes, nodes)
 	if found {
 		return s.grid[nodes].at(float64(gpus), local)
@@ -98,12 +97,27 @@ func (l layer) at(gpus, local float64) (step, sync float64, ok bool) {
 	case i == len(l.gpus) || i == 0 && float64(l.gpus[0]) > gpus+1e-9:
 		return 0, 0, false
 	case float64(l.gpus[i]) <= gpus+1e-9:
-		return l.curves[i].at(local)
+		return l.curves[i].beyond(local)
 	}
-	stepLow, syncLow, ok1 := l.curves[i-1].at(local)
-	stepHigh, syncHigh, ok2 := l.curves[i].at(local)
+	stepLow, syncLow, ok1 := l.curves[i-1].beyond(local)
+	stepHigh, syncHigh, ok2 := l.curves[i].beyond(local)
 	f := share(gpus, float64(l.gpus[i-1]), float64(l.gpus[i]))
 	return mix(stepLow, stepHigh, f), mix(syncLow, syncHigh, f), ok1 && ok2
+}
+
+// beyond is at, but a curve that ends goes on as its last piece up to twice its end: wide gangs were measured with fewer
+// samples on each GPU, up to the largest batch size, and what lies between two of them would fall into the hole.
+func (c stepCurve) beyond(local float64) (step, sync float64, ok bool) {
+	last := len(c.local) - 1
+	if local <= c.local[last] || local > 2*c.local[last] {
+		return c.at(local)
+	}
+	if last == 0 {
+		return c.step[0], c.sync[0], true
+	}
+	f := share(local, c.local[last-1], c.local[last])
+	step = max(mix(c.step[last-1], c.step[last], f), minStep)
+	return step, min(max(mix(c.sync[last-1], c.sync[last], f), 0), step), true
 }
 
 // at interpolates over samples.

@@ -1,15 +1,18 @@
 package speedup
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Timer says how long updates take.
 type Timer interface {
-	// Update returns the seconds of an update of accum micro-batches of perGPU samples on each of gpus GPUs on so many nodes;
-	// 0 = unknown or not possible.
+	// Update returns the seconds of an update of accum micro-batches of perGPU samples on each of gpus GPUs on so many
+	// nodes; 0 = unknown or not possible.
 	Update(gpus, nodes, perGPU, accum int) float64
 }
 
@@ -31,15 +34,33 @@ type Limits struct {
 	// Accumulate lets an update be made of several micro-batches where its samples do not fit on the GPUs at once.
 	Accumulate bool
 	// Probe has one GPU make updates larger than Start of at least two micro-batches: their difference is how gradient
-	// noise is measured there.
+	// noise is measured there. It needs Accumulate.
 	Probe bool
-	// Even rounds batch sizes up, so that each GPU has as many samples in each micro-batch, but not above Max; otherwise the
-	// largest share sets the pace and the batch size stays as it is.
+	// Even rounds batch sizes up, so that each GPU has as many samples in each micro-batch, but not above Max; otherwise
+	// the largest share sets the pace and the batch size stays as it is.
 	Even bool
 	// List are the only batch sizes to choose from, ascending; nil = BatchPoints of them.
 	List []int
 	// MaxGPUs bounds the widths that Best answers for; 0 = no bound.
 	MaxGPUs int
+}
+
+// Validate returns the first thing wrong with l: field, value, wish. Limits that contradict each other leave no way to run; these
+// are wrong on any number of GPUs.
+func (l *Limits) Validate() error {
+	switch {
+	case l.Start < 1 || l.Max < l.Start || l.Max > maxCount:
+		return fmt.Errorf("speedup: batch sizes %d..%d, want 1 <= Start <= Max <= %d", l.Start, l.Max, maxCount)
+	case l.MinPerGPU < 1 || l.MaxPerGPU < l.MinPerGPU:
+		return fmt.Errorf("speedup: %d..%d samples on each GPU, want 1 <= MinPerGPU <= MaxPerGPU", l.MinPerGPU, l.MaxPerGPU)
+	case l.Probe && !l.Accumulate:
+		return errors.New("speedup: Probe without Accumulate, want both or neither")
+	case l.MaxGPUs < 0:
+		return fmt.Errorf("speedup: MaxGPUs %d, want >= 0", l.MaxGPUs)
+	case !slices.IsSorted(l.List):
+		return fmt.Errorf("speedup: list of batch sizes %v, want it to rise", l.List)
+	}
+	return nil
 }
 
 // BatchPoints is how many batch sizes, in geometric progression, Best tries.
@@ -60,15 +81,14 @@ var _ App = (*Trainer)(nil)
 // Sizes returns the progress that makes up each phase, in the unit of Worth.
 func (t *Trainer) Sizes() []float64 { return t.Worth.Sizes() }
 
-// Speed returns the progress per second of a phase. Without a batch size it is that of Best, without Accum that of the fewest
-// micro-batches that fit.
+// Speed returns the progress per second of a phase. Without a batch size it is that of Best, without Accum that of the
+// fewest micro-batches that fit.
 func (t *Trainer) Speed(phase int, w Way) float64 {
 	if w.Batch == 0 {
 		_, speed := t.Best(phase, w.GPUs, w.Nodes, sched.BatchRange{})
 		return speed
 	}
-	perGPU, accum, batch := t.Limits.split(w)
-	seconds := t.update(w.GPUs, w.Nodes, perGPU, accum)
+	seconds, batch := t.Update(w)
 	if seconds <= 0 {
 		return 0
 	}
@@ -77,44 +97,46 @@ func (t *Trainer) Speed(phase int, w Way) float64 {
 
 // Update returns the seconds of an update run so, and how many samples it really has; 0 = not possible. w.Batch is > 0.
 func (t *Trainer) Update(w Way) (seconds float64, batch int) {
-	perGPU, accum, batch := t.Limits.split(w)
-	return t.update(w.GPUs, w.Nodes, perGPU, accum), batch
-}
-
-func (t *Trainer) update(gpus, nodes, perGPU, accum int) float64 {
-	l := &t.Limits
-	if perGPU < l.MinPerGPU || perGPU > l.MaxPerGPU || accum > 1 && !l.Accumulate {
-		return 0
+	perGPU, accum, batch, ok := t.Limits.split(w)
+	if !ok {
+		return 0, 0
 	}
-	return t.Time.Update(gpus, nodes, perGPU, accum)
+	return t.Time.Update(w.GPUs, w.Nodes, perGPU, accum), batch
 }
 
 // split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make together.
-func (l *Limits) split(w Way) (perGPU, accum, batch int) {
-	accum = w.Accum
-	each := ceilDiv(w.Batch, w.GPUs)
-	if accum == 0 {
-		accum = 1
-		if l.Accumulate {
-			accum = ceilDiv(each, l.MaxPerGPU)
-		}
-		if l.Probe && w.GPUs == 1 && w.Batch > l.Start {
-			accum = max(accum, 2)
-		}
+// ok is false if that is not to be done.
+func (l *Limits) split(w Way) (perGPU, accum, batch int, ok bool) {
+	if w.GPUs < 1 || w.Batch < l.Start || w.Batch > l.Max || l.MaxPerGPU < 1 {
+		return 0, 0, 0, false
 	}
-	perGPU = ceilDiv(w.Batch, w.GPUs*accum)
-	if !l.Even {
-		return perGPU, accum, w.Batch
+	if accum = w.Accum; accum == 0 {
+		accum = l.micro(w)
 	}
-	count := w.GPUs * accum
-	perGPU = min(perGPU, max(l.Max, w.Batch)/count)
-	return perGPU, accum, perGPU * count
+	perGPU, batch = ceilDiv(w.Batch, w.GPUs*accum), w.Batch
+	if l.Even {
+		perGPU = min(perGPU, l.Max/(w.GPUs*accum))
+		batch = perGPU * w.GPUs * accum
+	}
+	return perGPU, accum, batch, perGPU >= l.MinPerGPU && perGPU <= l.MaxPerGPU && (accum == 1 || l.Accumulate)
+}
+
+// micro returns the fewest micro-batches.
+func (l *Limits) micro(w Way) int {
+	if !l.Accumulate {
+		return 1
+	}
+	n := ceilDiv(ceilDiv(w.Batch, w.GPUs), l.MaxPerGPU)
+	if l.Probe && w.GPUs == 1 && w.Batch > l.Start {
+		n = max(n, 2)
+	}
+	return n
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// Best tries the batch sizes of Limits that also lie within limits, where zero means no bound. A batch size that is rounded to
-// be even is told as it was asked for if it would leave the limits.
+// Best tries the batch sizes of Limits that also lie within limits, where zero means no bound. A batch size that is rounded
+// to be even is told as it was asked for if it would leave the limits.
 func (t *Trainer) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, speed float64) {
 	l := t.Limits
 	if gpus < 1 || nodes < 1 || nodes > gpus || l.MaxGPUs > 0 && gpus > l.MaxGPUs {
@@ -136,8 +158,8 @@ func (t *Trainer) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, 
 		}
 		last = batch
 		way := Way{GPUs: gpus, Nodes: nodes, Batch: batch}
-		perGPU, accum, real := l.split(way)
-		if perGPU < l.MinPerGPU || perGPU > l.MaxPerGPU || accum > 1 && !l.Accumulate {
+		perGPU, accum, real, ok := l.split(way)
+		if !ok {
 			continue
 		}
 		seconds := t.Time.Update(gpus, nodes, perGPU, accum)

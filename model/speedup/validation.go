@@ -23,7 +23,7 @@ type Validation struct {
 	sizes   []float64
 	sqr     [][]float64 // by batch and epoch
 	vari    [][]float64 // likewise
-	updates [][]float64 // done by the end of each epoch, likewise
+	updates [][]float64 // likewise: so many up to the end of the epoch
 }
 
 var _ Worth = (*Validation)(nil)
@@ -32,8 +32,7 @@ var _ Worth = (*Validation)(nil)
 //
 //	progress,iteration,metric,grad_sqr,grad_var
 //
-// and a row for each epoch with what was reached at its end. metric is read over. Files of more epochs than
-// others are cut.
+// and a row for each epoch with what was reached at its end. metric is read over. Files of more epochs than others are cut.
 func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 	const prefix, suffix = "validation-", ".csv"
 	entries, err := fs.ReadDir(fsys, dir)
@@ -65,9 +64,8 @@ func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 
 // run is a training at one batch size.
 type run struct {
-	batch               int
-	progress, sqr, vari []float64 // by epoch
-	updates             []float64 // likewise
+	batch                        int
+	progress, sqr, vari, updates []float64 // by epoch
 }
 
 func (r *run) read(t *table) error {
@@ -75,7 +73,7 @@ func (r *run) read(t *table) error {
 	if err != nil {
 		return err
 	}
-	last := 0.0
+	last, updates := 0.0, 0.0
 	for {
 		ok, err := t.next()
 		if err != nil {
@@ -93,14 +91,16 @@ func (r *run) read(t *table) error {
 		switch {
 		case x[0] <= last:
 			return t.fail("progress %v behind %v, want it to rise", x[0], last)
+		case x[3] < updates:
+			return t.fail("iteration %v behind %v, want it not to fall", x[3], updates)
 		case x[1]+x[2] <= 0:
 			return t.fail("gradient without norm and variance, want one of them > 0")
 		case x[1] > maxGradient || x[2] > maxGradient:
 			return t.fail("gradient of norm %v and variance %v, want at most %v", x[1], x[2], maxGradient)
 		}
-		last = x[0]
-		r.progress, r.sqr, r.vari = append(r.progress, x[0]), append(r.sqr, x[1]), append(r.vari, x[2])
-		r.updates = append(r.updates, x[3])
+		last, updates = x[0], x[3]
+		r.progress, r.updates = append(r.progress, last), append(r.updates, updates)
+		r.sqr, r.vari = append(r.sqr, x[1]), append(r.vari, x[2])
 	}
 	if len(r.progress) == 0 {
 		return t.fail("no rows, want one for each epoch")
@@ -123,8 +123,7 @@ func validationOf(dir string, runs []run) (*Validation, error) {
 			return nil, fmt.Errorf("speedup: %s: two files of batch size %d, want one", dir, r.batch)
 		}
 		v.batches = append(v.batches, r.batch)
-		v.sqr, v.vari = append(v.sqr, r.sqr[:epochs]), append(v.vari, r.vari[:epochs])
-		v.updates = append(v.updates, r.updates[:epochs])
+		v.sqr, v.vari, v.updates = append(v.sqr, r.sqr[:epochs]), append(v.vari, r.vari[:epochs]), append(v.updates, r.updates[:epochs])
 	}
 	before := 0.0
 	for e := range epochs {
@@ -144,32 +143,37 @@ func (v *Validation) Sizes() []float64 { return v.sizes }
 // Batches returns the measured batch sizes, ascending; the first is M0. The slice is not to be changed.
 func (v *Validation) Batches() []int { return v.batches }
 
+// EpochAt returns the epoch that a training is in after so much progress; from the end of the last on, the number of
+// epochs.
+func (v *Validation) EpochAt(progress float64) int {
+	end := 0.0
+	for epoch, size := range v.sizes {
+		if end += size; progress < end {
+			return epoch
+		}
+	}
+	return len(v.sizes)
+}
+
 // Gradient returns the squared norm and the variance, at batch size M0, of the gradient in an epoch when training with
 // batch size batch.
 func (v *Validation) Gradient(epoch, batch int) (sqr, variance float64) {
-	i, found := slices.BinarySearch(v.batches, batch)
-	switch {
-	case found || i == 0:
-		return v.sqr[i][epoch], v.vari[i][epoch]
-	case i == len(v.batches):
-		return v.sqr[i-1][epoch], v.vari[i-1][epoch]
-	}
-	f := share(float64(batch), float64(v.batches[i-1]), float64(v.batches[i]))
-	return mix(v.sqr[i-1][epoch], v.sqr[i][epoch], f), mix(v.vari[i-1][epoch], v.vari[i][epoch], f)
+	return v.between(v.sqr, epoch, batch), v.between(v.vari, epoch, batch)
 }
 
-// Iterations returns the updates that training with batch size batch has taken by the end of an epoch, linear between
-// measured batch sizes and constant beyond.
-func (v *Validation) Iterations(epoch, batch int) float64 {
+// Updates returns how many updates a training with batch size batch makes up to the end of an epoch.
+func (v *Validation) Updates(epoch, batch int) float64 { return v.between(v.updates, epoch, batch) }
+
+// between interpolates over batch sizes in a table by batch and epoch.
+func (v *Validation) between(x [][]float64, epoch, batch int) float64 {
 	i, found := slices.BinarySearch(v.batches, batch)
 	switch {
 	case found || i == 0:
-		return v.updates[i][epoch]
+		return x[i][epoch]
 	case i == len(v.batches):
-		return v.updates[i-1][epoch]
+		return x[i-1][epoch]
 	}
-	f := share(float64(batch), float64(v.batches[i-1]), float64(v.batches[i]))
-	return mix(v.updates[i-1][epoch], v.updates[i][epoch], f)
+	return mix(x[i-1][epoch], x[i][epoch], share(float64(batch), float64(v.batches[i-1]), float64(v.batches[i])))
 }
 
 // Gain returns what an update at batch size batch is worth in an epoch, in updates at M0.

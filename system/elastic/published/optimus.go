@@ -84,7 +84,7 @@ func remaining(j *job) float64 {
 		return 1
 	}
 	s := j.App.Statistics
-	return s.Iterations(last, j.Batch) - s.Iterations(j.epoch, j.Batch)
+	return s.Updates(last, j.Batch) - s.Updates(j.epoch, j.Batch)
 }
 
 // stepTime returns the seconds of an update on as few nodes as possible, the last one holding the rest. One GPU makes two

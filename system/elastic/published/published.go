@@ -34,8 +34,8 @@ type Statistics interface {
 	Sizes() []float64
 	// Gradient returns the squared norm and the variance of the gradient in an epoch, scaled to the smallest batch size.
 	Gradient(epoch, batch int) (sqr, variance float64)
-	// Iterations returns the iterations done by the end of an epoch with a batch size. Only Optimus asks.
-	Iterations(epoch, batch int) float64
+	// Updates returns the iterations done by the end of an epoch with a batch size. Only Optimus asks.
+	Updates(epoch, batch int) float64
 }
 
 // App is an application.

@@ -20,7 +20,7 @@ func (e even) Sizes() []float64 { return e.sizes }
 
 func (e even) Gradient(int, int) (sqr, variance float64) { return 1, 0 }
 
-func (e even) Iterations(epoch, _ int) float64 {
+func (e even) Updates(epoch, _ int) float64 {
 	sum := 0.0
 	for _, s := range e.sizes[:epoch+1] {
 		sum += s
