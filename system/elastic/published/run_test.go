@@ -149,9 +149,25 @@ func TestPolluxRun(t *testing.T) {
 	if o := first.Jobs[5]; o.GPUSeconds > o.Finish-o.Start {
 		t.Errorf("the job for one GPU had more: %+v", o)
 	}
-	p.Scale = DefaultScaling(1, 3)
-	if _, err := Run(jobs, p); err != nil {
-		t.Error(err)
+}
+
+// Ensure that a cluster whose jobs gain nothing by more GPUs shrinks after as many rounds as utility is averaged over, and that one
+// whose jobs scale does not.
+func TestScaling(t *testing.T) {
+	for _, c := range []struct {
+		app    *App
+		shrink bool
+	}{{even{1, []float64{4000}}.app(), true}, {shrinking{even{1, []float64{4000}}}.app(), false}} {
+		jobs := []Job{{Name: "a", App: c.app}, {Name: "b", App: c.app}}
+		p := Params{Policy: Pollux, Nodes: 8, GPUsPerNode: 1, Search: Search{20, 15}, Scale: DefaultScaling(1, 8)}
+		res, err := Run(jobs, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := int64(res.Rounds) * 60 * 8
+		if least := int64(ScalingIntervals * 60 * 8); (res.NodeSeconds < whole) != c.shrink || res.NodeSeconds < least {
+			t.Errorf("shrinks: %v; %d node-seconds of %d", c.shrink, res.NodeSeconds, whole)
+		}
 	}
 }
 
