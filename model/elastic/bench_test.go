@@ -36,6 +36,19 @@ func roots(n, widest int) []Job {
 	return jobs
 }
 
+// steps draws n rows that rise at powers of two only and are all alike: the worst case, as nothing tells the jobs apart.
+func steps(n, widest int) []Job {
+	jobs := make([]Job, n)
+	for j := range jobs {
+		s := make([]float64, widest+1)
+		for k := 1; k <= widest; k++ {
+			s[k] = math.Exp2(0.9 * math.Floor(math.Log2(float64(k))))
+		}
+		jobs[j] = Job{S: s, Min: 1, Max: widest}
+	}
+	return jobs
+}
+
 func BenchmarkTable(b *testing.B) {
 	for _, size := range []struct{ jobs, gpus, widest int }{{100, 400, 10}, {200, 400, 64}, {1000, 10000, 64}} {
 		b.Run(fmt.Sprintf("%dx%d,%d", size.jobs, size.gpus, size.widest), func(b *testing.B) {
@@ -59,6 +72,7 @@ func BenchmarkSolver(b *testing.B) {
 		jobs, gpus, widest int
 	}{
 		{"general", general, 200, 400, 64}, {"general", general, 1000, 10000, 64}, {"general", general, 5000, 10000, 64},
+		{"steps", steps, 1000, 10000, 64}, {"steps", steps, 1000, 9999, 64},
 		{"concave", roots, 200, 400, 64}, {"concave", roots, 1000, 10000, 64}, {"concave", roots, 5000, 10000, 64},
 		{"concave", roots, 5000, 10000, 2000},
 	} {

@@ -46,7 +46,9 @@ func (j *Job) most() int { return min(j.Max, len(j.S)-1) }
 // next returns the smallest possible width above k, or one above most.
 func (j *Job) next(k int) int {
 	most := j.most()
-	for k++; k <= most && unitsOf(j.S[k]) == 0; k++ {
+	k++
+	for k <= most && unitsOf(j.S[k]) == 0 {
+		k++
 	}
 	return k
 }

@@ -5,14 +5,14 @@ import "slices"
 // run is the state of the simulator.
 type run struct {
 	Params
-	all    []*job
-	active []*job // submitted and not done, in the order of the workload
-	now    int64
-	nodes  int
-	divide divider
-	scaler scaler
-	result Result
-	met    []int // scratch: gangs on several nodes, by node
+	all     []*job
+	active  []*job // submitted and not done, in the order of the workload
+	now     int64
+	nodes   int
+	divide  divider
+	utility []float64 // of the last decisions, where the number of nodes follows it
+	result  Result
+	met     []int // scratch: gangs on several nodes, by node
 }
 
 // divider is a policy.
@@ -94,7 +94,7 @@ func (r *run) round() error {
 		return nil
 	}
 	if r.Scale != nil {
-		r.scaler.rescale(r)
+		r.rescale()
 	}
 	held, err := r.divide.divide(r)
 	if err != nil {

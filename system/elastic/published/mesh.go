@@ -106,9 +106,10 @@ func (m *Mesh) column(i int, q [3]int) (col [4]float64, cost float64) {
 }
 
 // lift is the term that decides between triangulations of equal right, far below a difference of squares of whole numbers: of a
-// rectangle in two of the axes it has that diagonal drawn that joins small with small for GPUs and samples, small with large
-// else. The signs are those with which all published runs of Tiresias come out to the second; Optimus, which weighs
-// interpolated times against each other thousands of times, needs more than one rule can say.
+// rectangle in two of the axes, that diagonal is drawn that joins small with small for GPUs and samples, small with large
+// else. For nodes and samples this sign is the one with which all published runs of Tiresias at load 1 come out to the second; the
+// others are those with which fewest jobs of Optimus differ, which weighs interpolated times against each other thousands
+// of times and needs more than one rule can say.
 func lift(p *Point) float64 {
 	return 1e-7 * float64(p.Nodes*p.PerGPU+p.Nodes*p.GPUs-p.GPUs*p.PerGPU)
 }

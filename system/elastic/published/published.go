@@ -34,7 +34,7 @@ type Statistics interface {
 	Sizes() []float64
 	// Gradient returns the squared norm and the variance of the gradient in an epoch, scaled to the smallest batch size.
 	Gradient(epoch, batch int) (sqr, variance float64)
-	// Updates returns the updates done by the end of an epoch with a batch size. Only Optimus asks.
+	// Updates returns the iterations done by the end of an epoch with a batch size. Only Optimus asks.
 	Updates(epoch, batch int) float64
 }
 
@@ -95,9 +95,6 @@ type Scaling struct {
 	Low, High float64 // band in which the mean utility of ScalingIntervals decisions leaves the cluster as it is
 }
 
-// ScalingIntervals is how many decisions utility is averaged over.
-const ScalingIntervals = 15
-
 // Outcome is what happened to one job. Times are in seconds on the clock of Job.Submit.
 type Outcome struct {
 	Name       string
@@ -153,6 +150,9 @@ func (p Params) Validate(jobs []Job) error {
 	if err := p.Scale.validate(p.Nodes); err != nil {
 		return err
 	}
+	if p.Scale != nil && p.Policy != Pollux {
+		return fmt.Errorf("published: %v does not scale the cluster, want pollux", p.Policy)
+	}
 	for i := range jobs {
 		if err := p.validateJob(&jobs[i]); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (p Params) Validate(jobs []Job) error {
 // Bounds that keep sums inside int64 and memory small.
 const (
 	maxNodes    = 1024
-	maxPerNode  = 64
+	maxPerNode  = 16
 	maxInterval = 1 << 20
 	maxSubmit   = 1 << 40
 )
