@@ -106,8 +106,9 @@ type Node struct {
 	Awaited    bool      // that order has not been answered yet
 	Generation int32     // raised each time a machine takes the slot
 	First      GPUID
-	Busy       int32 // GPUs held by live attempts
-	Watts      Watts // as last measured; 0 = unknown
+	Busy       int32   // GPUs held by live attempts
+	Watts      Watts   // as last measured; 0 = unknown
+	Price      Dollars // per hour now, at first Spec.DollarsHr; that of a rented node is its pool's affair
 }
 
 // Open reports whether the node is up and is to stay so: jobs may be given its GPUs.

@@ -60,8 +60,8 @@ func (n *Node) busy(u float64) sched.Watts {
 	return n.curve.Scale * sched.Watts(2*u-math.Pow(u, n.curve.Exponent))
 }
 
-// PeakGPU returns what a GPU in full use adds to the idle node, all being in use.
-func (n *Node) PeakGPU() sched.Watts { return n.full / sched.Watts(n.gpus) }
+// GPU returns what each GPU adds to the idle node at mean use u.
+func (n *Node) GPU(u float64) sched.Watts { return n.busy(u) / sched.Watts(n.gpus) }
 
 // SleepSaves returns the energy saved by a sleep instead of idling for d, at the end of which the node is to be up again:
 // it draws idle power while it wakes. 0 where it could not even wake in time.

@@ -113,8 +113,8 @@ func TestShapes(t *testing.T) {
 			t.Errorf("at %v: %v, %v, %v, want %v, %v, %v", c.u, l, k, b, c.linear, c.curve, c.table)
 		}
 	}
-	if a, b, c := linear.PeakGPU(), curve.PeakGPU(), table.PeakGPU(); a != 50 || b != 50 || c != 50 {
-		t.Errorf("peak %v, %v, %v of a GPU, want 50 W", a, b, c)
+	if a, b, c := linear.GPU(1), curve.GPU(1), table.GPU(1); a != 50 || b != 50 || c != 50 {
+		t.Errorf("%v, %v, %v of a GPU in full use, want 50 W", a, b, c)
 	}
 }
 
