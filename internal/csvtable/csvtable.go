@@ -43,7 +43,7 @@ func Open(r io.Reader, prefix, name string) (*Table, error) {
 		_, _ = in.Discard(len(mark))
 	}
 	t.csv = csv.NewReader(in)
-	if ok, err := t.Next(); !ok {
+	if more, err := t.next(); !more {
 		if err == nil {
 			err = t.Fail("empty, want a header line and rows")
 		}
@@ -73,8 +73,20 @@ func (t *Table) Only(columns ...string) error {
 	return nil
 }
 
-// Next goes to the next row, which has as many fields as the header. It is false at the end and after an error.
-func (t *Table) Next() (bool, error) {
+// Each calls row for each row, which has as many fields as the header, and returns the first error.
+func (t *Table) Each(row func() error) error {
+	for {
+		if more, err := t.next(); err != nil || !more {
+			return err
+		}
+		if err := row(); err != nil {
+			return err
+		}
+	}
+}
+
+// next goes to the next row. It is false at the end and after an error.
+func (t *Table) next() (bool, error) {
 	row, err := t.csv.Read()
 	if len(row) > 0 {
 		t.line, _ = t.csv.FieldPos(0)

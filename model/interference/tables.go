@@ -59,21 +59,20 @@ func ReadEaCO(r io.Reader, name string) ([]EaCORow, error) {
 			all = append(all, c)
 		}
 	}
-	if err := t.Only(all...); err != nil {
+	err = t.Only(all...)
+	if err != nil {
 		return nil, err
 	}
 	var rows []EaCORow
-	for {
-		ok, err := t.Next()
-		if err != nil || !ok {
-			return rows, err
-		}
-		row, err := eacoRow(t)
-		if err != nil {
-			return nil, err
-		}
+	err = t.Each(func() error {
+		row, wrong := eacoRow(t)
 		rows = append(rows, row)
+		return wrong
+	})
+	if err != nil {
+		return nil, err
 	}
+	return rows, nil
 }
 
 func eacoRow(t *csvtable.Table) (row EaCORow, err error) {
@@ -296,27 +295,26 @@ func ReadNormSpeeds(r io.Reader, name, gpu string) ([]Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Only("index", "model1", "dataset1", "gpu_num1", "batch_size1", "speed1", "co_pipeline_rank", "pipeline_strategy",
-		"model2", "dataset2", "gpu_num2", "batch_size2", "speed2"); err != nil {
+	err = t.Only("index", "model1", "dataset1", "gpu_num1", "batch_size1", "speed1", "co_pipeline_rank", "pipeline_strategy",
+		"model2", "dataset2", "gpu_num2", "batch_size2", "speed2")
+	if err != nil {
 		return nil, err
 	}
 	var sets []Set
 	alone := make(map[string]float64) // of models in pipelines
-	for {
-		ok, err := t.Next()
-		if err != nil || !ok {
-			return slowOf(sets, alone), err
-		}
-		s, err := normRow(t, gpu)
-		if err != nil {
-			return nil, err
-		}
-		if t.Raw("model2") == "Empty" {
+	err = t.Each(func() error {
+		s, wrong := normRow(t, gpu)
+		if wrong == nil && t.Raw("model2") == "Empty" {
 			alone[jobKey(gpu, s.Models[0], s.Place.Width)] = s.Slow[0]
-			continue
+		} else {
+			sets = append(sets, s)
 		}
-		sets = append(sets, s)
+		return wrong
+	})
+	if err != nil {
+		return nil, err
 	}
+	return slowOf(sets, alone), nil
 }
 
 // normRow returns a row as a set, with speeds where slow-downs go.

@@ -185,7 +185,7 @@ func TestGavelPairs(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	h := &interference.History{}
-	if err := h.Seed(interference.GavelSets(pairs)); err != nil {
+	if err = h.Seed(interference.GavelSets(pairs)); err != nil {
 		t.Fatal(err)
 	}
 	p := interference.Place{GPU: "k80", Width: 1}

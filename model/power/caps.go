@@ -122,23 +122,26 @@ func ReadSummary(r io.Reader, name string) ([]Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Only("dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power"); err != nil {
+	err = t.Only("dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power")
+	if err != nil {
 		return nil, err
 	}
+	list, err := profiles(t)
+	if err == nil && len(list) == 0 {
+		err = t.Fail("no rows, want one for each job and power limit")
+	}
+	return list, err
+}
+
+// profiles reads the rows of a summary.
+func profiles(t *csvtable.Table) ([]Profile, error) {
 	var list []Profile
 	var samples [][]sample
 	at := make(map[string]int)
-	for {
-		ok, err := t.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
+	err := t.Each(func() error {
 		p, s, err := summaryRow(t)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		key := fmt.Sprint(len(p.Dataset), p.Dataset, len(p.Network), p.Network, p.Batch, p.Optimizer)
 		i, known := at[key]
@@ -149,18 +152,17 @@ func ReadSummary(r io.Reader, name string) ([]Profile, error) {
 		}
 		for _, other := range samples[i] {
 			if other.limit == s.limit {
-				return nil, t.Fail("power_limit %v W of %s again, want each once", s.limit, p)
+				return t.Fail("power_limit %v W of %s again, want each once", s.limit, p)
 			}
 		}
 		samples[i] = append(samples[i], s)
+		return nil
+	})
+	for i := 0; i < len(list) && err == nil; i++ {
+		list[i].Caps, err = capsOf(samples[i])
 	}
-	if len(list) == 0 {
-		return nil, t.Fail("no rows, want one for each job and power limit")
-	}
-	for i := range list {
-		if list[i].Caps, err = capsOf(samples[i]); err != nil {
-			return nil, fmt.Errorf("power: %s: %s: %w", name, list[i], err)
-		}
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }
@@ -209,26 +211,21 @@ func ReadLimits(r io.Reader, name string) (Caps, error) {
 			gpus = append(gpus, c)
 		}
 	}
-	if err := t.Only(append(columns, gpus...)...); err != nil {
+	err = t.Only(append(columns, gpus...)...)
+	if err != nil {
 		return nil, err
 	}
 	if len(gpus) == 0 {
 		return nil, t.Fail("no column gpu0_energy, want the energy of at least one GPU")
 	}
 	var samples []sample
-	for {
-		ok, err := t.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		s, err := limitRow(t, gpus)
-		if err != nil {
-			return nil, err
-		}
+	err = t.Each(func() error {
+		s, wrong := limitRow(t, gpus)
 		samples = append(samples, s)
+		return wrong
+	})
+	if err != nil {
+		return nil, err
 	}
 	c, err := capsOf(samples)
 	if err != nil {

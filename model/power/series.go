@@ -29,39 +29,40 @@ func ReadSeries(r io.Reader, name, column string, least float64) (*Series, error
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Only("start", column); err != nil {
+	err = t.Only("start", column)
+	if err != nil {
 		return nil, err
 	}
 	s := &Series{}
-	for {
-		ok, err := t.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		sec, err := t.Number("start", 0, maxTime)
-		if err != nil {
-			return nil, err
-		}
-		value, err := t.Number(column, least, maxTime)
-		if err != nil {
-			return nil, err
-		}
-		switch at := sched.Time(sched.Seconds(sec)); {
-		case len(s.starts) == 0 && at != 0:
-			return nil, t.Fail("start %s first, want 0: what holds before is not known", t.Raw("start"))
-		case len(s.starts) > 0 && at <= s.starts[len(s.starts)-1]:
-			return nil, t.Fail("start %s after %v, want rising starts", t.Raw("start"), s.starts[len(s.starts)-1])
-		default:
-			s.add(at, value)
-		}
+	err = t.Each(func() error { return s.row(t, column, least) })
+	if err != nil {
+		return nil, err
 	}
 	if len(s.starts) == 0 {
 		return nil, t.Fail("no rows, want one that starts at 0")
 	}
 	return s, nil
+}
+
+// row adds a row.
+func (s *Series) row(t *csvtable.Table, column string, least float64) error {
+	sec, err := t.Number("start", 0, maxTime)
+	if err != nil {
+		return err
+	}
+	value, err := t.Number(column, least, maxTime)
+	if err != nil {
+		return err
+	}
+	at, n := sched.Time(sched.Seconds(sec)), len(s.starts)
+	switch {
+	case n == 0 && at != 0:
+		return t.Fail("start %s first, want 0: what holds before is not known", t.Raw("start"))
+	case n > 0 && at <= s.starts[n-1]:
+		return t.Fail("start %s after %v, want rising starts", t.Raw("start"), s.starts[n-1])
+	}
+	s.add(at, value)
+	return nil
 }
 
 // ReadPrices reads a series of prices per kWh.
