@@ -34,6 +34,7 @@ type Simulation struct {
 	Skews    map[string]float64  // skew by model, from the key profiles, before the published ones
 	Scores   *variability.Scores // true PM scores of the GPUs by number; nil = GPUs do not differ
 	Known    *variability.Scores // what the system is told of them; nil = Scores
+	Energy   metrics.Energy      // power caps, prices and carbon of energy, where known
 	Inject   []sched.Event       // user commands, prices, node changes from outside
 	Sinks    []engine.Sink       // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64        // nanoseconds, for decision times; nil = not measured
@@ -171,6 +172,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 		return nil, err
 	}
 	rec := metrics.NewRecorder(len(b.trace.Jobs))
+	rec.Energy = s.Energy
 	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
 	var latency metrics.Latency
 	if s.Clock != nil {
