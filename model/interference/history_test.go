@@ -280,3 +280,21 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkSlowdowns(b *testing.B) {
+	h := &interference.History{}
+	for i := range 200 {
+		models := []string{fmt.Sprint(i % 20), fmt.Sprint(i / 20)}
+		if err := h.Record(node8, models, []float64{1.1, 1.2}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	set, dst := members("1", "2", "3", "x"), []interference.Estimate(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		var err error
+		if dst, err = h.Slowdowns(node8, set, dst[:0]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

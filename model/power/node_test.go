@@ -251,3 +251,13 @@ func TestCurveErrors(t *testing.T) {
 }
 
 func percent(x float64) string { return strconv.Itoa(int(math.Round(100 * (x - 1)))) }
+
+func BenchmarkDraw(b *testing.B) {
+	n := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: power.FittedIdleW, Curve: sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}})
+	tenants := []power.Tenant{{GPUs: 8, Own: 4, Use: .5, Cap: 1}, {GPUs: 8, Own: 4, Use: .3, Cap: .8}}
+	var parts []sched.Watts
+	b.ReportAllocs()
+	for b.Loop() {
+		parts, _ = n.Draw(.8, tenants, 0, parts[:0])
+	}
+}
