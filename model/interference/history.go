@@ -139,16 +139,14 @@ func (h *History) decay(e *entry, at sched.Time) float64 {
 	return math.Exp2(-float64(age) / float64(h.HalfLife))
 }
 
-// find returns what is known of the part of models that mask picks, nil if nothing.
-func (h *History) find(p Place, models []string, mask uint) *entry {
-	var part []string
-	for i, m := range models {
+// find returns what is known of the part of sorted models that mask picks, nil if nothing. name begins with the place's part of its key.
+func (h *History) find(name []byte, sorted []string, mask uint) *entry {
+	for i, m := range sorted {
 		if mask>>i&1 == 1 {
-			part = append(part, m)
+			name = appendName(name, m)
 		}
 	}
-	slices.Sort(part)
-	if i, ok := h.index[key(p, part)]; ok {
+	if i, ok := h.index[string(name)]; ok {
 		return &h.list[i]
 	}
 	return nil
@@ -159,8 +157,9 @@ func (h *History) Refused(p Place, models []string) (bool, error) {
 	if err := checkSet(p, models); err != nil {
 		return false, err
 	}
+	sorted, name := slices.Sorted(slices.Values(models)), appendPlace(nil, p)
 	for mask := uint(1); mask < 1<<len(models); mask++ {
-		if e := h.find(p, models, mask); e != nil && e.oom {
+		if e := h.find(name, sorted, mask); e != nil && e.oom {
 			return true, nil
 		}
 	}
@@ -187,67 +186,67 @@ func (h *History) Slowdowns(p Place, set []Member, dst []Estimate) ([]Estimate, 
 	if err := checkSet(p, models); err != nil {
 		return dst, err
 	}
+	from := len(dst)
 	for i := range set {
-		dst = append(dst, h.estimate(p, set, models, i))
+		dst = append(dst, Estimate{Slow: prior(p.How, set, i), Source: Prior, Error: math.Inf(1)})
 	}
+	if len(set) == 1 {
+		dst[from] = Estimate{Slow: 1, Source: Alone}
+		return dst, nil
+	}
+	h.improve(p, set, models, dst[from:])
 	return dst, nil
 }
 
-func (h *History) estimate(p Place, set []Member, models []string, i int) Estimate {
-	if len(set) == 1 {
-		return Estimate{Slow: 1, Source: Alone, Error: 0}
+// improve puts what was measured of the set and its parts in place of the priors in est.
+func (h *History) improve(p Place, set []Member, models []string, est []Estimate) {
+	at := make([]int, len(set)) // of each sorted model, equal ones in the order of the set
+	for i := range at {
+		at[i] = i
 	}
-	whole := prior(p.How, set, i)
-	best := Estimate{Slow: whole, Source: Prior, Error: math.Inf(1)}
-	size := 1
+	slices.SortStableFunc(at, func(a, b int) int { return strings.Compare(models[a], models[b]) })
+	sorted := make([]string, len(set))
+	for k, i := range at {
+		sorted[k] = models[i]
+	}
+	name, size := appendPlace(nil, p), make([]int, len(set)) // size: of the part behind each estimate
+	part := make([]Member, 0, len(set))
 	for mask := uint(1); mask < 1<<len(set); mask++ {
 		n := bits.OnesCount(mask)
-		if mask>>i&1 == 0 || n < max(size, 2) {
+		if n < 2 {
 			continue
 		}
-		e := h.find(p, models, mask)
+		e := h.find(name, sorted, mask)
 		if e == nil {
 			continue
 		}
-		m := e.member(models, i, mask)
-		if m.weight == 0 {
-			continue
-		}
-		growth, source := 1.0, Exact
-		if n < len(set) {
-			part, at := pick(set, i, mask)
-			growth, source = whole/prior(p.How, part, at), Subset
-		}
-		if slow := m.mean * growth; n > size || slow > best.Slow {
-			size = n
-			best = Estimate{Slow: slow, Source: source, Weight: m.weight, Error: m.err() * growth, Last: e.last}
-		}
-	}
-	return best
-}
-
-// member returns what is known of models[i] in the part that mask picks; of equal models, the one of its rank.
-func (e *entry) member(models []string, i int, mask uint) *mean {
-	k := slices.Index(e.models, models[i])
-	for j := range i {
-		if mask>>j&1 == 1 && models[j] == models[i] {
-			k++
-		}
-	}
-	return &e.slow[k]
-}
-
-// pick returns the part of set that mask picks, and where member i is in it.
-func pick(set []Member, i int, mask uint) (part []Member, at int) {
-	for j, m := range set {
-		if mask>>j&1 == 1 {
-			if j == i {
-				at = len(part)
+		part = part[:0]
+		for k, i := range at {
+			if mask>>k&1 == 1 {
+				part = append(part, set[i])
 			}
-			part = append(part, m)
+		}
+		rank := 0
+		for k, i := range at {
+			if mask>>k&1 == 0 {
+				continue
+			}
+			if x := e.estimate(p, set, i, part, rank); x.Weight > 0 && (n > size[i] || n == size[i] && x.Slow > est[i].Slow) {
+				est[i], size[i] = x, n
+			}
+			rank++
 		}
 	}
-	return part, at
+}
+
+// estimate returns what e, which is about a part of set, says of member i, which is number rank of the part.
+func (e *entry) estimate(p Place, set []Member, i int, part []Member, rank int) Estimate {
+	m := &e.slow[rank]
+	if len(part) == len(set) {
+		return Estimate{Slow: m.mean, Source: Exact, Weight: m.weight, Error: m.err(), Last: e.last}
+	}
+	growth := prior(p.How, set, i) / prior(p.How, part, rank)
+	return Estimate{Slow: m.mean * growth, Source: Subset, Weight: m.weight, Error: m.err() * growth, Last: e.last}
 }
 
 // Worst returns the largest slow-down measured in any set of n jobs in any place, or Generic(4) where none was and n > 1: what

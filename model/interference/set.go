@@ -56,13 +56,22 @@ func checkSet(p Place, models []string) error {
 
 // key names a set in its place. The models are sorted, and their lengths keep names apart.
 func key(p Place, sorted []string) string {
-	b := strconv.AppendInt(nil, int64(p.How), 10)
-	b = strconv.AppendInt(append(b, '/'), int64(p.Width), 10)
-	for _, s := range append([]string{p.GPU}, sorted...) {
-		b = strconv.AppendInt(append(b, '/'), int64(len(s)), 10)
-		b = append(append(b, ':'), s...)
+	b := appendPlace(nil, p)
+	for _, s := range sorted {
+		b = appendName(b, s)
 	}
 	return string(b)
+}
+
+func appendPlace(b []byte, p Place) []byte {
+	b = strconv.AppendInt(b, int64(p.How), 10)
+	b = strconv.AppendInt(append(b, '/'), int64(p.Width), 10)
+	return appendName(b, p.GPU)
+}
+
+func appendName(b []byte, s string) []byte {
+	b = strconv.AppendInt(append(b, '/'), int64(len(s)), 10)
+	return append(append(b, ':'), s...)
 }
 
 // FitsSum reports whether a job fits by the rule of EaCO's Algorithm 2: the free memory of its GPUs together exceeds need, that of the whole
