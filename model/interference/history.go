@@ -157,7 +157,7 @@ func (h *History) Refused(p Place, models []string) (bool, error) {
 	if err := checkSet(p, models); err != nil {
 		return false, err
 	}
-	sorted, name := slices.Sorted(slices.Values(models)), appendPlace(nil, p)
+	sorted, name := slices.Sorted(slices.Values(models)), placeName(p)
 	for mask := uint(1); mask < 1<<len(models); mask++ {
 		if e := h.find(name, sorted, mask); e != nil && e.oom {
 			return true, nil
@@ -209,7 +209,7 @@ func (h *History) improve(p Place, set []Member, models []string, est []Estimate
 	for k, i := range at {
 		sorted[k] = models[i]
 	}
-	name, size := appendPlace(nil, p), make([]int, len(set)) // size: of the part behind each estimate
+	name, size := placeName(p), make([]int, len(set)) // size: of the part behind each estimate
 	part := make([]Member, 0, len(set))
 	for mask := uint(1); mask < 1<<len(set); mask++ {
 		n := bits.OnesCount(mask)

@@ -174,7 +174,7 @@ func (h *History) time(p Place, model string, sec float64, at sched.Time) {
 
 // Alone returns the mean epoch time of a model alone in a place, if it was ever timed or told.
 func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
-	e := l.alone.find(appendPlace(nil, p), []string{model}, 1)
+	e := l.alone.find(placeName(p), []string{model}, 1)
 	if e == nil {
 		return 0, false
 	}

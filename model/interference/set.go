@@ -56,15 +56,15 @@ func checkSet(p Place, models []string) error {
 
 // key names a set in its place. The models are sorted, and their lengths keep names apart.
 func key(p Place, sorted []string) string {
-	b := appendPlace(nil, p)
+	b := placeName(p)
 	for _, s := range sorted {
 		b = appendName(b, s)
 	}
 	return string(b)
 }
 
-func appendPlace(b []byte, p Place) []byte {
-	b = strconv.AppendInt(b, int64(p.How), 10)
+func placeName(p Place) []byte {
+	b := strconv.AppendInt(nil, int64(p.How), 10)
 	b = strconv.AppendInt(append(b, '/'), int64(p.Width), 10)
 	return appendName(b, p.GPU)
 }
