@@ -16,12 +16,20 @@
 //	      idle_w: 650        # of a node with no GPU busy
 //	      busy_gpu_w: 160    # added per busy GPU
 //	      sleep_w: 0         # of a node asleep
+//	      wake_seconds: 30   # until a node that slept is up
 //	    price_per_hour: 3.9  # per node; default 0
 //	  - gpus: 8
 //	    type: a100
 //	    name: big
 //	    rack: r1             # all of them in one rack; default unknown
 //	    power: {idle_w: 900, busy_gpu_w: 350}
+//	  - gpus: 8
+//	    type: v100
+//	    power:               # by the mean use u of the GPUs, in place of idle_w and busy_gpu_w:
+//	      curve: {idle: 650.4, scale: 1310.9, exponent: 1.55} # idle + scale (2u - u^exponent), exponent 1 to 2
+//	  - gpus: 8
+//	    type: v100
+//	    power: {curve: {0: 650, 0.5: 1550, 1: 1960}} # or W by use, linear between, from 0 to 1
 //	pools:                   # what may be rented; nodes may be left out then
 //	  - name: spot           # nodes are spot-1, spot-2, ...
 //	    gpus: 4

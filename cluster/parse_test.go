@@ -35,12 +35,18 @@ func TestDocExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.String(), "lab (16 nodes, 68 GPUs, up to 148 with rented ones)"; got != want {
+	if got, want := c.String(), "lab (18 nodes, 84 GPUs, up to 164 with rented ones)"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
 	first := sched.NodeSpec{Name: "n0", GPUs: 4, Rack: 1, Pool: sched.None, CPUs: 32, MemoryGB: 256, GPUMemGB: 16,
-		IdleW: 650, BusyGPUW: 160, DollarsHr: 3.9}
+		IdleW: 650, BusyGPUW: 160, Wake: 30 * time.Second, DollarsHr: 3.9}
 	last := sched.NodeSpec{Name: "big", GPUs: 8, Type: 1, Rack: 4, Pool: sched.None, IdleW: 900, BusyGPUW: 350}
+	curves := []sched.PowerCurve{{Scale: 1310.9, Exponent: 1.55}, {Points: []sched.PowerPoint{{Use: 0, Watts: 650}, {Use: .5, Watts: 1550}, {Use: 1, Watts: 1960}}}}
+	for i, idle := range []sched.Watts{650.4, 650} {
+		if n := c.Nodes[16+i]; n.IdleW != idle || !reflect.DeepEqual(n.Curve, curves[i]) {
+			t.Errorf("node %+v, want idle %v W and %+v", n, idle, curves[i])
+		}
+	}
 	if !reflect.DeepEqual(c.Nodes[0], first) || !reflect.DeepEqual(c.Nodes[15], last) {
 		t.Errorf("nodes\n%+v\n%+v, want\n%+v\n%+v", c.Nodes[0], c.Nodes[15], first, last)
 	}
@@ -120,7 +126,7 @@ func TestErrors(t *testing.T) {
 		{"node: []", `1:1: unknown key "node" (did you mean "nodes"?), want one of name, nodes, pools, failures`},
 		{"nodes:\n  - gpu: 4", `2:5: unknown key "gpu" (did you mean "gpus"?), want one of ` + nodeKeys},
 		{"nodes:\n  - gpus: 4\n    pm_scores: a.csv", `3:5: unknown key "pm_scores", want one of ` + nodeKeys},
-		{"nodes:\n  - gpus: 4\n    power: {idle_w: 1, idl_w: 2}", `3:24: unknown key "idl_w" (did you mean "idle_w"?), want one of idle_w, busy_gpu_w, sleep_w`},
+		{"nodes:\n  - gpus: 4\n    power: {idle_w: 1, idl_w: 2}", `3:24: unknown key "idl_w" (did you mean "idle_w"?), want one of idle_w, busy_gpu_w, sleep_w, curve, wake_seconds`},
 		{"nodes:\n  - gpus: 4\nfailures:\n  mtbf: 3", `4:3: unknown key "mtbf", want one of node_mtbf_hours, repair_hours, seed`},
 		{"nodes:\n  - gpus: 4\n    count: 1\n    gpus: 4", `4:5: gpus given again, want it once (first on line 2)`},
 		{"nodes: [{gpus: 4}]\n4: 5", `2:1: unknown key "4", want one of name, nodes, pools, failures`},
@@ -162,7 +168,15 @@ func TestErrors(t *testing.T) {
 		{"nodes:\n  - gpus: 4\n    gpu_memory_gb: .inf", `3:20: gpu_memory_gb .inf, want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    gpu_memory_gb: Inf", `3:20: gpu_memory_gb "Inf", want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    price_per_hour: 1e400", `3:21: price_per_hour 1e400, want a number from 0 to 1e9`},
-		{"nodes:\n  - gpus: 4\n    power: 650", `3:12: power 650, want a mapping of idle_w, busy_gpu_w, sleep_w`},
+		{"nodes:\n  - gpus: 4\n    power: 650", `3:12: power 650, want a mapping of idle_w, busy_gpu_w, sleep_w, curve, wake_seconds`},
+		{"nodes:\n  - gpus: 4\n    power: {idle_w: 9, curve: {idle: 1, scale: 2, exponent: 1.5}}", `3:31: both idle_w and curve, want one of them`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: {idle: 1, scale: 2, exponent: 2.5}}", `3:20: power curve of scale 2 and exponent 2.5, want a scale >= 0 and an exponent from 1 to 2`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: {scale: 2, slope: 2}}", `3:31: unknown key "slope", want one of idle, scale, exponent`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: {0: 650, 1: 600}}", `3:20: power table with 600 W at use 1 after 650 W at 0, want rising use and power that does not fall`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: {0: 650, 1.5: 900}}", `3:29: use "1.5", want a number from 0 to 1`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: {0: 650, 0.5: 900}}", `3:20: power table from use 0 at 650 W to 0.5, want one from 0 at idle power, 650 W, to 1`},
+		{"nodes:\n  - gpus: 4\n    power: {curve: 650}", `3:20: curve 650, want a mapping of idle, scale, exponent`},
+		{"nodes:\n  - gpus: 4\n    power: {wake_seconds: -1}", `3:27: wake_seconds -1, want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    power: {sleep_w: lots}", `3:22: sleep_w "lots", want a number from 0 to 1e9`},
 		{"nodes: [{gpus: 4}]\nfailures: {node_mtbf_hours: 0.0001, repair_hours: 1}", `2:29: node_mtbf_hours 0.0001, want 0, or a number from 0.001 to 1e6`},
 		{"nodes: [{gpus: 4}]\nfailures: {node_mtbf_hours: 1, repair_hours: 2e6}", `2:46: repair_hours 2e6, want 0, or a number from 0.001 to 1e6`},

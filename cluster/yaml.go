@@ -124,14 +124,6 @@ func (r *reader) pool(n ast.Node, b *builder) {
 	}
 }
 
-func (r *reader) power(n ast.Node, spec *sched.NodeSpec) {
-	r.Mapping(n, "power", []strictyaml.Field{
-		strictyaml.Key("idle_w", strictyaml.Figure(r.Reader, &spec.IdleW)),
-		strictyaml.Key("busy_gpu_w", strictyaml.Figure(r.Reader, &spec.BusyGPUW)),
-		strictyaml.Key("sleep_w", strictyaml.Figure(r.Reader, &spec.SleepW)),
-	})
-}
-
 // failures reads both times in hours, and requires both: an outage that was never given a length is a mistake.
 func (r *reader) failures(n ast.Node) Failures {
 	mtbf, repair, seed := math.NaN(), math.NaN(), 1

@@ -42,9 +42,7 @@ func (s *State) Apply(e *sched.Event) {
 	case sched.PoolChanged:
 		s.poolChanged(e)
 	case sched.PriceChanged:
-		p := s.pool(e)
-		p.Settle(e.Time)
-		p.Price = sched.Dollars(e.Value)
+		s.priceChanged(e)
 	case sched.Measured:
 		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
 			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)

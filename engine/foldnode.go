@@ -32,6 +32,9 @@ func (s *State) nodeJoined(e *sched.Event) {
 	}
 	s.slots[e.NodeSpec.Name] = id
 	s.setNode(e, id, sched.NodeDown) // the machine before is paid for no more
+	if !known || n.Spec.DollarsHr != e.NodeSpec.DollarsHr {
+		n.Price = e.NodeSpec.DollarsHr
+	}
 	n.Spec = *e.NodeSpec
 	s.setNode(e, id, sched.NodeUp)
 	n.Since = e.Time
@@ -133,6 +136,21 @@ func (s *State) poolChanged(e *sched.Event) {
 		p.Price = e.PoolSpec.Price
 	}
 	p.Spec = *e.PoolSpec
+}
+
+// priceChanged takes the price of a pool, of an owned node or of all owned nodes.
+func (s *State) priceChanged(e *sched.Event) {
+	if e.Pool != sched.None {
+		p := s.pool(e)
+		p.Settle(e.Time)
+		p.Price = sched.Dollars(e.Value)
+		return
+	}
+	for i := range s.view.Nodes {
+		if n := &s.view.Nodes[i]; n.Spec.Pool == sched.None && (e.Node == sched.None || int(e.Node) == i) {
+			n.Price = sched.Dollars(e.Value)
+		}
+	}
 }
 
 // pool returns the pool of an event about one.

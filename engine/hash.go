@@ -169,6 +169,25 @@ func (h *Hash) nodeSpec(s *sched.NodeSpec) {
 	for _, name := range s.Devices {
 		h.text(name)
 	}
+	h.power(s)
+}
+
+// curveMark opens the words of a node that has a power curve or a wake delay: the hash of others is as it was before there
+// were any.
+const curveMark = 0x637572_7665
+
+func (h *Hash) power(s *sched.NodeSpec) {
+	if s.Curve.None() && s.Wake == 0 {
+		return
+	}
+	for _, x := range [...]uint64{curveMark, math.Float64bits(float64(s.Curve.Scale)), math.Float64bits(s.Curve.Exponent),
+		uint64(s.Wake), uint64(len(s.Curve.Points))} {
+		h.word(x)
+	}
+	for _, p := range s.Curve.Points {
+		h.word(math.Float64bits(p.Use))
+		h.word(math.Float64bits(float64(p.Watts)))
+	}
 }
 
 func (h *Hash) poolSpec(s *sched.PoolSpec) {

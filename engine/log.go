@@ -279,8 +279,29 @@ func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
 	b = appendFloat(b, "idle_w", float64(s.IdleW))
 	b = appendFloat(b, "busy_gpu_w", float64(s.BusyGPUW))
 	b = appendFloat(b, "sleep_w", float64(s.SleepW))
+	b = appendCurve(b, &s.Curve)
+	b = appendSeconds(b, "wake", s.Wake)
 	b = appendFloat(b, "dollars_hr", float64(s.DollarsHr))
 	return appendTexts(b, "devices", s.Devices)
+}
+
+// appendCurve appends a power curve: its points as one array of uses and watts in turn.
+func appendCurve(b []byte, c *sched.PowerCurve) []byte {
+	b = appendFloat(b, "curve_scale_w", float64(c.Scale))
+	b = appendFloat(b, "curve_exponent", c.Exponent)
+	if len(c.Points) == 0 {
+		return b
+	}
+	b = append(key(b, "curve_points"), '[')
+	for i, p := range c.Points {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(b, p.Use, 64)
+		b = append(b, ',')
+		b = appendNumber(b, float64(p.Watts), 64)
+	}
+	return append(b, ']')
 }
 
 func appendPoolSpec(b []byte, s *sched.PoolSpec) []byte {

@@ -112,6 +112,13 @@ func (d drawing) nodeSpec() *sched.NodeSpec {
 	s := &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
 		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
 		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3, DollarsHr: sched.Dollars(d.amount())}
+	switch d.IntN(3) {
+	case 0:
+		s.Curve = sched.PowerCurve{Scale: 1.0 / 3, Exponent: 1.55}
+	case 1:
+		s.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: s.IdleW}, {Use: 1.0 / 3, Watts: s.IdleW}, {Use: 1, Watts: 2e30}}
+		s.Wake = d.duration()
+	}
 	for i := 0; i < s.GPUs && s.GPUs < 4; i++ {
 		s.Devices = append(s.Devices, d.text())
 	}

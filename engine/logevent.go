@@ -417,6 +417,21 @@ func (s *scan) poolSpec() *sched.PoolSpec {
 	return p
 }
 
+// points reads the points of a power curve: uses and watts in turn.
+func (s *scan) points() (list []sched.PowerPoint) {
+	n := 0
+	s.array(func() {
+		x := s.float(64)
+		if n++; n%2 == 1 {
+			list = append(list, sched.PowerPoint{Use: x})
+			return
+		}
+		list[len(list)-1].Watts = sched.Watts(x)
+	})
+	s.want(n%2 == 0, "uses and watts in turn")
+	return list
+}
+
 func (s *scan) texts() []string {
 	list := []string{}
 	s.array(func() { list = append(list, s.text()) })
@@ -437,6 +452,14 @@ func (s *scan) nodeNumber(key []byte, p *sched.NodeSpec) bool {
 		p.BusyGPUW = sched.Watts(s.float(64))
 	case "sleep_w":
 		p.SleepW = sched.Watts(s.float(64))
+	case "curve_scale_w":
+		p.Curve.Scale = sched.Watts(s.float(64))
+	case "curve_exponent":
+		p.Curve.Exponent = s.float(64)
+	case "curve_points":
+		p.Curve.Points = s.points()
+	case "wake":
+		p.Wake = s.duration()
 	case "dollars_hr":
 		p.DollarsHr = sched.Dollars(s.float(64))
 	default:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/trainyard/trainyard/sched"
@@ -30,10 +31,12 @@ func (s *State) stale(e *sched.Event) string {
 		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
 			return fmt.Sprintf("GPU %v is not known", e.Value)
 		}
-	case sched.PoolChanged, sched.PriceChanged:
-		if n := len(v.Pools); e.Pool < 0 || int(e.Pool) > n || int(e.Pool) == n && e.Kind == sched.PriceChanged {
+	case sched.PoolChanged:
+		if e.Pool < 0 || int(e.Pool) > len(v.Pools) {
 			return fmt.Sprintf("pool %d is not known", e.Pool)
 		}
+	case sched.PriceChanged:
+		return s.stalePrice(e)
 	case sched.Measured:
 		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
 			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
@@ -42,6 +45,18 @@ func (s *State) stale(e *sched.Event) string {
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
 			return fmt.Sprintf("node %d is not known", e.Node)
 		}
+	}
+	return ""
+}
+
+func (s *State) stalePrice(e *sched.Event) string {
+	switch v := &s.view; {
+	case e.Pool != sched.None && (e.Pool < 0 || int(e.Pool) >= len(v.Pools)):
+		return fmt.Sprintf("pool %d is not known", e.Pool)
+	case e.Pool == sched.None && e.Node != sched.None && (e.Node < 0 || int(e.Node) >= len(v.Nodes)):
+		return fmt.Sprintf("node %d is not known", e.Node)
+	case !(e.Value >= 0 && e.Value <= math.MaxFloat64):
+		return fmt.Sprintf("price %v, want one >= 0", e.Value)
 	}
 	return ""
 }

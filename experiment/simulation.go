@@ -39,6 +39,7 @@ type Simulation struct {
 	Known    *variability.Scores    // what the system is told of them; nil = Scores
 	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
 	Locality *variability.Locality  // from the key locality; nil = the key locality_penalty alone
+	Energy   metrics.Energy         // power caps, prices and carbon of energy, where known
 	Inject   []sched.Event          // user commands, prices, node changes from outside
 	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
@@ -210,6 +211,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 		return nil, err
 	}
 	rec := metrics.NewRecorder(len(b.trace.Jobs))
+	rec.Energy = s.Energy
 	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
 	var latency metrics.Latency
 	if s.Clock != nil {

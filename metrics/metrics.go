@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/sched"
@@ -17,7 +18,7 @@ type Job struct {
 	Finish      sched.Time       // end, however it came
 	Run         time.Duration    // time with GPUs
 	Service     sched.GPUSeconds // GPU time attained
-	Energy      sched.Joules     // of its busy GPUs, beyond what idle nodes draw
+	Energy      sched.Joules     // it answers for, see power.Node.Draw; of one that runs, up to the latest Result
 	Preemptions int32            // targets taken away with none given in exchange
 	Promotions  int32            // moves to a better queue after a long wait
 	Migrations  int32            // to another set of the same size
@@ -33,6 +34,8 @@ func (j *Job) Queue() time.Duration { return j.JCT() - j.Run }
 
 // Recorder folds the log. The zero value is ready to use.
 type Recorder struct {
+	Energy Energy // set before the first event
+
 	Jobs   []Job  // by JobID
 	Events uint64 // all of the log
 	Undos  int    // targets on trial that were taken back
@@ -40,10 +43,10 @@ type Recorder struct {
 	misses int64 // done after their deadline
 	lost   int64 // attempts that ended with their node
 	now    sched.Time
-	busy   int           // GPUs held by attempts
-	usable int           // GPUs of nodes that are up
-	active int           // nodes with a GPU held
-	power  sched.Watts   // drawn at present
+	busy   int // GPUs held by an attempt
+	usable int // GPUs of nodes that are up
+	active int // nodes with a GPU held
+	meter  meter
 	price  sched.Dollars // per hour, of owned nodes
 	before sched.Dollars // what pools had cost at the first arrival
 	first  sched.Time
@@ -53,24 +56,26 @@ type Recorder struct {
 	end    sched.Time       // of the last event about a job that was not done
 	work   sched.GPUSeconds // GPU time in which work went on
 	nodes  []nodeRecord
+	on     [][]sched.JobID // by GPUID: the jobs whose attempts hold it
+	worked []sched.Time    // by GPUID: up to when work there is counted
 	held   [][]sched.GPUID
 	from   []sched.Time // by job: since when its attempt works; Never = it does not
-	since  []sched.Time // by job: since when its attempt holds its GPUs
 }
 
 // sums are what went on from the first arrival on.
 type sums struct {
 	busy, usable sched.GPUSeconds // integrals
 	nodes        float64          // integral of active, in node-seconds
-	energy       sched.Joules
+	energy       draw             // J
 	cost         sched.Dollars
-	failures     int64 // nodes that went down
+	energyCost   float64
+	carbon       float64 // grams
+	failures     int64   // nodes that went down
 }
 
 // NewRecorder returns a Recorder with room for so many jobs.
 func NewRecorder(jobs int) *Recorder {
-	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs),
-		since: make([]sched.Time, 0, jobs)}
+	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs)}
 }
 
 // Log folds one event.
@@ -94,6 +99,10 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 			r.hold(v, e.Job)
 		case sched.Stop:
 			r.stopWork(e.Job, e.Time)
+		case sched.Adjust:
+			r.adjusted(v, e.Job)
+		case sched.SetNode:
+			r.changed(v, e.Node)
 		}
 	case sched.AttemptStarted:
 		if v.Jobs[e.Job].Attempt == sched.Running { // one that comes up while it is stopped does no work
@@ -116,12 +125,20 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 			r.sums.failures++
 		}
 		r.node(v, e.Node)
+	case sched.PriceChanged:
+		for n := range r.nodes {
+			r.reprice(v, sched.NodeID(n))
+		}
+	case sched.Measured:
+		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
+			r.measured(v, e.Node, sched.Watts(e.Value))
+		}
 	}
 }
 
 // advance adds up what went on since the last event.
 func (r *Recorder) advance(now sched.Time) {
-	dt := now.Sub(r.now)
+	before, dt := r.now, now.Sub(r.now)
 	r.now = now
 	if dt <= 0 || !r.any {
 		return
@@ -130,7 +147,16 @@ func (r *Recorder) advance(now sched.Time) {
 	r.sums.busy += sched.GPUTime(r.busy, dt)
 	r.sums.usable += sched.GPUTime(r.usable, dt)
 	r.sums.nodes += float64(r.active) * s
-	r.sums.energy += sched.Joules(float64(r.power) * s)
+	drawn := draw{r.meter.jobs.watts, r.meter.idle.watts, r.meter.sleep.watts}
+	r.sums.energy.jobs += drawn.jobs * s
+	r.sums.energy.idle += drawn.idle * s
+	r.sums.energy.sleep += drawn.sleep * s
+	if r.Energy.Price != nil {
+		r.sums.energyCost += r.Energy.Price.Of(sched.Watts(drawn.all()), before, now)
+	}
+	if r.Energy.Carbon != nil {
+		r.sums.carbon += r.Energy.Carbon.Of(sched.Watts(drawn.all()), before, now)
+	}
 	r.sums.cost += r.price * sched.Dollars(s/3600)
 }
 
@@ -152,7 +178,6 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None})
 	r.held = append(r.held, nil)
 	r.from = append(r.from, sched.Never)
-	r.since = append(r.since, e.Time)
 	if !r.any {
 		r.any, r.first, r.now, r.before = true, e.Time, e.Time, spent(v)
 		r.closed = sums{}
@@ -162,42 +187,61 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 // hold notes that the attempt of job id takes its devices.
 func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 	set := v.Jobs[id].GPUs
-	r.since[id] = v.Now
 	r.held[id] = append(r.held[id][:0], set...)
-	r.count(v, set, 1)
+	for _, g := range set {
+		for int(g) >= len(r.on) {
+			r.on, r.worked = append(r.on, nil), append(r.worked, 0)
+		}
+		if r.on[g] = append(r.on[g], id); len(r.on[g]) == 1 {
+			r.count(v, g, 1)
+		}
+	}
+	r.enter(v, id, r.held[id])
 }
 
 func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
 	r.stopWork(id, e.Time)
-	for _, g := range r.held[id] { // what its GPUs drew beyond the idle node; the rest is nobody's
-		r.Jobs[id].Energy += sched.Joules(float64(v.Nodes[v.GPUs[g].Node].Spec.BusyGPUW) * e.Time.Sub(r.since[id]).Seconds())
+	for _, g := range r.held[id] {
+		if r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id }); len(r.on[g]) == 0 {
+			r.count(v, g, -1)
+		}
 	}
-	r.count(v, r.held[id], -1)
+	r.leave(v, id, r.held[id])
 	r.held[id] = r.held[id][:0]
 }
 
-// stopWork notes that the attempt of job id, if it has one, works no longer.
+// stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once: all that
+// work there do so up to now, so the time since it was last counted, or since the first of them began, is new.
 func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 	if now > r.from[id] {
-		r.work += sched.GPUTime(len(r.held[id]), now.Sub(r.from[id]))
+		gpus, last := 0, time.Duration(0)
+		for _, g := range r.held[id] {
+			from := r.from[id]
+			for _, other := range r.on[g] {
+				from = min(from, r.from[other])
+			}
+			d := max(now.Sub(max(from, r.worked[g])), 0)
+			if r.worked[g] = now; d != last {
+				r.work += sched.GPUTime(gpus, last)
+				gpus, last = 0, d
+			}
+			gpus++
+		}
+		r.work += sched.GPUTime(gpus, last)
 	}
 	r.from[id] = sched.Never
 }
 
-// count adds d attempts to each GPU of set.
-func (r *Recorder) count(v *sched.View, set []sched.GPUID, d int32) {
-	for _, g := range set {
-		n := v.GPUs[g].Node
-		spec, rec := &v.Nodes[n].Spec, &r.nodes[n]
-		was := rec.busy
-		rec.busy += d
-		if (was == 0) != (rec.busy == 0) {
-			r.active += int(d)
-		}
-		r.busy += int(d)
-		r.power += spec.BusyGPUW * sched.Watts(d)
+// count adds GPU g to those that are held, or takes it away.
+func (r *Recorder) count(v *sched.View, g sched.GPUID, d int32) {
+	rec := &r.nodes[v.GPUs[g].Node]
+	was := rec.busy
+	rec.busy += d
+	if (was == 0) != (rec.busy == 0) {
+		r.active += int(d)
 	}
+	r.busy += int(d)
 }
 
 // update copies what the engine counts about a job, and closes the record of one that is done.
@@ -225,30 +269,33 @@ func spent(v *sched.View) (sum sched.Dollars) {
 type nodeRecord struct {
 	busy  int32 // GPUs held by attempts
 	gpus  int
-	power sched.Watts
 	price sched.Dollars
 }
 
-// node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for, and draws its idle
-// power, while it is up or draining; asleep it draws its sleep power and costs what it costs.
-// What a rented one costs is counted by its pool.
+// node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for while it is up, draining or
+// asleep. What a rented one costs is counted by its pool.
 func (r *Recorder) node(v *sched.View, n sched.NodeID) {
 	for int(n) >= len(r.nodes) {
 		r.nodes = append(r.nodes, nodeRecord{})
 	}
-	spec, rec := &v.Nodes[n].Spec, &r.nodes[n]
-	now := nodeRecord{busy: rec.busy}
-	switch v.Nodes[n].State {
-	case sched.NodeUp, sched.NodeDraining:
-		now.gpus, now.power, now.price = spec.GPUs, spec.IdleW, spec.DollarsHr
-	case sched.NodeAsleep:
-		now.power, now.price = spec.SleepW, spec.DollarsHr
+	node, rec := &v.Nodes[n], &r.nodes[n]
+	gpus := 0
+	if node.State == sched.NodeUp || node.State == sched.NodeDraining {
+		gpus = node.Spec.GPUs
 	}
-	if v.PoolOf(&v.Nodes[n]) != nil {
-		now.price = 0
+	r.usable += gpus - rec.gpus
+	rec.gpus = gpus
+	r.reprice(v, n)
+	r.changed(v, n)
+}
+
+// reprice exchanges what node n costs.
+func (r *Recorder) reprice(v *sched.View, n sched.NodeID) {
+	node, rec := &v.Nodes[n], &r.nodes[n]
+	price := sched.Dollars(0)
+	if node.Joined() && v.PoolOf(node) == nil {
+		price = node.Price
 	}
-	r.usable += now.gpus - rec.gpus
-	r.power += now.power - rec.power
-	r.price += now.price - rec.price
-	*rec = now
+	r.price += price - rec.price
+	rec.price = price
 }

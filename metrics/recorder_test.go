@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -30,15 +31,18 @@ type history struct {
 	pools   []sched.PoolSpec
 	options sim.Options
 	stages  engine.Stages
+	seed    uint64
+	shares  bool
 }
 
 func newHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 9))
-	h := &history{cluster: cluster.Cluster{Name: "test", Types: []string{"a"}, Racks: []string{""}}}
+	h := &history{seed: seed, shares: seed%2 == 1, cluster: cluster.Cluster{Name: "test", Types: []string{"a"}, Racks: []string{""}}}
 	gpus := 0
 	for i := range 1 + r.IntN(4) {
 		n := sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 1 + r.IntN(4), Pool: sched.None, IdleW: sched.Watts(100 * r.Float64()),
 			BusyGPUW: sched.Watts(300 * r.Float64()), SleepW: sched.Watts(9 * r.Float64()), DollarsHr: sched.Dollars(5 * r.Float64())}
+		drawPower(r, &n)
 		h.cluster.Nodes = append(h.cluster.Nodes, n)
 		gpus += n.GPUs
 	}
@@ -48,7 +52,10 @@ func newHistory(seed uint64) *history {
 	at := 7 * second * sched.Time(r.IntN(2))
 	for i := range 1 + r.IntN(14) {
 		at += second * sched.Time(r.IntN(9)) * sched.Time(r.IntN(2))
-		spec := sched.JobSpec{Name: fmt.Sprint(i), Submit: at, GPUs: sched.Rigid(1 + r.IntN(max(gpus+r.IntN(2), 1)))}
+		spec := sched.JobSpec{Name: fmt.Sprint(i), Submit: at, Share: sched.ShareAllow, GPUs: sched.Rigid(1 + r.IntN(max(gpus+r.IntN(2), 1)))}
+		if r.IntN(2) == 0 {
+			spec.Util = float32(1+r.IntN(9)) / 10
+		}
 		if r.IntN(3) == 0 {
 			spec.Deadline = at + second*sched.Time(r.IntN(40))
 		}
@@ -71,6 +78,15 @@ func newHistory(seed uint64) *history {
 	return h
 }
 
+// decider returns who decides: a pipeline that lets nodes sleep, or one that shares GPUs.
+func (h *history) decider(naps int) sched.Decider {
+	n := &napper{engine.NewPipeline(h.stages), naps}
+	if h.shares {
+		n.Decider = &sharer{rand.New(rand.NewPCG(h.seed, 3)), 300}
+	}
+	return n
+}
+
 func (h *history) drawInjected(r *rand.Rand, last sched.Time) {
 	in := &h.options.Inject
 	for range r.IntN(6) {
@@ -87,6 +103,11 @@ func (h *history) drawInjected(r *rand.Rand, last sched.Time) {
 	}
 	for range 3 {
 		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Value: 5 * r.Float64()})
+	}
+	for range r.IntN(6) {
+		n := sched.NodeID(r.IntN(len(h.cluster.Nodes)))
+		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Pool: sched.None, Node: max(n-1, sched.None), Value: 5 * r.Float64()},
+			sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.Measured, Job: sched.None, Node: n, Value: 900 * r.Float64()})
 	}
 	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.Measured, Job: sched.None, Value: 3}) // long after all is over
 	slices.SortStableFunc(*in, func(a, b sched.Event) int { return int(min(max(a.Time-b.Time, -1), 1)) })
@@ -178,10 +199,11 @@ func (h *history) run(t *testing.T, naps int) (*metrics.Recorder, *books) {
 		t.Fatal(err)
 	}
 	rec, b := metrics.NewRecorder(0), &books{}
+	rec.Energy = metrics.Energy{Price: prices(), Carbon: power.Constant(400)}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	o := engine.Options{Sinks: []engine.Sink{rec, b, &limit{t, 20000, stop}}}
-	if err := engine.Run(ctx, engine.NewState(engine.Header{Pools: h.pools}), d, &napper{engine.NewPipeline(h.stages), naps}, o); err != nil {
+	if err := engine.Run(ctx, engine.NewState(engine.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(naps), o); err != nil {
 		t.Fatal(err)
 	}
 	return rec, b
@@ -197,6 +219,9 @@ func TestRecorderAgainstBooks(t *testing.T) {
 		seen["asleep"], seen["down"] = seen["asleep"]+b.left[sched.NodeAsleep], seen["down"]+b.left[sched.NodeDown]
 		seen["lost"] += int(b.lost)
 		seen["rented"] += b.rented
+		for what, n := range b.seen {
+			seen[what] += n
+		}
 		for i := range b.jobs {
 			seen[b.jobs[i].outcome.String()]++
 			seen["preempted"] += int(b.jobs[i].preemptions)
@@ -209,7 +234,7 @@ func TestRecorderAgainstBooks(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost", "rented"} {
+	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost", "rented", "shared", "capped", "waking", "metered", "repriced"} {
 		if seen[what] < 10 {
 			t.Errorf("%d of %q in all histories: too few to say anything", seen[what], what)
 		}
@@ -243,7 +268,12 @@ func compare(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 		near(fmt.Sprintf("energy of job %d", i), float64(rec.Jobs[i].Energy), sum.drawn[i])
 		jobs += float64(rec.Jobs[i].Energy)
 	}
-	near("energy of jobs and idle nodes", jobs+sum.idle, got.EnergyKWh*3.6e6)
+	near("energy of jobs", jobs, got.EnergyBusy*3.6e6)
+	near("energy_idle_kwh", got.EnergyIdle, sum.idle/3.6e6)
+	near("energy_sleep_kwh", got.EnergySleep, sum.sleep/3.6e6)
+	near("energy of jobs, idle and sleep", jobs+sum.idle+sum.sleep, sum.all)
+	near("energy_cost", got.EnergyCost, sum.price)
+	near("carbon_g", got.Carbon, 400*sum.all/3.6e6)
 	if failures := b.failures(); got.NodeFailures != failures || got.AttemptsLost != b.lost {
 		t.Errorf("seed %d: %d node failures, %d attempts lost, want %d, %d", seed, got.NodeFailures, got.AttemptsLost, failures, b.lost)
 	}

@@ -34,22 +34,28 @@ type Result struct {
 	Promotions     int64   `json:"promotions"`
 	Migrations     int64   `json:"migrations"`
 	Resizes        int64   `json:"resizes"`
-	Undos          int64   `json:"undos"`           // targets on trial that were taken back
-	DeadlineMisses int64   `json:"deadline_misses"` // jobs that finished after their deadline
-	EnergyKWh      float64 `json:"energy_kwh"`      // of all nodes
-	Cost           float64 `json:"cost"`            // dollars
-	AvgRentedGPUs  float64 `json:"avg_rented_gpus"` // GPUs of nodes that were up
-	NodeFailures   int64   `json:"node_failures"`   // nodes that went down, from the first arrival to the close of the books
-	AttemptsLost   int64   `json:"attempts_lost"`   // attempts that ended for a node was lost
-	Events         uint64  `json:"events"`          // of the log
-	DecisionP50    float64 `json:"decision_p50_us"` // microseconds, of the decisions that changed something; 0 = not measured
-	DecisionP99    float64 `json:"decision_p99_us"` // likewise
-	Wall           float64 `json:"wall_s"`          // real time, as the caller measured it; 0 = not measured
+	Undos          int64   `json:"undos"`            // targets on trial that were taken back
+	DeadlineMisses int64   `json:"deadline_misses"`  // jobs that finished after their deadline
+	EnergyKWh      float64 `json:"energy_kwh"`       // of all nodes, the sum of the next three
+	EnergyBusy     float64 `json:"energy_busy_kwh"`  // that jobs answer for, see Job.Energy
+	EnergyIdle     float64 `json:"energy_idle_kwh"`  // of GPUs that nobody held, on nodes that were up or waking
+	EnergySleep    float64 `json:"energy_sleep_kwh"` // of nodes asleep
+	EnergyCost     float64 `json:"energy_cost"`      // of that energy, where its price is known; no part of cost
+	Carbon         float64 `json:"carbon_g"`         // grams of CO2 equivalent of that energy, where known
+	Cost           float64 `json:"cost"`             // dollars
+	AvgRentedGPUs  float64 `json:"avg_rented_gpus"`  // GPUs of nodes that were up
+	NodeFailures   int64   `json:"node_failures"`    // nodes that went down, from the first arrival to the close of the books
+	AttemptsLost   int64   `json:"attempts_lost"`    // attempts that ended for a node was lost
+	Events         uint64  `json:"events"`           // of the log
+	DecisionP50    float64 `json:"decision_p50_us"`  // microseconds, of the decisions that changed something; 0 = not measured
+	DecisionP99    float64 `json:"decision_p99_us"`  // likewise
+	Wall           float64 `json:"wall_s"`           // real time, as the caller measured it; 0 = not measured
 }
 
 // Result closes the books at the last event about a job that was not done, and sums up. A node that fails or comes back
 // when all is over changes nothing.
 func (r *Recorder) Result(system string) Result {
+	r.settle(r.end)
 	res, sum := FromJobs(system, r.Jobs, r.end), &r.closed
 	span := r.end.Sub(r.first).Seconds()
 	if sum.usable > 0 {
@@ -61,7 +67,10 @@ func (r *Recorder) Result(system string) Result {
 		res.AvgRentedGPUs = float64(sum.usable) / span
 	}
 	res.GPUHours = float64(sum.busy) / 3600
-	res.EnergyKWh = float64(sum.energy) / 3.6e6
+	const joules = 3.6e6 // of a kWh
+	res.EnergyKWh = sum.energy.all() / joules
+	res.EnergyBusy, res.EnergyIdle, res.EnergySleep = sum.energy.jobs/joules, sum.energy.idle/joules, sum.energy.sleep/joules
+	res.EnergyCost, res.Carbon = sum.energyCost, sum.carbon
 	res.Cost = float64(sum.cost)
 	res.Undos = int64(r.Undos)
 	res.DeadlineMisses = r.misses

@@ -65,7 +65,7 @@ func TestNothing(t *testing.T) {
 }
 
 // Ensure by hand what counts as allocated, busy, energy and cost: a job of 2 GPUs that restarts for 2 s, works for 3 s and
-// takes 1 s to stop, on a node of 4 GPUs that fails when all is over.
+// takes 1 s to stop, on a node of 4 GPUs that fails when all is over. The job answers for its GPUs' half of the idle power.
 func TestShareByHand(t *testing.T) {
 	rec, s := &metrics.Recorder{}, engine.NewState(engine.Header{})
 	node := sched.NodeSpec{Name: "a", GPUs: 4, IdleW: 100, BusyGPUW: 50, DollarsHr: 36}
@@ -87,12 +87,12 @@ func TestShareByHand(t *testing.T) {
 		rec.Log(s.View(), &e)
 	}
 	got := rec.Result("")
-	want := metrics.Result{Jobs: 1, GPUAllocated: 0.5, GPUBusy: 0.25, AvgActiveNodes: 1, GPUHours: 12. / 3600, EnergyKWh: 1200 / 3.6e6,
+	want := metrics.Result{Jobs: 1, GPUAllocated: 0.5, GPUBusy: 0.25, AvgActiveNodes: 1, GPUHours: 12. / 3600, EnergyKWh: 1200 / 3.6e6, EnergyBusy: 900 / 3.6e6, EnergyIdle: 300 / 3.6e6,
 		Cost: 0.06, AvgRentedGPUs: 4, Events: 11}
 	if math.Abs(got.Cost-want.Cost) < 1e-12 {
 		got.Cost = want.Cost
 	}
-	if got != want || rec.Jobs[0].Energy != 600 {
-		t.Errorf("job energy %v, want 600\n got %+v\nwant %+v", rec.Jobs[0].Energy, got, want)
+	if got != want || rec.Jobs[0].Energy != 900 {
+		t.Errorf("job energy %v, want 900\n got %+v\nwant %+v", rec.Jobs[0].Energy, got, want)
 	}
 }

@@ -8,18 +8,20 @@ import (
 // NodeSpec describes a node as its driver reports it. GPUs of a node are alike.
 type NodeSpec struct {
 	Name      string
-	GPUs      int      // > 0
-	Type      TypeID   // GPU type
-	Rack      int32    // nodes of a rack are near each other; 0 = unknown
-	Pool      PoolID   // None when owned
-	CPUs      float32  // 0 = not counted
-	MemoryGB  float32  // 0 = not counted
-	GPUMemGB  float32  // per GPU; 0 = unknown
-	IdleW     Watts    // node power with no GPU busy
-	BusyGPUW  Watts    // added per busy GPU
-	SleepW    Watts    // node power asleep
-	DollarsHr Dollars  // per node and hour while it is paid for; that of a rented node is its pool's affair
-	Devices   []string // names of the GPUs in order, such as UUIDs; nil = unknown
+	GPUs      int     // > 0
+	Type      TypeID  // GPU type
+	Rack      int32   // nodes of a rack are near each other; 0 = unknown
+	Pool      PoolID  // None when owned
+	CPUs      float32 // 0 = not counted
+	MemoryGB  float32 // 0 = not counted
+	GPUMemGB  float32 // per GPU; 0 = unknown
+	IdleW     Watts   // node power with no GPU busy
+	BusyGPUW  Watts   // added per busy GPU
+	SleepW    Watts   // node power asleep
+	Curve     PowerCurve
+	Wake      time.Duration // from the wish that it be up until it is, asleep before; 0 = the driver's own
+	DollarsHr Dollars       // per node and hour while it is paid for; that of a rented node is its pool's affair
+	Devices   []string      // names of the GPUs in order, such as UUIDs; nil = unknown
 }
 
 // Validate returns the first thing wrong with s.
@@ -31,8 +33,49 @@ func (s *NodeSpec) Validate() error {
 		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
 	case !(s.IdleW >= 0) || !(s.BusyGPUW >= 0) || !(s.SleepW >= 0) || !(s.DollarsHr >= 0):
 		return fmt.Errorf("power %v/%v/%v W, price %v, want >= 0", s.IdleW, s.BusyGPUW, s.SleepW, s.DollarsHr)
+	case s.Wake < 0:
+		return fmt.Errorf("wake %v, want >= 0", s.Wake)
 	case s.Devices != nil && len(s.Devices) != s.GPUs:
 		return fmt.Errorf("%d devices, want none or the %d of the node", len(s.Devices), s.GPUs)
+	}
+	return s.Curve.validate(s.IdleW)
+}
+
+// PowerCurve says how the power of a node grows with u, the mean use of its GPUs, 0..1, where more is known than
+// NodeSpec.BusyGPUW. It is IdleW + Scale (2u - u^Exponent) or, if there are Points, linear between them. The zero value
+// is no curve: each GPU adds BusyGPUW times its use.
+type PowerCurve struct {
+	Scale    Watts        // >= 0; beyond IdleW at full use
+	Exponent float64      // 1..2 where Scale is not 0: beyond 2 the curve would fall
+	Points   []PowerPoint // by rising use from 0 to 1, power not falling, that at 0 being IdleW
+}
+
+// PowerPoint is the power of a node at a mean use of its GPUs.
+type PowerPoint struct {
+	Use   float64 // 0..1
+	Watts Watts   // of the whole node
+}
+
+// None reports whether c is no curve.
+func (c *PowerCurve) None() bool { return c.Scale == 0 && len(c.Points) == 0 }
+
+func (c *PowerCurve) validate(idle Watts) error {
+	switch {
+	case len(c.Points) > 0 && (c.Scale != 0 || c.Exponent != 0):
+		return fmt.Errorf("a power curve of both scale and points, want one of them")
+	case !(c.Scale >= 0) || c.Scale > 0 && !(c.Exponent >= 1 && c.Exponent <= 2) || c.Scale == 0 && c.Exponent != 0:
+		return fmt.Errorf("power curve of scale %v and exponent %v, want a scale >= 0 and an exponent from 1 to 2", c.Scale, c.Exponent)
+	case len(c.Points) == 0:
+		return nil
+	}
+	first, last := c.Points[0], c.Points[len(c.Points)-1]
+	if len(c.Points) < 2 || first.Use != 0 || last.Use != 1 || first.Watts != idle {
+		return fmt.Errorf("power table from use %v at %v W to %v, want one from 0 at idle power, %v W, to 1", first.Use, first.Watts, last.Use, idle)
+	}
+	for i := 1; i < len(c.Points); i++ {
+		if p, q := c.Points[i-1], c.Points[i]; !(q.Use > p.Use) || !(q.Watts >= p.Watts) {
+			return fmt.Errorf("power table with %v W at use %v after %v W at %v, want rising use and power that does not fall", q.Watts, q.Use, p.Watts, p.Use)
+		}
 	}
 	return nil
 }
@@ -63,9 +106,10 @@ type Node struct {
 	Awaited    bool      // that order has not been answered yet
 	Generation int32     // raised each time a machine takes the slot
 	First      GPUID
-	Since      Time  // when this machine joined
-	Busy       int32 // GPUs held by live attempts
-	Watts      Watts // as last measured; 0 = unknown
+	Since      Time    // when this machine joined
+	Busy       int32   // GPUs held by live attempts
+	Watts      Watts   // as last measured; 0 = unknown
+	Price      Dollars // per hour now, at first Spec.DollarsHr; that of a rented node is its pool's affair
 }
 
 // Open reports whether the node is up and is to stay so: jobs may be given its GPUs.

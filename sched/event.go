@@ -48,7 +48,7 @@ const (
 	NodeChanged              // Node, Code = NodeState: up, asleep, draining
 	GPUChanged               // Value = GPUID, Code = GPUState
 	PoolChanged              // Pool, PoolSpec: what may be rented changed, or a pool is new
-	PriceChanged             // Pool, Value = price of a node and hour
+	PriceChanged             // Pool, Value = price of a node and hour; Pool None: of owned node Node, or of all owned ones if that is None
 	Measured                 // Node, Value = watts (0 = unknown), Rate = use of its busy GPUs, 0..1, MemGB; or Job: of its GPUs
 	JobArrived               // Spec; the engine gives Job
 	JobCommanded             // Job, Code = Command

@@ -27,7 +27,7 @@ func TestLikeFigures(t *testing.T) {
 		value       func(*Job) float64
 	}{
 		{"seren", "Acme-fig/Seren,duration_s", .007, seconds},
-		{"seren", "Acme-fig/Seren,num_gpus", 0, gpusOf},
+		{"seren", "Acme-fig/Seren,num_gpus", 0, widthAsFloat},
 		{"venus", "Helios/Venus,duration_s", .009, seconds},
 	} {
 		points := published[c.curve]
@@ -59,7 +59,7 @@ func TestLikeFigures(t *testing.T) {
 }
 
 func seconds(j *Job) float64 { return j.Duration.Seconds() }
-func gpusOf(j *Job) float64  { return float64(j.Spec.GPUs.Want) }
+func widthAsFloat(j *Job) float64  { return float64(j.Spec.GPUs.Want) }
 
 // publishedCDFs returns the points of each curve, by source and metric.
 func publishedCDFs(t *testing.T) map[string][]point {

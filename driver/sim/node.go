@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -33,10 +34,11 @@ func (d *Driver) setNode(a *sched.Action) {
 	if n.state == a.State && n.boot == 0 || down && a.State != sched.NodeGone || a.State == sched.NodeUp && n.boot > 0 {
 		return
 	}
-	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && d.runtime.Boot > 0 {
+	wake := cmp.Or(d.view.Nodes[a.Node].Spec.Wake, d.runtime.Boot)
+	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && wake > 0 {
 		n.boots++
 		n.boot = n.boots
-		d.push(timed{at: d.now.Add(d.runtime.Boot), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
+		d.push(timed{at: d.now.Add(wake), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
 		return
 	}
 	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}

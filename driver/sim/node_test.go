@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -74,5 +75,36 @@ func TestRent(t *testing.T) {
 		"50 own in 0 up; 60 spot-5 in 1 up; "
 	if got := log.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Ensure that a node takes as long to wake as its specification says, before what the runtime says of all, and that a price that is none
+// is not taken for one.
+func TestWakeAndPrice(t *testing.T) {
+	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "slow", GPUs: 1, Pool: sched.None, Wake: 7 * time.Second}, {Name: "any", GPUs: 1, Pool: sched.None}}, Types: []string{"a"}}
+	o := sim.Options{Runtime: sim.Runtime{Boot: 3 * time.Second}}
+	for i, x := range []float64{-1, math.NaN(), math.Inf(1), 2} {
+		o.Inject = append(o.Inject, sched.Event{Time: sched.Time(i) * 1e9, Kind: sched.PriceChanged, Pool: sched.None, Node: 1, Value: x})
+	}
+	d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job(100e9, 1, time.Second)}}, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := func(s sched.NodeState) func(d *sched.Desired) {
+		return func(d *sched.Desired) {
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: 0, State: s}, sched.NodeTarget{Node: 1, State: s})
+		}
+	}
+	var log nodeLog
+	dropped, state := 0, engine.NewState(engine.Header{})
+	opt := engine.Options{Sinks: []engine.Sink{&log}, Dropped: func(*sched.Event, string) { dropped++ }}
+	if err := engine.Run(t.Context(), state, d, plan{10e9: all(sched.NodeAsleep), 20e9: all(sched.NodeUp)}, opt); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := log.String(), "0 slow in 0 up; 0 any in 1 up; 10 slow in 0 asleep; 10 any in 1 asleep; 23 any in 1 up; 27 slow in 0 up; "; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if p := state.View().Nodes[1].Price; dropped != 3 || p != 2 {
+		t.Errorf("%d prices dropped, price %v, want 3 and 2", dropped, p)
 	}
 }

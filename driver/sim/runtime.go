@@ -28,7 +28,7 @@ type Runtime struct {
 	RestartAtFirst bool
 	// StartDelay and StopDelay pass between an order and the attempt being up or gone. GPUs are held meanwhile.
 	StartDelay, StopDelay time.Duration
-	// Boot passes between the wish for a sleeping node and the node being up.
+	// Boot passes between the wish for a sleeping node and the node being up, unless its specification says how long.
 	Boot time.Duration
 	// Checkpoint is the time between periodic checkpoints: a lost node costs the work since the last. 0 = nothing is lost.
 	Checkpoint time.Duration

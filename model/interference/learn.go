@@ -1,0 +1,269 @@
+package interference
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Learner fills a History from events: it takes the time of each epoch in which nothing changed on the job's GPUs, and an attempt that failed for want
+// of memory while it shared them. Epoch ends must be watched for. The slow-down of a set is its epoch time over that of the job alone, so
+// nothing is learned of a job whose model, on as many GPUs of that type, was never timed alone.
+type Learner struct {
+	History *History
+	How     Mechanism
+
+	alone *History        // of epochs alone, in seconds where slow-downs go: sets of one
+	on    [][]sched.JobID // by GPUID: the jobs whose attempts hold it
+	jobs  []watched       // by JobID
+}
+
+// watched is what is remembered of a job.
+type watched struct {
+	gpus  []sched.GPUID
+	from  sched.Time // its attempt works from here on; Never = it does not
+	begin sched.Time // of the epoch; Never = unknown
+	epoch int32      // that ended then; 0 = none had
+}
+
+// NewLearner returns a Learner for h, of jobs that share GPUs by a mechanism.
+func NewLearner(h *History, how Mechanism) *Learner {
+	return &Learner{History: h, How: how, alone: &History{HalfLife: h.HalfLife}}
+}
+
+var (
+	_ sched.Observer = (*Learner)(nil)
+	_ sched.Memory   = (*Learner)(nil)
+)
+
+// Observe folds an event.
+func (l *Learner) Observe(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.JobArrived:
+		l.jobs = append(l.jobs, watched{from: sched.Never, begin: sched.Never})
+	case sched.Ordered:
+		switch sched.ActionKind(e.Code) {
+		case sched.Start:
+			l.enter(v, e.Job)
+		case sched.Stop:
+			l.jobs[e.Job].from = sched.Never
+			l.disturb(e.Job)
+		case sched.Adjust:
+			l.disturb(e.Job)
+		}
+	case sched.AttemptStarted:
+		l.started(v, e)
+	case sched.AttemptEnded, sched.StartFailed:
+		if e.Outcome == sched.Failed {
+			l.failed(v, e)
+		}
+		l.leave(e.Job)
+	case sched.EpochEnded:
+		l.epoch(v, e)
+	}
+}
+
+// started begins the first epoch of an attempt, known where it starts from nothing.
+func (l *Learner) started(v *sched.View, e *sched.Event) {
+	if v.Jobs[e.Job].Attempt != sched.Running {
+		return
+	}
+	w := &l.jobs[e.Job]
+	w.from = e.WorkFrom
+	if e.Work == 0 {
+		w.begin, w.epoch = max(e.WorkFrom, e.Time), 0
+	}
+}
+
+func (l *Learner) enter(v *sched.View, id sched.JobID) {
+	w := &l.jobs[id]
+	w.gpus = append(w.gpus[:0], v.Jobs[id].GPUs...)
+	for _, g := range w.gpus {
+		for int(g) >= len(l.on) {
+			l.on = append(l.on, nil)
+		}
+		l.on[g] = append(l.on[g], id)
+	}
+	l.disturb(id)
+}
+
+func (l *Learner) leave(id sched.JobID) {
+	l.disturb(id)
+	w := &l.jobs[id]
+	for _, g := range w.gpus {
+		l.on[g] = slices.DeleteFunc(l.on[g], func(other sched.JobID) bool { return other == id })
+	}
+	w.gpus, w.from, w.begin = w.gpus[:0], sched.Never, sched.Never
+}
+
+// disturb notes that something changes for job id and those beside it: the epochs they are in are no measure.
+func (l *Learner) disturb(id sched.JobID) {
+	for _, g := range l.jobs[id].gpus {
+		for _, other := range l.on[g] {
+			l.jobs[other].begin = sched.Never
+		}
+	}
+}
+
+// beside returns the jobs on the GPUs of job id, itself among them, in the order of their numbers.
+func (l *Learner) beside(id sched.JobID) (list []sched.JobID) {
+	for _, g := range l.jobs[id].gpus {
+		list = append(list, l.on[g]...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// place returns where job id runs, and the models of the jobs that hold a GPU of it; ok is false where one is unknown, or there are too many.
+func (l *Learner) place(v *sched.View, id sched.JobID, list []sched.JobID) (p Place, models []string, ok bool) {
+	gpus := l.jobs[id].gpus
+	if len(gpus) == 0 {
+		return p, nil, false
+	}
+	typ := v.Nodes[v.GPUs[gpus[0]].Node].Spec.Type
+	p = Place{How: l.How, Width: int32(len(gpus))}
+	if int(typ) < len(v.Types) {
+		p.GPU = v.Types[typ]
+	}
+	for _, j := range list {
+		models = append(models, v.Jobs[j].Spec.Model)
+	}
+	return p, models, checkSet(p, models) == nil
+}
+
+// epoch takes the time of an epoch that was whole and undisturbed.
+func (l *Learner) epoch(v *sched.View, e *sched.Event) {
+	w := &l.jobs[e.Job]
+	begin, next := w.begin, w.epoch+1
+	w.begin, w.epoch = e.Time, int32(e.Value)
+	if begin == sched.Never || begin >= e.Time || w.from == sched.Never || w.epoch != next {
+		return
+	}
+	list := l.beside(e.Job)
+	for _, j := range list { // one that was not at work all the time did not slow it as much
+		if l.jobs[j].from > begin {
+			return
+		}
+	}
+	p, models, ok := l.place(v, e.Job, list)
+	if !ok {
+		return
+	}
+	model := v.Jobs[e.Job].Spec.Model
+	took := e.Time.Sub(begin).Seconds()
+	if len(list) == 1 {
+		l.alone.time(p, model, took, e.Time)
+		return
+	}
+	if base, known := l.Alone(p, model); known {
+		// What cannot be a slow-down, such as one of 1e9, is a fault of who reports: nothing is learned of it.
+		_ = l.History.RecordOne(p, models, slices.Index(list, e.Job), took/base.Seconds(), e.Time)
+	}
+}
+
+// time takes the length of an epoch alone.
+func (h *History) time(p Place, model string, sec float64, at sched.Time) {
+	e := h.entry(p, []string{model})
+	e.slow[0].add(sec, h.decay(e, at))
+}
+
+// Alone returns the mean epoch time of a model alone in a place, if it was ever timed or told.
+func (l *Learner) Alone(p Place, model string) (time.Duration, bool) {
+	e := l.alone.find(placeName(p), []string{model}, 1)
+	if e == nil {
+		return 0, false
+	}
+	return sched.Seconds(e.slow[0].mean), true
+}
+
+// TellAlone takes the epoch time of a model alone as known from elsewhere.
+func (l *Learner) TellAlone(p Place, model string, epoch time.Duration) error {
+	if err := checkSet(p, []string{model}); err != nil {
+		return err
+	}
+	if epoch <= 0 {
+		return fmt.Errorf("interference: epoch %v of %q, want > 0", epoch, model)
+	}
+	l.alone.time(p, model, epoch.Seconds(), 0)
+	return nil
+}
+
+// outOfMemory is what CUDA and the frameworks on it say when device memory is short.
+const outOfMemory = "out of memory"
+
+// failed remembers a set of which one failed for want of memory.
+func (l *Learner) failed(v *sched.View, e *sched.Event) {
+	list := l.beside(e.Job)
+	if p, models, ok := l.place(v, e.Job, list); ok && len(list) > 1 && strings.Contains(strings.ToLower(e.Text), outOfMemory) {
+		_ = l.History.RecordOOM(p, models, e.Time) // the set was checked
+	}
+}
+
+// SaveJob appends what is remembered of job j.
+func (l *Learner) SaveJob(j sched.JobID, b []byte) []byte {
+	w := &l.jobs[j]
+	b = binary.AppendVarint(binary.AppendVarint(b, int64(w.from)), int64(w.begin))
+	b = binary.AppendVarint(b, int64(w.epoch))
+	b = binary.AppendUvarint(b, uint64(len(w.gpus)))
+	for _, g := range w.gpus {
+		b = binary.AppendUvarint(b, uint64(g))
+	}
+	return b
+}
+
+// SaveRest appends all else: the History and the epochs alone.
+func (l *Learner) SaveRest(b []byte) []byte {
+	alone := l.alone.Save(nil)
+	b = append(binary.AppendUvarint(b, uint64(len(alone))), alone...)
+	return l.History.Save(b)
+}
+
+// LoadJob takes what SaveJob wrote of job j; jobs come in the order of their numbers.
+func (l *Learner) LoadJob(j sched.JobID, b []byte) error {
+	d := &decoder{b: b}
+	w := watched{from: sched.Time(d.varint()), begin: sched.Time(d.varint()), epoch: int32(d.varint())}
+	for range min(d.uvarint(), uint64(len(b))) {
+		g := d.uvarint()
+		if d.failed = d.failed || g > 1<<24; d.failed {
+			break
+		}
+		w.gpus = append(w.gpus, sched.GPUID(g))
+	}
+	if d.failed || len(d.b) > 0 {
+		return errors.New("interference: load: bytes that SaveJob did not write")
+	}
+	for int(j) >= len(l.jobs) {
+		l.jobs = append(l.jobs, watched{from: sched.Never, begin: sched.Never})
+	}
+	l.jobs[j] = w
+	for _, g := range w.gpus {
+		for int(g) >= len(l.on) {
+			l.on = append(l.on, nil)
+		}
+		l.on[g] = append(l.on[g], j)
+	}
+	return nil
+}
+
+// LoadRest takes what SaveRest wrote.
+func (l *Learner) LoadRest(b []byte) error {
+	d := &decoder{b: b}
+	n := d.uvarint()
+	if d.failed || n > uint64(len(d.b)) {
+		return errors.New("interference: load: bytes that SaveRest did not write")
+	}
+	alone := &History{HalfLife: l.alone.HalfLife}
+	if err := alone.Load(d.b[:n]); err != nil {
+		return err
+	}
+	if err := l.History.Load(d.b[n:]); err != nil {
+		return err
+	}
+	l.alone = alone
+	return nil
+}
