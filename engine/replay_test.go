@@ -391,8 +391,8 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 	rec.trace.Jobs = rec.trace.Jobs[:30]
 	rec.drawWorld(t, r)
 	rec.drawInjected(r)
-	epoch := func(*trace.Job) time.Duration { return 20 * time.Second }
-	d, err := sim.New(rec.trace, rec.cluster, sim.Options{Inject: rec.inject, Runtime: sim.Runtime{Epoch: epoch, StopDelay: 3 * time.Second}})
+	epoch := func(_ *trace.Job, n int) time.Duration { return time.Duration(n) * 20 * time.Second }
+	d, err := sim.New(rec.trace, rec.cluster, sim.Options{Inject: rec.inject, Runtime: sim.Runtime{EpochEnd: epoch, StopDelay: 3 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

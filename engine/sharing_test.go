@@ -19,7 +19,7 @@ func newSharing(seed uint64) *world {
 	w := newWorld(seed)
 	r := rand.New(rand.NewPCG(seed, 8))
 	w.share = 1 + r.IntN(4)
-	w.runtime.Epoch = func(*trace.Job) time.Duration { return 2 * time.Second }
+	w.runtime.EpochEnd = func(_ *trace.Job, n int) time.Duration { return time.Duration(n) * 2 * time.Second }
 	for i := range w.jobs {
 		s := &w.jobs[i].Spec
 		s.Share = pick(r, sched.ShareNever, sched.ShareAllow, sched.ShareAllow)

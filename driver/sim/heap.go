@@ -8,7 +8,7 @@ type timed struct {
 	order   uint64 // of being pushed; breaks ties
 	job     sched.JobID
 	attempt int32
-	epoch   int32
+	number  int32 // of the epoch that ends, or of the pace it was queued at
 	kind    occurrence
 }
 
@@ -18,6 +18,8 @@ const (
 	up occurrence = iota
 	workDone
 	gone
+	paceEnd
+	report
 	epochEnd
 	nodeReady
 	rented

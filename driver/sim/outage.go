@@ -46,20 +46,23 @@ func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
 	}
 	slices.Sort(lost)
 	for _, id := range lost {
-		dst = append(dst, d.end(id, sched.NodeLost, d.saved(id)))
+		dst = d.end(id, sched.NodeLost, d.saved(id), dst)
 	}
 	return dst
 }
 
-// saved returns the work of job id at its last checkpoint.
+// saved returns the work of job id at its last checkpoint. What was done since is reckoned at the present rate.
 func (d *Driver) saved(id sched.JobID) time.Duration {
 	j := &d.state[id]
 	if j.phase != running {
 		return j.done
 	}
-	run := max(d.now.Sub(j.from), 0)
+	since, lost := max(d.now.Sub(j.from), 0), time.Duration(0)
 	if c := d.runtime.Checkpoint; c > 0 {
-		run -= run % c
+		lost = max(d.now.Sub(j.began), 0) % c
 	}
-	return j.done + sched.ScaleDuration(run, j.rate)
+	if lost <= since {
+		return j.done + sched.ScaleDuration(since-lost, j.rate)
+	}
+	return max(j.before, j.done-sched.ScaleDuration(lost-since, j.rate))
 }

@@ -2,14 +2,22 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Runtime is the model of how jobs run. The zero value is an ideal world: nothing costs time, placement has no effect.
-// All times are of the simulated clock.
+// Runtime is the model of how jobs run. The zero value is an ideal world: nothing costs time, placement has no effect, a
+// gang of twice the width asked for is twice as fast. All times are of the simulated clock.
+//
+// The work an attempt does per time is
+//
+//	Speed(job, config, gpus, nodes, done) * Capped(job, cap) / (Slowdown(job, gpus, ...) * interference * disturbance)
+//
+// Where jobs share GPUs, interference is that of the GPU on which the gang suffers most: a synchronous gang waits for its
+// slowest rank. So is the disturbance.
 type Runtime struct {
 	// Restart is charged at every start of a job but its first: it holds its GPUs and makes no progress. Default of the
 	// command line 62 s: Gu et al., NSDI'19, section 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
@@ -24,48 +32,56 @@ type Runtime struct {
 	Checkpoint time.Duration
 	// Penalty is added to the remaining work of a job of the given width at each preemption; nil = none.
 	Penalty func(width int) time.Duration
+
+	// Speed is the work per time of a job that has done so much, on so many GPUs and nodes, and the work at which it changes
+	// next (0 = it does not); nil = gpus over the GPUs asked for. It must be positive.
+	Speed func(job *trace.Job, c sched.Config, gpus, nodes int, done time.Duration) (rate float64, until time.Duration)
 	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do, relative
 	// to the nominal; nil = 1. It must be positive and keep nothing of gpus.
 	Slowdown func(job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
-	// Epoch is the work in one epoch of a job; nil or 0 = the job has no epochs.
-	Epoch func(job *trace.Job) time.Duration
+	// Interference is the time a unit of work takes beside other jobs on the same GPU, in order of their ids, relative to the
+	// job alone; nil = 1. It is not asked about jobs that are alone, and keeps nothing of others.
+	Interference func(job *trace.Job, others []*trace.Job) float64
+	// Capped is the speed under a power cap per GPU relative to none; nil = 1.
+	Capped func(job *trace.Job, cap sched.Watts) float64
+	// Changes disturb GPUs, in order of time: nobody is told.
+	Changes []Change
+
+	// Report is the time between the reports of an attempt on its progress, from when it works; 0 = every change of rate is
+	// told at once, exactly. With Report, a rate is the mean since the last report, times a lognormal factor with median 1 and
+	// deviation Noise of its logarithm, drawn from Seed.
+	Report time.Duration
+	Noise  float64
+	Seed   uint64
+
+	// EpochEnd is the work done at the end of a job's epoch, from 1, rising; nil, or beyond the duration, = there is no such.
+	EpochEnd func(job *trace.Job, epoch int) time.Duration
+}
+
+// Change has a unit of work take Factor times as long on GPUs from At on; 1 = as it should.
+type Change struct {
+	At     sched.Time
+	GPUs   []sched.GPUID
+	Factor float64 // > 0
 }
 
 func (r *Runtime) validate() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"restart", r.Restart}, {"start delay", r.StartDelay}, {"stop delay", r.StopDelay}, {"boot", r.Boot}, {"checkpoint", r.Checkpoint}} {
+	}{{"restart", r.Restart}, {"start delay", r.StartDelay}, {"stop delay", r.StopDelay}, {"boot", r.Boot},
+		{"checkpoint", r.Checkpoint}, {"report", r.Report}} {
 		if d.d < 0 {
 			return fmt.Errorf("sim: %s %v, want >= 0", d.name, d.d)
 		}
 	}
-	return nil
-}
-
-// rate returns the work job t does per time on gpus.
-func (d *Driver) rate(t *trace.Job, gpus []sched.GPUID) float64 {
-	if d.runtime.Slowdown == nil {
-		return 1
+	if !(r.Noise >= 0) || math.IsInf(r.Noise, 0) {
+		return fmt.Errorf("sim: noise %v, want >= 0", r.Noise)
 	}
-	nodes, last := 0, sched.NodeID(sched.None)
-	for _, g := range gpus { // in order, so the GPUs of a node are neighbours
-		if n := d.view.GPUs[g].Node; n != last {
-			nodes, last = nodes+1, n
+	for i, c := range r.Changes {
+		if !(c.Factor > 0) || math.IsInf(c.Factor, 0) || i > 0 && c.At < r.Changes[i-1].At {
+			return fmt.Errorf("sim: change %d at %v by %v, want order of time and a factor > 0", i, c.At, c.Factor)
 		}
 	}
-	need := (len(gpus) + d.widest - 1) / d.widest
-	return 1 / d.runtime.Slowdown(t, gpus, nodes, need)
-}
-
-// untilDone returns how long work takes at the given rate, rounded up to a nanosecond.
-func untilDone(work time.Duration, rate float64) time.Duration {
-	if rate == 1 || work <= 0 {
-		return max(work, 0)
-	}
-	t := time.Duration(float64(work) / rate)
-	for sched.ScaleDuration(t, rate) < work {
-		t++
-	}
-	return t
+	return nil
 }

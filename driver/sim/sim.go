@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -26,31 +27,43 @@ type Driver struct {
 	nodes   []nodeState // by NodeID
 	pools   []poolState // by PoolID
 	widest  int
-	live    []sched.JobID // with an attempt, in no particular order
-	done    int           // jobs that finished or were cancelled while they ran
-	down    int           // nodes that are away and will come back
-	failed  int           // nodes that went away since an attempt last started
-	idle    int           // attempts in a row that ended before they did any work
-	outage  timed         // the next outage or repair
+	live    []sched.JobID   // with an attempt, in no particular order
+	tenants [][]sched.JobID // by GPU: attempts that work there; kept only where jobs interfere
+	changes []Change        // of Runtime.Changes, those to come
+	factor  []float64       // by GPU: of the last change; GPUs beyond its end have 1
+	crowd   []*trace.Job    // scratch
+	struck  []sched.JobID   // scratch
+	done    int             // jobs that finished or were cancelled while they ran
+	down    int             // nodes that are away and will come back
+	failed  int             // nodes that went away since an attempt last started
+	idle    int             // attempts in a row that ended before they did any work
+	outage  timed           // the next outage or repair
 	queue   timedHeap
 	soon    []sched.Event // of this very instant, caused by the last plan
 	out     []sched.Event
 	orderly uint64
+	broken  error // the truth makes no sense
 }
 
 // jobState is the truth about one job.
 type jobState struct {
 	done     time.Duration // work done up to from
 	before   time.Duration // of it when the attempt began
-	from     sched.Time    // work goes on from here at rate
+	told     time.Duration // of it in the last report
+	toldAt   sched.Time
+	began    sched.Time // the attempt does work from here
+	from     sched.Time // work goes on from here at rate
 	rate     float64
 	starts   int32
 	attempt  int32
 	phase    phase
 	watched  bool
 	epoch    int32 // whose end is to be reported next; ends queued before a watch was renewed are not
+	pace     int32 // raised whenever rate changes: what was queued at another pace is void
+	reports  int32 // made so far
 	liveAt   int32 // index in Driver.live
 	gpus     []sched.GPUID
+	config   sched.Config
 	stopping sched.Outcome
 }
 
@@ -95,7 +108,7 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 		}
 	}
 	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
-		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes))}
+		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes)), changes: o.Runtime.Changes}
 	d.state = make([]jobState, len(jobs))
 	for _, n := range c.Nodes {
 		d.widest = max(d.widest, n.GPUs)
@@ -121,11 +134,11 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 
 // Next advances the clock to the next instant at which something happens.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
-	if len(d.soon) > 0 {
+	if len(d.soon) > 0 && d.broken == nil {
 		d.out, d.soon = d.soon, d.out[:0]
 		return d.out, nil
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), d.broken); err != nil {
 		return nil, err
 	}
 	for {
@@ -169,6 +182,9 @@ func (d *Driver) nextTime(until sched.Time) sched.Time {
 	if len(d.inject) > 0 {
 		at = min(at, d.inject[0].Time)
 	}
+	if len(d.changes) > 0 && len(d.live) > 0 {
+		at = min(at, max(d.changes[0].At, d.now))
+	}
 	if at != sched.Never || until != sched.Never || d.mayHelp() {
 		at = min(at, d.outage.at)
 	}
@@ -191,6 +207,10 @@ func (d *Driver) collect() {
 	d.out = d.out[:0]
 	for last := d.orderly; len(d.queue) > 0 && d.queue[0].at == d.now && d.queue[0].order <= last; {
 		d.due(d.queue.pop())
+	}
+	for len(d.changes) > 0 && d.changes[0].At <= d.now {
+		d.change(d.changes[0])
+		d.changes = d.changes[1:]
 	}
 	for d.outage.at == d.now {
 		d.fail()
@@ -223,13 +243,18 @@ func (d *Driver) due(t timed) {
 	}
 	switch {
 	case t.kind == up && j.phase == starting:
-		d.out = append(d.out, d.begin(t.job))
-	case t.kind == workDone && j.phase == running:
-		d.out = append(d.out, d.end(t.job, sched.Finished, d.jobs[t.job].Duration))
+		d.out = d.begin(t.job, d.out)
 	case t.kind == gone && j.phase == stopping:
-		d.out = append(d.out, d.end(t.job, j.stopping, j.done))
-	case t.kind == epochEnd && j.phase == running && j.watched && t.epoch == j.epoch:
-		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt, Value: float64(t.epoch)})
+		d.out = d.end(t.job, j.stopping, j.done, d.out)
+	case j.phase != running:
+	case t.kind == workDone && t.number == j.pace:
+		d.out = d.end(t.job, sched.Finished, d.jobs[t.job].Duration, d.out)
+	case t.kind == paceEnd && t.number == j.pace:
+		d.out = d.repace(t.job, d.out)
+	case t.kind == report:
+		d.out = d.tell(t.job, d.out)
+	case t.kind == epochEnd && j.watched && t.number == j.epoch:
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt, Value: float64(t.number)})
 		d.queueEpoch(t.job)
 	}
 }
@@ -249,7 +274,8 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			d.setNode(a)
 		case sched.Rent:
 			d.rent(a)
-		case sched.Adjust: // no model of power yet
+		case sched.Adjust:
+			d.cap(a)
 		default:
 			return fmt.Errorf("sim: action %d is not known here", a.Kind)
 		}
@@ -263,37 +289,45 @@ func (d *Driver) start(a *sched.Action) {
 		return // told before
 	}
 	d.failed = 0
-	j.attempt, j.phase, j.gpus = a.Attempt, starting, a.GPUs
+	j.attempt, j.phase, j.gpus, j.config = a.Attempt, starting, a.GPUs, a.Config
 	j.liveAt = int32(len(d.live))
 	d.live = append(d.live, a.Job)
 	if d.runtime.StartDelay > 0 {
 		d.push(timed{at: d.now.Add(d.runtime.StartDelay), kind: up, job: a.Job, attempt: a.Attempt})
 		return
 	}
-	d.soon = append(d.soon, d.begin(a.Job))
+	d.soon = d.begin(a.Job, d.soon)
 }
 
-// begin lets the attempt of job id run from now on and returns its event.
-func (d *Driver) begin(id sched.JobID) sched.Event {
-	j, t := &d.state[id], &d.jobs[id]
-	j.phase, j.from, j.rate, j.before = running, d.now, d.rate(t, j.gpus), j.done
+// begin lets the attempt of job id run from now on and appends its event.
+func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
+	j := &d.state[id]
+	j.phase, j.from, j.before = running, d.now, j.done
 	if j.starts > 0 || d.runtime.RestartAtFirst {
 		j.from = d.now.Add(d.runtime.Restart)
 	}
 	j.starts++
-	d.push(timed{at: j.from.Add(untilDone(t.Duration-j.done, j.rate)), kind: workDone, job: id, attempt: j.attempt})
+	j.began, j.told, j.toldAt = j.from, j.done, j.from
+	dst = d.enter(id, dst)
+	d.setPace(id)
 	if j.watched {
 		d.queueEpoch(id)
 	}
-	return sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: id, Attempt: j.attempt, Work: j.done, WorkFrom: j.from, Rate: j.rate}
+	e := sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: id, Attempt: j.attempt, Work: j.done, WorkFrom: j.from, Rate: j.rate}
+	if d.runtime.Report > 0 {
+		e.Rate = 0
+		d.queueReport(id)
+	}
+	return append(dst, e)
 }
 
-// end closes the attempt of job id with the given work done and returns its event.
-func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.Event {
+// end closes the attempt of job id with the given work done and appends its event.
+func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []sched.Event) []sched.Event {
 	j := &d.state[id]
 	if d.idle++; work > j.before {
 		d.idle = 0
 	}
+	dst = d.leave(id, dst)
 	j.done, j.phase, j.gpus = work, idle, nil
 	if o == sched.Finished || o == sched.Cancelled {
 		d.done++
@@ -302,7 +336,7 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration) sched.
 	d.live[j.liveAt] = last
 	d.state[last].liveAt = j.liveAt
 	d.live = d.live[:len(d.live)-1]
-	return sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o, Work: work}
+	return append(dst, sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o, Work: work})
 }
 
 // stop ends an attempt: the job saves what it has done and goes.
@@ -313,6 +347,7 @@ func (d *Driver) stop(a *sched.Action) {
 	}
 	if j.phase == running {
 		j.done = d.workOf(j, d.now)
+		d.soon = d.leave(a.Job, d.soon)
 	}
 	if d.runtime.Penalty != nil && a.Why == sched.Preempted {
 		j.done -= d.runtime.Penalty(len(j.gpus))
@@ -322,11 +357,7 @@ func (d *Driver) stop(a *sched.Action) {
 		d.push(timed{at: d.now.Add(d.runtime.StopDelay), kind: gone, job: a.Job, attempt: a.Attempt})
 		return
 	}
-	d.soon = append(d.soon, d.end(a.Job, a.Why, j.done))
-}
-
-func (d *Driver) workOf(j *jobState, at sched.Time) time.Duration {
-	return j.done + sched.ScaleDuration(max(at.Sub(j.from), 0), j.rate)
+	d.soon = d.end(a.Job, a.Why, j.done, d.soon)
 }
 
 func (d *Driver) watch(a *sched.Action) {
@@ -337,23 +368,5 @@ func (d *Driver) watch(a *sched.Action) {
 	j.watched = a.On
 	if a.On && j.phase == running {
 		d.queueEpoch(a.Job)
-	}
-}
-
-// queueEpoch has the end of the current epoch of job id reported, if the job has epochs.
-func (d *Driver) queueEpoch(id sched.JobID) {
-	if d.runtime.Epoch == nil {
-		return
-	}
-	j, t := &d.state[id], &d.jobs[id]
-	size := d.runtime.Epoch(t)
-	if size <= 0 {
-		return
-	}
-	epoch := d.workOf(j, d.now)/size + 1
-	if done := epoch * size; done <= t.Duration {
-		j.epoch = int32(epoch)
-		at := max(j.from, d.now).Add(untilDone(done-d.workOf(j, max(j.from, d.now)), j.rate))
-		d.push(timed{at: at, kind: epochEnd, job: id, attempt: j.attempt, epoch: int32(epoch)})
 	}
 }

@@ -147,7 +147,7 @@ func TestSleepAndBoot(t *testing.T) {
 // Ensure that epochs are reported while watched, each once, although the watch is switched off and on.
 func TestEpochs(t *testing.T) {
 	watch := func(on bool) sched.Action { return sched.Action{Kind: sched.WatchEpochs, Job: 0, On: on} }
-	r := sim.Runtime{Epoch: func(*trace.Job) time.Duration { return 10 * time.Second }}
+	r := sim.Runtime{EpochEnd: func(_ *trace.Job, n int) time.Duration { return time.Duration(n) * 10 * time.Second }}
 	d := open(t, sim.Options{Runtime: r}, "1x1", job(0, 1, 35*time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, watch(true), start(0, 1, 0))
