@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/watch"
 )
 
 // Knowledge is what a system may be given beside what jobs say of themselves.
@@ -23,6 +24,8 @@ type Knowledge struct {
 	Skew func(model string) (float64, bool)
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
+	// Slow is the truth about GPUs that are slow for a while, for oracles; nil = unknown.
+	Slow watch.Truth
 }
 
 // Info is one row of the table.
@@ -134,5 +137,9 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	if every > 0 && st.Round > 0 {
 		every = st.Round
 	}
-	return System{Decider: engine.NewPipeline(st), Every: every}, nil
+	var dec sched.Decider = engine.NewPipeline(st)
+	if p, ok := st.Place.(interface{ Parts() engine.Parts }); ok {
+		dec = engine.Compose(dec, p.Parts())
+	}
+	return System{Decider: dec, Every: every}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
@@ -46,15 +47,17 @@ var table = []Info{
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyStragglers}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder, keyStragglers}, Common: limits},
 }
 
 var (
 	keyOrder = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
-	palKeys  = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}}
+	palKeys  = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyStragglers}
 	limits   = []string{"min_run", "user_limit"}
+
+	keyStragglers = Key{"stragglers", "none", "GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known"}
 )
 
 // orders are the systems whose order of jobs others take.
@@ -71,7 +74,10 @@ func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
 func packing(f func(engine.Stages) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		of, err := ordered(k, s)
-		return f(of), err
+		if err != nil {
+			return of, err
+		}
+		return watching(f(of), k, s, nil, nil)
 	}
 }
 
@@ -88,8 +94,28 @@ func placing(f func(engine.Stages, pal.Knowledge, time.Duration) engine.Stages) 
 		across := max(s.Float("locality_penalty", variability.PublishedAcross), 1)
 		known := pal.Knowledge{Work: k.Work, Tolerance: s.Float("tolerance", 0.05), Across: func(*sched.JobSpec, int) float64 { return across },
 			Scores: place.NewScores(variability.Rule{}.All(k.Scores), pal.Class(k.Scores.Classes))}
-		return f(of, known, s.Seconds("move_cost", 62*time.Second)), nil
+		return watching(f(of, known, s.Seconds("move_cost", 62*time.Second)), k, s, known.Expected(k.Scores), known.Scores.Revise)
 	}
+}
+
+// watching has a system keep its jobs from slow GPUs, as the key says. expected is what a step takes by what is known, and
+// revise how the system hears of factors, nil if it knows no scores: then slow GPUs are taken away.
+func watching(st engine.Stages, k Knowledge, s *Settings, expected func(*sched.View, sched.JobID, []sched.GPUID) float64,
+	revise func(func(sched.GPUID) float64)) (engine.Stages, error) {
+	switch s.OneOf("stragglers", "none", "none", "watch", "oracle") {
+	case "watch":
+		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Wait: revise != nil}), nil
+	case "oracle":
+		if k.Slow == nil {
+			return st, errNoTruth
+		}
+		o := &watch.Oracle{Truth: k.Slow, Revise: revise}
+		if revise == nil {
+			o.Limit = watch.Limit
+		}
+		return pal.Watched(st, o), nil
+	}
+	return st, nil
 }
 
 var (

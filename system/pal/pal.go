@@ -91,6 +91,26 @@ func (k Knowledge) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float6
 	return x
 }
 
+// Expected returns what an iteration of a job on gpus takes over the nominal one by the PM scores themselves, which must be
+// those that k was made from.
+func (k Knowledge) Expected(s *variability.Scores) func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+	return func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+		pm, worst, across := s.PM[k.Scores.Class(v, j)], 0.0, 1.0
+		for _, g := range gpus {
+			if int(g) < len(pm) {
+				worst = max(worst, pm[g])
+			}
+			if v.GPUs[g].Node != v.GPUs[gpus[0]].Node {
+				across = k.Across(v.Jobs[j].Spec, len(gpus))
+			}
+		}
+		if worst == 0 {
+			worst = 1
+		}
+		return worst * across
+	}
+}
+
 // Class returns the class of a job among classes: what its submitter said, else that of its model in the published
 // experiments, else the first, the most sensitive.
 func Class(classes []string) func(*sched.JobSpec) int {

@@ -1,0 +1,31 @@
+package pal
+
+import (
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/place"
+)
+
+// Watcher knows which GPUs are slow now.
+type Watcher interface {
+	sched.Observer
+	sched.Reviser
+	sched.Provisioner
+}
+
+// Watched has a system keep its jobs from the GPUs that w finds slow: w revises the scores by which they are placed, where
+// there are any, and asks for quarantines.
+func Watched(of engine.Stages, w Watcher) engine.Stages {
+	of.Place = watched{place.Revised{Placer: of.Place, Source: w}, w}
+	return of
+}
+
+type watched struct {
+	place.Revised
+	w Watcher
+}
+
+// Parts are what the Decider is to be composed with.
+func (w watched) Parts() engine.Parts {
+	return engine.Parts{Provision: []sched.Provisioner{w.w}}
+}
