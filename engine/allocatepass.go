@@ -7,7 +7,11 @@ import "github.com/trainyard/trainyard/sched"
 func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	now := v.Now.Seconds()
 	p.sortList(now)
-	p.grants = p.s.Allocate.Allocate(v, p.room, p.able(v), d, p.grants[:0])
+	p.forgetGrants(v)
+	p.grants = p.s.Allocate.Allocate(v, p.room, p.able(v), d, p.grants)
+	for i := range p.grants {
+		p.grantOf[p.grants[i].Job] = int32(i) + 1
+	}
 	p.giveUpUngranted(v)
 	if p.claiming() {
 		p.layClaims(v)
@@ -42,15 +46,37 @@ func (p *Pipeline) able(v *sched.View) []sched.JobID {
 	return able
 }
 
+// forgetGrants empties grants and grantOf.
+func (p *Pipeline) forgetGrants(v *sched.View) {
+	for i := range p.grants {
+		p.grantOf[p.grants[i].Job] = 0
+	}
+	p.grants = p.grants[:0]
+	if more := cap(v.Jobs) - len(p.grantOf); more > 0 {
+		p.grantOf = append(p.grantOf, make([]int32, more)...)
+	}
+}
+
+// grant returns what job id was granted in this walk, nil if nothing.
+func (p *Pipeline) grant(id sched.JobID) *sched.Grant {
+	if p.s.Allocate == nil || p.grantOf[id] == 0 {
+		return nil
+	}
+	return &p.grants[p.grantOf[id]-1]
+}
+
+// runsAsGranted reports whether job id is to run as it does.
+func (p *Pipeline) runsAsGranted(v *sched.View, id sched.JobID) bool {
+	g, j := p.grant(id), &v.Jobs[id]
+	return g == nil || j.Config == g.Config && j.Want == g.Wanted()
+}
+
 // giveUpUngranted takes their GPUs from the holders that are granted none, or another number, or are to be placed anew.
 func (p *Pipeline) giveUpUngranted(v *sched.View) {
-	keeps := make(map[sched.JobID]bool, len(p.grants))
-	for i := range p.grants {
-		g := &p.grants[i]
-		keeps[g.Job] = !p.s.Replace && len(p.ledger.Set(g.Job)) == int(g.GPUs)
-	}
 	for _, id := range p.list {
-		if p.jobs[id].in == holding && !keeps[id] && !p.isProtected(v, id) {
+		g := p.grant(id)
+		keeps := g != nil && !p.s.Replace && len(p.ledger.Set(id)) == int(g.GPUs)
+		if p.jobs[id].in == holding && !keeps && !p.isProtected(v, id) {
 			p.touch(id)
 			p.unbook(id)
 			p.jobs[id].in = waiting
@@ -59,12 +85,27 @@ func (p *Pipeline) giveUpUngranted(v *sched.View) {
 	}
 }
 
-// placeDown places what g grants, or as much less as fits, down to what is worth starting with.
+// reconfigure has those who keep the GPUs they hold run as they were granted: the walk has not touched them.
+func (p *Pipeline) reconfigure(v *sched.View, d *sched.Desired) {
+	for i := range p.grants {
+		g := &p.grants[i]
+		if p.jobs[g.Job].in == holding && p.stamp[g.Job] != p.walkNo && !p.runsAsGranted(v, g.Job) {
+			t := d.Keep(v, g.Job)
+			t.Config, t.Want = g.Config, g.Wanted()
+		}
+	}
+}
+
+// placeDown places what g grants, or as much less as fits and its user may hold, down to what is worth starting with.
 func (p *Pipeline) placeDown(v *sched.View, g *sched.Grant, now float64) {
 	if p.claiming() {
 		p.dropClaim(g.Job)
 	}
-	for n := g.GPUs; n >= g.Least; n-- {
+	most := g.GPUs
+	if p.s.UserLimit > 0 {
+		most = min(most, int32(p.s.UserLimit)-p.user[p.jobs[g.Job].user])
+	}
+	for n := most; n >= g.Least; n-- {
 		if p.try(v, g.Job, int(n), now) != misfit {
 			break
 		}

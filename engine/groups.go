@@ -60,7 +60,7 @@ const (
 
 func (gs *groups) shapeOf(p *Pipeline, v *sched.View, id sched.JobID) int32 {
 	spec := v.Jobs[id].Spec
-	k := shapeKey{gpus: spec.GPUs.Want, types: spec.Types, cpus: spec.CPUs, memory: spec.MemoryGB}
+	k := shapeKey{gpus: int32(p.least(v, id)), types: spec.Types, cpus: spec.CPUs, memory: spec.MemoryGB}
 	if p.s.UserLimit > 0 {
 		k.user = p.jobs[id].user
 	}

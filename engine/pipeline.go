@@ -39,7 +39,12 @@ type Stages struct {
 	UserLimit int
 	// WholePass walks all jobs, sorted, instead of the indices: the reference twin.
 	WholePass bool
+	// Parts are the estimators that stages share, and what provides nodes and power; see Decider.
+	Parts
 }
+
+// Decider returns the system that s lists, its parts included.
+func (s Stages) Decider() sched.Decider { return Compose(NewPipeline(s), s.Parts) }
 
 // Pipeline is the Decider made of Stages: order, then walk down the order, admitting, placing and preempting on a
 // scratch ledger (the naive walk is wholepass.go; walk.go reaches the same decisions through indices).
@@ -99,6 +104,7 @@ type Pipeline struct {
 	retry        sched.Time // when the first protected job that was in the way loses its protection
 	scratch      []sched.GPUID
 	grants       []sched.Grant
+	grantOf      []int32       // by job: 1 + its index in grants, as of the last walk that granted
 	room         []int32       // GPUs to be granted, by type
 	claims       *sched.Ledger // see claims.go
 	apart        []sched.GPUID
@@ -124,7 +130,7 @@ const (
 	holding              // has booked GPUs
 )
 
-// NewPipeline returns the Decider of s.
+// NewPipeline returns the Decider of the stages of s that decide about jobs: without its Parts.
 func NewPipeline(s Stages) *Pipeline {
 	p := &Pipeline{s: s, retry: sched.Never}
 	p.turns, _ = s.Order.(sched.Turns)

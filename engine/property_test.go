@@ -114,6 +114,8 @@ func (w *world) stages() engine.Stages {
 		s.Allocate = allocate.Prefix{}
 	case "replace":
 		s.Allocate, s.Replace = allocate.Prefix{}, true
+	case "elastic":
+		s.Allocate = evenly{}
 	}
 	return s
 }
@@ -303,7 +305,7 @@ func (w *world) header() engine.Header {
 
 // renter rents and releases nodes at random, at fixed times, beside what the system wants.
 type renter struct {
-	sched.Decider
+	noMemory
 	seed  uint64
 	acted sched.Time // at which it last did
 }
@@ -314,8 +316,7 @@ const (
 	rentUntil = 90 * second
 )
 
-func (n *renter) Decide(v *sched.View, d *sched.Desired) {
-	n.Decider.Decide(v, d)
+func (n *renter) Provision(v *sched.View, d *sched.Desired) {
 	if v.Now < rentUntil {
 		d.WakeBy(v.Now/rentEvery*rentEvery + rentEvery)
 	}
@@ -370,25 +371,18 @@ func (w *world) renting(dec sched.Decider) sched.Decider {
 	if len(w.pools) == 0 {
 		return dec
 	}
-	return &renter{Decider: dec, seed: w.seed}
+	return engine.Compose(dec, engine.Parts{Provision: []sched.Provisioner{&renter{seed: w.seed}}})
 }
 
-// SaveRest saves the time beside what the system remembers.
+// SaveRest saves the time.
 func (n *renter) SaveRest(b []byte) []byte {
-	return n.Decider.SaveRest(binary.LittleEndian.AppendUint64(b, uint64(n.acted)))
+	return binary.LittleEndian.AppendUint64(b, uint64(n.acted))
 }
 
 // LoadRest loads what SaveRest wrote.
 func (n *renter) LoadRest(b []byte) error {
 	n.acted = sched.Time(binary.LittleEndian.Uint64(b))
-	return n.Decider.LoadRest(b[8:])
-}
-
-// Resume has the system take over.
-func (n *renter) Resume(v *sched.View) {
-	if r, ok := n.Decider.(sched.Resumer); ok {
-		r.Resume(v)
-	}
+	return nil
 }
 
 // idle reports whether no job is on the node, nor is to be.

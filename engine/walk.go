@@ -245,17 +245,30 @@ func (p *Pipeline) commit(v *sched.View, d *sched.Desired) {
 		}
 		switch {
 		case len(was) == 0:
-			d.Give(id, set, sched.Reason{Code: sched.WhyStarted})
+			p.give(d, id, sched.Reason{Code: sched.WhyStarted})
 			if p.turns != nil {
 				p.turns.Took(v, id)
 			}
-		case sameSet(set, was):
+		case sameSet(set, was) && p.runsAsGranted(v, id):
 			p.reindex(v, id) // evicted and given the very same GPUs: nothing happened
+		case len(set) != len(was):
+			p.give(d, id, sched.Reason{Code: sched.WhyResized, A: float64(len(was)), B: float64(len(set))})
 		default:
-			d.Give(id, set, sched.Reason{Code: sched.WhyMoved})
+			p.give(d, id, sched.Reason{Code: sched.WhyMoved})
 		}
 	}
+	if p.s.Allocate != nil {
+		p.reconfigure(v, d)
+	}
 	p.straighten(v)
+}
+
+// give appends what the walk booked for job id, to run as it was granted.
+func (p *Pipeline) give(d *sched.Desired, id sched.JobID, why sched.Reason) {
+	t := d.Give(id, p.ledger.Set(id), why)
+	if g := p.grant(id); g != nil {
+		t.Config, t.Want = g.Config, g.Wanted()
+	}
 }
 
 // straighten tells an order with memory which of the jobs whose rank changed still hold GPUs after the walk.

@@ -103,10 +103,15 @@ type Admitter interface {
 
 // Grant is what an Allocator gives a job.
 type Grant struct {
-	Job   JobID
-	GPUs  int32 // to hold, > 0
-	Least int32 // where so many do not fit, fewer are worth starting with, down to this; GPUs = all or nothing
+	Job    JobID
+	GPUs   int32  // to hold, > 0
+	Least  int32  // where so many do not fit, fewer are worth starting with, down to this; GPUs = all or nothing
+	Want   int32  // width wanted, >= GPUs where more would be taken if it were there; 0 = GPUs
+	Config Config // how it is to run; with fewer GPUs than granted, too
 }
+
+// Wanted returns the width wanted.
+func (g *Grant) Wanted() int32 { return max(g.Want, g.GPUs) }
 
 // Allocator decides which jobs hold GPUs and how many, by demand alone, before any is placed. It appends its grants to
 // dst, in the order in which jobs are to be placed, which need not be the order of ranks. Jobs of order, which is best
@@ -121,6 +126,13 @@ type Allocator interface {
 type Mover interface {
 	// Worth reports whether job j, which holds was, is better off with now, the cost of moving counted.
 	Worth(v *View, j JobID, was, now []GPUID) bool
+}
+
+// Provisioner completes what a Decider wants once it has decided about jobs: nodes to rent, release, wake or put to sleep,
+// GPUs to quarantine, power caps.
+type Provisioner interface {
+	// Provision appends to d, and may change the Cap of its targets; who gets which GPUs it leaves alone.
+	Provision(v *View, d *Desired)
 }
 
 // Shaper is an Orderer or Placer whose answers differ between jobs of equal demand: jobs of different shape are never

@@ -137,9 +137,5 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	if every > 0 && st.Round > 0 {
 		every = st.Round
 	}
-	var dec sched.Decider = engine.NewPipeline(st)
-	if p, ok := st.Place.(interface{ Parts() engine.Parts }); ok {
-		dec = engine.Compose(dec, p.Parts())
-	}
-	return System{Decider: dec, Every: every}, nil
+	return System{Decider: st.Decider(), Every: every}, nil
 }

@@ -89,6 +89,7 @@ func (d *Driver) join(id sched.PoolID, n int32) {
 	}
 	p.booting = slices.Delete(p.booting, i, i+1)
 	p.nodes++
+	d.widest = max(d.widest, spec.GPUs)
 	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{
 		Name: fmt.Sprintf("%s-%d", spec.Name, n), GPUs: spec.GPUs, Type: spec.Type, Pool: id, DollarsHr: spec.Price}})
 }

@@ -38,7 +38,7 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	if len(d.factor) > 0 {
 		slow *= d.disturbance(j.gpus)
 	}
-	if rate = rate / slow; !(rate > 0) || math.IsInf(rate, 0) {
+	if rate /= slow; !(rate > 0) || math.IsInf(rate, 0) {
 		d.broken = fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it would do %v work per time",
 			t.Spec.Name, len(j.gpus), nodes, j.config.Batch, rate)
 		return 1, 0

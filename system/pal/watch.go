@@ -16,16 +16,7 @@ type Watcher interface {
 // Watched has a system keep its jobs from the GPUs that w finds slow: w revises the scores by which they are placed, where
 // there are any, and asks for quarantines.
 func Watched(of engine.Stages, w Watcher) engine.Stages {
-	of.Place = watched{place.Revised{Placer: of.Place, Source: w}, w}
+	of.Place = place.Revised{Placer: of.Place, Source: w}
+	of.Provision = append(of.Provision, w)
 	return of
-}
-
-type watched struct {
-	place.Revised
-	w Watcher
-}
-
-// Parts are what the Decider is to be composed with.
-func (w watched) Parts() engine.Parts {
-	return engine.Parts{Provision: []sched.Provisioner{w.w}}
 }
