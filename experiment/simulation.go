@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
@@ -37,6 +38,13 @@ type Simulation struct {
 	Inject   []sched.Event       // user commands, prices, node changes from outside
 	Sinks    []engine.Sink       // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64        // nanoseconds, for decision times; nil = not measured
+
+	Changes   []sim.Change  // GPUs that are slow for a while, in order of time; nobody is told but oracles
+	Report    time.Duration // between reports of progress; 0 = all that changes is told at once
+	Noise     float64       // deviation of the logarithm of the rate that a report tells
+	NoiseSeed uint64
+
+	stages func(*engine.Stages) // shown the system's stages, may change them; nil = nobody is
 }
 
 // Outcome is what came of a simulation.
@@ -110,7 +118,7 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	b.runtime = s.runtimeOf(set, of)
-	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known}, set, s.adapt(p, &b.runtime)); err != nil {
+	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Slow: s.slow()}, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
 	return b, progresses(b.system, s.Round, b.runtime)
@@ -118,7 +126,7 @@ func (s *Simulation) build() (*built, error) {
 
 // adapt returns what round and preset change of the system's stages, nil if nothing.
 func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
-	if s.Round == 0 && p.adapt == nil {
+	if s.Round == 0 && p.adapt == nil && s.stages == nil {
 		return nil
 	}
 	return func(st *engine.Stages) {
@@ -127,6 +135,9 @@ func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
 		}
 		if p.adapt != nil {
 			p.adapt(st, r)
+		}
+		if s.stages != nil {
+			s.stages(st)
 		}
 	}
 }
@@ -237,6 +248,7 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		StopDelay:  set.Seconds("stop_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
 	}
+	r.Changes, r.Report, r.Noise, r.Seed = s.Changes, s.Report, s.Noise, s.NoiseSeed
 	penalty, across, class := set.Float("spread_penalty", skew.Penalty), 1.0, func(*sched.JobSpec) int { return 0 }
 	if s.Scores != nil {
 		across, class = variability.PublishedAcross, pal.Class(s.Scores.Classes)
@@ -257,6 +269,31 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		return x
 	}
 	return r
+}
+
+// slow returns the truth of Changes, nil if there are none.
+func (s *Simulation) slow() watch.Truth {
+	if len(s.Changes) == 0 {
+		return nil
+	}
+	of := make([][]sim.Change, s.Cluster.GPUs())
+	for _, c := range s.Changes {
+		for _, g := range c.GPUs {
+			if int(g) < len(of) {
+				of[g] = append(of[g], c)
+			}
+		}
+	}
+	return func(g sched.GPUID, now sched.Time) (float64, sched.Time) {
+		factor := 1.0
+		for _, c := range of[g] {
+			if c.At > now {
+				return factor, c.At
+			}
+			factor = c.Factor
+		}
+		return factor, sched.Never
+	}
 }
 
 // slowest is what a synchronous gang runs at.
