@@ -70,7 +70,7 @@ func (s *Stragglers) SaveRest(b []byte) []byte {
 		if x.ours {
 			ours = 1
 		}
-		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), ours} {
+		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), ours, int64(x.user)} {
 			b = binary.AppendVarint(b, n)
 		}
 		b = appendPart(b, x.tracker.Save(nil))
@@ -103,7 +103,8 @@ func (s *Stragglers) LoadRest(b []byte) error {
 		}
 		t, _ := variability.NewTracker(1, 1, tracking)
 		x := watched{tracker: t, told: int(r.int(-maxSteps, maxSteps)), until: sched.Time(r.int(0, math.MaxInt64)),
-			term: time.Duration(r.int(0, int64(lastTerm))), ours: r.int(0, 1) == 1}
+			term: time.Duration(r.int(0, int64(lastTerm))), ours: r.int(0, 1) == 1,
+			user: sched.JobID(r.int(sched.None, math.MaxInt32))}
 		if part := r.part(); r.bad || t.Load(part) != nil {
 			return errMemory
 		}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/model/straggler"
@@ -24,8 +25,9 @@ type Stragglers struct {
 	Expected func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64
 	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = nobody is.
 	Revise func(factor func(g sched.GPUID) float64)
-	// Wait has a GPU go into quarantine only once no job holds it: for systems that weigh themselves whether a job should
-	// leave a GPU, by Revise. Others have their jobs moved, if they move jobs at all, by taking the GPU away.
+	// Wait has a GPU go into quarantine only once no job holds it, unless it costs its gang more than a GPU: for systems that
+	// weigh themselves whether a job should leave a GPU, by Revise. Others have their jobs moved, if they move jobs at all, by
+	// taking the GPU away.
 	Wait bool
 
 	detector *straggler.Detector
@@ -44,6 +46,7 @@ type watched struct {
 	isOdd   bool
 	until   sched.Time    // in quarantine, or to go there, until then; 0 = not
 	term    time.Duration // of its last quarantine; 0 = none yet, or it has proved good since
+	user    sched.JobID   // that came to it last; None = nobody yet
 	ours    bool          // the quarantine that the view shows is our wish
 }
 
@@ -83,7 +86,7 @@ func (s *Stragglers) Observe(v *sched.View, e *sched.Event) {
 		s.started(v, e)
 	case sched.Progressed:
 		if x := s.stepOf(e); x > 0 {
-			for _, c := range s.detector.Report(e.Time, e.Job, x) {
+			for _, c := range s.charged(v, s.detector.Report(e.Time, e.Job, x)) {
 				s.take(v, e.Time, c)
 			}
 		}
@@ -116,6 +119,7 @@ func (s *Stragglers) joined(v *sched.View, n sched.NodeID) {
 	for g := node.First; g < node.First+sched.GPUID(node.Spec.GPUs); g++ {
 		x := &s.gpus[g]
 		x.tracker.Drop(0)
+		x.user = sched.None
 		x.until, x.term, x.ours = 0, 0, false
 	}
 }
@@ -123,6 +127,7 @@ func (s *Stragglers) joined(v *sched.View, n sched.NodeID) {
 func (s *Stragglers) started(v *sched.View, e *sched.Event) {
 	j, nodes := &v.Jobs[e.Job], int32(0)
 	for i, g := range j.GPUs {
+		s.gpus[g].user = e.Job
 		if i == 0 || v.GPUs[g].Node != v.GPUs[j.GPUs[i-1]].Node {
 			nodes++
 		}
@@ -153,6 +158,26 @@ func (s *Stragglers) stepOf(e *sched.Event) float64 {
 		return 0
 	}
 	return e.Time.Sub(was.at).Seconds() / (e.Value - was.steps)
+}
+
+// crowd is how many suspects are avoided together, whatever is free instead of them.
+const crowd = 8
+
+// charged returns the checks to be taken. Where more than a crowd are under suspicion, nobody has as many other GPUs for the
+// gang: then only as many are charged as are free and above suspicion, at least one, those first that are charged already. A
+// gang that leaves these behind tells by its speed whether it was one of them.
+func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggler.Check {
+	if len(checks) <= crowd || checks[0].Share == 1 {
+		return checks
+	}
+	free := 0
+	for g := range v.GPUs {
+		if x := &v.GPUs[g]; x.Holders == 0 && x.Targets == 0 && v.Usable(sched.GPUID(g)) && s.gpus[g].told == 0 {
+			free++
+		}
+	}
+	slices.SortStableFunc(checks, func(a, b straggler.Check) int { return min(s.gpus[b.GPU].told, 1) - min(s.gpus[a.GPU].told, 1) })
+	return checks[:max(1, min(len(checks), free))]
 }
 
 // take brings what a check says to the GPU it is about.
@@ -239,7 +264,7 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 		case x.until == 0 && x.ours:
 			x.ours = false
 			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g})
-		case x.until > 0 && !x.ours && !gpu.Quarantined && (!s.Wait || gpu.Holders == 0 && gpu.Targets == 0):
+		case x.until > 0 && !x.ours && !gpu.Quarantined && (!s.Wait || gpu.Holders == 0 && gpu.Targets == 0 || s.dear(v, x)):
 			x.ours = true
 			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g, Quarantined: true})
 		}
@@ -247,6 +272,11 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 			d.WakeBy(x.until)
 		}
 	}
+}
+
+// dear reports whether a GPU costs the gang on it more than a whole GPU: it is better off without.
+func (s *Stragglers) dear(v *sched.View, x *watched) bool {
+	return x.user != sched.None && int(x.user) < len(v.Jobs) && float64(len(v.Jobs[x.user].GPUs))*(1-1/x.tracker.Now(0, 0, v.Now)) > 1
 }
 
 // Quarantined reports whether GPU g is in quarantine by this stage's wish.
