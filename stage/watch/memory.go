@@ -66,11 +66,7 @@ func (s *Stragglers) SaveRest(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.gpus)))
 	for i := range s.gpus {
 		x := &s.gpus[i]
-		ours := int64(0)
-		if x.ours {
-			ours = 1
-		}
-		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), ours, int64(x.user)} {
+		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), flag(x.ours), int64(x.user), int64(x.lifted), flag(x.trial), int64(x.good)} {
 			b = binary.AppendVarint(b, n)
 		}
 		b = appendPart(b, x.tracker.Save(nil))
@@ -89,6 +85,13 @@ func (s *Stragglers) SaveRest(b []byte) []byte {
 	return s.detector.SaveRest(b)
 }
 
+func flag(x bool) int64 {
+	if x {
+		return 1
+	}
+	return 0
+}
+
 func appendPart(b, part []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
@@ -104,7 +107,7 @@ func (s *Stragglers) LoadRest(b []byte) error {
 		t, _ := variability.NewTracker(1, 1, tracking)
 		x := watched{tracker: t, told: int(r.int(-maxSteps, maxSteps)), until: sched.Time(r.int(0, math.MaxInt64)),
 			term: time.Duration(r.int(0, int64(lastTerm))), ours: r.int(0, 1) == 1,
-			user: sched.JobID(r.int(sched.None, math.MaxInt32))}
+			user: sched.JobID(r.int(sched.None, math.MaxInt32)), lifted: sched.Time(r.int(0, math.MaxInt64)), trial: r.int(0, 1) == 1, good: int8(r.int(0, 2))}
 		if part := r.part(); r.bad || t.Load(part) != nil {
 			return errMemory
 		}

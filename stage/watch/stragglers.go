@@ -15,9 +15,11 @@ import (
 //   - A check by the detector moves the GPU's factor, which multiplies its PM scores for all classes: a GPU that throttles,
 //     or a host in trouble, is taken to be slow for everybody. Where a gang leaves several under suspicion each has the
 //     factor in full, for a gang on any of them may wait for it; but suspicion alone makes nothing last, and no quarantine.
+//   - Two good checks in a row clear a GPU, one if it was only under suspicion. What lasts through many bad checks fades
+//     slowly (variability.Tracker); all else within half an hour.
 //   - A GPU that was more than 1.3 times as slow as expected in 2 of its last 3 checks goes into quarantine, for 30 minutes
-//     at first. Then it is used again. If it is still slow it goes back at the next check, for twice as long, up to a day.
-//     No more than a quarter of the cluster is in quarantine at a time.
+//     at first. Then it is used as any other. If it is as slow at the next check it goes back, and for twice as long if the
+//     last time is less than a day ago, up to a day. No more than a quarter of the cluster is in quarantine at a time.
 //
 // Zero values mean the defaults. It is to be used by one system, and asked in Provision after it.
 type Stragglers struct {
@@ -45,7 +47,10 @@ type watched struct {
 	told    int                  // its factor as told, in steps
 	isOdd   bool
 	until   sched.Time    // in quarantine, or to go there, until then; 0 = not
-	term    time.Duration // of its last quarantine; 0 = none yet, or it has proved good since
+	term    time.Duration // of its last quarantine; 0 = none yet
+	lifted  sched.Time    // when it ended
+	trial   bool          // nothing was found since
+	good    int8          // checks in a row
 	user    sched.JobID   // that came to it last; None = nobody yet
 	ours    bool          // the quarantine that the view shows is our wish
 }
@@ -120,7 +125,7 @@ func (s *Stragglers) joined(v *sched.View, n sched.NodeID) {
 		x := &s.gpus[g]
 		x.tracker.Drop(0)
 		x.user = sched.None
-		x.until, x.term, x.ours = 0, 0, false
+		x.until, x.term, x.ours, x.trial, x.good = 0, 0, false, false, 0
 	}
 }
 
@@ -193,14 +198,29 @@ func (s *Stragglers) take(v *sched.View, now sched.Time, c straggler.Check) {
 		x.tracker.Suspect(0, 0, now, factor)
 		return
 	}
-	x.tracker.Check(0, 0, now, factor)
-	switch bad := x.tracker.Quarantined(0, 0); {
-	case !bad:
-		x.until, x.term = 0, 0
-	case factor > 1 && x.until == 0 && s.room(v):
-		x.term = max(firstTerm, min(lastTerm, 2*x.term))
-		x.until = now.Add(x.term)
+	if factor == 1 {
+		x.pass(now)
+		return
 	}
+	x.good = 0
+	x.tracker.Check(0, 0, now, factor)
+	if (x.tracker.Quarantined(0, 0) || x.trial && factor > Limit) && x.until == 0 && s.room(v) {
+		if x.term = min(lastTerm, 2*x.term); x.term == 0 || now.Sub(x.lifted) > lastTerm {
+			x.term = firstTerm
+		}
+		x.until, x.trial = now.Add(x.term), false
+	}
+}
+
+// pass takes in a good check. One clears a GPU that was under suspicion, no more; two in a row all others.
+func (x *watched) pass(now sched.Time) {
+	x.good++
+	if n, _ := x.tracker.Checks(0, 0); n > 0 && x.good < 2 {
+		x.tracker.Check(0, 0, now, 1)
+		return
+	}
+	x.tracker.Drop(0)
+	x.good, x.until, x.trial = 0, 0, false
 }
 
 // room reports whether one more GPU may go into quarantine.
@@ -224,7 +244,7 @@ func (s *Stragglers) tell(now sched.Time) {
 		if math.Abs(exact-float64(x.told)) > 0.75 {
 			x.told, changed = int(math.Round(exact)), true
 		}
-		x.isOdd = x.told != 0 || x.until > 0 || x.ours || x.tracker.Penalty(0, 0, now) > 0
+		x.isOdd = x.told != 0 || x.until > 0 || x.ours || x.trial || x.tracker.Penalty(0, 0, now) > 0
 		if x.isOdd {
 			kept, s.fading = append(kept, g), now.Add(look)
 		}
@@ -258,7 +278,9 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 	for _, g := range s.odd {
 		x, gpu := &s.gpus[g], &v.GPUs[g]
 		if x.until > 0 && x.until <= v.Now {
-			x.until = 0
+			x.until, x.lifted, x.trial = 0, v.Now, true
+			x.tracker.Drop(0)
+			s.fading = v.Now
 		}
 		switch {
 		case x.until == 0 && x.ours:
