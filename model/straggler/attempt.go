@@ -53,6 +53,7 @@ type source uint8
 const (
 	unknown source = iota // no reference yet
 	self                  // the first reports of this attempt
+	kinds                 // jobs of other kinds
 	peers                 // other jobs of the kind
 	earlier               // earlier attempts of the job
 )
@@ -70,16 +71,23 @@ const (
 )
 
 // expect takes the reference from what is known before the first report.
-func (a *attempt) expect(own *past, c *cohort, margin float64) {
-	if own != nil {
+func (d *Detector) expect(a *attempt) {
+	if own := d.history(a.job, a.kind); own != nil {
 		a.source, a.ref, a.weight = earlier, own.ref, own.weight
-		a.dead = a.deadBand(margin)
+		a.dead = a.deadBand(d.p.Margin)
 		return
 	}
-	if ref, scale, ok := c.middle(a.job); ok {
-		a.source, a.ref = peers, ref
-		a.dead = max(math.Log1p(margin)/2, a.noise.sigma()+4*scale)
+	ref, scale, ok := d.peers[a.kind].middle(a.job)
+	a.source = peers
+	if !ok {
+		ref, scale, ok = d.middleOfKinds(a.kind, a.job)
+		a.source = kinds
 	}
+	if !ok {
+		a.source = unknown
+		return
+	}
+	a.ref, a.dead = ref, max(math.Log1p(d.p.Margin)/2, a.noise.sigma()+4*scale)
 }
 
 // deadBand is the deviation that nobody hears of, with a reference of the job's own: half of what is worth a word, or the
@@ -92,7 +100,7 @@ func (a *attempt) deadBand(margin float64) float64 {
 const sure = 0.1
 
 // backed reports whether the reference says what a step takes on other GPUs, to a tenth: such an attempt can clear its GPUs.
-func (a *attempt) backed() bool { return a.source >= peers && a.dead <= sure }
+func (a *attempt) backed() bool { return a.source >= kinds && a.dead <= sure }
 
 // feed takes in the level of one report.
 func (a *attempt) feed(now sched.Time, level, margin float64) verdict {

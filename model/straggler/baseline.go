@@ -104,6 +104,28 @@ func (c *cohort) middle(j sched.JobID) (ref, scale float64, ok bool) {
 	return ref, 1.4826 * median(away[:len(others)]), true
 }
 
+// middleOfKinds returns what a kind of which too little is known should take, by what others do: the median of the kinds of
+// its model, where there are enough, else of all, and half the range of these, the extremes left out where they are many.
+// Where kinds differ the scale is so large that nothing follows.
+func (d *Detector) middleOfKinds(kind int32, j sched.JobID) (ref, scale float64, ok bool) {
+	for _, sameModel := range [...]bool{true, false} {
+		d.mids = d.mids[:0]
+		for k := range d.peers {
+			c := &d.peers[k]
+			if len(c.refs) == 0 || sameModel && c.kind.Model != d.peers[kind].kind.Model || len(c.jobs) == 1 && c.jobs[0] == j {
+				continue
+			}
+			d.mids = append(d.mids, median(c.refs))
+		}
+		if n := len(d.mids); n >= fewPeers {
+			slices.Sort(d.mids)
+			out := min(1, n/(2*fewPeers))
+			return median(d.mids), (d.mids[n-1-out] - d.mids[out]) / 2, true
+		}
+	}
+	return 0, 0, false
+}
+
 // past is what a job took for a step in one shape.
 type past struct {
 	kind   int32

@@ -54,6 +54,7 @@ type Detector struct {
 	cases []*incident // slow attempts, in order of beginning
 	out   []Check
 	tally tally // scratch of blame
+	mids  []float64
 }
 
 // gpu is what is known of one GPU.
@@ -120,7 +121,7 @@ func (d *Detector) Begin(now sched.Time, j sched.JobID, k Kind, gpus []sched.GPU
 		a.noise = d.noise
 	}
 	a.noise.n = min(a.noise.n, borrowed)
-	a.expect(d.history(j, a.kind), c, d.p.Margin)
+	d.expect(a)
 	d.live[j] = a
 }
 

@@ -246,6 +246,30 @@ func TestModelsThatVary(t *testing.T) {
 	}
 }
 
+// Ensure that kinds that differ make nobody suspicious at the first job of one, and that a slow GPU is found by jobs of other
+// kinds where these agree.
+func TestKinds(t *testing.T) {
+	play := func(vary float64) []said {
+		w := newWorld(t, 8, 8, 0, 12)
+		for width := 1; width <= 7; width++ {
+			w.start(math.Exp(vary*w.r.NormFloat64()), []int{0, 1, 2, 3, 4, 5, 6}[:width]...)
+			w.run(30)
+			w.stop(width - 1)
+		}
+		w.slow = only(0, 2.8, 63)
+		w.start(1, 56, 57, 58, 59, 60, 61, 62, 63)
+		return w.run(6)
+	}
+	for _, vary := range []float64{.3, .7} {
+		if got := play(vary); len(got) > 0 {
+			t.Errorf("kinds that differ by %v: said %v", vary, got)
+		}
+	}
+	if m := bad(play(.01)); len(m) != 8 {
+		t.Errorf("kinds that agree: charged %v, want the node", m)
+	}
+}
+
 // Ensure that a job that slows down by itself is believed once it is as slow on other nodes, and that the charge against
 // its first GPUs is taken back.
 func TestJobSlowsItself(t *testing.T) {
