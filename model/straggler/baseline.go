@@ -104,26 +104,49 @@ func (c *cohort) middle(j sched.JobID) (ref, scale float64, ok bool) {
 	return ref, 1.4826 * median(away[:len(others)]), true
 }
 
-// middleOfKinds returns what a kind of which too little is known should take, by what others do: the median of the kinds of
-// its model, where there are enough, else of all, and half the range of these, the extremes left out where they are many.
-// Where kinds differ the scale is so large that nothing follows.
+// middleOfKinds returns what a kind of which too little is known should take, by what others do that are as near together:
+// the median of the kinds of its model, where there are enough, else of all, and half the range of these. Where kinds differ
+// the scale is so large that nothing follows. It says nothing of a gang on more nodes than it needs: what that costs
+// depends on the model, and how it costs is known least.
 func (d *Detector) middleOfKinds(kind int32, j sched.JobID) (ref, scale float64, ok bool) {
+	own := d.peers[kind].kind
+	near := d.apart(own)
+	if near == scattered {
+		return 0, 0, false
+	}
 	for _, sameModel := range [...]bool{true, false} {
 		d.mids = d.mids[:0]
 		for k := range d.peers {
 			c := &d.peers[k]
-			if len(c.refs) == 0 || sameModel && c.kind.Model != d.peers[kind].kind.Model || len(c.jobs) == 1 && c.jobs[0] == j {
+			if len(c.refs) == 0 || d.apart(c.kind) != near || sameModel && c.kind.Model != own.Model || len(c.jobs) == 1 && c.jobs[0] == j {
 				continue
 			}
 			d.mids = append(d.mids, median(c.refs))
 		}
 		if n := len(d.mids); n >= fewPeers {
-			slices.Sort(d.mids)
-			out := min(1, n/(2*fewPeers))
-			return median(d.mids), (d.mids[n-1-out] - d.mids[out]) / 2, true
+			return median(d.mids), (slices.Max(d.mids) - slices.Min(d.mids)) / 2, true
 		}
 	}
 	return 0, 0, false
+}
+
+// distance says how near together a gang is.
+type distance uint8
+
+const (
+	together  distance = iota // on one node
+	wide                      // on as few nodes as it needs
+	scattered                 // on more
+)
+
+func (d *Detector) apart(k Kind) distance {
+	switch {
+	case k.Nodes <= 1:
+		return together
+	case k.Nodes <= (k.GPUs+d.widest-1)/d.widest:
+		return wide
+	}
+	return scattered
 }
 
 // past is what a job took for a step in one shape.

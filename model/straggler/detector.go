@@ -43,18 +43,19 @@ type Check struct {
 // Detector finds slow GPUs. Its methods are called in order of time. The same calls give the same checks, also across
 // Save and Load; so do step times in another unit, job by job (rounding aside).
 type Detector struct {
-	p     Params
-	gpus  []gpu
-	nodes []site
-	kinds map[Kind]int32
-	peers []cohort // by kind
-	noise noise    // of all reports
-	live  []*attempt
-	past  [][]past    // by JobID
-	cases []*incident // slow attempts, in order of beginning
-	out   []Check
-	tally tally // scratch of blame
-	mids  []float64
+	p      Params
+	gpus   []gpu
+	nodes  []site
+	widest int32 // GPUs of the largest node
+	kinds  map[Kind]int32
+	peers  []cohort // by kind
+	noise  noise    // of all reports
+	live   []*attempt
+	past   [][]past    // by JobID
+	cases  []*incident // slow attempts, in order of beginning
+	out    []Check
+	tally  tally // scratch of blame
+	mids   []float64
 }
 
 // gpu is what is known of one GPU.
@@ -91,6 +92,7 @@ func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int)
 	for int(first)+n > len(d.gpus) {
 		d.gpus = append(d.gpus, gpu{node: sched.None, clear: sched.None})
 	}
+	d.widest = max(d.widest, int32(n))
 	d.nodes[node] = site{rack: rack, gpus: make([]sched.GPUID, n)}
 	for i := range n {
 		g := first + sched.GPUID(i)

@@ -149,6 +149,10 @@ func (d *Detector) LoadRest(b []byte) error {
 		}
 	}
 	d.gpus, d.nodes, d.noise, d.cases = next.gpus, next.nodes, next.noise, next.cases
+	d.widest = 0
+	for i := range d.nodes {
+		d.widest = max(d.widest, int32(len(d.nodes[i].gpus)))
+	}
 	for i := range d.peers {
 		d.peers[i] = cohort{kind: d.peers[i].kind}
 	}
