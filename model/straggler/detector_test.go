@@ -24,7 +24,8 @@ type world struct {
 	jobs  []*work                             // by JobID
 	now   sched.Time
 	said  []said
-	each  func(w *world) // after each minute
+	label func(g int) int // number of a GPU, for the detector; nil = the same
+	each  func(w *world)  // after each minute
 }
 
 type work struct {
@@ -74,7 +75,14 @@ func (w *world) move(j int, gpus ...int) {
 		}
 	}
 	x.kind = Kind{"m", int32(len(gpus)), int32(len(nodes))}
-	w.d.Begin(w.now, sched.JobID(j), x.kind, x.gpus, 1)
+	told := slices.Clone(x.gpus)
+	for i, g := range told {
+		if w.label != nil {
+			told[i] = sched.GPUID(w.label(int(g)))
+		}
+	}
+	slices.Sort(told)
+	w.d.Begin(w.now, sched.JobID(j), x.kind, told, 1)
 }
 
 func (w *world) stop(j int) {
@@ -439,10 +447,19 @@ func TestRelations(t *testing.T) {
 	if got := play(func(w *world) { w.each = func(w *world) { reload(t, w) } }); !slices.Equal(got, want) {
 		t.Errorf("saved and loaded: said %d instead of %d", len(got), len(want))
 	}
+	label := func(g int) int { return g/4*4 + (g+3*(g/4)+1)%4 }
+	relabelled := play(func(w *world) { w.label = label })
+	said := len(want)
+	for i := range want { // in the order of the other numbers
+		want := want[i]
+		want.GPU = sched.GPUID(label(int(want.GPU)))
+		if !slices.Contains(relabelled, want) || len(relabelled) != said {
+			t.Fatalf("other numbers: %v is not said", want)
+		}
+	}
 	scaled := play(func(w *world) {
-		report := w.slow
-		w.slow = func(g int, now sched.Time) float64 { return 1024 * report(g, now) }
-		w.sigma = .02
+		slow := w.slow
+		w.slow = func(g int, now sched.Time) float64 { return 1024 * slow(g, now) }
 	})
 	if len(scaled) != len(want) {
 		t.Fatalf("another unit: said %d instead of %d", len(scaled), len(want))
