@@ -31,7 +31,38 @@ type builder struct {
 	made    int         // racks made by entries that spread
 	isMade  map[string]bool
 	unnamed int // nodes named by default
+	pools   []Pool
 	seen    map[string]bool
+}
+
+// typeNumber returns the number of the GPU type called name.
+func (b *builder) typeNumber(name string) (sched.TypeID, error) {
+	if _, ok := b.types.Lookup(name); !ok && b.types.Len() == sched.MaxGPUTypes {
+		return 0, fmt.Errorf("type %q is one more, want at most %d types", name, sched.MaxGPUTypes)
+	}
+	return sched.TypeID(b.types.ID(name) - 1), nil
+}
+
+// addPool appends the pool whose nodes are those of e, or returns what is wrong with it.
+func (b *builder) addPool(e *entry, p sched.PoolSpec) (err error) {
+	if total := int64(b.gpus) + int64(p.Max)*int64(e.spec.GPUs); total > MaxGPUs {
+		return fmt.Errorf("%d GPUs in total, want at most %d", total, MaxGPUs)
+	}
+	if e.spec.Type, err = b.typeNumber(e.typ); err != nil {
+		return err
+	}
+	for i := range b.pools {
+		if b.pools[i].Name == e.name {
+			return fmt.Errorf("pool name %q given twice, want names of their own", e.name)
+		}
+	}
+	p.Name, p.Type, p.GPUs, p.Price = e.name, e.spec.Type, e.spec.GPUs, e.spec.DollarsHr
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	b.gpus += int(p.Max) * p.GPUs
+	b.pools = append(b.pools, Pool{PoolSpec: p, Node: e.spec})
+	return nil
 }
 
 // add appends the nodes of e, or returns what is wrong with it. Counts and figures of e are in range.
@@ -39,15 +70,16 @@ func (b *builder) add(e *entry) error {
 	if total := int64(b.gpus) + int64(e.count)*int64(e.spec.GPUs); total > MaxGPUs {
 		return fmt.Errorf("%d GPUs in total, want at most %d", total, MaxGPUs)
 	}
-	if _, ok := b.types.Lookup(e.typ); !ok && b.types.Len() == sched.MaxGPUTypes {
-		return fmt.Errorf("type %q is one more, want at most %d types", e.typ, sched.MaxGPUTypes)
+	typ, err := b.typeNumber(e.typ)
+	if err != nil {
+		return err
 	}
 	racks, err := b.rackNumbers(e)
 	if err != nil {
 		return err
 	}
 	spec := e.spec
-	spec.Type = sched.TypeID(b.types.ID(e.typ) - 1)
+	spec.Type = typ
 	for i := range e.count {
 		spec.Name = b.nodeName(e, i)
 		if b.seen[spec.Name] {
@@ -102,7 +134,7 @@ func (b *builder) rackNumbers(e *entry) ([]int32, error) {
 
 // cluster returns what was added.
 func (b *builder) cluster(name string) *Cluster {
-	c := &Cluster{Name: name, Nodes: b.nodes, Racks: []string{""}}
+	c := &Cluster{Name: name, Nodes: b.nodes, Pools: b.pools, Racks: []string{""}}
 	for i := range b.types.Len() {
 		c.Types = append(c.Types, b.types.Name(int32(i+1)))
 	}

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/sched"
@@ -26,9 +29,56 @@ type Cluster struct {
 	Nodes    []sched.NodeSpec // in slot order, with Pool None; their names are distinct, their specs valid
 	Types    []string         // Types[i] is the name of GPU type sched.TypeID(i); in order of first use, all of them in use
 	Racks    []string         // Racks[i] is the name of rack i of NodeSpec.Rack; Racks[0] is "", the unknown rack
+	Pools    []Pool           // what may be rented, by PoolID; their names are distinct
 	Failures Failures         // zero when nodes never fail
 
 	short bool // Name says all
+}
+
+// Pool is what may be rented, and what a rented node is like.
+type Pool struct {
+	sched.PoolSpec
+	Node sched.NodeSpec // without Name and Pool
+}
+
+// PoolSpecs returns what a log begins with.
+func (c *Cluster) PoolSpecs() []sched.PoolSpec {
+	var list []sched.PoolSpec
+	for i := range c.Pools {
+		list = append(list, c.Pools[i].PoolSpec)
+	}
+	return list
+}
+
+// ToRent returns c with all its nodes to be rented instead of owned: a pool for each kind of node, named after the first,
+// up to as many nodes as there are, that boot in the given time. A cluster that has pools already is returned as it is.
+func (c *Cluster) ToRent(boot time.Duration) *Cluster {
+	if len(c.Pools) > 0 {
+		return c
+	}
+	r := *c
+	r.Nodes = nil
+	for i := range c.Nodes {
+		kind := c.Nodes[i]
+		kind.Name, kind.Rack = "", 0
+		at := slices.IndexFunc(r.Pools, func(p Pool) bool { return reflect.DeepEqual(p.Node, kind) })
+		if at < 0 {
+			at = len(r.Pools)
+			r.Pools = append(r.Pools, Pool{Node: kind, PoolSpec: sched.PoolSpec{Name: c.Nodes[i].Name, Type: kind.Type, GPUs: kind.GPUs,
+				Price: kind.DollarsHr, Boot: boot}})
+		}
+		r.Pools[at].Max++
+	}
+	return &r
+}
+
+// MostGPUs returns the number of GPUs of all nodes there are and all that may be rented.
+func (c *Cluster) MostGPUs() int {
+	n := c.GPUs()
+	for i := range c.Pools {
+		n += int(c.Pools[i].Max) * c.Pools[i].GPUs
+	}
+	return n
 }
 
 // GPUs returns the number of GPUs of all nodes.
@@ -46,7 +96,11 @@ func (c *Cluster) String() string {
 	if c.short {
 		return c.Name
 	}
-	return fmt.Sprintf("%s (%s, %s)", c.Name, count(len(c.Nodes), "node"), count(c.GPUs(), "GPU"))
+	size := fmt.Sprintf("%s, %s", count(len(c.Nodes), "node"), count(c.GPUs(), "GPU"))
+	if len(c.Pools) > 0 {
+		size += fmt.Sprintf(", up to %d with rented ones", c.MostGPUs())
+	}
+	return fmt.Sprintf("%s (%s)", c.Name, size)
 }
 
 // count returns "1 node" or "2 nodes".

@@ -22,6 +22,15 @@
 //	    name: big
 //	    rack: r1             # all of them in one rack; default unknown
 //	    power: {idle_w: 900, busy_gpu_w: 350}
+//	pools:                   # what may be rented; nodes may be left out then
+//	  - name: spot           # nodes are spot-1, spot-2, ...
+//	    gpus: 4
+//	    type: v100           # as above; so may be cpus, memory_gb, gpu_memory_gb, power
+//	    price_per_hour: 3.9  # per node, from the request on
+//	    boot_seconds: 120    # from the request until a node joins; default 0
+//	    billing_seconds: 60  # a node is paid for in whole multiples of it; default 0, to the nanosecond
+//	    min: 0               # nodes always rented; default 0
+//	    max: 20              # nodes that may be rented
 //	failures:                # default: nodes never fail
 //	  node_mtbf_hours: 720   # mean time a node stays up; 0 = never fails
 //	  repair_hours: 4        # time it stays down
@@ -36,6 +45,6 @@
 //
 // NewOutages turns Failures into the moments at which nodes go down and come back.
 //
-// The package deliberately knows nothing of PM scores, jobs, pools of rented nodes or real machines: those who need such
+// The package deliberately knows nothing of PM scores, jobs or real machines: those who need such
 // things read their own files or ask the machine.
 package cluster

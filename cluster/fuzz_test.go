@@ -12,6 +12,7 @@ import (
 func FuzzParse(f *testing.F) {
 	f.Add(docExample(f))
 	f.Add("nodes: [{gpus: 4}]")
+	f.Add("pools: [{name: a, gpus: 4, max: 3, boot_seconds: 9}, {name: b, gpus: 1, type: x, min: 1, max: 1}]")
 	f.Add("nodes:\n  - count: 5\n    gpus: 2\n    racks: 2\n    power: {idle_w: 1e2}\nfailures: {node_mtbf_hours: 0.5, repair_hours: 0}\n")
 	f.Add("a: &a [*a, !!x 'y', \"\\u0041\"]\n? b\n: |\n  c\n---\n<<: {}\n")
 	f.Add("\ufeffnodes:\r\n\t- {gpus: 0x1, gpus: .inf, b}\r# c")
@@ -46,12 +47,20 @@ func check(c *Cluster) string {
 		}
 		names[n.Name], types[n.Type], racks[n.Rack] = true, true, true
 	}
+	names = make(map[string]bool)
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		if p.Validate() != nil || p.Name == "" || names[p.Name] || int(p.Type) >= len(types) || p.Node.GPUs != p.GPUs || p.Node.Type != p.Type {
+			return "pool " + p.Name
+		}
+		names[p.Name], types[p.Type] = true, true
+	}
 	for _, used := range append(types, racks...) {
 		if !used {
 			return "a type or rack that no node has"
 		}
 	}
-	switch n := c.GPUs(); {
+	switch n := c.MostGPUs(); {
 	case n < 1 || n > MaxGPUs || len(c.Types) > sched.MaxGPUTypes:
 		return "too few or too many"
 	case c.Failures.MTBF < 0 || c.Failures.Repair < 0:

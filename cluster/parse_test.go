@@ -35,7 +35,7 @@ func TestDocExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.String(), "lab (16 nodes, 68 GPUs)"; got != want {
+	if got, want := c.String(), "lab (16 nodes, 68 GPUs, up to 148 with rented ones)"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
 	first := sched.NodeSpec{Name: "n0", GPUs: 4, Rack: 1, Pool: sched.None, CPUs: 32, MemoryGB: 256, GPUMemGB: 16,
@@ -46,6 +46,11 @@ func TestDocExample(t *testing.T) {
 	}
 	if !slices.Equal(c.Types, []string{"v100", "a100"}) || !slices.Equal(c.Racks, []string{"", "rack0", "rack1", "rack2", "r1"}) {
 		t.Errorf("types %q, racks %q", c.Types, c.Racks)
+	}
+	pool := Pool{PoolSpec: sched.PoolSpec{Name: "spot", GPUs: 4, Price: 3.9, Boot: 2 * time.Minute, Billing: time.Minute, Max: 20},
+		Node: sched.NodeSpec{GPUs: 4, Pool: sched.None, DollarsHr: 3.9}}
+	if len(c.Pools) != 1 || !reflect.DeepEqual(c.Pools[0], pool) {
+		t.Errorf("pools\n%+v, want\n%+v", c.Pools, pool)
 	}
 	if want := (Failures{720 * time.Hour, 4 * time.Hour, 7}); c.Failures != want {
 		t.Errorf("failures %+v, want %+v", c.Failures, want)
@@ -82,7 +87,7 @@ func TestDialects(t *testing.T) {
 }
 
 // nodeKeys are the keys of a node as an error lists them.
-const nodeKeys = "count, gpus, type, name, rack, racks, cpus, memory_gb, gpu_memory_gb, power, price_per_hour"
+const nodeKeys = "count, rack, racks, gpus, type, name, cpus, memory_gb, gpu_memory_gb, power, price_per_hour"
 
 // Ensure that whatever is wrong is said with its position and what is wanted.
 func TestErrors(t *testing.T) {
@@ -106,26 +111,32 @@ func TestErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ src, want string }{
 		// Keys.
-		{"node: []", `1:1: unknown key "node" (did you mean "nodes"?), want one of name, nodes, failures`},
+		{"pools: [{gpus: 4, max: 2}]", `1:9: a pool without a name, want one`},
+		{"pools: [{name: a, max: 2}]", `1:9: a pool without gpus, want a whole number from 1 to 1000000`},
+		{"pools: [{name: a, gpus: 4}]", `1:9: a pool without max, want the number of nodes that may be rented at most`},
+		{"pools: [{name: a, gpus: 4, min: 3, max: 2}]", `1:9: nodes 3..2, want 0 <= min <= max`},
+		{"pools:\n- {name: a, gpus: 4, max: 2}\n- {name: a, gpus: 1, max: 2}", `3:3: pool name "a" given twice, want names of their own`},
+		{"pools: [{name: a, gpus: 4, max: 2, boot_seconds: 1e12}]", `1:50: boot_seconds 1e12, want a number from 0 to 1e9`},
+		{"node: []", `1:1: unknown key "node" (did you mean "nodes"?), want one of name, nodes, pools, failures`},
 		{"nodes:\n  - gpu: 4", `2:5: unknown key "gpu" (did you mean "gpus"?), want one of ` + nodeKeys},
 		{"nodes:\n  - gpus: 4\n    pm_scores: a.csv", `3:5: unknown key "pm_scores", want one of ` + nodeKeys},
 		{"nodes:\n  - gpus: 4\n    power: {idle_w: 1, idl_w: 2}", `3:24: unknown key "idl_w" (did you mean "idle_w"?), want one of idle_w, busy_gpu_w, sleep_w`},
 		{"nodes:\n  - gpus: 4\nfailures:\n  mtbf: 3", `4:3: unknown key "mtbf", want one of node_mtbf_hours, repair_hours, seed`},
 		{"nodes:\n  - gpus: 4\n    count: 1\n    gpus: 4", `4:5: gpus given again, want it once (first on line 2)`},
-		{"nodes: [{gpus: 4}]\n4: 5", `2:1: unknown key "4", want one of name, nodes, failures`},
+		{"nodes: [{gpus: 4}]\n4: 5", `2:1: unknown key "4", want one of name, nodes, pools, failures`},
 		// Missing parts.
 		{"", `1:1: empty document, want nodes`},
 		{"# nothing\n", `1:1: empty document, want nodes`},
 		{"---\n", `1:1: empty document, want nodes`},
-		{"{}", `1:1: no nodes, want a list of at least one`},
-		{"name: lab", `1:1: no nodes, want a list of at least one`},
+		{"{}", `1:1: no nodes and no pools, want a list of at least one`},
+		{"name: lab", `1:1: no nodes and no pools, want a list of at least one`},
 		{"nodes:", `1:8: nodes is empty, want a list of at least one`},
 		{"nodes: []", `1:8: nodes is an empty list, want a list of at least one`},
 		{"nodes: 15x4", `1:8: nodes "15x4", want a list of at least one`},
 		{"nodes:\n  - count: 15", `2:5: a node without gpus, want a whole number from 1 to 1000000`},
 		{"nodes:\n  - gpus: 1\n  -\n", `3:5: a node is empty, want a mapping of ` + nodeKeys},
 		{"nodes:\n  - gpus: 1\n  - 4", `3:5: a node 4, want a mapping of ` + nodeKeys},
-		{"- gpus: 4", `1:1: the document is a list, want a mapping of name, nodes, failures`},
+		{"- gpus: 4", `1:1: the document is a list, want a mapping of name, nodes, pools, failures`},
 		{"nodes: [{gpus: 4}]\nfailures: {repair_hours: 4}", `2:11: failures without node_mtbf_hours, want 0, or a number from 0.001 to 1e6`},
 		{"nodes: [{gpus: 4}]\nfailures: {node_mtbf_hours: 4}", `2:11: failures without repair_hours, want 0, or a number from 0.001 to 1e6`},
 		{"nodes: [{gpus: 4}]\nfailures:", `2:11: failures is empty, want a mapping of node_mtbf_hours, repair_hours, seed`},

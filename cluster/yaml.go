@@ -32,52 +32,42 @@ type reader struct{ *strictyaml.Reader }
 func (r *reader) cluster(doc ast.Node) *Cluster {
 	var b builder
 	var fail Failures
-	name, nodes := filepath.Base(r.File), ast.Node(nil)
+	name, nodes, pools := filepath.Base(r.File), ast.Node(nil), ast.Node(nil)
 	r.Mapping(doc, "the document", []strictyaml.Field{
 		strictyaml.Key("name", strictyaml.Text(r.Reader, &name)),
-		strictyaml.Key("nodes", func(key string, n ast.Node) { nodes = n; r.nodes(key, n, &b) }),
+		strictyaml.Key("nodes", func(key string, n ast.Node) { nodes = n; r.list(key, n, func(item ast.Node) { r.node(item, &b) }) }),
+		strictyaml.Key("pools", func(key string, n ast.Node) { pools = n; r.list(key, n, func(item ast.Node) { r.pool(item, &b) }) }),
 		strictyaml.Key("failures", func(_ string, n ast.Node) { fail = r.failures(n) }),
 	})
-	if nodes == nil {
-		r.Fail(doc, "no nodes, want a list of at least one")
+	if nodes == nil && pools == nil {
+		r.Fail(doc, "no nodes and no pools, want a list of at least one")
 	}
 	c := b.cluster(name)
 	c.Failures = fail
 	return c
 }
 
-func (r *reader) nodes(key string, n ast.Node, b *builder) {
+// list reads a list of at least one, item by item.
+func (r *reader) list(key string, n ast.Node, read func(item ast.Node)) {
 	list, ok := n.(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
 		r.Fail(n, "%s, want a list of at least one", strictyaml.Describe(key, n))
 		return
 	}
 	for _, item := range list.Values {
-		e := r.entry(item)
-		if r.Err() != nil {
+		if read(item); r.Err() != nil {
 			return
-		}
-		if err := b.add(&e); err != nil {
-			r.Fail(item, "%v", err)
 		}
 	}
 }
 
-func (r *reader) entry(n ast.Node) entry {
+func (r *reader) node(n ast.Node, b *builder) {
 	e := newEntry()
-	r.Mapping(n, "a node", []strictyaml.Field{
+	r.Mapping(n, "a node", append([]strictyaml.Field{
 		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxGPUs)),
-		strictyaml.Key("gpus", strictyaml.Whole(r.Reader, &e.spec.GPUs, 1, MaxGPUs)),
-		strictyaml.Key("type", strictyaml.Text(r.Reader, &e.typ)),
-		strictyaml.Key("name", strictyaml.Text(r.Reader, &e.name)),
 		strictyaml.Key("rack", strictyaml.Text(r.Reader, &e.rack)),
 		strictyaml.Key("racks", strictyaml.Whole(r.Reader, &e.racks, 1, MaxGPUs)),
-		strictyaml.Key("cpus", strictyaml.Figure(r.Reader, &e.spec.CPUs)),
-		strictyaml.Key("memory_gb", strictyaml.Figure(r.Reader, &e.spec.MemoryGB)),
-		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(r.Reader, &e.spec.GPUMemGB)),
-		strictyaml.Key("power", func(_ string, n ast.Node) { r.power(n, &e.spec) }),
-		strictyaml.Key("price_per_hour", strictyaml.Figure(r.Reader, &e.spec.DollarsHr)),
-	})
+	}, r.machine(&e)...))
 	switch {
 	case e.spec.GPUs == 0:
 		r.Fail(n, "a node without gpus, want a whole number from 1 to %d", MaxGPUs)
@@ -86,7 +76,52 @@ func (r *reader) entry(n ast.Node) entry {
 	case e.racks > e.count:
 		r.Fail(n, "racks %d for %s, want at most as many", e.racks, count(e.count, "node"))
 	}
-	return e
+	if r.Err() != nil {
+		return
+	}
+	if err := b.add(&e); err != nil {
+		r.Fail(n, "%v", err)
+	}
+}
+
+// machine returns the keys that say what a node is like.
+func (r *reader) machine(e *entry) []strictyaml.Field {
+	return []strictyaml.Field{
+		strictyaml.Key("gpus", strictyaml.Whole(r.Reader, &e.spec.GPUs, 1, MaxGPUs)),
+		strictyaml.Key("type", strictyaml.Text(r.Reader, &e.typ)),
+		strictyaml.Key("name", strictyaml.Text(r.Reader, &e.name)),
+		strictyaml.Key("cpus", strictyaml.Figure(r.Reader, &e.spec.CPUs)),
+		strictyaml.Key("memory_gb", strictyaml.Figure(r.Reader, &e.spec.MemoryGB)),
+		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(r.Reader, &e.spec.GPUMemGB)),
+		strictyaml.Key("power", func(_ string, n ast.Node) { r.power(n, &e.spec) }),
+		strictyaml.Key("price_per_hour", strictyaml.Figure(r.Reader, &e.spec.DollarsHr)),
+	}
+}
+
+func (r *reader) pool(n ast.Node, b *builder) {
+	e := newEntry()
+	boot, billing, most, least := 0.0, 0.0, 0, 0
+	r.Mapping(n, "a pool", append([]strictyaml.Field{
+		strictyaml.Key("boot_seconds", strictyaml.Figure(r.Reader, &boot)),
+		strictyaml.Key("billing_seconds", strictyaml.Figure(r.Reader, &billing)),
+		strictyaml.Key("min", strictyaml.Whole(r.Reader, &least, 0, MaxGPUs)),
+		strictyaml.Key("max", strictyaml.Whole(r.Reader, &most, 1, MaxGPUs)),
+	}, r.machine(&e)...))
+	switch {
+	case e.name == "":
+		r.Fail(n, "a pool without a name, want one")
+	case e.spec.GPUs == 0:
+		r.Fail(n, "a pool without gpus, want a whole number from 1 to %d", MaxGPUs)
+	case most == 0:
+		r.Fail(n, "a pool without max, want the number of nodes that may be rented at most")
+	}
+	if r.Err() != nil {
+		return
+	}
+	p := sched.PoolSpec{Boot: sched.Seconds(boot), Billing: sched.Seconds(billing), Min: int32(least), Max: int32(most)}
+	if err := b.addPool(&e, p); err != nil {
+		r.Fail(n, "%v", err)
+	}
 }
 
 func (r *reader) power(n ast.Node, spec *sched.NodeSpec) {

@@ -34,6 +34,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 	s.setNode(e, id, sched.NodeDown) // the machine before is paid for no more
 	n.Spec = *e.NodeSpec
 	s.setNode(e, id, sched.NodeUp)
+	n.Since = e.Time
 	n.Generation++
 	n.Ordered, n.Awaited, n.Watts = sched.NodeUp, false, 0
 	s.markMoving(id)
@@ -93,6 +94,7 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 		p.Nodes++
 	} else {
 		p.Nodes--
+		p.PayRest(n.Since, e.Time)
 	}
 }
 

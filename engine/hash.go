@@ -176,5 +176,6 @@ func (h *Hash) poolSpec(s *sched.PoolSpec) {
 	h.word(two(int32(s.Type), int32(s.GPUs)))
 	h.word(math.Float64bits(float64(s.Price)))
 	h.word(uint64(s.Boot))
+	h.word(uint64(s.Billing))
 	h.word(two(s.Min, s.Max))
 }

@@ -289,6 +289,7 @@ func appendPoolSpec(b []byte, s *sched.PoolSpec) []byte {
 	b = strconv.AppendInt(key(b, "gpus"), int64(s.GPUs), 10)
 	b = appendFloat(b, "price", float64(s.Price))
 	b = appendSeconds(b, "boot", s.Boot)
+	b = appendSeconds(b, "billing", s.Billing)
 	b = appendInt(b, "min", s.Min)
 	return appendInt(b, "max", s.Max)
 }

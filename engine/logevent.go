@@ -400,6 +400,8 @@ func (s *scan) poolSpec() *sched.PoolSpec {
 			p.Price = sched.Dollars(s.float(64))
 		case "boot":
 			p.Boot = s.duration()
+		case "billing":
+			p.Billing = s.duration()
 		case "min":
 			p.Min = int32(s.integer(32))
 		case "max":

@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/watch"
@@ -28,16 +29,18 @@ type Simulation struct {
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster
 	System   string
-	Settings map[string]string   // keys of the system and of RuntimeKeys
-	Preset   string              // "" = none
-	Round    time.Duration       // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical     // from the key distribution; nil = learned
-	Skews    map[string]float64  // skew by model, from the key profiles, before the published ones
-	Scores   *variability.Scores // true PM scores of the GPUs by number; nil = GPUs do not differ
-	Known    *variability.Scores // what the system is told of them; nil = Scores
-	Inject   []sched.Event       // user commands, prices, node changes from outside
-	Sinks    []engine.Sink       // told every event; not under a preset that has a simulator of its own
-	Clock    func() int64        // nanoseconds, for decision times; nil = not measured
+	Settings map[string]string      // keys of the system and of RuntimeKeys
+	Preset   string                 // "" = none
+	Budget   float64                // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration          // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical        // from the key distribution; nil = learned
+	Skews    map[string]float64     // skew by model, from the key profiles, before the published ones
+	Apps     map[string]speedup.App // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
+	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil = GPUs do not differ
+	Known    *variability.Scores    // what the system is told of them; nil = Scores
+	Inject   []sched.Event          // user commands, prices, node changes from outside
+	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
+	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
 
 	Changes   []sim.Change  // GPUs that are slow for a while, in order of time; nobody is told but oracles
 	Report    time.Duration // between reports of progress; 0 = all that changes is told at once
@@ -55,9 +58,11 @@ type Outcome struct {
 
 // RuntimeKeys are the keys of the simulated world, taken for every system.
 var RuntimeKeys = []system.Key{
-	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first"},
+	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models"},
+	{Name: "restart_at_first", Default: "no", Doc: "yes: at its first start as well"},
 	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
 	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
+	{Name: "boot_delay", Default: "0", Doc: "seconds a node takes to boot that sleeps, or is rented for a system that rents although the cluster names no pools"},
 	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
 	{Name: "locality_penalty", Default: "1", Doc: "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
@@ -85,6 +90,7 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 // built is a simulation ready to run: a trace, a system and a world, or a replica that needs nothing more.
 type built struct {
 	trace   *trace.Trace
+	cluster *cluster.Cluster
 	system  system.System
 	runtime sim.Runtime
 	alone   func() *Outcome
@@ -109,7 +115,15 @@ func (s *Simulation) build() (*built, error) {
 		b.alone, err = p.alone(s, set)
 		return b, err
 	}
-	if b.trace, err = s.prepared(p); err != nil {
+	if info.Rents {
+		s = s.toRent(set)
+	}
+	if b.trace, err = s.prepared(p, info); err != nil {
+		return nil, err
+	}
+	b.cluster = s.Cluster
+	oracle := s.oracle(b.trace)
+	if err := measure(b.trace, oracle); err != nil {
 		return nil, err
 	}
 	of := skewOf(s.Skews)
@@ -118,7 +132,13 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	b.runtime = s.runtimeOf(set, of)
-	if b.system, err = info.Build(system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Slow: s.slow()}, set, s.adapt(p, &b.runtime)); err != nil {
+	goBy(oracle, &b.runtime)
+	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
+		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Slow: s.slow()}
+	if oracle != nil {
+		k.Speeds = oracle
+	}
+	if b.system, err = info.Build(k, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
 	}
 	return b, progresses(b.system, s.Round, b.runtime)
@@ -177,7 +197,7 @@ func progresses(sys system.System, round time.Duration, r sim.Runtime) error {
 }
 
 func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
-	d, err := sim.New(b.trace, s.Cluster, sim.Options{Runtime: b.runtime, Inject: s.Inject})
+	d, err := sim.New(b.trace, b.cluster, sim.Options{Runtime: b.runtime, Inject: s.Inject})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +207,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: s.Cluster.Types})
+	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: b.cluster.Types, Pools: b.cluster.PoolSpecs()})
 	state.Expect(len(b.trace.Jobs))
 	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
 		return nil, err
@@ -243,12 +263,17 @@ func (s *Simulation) scores() (*variability.Scores, error) {
 
 func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
 	r := sim.Runtime{
-		Restart:    set.Seconds("restart_overhead", 62*time.Second),
 		StartDelay: set.Seconds("start_delay", 0),
 		StopDelay:  set.Seconds("stop_delay", 0),
+		Boot:       set.Seconds("boot_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
 	}
 	r.Changes, r.Report, r.Noise, r.Seed = s.Changes, s.Report, s.Noise, s.NoiseSeed
+	restart := set.ByModel("restart_overhead", 62*time.Second)
+	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
+	if len(restart.Models) > 0 {
+		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
+	}
 	penalty, across, class := set.Float("spread_penalty", skew.Penalty), 1.0, func(*sched.JobSpec) int { return 0 }
 	if s.Scores != nil {
 		across, class = variability.PublishedAcross, pal.Class(s.Scores.Classes)
@@ -305,11 +330,18 @@ func slowest(pm []float64, gpus []sched.GPUID) float64 {
 	return worst
 }
 
-// prepared returns the trace with GPU types resolved and with the demands a preset adds; the trace itself if nothing
-// changes.
-func (s *Simulation) prepared(p preset) (*trace.Trace, error) {
+// toRent returns s with a cluster of which all is to be rented.
+func (s *Simulation) toRent(set *system.Settings) *Simulation {
+	r := *s
+	r.Cluster = s.Cluster.ToRent(set.Seconds("boot_delay", 0))
+	return &r
+}
+
+// prepared returns the trace with GPU types resolved, with the demands a preset adds and without the batch sizes that the
+// system is to choose; the trace itself if nothing changes. Durations of a Profiled trace are yet to be measured.
+func (s *Simulation) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
-	if !typed && p.demand == nil {
+	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled {
 		return s.Trace, nil
 	}
 	t := *s.Trace
@@ -326,6 +358,9 @@ func (s *Simulation) prepared(p preset) (*trace.Trace, error) {
 		}
 		if p.demand != nil {
 			p.demand(&j.Spec, s.Cluster)
+		}
+		if info.Batches && s.Trace.Profiled {
+			j.Spec.Batch = sched.BatchRange{}
 		}
 	}
 	return &t, nil

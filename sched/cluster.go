@@ -63,6 +63,7 @@ type Node struct {
 	Awaited    bool      // that order has not been answered yet
 	Generation int32     // raised each time a machine takes the slot
 	First      GPUID
+	Since      Time  // when this machine joined
 	Busy       int32 // GPUs held by live attempts
 	Watts      Watts // as last measured; 0 = unknown
 }
@@ -82,6 +83,7 @@ type PoolSpec struct {
 	GPUs     int           // of a node, > 0
 	Price    Dollars       // per node and hour at first
 	Boot     time.Duration // from the request until a node joins
+	Billing  time.Duration // each node is paid for in whole multiples of it; 0 = to the nanosecond
 	Min, Max int32         // nodes that may be wanted
 }
 
@@ -90,8 +92,8 @@ func (s *PoolSpec) Validate() error {
 	switch {
 	case s.GPUs < 1 || s.Type >= MaxGPUTypes:
 		return fmt.Errorf("gpus %d of type %d, want > 0 and a type below %d", s.GPUs, s.Type, MaxGPUTypes)
-	case !(s.Price >= 0) || s.Boot < 0:
-		return fmt.Errorf("price %v, boot %v, want >= 0", s.Price, s.Boot)
+	case !(s.Price >= 0) || s.Boot < 0 || s.Billing < 0:
+		return fmt.Errorf("price %v, boot %v, billing %v, want >= 0", s.Price, s.Boot, s.Billing)
 	case s.Min < 0 || s.Max < s.Min:
 		return fmt.Errorf("nodes %d..%d, want 0 <= min <= max", s.Min, s.Max)
 	}
@@ -113,6 +115,16 @@ type Pool struct {
 // SpentNow returns what the pool has cost at now, without changing p.
 func (p *Pool) SpentNow(now Time) Dollars {
 	return p.Spent + p.Price*Dollars(max(p.Ordered, p.Nodes))*Dollars(now.Sub(p.Settled).Hours())
+}
+
+// PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period begun. The
+// first period began with the request.
+func (p *Pool) PayRest(since, now Time) {
+	if b := p.Spec.Billing; b > 0 {
+		if over := (now.Sub(since) + p.Spec.Boot) % b; over > 0 {
+			p.Spent += p.Price * Dollars((b - over).Hours())
+		}
+	}
 }
 
 // Settle brings Spent up to now. It is called by the engine before what is paid for, or its price, changes.

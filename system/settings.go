@@ -81,6 +81,60 @@ func (s *Settings) Seconds(key string, def time.Duration) time.Duration {
 	return sched.Seconds(s.number(key, def.Seconds(), century, "a number >= 0, in seconds, at most a century"))
 }
 
+// Durations are durations by model.
+type Durations struct {
+	Models map[string]time.Duration
+	Others time.Duration
+}
+
+// Of returns that of a model.
+func (d *Durations) Of(model string) time.Duration {
+	if x, ok := d.Models[model]; ok {
+		return x
+	}
+	return d.Others
+}
+
+// Longest returns the longest of all.
+func (d *Durations) Longest() time.Duration {
+	most := d.Others
+	for _, x := range d.Models {
+		most = max(most, x)
+	}
+	return most
+}
+
+// ByModel returns durations given in seconds as MODEL=SECONDS,...,SECONDS: the last is for models not named, def if there
+// is none.
+func (s *Settings) ByModel(key string, def time.Duration) Durations {
+	all := Durations{Others: def}
+	text := s.values[key]
+	if !strings.Contains(text, "=") {
+		all.Others = s.Seconds(key, def)
+		return all
+	}
+	for _, part := range strings.Split(text, ",") {
+		model, seconds, named := strings.Cut(strings.TrimSpace(part), "=")
+		if !named {
+			model, seconds = "", model
+		}
+		d := NewSettings(map[string]string{key: seconds})
+		x := d.Seconds(key, 0)
+		switch _, twice := all.Models[model]; {
+		case d.err != nil || twice || named && model == "":
+			s.wrong(key, text, "seconds, or MODEL=SECONDS,... and seconds for others, each model once")
+			return all
+		case !named:
+			all.Others = x
+		case all.Models == nil:
+			all.Models = map[string]time.Duration{model: x}
+		default:
+			all.Models[model] = x
+		}
+	}
+	return all
+}
+
 // Floats returns a list of numbers separated by commas; the empty value is the empty list.
 func (s *Settings) Floats(key string, def []float64) []float64 {
 	text, ok := s.values[key]

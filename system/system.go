@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/watch"
@@ -22,6 +23,13 @@ type Knowledge struct {
 	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil = what was
 	// published of nine models.
 	Skew func(model string) (float64, bool)
+	// Speeds tells how fast jobs go, by an oracle; nil = nothing is known but what is learned.
+	Speeds speedup.Source
+	// PerNode and MostGPUs are the GPUs of the largest node and of all that are owned or may be rented.
+	PerNode, MostGPUs int
+	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
+	Pools  []sched.PoolSpec
+	Budget float64
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Slow is the truth about GPUs that are slow for a while, for oracles; nil = unknown.
@@ -40,6 +48,9 @@ type Info struct {
 	Stages func(k Knowledge, s *Settings) (engine.Stages, error)
 	New    func(k Knowledge, s *Settings) (System, error)
 	Common []string // the keys of Common that it takes; nil = all
+	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
+	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
+	Batches bool
 }
 
 // System is a system ready to decide, and what must be known to run it.
@@ -59,6 +70,15 @@ var Common = []Key{
 	{"profiles", "", "MODEL=FILE,...: logs of tensor or message sizes that tell the skew of models (default: published ones)"},
 	{"min_run", "0", "seconds during which a started job cannot be preempted"},
 	{"user_limit", "0", "GPUs one user may hold at a time; 0 = no limit"},
+}
+
+// Provisioning are the keys of what provides nodes, which every system takes beside its own and Common.
+var Provisioning = []Key{
+	{"provision", "follow", "where nodes may be rented: follow the demand, or reserve"},
+	{"reserve", "0", "provision reserve: GPUs rented at all times"},
+	{"max_gpus", "0", "provision follow: GPUs wanted at most; 0 = what the pools allow"},
+	{"keep", "0", "provision follow: seconds a node that is not needed is kept before it is let go"},
+	{"sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never"},
 }
 
 // Named returns the row called name, or an error that says which name is near.
@@ -95,10 +115,18 @@ func (i *Info) CommonKeys() []Key {
 	return keys
 }
 
+// ProvisioningKeys returns those of Provisioning that are for this system.
+func (i *Info) ProvisioningKeys() []Key {
+	if i.Rents {
+		return Provisioning[len(Provisioning)-1:]
+	}
+	return Provisioning
+}
+
 // KeyNames returns the names of all keys the system takes.
 func (i *Info) KeyNames() []string {
 	var names []string
-	for _, k := range slices.Concat(i.Keys, i.CommonKeys()) {
+	for _, k := range slices.Concat(i.Keys, i.CommonKeys(), i.ProvisioningKeys()) {
 		names = append(names, k.Name)
 	}
 	return names
@@ -122,7 +150,13 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 		if adapt != nil {
 			return System{}, errNoStages
 		}
-		return i.New(k, s)
+		sys, err := i.New(k, s)
+		if err != nil {
+			return System{}, err
+		}
+		rules, err := i.provision(k, s)
+		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Provision: rules})
+		return sys, err
 	}
 	st, err := i.Stages(k, s)
 	if err != nil {
@@ -130,6 +164,11 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	}
 	st.MinRun = s.Seconds("min_run", 0)
 	st.UserLimit = s.Int("user_limit", 0)
+	rules, err := i.provision(k, s)
+	if err != nil {
+		return System{}, err
+	}
+	st.Provision = append(st.Provision, rules...)
 	if adapt != nil {
 		adapt(&st)
 	}

@@ -103,7 +103,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: key %s twice", info.Name, name)
 			}
 		}
-		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
 			if k.Doc == "" || !slices.Contains(keys, k.Name) {
 				t.Errorf("%s: key %+v without a word, or not among %v", info.Name, k, keys)
 			}
@@ -175,7 +175,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, nil)
 		all := map[string]string{}
-		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
 			if k.Default == "" {
 				continue // nothing that could be given means the same
 			}
@@ -199,7 +199,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))
-		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
 			value, ok := values[k.Name]
 			if ok == slices.Contains(elsewhere, k.Name) {
 				t.Errorf("key %s: want it here or elsewhere", k.Name)
@@ -249,7 +249,7 @@ func TestWrongValues(t *testing.T) {
 		"stragglers":   {"on", "Watch", ""},
 	}
 	for _, info := range system.Table() {
-		for _, k := range slices.Concat(info.Keys, info.CommonKeys()) {
+		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
 			for _, value := range wrong[k.Name] {
 				for _, placement := range []string{"count", "skew"} {
 					settings := base(&info)

@@ -119,7 +119,7 @@ func TestBadOptions(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal`},
+		{Options{Format: "tireseas"}, `trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal, pollux`},
 		{Options{Unit: -time.Second}, `trace: unit -1s, want > 0`},
 		{Options{Unit: time.Millisecond}, `trace: f.csv: line 1: format trainyard with unit 1ms, want none: its times are seconds`},
 		{Options{Format: "pai"}, `trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},

@@ -33,13 +33,14 @@ func Formats() []Format {
 }
 
 // layouts holds one literal per format; no header matches two of them.
-var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout}
+var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venusLayout, &paiLayout, &palLayout, &polluxLayout}
 
 // layout is a format: its columns and what each of them means.
 type layout struct {
 	name, line string
 	zone       string
 	anyUnit    bool // Options.Unit says the unit of times; otherwise it is the second
+	profiled   bool // durations follow from profiles
 	columns    []column
 	finish     func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
 }

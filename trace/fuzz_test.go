@@ -19,6 +19,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(packed(samples[0].text, 1)), int64(0))
 	f.Add([]byte(packed(samples[0].text, .6)), int64(0))
 	f.Add([]byte(minimal+"\"a,\"\"\",1e-9,1,3155760000\nb,.0000000005,1000000,0\n"), int64(0))
+	f.Add([]byte("name,time,application,num_replicas,batch_size\na,0,bert,100,8\n"), int64(0))
 	f.Add([]byte("\x7fELF"), int64(-1))
 	f.Fuzz(func(t *testing.T, data []byte, unit int64) {
 		got, err := Parse(bytes.NewReader(data), "fuzz.csv", Options{Unit: time.Duration(unit)})
@@ -29,7 +30,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkPromises(t, got)
-		roundTrip(t, got)
+		if !got.Profiled {
+			roundTrip(t, got)
+		}
 		again, err := Parse(bytes.NewReader(data), "fuzz.csv", Options{Unit: time.Duration(unit)})
 		if err != nil || !reflect.DeepEqual(again, got) {
 			t.Errorf("read twice, the trace differs (%v)", err)

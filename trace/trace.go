@@ -28,6 +28,7 @@ type Trace struct {
 	Jobs     []Job    // sorted by Spec.Submit, ties in file order; names are unique
 	Warnings []string // what is odd about the file as a whole; not errors
 	Zone     string   // what is known of the origin of the times and of their zone
+	Profiled bool     // durations are 0: they follow from the profiles of the applications that Spec.Model names
 }
 
 // Options says what the header of a file cannot. The zero value is right for every file but those with another unit.
@@ -85,7 +86,7 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 	if err := p.rows(); err != nil {
 		return nil, err
 	}
-	t := &Trace{Path: name, Format: p.layout.name, Zone: p.layout.zone, Jobs: p.jobs}
+	t := &Trace{Path: name, Format: p.layout.name, Zone: p.layout.zone, Jobs: p.jobs, Profiled: p.layout.profiled}
 	if p.clamped > 0 {
 		t.warn("%d of %d durations are clamped at 48 h", p.clamped, len(t.Jobs))
 	}

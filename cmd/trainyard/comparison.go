@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -22,6 +24,8 @@ type comparison struct {
 	summary trace.Summary
 	scores  *variability.Scores // of the GPUs, as they are; nil = alike
 	known   *variability.Scores // as they are known; nil = as they are
+	apps    map[string]speedup.App
+	budget  float64
 	cluster *cluster.Cluster
 	preset  string
 	round   time.Duration
@@ -83,6 +87,13 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if c.known, err = readScores("variability-known", f.known); err != nil {
 		return nil, err
 	}
+	if c.apps, err = readApps(f.profiles); err != nil {
+		return nil, err
+	}
+	if !(f.budget >= 0) || math.IsInf(f.budget, 0) {
+		return nil, usagef("--budget %v, want a number of GPUs > 0", f.budget)
+	}
+	c.budget = f.budget
 	c.summary = trace.Describe(c.trace)
 	for i, info := range infos {
 		sim, err := c.simulation(info, settings[i])
@@ -162,7 +173,7 @@ func systemsNamed(names []string) ([]*system.Info, error) {
 // simulation puts together the run of one system, with the files its keys name, and checks the request.
 func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
 	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
-		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known}
+		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget}
 	var err error
 	if path, ok := settings["distribution"]; ok {
 		if sim.Sizes, err = readSizes(path); err != nil {

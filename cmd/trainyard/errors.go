@@ -60,3 +60,7 @@ func exitCode(err error) int {
 	}
 	return exitGeneral
 }
+
+func refusedf(format string, args ...any) error {
+	return &codedError{exitRefused, fmt.Errorf(format, args...)}
+}

@@ -46,7 +46,7 @@ func (c *comparison) presetWarnings() []string {
 func presetValues(p *experiment.PresetInfo, name string) map[string]string {
 	values := make(map[string]string)
 	if info, err := system.Named(name); err == nil {
-		for _, k := range slices.Concat(info.CommonKeys(), experiment.RuntimeKeys) {
+		for _, k := range slices.Concat(info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys) {
 			values[k.Name] = k.Default
 		}
 	}

@@ -30,7 +30,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newRun(), newCancel(), newReplay(), newSimulate(), newTrace(), newSystems(), newExperiment(), newVersion())
+	root.AddCommand(newRun(), newCancel(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newExperiment(), newVersion())
 	addCompletion(root)
 	addHelp(root)
 	return root

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { testscript.Main(withPrograms{m}, map[string]func()
 //	code N trainyard ...   runs the command, which must end with exit code N and say why on one line of stderr
 //	json KEY=VALUE...      stdout of the last command is one document with these values, as in results.0.system="fifo"
 //	gz FILE [N]            writes FILE.gz, cut to its first N bytes
+//	near KEY=NUMBER...     json for figures, which may differ by 1e-9
 //
 // Every script finds the bundled trace as testbed.csv and, as worked.csv, the three jobs of the worked example.
 func TestScripts(t *testing.T) {
@@ -34,6 +35,7 @@ func TestScripts(t *testing.T) {
 			"code": scriptCode,
 			"json": scriptJSON,
 			"gz":   scriptGzip,
+			"near": scriptNear,
 		},
 	})
 }

@@ -92,7 +92,7 @@ func (s setting) giveAll(infos []*system.Info, preset string, settings []map[str
 
 // allKeys returns the keys of a system: its own, those of every system, those of the simulated world and of the preset.
 func allKeys(info *system.Info, preset string) []system.Key {
-	all := slices.Concat(info.Keys, system.Common, experiment.RuntimeKeys)
+	all := slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys)
 	if p := presetNamed(preset); p != nil {
 		all = append(all, p.Keys...)
 	}

@@ -17,6 +17,8 @@ type simulateFlags struct {
 	preset              string
 	round               string
 	variability, known  string
+	profiles            string
+	budget              float64
 	seed                uint64
 	seeded              bool
 	json, quiet         bool
@@ -66,6 +68,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(presetNames(), ", "))
 	fs.StringVar(&f.round, "round", "", "decide at multiples of `SECONDS` only (default: the system's own)")
 	fs.StringVar(&f.variability, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
+	fs.StringVar(&f.profiles, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
+	fs.Float64Var(&f.budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
 	fs.StringVar(&f.known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures (default: that of the cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")

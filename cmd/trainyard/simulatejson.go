@@ -56,7 +56,7 @@ func clusterDocOf(c *cluster.Cluster) clusterDoc {
 // document returns what --json prints.
 func (c *comparison) document() simulateDoc {
 	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: traceDocOf(c.trace, &c.summary), Cluster: clusterDocOf(c.cluster),
-		OfferedLoad: c.summary.OfferedLoad(c.cluster.GPUs()), Preset: c.preset, Round: c.round.Seconds(),
+		OfferedLoad: c.summary.OfferedLoad(c.cluster.MostGPUs()), Preset: c.preset, Round: c.round.Seconds(),
 		Settings: make(map[string]map[string]string)}
 	for i := range c.runs {
 		r := &c.runs[i]

@@ -30,10 +30,10 @@ func (c *comparison) header(b *strings.Builder, width int) {
 	line := func(what, text string) { b.WriteString(entry(what, text, width)) }
 	load := "at once"
 	if c.summary.Span > 0 {
-		load = fmt.Sprintf("in %s, offered load %.3g", shortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.cluster.GPUs()))
+		load = fmt.Sprintf("in %s, offered load %.3g", shortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.cluster.MostGPUs()))
 	}
 	line("trace", fmt.Sprintf("%s: %s submitted %s", c.trace.Path, counted(c.summary.Jobs, "job"), load))
-	line("cluster", fmt.Sprintf("%s: %s, %s", c.cluster.Name, counted(len(c.cluster.Nodes), "node"), counted(c.cluster.GPUs(), "GPU")))
+	line("cluster", c.size())
 	line("restart", c.restart())
 	if c.preset != "" {
 		line("preset", c.presetLine())
@@ -190,7 +190,7 @@ func (c *comparison) fateNotes() []string {
 	var notes []string
 	who := make(map[string][]string)
 	for i := range c.runs {
-		for _, n := range c.runs[i].fates(c.cluster.GPUs()) {
+		for _, n := range c.runs[i].fates(c.cluster.MostGPUs()) {
 			if who[n] == nil {
 				notes = append(notes, n)
 			}
@@ -259,4 +259,13 @@ func (c *comparison) userNote() string {
 		return ""
 	}
 	return "No job names its user: they count as one user, and user_limit is for all of them together."
+}
+
+// size says what the cluster consists of.
+func (c *comparison) size() string {
+	size := fmt.Sprintf("%s: %s, %s", c.cluster.Name, counted(len(c.cluster.Nodes), "node"), counted(c.cluster.GPUs(), "GPU"))
+	if len(c.cluster.Pools) > 0 {
+		size += fmt.Sprintf(", up to %d with rented nodes", c.cluster.MostGPUs())
+	}
+	return size
 }

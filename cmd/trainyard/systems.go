@@ -73,6 +73,7 @@ func systemText(info *system.Info, width int) string {
 	}
 	writeKeys(&b, "keys of its own", info.Keys, width)
 	writeKeys(&b, "keys of every system", info.CommonKeys(), width)
+	writeKeys(&b, "keys of what provides nodes", info.ProvisioningKeys(), width)
 	writeKeys(&b, "keys of the simulated cluster", experiment.RuntimeKeys, width)
 	return b.String()
 }
@@ -122,7 +123,7 @@ type keyDoc struct {
 	Name    string `json:"name"`
 	Default string `json:"default"`
 	Doc     string `json:"doc"`
-	Scope   string `json:"scope"` // system, common or simulation
+	Scope   string `json:"scope"` // system, common, provision or simulation
 }
 
 func systemsDocOf(infos []system.Info) systemsDoc {
@@ -132,6 +133,7 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 		one := systemDoc{Name: s.Name, Line: s.Line, Assumes: s.Assumes, Source: s.Source, Presets: presetsOf(s.Name)}
 		one.addKeys("system", s.Keys)
 		one.addKeys("common", s.CommonKeys())
+		one.addKeys("provision", s.ProvisioningKeys())
 		one.addKeys("simulation", experiment.RuntimeKeys)
 		doc.Systems = append(doc.Systems, one)
 	}

@@ -90,6 +90,11 @@ func (d *Driver) join(id sched.PoolID, n int32) {
 	p.booting = slices.Delete(p.booting, i, i+1)
 	p.nodes++
 	d.widest = max(d.widest, spec.GPUs)
-	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{
-		Name: fmt.Sprintf("%s-%d", spec.Name, n), GPUs: spec.GPUs, Type: spec.Type, Pool: id, DollarsHr: spec.Price}})
+	node := sched.NodeSpec{}
+	if int(id) < len(d.cluster.Pools) {
+		node = d.cluster.Pools[id].Node
+	}
+	node.Name, node.Pool = fmt.Sprintf("%s-%d", spec.Name, n), id
+	node.GPUs, node.Type, node.DollarsHr = spec.GPUs, spec.Type, spec.Price
+	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &node})
 }

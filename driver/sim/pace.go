@@ -14,23 +14,22 @@ import (
 // not.
 func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	j, t, r := &d.state[id], &d.jobs[id], &d.runtime
-	rate = 1
-	nodes := 0
 	if r.Speed != nil || r.Slowdown != nil {
-		nodes = d.nodesOf(j.gpus)
+		d.placeOn(j.gpus)
 	}
-	switch {
-	case r.Speed != nil:
-		rate, until = r.Speed(t, j.config, len(j.gpus), nodes, j.done)
-	case len(j.gpus) != int(t.Spec.GPUs.Want):
-		rate = float64(len(j.gpus)) / float64(t.Spec.GPUs.Want)
+	until = -1
+	if r.Speed != nil {
+		rate, until = r.Speed(t, j.config, d.placement, j.done)
+	}
+	if until < 0 {
+		rate, until = float64(len(j.gpus))/float64(t.Spec.GPUs.Want), 0
 	}
 	if r.Capped != nil && j.config.Cap > 0 {
 		rate *= r.Capped(t, j.config.Cap)
 	}
 	slow := 1.0
 	if r.Slowdown != nil {
-		slow = r.Slowdown(t, j.gpus, nodes, (len(j.gpus)+d.widest-1)/d.widest)
+		slow = r.Slowdown(t, j.gpus, len(d.placement), (len(j.gpus)+d.widest-1)/d.widest)
 	}
 	if r.Interference != nil {
 		slow *= d.interference(id)
@@ -40,21 +39,22 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	}
 	if rate /= slow; !(rate > 0) || math.IsInf(rate, 0) {
 		d.broken = fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it would do %v work per time",
-			t.Spec.Name, len(j.gpus), nodes, j.config.Batch, rate)
+			t.Spec.Name, len(j.gpus), len(d.placement), j.config.Batch, rate)
 		return 1, 0
 	}
 	return rate, until
 }
 
-// nodesOf returns how many nodes a set is on.
-func (d *Driver) nodesOf(gpus []sched.GPUID) int {
-	nodes, last := 0, sched.NodeID(sched.None)
+// placeOn fills d.placement with the number of GPUs of a set on each of its nodes.
+func (d *Driver) placeOn(gpus []sched.GPUID) {
+	last := sched.NodeID(sched.None)
+	d.placement = d.placement[:0]
 	for _, g := range gpus { // in order, so the GPUs of a node are neighbours
 		if n := d.view.GPUs[g].Node; n != last {
-			nodes, last = nodes+1, n
+			d.placement, last = append(d.placement, 0), n
 		}
+		d.placement[len(d.placement)-1]++
 	}
-	return nodes
 }
 
 // interference returns the slow-down of job id on the GPU where it suffers most.

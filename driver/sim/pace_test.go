@@ -33,9 +33,9 @@ func told(t *testing.T, d *sim.Driver) string {
 // Ensure that a job goes through its phases, each at its own speed, that epochs end where they should, and that a job on
 // twice the GPUs it asked for is twice as fast unless something else is known.
 func TestPhases(t *testing.T) {
-	speed := func(_ *trace.Job, c sched.Config, gpus, _ int, done time.Duration) (float64, time.Duration) {
+	speed := func(_ *trace.Job, c sched.Config, placement []int, done time.Duration) (float64, time.Duration) {
 		if done < 10*time.Second {
-			return float64(gpus), 10 * time.Second
+			return float64(placement[0]), 10 * time.Second
 		}
 		return float64(c.Batch), 0
 	}
@@ -43,7 +43,7 @@ func TestPhases(t *testing.T) {
 	j := job(0, 1, 20*time.Second)
 	j.Spec.GPUs = sched.Range{Min: 1, Want: 1, Max: 2}
 	for _, c := range []struct {
-		speed func(*trace.Job, sched.Config, int, int, time.Duration) (float64, time.Duration)
+		speed func(*trace.Job, sched.Config, []int, time.Duration) (float64, time.Duration)
 		want  string
 	}{
 		{speed, "0: started 0 with 0 at 2 from 0; 4: epoch 0; 5: progressed 0 with 10 at 4 from 5; 6.5: epoch 0; 7.5: ended 0; "},
@@ -123,7 +123,7 @@ func TestReports(t *testing.T) {
 // Ensure that a way to run which the truth does not know ends the simulation with an error, not in a wait for ever, and that
 // a runtime which makes no sense is refused.
 func TestImpossible(t *testing.T) {
-	cannot := func(*trace.Job, sched.Config, int, int, time.Duration) (float64, time.Duration) { return 0, 0 }
+	cannot := func(*trace.Job, sched.Config, []int, time.Duration) (float64, time.Duration) { return 0, 0 }
 	d := open(t, sim.Options{Runtime: sim.Runtime{Speed: cannot}}, "1x1", job(0, 1, time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0))

@@ -14,7 +14,7 @@ import (
 //
 // The work an attempt does per time is
 //
-//	Speed(job, config, gpus, nodes, done) * Capped(job, cap) / (Slowdown(job, gpus, ...) * interference * disturbance)
+//	Speed(job, config, placement, done) * Capped(job, cap) / (Slowdown(job, gpus, ...) * interference * disturbance)
 //
 // Where jobs share GPUs, interference is that of the GPU on which the gang suffers most: a synchronous gang waits for its
 // slowest rank. So is the disturbance.
@@ -22,6 +22,8 @@ type Runtime struct {
 	// Restart is charged at every start of a job but its first: it holds its GPUs and makes no progress. Default of the
 	// command line 62 s: Gu et al., NSDI'19, section 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
 	Restart time.Duration
+	// RestartOf is Restart by job; nil = Restart.
+	RestartOf func(job *trace.Job) time.Duration
 	// RestartAtFirst charges Restart at the first start as well (as Pollux's simulator does).
 	RestartAtFirst bool
 	// StartDelay and StopDelay pass between an order and the attempt being up or gone. GPUs are held meanwhile.
@@ -33,9 +35,10 @@ type Runtime struct {
 	// Penalty is added to the remaining work of a job of the given width at each preemption; nil = none.
 	Penalty func(width int) time.Duration
 
-	// Speed is the work per time of a job that has done so much, on so many GPUs and nodes, and the work at which it changes
-	// next (0 = it does not); nil = gpus over the GPUs asked for. It must be positive.
-	Speed func(job *trace.Job, c sched.Config, gpus, nodes int, done time.Duration) (rate float64, until time.Duration)
+	// Speed is the work per time of a job that has done so much, on a placement (the number of GPUs on each of its nodes), and
+	// the work at which it changes next (0 = it does not). nil, or rate 0 and until < 0 = nothing is known of the job: its
+	// GPUs over those it asked for. Rate must be positive; nothing may be kept of placement.
+	Speed func(job *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration)
 	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do, relative
 	// to the nominal; nil = 1. It must be positive and keep nothing of gpus.
 	Slowdown func(job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
@@ -63,6 +66,13 @@ type Change struct {
 	At     sched.Time
 	GPUs   []sched.GPUID
 	Factor float64 // > 0
+}
+
+func (r *Runtime) restart(j *trace.Job) time.Duration {
+	if r.RestartOf != nil {
+		return r.RestartOf(j)
+	}
+	return r.Restart
 }
 
 func (r *Runtime) validate() error {

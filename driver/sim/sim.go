@@ -21,28 +21,29 @@ type Driver struct {
 	inject  []sched.Event
 	outages *cluster.Outages
 
-	now     sched.Time
-	state   []jobState
-	arrived int
-	nodes   []nodeState // by NodeID
-	pools   []poolState // by PoolID
-	widest  int
-	live    []sched.JobID   // with an attempt, in no particular order
-	tenants [][]sched.JobID // by GPU: attempts that work there; kept only where jobs interfere
-	changes []Change        // of Runtime.Changes, those to come
-	factor  []float64       // by GPU: of the last change; GPUs beyond its end have 1
-	crowd   []*trace.Job    // scratch
-	struck  []sched.JobID   // scratch
-	done    int             // jobs that finished or were cancelled while they ran
-	down    int             // nodes that are away and will come back
-	failed  int             // nodes that went away since an attempt last started
-	idle    int             // attempts in a row that ended before they did any work
-	outage  timed           // the next outage or repair
-	queue   timedHeap
-	soon    []sched.Event // of this very instant, caused by the last plan
-	out     []sched.Event
-	orderly uint64
-	broken  error // the truth makes no sense
+	now       sched.Time
+	state     []jobState
+	arrived   int
+	nodes     []nodeState // by NodeID
+	pools     []poolState // by PoolID
+	widest    int
+	live      []sched.JobID   // with an attempt, in no particular order
+	tenants   [][]sched.JobID // by GPU: attempts that work there; kept only where jobs interfere
+	changes   []Change        // of Runtime.Changes, those to come
+	factor    []float64       // by GPU: of the last change; GPUs beyond its end have 1
+	placement []int           // scratch
+	crowd     []*trace.Job    // scratch
+	struck    []sched.JobID   // scratch
+	done      int             // jobs that finished or were cancelled while they ran
+	down      int             // nodes that are away and will come back
+	failed    int             // nodes that went away since an attempt last started
+	idle      int             // attempts in a row that ended before they did any work
+	outage    timed           // the next outage or repair
+	queue     timedHeap
+	soon      []sched.Event // of this very instant, caused by the last plan
+	out       []sched.Event
+	orderly   uint64
+	broken    error // the truth makes no sense
 }
 
 // jobState is the truth about one job.
@@ -304,7 +305,7 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.state[id]
 	j.phase, j.from, j.before = running, d.now, j.done
 	if j.starts > 0 || d.runtime.RestartAtFirst {
-		j.from = d.now.Add(d.runtime.Restart)
+		j.from = d.now.Add(d.runtime.restart(&d.jobs[id]))
 	}
 	j.starts++
 	j.began, j.told, j.toldAt = j.from, j.done, j.from

@@ -1,0 +1,114 @@
+package price
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Pay is what somebody agreed to pay: on average, or by calendar month.
+type Pay struct {
+	Average float64   // cost per hour, > 0; or 0, with
+	Month   MonthRule // a budget by month; its zero value = none
+	Gain    float64   // per hour, see Steer; 0 = 0.2. Ours: at twice the target the price doubles in 3.5 hours
+}
+
+// Controller is the price that keeps spending at what was agreed. It is a state machine as Month is; times are seconds since
+// 1970 UTC.
+type Controller struct {
+	pay   Pay
+	price float64
+	last  int64
+	month *Month // nil = on average
+}
+
+// NewController returns one that starts at now with a price > 0, say that of a plan. It needs no more of a plan than that.
+func NewController(pay Pay, now int64, price float64) (*Controller, error) {
+	if pay.Gain == 0 {
+		pay.Gain = 0.2
+	}
+	monthly := pay.Month != MonthRule{}
+	switch {
+	case !(price > 0) || math.IsInf(price, 1):
+		return nil, fmt.Errorf("price: controller: price %v, want > 0", price)
+	case !(pay.Gain > 0) || math.IsInf(pay.Gain, 1):
+		return nil, fmt.Errorf("price: controller: gain %v, want > 0", pay.Gain)
+	case !(pay.Average >= 0) || math.IsInf(pay.Average, 1) || (pay.Average > 0) == monthly:
+		return nil, fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0", pay.Average, pay.Month.Budget)
+	}
+	c := &Controller{pay: pay, price: price, last: now}
+	if monthly {
+		m, err := NewMonth(pay.Month, now)
+		if err != nil {
+			return nil, err
+		}
+		c.month = m
+	}
+	return c, nil
+}
+
+// Spend takes in that amount >= 0 was spent since the last call, and moves the price. Time must not run backwards; a call
+// at the time of the last one moves nothing.
+func (c *Controller) Spend(now int64, amount float64) {
+	hours := float64(now-c.last) / 3600
+	target := c.pay.Average * hours
+	if c.month != nil {
+		target = c.month.Rate() * float64(now-c.last)
+		c.month.Spend(now, amount)
+	}
+	if hours > 0 {
+		c.price = min(max(Steer(c.price, c.pay.Gain*hours, amount, target), leastPrice), mostPrice)
+	}
+	c.last = now
+}
+
+// Prices stay within these: a long stop must not send one to 0 or +Inf.
+const (
+	leastPrice = 1e-9
+	mostPrice  = 1e9
+)
+
+// Price returns what GPU time is worth now.
+func (c *Controller) Price() float64 { return c.price }
+
+// Stopped reports whether the month's allowance is used up: nothing more may be rented.
+func (c *Controller) Stopped() bool { return c.month != nil && c.month.Stopped() }
+
+// Month returns the month that is watched, nil where an average was agreed. It is not to be changed.
+func (c *Controller) Month() *Month { return c.month }
+
+// controllerFormat is the first byte that Save writes.
+const controllerFormat = 1
+
+// Save appends the state to b: format, price and last time, then that of the month. What was agreed is not part of it.
+func (c *Controller) Save(b []byte) []byte {
+	b = append(b, controllerFormat)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.price))
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.last))
+	if c.month != nil {
+		b = c.month.Save(b)
+	}
+	return b
+}
+
+// Load replaces the state by one that Save wrote under the same agreement. On error the state stays as it was.
+func (c *Controller) Load(b []byte) error {
+	const own = 1 + 2*8
+	if len(b) < own || b[0] != controllerFormat || c.month == nil && len(b) > own {
+		return fmt.Errorf("price: controller: load: %d bytes, want a state of format %d", len(b), controllerFormat)
+	}
+	price, last := math.Float64frombits(binary.LittleEndian.Uint64(b[1:])), int64(binary.LittleEndian.Uint64(b[9:]))
+	if !(price >= leastPrice && price <= mostPrice) || last < -maxUnix || last > maxUnix {
+		return errors.New("price: controller: load: a state that no spending leads to")
+	}
+	if c.month != nil {
+		next := *c.month
+		if err := next.Load(b[own:]); err != nil {
+			return err
+		}
+		*c.month = next
+	}
+	c.price, c.last = price, last
+	return nil
+}

@@ -1,0 +1,232 @@
+package speedup
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// yard is a View of jobs of one application on a cluster of nodes of 4 GPUs.
+func yard(gpus int, specs ...*sched.JobSpec) *sched.View {
+	v := &sched.View{}
+	for g := range gpus {
+		v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(g / 4)})
+	}
+	for _, s := range specs {
+		v.Jobs = append(v.Jobs, sched.Job{Spec: s})
+	}
+	return v
+}
+
+// runs has job j report a rate on GPUs from..from+n-1.
+func runs(l *Learned, v *sched.View, j sched.JobID, from, n int, r float64) {
+	job := &v.Jobs[j]
+	job.GPUs = job.GPUs[:0]
+	for g := from; g < from+n; g++ {
+		job.GPUs = append(job.GPUs, sched.GPUID(g))
+	}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: j, Rate: r})
+}
+
+func spec(model string, want, batch int32) *sched.JobSpec {
+	return &sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: want, Max: 64}, Batch: sched.BatchRange{Min: batch, Max: batch}}
+}
+
+// Ensure that, knowing nothing, a job is as fast on the GPUs it asks for as work says, and that wider is hoped to be faster.
+func TestLearnedFromNothing(t *testing.T) {
+	v := yard(16, spec("bert", 2, 128), spec("", 2, 128))
+	l := NewLearned(4, 16)
+	c, phase, done := l.Chain(v, 0)
+	if len(c) != 1 || phase != 0 || done != 0 || c[0].Size != AssumedSeconds || len(c[0].Speed) != 17 || c[0].Speed[0] != 0 {
+		t.Fatalf("%v, %d, %v", c, phase, done)
+	}
+	if got := c[0].Speed[2]; math.Abs(got-1) > .01 {
+		t.Errorf("rate %v on the GPUs asked for, want 1", got)
+	}
+	for k := 2; k <= 16; k *= 2 {
+		if !(c[0].Speed[k] > c[0].Speed[k/2]) || c[0].Batch[k] != 128 {
+			t.Errorf("%d GPUs: %v with batch %d after %v", k, c[0].Speed[k], c[0].Batch[k], c[0].Speed[k/2])
+		}
+	}
+	if c, _, _ := l.Chain(v, 1); c != nil {
+		t.Errorf("a chain of no application: %v", c)
+	}
+	if b := l.SaveRest(nil); len(b) != 2 {
+		t.Errorf("asking left %d bytes, want none but the format and 0 pools", len(b))
+	}
+}
+
+// Ensure that measured widths are told as measured, and that an application's curve is found from a few widths.
+func TestLearnedFindsCurves(t *testing.T) {
+	truth := Overlap{.05, .004, .08, .003, .02, .001, 1.5}
+	seconds := func(k int) float64 { return truth.Update(k, ceilDiv(k, 4), ceilDiv(256, k), 1) }
+	v := yard(64, spec("resnet", 2, 256), spec("resnet", 2, 256))
+	l := NewLearned(4, 32)
+	for i, k := range []int{1, 2, 4, 8, 16} {
+		runs(l, v, sched.JobID(i%2), 0, k, seconds(2)/seconds(k))
+	}
+	c, _, _ := l.Chain(v, 0)
+	for k := 1; k <= 32; k++ {
+		want, allowed := seconds(2)/seconds(k), .05
+		switch k {
+		case 1, 2, 4, 8, 16:
+			allowed = 1e-12
+		}
+		if k > 16 {
+			allowed = .15
+		}
+		if off := math.Abs(c[0].Speed[k]/want - 1); off > allowed {
+			t.Errorf("%d GPUs: %.3f, want %.3f", k, c[0].Speed[k], want)
+		}
+	}
+	// A job of another batch size or width learns nothing from it; one of another name neither.
+	other := yard(64, spec("resnet", 4, 256), spec("vgg", 2, 256), spec("resnet", 2, 128))
+	for j := range other.Jobs {
+		if d, _, _ := l.Chain(other, sched.JobID(j)); reflect.DeepEqual(c, d) {
+			t.Errorf("job %d has the chain of another pool", j)
+		}
+	}
+}
+
+// Ensure that the size is the mean work of the finished, and that the share done follows the work.
+func TestLearnedSize(t *testing.T) {
+	v := yard(4, spec("bert", 1, 8), spec("bert", 1, 8), spec("bert", 1, 8))
+	l := NewLearned(4, 4)
+	for j, work := range []time.Duration{100 * time.Second, 300 * time.Second} {
+		l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: sched.JobID(j), Outcome: sched.Finished, Work: work})
+	}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 2, Outcome: sched.Preempted, Work: time.Second})
+	v.Jobs[2].Work = 50 * time.Second
+	c, _, done := l.Chain(v, 2)
+	if c[0].Size != 200 || done != .25 {
+		t.Errorf("size %v, %v done, want 200 and a quarter", c[0].Size, done)
+	}
+	v.Jobs[2].Work = time.Hour
+	if _, _, done = l.Chain(v, 2); done != 1 {
+		t.Errorf("%v done, want 1", done)
+	}
+}
+
+// Ensure that a batch size that does not fit keeps narrow widths from being possible until one is seen.
+func TestLearnedMemory(t *testing.T) {
+	s := spec("bert", 4, 64)
+	s.Batch.PerGPU = 16
+	v := yard(8, s)
+	l := NewLearned(4, 8)
+	c, _, _ := l.Chain(v, 0)
+	for k := 1; k <= 8; k++ {
+		if possible := c[0].Speed[k] > 0; possible != (k >= 4) {
+			t.Errorf("%d GPUs of 16 samples for a batch of 64: %v", k, possible)
+		}
+	}
+	runs(l, v, 0, 0, 2, .4)
+	if c, _, _ = l.Chain(v, 0); c[0].Speed[2] != .4 || c[0].Speed[3] != 0 {
+		t.Errorf("%v after 2 GPUs were seen at 0.4", c[0].Speed)
+	}
+}
+
+// Ensure that reports fade, that small changes are not told, and that odd rates are not learned.
+func TestLearnedReports(t *testing.T) {
+	v := yard(8, spec("bert", 2, 64))
+	l := NewLearned(4, 8)
+	speed := func() float64 {
+		c, _, _ := l.Chain(v, 0)
+		return c[0].Speed[4]
+	}
+	for range 50 {
+		runs(l, v, 0, 0, 4, 1.5)
+	}
+	runs(l, v, 0, 0, 4, 1.6)
+	if got := speed(); got != 1.5 {
+		t.Errorf("%v after one report of 1.6 in 51, want still 1.5", got)
+	}
+	for range 60 {
+		runs(l, v, 0, 0, 4, 3)
+	}
+	if got := speed(); math.Abs(got-3) > .16 {
+		t.Errorf("%v after 60 reports of 3, want about that", got)
+	}
+	before := l.SaveRest(nil)
+	for _, r := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-12, 1e12} {
+		runs(l, v, 0, 0, 4, r)
+	}
+	v.Jobs[0].GPUs = nil
+	l.Observe(v, &sched.Event{Kind: sched.Progressed, Job: 0, Rate: 1})
+	if !bytes.Equal(before, l.SaveRest(nil)) {
+		t.Error("a rate that is none was learned")
+	}
+}
+
+// Ensure that Save and Load change nothing of the future.
+func TestLearnedSaves(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	specs := []*sched.JobSpec{spec("a", 1, 32), spec("a", 2, 32), spec("b", 4, 0), spec("b", 4, 0), {Model: "c", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64, PerGPU: 16}}}
+	v := yard(16, specs...)
+	a, b := NewLearned(4, 8), NewLearned(4, 8)
+	for i := range 120 {
+		j := sched.JobID(r.IntN(len(specs)))
+		v.Jobs[j].Live.Batch = specs[j].Batch.Max >> r.IntN(2)
+		from, n, rate := r.IntN(8), 1+r.IntN(8), math.Exp(r.NormFloat64())
+		for _, l := range []*Learned{a, b} {
+			if i%7 == 0 {
+				l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: j, Outcome: sched.Finished, Work: time.Duration(1 + rate*1e12)})
+			} else {
+				runs(l, v, j, from, n, rate)
+			}
+		}
+		if i%40 == 0 {
+			for k := range specs {
+				wantChain, _, _ := a.Chain(v, sched.JobID(k))
+				if gotChain, _, _ := b.Chain(v, sched.JobID(k)); !reflect.DeepEqual(gotChain, wantChain) {
+					t.Fatalf("step %d: job %d: chains differ after Save and Load", i, k)
+				}
+			}
+		}
+		saved := b.SaveRest([]byte("x"))[1:]
+		b = NewLearned(4, 8)
+		if err := b.LoadRest(saved); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b.SaveRest(nil), saved) || !bytes.Equal(a.SaveRest(nil), saved) {
+			t.Fatalf("step %d: what is saved differs", i)
+		}
+	}
+	if err := a.LoadJob(3, nil); err != nil || len(a.SaveJob(3, nil)) != 0 {
+		t.Errorf("job 3: %v", err)
+	}
+	if err := a.LoadJob(3, []byte{1}); err == nil || err.Error() != "speedup: load: 1 bytes about job 3, want none" {
+		t.Errorf("error %v", err)
+	}
+	saved := a.SaveRest(nil)
+	for n := range saved {
+		if err := a.LoadRest(saved[:n]); err == nil {
+			t.Fatalf("loaded %d of %d bytes", n, len(saved))
+		}
+	}
+	if !bytes.Equal(a.SaveRest(nil), saved) {
+		t.Error("a failed load left something")
+	}
+}
+
+func FuzzLearnedLoad(f *testing.F) {
+	l := NewLearned(4, 8)
+	v := yard(8, spec("bert", 2, 64))
+	runs(l, v, 0, 0, 4, 1.5)
+	f.Add(l.SaveRest(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l := NewLearned(4, 8)
+		if err := l.LoadRest(b); err != nil {
+			checkError(t, err)
+			return
+		}
+		saved := l.SaveRest(nil)
+		if err := l.LoadRest(saved); err != nil || !bytes.Equal(l.SaveRest(nil), saved) {
+			t.Errorf("saved again and loaded: %v", err)
+		}
+	})
+}

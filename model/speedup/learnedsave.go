@@ -1,0 +1,134 @@
+package speedup
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// learnedFormat is the first byte that SaveRest writes.
+const learnedFormat = 1
+
+// SaveJob appends nothing: nothing is remembered of a single job.
+func (l *Learned) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+
+// LoadJob wants nothing.
+func (l *Learned) LoadJob(j sched.JobID, b []byte) error {
+	if len(b) > 0 {
+		return fmt.Errorf("speedup: load: %d bytes about job %d, want none", len(b), j)
+	}
+	return nil
+}
+
+// SaveRest appends the pools in order of application, width and batch range, each with its cells in order.
+func (l *Learned) SaveRest(b []byte) []byte {
+	b = append(b, learnedFormat)
+	b = binary.AppendUvarint(b, uint64(len(l.pools)))
+	for _, key := range slices.SortedFunc(maps.Keys(l.pools), poolKey.compare) {
+		p := l.pools[key]
+		b = binary.AppendUvarint(b, uint64(len(key.model)))
+		b = append(b, key.model...)
+		for _, x := range []int32{key.want, key.batch.Min, key.batch.Max, key.batch.PerGPU} {
+			b = binary.AppendUvarint(b, uint64(uint32(x)))
+		}
+		b = binary.AppendUvarint(b, uint64(p.finished))
+		b = appendFloat(b, p.work)
+		b = binary.AppendUvarint(b, uint64(len(p.cells)))
+		for _, at := range slices.SortedFunc(maps.Keys(p.cells), cell.compare) {
+			r := p.cells[at]
+			for _, x := range []int64{int64(at.gpus), int64(at.nodes), int64(at.batch), r.n} {
+				b = binary.AppendUvarint(b, uint64(x))
+			}
+			b = appendFloat(appendFloat(b, r.mean), r.told)
+		}
+	}
+	return b
+}
+
+func (k poolKey) compare(o poolKey) int {
+	return cmp.Or(cmp.Compare(k.model, o.model), cmp.Compare(k.want, o.want), cmp.Compare(k.batch.Min, o.batch.Min),
+		cmp.Compare(k.batch.Max, o.batch.Max), cmp.Compare(k.batch.PerGPU, o.batch.PerGPU))
+}
+
+func appendFloat(b []byte, x float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+}
+
+// LoadRest replaces what is known by what SaveRest wrote. On error it stays as it was.
+func (l *Learned) LoadRest(b []byte) error {
+	if len(b) == 0 || b[0] != learnedFormat {
+		return fmt.Errorf("speedup: load: %d bytes that do not begin with format %d", len(b), learnedFormat)
+	}
+	d := decoder{b: b[1:]}
+	pools := make(map[poolKey]*pool)
+	for range d.count(maxCount) {
+		key, p := d.pool()
+		if d.bad {
+			break
+		}
+		pools[key] = p
+	}
+	if d.bad || len(d.b) > 0 {
+		return errors.New("speedup: load: rates that are cut short, out of range or followed by more")
+	}
+	l.pools = pools
+	return nil
+}
+
+// decoder reads what SaveRest wrote. Once bad, it returns zeros.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) count(most uint64) uint64 {
+	x, n := binary.Uvarint(d.b)
+	if d.bad = d.bad || n <= 0 || x > most; d.bad {
+		return 0
+	}
+	d.b = d.b[n:]
+	return x
+}
+
+// float reads a number in least..most.
+func (d *decoder) float(least, most float64) float64 {
+	if d.bad = d.bad || len(d.b) < 8; d.bad {
+		return 0
+	}
+	x := math.Float64frombits(binary.LittleEndian.Uint64(d.b))
+	d.b = d.b[8:]
+	if d.bad = !(x >= least && x <= most); d.bad {
+		return 0
+	}
+	return x
+}
+
+func (d *decoder) pool() (poolKey, *pool) {
+	n := d.count(uint64(len(d.b)))
+	if d.bad || n > uint64(len(d.b)) {
+		d.bad = true
+		return poolKey{}, nil
+	}
+	key := poolKey{model: string(d.b[:n])}
+	d.b = d.b[n:]
+	key.want = int32(d.count(math.MaxInt32))
+	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)), PerGPU: int32(d.count(math.MaxInt32))}
+	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]*rate)}
+	for range d.count(maxCells) {
+		at := cell{int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32))}
+		r := &rate{n: int64(d.count(math.MaxInt64)), mean: d.float(minRate, maxRate), told: d.float(minRate, maxRate)}
+		d.bad = d.bad || at.gpus < 1 || at.nodes < 1 || at.nodes > at.gpus || r.n < 1
+		if d.bad {
+			return key, p
+		}
+		p.cells[at] = r
+	}
+	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0
+	return key, p
+}

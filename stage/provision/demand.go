@@ -1,0 +1,83 @@
+package provision
+
+import "github.com/trainyard/trainyard/sched"
+
+// Demand says how many GPUs all jobs together want now, by type; what any type serves stands behind the last type. It
+// appends to dst[:0], so that len = types+1.
+type Demand interface {
+	Demand(v *sched.View, dst []int32) []int32
+}
+
+// Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
+// than Most GPUs (0 = no limit), counted by arrival.
+type Asked struct {
+	present
+	Most int32
+}
+
+var _ Demand = (*Asked)(nil)
+
+// Demand adds up over the jobs.
+func (a *Asked) Demand(v *sched.View, dst []int32) []int32 {
+	dst, types := zeros(v, dst)
+	left := a.Most
+	for _, id := range a.jobs(v) {
+		j := &v.Jobs[id]
+		if !j.Eligible() {
+			continue
+		}
+		n := max(j.Want, int32(len(j.Target)))
+		if n == 0 {
+			n = j.Spec.GPUs.Want
+		}
+		if a.Most > 0 {
+			n = min(n, left)
+			left -= n
+		}
+		dst[slot(v, j, types)] += n
+	}
+	return dst
+}
+
+// Always is a demand of so many GPUs of any type at all times: a static reservation.
+type Always struct{ GPUs int32 }
+
+var _ Demand = Always{}
+
+// Demand is GPUs.
+func (a Always) Demand(v *sched.View, dst []int32) []int32 {
+	dst, types := zeros(v, dst)
+	dst[types] = a.GPUs
+	return dst
+}
+
+func zeros(v *sched.View, dst []int32) (zero []int32, types int) {
+	for i := range v.Nodes {
+		types = max(types, int(v.Nodes[i].Spec.Type)+1)
+	}
+	for i := range v.Pools {
+		types = max(types, int(v.Pools[i].Spec.Type)+1)
+	}
+	dst = dst[:0]
+	for range types + 1 {
+		dst = append(dst, 0)
+	}
+	return dst, types
+}
+
+// slot returns the type that job j must have, if there is but one of those that there are; else types.
+func slot(v *sched.View, j *sched.Job, types int) int {
+	if len(j.Target) > 0 {
+		return int(v.Nodes[v.GPUs[j.Target[0]].Node].Spec.Type)
+	}
+	only := types
+	for t := range types {
+		if j.Spec.Types.Has(sched.TypeID(t)) {
+			if only < types {
+				return types
+			}
+			only = t
+		}
+	}
+	return only
+}

@@ -1,0 +1,78 @@
+package provision
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// idleness remembers since when nodes have had nothing to do.
+type idleness struct {
+	since []sched.Time // by NodeID; Never = it is busy
+	mark  []bool       // by GPU: to be held by what d gives; scratch
+}
+
+// update looks at all nodes. A node is busy while a job is on one of its GPUs, or is to be.
+func (i *idleness) update(v *sched.View, d *sched.Desired) {
+	for len(i.mark) < len(v.GPUs) {
+		i.mark = append(i.mark, false)
+	}
+	for _, g := range d.GPUs {
+		i.mark[g] = true
+	}
+	for len(i.since) < len(v.Nodes) {
+		i.since = append(i.since, v.Now)
+	}
+	for n := range v.Nodes {
+		switch {
+		case i.busy(v, &v.Nodes[n]):
+			i.since[n] = sched.Never
+		case i.since[n] == sched.Never:
+			i.since[n] = v.Now
+		case v.Nodes[n].Since > i.since[n]: // another machine has the slot
+			i.since[n] = v.Nodes[n].Since
+		}
+	}
+	for _, g := range d.GPUs {
+		i.mark[g] = false
+	}
+}
+
+func (i *idleness) busy(v *sched.View, n *sched.Node) bool {
+	if n.Busy > 0 {
+		return true
+	}
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if i.mark[g] || v.GPUs[g].Targets > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SaveJob appends nothing.
+func (*idleness) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+
+// LoadJob takes nothing.
+func (*idleness) LoadJob(sched.JobID, []byte) error { return nil }
+
+// SaveRest appends since when each node has been idle.
+func (i *idleness) SaveRest(b []byte) []byte {
+	for _, t := range i.since {
+		b = binary.LittleEndian.AppendUint64(b, uint64(t))
+	}
+	return b
+}
+
+// LoadRest takes what SaveRest wrote.
+func (i *idleness) LoadRest(b []byte) error {
+	if len(b)%8 != 0 {
+		return errors.New("provision: memory is cut short")
+	}
+	i.since = i.since[:0]
+	for ; len(b) > 0; b = b[8:] {
+		i.since = append(i.since, sched.Time(binary.LittleEndian.Uint64(b)))
+	}
+	return nil
+}

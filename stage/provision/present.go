@@ -1,0 +1,22 @@
+package provision
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// present lists the jobs that are not done, in order of arrival. It follows from the View: there is nothing to remember.
+type present struct {
+	known int // jobs of the View looked at
+	list  []sched.JobID
+}
+
+// jobs brings the list up to date and returns it.
+func (p *present) jobs(v *sched.View) []sched.JobID {
+	for ; p.known < len(v.Jobs); p.known++ {
+		p.list = append(p.list, sched.JobID(p.known))
+	}
+	p.list = slices.DeleteFunc(p.list, func(j sched.JobID) bool { return v.Jobs[j].State == sched.Done })
+	return p.list
+}

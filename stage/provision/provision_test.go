@@ -1,0 +1,114 @@
+package provision_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/order"
+	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/provision"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// script writes down what becomes of nodes, and when jobs start.
+type script struct{ strings.Builder }
+
+func (s *script) Log(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
+		fmt.Fprintf(s, "%v %s %v; ", e.Time.Seconds(), v.Nodes[e.Node].Spec.Name, v.Nodes[e.Node].State)
+	case sched.AttemptStarted:
+		fmt.Fprintf(s, "%v job %d; ", e.Time.Seconds(), e.Job)
+	}
+}
+
+func job(submit float64, gpus int, seconds float64) trace.Job {
+	return trace.Job{Spec: sched.JobSpec{Submit: sched.Time(submit * 1e9), GPUs: sched.Rigid(gpus)}, Duration: sched.Seconds(seconds)}
+}
+
+// run simulates fifo-skip with a rule of provision; sinks may follow. It returns what happened and what all pools cost.
+func run(t *testing.T, c *cluster.Cluster, boot time.Duration, rule sched.Provisioner, jobs ...trace.Job) (string, float64) {
+	t.Helper()
+	d, err := sim.New(&trace.Trace{Jobs: jobs}, c, sim.Options{Runtime: sim.Runtime{Boot: boot}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := engine.NewState(engine.Header{Types: c.Types, Pools: c.PoolSpecs()})
+	var log script
+	dec := engine.Stages{Order: order.FIFO{}, Place: place.Packed{}, Parts: engine.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+		t.Fatal(err)
+	}
+	cost := 0.0
+	for i := range s.View().Pools {
+		cost += float64(s.View().Pools[i].SpentNow(s.View().Now))
+	}
+	return log.String(), cost
+}
+
+func parse(t *testing.T, yaml string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Parse([]byte(yaml), "c.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Ensure that following the demand rents when a job comes, lets go when nobody needs a node any more, keeps it for a while
+// if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
+func TestFollow(t *testing.T) {
+	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, {name: spot, gpus: 2, price_per_hour: 3600, boot_seconds: 10, max: 1}]"
+	for _, c := range []struct {
+		name, yaml string
+		keep       time.Duration
+		want       string
+		cost       float64
+	}{
+		{"at once", pools, 0, "10 spot-1 up; 10 job 0; 20 spot-1 gone; 40 spot-2 up; 40 job 1; 41 spot-2 gone; ", 20 + 11},
+		{"kept", pools, 15 * time.Second, "10 spot-1 up; 10 job 0; 30 job 1; 46 spot-1 gone; ", 46},
+		{"owned", "nodes: [{gpus: 1}]\n" + pools, 0, "0 node0 up; 10 spot-1 up; 10 job 0; 20 spot-1 gone; 30 job 1; ", 20},
+	} {
+		got, cost := run(t, parse(t, c.yaml), 0, &provision.Rent{Demand: &provision.Asked{}, Keep: c.keep}, job(0, 2, 10), job(30, 1, 1))
+		if got != c.want || math.Abs(cost-c.cost) > 1e-9 {
+			t.Errorf("%s: got  %s at %v\nwant %s at %v", c.name, got, cost, c.want, c.cost)
+		}
+	}
+}
+
+// Ensure that a reservation is there from the start and stays, that a limit on nodes holds, and that a job too wide for one
+// pool is served by several.
+func TestReservationAndLimits(t *testing.T) {
+	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, max: 3}, {name: b, gpus: 2, price_per_hour: 7200, max: 9}]")
+	got, cost := run(t, c, 0, &provision.Rent{Demand: provision.Always{GPUs: 4}}, job(10, 2, 10))
+	if want := "0 a-1 up; 0 a-2 up; 10 job 0; "; got != want || cost != 40 {
+		t.Errorf("got  %s at %v\nwant %s at 40", got, cost, want)
+	}
+	got, _ = run(t, c, 0, &provision.Rent{Demand: &provision.Asked{}, Most: 4}, job(0, 8, 10), job(1, 4, 1))
+	if want := "0 a-1 up; 0 a-2 up; 0 a-3 up; 0 b-1 up; 0 job 0; 10 job 1; "; !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s...", got, want)
+	}
+	got, _ = run(t, c, 0, &provision.Rent{Demand: &provision.Asked{Most: 2}}, job(0, 2, 10), job(1, 2, 1))
+	if want := "0 a-1 up; 0 job 0; 10 job 1; 11 a-1 gone; "; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Ensure that idle nodes fall asleep after the dwell while nobody waits, and that as many wake as those who wait need.
+func TestSleep(t *testing.T) {
+	c := parse(t, "nodes: [{gpus: 2, count: 3}]")
+	got, _ := run(t, c, 4*time.Second, &provision.Sleep{Dwell: 3 * time.Second}, job(0, 1, 10), job(5, 3, 1), job(20, 6, 1))
+	want := "0 node0 up; 0 node1 up; 0 node2 up; 0 job 0; 3 node1 asleep; 3 node2 asleep; 9 node1 up; 9 node2 up; 9 job 1; " +
+		"13 node0 asleep; " +
+		"13 node1 asleep; 13 node2 asleep; 24 node0 up; 24 node1 up; 24 node2 up; 24 job 2; 28 node0 asleep; 28 node1 asleep; 28 node2 asleep; "
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
