@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/watch"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // The world of the experiment.
@@ -118,6 +119,7 @@ func (p *stragglerPart) run(ctx context.Context, s *scenario, first uint64) erro
 		arrivals := d.traces[0].Jobs[len(d.traces[0].Jobs)-1].Spec.Submit
 		faults := s.draw(seed, int(arrivals/sched.Time(24*time.Hour)))
 		p.Faults += len(faults)
+		p.Load += trace.Describe(d.traces[0]).OfferedLoad(stragglerGPUs) / float64(p.Seeds)
 		for i := range p.Rows {
 			if err := p.Rows[i].add(ctx, d, faults, seed); err != nil {
 				return err

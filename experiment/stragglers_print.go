@@ -26,7 +26,7 @@ func printStragglers(w io.Writer, parts []*stragglerPart, q *quietYear) error {
 	fmt.Fprintf(&b, "\nCluster  %s, offered load %v\nTrace    %d generated jobs, Philly's widths, durations cut at a day\nReports  every %g s, noise %g %% (lognormal); restart %g s\nSeeds    1 to %d; one fault a day\n",
 		stragglerCluster, stragglerLoad, palJobs, stragglerReport.Seconds(), 100*stragglerNoise, restart.Seconds(), parts[0].Seeds)
 	for _, p := range parts {
-		fmt.Fprintf(&b, "\n== %s, %d faults\n\n%-13s %9s %-19s %6s %6s %7s %s\n", p.Scenario, p.Faults, "system knows", "avg JCT s", "lost GPU-h", "moves", "quar.", "found", "delay s")
+		fmt.Fprintf(&b, "\n== %s, %d faults, realised load %.2f\n\n%-13s %9s %-19s %6s %6s %7s %s\n", p.Scenario, p.Faults, p.Load, "system knows", "avg JCT s", "lost GPU-h", "moves", "quar.", "found", "delay s")
 		for i := range p.Rows {
 			r := &p.Rows[i]
 			fmt.Fprintf(&b, "%-13s %9.0f %-19s %6.0f %6.1f", r.System+" "+r.Knows, r.AvgJCT.Mean, hours(r.Lost), r.Moves, r.Quarantines)
