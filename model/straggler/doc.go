@@ -4,7 +4,8 @@
 // GPU takes so many times as long as it should, or is as fast as expected. Three questions are answered in turn:
 //
 //   - What should a step take? What the job's own earlier attempts took, else what jobs of the same Kind take elsewhere,
-//     else what those of other kinds take where these agree, else what the first reports of the attempt said. The noise is learned from the differences of successive reports.
+//     else what those of other kinds take where these agree, else what the first reports of the attempt said. The
+//     noise is learned from the differences of successive reports.
 //   - Has it changed? A CUSUM over the logarithm of step time, with clipped steps, and the median of the last reports must
 //     both say so: one odd report never does, a slow drift and a sudden jump both do.
 //   - Who is to blame? A synchronous gang shows its slowest GPU only. GPUs that have served a healthy attempt since are

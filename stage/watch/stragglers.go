@@ -84,11 +84,14 @@ func (s *Stragglers) Observe(v *sched.View, e *sched.Event) {
 	if s.detector == nil {
 		s.detector, _ = straggler.New(straggler.Params{}) // defaults are no error
 	}
+	if len(s.gpus) != len(v.GPUs) {
+		s.meet(v, e)
+	}
 	switch e.Kind {
 	case sched.NodeJoined:
 		s.joined(v, e.Node)
 	case sched.AttemptStarted:
-		s.started(v, e)
+		s.started(v, e.Job, e.Time)
 	case sched.Progressed:
 		if x := s.stepOf(e); x > 0 {
 			for _, c := range s.charged(v, s.detector.Report(e.Time, e.Job, x)) {
@@ -103,6 +106,19 @@ func (s *Stragglers) Observe(v *sched.View, e *sched.Event) {
 	}
 	if e.Time >= s.fading {
 		s.tell(e.Time)
+	}
+}
+
+// meet takes over what the view shows: new nodes, and at first all, with the attempts that run.
+func (s *Stragglers) meet(v *sched.View, e *sched.Event) {
+	first := len(s.gpus) == 0
+	for n := range v.Nodes {
+		s.joined(v, sched.NodeID(n))
+	}
+	for j := range v.Jobs {
+		if first && v.Jobs[j].Attempt == sched.Running {
+			s.started(v, sched.JobID(j), e.Time)
+		}
 	}
 }
 
@@ -129,19 +145,19 @@ func (s *Stragglers) joined(v *sched.View, n sched.NodeID) {
 	}
 }
 
-func (s *Stragglers) started(v *sched.View, e *sched.Event) {
-	j, nodes := &v.Jobs[e.Job], int32(0)
+func (s *Stragglers) started(v *sched.View, id sched.JobID, now sched.Time) {
+	j, nodes := &v.Jobs[id], int32(0)
 	for i, g := range j.GPUs {
-		s.gpus[g].user = e.Job
+		s.gpus[g].user = id
 		if i == 0 || v.GPUs[g].Node != v.GPUs[j.GPUs[i-1]].Node {
 			nodes++
 		}
 	}
 	expected := 1.0
 	if s.Expected != nil {
-		expected = s.Expected(v, e.Job, j.GPUs)
+		expected = s.Expected(v, id, j.GPUs)
 	}
-	s.detector.Begin(e.Time, e.Job, straggler.Kind{Model: j.Spec.Model, GPUs: int32(len(j.GPUs)), Nodes: nodes}, j.GPUs, expected)
+	s.detector.Begin(now, id, straggler.Kind{Model: j.Spec.Model, GPUs: int32(len(j.GPUs)), Nodes: nodes}, j.GPUs, expected)
 }
 
 // stepOf returns the time of a step by a report, 0 if it does not tell: of a training step for jobs that count them, else

@@ -194,6 +194,21 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
+// Ensure that a watcher that comes in the middle of a run goes on from what the view shows.
+func TestTakesOver(t *testing.T) {
+	w := &world{scored: true, jobs: []trace.Job{job(0, 1, 10*time.Hour)}, changes: []sim.Change{{At: 2 * hour, GPUs: []sched.GPUID{0}, Factor: 2.8}}}
+	late, found := &watch.Stragglers{}, false
+	w.each = func(v *sched.View, e *sched.Event) {
+		if e.Time > hour {
+			late.Observe(v, e)
+			found = found || late.Factor(0) > 2
+		}
+	}
+	if w.run(t); !found {
+		t.Error("nothing was found")
+	}
+}
+
 // Ensure that a watcher that hears of nothing slow changes nothing, and that the same run is the same twice.
 func TestSameAgain(t *testing.T) {
 	for seed := range uint64(4) {
