@@ -25,7 +25,7 @@ const (
 	stragglerReport  = time.Minute
 	stragglerNoise   = 0.02
 
-	stragglerJobsADay = 400 // about what the load makes
+	quietJobs = 146_000 // without faults: about nine months
 )
 
 // stragglerRows are the systems, each with what it knows of slow GPUs. Ratios are over the first and the last of a system.
@@ -60,8 +60,8 @@ type stragglerRow struct {
 	jcts, lost, delays []float64
 }
 
-// quietYear is what a watcher says where nothing is wrong.
-type quietYear struct {
+// quietTime is what a watcher says where nothing is wrong.
+type quietTime struct {
 	GPUDays     float64 `json:"gpu_days"`
 	Reports     int     `json:"reports"`
 	Quarantines float64 `json:"quarantines_per_1000_gpu_days"`
@@ -71,16 +71,16 @@ type quietYear struct {
 // stragglers compares systems that find out by the progress of jobs which GPUs are slow for a while with those that nobody
 // tells and with oracles, and counts what is found where there is nothing to find.
 func stragglers(ctx context.Context, w io.Writer, o Options) error {
-	seeds, days := 10, 365
+	seeds, jobs := 10, quietJobs
 	if o.Seeds > 0 {
 		seeds = o.Seeds
-		days = min(days, 37*seeds) // a look at it costs less
+		jobs = min(jobs, quietJobs/10*seeds) // a look at it costs less
 	}
 	parts, err := stragglerParts(ctx, 1, seeds)
 	if err != nil {
 		return fmt.Errorf("experiment: stragglers: %w", err)
 	}
-	quiet, err := quietDays(ctx, 1, days)
+	quiet, err := quietRun(ctx, 1, jobs)
 	if err != nil {
 		return fmt.Errorf("experiment: stragglers: %w", err)
 	}
@@ -93,7 +93,7 @@ func stragglers(ctx context.Context, w io.Writer, o Options) error {
 		Schema     string           `json:"schema"`
 		Experiment string           `json:"experiment"`
 		Parts      []*stragglerPart `json:"parts"`
-		Quiet      *quietYear       `json:"without_faults"`
+		Quiet      *quietTime       `json:"without_faults"`
 	}{"trainyard.experiment/v1", "stragglers", parts, quiet})
 }
 
@@ -196,14 +196,14 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
-// quietDays plays so many days without faults, in one run, under PAL that watches.
-func quietDays(ctx context.Context, seed uint64, days int) (*quietYear, error) {
+// quietRun plays so many jobs without faults, in one run, under PAL that watches.
+func quietRun(ctx context.Context, seed uint64, jobs int) (*quietTime, error) {
 	t := &toll{}
-	out, err := play(ctx, "pal", "watch", drawPhillyJobs(seed, stragglerLoad, days*stragglerJobsADay), t, seed)
+	out, err := play(ctx, "pal", "watch", drawPhillyJobs(seed, stragglerLoad, jobs), t, seed)
 	if err != nil {
 		return nil, err
 	}
-	q := &quietYear{GPUDays: out.Makespan / 86400 * stragglerGPUs, Reports: t.reports}
+	q := &quietTime{GPUDays: out.Makespan / 86400 * stragglerGPUs, Reports: t.reports}
 	q.Quarantines = 1000 * float64(t.quarantines) / q.GPUDays
 	q.Said = 1000 * float64(t.said) / q.GPUDays
 	return q, nil

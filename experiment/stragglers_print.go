@@ -20,7 +20,7 @@ delay     from the beginning of a fault until then: median and 90 %
 Ratios of average JCT are means over paired seeds with 95 % bootstrap intervals.
 `
 
-func printStragglers(w io.Writer, parts []*stragglerPart, q *quietYear) error {
+func printStragglers(w io.Writer, parts []*stragglerPart, q *quietTime) error {
 	var b strings.Builder
 	b.WriteString(stragglerHead)
 	fmt.Fprintf(&b, "\nCluster  %s, offered load %v\nTrace    %d generated jobs, Philly's widths, durations cut at a day\nReports  every %g s, noise %g %% (lognormal); restart %g s\nSeeds    1 to %d; one fault a day\n",

@@ -62,7 +62,7 @@ func TestStragglersOutput(t *testing.T) {
 		t.Errorf("the second run gives %v s and %v, the first %v and %v", again.jcts, again.lost, watch.jcts, watch.lost)
 	}
 	var b bytes.Buffer
-	if err := printStragglers(&b, []*stragglerPart{p}, &quietYear{GPUDays: 46720, Reports: 1e7}); err != nil {
+	if err := printStragglers(&b, []*stragglerPart{p}, &quietTime{GPUDays: 46720, Reports: 1e7}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
