@@ -118,9 +118,11 @@ const palJobs = 2000
 // drawPhilly draws jobs with Philly's widths and durations, cut at a day, models evenly, for 16 nodes of 8 GPUs. Scores spread as the
 // medians measured on Frontera: for class A 4 % of the GPUs take 1.10 to 1.15 times as long and the others differ by
 // 2.5 %, for B and C by 0.4 %, for D by 0.06 %.
-func drawPhilly(seed uint64, load float64) palDraw {
+func drawPhilly(seed uint64, load float64) palDraw { return drawPhillyJobs(seed, load, palJobs) }
+
+func drawPhillyJobs(seed uint64, load float64, jobs int) palDraw {
 	law := trace.Lognormal{Parts: trace.Philly().(trace.Lognormal).Parts, Max: 86400}
-	t := trace.Generate(trace.Generator{Seed: seed, Jobs: palJobs, Load: load, GPUs: 128, Mix: trace.PhillyMix(), Models: palModels, Durations: law})
+	t := trace.Generate(trace.Generator{Seed: seed, Jobs: jobs, Load: load, GPUs: 128, Mix: trace.PhillyMix(), Models: palModels, Durations: law})
 	r := rand.New(rand.NewPCG(seed, 12))
 	sd := [...]float64{0.025, 0.004, 0.004, 0.0006}
 	return palDraw{[]*trace.Trace{t}, scoresBy("generated", 128, func(c int) float64 {

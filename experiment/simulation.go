@@ -18,6 +18,7 @@ import (
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
@@ -43,6 +44,13 @@ type Simulation struct {
 	Inject   []sched.Event          // user commands, prices, node changes from outside
 	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
+
+	Changes   []sim.Change  // GPUs that are slow for a while, in order of time; nobody is told but oracles
+	Report    time.Duration // between reports of progress; 0 = all that changes is told at once
+	Noise     float64       // deviation of the logarithm of the rate that a report tells
+	NoiseSeed uint64
+
+	stages func(*engine.Stages) // shown the system's stages, may change them; nil = nobody is
 }
 
 // Outcome is what came of a simulation.
@@ -135,7 +143,7 @@ func (s *Simulation) build() (*built, error) {
 	b.runtime = s.runtimeOf(set, of)
 	goBy(oracle, &b.runtime)
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
-		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality}
+		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
 	if oracle != nil {
 		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
 	}
@@ -158,7 +166,7 @@ func (s *Simulation) checkFiles(set *system.Settings) error {
 
 // adapt returns what round and preset change of the system's stages, nil if nothing.
 func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
-	if s.Round == 0 && p.adapt == nil {
+	if s.Round == 0 && p.adapt == nil && s.stages == nil {
 		return nil
 	}
 	return func(st *engine.Stages) {
@@ -167,6 +175,9 @@ func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
 		}
 		if p.adapt != nil {
 			p.adapt(st, r)
+		}
+		if s.stages != nil {
+			s.stages(st)
 		}
 	}
 }
@@ -278,6 +289,7 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		Boot:       set.Seconds("boot_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
 	}
+	r.Changes, r.Report, r.Noise, r.Seed = s.Changes, s.Report, s.Noise, s.NoiseSeed
 	restart := set.ByModel("restart_overhead", system.DefaultRestart)
 	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
 	if len(restart.Models) > 0 {
@@ -310,6 +322,31 @@ func sameOrder(a, b *variability.Scores) error {
 		}
 	}
 	return nil
+}
+
+// slow returns the truth of Changes, nil if there are none.
+func (s *Simulation) slow() watch.Truth {
+	if len(s.Changes) == 0 {
+		return nil
+	}
+	of := make([][]sim.Change, s.Cluster.GPUs())
+	for _, c := range s.Changes {
+		for _, g := range c.GPUs {
+			if int(g) < len(of) {
+				of[g] = append(of[g], c)
+			}
+		}
+	}
+	return func(g sched.GPUID, now sched.Time) (float64, sched.Time) {
+		factor := 1.0
+		for _, c := range of[g] {
+			if c.At > now {
+				return factor, c.At
+			}
+			factor = c.Factor
+		}
+		return factor, sched.Never
+	}
 }
 
 // truth is the world in which jobs run.

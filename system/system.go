@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/watch"
 )
 
 // Knowledge is what a system may be given beside what jobs say of themselves.
@@ -37,6 +38,8 @@ type Knowledge struct {
 	Classes *variability.ClassMap
 	// Locality is what distance costs, as known; nil = the key locality_penalty alone.
 	Locality *variability.Locality
+	// Slow is the truth about GPUs that are slow for a while, for oracles; nil = unknown.
+	Slow watch.Truth
 }
 
 // Info is one row of the table.

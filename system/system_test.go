@@ -195,7 +195,7 @@ func TestDocumentedDefaults(t *testing.T) {
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
 		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on"}
-	elsewhere := []string{"profiles", "distribution"}
+	elsewhere := []string{"profiles", "distribution", "stragglers"} // the last needs GPUs that get slow: stage/watch, experiment
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))
@@ -248,6 +248,7 @@ func TestWrongValues(t *testing.T) {
 		"move_cost":     append([]string{"inf"}, numbers...),
 		"replace_every": append([]string{"inf"}, numbers...),
 		"backfill":      {"yes", "", "On"},
+		"stragglers":    {"on", "Watch", ""},
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {

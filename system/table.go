@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/pal"
@@ -48,9 +49,9 @@ var table = []Info{
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyBackfill, keyReplace}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyBackfill, keyReplace, keyStragglers}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
-		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder, keyBackfill}, Common: limits},
+		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.PackedSticky), Keys: []Key{keyOrder, keyBackfill, keyStragglers}, Common: limits},
 	{Name: "boa", Line: "BOA Constrictor as its authors run it: widths by one price, nodes rented to a budget", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404", Stages: renting(boa.Published), Keys: append([]Key{{"seed", "0", "of the search for widths"}}, boaKeys...),
 		Placing: "packed", Rents: true, Batches: true},
@@ -62,8 +63,10 @@ var (
 	keyOrder    = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
 	keyBackfill = Key{"backfill", "off", "on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up"}
 	keyReplace  = Key{"replace_every", "0", "seconds between placements of all anew, looked at on the grid of rounds; 0 = every round"}
-	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyReplace, keyBackfill}
+	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyReplace, keyBackfill, keyStragglers}
 	limits      = []string{"min_run", "user_limit"}
+
+	keyStragglers = Key{"stragglers", "none", "GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known"}
 )
 
 // orders are the systems whose order of jobs others take.
@@ -89,7 +92,10 @@ func palOptions(s *Settings) pal.Options {
 func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		of, err := ordered(k, s)
-		return f(of, palOptions(s)), err
+		if err != nil {
+			return of, err
+		}
+		return watching(f(of, palOptions(s)), k, s, nil, nil)
 	}
 }
 
@@ -103,7 +109,8 @@ func placing(f func(engine.Stages, pal.Knowledge, pal.Options) engine.Stages) fu
 		if err != nil {
 			return of, err
 		}
-		return f(of, palKnowledge(k, s), palOptions(s)), nil
+		known := palKnowledge(k, s)
+		return watching(f(of, known, palOptions(s)), k, s, known.Expected(k.Scores), known.Scores.Revise)
 	}
 }
 
@@ -128,6 +135,26 @@ const (
 	StatedClasses   = "stated"
 	ObservedClasses = "observed"
 )
+
+// watching has a system keep its jobs from slow GPUs, as the key says. expected is what a step takes by what is known, and
+// revise how the system hears of factors, nil if it knows no scores: then slow GPUs are taken away.
+func watching(st engine.Stages, k Knowledge, s *Settings, expected func(*sched.View, sched.JobID, []sched.GPUID) float64,
+	revise func(func(sched.GPUID) float64)) (engine.Stages, error) {
+	switch s.OneOf("stragglers", "none", "none", "watch", "oracle") {
+	case "watch":
+		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Wait: revise != nil}), nil
+	case "oracle":
+		if k.Slow == nil {
+			return st, errNoTruth
+		}
+		o := &watch.Oracle{Truth: k.Slow, Revise: revise}
+		if revise == nil {
+			o.Limit = watch.Limit
+		}
+		return pal.Watched(st, o), nil
+	}
+	return st, nil
+}
 
 var (
 	keyUnit   = Key{"unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds"}

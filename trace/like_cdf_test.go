@@ -58,8 +58,8 @@ func TestLikeFigures(t *testing.T) {
 	}
 }
 
-func seconds(j *Job) float64 { return j.Duration.Seconds() }
-func widthAsFloat(j *Job) float64  { return float64(j.Spec.GPUs.Want) }
+func seconds(j *Job) float64      { return j.Duration.Seconds() }
+func widthAsFloat(j *Job) float64 { return float64(j.Spec.GPUs.Want) }
 
 // publishedCDFs returns the points of each curve, by source and metric.
 func publishedCDFs(t *testing.T) map[string][]point {

@@ -163,6 +163,21 @@ func (t *Tracker) Check(gpu, class int, now sched.Time, x float64) {
 	}
 }
 
+// Suspect takes in that GPU gpu is x times as slow as the median GPU, if it is the one that makes a gang wait, which is not
+// known. It raises the penalty as a check would and is none: persistent score and quarantine do not hear of it. It panics
+// where Check would.
+func (t *Tracker) Suspect(gpu, class int, now sched.Time, x float64) {
+	if !(x >= MinScore && x <= MaxScore) {
+		panic(fmt.Sprintf("variability: suspicion of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x, MinScore, MaxScore))
+	}
+	s := t.of(class, gpu)
+	now = max(now, s.at)
+	s.penalty, s.at = max(s.decayed(now, t.params.HalfLife), x/s.score-1), now
+	if s.penalty < negligible {
+		s.penalty = 0
+	}
+}
+
 // settle moves the score towards the median of the last checks, and all the way if nothing was known before.
 func (s *state) settle(rate float64) {
 	if !s.known {

@@ -144,6 +144,25 @@ func countBad(bad []bool, of int) int {
 	return n
 }
 
+// Ensure that a suspicion costs a penalty that fades, and neither score nor quarantine.
+func TestSuspicion(t *testing.T) {
+	tr := tracker(t, 2, 1, Params{})
+	for i := range 20 {
+		tr.Suspect(1, 0, sched.Time(i)*minute, 2)
+		tr.Suspect(1, 0, sched.Time(i)*minute, .5) // a smaller one takes nothing back
+	}
+	if tr.Now(1, 0, 19*minute) != 2 || tr.Score(1, 0) != 1 || tr.Quarantined(1, 0) || tr.Now(0, 0, 19*minute) != 1 {
+		t.Errorf("score %v, now %v, in quarantine %v", tr.Score(1, 0), tr.Now(1, 0, 19*minute), tr.Quarantined(1, 0))
+	}
+	if n, _ := tr.Checks(1, 0); n != 0 || math.Abs(tr.Penalty(1, 0, 29*minute)-.5) > 1e-12 {
+		t.Errorf("%d checks, penalty %v after a half-life", n, tr.Penalty(1, 0, 29*minute))
+	}
+	tr.Check(1, 0, 29*minute, 1)
+	if got := tr.Penalty(1, 0, 29*minute); math.Abs(got-.25) > 1e-12 {
+		t.Errorf("penalty %v after a good check, want half", got)
+	}
+}
+
 // Ensure that the published Longhorn runs, checked in the order of their time stamps, leave nobody slow for good and put
 // nobody in quarantine, though 22 runs are above 1.3; and that saving and loading midway changes nothing.
 func TestTrackerOnLonghorn(t *testing.T) {

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -9,7 +11,8 @@ import (
 // and the ratios of binned scores matter. GPUs without a bin are never chosen. It keeps indexes of the two ledgers asked
 // about last and is not safe for concurrent use.
 type Scores struct {
-	bins  []variability.Bins // by class, from the most sensitive on
+	known []variability.Bins // by class, from the most sensitive on, as given
+	bins  []variability.Bins // the same as revised
 	of    ClassOf
 	books [2]indexed // the one asked about last comes first
 }
@@ -44,7 +47,7 @@ type indexed struct {
 
 // NewScores returns the knowledge of bins, where Bin[g] is of GPU g; of tells the class of a job, 0..len(bins)-1.
 func NewScores(bins []variability.Bins, of ClassOf) *Scores {
-	return &Scores{bins: bins, of: of}
+	return &Scores{known: bins, bins: bins, of: of}
 }
 
 // Class returns the class of job j.
@@ -75,3 +78,47 @@ func (s *Scores) index(v *sched.View, l *sched.Ledger, c int) *index {
 	x.update(v, l)
 	return x
 }
+
+// Revise has GPU g taken to be factor(g) times as slow as its bin says, > 0 and finite, for all classes. GPUs with factor 1
+// keep their bins, so that nothing changes between them; the others get bins of their own. Factors replace those of the last
+// time. Where there would be more than variability.MaxBins bins, the slowest are one.
+func (s *Scores) Revise(factor func(g sched.GPUID) float64) {
+	s.bins = make([]variability.Bins, len(s.known))
+	for c := range s.known {
+		s.bins[c] = revised(&s.known[c], factor)
+	}
+	s.books = [2]indexed{}
+}
+
+// revised returns bins with factors.
+func revised(known *variability.Bins, factor func(g sched.GPUID) float64) variability.Bins {
+	now := make([]float64, len(known.Bin))
+	sf := slices.Clone(known.SF)
+	for g := range now {
+		now[g] = known.Of(g)
+		if f := factor(sched.GPUID(g)); f != 1 {
+			now[g] *= f
+			sf = append(sf, now[g])
+		}
+	}
+	slices.Sort(sf)
+	sf = slices.Compact(sf)
+	sf = sf[:min(len(sf), variability.MaxBins)]
+	bin := make([]int, len(now))
+	for g, x := range now {
+		b, _ := slices.BinarySearch(sf, x)
+		bin[g] = min(b, len(sf)-1)
+	}
+	return variability.Bins{Bin: bin, SF: sf}
+}
+
+// Revised is a placer whose answers change with what is known of GPUs, and who tells when: Source rises.
+type Revised struct {
+	sched.Placer
+	Source sched.Reviser
+}
+
+var _ sched.Reviser = Revised{}
+
+// Revision rises when the scores were revised.
+func (r Revised) Revision() uint64 { return r.Source.Revision() }

@@ -111,6 +111,23 @@ func (k Knowledge) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float6
 	return x * k.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
+// Expected returns what an iteration of a job on gpus takes over the nominal one by the PM scores themselves, which must be
+// those that k was made from.
+func (k Knowledge) Expected(s *variability.Scores) func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+	return func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+		pm, worst := s.PM[k.Scores.Class(v, j)], 0.0
+		for _, g := range gpus {
+			if int(g) < len(pm) {
+				worst = max(worst, pm[g])
+			}
+		}
+		if worst == 0 {
+			worst = 1
+		}
+		return worst * k.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
+	}
+}
+
 // Class returns the class of a job among classes: that of its model on the map, nil = none, else what its submitter said,
 // else that of its model in the published experiments, else the first, the most sensitive.
 func Class(classes []string, models *variability.ClassMap) func(*sched.JobSpec) int {
