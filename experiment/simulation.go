@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -128,10 +129,7 @@ func (s *Simulation) build() (*built, error) {
 	}
 	b.cluster = s.Cluster
 	oracle := s.oracle(b.trace)
-	if err := measure(b.trace, oracle); err != nil {
-		return nil, err
-	}
-	err = s.checkFiles(set)
+	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set))
 	if err != nil {
 		return nil, err
 	}

@@ -28,14 +28,7 @@ func readApps(path string) (map[string]speedup.App, error) {
 		return apps, readThroughputs(path, apps)
 	}
 	if isPollux(path) {
-		profiles, err := speedup.ReadProfiles(os.DirFS(path), "")
-		if err != nil {
-			return nil, malformed(fmt.Errorf("%s: %w", path, err))
-		}
-		for _, p := range profiles {
-			apps[p.Name] = p
-		}
-		return apps, nil
+		return apps, readPollux(path, apps)
 	}
 	tables, err := filepath.Glob(filepath.Join(path, "*.csv"))
 	if err != nil || len(tables) == 0 {
@@ -47,6 +40,17 @@ func readApps(path string) (map[string]speedup.App, error) {
 		}
 	}
 	return apps, nil
+}
+
+func readPollux(path string, apps map[string]speedup.App) error {
+	profiles, err := speedup.ReadProfiles(os.DirFS(path), "")
+	if err != nil {
+		return malformed(fmt.Errorf("%s: %w", path, err))
+	}
+	for _, p := range profiles {
+		apps[p.Name] = p
+	}
+	return nil
 }
 
 // isPollux reports whether a folder of the folder has the times of placements.
