@@ -22,5 +22,5 @@ type Options struct {
 var Experiments = []Experiment{
 	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
-	{"stragglers", "GPUs that are slow for a while: found by the progress of jobs, against an oracle and against nobody looking", stragglers},
+	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody", stragglers},
 }
