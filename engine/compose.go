@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/trainyard/trainyard/sched"
@@ -38,9 +39,14 @@ type composed struct {
 	before, after []sched.Observer
 	provision     []sched.Provisioner
 	memories      []sched.Memory // of the parts
+	asked         bool           // it has decided
+	wake          sched.Time     // and asked to be woken then
 }
 
-var _ sched.Resumer = (*composed)(nil)
+var (
+	_ sched.Resumer = (*composed)(nil)
+	_ sched.Waker   = (*composed)(nil)
+)
 
 func (c *composed) remember(part any) {
 	if m, ok := part.(sched.Memory); ok {
@@ -65,7 +71,11 @@ func (c *composed) Decide(v *sched.View, d *sched.Desired) {
 	for _, s := range c.provision {
 		s.Provision(v, d)
 	}
+	c.asked, c.wake = true, d.Wake
 }
+
+// Waits returns when it asked last to be woken.
+func (c *composed) Waits() (until sched.Time, known bool) { return c.wake, c.asked }
 
 // Resume has the Decider take over the view.
 func (c *composed) Resume(v *sched.View) {
@@ -85,6 +95,11 @@ func (c *composed) SaveJob(j sched.JobID, b []byte) []byte {
 
 // SaveRest appends what they remember beside.
 func (c *composed) SaveRest(b []byte) []byte {
+	wake := []byte(nil)
+	if c.asked {
+		wake = binary.AppendUvarint(nil, uint64(c.wake))
+	}
+	b = appendPart(b, wake)
 	b = appendPart(b, c.Decider.SaveRest(nil))
 	for _, m := range c.memories {
 		b = appendPart(b, m.SaveRest(nil))
@@ -111,11 +126,23 @@ func (c *composed) LoadJob(j sched.JobID, b []byte) error {
 
 // LoadRest gives each what it saved beside.
 func (c *composed) LoadRest(b []byte) error {
-	loads := []func([]byte) error{c.Decider.LoadRest}
+	loads := []func([]byte) error{c.loadWake, c.Decider.LoadRest}
 	for _, m := range c.memories {
 		loads = append(loads, m.LoadRest)
 	}
 	return loadParts(b, loads)
+}
+
+func (c *composed) loadWake(b []byte) error {
+	if c.asked = len(b) > 0; !c.asked {
+		return nil
+	}
+	wake, n := binary.Uvarint(b)
+	if n != len(b) {
+		return errMemory
+	}
+	c.wake = sched.Time(wake)
+	return nil
 }
 
 // loadParts gives each its part of b, which must hold no more.

@@ -294,7 +294,7 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.SetNode:
 		n := &s.view.Nodes[e.Node]
 		n.Ordered = sched.NodeState(e.Value)
-		n.Awaited = n.Ordered != n.State
+		n.Awaited = n.Awaited || n.Ordered != n.State // an earlier order may still be on its way
 		return
 	case sched.Rent:
 		p := s.pool(e)

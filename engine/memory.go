@@ -46,14 +46,18 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 	return b[k : k+int(n)], b[k+int(n):], nil
 }
 
-// SaveRest appends the rest: whether and when a decision is due, the revision keys were asked at, the list, then what the
+// SaveRest appends the rest: whether and when a decision is due, when it asked to be woken, the revision keys were asked at, the list, then what the
 // stages remember.
 func (p *Pipeline) SaveRest(b []byte) []byte {
 	flag := byte(0)
 	if p.dirty {
-		flag = 1
+		flag |= 1
+	}
+	if p.asked {
+		flag |= 2
 	}
 	b = append(b, flag)
+	b = binary.AppendUvarint(b, uint64(p.wake))
 	b = binary.AppendUvarint(b, p.rev)
 	b = binary.AppendUvarint(b, uint64(p.retry))
 	list := p.list
@@ -113,8 +117,13 @@ func (p *Pipeline) LoadRest(b []byte) error {
 	if len(b) == 0 {
 		return errMemory
 	}
-	p.loadedDirty, b = b[0] == 1, b[1:]
+	p.loadedDirty, p.asked, b = b[0]&1 != 0, b[0]&2 != 0, b[1:]
 	p.loaded = true
+	wake, k := binary.Uvarint(b)
+	if k <= 0 {
+		return errMemory
+	}
+	p.wake, b = sched.Time(wake), b[k:]
 	rev, k := binary.Uvarint(b)
 	if k <= 0 {
 		return errMemory

@@ -64,6 +64,9 @@ type Pipeline struct {
 	stale  bool // the ledger does not: nodes changed, or a target was refused
 	dirty  bool // something happened that may change a decision
 
+	asked bool       // it has decided
+	wake  sched.Time // and asked to be woken then
+
 	ledger *sched.Ledger
 	empty  *sched.Ledger // the same cluster with nothing booked: what can ever fit
 	ghost  sched.View    // behind empty
@@ -155,7 +158,10 @@ func NewPipeline(s Stages) *Pipeline {
 	return p
 }
 
-var _ sched.Decider = (*Pipeline)(nil)
+var (
+	_ sched.Decider = (*Pipeline)(nil)
+	_ sched.Waker   = (*Pipeline)(nil)
+)
 
 // Observe keeps ledger and indices in step with the log.
 func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {

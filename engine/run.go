@@ -45,6 +45,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		return fmt.Errorf("engine: sync: %w", err)
 	}
 	for first := true; ; first = false {
+		before := s.view.Version
 		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
 		r.beginBatch()
 		r.watches = r.watches[:0]
@@ -53,13 +54,15 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 			r.open = s.unanswered()
 		}
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
-		// 2. Ask the system once for this instant.
-		r.decide()
-		// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
-		// what may be used, ask once more: nothing else may happen for long.
-		if r.exchange() {
+		// 2. Ask the system once for this instant, unless it has been asked and nothing has happened since.
+		if !first || s.view.Version != before || !r.goesOnWaiting() {
 			r.decide()
-			r.exchange()
+			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
+			// what may be used, ask once more: nothing else may happen for long.
+			if r.exchange() {
+				r.decide()
+				r.exchange()
+			}
 		}
 		// 4. Compare targets with what is observed and log what is to be done now.
 		r.s.Reconcile(&r.plan)
@@ -181,6 +184,17 @@ func (r *run) decide() {
 	if t := r.o.Clock() - t0; !r.desired.Empty() {
 		r.o.Decided(t)
 	}
+}
+
+// goesOnWaiting reports whether the system has been asked about this very state, and knows until when it waits.
+func (r *run) goesOnWaiting() bool {
+	w, ok := r.dec.(sched.Waker)
+	if !ok {
+		return false
+	}
+	until, known := w.Waits()
+	r.desired.Wake = until
+	return known
 }
 
 // wake returns the earliest time anybody asked for.

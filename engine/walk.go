@@ -37,7 +37,11 @@ func (p *Pipeline) Decide(v *sched.View, d *sched.Desired) {
 		}
 	}
 	p.wakeUp(v.Now, d)
+	p.asked, p.wake = true, d.Wake
 }
+
+// Waits returns when it asked last to be woken.
+func (p *Pipeline) Waits() (until sched.Time, known bool) { return p.wake, p.asked }
 
 // atTurn reports whether decisions may be taken now.
 func (p *Pipeline) atTurn(now sched.Time) bool {
@@ -143,7 +147,7 @@ func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
 	if p.s.Admit != nil {
 		return true
 	}
-	if g.fail.at == p.given.now() && !p.rising && g.fail.covers(p.jobs, g.heap[0]) {
+	if p.s.MinRun == 0 && g.fail.at == p.given.now() && !p.rising && g.fail.covers(p.jobs, g.heap[0]) {
 		return false // nothing was given up since it did not fit
 	}
 	s := &p.groups.shapes[g.shape]

@@ -30,6 +30,13 @@ type Memory interface {
 // Resumer is a Decider that takes over the View right after its memory was loaded, before the first Observe.
 type Resumer interface{ Resume(v *View) }
 
+// Waker is a Decider that remembers when it asked to be woken. A run that is taken up again where nothing has happened
+// meanwhile goes on waiting until then, as if it had never been interrupted, instead of asking once more.
+type Waker interface {
+	// Waits returns the Wake of the last Decide, 0 = none; known is false if there was none to remember.
+	Waits() (until Time, known bool)
+}
+
 // Key ranks a job; the smaller comes first. Value grows by Slope per second while nothing happens to the job, so that
 // a key stays right between events: a running job's remaining time falls by 1, its attained service grows by its width.
 // Ties go to the smaller Seq, then to the smaller JobID.
