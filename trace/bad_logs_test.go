@@ -42,6 +42,10 @@ func TestBadLogs(t *testing.T) {
 		{"tasks", "j,w,-2,Terminated,1,2,,,100,\n", `line 1: inst_num "-2", want a number from 0 to 1e9`, Options{}},
 		{"many instances", "j,w,2000000,Terminated,1,2,,,100,\n", `line 1: 2e+06 instances with 100% of a GPU, want 0.001 to 1000000 GPUs in all`, Options{}},
 		{"bad job table", "j,w,2,Terminated,1,2,,,100,\n", `line 2: row "j,i", want 6 fields: [job_name inst_id user status start_time end_time]`, Options{Jobs: strings.NewReader("j,i,u,Failed,1,2\nj,i\n")}},
+		{"bad instance table", "j,w,2,Terminated,1,2,,,100,\n", `line 1: row "j,w,1,x,i,Failed,soon,2,m", want a start_time and an end_time that are times in seconds or nothing`,
+			Options{Instances: strings.NewReader("j,w,1,x,i,Failed,soon,2,m\n")}},
+		{"tables of another format", minimal + "a,0,1,1\n", `line 1: format trainyard with a job or instance table, want none: these belong to pai-task`,
+			Options{Instances: strings.NewReader("")}},
 		{"steps not told", gavelRow, `line 1: the file counts iterations, not time: want step times (trace convert --steps)`, Options{}},
 		{"steps of 100 years", gavelRow, `line 1: 8 iterations of 438300h0m0s, want at most 100 years in all`, Options{Steps: EveryStep(MaxTime / 2)}},
 		{"SLO", strings.Replace(gavelRow, "\t-1\t", "\t-2\t", 1), `line 1: SLO "-2", want -1 for none, or a number from 0 to 1e9`, Options{Roughly: true}},
@@ -71,8 +75,10 @@ func TestBadLogs(t *testing.T) {
 				t.Fatalf("read %d jobs, want an error", len(got.Jobs))
 			}
 			file := "f"
-			if c.options.Jobs != nil {
-				file = "job table"
+			for _, table := range []string{"job table", "instance table"} {
+				if strings.HasPrefix(c.name, "bad "+table) {
+					file = table
+				}
 			}
 			if want := "trace: " + file + ": " + c.want; err.Error() != want {
 				t.Errorf("error\n%s, want\n%s", err, want)

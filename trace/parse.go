@@ -27,7 +27,7 @@ type parser struct {
 	words words
 	said  said
 	drop  string // why the row read last is no job; "" = it is one
-	pai   map[string]paiJob
+	pai   paiTables
 
 	offset     time.Duration // of the first clock from UTC, where clocks tell
 	offsetSeen bool
@@ -125,7 +125,7 @@ func (p *parser) header() (row string, err error) {
 		p.layout = &phillyLogLayout
 	}
 	if p.layout != nil && p.layout.whole != nil {
-		return "", p.units()
+		return "", p.options()
 	}
 	line, ok, err := p.firstLine()
 	if err != nil {
@@ -196,6 +196,14 @@ func (p *parser) columns(header string) error {
 		}
 		seen[name] = true
 		p.means = append(p.means, p.layout.column(name).means)
+	}
+	return p.options()
+}
+
+// options refuses tables that the format knows nothing of, and finds the unit of times.
+func (p *parser) options() error {
+	if l := p.layout; (p.o.Jobs != nil || p.o.Instances != nil) && l != &paiTaskLayout {
+		return p.fail("format %s with a job or instance table, want none: these belong to %s", l.name, paiTaskLayout.name)
 	}
 	return p.units()
 }

@@ -104,7 +104,7 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil {
+	if err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil || o.Instances != nil {
 		return nil, errNoStream
 	}
 	b, err := newBlocks(f)
