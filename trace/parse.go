@@ -170,6 +170,12 @@ func (p *parser) firstLine() (line string, ok bool, err error) {
 
 // unknown says what a file of no known format may be, or which it comes nearest to.
 func (p *parser) unknown(line string) error {
+	if what := container(line); what != "" {
+		return p.fail("no list of jobs: %s", what)
+	}
+	if wrong := misread(line); wrong != "" {
+		return p.fail("header %q, %s", clip(line), wrong)
+	}
 	header, ok := split(line, nil)
 	if !ok {
 		return p.fail("header %q, want quotation marks in pairs around whole column names", clip(line))
