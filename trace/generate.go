@@ -219,6 +219,16 @@ func newPicker(n int, weight func(int) float64) picker {
 	return p
 }
 
+// twice is the probability that two draws are the same.
+func (p picker) twice() float64 {
+	sum, before := 0.0, 0.0
+	for _, x := range p.upTo {
+		sum, before = sum+(x-before)*(x-before), x
+	}
+	all := p.upTo[len(p.upTo)-1]
+	return sum / (all * all)
+}
+
 // pick searches for the first number whose running sum exceeds a draw.
 func (p picker) pick(r *rand.Rand) int {
 	last := len(p.upTo) - 1
