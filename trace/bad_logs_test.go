@@ -97,6 +97,7 @@ func TestBadLogs(t *testing.T) {
 func TestBadSteps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model,step\n", `line 1: header "model,step", want that of step times: missing step_s; unknown "step" (did you mean "step_s"?)`},
+		{"step_s,model,step_s\n1,A3C,2\n", `line 1: column "step_s" twice, want it once`},
 		{"model,step_s\nA3C,0\n", `line 2: step_s "0", want a number above 0`},
 		{"model,step_s\nA3C\n", `line 2: row "A3C", want 2 fields`},
 		{"batch_size,step_s\n-4,1\n", `line 2: batch_size "-4", want a number above 0`},

@@ -195,15 +195,23 @@ func (p *parser) columns(header string) error {
 	if why := p.layout.complain(p.names); why != "" {
 		return p.fail("header %q, want that of format %s: %s", clip(header), p.layout.name, why)
 	}
-	seen := make(map[string]bool)
+	if name, ok := twice(p.names); ok {
+		return p.fail("column %q twice, want it once", name)
+	}
 	for _, name := range p.names {
-		if seen[name] {
-			return p.fail("column %q twice, want it once", name)
-		}
-		seen[name] = true
 		p.means = append(p.means, p.layout.column(name).means)
 	}
 	return p.options()
+}
+
+// twice returns the first name that is in a list before.
+func twice(names []string) (name string, ok bool) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // options refuses tables that the format knows nothing of, and finds the unit of times.
