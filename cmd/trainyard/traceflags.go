@@ -42,27 +42,37 @@ func (f *traceFlags) with(path string, read func(trace.Options) error) error {
 	if o.Steps, err = readSteps(f.steps); err != nil {
 		return err
 	}
-	for _, t := range []struct {
-		what, path string
-		to         *io.Reader
-	}{{"job", f.jobs, &o.Jobs}, {"instance", f.instances, &o.Instances}} {
-		if t.path == "" {
-			continue
-		}
-		if err := isFile(t.what+" table", t.path); err != nil {
-			return err
-		}
-		table, err := os.Open(t.path)
-		if err != nil {
-			return fmt.Errorf("%s table: %w; want that of PAI", t.what, err)
-		}
-		defer table.Close()
-		*t.to = table
+	closeJobs, err := openTable("job table", f.jobs, &o.Jobs)
+	if err != nil {
+		return err
 	}
+	defer closeJobs()
+	closeInstances, err := openTable("instance table", f.instances, &o.Instances)
+	if err != nil {
+		return err
+	}
+	defer closeInstances()
 	if err := isFile("trace", path); err != nil {
 		return err
 	}
 	return traceError(read(o))
+}
+
+// openTable sets table to the file at path, which done closes; without a path it does nothing.
+func openTable(what, path string, table *io.Reader) (done func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	err = isFile(what, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; want that of PAI", what, err)
+	}
+	*table = f
+	return func() { f.Close() }, nil
 }
 
 // parseOrigin reads --origin; empty is the zero time.
