@@ -171,6 +171,7 @@ func TestGeneratorValidate(t *testing.T) {
 		{func(g *Generator) { g.Repeat = 2 }, "repeat 2, want 0 to 1"},
 		{func(g *Generator) { g.UserLaw.S = -1 }, "user law with S -1, Q 0, want S from 0 to 100, Q from 0 to 1e9"},
 		{func(g *Generator) { g.Span = time.Hour }, "span 1h0m0s, want 1s to 876600h0m0s, with a profile and without a load"},
+		{func(g *Generator) { g.Models = []string{"a", "b\n"} }, `model 1 is "b\n", ` + wantWord},
 		{func(g *Generator) { g.Groups = []Named{{"a", 0}} }, `group 0 is "a" with weight 0, want a name and a weight > 0`},
 		{func(g *Generator) { g.Groups = []Named{{"a\n", 1}} }, `group 0 is "a\n" with weight 1, want a name and a weight > 0`},
 		{func(g *Generator) { g.States = []State{{"a", 0, 1}} }, `state 0 is "a" with shares 0, 1, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1`},
