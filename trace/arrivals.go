@@ -45,7 +45,10 @@ func (t *Trace) Doubts(s *Summary) []string {
 	if s.Jobs == 0 {
 		return nil
 	}
-	if s.Duration.Max == 0 && !t.Profiled {
+	switch {
+	case t.Profiled:
+		add("durations follow from profiles of the models, which the file does not have: nothing can be said of load or of GPU time")
+	case s.Duration.Max == 0:
 		add("all durations are 0: nothing can be said of load or of GPU time")
 	}
 	if n := t.longest(s.Duration.Max); !t.clamped && n >= 10 && 200*n >= s.Jobs && s.Duration.Max >= time.Hour {

@@ -42,6 +42,10 @@ func TestBadLogs(t *testing.T) {
 		{"tasks", "j,w,-2,Terminated,1,2,,,100,\n", `line 1: inst_num "-2", want a number from 0 to 1e9`, Options{}},
 		{"many instances", "j,w,2000000,Terminated,1,2,,,100,\n", `line 1: 2e+06 instances with 100% of a GPU, want 0.001 to 1000000 GPUs in all`, Options{}},
 		{"bad job table", "j,w,2,Terminated,1,2,,,100,\n", `line 2: row "j,i", want 6 fields: [job_name inst_id user status start_time end_time]`, Options{Jobs: strings.NewReader("j,i,u,Failed,1,2\nj,i\n")}},
+		{"bad instance table", "j,w,2,Terminated,1,2,,,100,\n", `line 1: row "j,w,1,x,i,Failed,soon,2,m", want a start_time and an end_time that are times in seconds or nothing`,
+			Options{Instances: strings.NewReader("j,w,1,x,i,Failed,soon,2,m\n")}},
+		{"tables of another format", minimal + "a,0,1,1\n", `line 1: format trainyard with a job or instance table, want none: these belong to pai-task`,
+			Options{Instances: strings.NewReader("")}},
 		{"steps not told", gavelRow, `line 1: the file counts iterations, not time: want step times (trace convert --steps)`, Options{}},
 		{"steps of 100 years", gavelRow, `line 1: 8 iterations of 438300h0m0s, want at most 100 years in all`, Options{Steps: EveryStep(MaxTime / 2)}},
 		{"SLO", strings.Replace(gavelRow, "\t-1\t", "\t-2\t", 1), `line 1: SLO "-2", want -1 for none, or a number from 0 to 1e9`, Options{Roughly: true}},
@@ -58,9 +62,12 @@ func TestBadLogs(t *testing.T) {
 		{"no list", "duration\n5\n", `line 1: no list of jobs: a sample of job sizes alone, which the setting distribution reads`, Options{}},
 		{"no list of jobs", `{"a": 1}`, `line 1: want a list of jobs in brackets`, Options{}},
 		{"empty list", "[\n]\n", `line 1: no jobs, want at least one row below the header`, Options{}},
-		{"cut off", "[\n{\"jobid\": \"a\",\n", `line 3: job 1: unexpected EOF`, Options{}},
+		{"cut off", "[\n{\"jobid\": \"a\",\n", `line 3: job 1: the file ends early, want the whole of it`, Options{}},
+		{"only a bracket", "[\n", `line 2: the file ends early, want the whole of it`, Options{}},
 		{"key", "[\n{\"jobid\": \"a\", \"colour\": 1}]", `line 2: job 1: unknown field "colour"`, Options{}},
-		{"type", "[\n{\"jobid\": 5}]", `line 2: job 1: cannot unmarshal number into Go struct field phillyJob.jobid of type string`, Options{}},
+		{"type", "[\n{\"jobid\": 5}]", `line 2: job 1: jobid is of type number, want string`, Options{}},
+		{"type of a list", "[\n{\"attempts\": {}}]", `line 2: job 1: attempts is of type object, want array`, Options{}},
+		{"type of a job", "[\n[]]", `line 2: job 1: the job is of type array, want object`, Options{}},
 		{"no name", "[\n\n{\"jobid\": \"\", \"submitted_time\": \"\"}]", `line 3: job 1: jobid "", want a name: 1 to 4096 bytes of UTF-8 text without control characters`, Options{}},
 		{"time in a log", "[{\"jobid\": \"a\", \"submitted_time\": \"today\"}]", `line 1: job 1: submitted_time "today", want a time such as 2017-10-09 07:01:55, from 1970 to 2069`, Options{}},
 		{"behind the list", strings.TrimSpace(phillyText) + " 7", `line 15: job 6: text behind the list of jobs, want none`, Options{}},
@@ -71,8 +78,10 @@ func TestBadLogs(t *testing.T) {
 				t.Fatalf("read %d jobs, want an error", len(got.Jobs))
 			}
 			file := "f"
-			if c.options.Jobs != nil {
-				file = "job table"
+			for _, table := range []string{"job table", "instance table"} {
+				if strings.HasPrefix(c.name, "bad "+table) {
+					file = table
+				}
 			}
 			if want := "trace: " + file + ": " + c.want; err.Error() != want {
 				t.Errorf("error\n%s, want\n%s", err, want)
@@ -88,6 +97,7 @@ func TestBadLogs(t *testing.T) {
 func TestBadSteps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model,step\n", `line 1: header "model,step", want that of step times: missing step_s; unknown "step" (did you mean "step_s"?)`},
+		{"step_s,model,step_s\n1,A3C,2\n", `line 1: column "step_s" twice, want it once`},
 		{"model,step_s\nA3C,0\n", `line 2: step_s "0", want a number above 0`},
 		{"model,step_s\nA3C\n", `line 2: row "A3C", want 2 fields`},
 		{"batch_size,step_s\n-4,1\n", `line 2: batch_size "-4", want a number above 0`},

@@ -10,9 +10,9 @@ import (
 	"github.com/trainyard/trainyard/internal/shareddata"
 )
 
-// BenchmarkReadPhilly reads 111,549 jobs from 5.9 MB of text in 1.3 MB of gzip. Bound: 60 ms of CPU. Decompression by the
-// standard library is the floor and half of it: the least of 60 runs of each on one core was 48 to 57 ms, 28 of them decompression; on a
-// machine with four times as much other work as cores the median was 72 ms, 36 of them decompression, which misses the bound.
+// BenchmarkReadPhilly reads 111,549 jobs from 5.9 MB of text in 1.3 MB of gzip. Bound: 60 ms of CPU. Half of it is
+// decompression: the median of 15 reads was 44 to 48 ms on a shared machine; beside other work on the host it rose to 55 to 90 ms at
+// times, which misses the bound.
 func BenchmarkReadPhilly(b *testing.B) {
 	path := filepath.Join(shareddata.DataDir(b), "traces/philly/philly_gpu_jobs.csv.gz")
 	b.ReportAllocs()

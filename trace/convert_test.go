@@ -16,7 +16,7 @@ import (
 func TestConvertIsReadAndWrite(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range samples {
-		checkConvert(t, c.name, c.text, c.options, c.jobTable)
+		checkConvert(t, c.name, c.text, c.options, c.tables)
 	}
 	for range 100 {
 		text := "job_id,submit_s,num_gpus,duration_s,user\n"
@@ -35,25 +35,20 @@ func TestConvertIsReadAndWrite(t *testing.T) {
 			}
 			text += strconv.Itoa(id) + "," + strconv.Itoa(now) + ",1,5," + []string{"", "ann"}[r.IntN(2)] + "\n"
 		}
-		checkConvert(t, "random", text, Options{}, "")
+		checkConvert(t, "random", text, Options{}, tables{})
 	}
 	for _, text := range []string{"", minimal, minimal + "a,0,1\n", "a,b\n", packed(minimal+"a,0,1,1\n", .8), minimal + "a,0,1,1\na,0,1,1\n"} {
-		checkConvert(t, text, text, Options{}, "")
+		checkConvert(t, text, text, Options{}, tables{})
 	}
 }
 
-func checkConvert(t *testing.T, name, text string, o Options, jobTable string) {
+func checkConvert(t *testing.T, name, text string, o Options, more tables) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := func() Options {
-		if jobTable != "" {
-			o.Jobs = strings.NewReader(jobTable)
-		}
-		return o
-	}
+	options := func() Options { return more.with(o) }
 	for _, format := range Written() {
 		var want, got bytes.Buffer
 		whole, err := Read(path, options())

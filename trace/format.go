@@ -195,6 +195,11 @@ func (l *layout) named(m meaning) string {
 	return l.columns[i].name
 }
 
+// counts reports whether a file of format l counts iterations.
+func (l *layout) counts() bool {
+	return slices.ContainsFunc(l.columns, func(c column) bool { return c.means == iterations })
+}
+
 func (l *layout) column(name string) *column {
 	for i := range l.columns {
 		if l.columns[i].name == name {

@@ -14,24 +14,21 @@ import (
 // promises, and that such a trace is written and read back unchanged.
 func FuzzParse(f *testing.F) {
 	for _, c := range samples {
-		f.Add([]byte(c.text), c.jobTable, int64(c.options.Unit), "", c.options.Roughly)
-		f.Add([]byte(c.text), c.jobTable, int64(c.options.Unit), c.format, !c.options.Roughly)
+		f.Add([]byte(c.text), c.tables.jobs, c.tables.instances, int64(c.options.Unit), "", c.options.Roughly)
+		f.Add([]byte(c.text), c.tables.jobs, c.tables.instances, int64(c.options.Unit), c.format, !c.options.Roughly)
 	}
-	f.Add([]byte(packed(samples[0].text, 1)), "", int64(0), "", false)
-	f.Add([]byte(packed(samples[0].text, .6)), "", int64(0), "", false)
-	f.Add([]byte(minimal+"\"a,\"\"\",1e-9,1,3155760000\nb,.0000000005,1000000,0\n"), "", int64(0), "", false)
-	f.Add([]byte("name,time,application,num_replicas,batch_size\na,0,bert,100,8\n"), "", int64(0), "", false)
-	f.Add([]byte("\x7fELF"), "", int64(-1), "", false)
-	f.Fuzz(func(t *testing.T, data []byte, jobTable string, unit int64, format string, roughly bool) {
+	f.Add([]byte(packed(samples[0].text, 1)), "", "", int64(0), "", false)
+	f.Add([]byte(packed(samples[0].text, .6)), "", "", int64(0), "", false)
+	f.Add([]byte(minimal+"\"a,\"\"\",1e-9,1,3155760000\nb,.0000000005,1000000,0\n"), "", "", int64(0), "", false)
+	f.Add([]byte("name,time,application,num_replicas,batch_size\na,0,bert,100,8\n"), "", "", int64(0), "", false)
+	f.Add([]byte("\x7fELF"), "", "", int64(-1), "", false)
+	f.Fuzz(func(t *testing.T, data []byte, jobs, instances string, unit int64, format string, roughly bool) {
 		parse := func() (*Trace, error) {
 			o := Options{Unit: time.Duration(unit), Format: format, Roughly: roughly}
 			if !roughly {
 				o.Steps = EveryStep(time.Second)
 			}
-			if jobTable != "" {
-				o.Jobs = strings.NewReader(jobTable)
-			}
-			return Parse(bytes.NewReader(data), "fuzz.csv", o)
+			return Parse(bytes.NewReader(data), "fuzz.csv", tables{jobs, instances}.with(o))
 		}
 		got, err := parse()
 		if err != nil {

@@ -110,6 +110,11 @@ func (g Generator) validateMix() error {
 	if work := g.MeanWork(); !(work > 0) {
 		return fmt.Errorf("mean work %v GPU-seconds, want > 0", work)
 	}
+	for i, m := range g.Models {
+		if !printable(m) {
+			return fmt.Errorf("model %d is %q, %s", i, clip(m), wantWord)
+		}
+	}
 	for i, n := range g.Groups {
 		if !printable(n.Name) || !(n.Weight > 0 && n.Weight <= 1e9) {
 			return fmt.Errorf("group %d is %q with weight %v, want a name and a weight > 0", i, clip(n.Name), n.Weight)
@@ -217,6 +222,16 @@ func newPicker(n int, weight func(int) float64) picker {
 		p.upTo[i] = sum
 	}
 	return p
+}
+
+// twice is the probability that two draws are the same.
+func (p picker) twice() float64 {
+	sum, before := 0.0, 0.0
+	for _, x := range p.upTo {
+		sum, before = sum+(x-before)*(x-before), x
+	}
+	all := p.upTo[len(p.upTo)-1]
+	return sum / (all * all)
 }
 
 // pick searches for the first number whose running sum exceeds a draw.

@@ -26,8 +26,9 @@ type Bursts struct {
 	Gap      float64 // mean time between two jobs in seconds, > 0
 	Together float64 // share of gaps that are 0, from 0 to below 1; the others are exponential
 
-	SameGPUs     float64 // probability that a job has the width of the one before it in its burst, 0 to 1
-	SameDuration float64 // probability that it also has its duration within 10 %, 0 to 1; else it has one of its own
+	// Of two jobs in a row in a burst: the probability that they have the same width, by chance or because the second copies
+	// the first, 0 to 1; one below that of chance alone is taken for it. And that of a copy with its duration within 10 %.
+	SameGPUs, SameDuration float64
 }
 
 func (p *Profile) validate() error {
@@ -63,6 +64,15 @@ func (b *Bursts) validate() error {
 		return fmt.Errorf("bursts with gaps of %v s, a share of %v being 0, want > 0 and a share from 0 to below 1", b.Gap, b.Together)
 	}
 	return nil
+}
+
+// copying is how often a job must copy the width of the one before it, where chance alone makes them the same so often:
+// copying + (1 - copying) chance = SameGPUs.
+func (b *Bursts) copying(chance float64) float64 {
+	if b.SameGPUs <= chance {
+		return b.SameDuration
+	}
+	return max(b.SameDuration, (b.SameGPUs-chance)/(1-chance))
 }
 
 // clock says when jobs arrive, in order, and of which burst they are, if of any.

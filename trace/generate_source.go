@@ -25,6 +25,7 @@ type source struct {
 	shapes *rand.Rand // widths, durations, models, users
 	labels *rand.Rand // groups and states: a stream of their own, so that they change nothing else
 	last   shape      // of the job before
+	copies float64    // probability that a job in a burst has the width of the one before it other than by chance
 }
 
 // shape is what a job asks for.
@@ -56,6 +57,9 @@ func newSource(g Generator) *source {
 	}
 	s.groups = newPicker(len(g.Groups), func(i int) float64 { return g.Groups[i].Weight })
 	s.endings, _ = newEndings(g) // validated
+	if g.Profile != nil && g.Profile.Bursts != nil {
+		s.copies = g.Profile.Bursts.copying(s.widths.twice())
+	}
 	if g.Profile != nil {
 		s.tide = newTide(*g.Profile, g.Seed, 1/g.MeanGap())
 		if g.loaded() || g.Span > 0 {
@@ -115,14 +119,12 @@ func (s *source) submitter(d *draft) {
 func (s *source) shape(b *burst) shape {
 	switch {
 	case b != nil && b.begun:
-		same := s.tide.Bursts
-		if s.shapes.Float64() >= same.SameGPUs {
-			return s.fresh(s.widths.pick(s.shapes))
-		}
-		if s.shapes.Float64() >= same.SameDuration {
+		switch u := s.shapes.Float64(); {
+		case u < s.tide.Bursts.SameDuration:
+			return s.near(b.last)
+		case u < s.copies:
 			return s.fresh(b.last.width)
 		}
-		return s.near(b.last)
 	case s.g.Repeat > 0 && s.last.width >= 0 && s.shapes.Float64() < s.g.Repeat:
 		return s.near(s.last)
 	}

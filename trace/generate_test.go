@@ -98,6 +98,21 @@ func TestGeneratedLoad(t *testing.T) {
 	}
 }
 
+// Ensure that copies make up what chance leaves of the probability of the same width, and are never fewer than near copies.
+func TestCopying(t *testing.T) {
+	for _, c := range []struct{ sameGPUs, sameDuration, chance, want float64 }{
+		{.93, .36, .76, .17 / .24}, {.93, .36, 0, .93}, {1, 0, .5, 1}, {.5, .36, .5, .36}, {.2, .36, 1, .36}, {.5, .9, .25, .9}, {1, 0, 1, 0},
+	} {
+		b := Bursts{SameGPUs: c.sameGPUs, SameDuration: c.sameDuration}
+		if got := b.copying(c.chance); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if got := newPicker(3, func(i int) float64 { return []float64{2, 1, 1}[i] }).twice(); math.Abs(got-.375) > 1e-12 {
+		t.Errorf("two draws are the same with probability %v, want 0.375", got)
+	}
+}
+
 func TestGenerate(t *testing.T) {
 	g := Generator{Seed: 5, Jobs: 3000, Load: .8, GPUs: 100, Mix: PhillyMix(), Models: []string{"a", "b"}, Users: 3, Quantum: time.Second}
 	got := Generate(g)
@@ -156,6 +171,7 @@ func TestGeneratorValidate(t *testing.T) {
 		{func(g *Generator) { g.Repeat = 2 }, "repeat 2, want 0 to 1"},
 		{func(g *Generator) { g.UserLaw.S = -1 }, "user law with S -1, Q 0, want S from 0 to 100, Q from 0 to 1e9"},
 		{func(g *Generator) { g.Span = time.Hour }, "span 1h0m0s, want 1s to 876600h0m0s, with a profile and without a load"},
+		{func(g *Generator) { g.Models = []string{"a", "b\n"} }, `model 1 is "b\n", ` + wantWord},
 		{func(g *Generator) { g.Groups = []Named{{"a", 0}} }, `group 0 is "a" with weight 0, want a name and a weight > 0`},
 		{func(g *Generator) { g.Groups = []Named{{"a\n", 1}} }, `group 0 is "a\n" with weight 1, want a name and a weight > 0`},
 		{func(g *Generator) { g.States = []State{{"a", 0, 1}} }, `state 0 is "a" with shares 0, 1, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1`},

@@ -40,7 +40,7 @@ const margin = 0.02
 
 // Ensure that arrivals, widths and durations are distributed as in the published traces. Whole traces of equal length are
 // compared seed by seed; of twenty seeds, two would fail at Philly and one at PAI. Classes of durations, of which some have
-// but a few hundred jobs, so that two such samples of one law would differ by more, are compared with those of half a
+// but a few hundred jobs, so that two such samples of one law would differ by more, are compared with those of two
 // million jobs.
 func TestLikeReality(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
@@ -71,7 +71,7 @@ func TestLikeReality(t *testing.T) {
 		}
 		drawn := make([][]float64, len(r.classes))
 		g, _ := Like(r.site)
-		g.Seed, g.Jobs = 1, 500_000
+		g.Seed, g.Jobs = 1, 2_000_000
 		for j := range g.All() {
 			for i, c := range r.classes {
 				drawn[i] = append(drawn[i], durationsOf([]Job{j}, c.from, c.to)...)

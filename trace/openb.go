@@ -40,15 +40,19 @@ func finishOpenb(p *parser, j *Job) (wrong string) {
 		return ""
 	}
 	j.askMilli(n * milli)
-	switch types := p.said.asked; {
-	case !printable(types):
+	types := p.said.asked
+	if !printable(types) {
 		return fmt.Sprintf("gpu_spec %q, %s", clip(types), wantWord)
-	case strings.Contains(types, "|"):
+	}
+	if p.ran(j); p.drop != "" {
+		return ""
+	}
+	if strings.Contains(types, "|") {
 		p.odd("accept several GPU types: taken as any")
-	default:
+	} else {
 		j.GPUType = p.words.intern(gpuType, types)
 	}
-	if p.ran(j); p.drop == "" && j.State == "Running" {
+	if j.State == "Running" {
 		p.odd("are in phase Running and have a time of deletion all the same, which is taken for their end")
 	}
 	return ""

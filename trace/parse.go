@@ -27,7 +27,7 @@ type parser struct {
 	words words
 	said  said
 	drop  string // why the row read last is no job; "" = it is one
-	pai   map[string]paiJob
+	pai   paiTables
 
 	offset     time.Duration // of the first clock from UTC, where clocks tell
 	offsetSeen bool
@@ -125,7 +125,7 @@ func (p *parser) header() (row string, err error) {
 		p.layout = &phillyLogLayout
 	}
 	if p.layout != nil && p.layout.whole != nil {
-		return "", p.units()
+		return "", p.options()
 	}
 	line, ok, err := p.firstLine()
 	if err != nil {
@@ -170,6 +170,12 @@ func (p *parser) firstLine() (line string, ok bool, err error) {
 
 // unknown says what a file of no known format may be, or which it comes nearest to.
 func (p *parser) unknown(line string) error {
+	if what := container(line); what != "" {
+		return p.fail("no list of jobs: %s", what)
+	}
+	if wrong := misread(line); wrong != "" {
+		return p.fail("header %q, %s", clip(line), wrong)
+	}
 	header, ok := split(line, nil)
 	if !ok {
 		return p.fail("header %q, want quotation marks in pairs around whole column names", clip(line))
@@ -189,13 +195,29 @@ func (p *parser) columns(header string) error {
 	if why := p.layout.complain(p.names); why != "" {
 		return p.fail("header %q, want that of format %s: %s", clip(header), p.layout.name, why)
 	}
-	seen := make(map[string]bool)
+	if name, ok := twice(p.names); ok {
+		return p.fail("column %q twice, want it once", name)
+	}
 	for _, name := range p.names {
-		if seen[name] {
-			return p.fail("column %q twice, want it once", name)
-		}
-		seen[name] = true
 		p.means = append(p.means, p.layout.column(name).means)
+	}
+	return p.options()
+}
+
+// twice returns the first name that is in a list before.
+func twice(names []string) (name string, ok bool) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// options refuses tables that the format knows nothing of, and finds the unit of times.
+func (p *parser) options() error {
+	if l := p.layout; (p.o.Jobs != nil || p.o.Instances != nil) && l != &paiTaskLayout {
+		return p.fail("format %s with a job or instance table, want none: these belong to %s", l.name, paiTaskLayout.name)
 	}
 	return p.units()
 }

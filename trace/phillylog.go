@@ -1,12 +1,14 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,13 +96,18 @@ func readPhillyLog(p *parser) error {
 	return nil
 }
 
+// jsonKinds are the words of JSON for what phillyJob is made of.
+var jsonKinds = map[reflect.Kind]string{reflect.String: "string", reflect.Slice: "array", reflect.Struct: "object"}
+
 // failJSON says what is wrong with job n, or behind it.
 func (p *parser) failJSON(dec *json.Decoder, n int, err error, want string) error {
 	at := dec.InputOffset()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		at = max(at, syntax.Offset)
-	} else if errors.Is(err, io.ErrUnexpectedEOF) {
-		at = math.MaxInt64
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at, err = math.MaxInt64, errors.New("the file ends early, want the whole of it")
+	} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		err = fmt.Errorf("%s is of type %s, want %s", cmp.Or(kind.Field, "the job"), kind.Value, jsonKinds[kind.Type.Kind()])
 	}
 	p.in.line = p.in.lineAt(at)
 	what := want

@@ -62,15 +62,31 @@ var logSamples = []sample{
 		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: they never ran",
 			"1 of 2 jobs " + partsBooked, "submission is the start of the task: the job table was not given, so that no job has waited"}},
 	{name: "tasks and jobs of pai", format: "pai-task",
-		text:     "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\nj1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
-		jobTable: "j1,i1,ann,Terminated,40.0,170.0\nj2,i2,bob,Failed,,\n",
+		text:   "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\nj1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
+		tables: tables{jobs: "j1,i1,ann,Terminated,40.0,170.0\nj2,i2,bob,Failed,,\n"},
 		jobs: []Job{
 			with(job("j1/w", 40, 1, 60), func(j *Job) { j.MilliGPU, j.Spec.User, j.State, j.GPUType = 125, "ann", "Terminated", "T4" }),
 			with(job("j9/w", 100, 1, 60), func(j *Job) { j.State = "Terminated" })},
 		warnings: []string{"1 of 2 jobs " + partsBooked, "1 of 2 jobs are not in the job table"}},
+	{name: "all tables of pai", format: "pai-task", leftOut: 1,
+		// a runs from its first instance to its last; the third never started. One of b has not ended: the task says when. c began
+		// by its instance alone; d has no instance and no end; e has no instance
+		text: "a,w,3,Terminated,100,160,,,100,T4\nb,w,2,Failed,200,290,,,100,T4\nc,w,1,Terminated,,400,,,100,T4\n" +
+			"d,w,1,Running,300,,,,100,T4\ne,w,1,Terminated,500,540,,,100,T4\n",
+		tables: tables{jobs: "a,ia,ann,Terminated,90,170\nb,ib,bob,Failed,90,290\nc,ic,cy,Terminated,390,400\ne,ie,eve,Terminated,450,540\n",
+			instances: "job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine\n" +
+				"a,w,1,x,ia,Terminated,110,150,m1\nb,w,1,x,ib,Failed,210,220,m1\na,w,2,x,ia,Terminated,105,140,m2\na,w,3,x,ia,Waiting,,,\n" +
+				"b,w,2,x,ib,Running,205,,m2\nb,w,3,x,ib,Failed,215,260,m2\nc,w,1,x,ic,Terminated,395,399,m1\nz,w,1,x,iz,Terminated,1,2,m1\n"},
+		jobs: []Job{
+			with(job("a/w", 90, 3, 45), func(j *Job) { j.Spec.User, j.State, j.GPUType = "ann", "Terminated", "T4" }),
+			with(job("b/w", 90, 2, 85), func(j *Job) { j.Spec.User, j.State, j.GPUType = "bob", "Failed", "T4" }),
+			with(job("c/w", 390, 1, 4), func(j *Job) { j.Spec.User, j.State, j.GPUType = "cy", "Terminated", "T4" }),
+			with(job("e/w", 450, 1, 40), func(j *Job) { j.Spec.User, j.State, j.GPUType = "eve", "Terminated", "T4" })},
+		warnings: []string{"1 of 5 rows left out: " + neverEnded, "1 of 4 jobs are not in the instance table: run times are those of the task table",
+			"run times are from the first start of a task's instances to the last end"}},
 	{name: "openb", format: "openb", leftOut: 2,
 		text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
-			"p0,1,1,1,460,T4,LS,Running,0,125,5\np1,1,1,0,0,,LS,Running,1,125,5\np2,1,1,8,1000,A10|T4,BE,Failed,2,100,50\np3,1,1,1,1000,,BE,Pending,3,100,\n",
+			"p0,1,1,1,460,T4,LS,Running,0,125,5\np1,1,1,0,0,,LS,Running,1,125,5\np2,1,1,8,1000,A10|T4,BE,Failed,2,100,50\np3,1,1,1,1000,A10|T4,BE,Pending,3,100,\n",
 		jobs: []Job{
 			with(job("p0", 0, 1, 120), func(j *Job) { j.MilliGPU, j.GPUType, j.State = 460, "T4", "Running" }),
 			with(job("p2", 2, 8, 50), func(j *Job) { j.State = "Failed" })},

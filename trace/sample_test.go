@@ -33,7 +33,7 @@ func with(j Job, change func(*Job)) Job {
 type sample struct {
 	name, text string
 	options    Options
-	jobTable   string // Options.Jobs
+	tables     tables
 	format     string
 	jobs       []Job
 	warnings   []string
@@ -43,10 +43,20 @@ type sample struct {
 
 // read parses the text of c.
 func (c *sample) read() (*Trace, error) {
-	if c.jobTable != "" {
-		c.options.Jobs = strings.NewReader(c.jobTable)
+	return Parse(strings.NewReader(c.text), "sample.csv", c.tables.with(c.options))
+}
+
+// tables are what Options.Jobs and Options.Instances read; nothing stands for nil.
+type tables struct{ jobs, instances string }
+
+func (t tables) with(o Options) Options {
+	if t.jobs != "" {
+		o.Jobs = strings.NewReader(t.jobs)
 	}
-	return Parse(strings.NewReader(c.text), "sample.csv", c.options)
+	if t.instances != "" {
+		o.Instances = strings.NewReader(t.instances)
+	}
+	return o
 }
 
 // samples are files of every format.

@@ -48,6 +48,9 @@ func ReadSteps(r io.Reader, name string) (*StepTimes, error) {
 	if why := l.complain(p.names); why != "" {
 		return nil, p.fail("header %q, want that of step times: %s", clip(header), why)
 	}
+	if name, ok := twice(p.names); ok {
+		return nil, p.fail("column %q twice, want it once", name)
+	}
 	s := &StepTimes{}
 	for {
 		line, ok, err := p.next()

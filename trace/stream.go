@@ -104,7 +104,7 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil {
+	if err != nil || info.Mode()&fs.ModeType != 0 || o.Jobs != nil || o.Instances != nil {
 		return nil, errNoStream
 	}
 	b, err := newBlocks(f)
@@ -115,7 +115,10 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 	p.jobs = make([]Job, 0, 1)
 	p.in.more = b.next
 	p.each = func(j *Job) error {
-		if j.Spec.Submit -= zero; !p.sorted {
+		switch j.Spec.Submit -= zero; {
+		case p.layout.profiled:
+			return errProfiled
+		case !p.sorted:
 			return errNoStream
 		}
 		return each(j)

@@ -3,13 +3,14 @@ package trace
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/flate" // a fifth faster than the standard library's, and reading is half decompression
+	"github.com/klauspost/compress/gzip"
 )
 
 const byteOrderMark = "\ufeff"

@@ -52,8 +52,10 @@ type Options struct {
 	Format string        // name of the format; "" = told by the header, or by the first row where there is no header
 	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
 	Origin time.Time     // what the clock showed at time 0, where the format does not say; only what is told of the trace changes
-	Steps  *StepTimes    // how long iterations take, for formats that count them; nil = not known, which they refuse
-	Jobs   io.Reader     // the job table that belongs to the task table of PAI: users and times of submission; nil = none
+	Steps  *StepTimes    // how long iterations take, for formats that count them; nil = not known
+	// Jobs and Instances are tables that belong to the task table of PAI, nil = none: users and times of submission, and the
+	// run times of a task's instances. Other formats refuse them.
+	Jobs, Instances io.Reader
 	// Roughly reads a file that does not tell durations all the same, with durations of 0 and a warning.
 	Roughly bool
 }
@@ -133,6 +135,12 @@ func (p *parser) trace() *Trace {
 		t.warn("%d of %d jobs %s", c.Jobs, p.kept, c.Name)
 	}
 	t.Warnings = append(t.Warnings, p.notes...)
+	if p.o.Steps != nil && !l.counts() {
+		t.warn("the step times given are not used: the format counts no iterations")
+	}
+	if o := p.o.Origin; !o.IsZero() && !o.Equal(t.Origin) {
+		t.warn("the origin given, %s, is not used: the file tells its own", o.Format(originFormat))
+	}
 	return t
 }
 

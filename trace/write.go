@@ -17,6 +17,9 @@ import (
 // ErrWrite is what errors of writing a trace wrap, so that they can be told from those of reading one.
 var ErrWrite = errors.New("trace: write")
 
+// errProfiled is returned for a trace that does not say what is to be written.
+var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from profiles, want a trace that tells them", ErrWrite)
+
 // Written lists the formats that Write writes.
 func Written() []string { return []string{trainyardLayout.name, swfLayout.name} }
 
@@ -47,11 +50,15 @@ func (t *Trace) WriteCSV(w io.Writer) error { return t.Write(w, trainyardLayout.
 // Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own begins with comment lines
 // that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from them. A file
 // in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state, limit, user and group,
-// and their names as numbers in order of first appearance. It fails before writing anything if a job cannot be written.
+// and their names as numbers in order of first appearance. It fails before writing anything if a job cannot be written, or if t
+// is Profiled.
 func (t *Trace) Write(w io.Writer, format string, notes bool) error {
 	out, err := newOutput(format, notes)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case t.Profiled:
+		return errProfiled
 	}
 	index := newNameIndex()
 	for i := range t.Jobs {

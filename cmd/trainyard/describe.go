@@ -141,8 +141,11 @@ func (d *description) load() string {
 		}
 	}
 	text := fmt.Sprintf("%.3g times what the %d GPUs of %s can do", d.sum.OfferedLoad(n), n, d.cluster.Name)
-	if d.sum.MeanDemand() == 0 {
+	switch {
+	case d.sum.Span == 0:
 		text = "undefined: all jobs are submitted at once"
+	case d.sum.GPUTime == 0:
+		text = "unknown: no job has a duration"
 	}
 	if wide > 0 {
 		text += fmt.Sprintf("; %s wider than the cluster", counted(wide, "job"))

@@ -11,7 +11,7 @@ type describeDoc struct {
 	Schema      string       `json:"schema"`
 	Trace       traceDoc     `json:"trace"`
 	Cluster     *clusterDoc  `json:"cluster,omitempty"`
-	OfferedLoad *float64     `json:"offered_load,omitempty"` // with a cluster only; 0 = undefined, all jobs at once
+	OfferedLoad *float64     `json:"offered_load,omitempty"` // with a cluster only; 0 = undefined: all jobs at once, or without durations
 	MeanDemand  float64      `json:"mean_demand_gpus"`
 	MeanGPUs    float64      `json:"mean_gpus"`
 	Widths      []widthDoc   `json:"widths"`

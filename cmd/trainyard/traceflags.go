@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // traceFlags are the flags that say how a trace is read.
 type traceFlags struct {
-	format, unit, origin, steps, jobs string
+	format, unit, origin, steps, jobs, instances string
 }
 
 func (f *traceFlags) define(cmd *cobra.Command) {
@@ -24,6 +25,7 @@ func (f *traceFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.origin, "origin", "", "what the clock showed at time 0, where the format does not say:\n`TIME` such as 2017-10-01T00:00:27")
 	fs.StringVar(&f.steps, "steps", "", "how long an iteration takes, for formats that count them: `SECONDS`, or\na CSV file with model, batch_size, num_gpus (may be left out) and step_s")
 	fs.StringVar(&f.jobs, "jobs", "", "job table `FILE` that belongs to the task table of a pai-task trace")
+	fs.StringVar(&f.instances, "instances", "", "instance table `FILE` that belongs to it")
 }
 
 // with opens what the flags name, hands the options to read, which reads the trace at path, and says what kind of error it
@@ -40,18 +42,37 @@ func (f *traceFlags) with(path string, read func(trace.Options) error) error {
 	if o.Steps, err = readSteps(f.steps); err != nil {
 		return err
 	}
-	if f.jobs != "" {
-		table, err := os.Open(f.jobs)
-		if err != nil {
-			return fmt.Errorf("jobs: %w; want the job table of PAI", err)
-		}
-		defer table.Close()
-		o.Jobs = table
+	closeJobs, err := openTable("job table", f.jobs, &o.Jobs)
+	if err != nil {
+		return err
 	}
+	defer closeJobs()
+	closeInstances, err := openTable("instance table", f.instances, &o.Instances)
+	if err != nil {
+		return err
+	}
+	defer closeInstances()
 	if err := isFile("trace", path); err != nil {
 		return err
 	}
 	return traceError(read(o))
+}
+
+// openTable sets table to the file at path, which done closes; without a path it does nothing.
+func openTable(what, path string, table *io.Reader) (done func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	err = isFile(what, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; want that of PAI", what, err)
+	}
+	*table = f
+	return func() { f.Close() }, nil
 }
 
 // parseOrigin reads --origin; empty is the zero time.

@@ -13,7 +13,7 @@
 //
 // What a reader of the paper would not expect, and what is kept on purpose:
 //
-//   - Time is a float of seconds, and every iteration takes 1.5 % longer than the trace says (see Table.Second).
+//   - Time is a float of seconds, and every iteration takes 1.5 % longer than the trace says (see Profile.Work).
 //   - A start costs nothing. Instead every pass, for whatever reason, costs each running job its model's start-up time
 //     in progress, or all progress since the pass before if that is less (see run.settle). The end that was planned for a
 //     job knows nothing of it: a job that runs on undisturbed pays nothing.
