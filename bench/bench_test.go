@@ -300,7 +300,8 @@ func BenchmarkPALArtifact(b *testing.B) {
 }
 
 // BenchmarkPALRound measures the rounds of a run on 1,250 nodes of 8 GPUs: 11,500 jobs of Philly's widths, 1 to 10 hours
-// long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99 20 ms.
+// long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99 20 ms. Times
+// are of the processor, the collection of garbage included, so that what else runs on the machine counts little.
 func BenchmarkPALRound(b *testing.B) {
 	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 11_500, Load: 1000, GPUs: 10_000, Mix: trace.PhillyMix(), Durations: trace.Pareto{Shape: 1, Min: 3600, Max: 36000},
 		Models: []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet"}})
@@ -315,14 +316,12 @@ func BenchmarkPALRound(b *testing.B) {
 	for _, name := range []string{"packed", "pm-first", "pal"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				began := time.Now()
-				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
-					Clock: func() int64 { return int64(time.Since(began)) }}).Run(context.Background())
+				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s, Clock: func() int64 { return int64(1e9 * cpuSeconds()) }}).Run(context.Background())
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(out.DecisionP50/1e3, "p50-ms")
-				b.ReportMetric(out.DecisionP99/1e3, "p99-ms")
+				b.ReportMetric(out.DecisionP50/1e3, "p50-cpu-ms")
+				b.ReportMetric(out.DecisionP99/1e3, "p99-cpu-ms")
 				b.ReportMetric(float64(out.Migrations), "moves")
 				b.ReportMetric(out.Makespan/300, "rounds")
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -27,7 +28,8 @@ type palPart struct {
 	Load     float64  `json:"offered_load"`
 	Round    float64  `json:"round_s"`
 	Restart  float64  `json:"restart_s"`
-	Interval string   `json:"interval"` // what low and high of ratios are
+	Spread   float64  `json:"spread_penalty"` // the key; 0 also in the artifact's simulator
+	Interval string   `json:"interval"`       // what low and high of ratios are
 	Seeds    int      `json:"seeds"`
 	Rows     []palRow `json:"rows"`
 }
@@ -63,8 +65,8 @@ type palDraw struct {
 
 // palExperiment compares PAL and PM-First with packed placement: as published on the draw of scores of the artifact, in
 // the artifact's simulator and on our runtime model; with scores that last, drawn from the medians of measured GPUs; and
-// where locality matters, on nodes of 8 GPUs with Philly's widths. But for the first part all run in the engine, with the
-// same cost of a restart.
+// where locality matters, on nodes of 8 GPUs with Philly's widths. What is not in the artifact's simulator runs in the
+// engine, with the same cost of a restart.
 func palExperiment(ctx context.Context, w io.Writer, o Options) error {
 	parts, err := palParts(ctx, o)
 	if err != nil {
@@ -102,7 +104,7 @@ func palParts(ctx context.Context, o Options) ([]*palPart, error) {
 		seeds = o.Seeds
 	}
 	for _, load := range []float64{0.7, 0.9, 1.1} {
-		p := &palPart{Name: fmt.Sprintf("locality, load %v", load), Cluster: "16x8", Seeds: seeds, Round: 300, Interval: "95 % bootstrap over seeds",
+		p := &palPart{Name: fmt.Sprintf("locality, load %v", load), Cluster: "16x8", Seeds: seeds, Round: 300, Spread: skew.Penalty, Interval: "95 % bootstrap over seeds",
 			Trace: fmt.Sprintf("%d generated jobs, Philly's widths, durations cut at a day", palJobs), Scores: "ours, spread as Frontera's medians"}
 		if err := p.run(ctx, func(seed uint64) palDraw { return drawPhilly(seed, load) }); err != nil {
 			return nil, err
@@ -147,7 +149,7 @@ func (r *palRow) add(ctx context.Context, p *palPart, c *cluster.Cluster, d palD
 	for _, t := range d.traces {
 		sim := Simulation{Trace: t, Cluster: c, System: r.System, Preset: p.Preset, Round: time.Duration(p.Round) * time.Second, Scores: d.scores}
 		if p.Preset == "" {
-			sim.Settings = map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds())}
+			sim.Settings = map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "spread_penalty": fmt.Sprint(p.Spread)}
 		}
 		out, err := sim.Run(ctx)
 		if err != nil {

@@ -36,8 +36,8 @@ func (p *palPart) print(b *strings.Builder) {
 	if p.Preset != "" {
 		engine = "preset " + p.Preset
 	}
-	fmt.Fprintf(b, "\n== %s\nTrace    %s\nCluster  %s, offered load %.2f\nScores   %s\nRuntime  %s, rounds of %g s, restart %g s\nSeeds    1 to %d; intervals: %s\n\n",
-		p.Name, p.Trace, p.Cluster, p.Load, p.Scores, engine, p.Round, p.Restart, p.Seeds, p.Interval)
+	fmt.Fprintf(b, "\n== %s\nTrace    %s\nCluster  %s, offered load %.2f\nScores   %s\nRuntime  %s, rounds of %g s, restart %g s, spread penalty %g\nSeeds    1 to %d; intervals: %s\n\n",
+		p.Name, p.Trace, p.Cluster, p.Load, p.Scores, engine, p.Round, p.Restart, p.Spread, p.Seeds, p.Interval)
 	fmt.Fprintf(b, "%-13s %10s %10s %10s %6s %6s\n", "mean", "avg JCT s", "geo JCT s", "makespan s", "busy", "moves")
 	for i := range p.Rows {
 		r := &p.Rows[i]

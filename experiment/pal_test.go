@@ -26,7 +26,7 @@ func TestPALPublishedMeans(t *testing.T) {
 	}{
 		{0, 3, 0.565, 0.575}, {0, 2, 0.585, 0.595}, // as published
 		{1, 3, 0.57, 0.63}, {1, 2, 0.58, 0.64}, // ours
-		{2, 3, 0.91, 0.99}, {3, 3, 0.95, 1.05}, // medians
+		{2, 3, 0.91, 0.99}, {3, 3, 0.95, 1.05}, {4, 3, 0.91, 0.99}, // medians: what parts the engine from the release is the skew
 	} {
 		r := &parts[c.part].Rows[c.row]
 		if x := r.OverSticky.AvgJCT.Mean; x < c.least || x > c.largest || r.Unfinished > 0 {

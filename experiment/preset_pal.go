@@ -102,7 +102,7 @@ func bloxHonours(s *Simulation, set *system.Settings) error {
 			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
 		}
 	}
-	for _, k := range []struct{ key, def string }{{"classes", system.StatedClasses}, {"locality", ""}, {"backfill", "off"}} {
+	for _, k := range []struct{ key, def string }{{"classes", system.StatedClasses}, {"locality", ""}, {"backfill", "off"}, {"stragglers", "none"}} {
 		if text := cmp.Or(set.Text(k.key), k.def); text != k.def {
 			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.key, text)
 		}

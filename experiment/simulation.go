@@ -19,7 +19,6 @@ import (
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
@@ -46,10 +45,8 @@ type Simulation struct {
 	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
 	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
 
-	Changes   []sim.Change  // GPUs that are slow for a while, in order of time; nobody is told but oracles
-	Report    time.Duration // between reports of progress; 0 = all that changes is told at once
-	Noise     float64       // deviation of the logarithm of the rate that a report tells
-	NoiseSeed uint64
+	Slow      []variability.Spell // of GPUs that are slow for a while, one at a time each: from the key slow_gpus; nobody is told but oracles
+	NoiseSeed uint64              // of the key report_noise
 
 	stages func(*engine.Stages) // shown the system's stages, may change them; nil = nobody is
 }
@@ -72,6 +69,9 @@ var RuntimeKeys = []system.Key{
 	{Name: "classes", Default: system.StatedClasses, Doc: "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
 	{Name: "locality", Doc: "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
+	{Name: "slow_gpus", Doc: "FILE with gpu,from_s,to_s,factor: GPUs, by number from 0, that take factor times as long for a while; only stragglers=oracle is told"},
+	{Name: "report_interval", Default: "0", Doc: "seconds between reports of jobs on their progress, from which stragglers=watch learns; 0 = only changes of speed are told, at once"},
+	{Name: "report_noise", Default: "0", Doc: "deviation of the logarithm of the speed that a report tells, such as 0.02"},
 }
 
 // Check returns what is wrong with the request, or nil: an unknown system, key or preset, a value that makes no sense.
@@ -118,6 +118,11 @@ func (s *Simulation) build() (*built, error) {
 	set := system.NewSettings(withDefaults(s.Settings, p.defaults))
 	b := &built{}
 	if p.alone != nil {
+		for _, key := range [...]string{"slow_gpus", "report_interval", "report_noise"} {
+			if set.Has(key) {
+				return nil, fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", key, set.Text(key))
+			}
+		}
 		b.alone, err = p.alone(s, set)
 		return b, err
 	}
@@ -151,13 +156,20 @@ func (s *Simulation) build() (*built, error) {
 	return b, progresses(b.system, s.Round, b.runtime)
 }
 
-// checkFiles refuses keys that name a file whose contents were not given with them.
+// checkFiles refuses keys that name a file whose contents were not given with them, and those that do nothing without reports.
 func (s *Simulation) checkFiles(set *system.Settings) error {
+	silent := set.Seconds("report_interval", 0) == 0 && set.Err() == nil
 	switch text := set.Text("classes"); {
 	case text == system.ObservedClasses && s.Classes != nil, text != "" && text != system.StatedClasses && text != system.ObservedClasses && s.Classes == nil:
 		return fmt.Errorf("system: classes=%q, want %s, %s, or a file read into Classes", text, system.StatedClasses, system.ObservedClasses)
 	case set.Text("locality") != "" && s.Locality == nil:
 		return fmt.Errorf("system: locality=%q, want a file read into Locality", set.Text("locality"))
+	case set.Text("slow_gpus") != "" && s.Slow == nil:
+		return fmt.Errorf("system: slow_gpus=%q, want a file read into Slow", set.Text("slow_gpus"))
+	case set.Text("stragglers") == "watch" && silent:
+		return errors.New("system: stragglers=watch learns from reports, and there are none; set report_interval, such as 60")
+	case set.Float("report_noise", 0) > 0 && silent:
+		return errors.New("system: report_noise is that of reports, and there are none; set report_interval, such as 60")
 	}
 	return nil
 }
@@ -277,7 +289,7 @@ func (s *Simulation) scores() (*variability.Scores, error) {
 			return nil, fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d", x.Name, len(x.GPUs), n)
 		}
 	}
-	return known, sameOrder(s.Scores, known)
+	return known, s.Scores.SameOrder(known)
 }
 
 func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
@@ -287,7 +299,8 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		Boot:       set.Seconds("boot_delay", 0),
 		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
 	}
-	r.Changes, r.Report, r.Noise, r.Seed = s.Changes, s.Report, s.Noise, s.NoiseSeed
+	r.Changes, r.Seed = disturbances(s.Slow), s.NoiseSeed
+	r.Report, r.Noise = set.Seconds("report_interval", 0), set.Float("report_noise", 0)
 	restart := set.ByModel("restart_overhead", system.DefaultRestart)
 	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
 	if len(restart.Models) > 0 {
@@ -303,48 +316,6 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 		return x
 	}
 	return r
-}
-
-// sameOrder refuses two tables that have a GPU of one name in different rows: its row says which GPU of the cluster it is.
-func sameOrder(a, b *variability.Scores) error {
-	if a == nil || a == b {
-		return nil
-	}
-	row := make(map[string]int, len(a.GPUs))
-	for g := range a.GPUs {
-		row[a.GPUs[g].Name] = g
-	}
-	for g := range b.GPUs {
-		if other, ok := row[b.GPUs[g].Name]; ok && other != g {
-			return fmt.Errorf("variability: %s: GPU %q is row %d, in %s row %d, want GPUs in the same order", b.Name, b.GPUs[g].Name, g+1, a.Name, other+1)
-		}
-	}
-	return nil
-}
-
-// slow returns the truth of Changes, nil if there are none.
-func (s *Simulation) slow() watch.Truth {
-	if len(s.Changes) == 0 {
-		return nil
-	}
-	of := make([][]sim.Change, s.Cluster.GPUs())
-	for _, c := range s.Changes {
-		for _, g := range c.GPUs {
-			if int(g) < len(of) {
-				of[g] = append(of[g], c)
-			}
-		}
-	}
-	return func(g sched.GPUID, now sched.Time) (float64, sched.Time) {
-		factor := 1.0
-		for _, c := range of[g] {
-			if c.At > now {
-				return factor, c.At
-			}
-			factor = c.Factor
-		}
-		return factor, sched.Never
-	}
 }
 
 // truth is the world in which jobs run.

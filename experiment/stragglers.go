@@ -140,10 +140,11 @@ func play(ctx context.Context, system, knows string, d palDraw, t *toll, seed ui
 		return nil, err
 	}
 	sim := Simulation{Trace: d.traces[0], Cluster: c, System: system, Scores: d.scores, Sinks: []engine.Sink{t},
-		Settings: map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "stragglers": knows},
-		Report:   stragglerReport, Noise: stragglerNoise, NoiseSeed: seed}
+		Settings: map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "stragglers": knows,
+			"report_interval": fmt.Sprint(stragglerReport.Seconds()), "report_noise": fmt.Sprint(stragglerNoise)},
+		NoiseSeed: seed}
 	for _, f := range t.faults {
-		sim.Changes = append(sim.Changes, f...)
+		sim.Slow = append(sim.Slow, f.spells()...)
 	}
 	t.met, t.seen = make([]bool, len(t.faults)), make([]sched.Time, len(t.faults))
 	sim.stages = func(st *engine.Stages) {

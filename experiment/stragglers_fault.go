@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -33,6 +34,17 @@ type fault []sim.Change
 func (f fault) begin() sched.Time { return f[0].At }
 
 func (f fault) end() sched.Time { return f[len(f)-1].At }
+
+// spells returns what happens to each of its GPUs, in order of time.
+func (f fault) spells() []variability.Spell {
+	var list []variability.Spell
+	for i, c := range f[:len(f)-1] {
+		for _, g := range c.GPUs {
+			list = append(list, variability.Spell{GPU: int(g), From: c.At, To: f[i+1].At, Factor: c.Factor})
+		}
+	}
+	return list
+}
 
 // draw returns a fault for each of so many days: it begins in the first half of the day and ends on it.
 func (s *scenario) draw(seed uint64, days int) []fault {

@@ -209,6 +209,6 @@ var errNoStages = errors.New("it decides as a whole, in no stages that rounds or
 
 var errNoScores = errors.New("no PM scores of the GPUs were given; see --variability")
 
-var errNoTruth = errors.New("stragglers=oracle: no truth about slow GPUs was given; only simulations with disturbances know it")
+var errNoTruth = errors.New("stragglers=oracle: nobody knows which GPUs are slow; only simulations do, of the key slow_gpus")
 
 var errNoWork = errors.New("no knowledge of remaining work was given")

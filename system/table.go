@@ -142,7 +142,7 @@ func watching(st engine.Stages, k Knowledge, s *Settings, expected func(*sched.V
 	revise func(func(sched.GPUID) float64)) (engine.Stages, error) {
 	switch s.OneOf("stragglers", "none", "none", "watch", "oracle") {
 	case "watch":
-		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Wait: revise != nil}), nil
+		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Weighs: revise != nil}), nil
 	case "oracle":
 		if k.Slow == nil {
 			return st, errNoTruth

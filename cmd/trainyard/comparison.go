@@ -81,11 +81,15 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if c.trace, err = readTrace(f.trace, f.format, f.unit); err != nil {
 		return nil, err
 	}
-	if c.scores, err = readScores("variability", f.variability); err != nil {
+	if c.scores, err = readScores("variability", f.variability, c.cluster); err != nil {
 		return nil, err
 	}
-	if c.known, err = readScores("variability-known", f.known); err != nil {
+	if c.known, err = readScores("variability-known", f.known, c.cluster); err != nil {
 		return nil, err
+	}
+	err = c.scores.SameOrder(c.known)
+	if err != nil {
+		return nil, malformed(err)
 	}
 	if c.apps, err = readApps(f.profiles); err != nil {
 		return nil, err
@@ -191,6 +195,10 @@ func (c *comparison) simulation(info *system.Info, settings map[string]string) (
 	if sim.Locality, err = readLocality(settings); err != nil {
 		return sim, err
 	}
+	if sim.Slow, err = readSlow(settings, c.cluster.MostGPUs()); err != nil {
+		return sim, err
+	}
+	sim.NoiseSeed = c.cluster.Failures.Seed
 	return sim, usage(sim.Check())
 }
 

@@ -173,12 +173,16 @@ func readTable[T any](what, path string, read func(io.Reader, string) (T, error)
 	return table, nil
 }
 
-// readScores reads a table of PM scores; nil without a path.
-func readScores(what, path string) (*variability.Scores, error) {
+// readScores reads a table of PM scores of all GPUs of c; nil without a path.
+func readScores(what, path string, c *cluster.Cluster) (*variability.Scores, error) {
 	if path == "" {
 		return nil, nil
 	}
-	return readTable(what, path, variability.ReadScores)
+	s, err := readTable(what, path, variability.ReadScores)
+	if err != nil {
+		return nil, err
+	}
+	return s, fitting(s, c)
 }
 
 // readClasses reads the file of the key classes; nil where the key names none.
@@ -209,4 +213,23 @@ func readLocality(settings map[string]string) (*variability.Locality, error) {
 		return nil, malformed(fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, or the key locality_penalty", path))
 	}
 	return &l, nil
+}
+
+// readSlow reads the file of the key slow_gpus; nil where it is not given.
+func readSlow(settings map[string]string, gpus int) ([]variability.Spell, error) {
+	path, ok := settings["slow_gpus"]
+	if !ok {
+		return nil, nil
+	}
+	return readTable("slow_gpus", path, func(r io.Reader, name string) ([]variability.Spell, error) {
+		return variability.ReadSpells(r, name, gpus)
+	})
+}
+
+// fitting refuses scores of more or fewer GPUs than there are: it is the table that must change.
+func fitting(s *variability.Scores, c *cluster.Cluster) error {
+	if n := c.MostGPUs(); len(s.GPUs) != n {
+		return malformed(fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d, want a row for each", s.Name, len(s.GPUs), n))
+	}
+	return nil
 }

@@ -54,6 +54,9 @@ func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) 
 		if path, ok := set["locality"]; ok {
 			list = append(list, pathUse{"locality", path})
 		}
+		if path, ok := set["slow_gpus"]; ok {
+			list = append(list, pathUse{"table of slow GPUs", path})
+		}
 		if path, ok := set["distribution"]; ok {
 			list = append(list, pathUse{"distribution", path})
 		}

@@ -71,7 +71,7 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.profiles, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
 	fs.Float64Var(&f.budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
 	fs.StringVar(&f.known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures (default: that of the cluster file)")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`; with several systems to FILE.SYSTEM.jsonl each")

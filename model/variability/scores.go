@@ -121,3 +121,21 @@ func (s *Scores) Select(names []string) (*Scores, error) {
 	}
 	return out, out.Validate()
 }
+
+// SameOrder refuses a table b that has a GPU of s in another row: the row says which GPU of a cluster it is. nil is in any
+// order.
+func (s *Scores) SameOrder(b *Scores) error {
+	if s == nil || b == nil || s == b {
+		return nil
+	}
+	row := make(map[string]int, len(s.GPUs))
+	for g := range s.GPUs {
+		row[s.GPUs[g].Name] = g
+	}
+	for g := range b.GPUs {
+		if other, ok := row[b.GPUs[g].Name]; ok && other != g {
+			return b.fail("GPU %s is row %d, in %s row %d, want GPUs in the same order", quote(b.GPUs[g].Name), g+1, s.Name, other+1)
+		}
+	}
+	return nil
+}

@@ -18,7 +18,7 @@ import (
 //   - Two good checks in a row clear a GPU, one if it was only under suspicion. What lasts through many bad checks fades
 //     slowly (variability.Tracker); all else within half an hour.
 //   - A GPU that was more than 1.3 times as slow as expected in 2 of its last 3 checks goes into quarantine, for 30 minutes
-//     at first. Then it is used as any other. If it is as slow at the next check it goes back, and for twice as long if the
+//     at first, if it is better not used at all: a slow GPU is still worth something where others wait. Then it is used as any other. If it is as slow at the next check it goes back, and for twice as long if the
 //     last time is less than a day ago, up to a day. No more than a quarter of the cluster is in quarantine at a time.
 //
 // Zero values mean the defaults. It is to be used by one system, and asked in Provision after it.
@@ -27,10 +27,10 @@ type Stragglers struct {
 	Expected func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64
 	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = nobody is.
 	Revise func(factor func(g sched.GPUID) float64)
-	// Wait has a GPU go into quarantine only once no job holds it, unless it costs its gang more than a GPU: for systems that
-	// weigh themselves whether a job should leave a GPU, by Revise. Others have their jobs moved, if they move jobs at all, by
-	// taking the GPU away.
-	Wait bool
+	// Weighs says that the system, told by Revise, weighs itself whether a job should leave a GPU. Then a GPU goes into
+	// quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at all, by taking
+	// the GPU away: there it goes as well when nobody waits for GPUs.
+	Weighs bool
 
 	detector *straggler.Detector
 	gpus     []watched
@@ -302,7 +302,7 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 		case x.until == 0 && x.ours:
 			x.ours = false
 			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g})
-		case x.until > 0 && !x.ours && !gpu.Quarantined && (!s.Wait || gpu.Holders == 0 && gpu.Targets == 0 || s.dear(v, x)):
+		case x.until > 0 && !x.ours && !gpu.Quarantined && s.worth(v, x):
 			x.ours = true
 			d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: g, Quarantined: true})
 		}
@@ -312,10 +312,25 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// dear reports whether a GPU costs the gang on it more than a whole GPU: it is better off without.
-func (s *Stragglers) dear(v *sched.View, x *watched) bool {
-	return x.user != sched.None && int(x.user) < len(v.Jobs) && float64(len(v.Jobs[x.user].GPUs))*(1-1/x.tracker.Now(0, 0, v.Now)) > 1
+// worth reports whether a GPU is better not used at all: it and those of its gang found as slow cost the gang more GPUs than
+// they are. Unless the system weighs where to run, it also is while nobody waits, for then it costs nothing.
+func (s *Stragglers) worth(v *sched.View, x *watched) bool {
+	if !s.Weighs && !slices.ContainsFunc(v.Jobs, waits) {
+		return true
+	}
+	if x.user == sched.None || int(x.user) >= len(v.Jobs) {
+		return false
+	}
+	gang, slow := v.Jobs[x.user].GPUs, 0
+	for _, g := range gang {
+		if s.gpus[g].until > 0 {
+			slow++
+		}
+	}
+	return float64(len(gang))*(1-1/x.tracker.Now(0, 0, v.Now)) > float64(max(slow, 1))
 }
+
+func waits(j sched.Job) bool { return j.State == sched.Waiting }
 
 // Quarantined reports whether GPU g is in quarantine by this stage's wish.
 func (s *Stragglers) Quarantined(g sched.GPUID) bool { return int(g) < len(s.gpus) && s.gpus[g].ours }

@@ -59,7 +59,7 @@ func (w *world) run(t *testing.T) []metrics.Job {
 		scores := place.NewScores(bins, place.BySpec(func(*sched.JobSpec) int { return 0 }))
 		k := pal.Knowledge{Scores: scores, Penalty: place.TwoLevel(1), Work: tr.Oracle()}
 		stages = pal.PAL(baseline.FIFO(nil), k, pal.Options{MoveCost: 62 * time.Second})
-		w.s.Revise, w.s.Wait = scores.Revise, true
+		w.s.Revise, w.s.Weighs = scores.Revise, true
 	}
 	d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second, Changes: w.changes, Report: time.Minute, Noise: .02, Seed: 1}})
 	if err != nil {
@@ -137,6 +137,44 @@ func TestQuarantineAndTrial(t *testing.T) {
 	}
 }
 
+// Ensure that where jobs wait a slow GPU goes into quarantine only if it costs its gang more than a GPU; and where nobody
+// waits, only if the system does not weigh that itself.
+func TestQuarantineMustPay(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		scored      bool // PAL
+		alone, wide int  // jobs of one GPU, for 2 hours, and the GPUs of the nine that follow, 0 = none do
+		factor      float64
+		want        bool // at any time; else not within the hours in which others wait
+	}{
+		{"alone, others wait", false, 80, 0, 2.8, false},
+		{"alone, others wait, PAL", true, 80, 0, 2.8, false},
+		{"alone, nobody waits", false, 1, 0, 2.8, true},
+		{"alone, nobody waits, PAL", true, 1, 0, 2.8, false},
+		{"then in a gang of four", false, 16, 4, 2.8, true}, // costs 2.6 GPUs
+		{"then in a gang of two", false, 16, 2, 1.5, false}, // 0.7
+		{"then in a gang of two, PAL", true, 16, 2, 1.5, false},
+	} {
+		w := &world{scored: c.scored, changes: []sim.Change{{At: hour / 2, GPUs: []sched.GPUID{0}, Factor: c.factor}}}
+		for i := range c.alone {
+			w.jobs = append(w.jobs, job(sched.Time(i), 1, 2*time.Hour))
+		}
+		for i := range 9 * min(c.wide, 1) {
+			w.jobs = append(w.jobs, job(sched.Time(100+i), c.wide, 6*time.Hour))
+		}
+		first := sched.Never
+		w.each = func(_ *sched.View, e *sched.Event) {
+			if e.Kind == sched.Moved && e.Code == 1 {
+				first = min(first, e.Time)
+			}
+		}
+		w.run(t)
+		if got := first < sched.Never && (c.want || first < 7*hour); got != c.want {
+			t.Errorf("%s: quarantine %v, at %v, want %v", c.name, got, first, c.want)
+		}
+	}
+}
+
 // random is a world with changing jobs and slow GPUs.
 func random(seed uint64, scored bool) *world {
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -164,7 +202,7 @@ func TestSaveAndLoad(t *testing.T) {
 				twin.Provision(v, &sched.Desired{})
 			}
 			if events++; events == 700 {
-				twin = &watch.Stragglers{Wait: w.s.Wait}
+				twin = &watch.Stragglers{Weighs: w.s.Weighs}
 				for j := range v.Jobs {
 					if b := w.s.SaveJob(sched.JobID(j), nil); len(b) > 0 {
 						if err := twin.LoadJob(sched.JobID(j), b); err != nil {
