@@ -77,8 +77,8 @@ const (
 func (a *archive) locate(size int64) (count, length int64, err error) {
 	tail := make([]byte, min(size, endLength+0xffff))
 	from := size - int64(len(tail))
-	if err = readAt(a.r, tail, from); err != nil {
-		return 0, 0, err
+	if unread := readAt(a.r, tail, from); unread != nil {
+		return 0, 0, unread
 	}
 	i := len(tail) - endLength
 	for ; i >= 0; i-- {

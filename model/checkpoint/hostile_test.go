@@ -117,6 +117,11 @@ func TestHostileDirectory(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	asLarge := bytes.Clone(good) // torch writes the record of a large archive always
+	asLarge[last+10], asLarge[last+11] = 0xff, 0xff
+	if _, err := readBytes(asLarge); err != nil {
+		t.Error(err)
+	}
 	large := pack(packed{name: "a/data.pkl", data: strings.Repeat("x", 200)})
 	large[len(large)-endLength+10], large[len(large)-endLength+11] = 0xff, 0xff
 	if _, err := readBytes(large); fmt.Sprint(err) != "checkpoint: f: archive: no record of a large archive, want one" {
@@ -152,8 +157,10 @@ func TestHostilePickles(t *testing.T) {
 		{"\x80\x02.", `checkpoint: f: pickle: byte 2: nothing made, want an object`},
 		{"\x80\x02N", `checkpoint: f: pickle: byte 2, operation 0x00: unexpected EOF`},
 		{"", `checkpoint: f: pickle: byte -1, operation 0x00: unexpected EOF`},
-		{strings.Repeat("]", maxBoxes+1) + ".", `checkpoint: f: pickle: byte 2097152, operation 0x5d: more than 2097152 containers, want fewer`},
-		{strings.Repeat("N", maxOps) + ".", `checkpoint: f: pickle: byte 4194304: no end after 4194304 operations, want one`},
+		{strings.Repeat("]0", maxBoxes+1) + ".", `checkpoint: f: pickle: byte 2097152, operation 0x5d: more than 1048576 containers, want fewer`},
+		{strings.Repeat("N0", maxOps/2) + ".", `checkpoint: f: pickle: byte 4194304: no end after 4194304 operations, want one`},
+		{strings.Repeat("N", maxStack+1) + ".", `checkpoint: f: pickle: byte 65536, operation 0x4e: more than 65536 values on the stack, want fewer`},
+		{strings.Repeat("(", maxStack+1) + ".", `checkpoint: f: pickle: byte 65536, operation 0x28: more than 65536 marks, want fewer`},
 	} {
 		b := pack(packed{name: "a/data.pkl", data: c.pickle}, packed{name: "a/data/0", data: strings.Repeat("x", 12)})
 		got, err := readBytes(b)

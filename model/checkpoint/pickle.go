@@ -8,11 +8,13 @@ import (
 	"math"
 )
 
-// Limits on the interpretation of a pickle. A tensor takes about 40 operations and 6 containers.
+// Limits on the interpretation of a pickle, and so on its memory. A tensor takes about 40 operations, 6 containers and 9
+// places in the memo; its dictionary is filled in batches, so that the stack stays low.
 const (
 	maxOps   = 4 << 20
-	maxBoxes = 2 << 20
-	maxMemo  = 2 << 20
+	maxBoxes = 1 << 20
+	maxMemo  = 1 << 20
+	maxStack = 1 << 16
 )
 
 // kind says what a value is.
@@ -40,7 +42,7 @@ type value struct {
 // box is what values may share.
 type box struct {
 	items []value // of a list; of a table key, value, key, value; of an other what was attached
-	array tensorRef
+	array *tensorRef
 }
 
 // tensorRef is a tensor, or a storage.
@@ -166,7 +168,9 @@ func (m *machine) do(op byte) error {
 	case opFrame:
 		m.take(8)
 	case opMark:
-		m.marks = append(m.marks, len(m.stack))
+		if m.marks = append(m.marks, len(m.stack)); len(m.marks) > maxStack {
+			return fmt.Errorf("more than %d marks, want fewer", maxStack)
+		}
 	case opPop:
 		m.pop()
 	case opPopMark:
@@ -356,7 +360,13 @@ func (m *machine) extend(items []value) {
 	}
 }
 
-func (m *machine) push(v value) { m.stack = append(m.stack, v) }
+func (m *machine) push(v value) {
+	if len(m.stack) == maxStack {
+		m.fail(fmt.Errorf("more than %d values on the stack, want fewer", maxStack))
+		return
+	}
+	m.stack = append(m.stack, v)
+}
 
 func (m *machine) fail(err error) {
 	if m.strange == nil {

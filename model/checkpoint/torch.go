@@ -59,7 +59,7 @@ func (m *machine) persistent(id []value) {
 		return
 	}
 	_, class, _ := strings.Cut(id[1].text, " ")
-	m.push(value{kind: storage, box: &box{array: tensorRef{key: id[2].text, kind: class, length: id[4].n}}})
+	m.push(value{kind: storage, box: &box{array: &tensorRef{key: id[2].text, kind: class, length: id[4].n}}})
 }
 
 // call pushes what a call makes. The calls that torch.save writes are known; any other makes an object.
@@ -86,7 +86,7 @@ func (m *machine) call(f value, args []value) {
 		}
 	case strings.HasPrefix(f.text, "torch._utils _rebuild_"):
 		if len(args) > 2 && args[0].kind == storage && args[1].kind == number && args[2].kind == list {
-			m.tensor(args[0].box.array, args[1].n, args[2].box.items)
+			m.tensor(*args[0].box.array, args[1].n, args[2].box.items)
 			return
 		}
 	}
@@ -116,7 +116,7 @@ func (m *machine) tensor(in tensorRef, offset int64, shape []value) {
 		return
 	}
 	in.offset, in.n = offset, min(n, in.length-offset) // of what is expanded no more than there is
-	m.push(value{kind: array, box: &box{array: in}})
+	m.push(value{kind: array, box: &box{array: &in}})
 }
 
 // maxDepth bounds how deep containers may lie in each other.
@@ -134,7 +134,7 @@ type collector struct {
 func (c *collector) collect(v value, name string, depth int) error {
 	switch {
 	case v.kind == array:
-		return c.add(v.box.array, name)
+		return c.add(*v.box.array, name)
 	case v.box == nil || c.walked[v.box]:
 		return nil
 	case depth == maxDepth:
