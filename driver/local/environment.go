@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -69,7 +70,7 @@ func batch(a *sched.Action, width int) []string {
 	if a.Batch == 0 {
 		return nil
 	}
-	each := int(a.Batch) / (width * int(max(a.Accum, 1)))
+	each := restart.PerGPU(int(a.Batch), width, int(a.Accum))
 	scale := a.LRScale
 	if scale == 0 {
 		scale = 1

@@ -103,6 +103,8 @@ func TestEnvironmentOf(t *testing.T) {
 		{"GPUs", sched.Action{Job: 3, Attempt: 1}, Nvidia{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
 			"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
 		{"slots", sched.Action{Job: 3, Attempt: 1}, Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
+		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
+			"TRAINYARD_BATCH_PER_GPU": "1"}, "CUDA_DEVICE_ORDER"},
 		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
 			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {

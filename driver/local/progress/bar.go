@@ -34,20 +34,27 @@ func parseBar(line []byte) (b bar, ok bool) {
 	return b, ok
 }
 
+// Bounds on the search for a bar, so that a line made to be slow is not.
+const (
+	maxBrackets = 8   // looked at
+	maxBarName  = 200 // bytes
+)
+
 // parseTqdm takes the first bracket that a count stands before and a time in.
 func parseTqdm(line []byte) (b bar, ok bool) {
-	for from := 0; ; {
+	from := 0
+	for range maxBrackets {
 		i := bytes.IndexByte(line[from:], '[')
 		if i < 0 {
 			return bar{}, false
 		}
 		from += i + 1
+		if !isTime(line[from:]) {
+			continue
+		}
 		end := bytes.IndexByte(line[from:], ']')
 		if end < 0 {
 			return bar{}, false
-		}
-		if !isTime(line[from : from+end]) {
-			continue
 		}
 		head := bytes.TrimRight(line[:from-1], " ")
 		i = bytes.LastIndexAny(head, " |")
@@ -58,6 +65,7 @@ func parseTqdm(line []byte) (b bar, ok bool) {
 			return b, true
 		}
 	}
+	return bar{}, false
 }
 
 // isTime reports whether b begins with a time, as in 00:12 or 1:02:03.
@@ -127,7 +135,7 @@ func nameOf(head []byte) []byte {
 	} else if i := bytes.IndexByte(head, '|'); i >= 0 {
 		head = head[:i]
 	}
-	return bytes.TrimRight(head, ": ")
+	return bytes.TrimRight(head[max(len(head)-maxBarName, 0):], ": ")
 }
 
 // inBrackets reads "00:12<00:15, 36.10it/s, loss=0.131": the times, the speed, what the job adds.
@@ -157,7 +165,7 @@ func parseRich(line []byte) (b bar, ok bool) {
 	if bytes.IndexByte(count, '/') < 0 || !b.count(count) || !isTime(text) {
 		return bar{}, false
 	}
-	b.name = bytes.TrimRight(line[:first], " ")
+	b.name = bytes.TrimRight(line[max(first-maxBarName, 0):first], " ")
 	if i := bytes.Index(text, []byte("it/s")); i >= 0 {
 		b.postfix = text[i+len("it/s"):]
 	}

@@ -102,7 +102,7 @@ func (p *plain) epochOf(after []byte) {
 		return
 	}
 	p.epoch, p.epochs = fraction(after)
-	if i := bytes.Index(after, []byte("][")); p.epoch >= 0 && p.at < 0 && i >= 0 && i < 16 {
+	if i := bytes.Index(after[:min(len(after), 16)], []byte("][")); p.epoch >= 0 && p.at < 0 && i >= 0 {
 		p.at, p.total = fraction(after[i+1:])
 		p.inner = p.total > 0
 	}

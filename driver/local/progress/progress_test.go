@@ -319,7 +319,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// Lines of each kind, and how much of a log is read per second. Allocations are per line: none.
+// Lines of each kind, and some that are made to be slow: how much of a log is read per second. Nothing is allocated.
 func BenchmarkRead(b *testing.B) {
 	for _, c := range []struct{ name, line string }{
 		{"own", "TRAINYARD step=120 total=90000 loss=2.1 samples=30720\n"},
@@ -327,6 +327,10 @@ func BenchmarkRead(b *testing.B) {
 		{"hf", "{'loss': 2.1, 'grad_norm': 1.9, 'learning_rate': 4.9e-05, 'epoch': 0.5}\n"},
 		{"steps", "[2026-11-22 03:44:19] step 100/1000 | loss: 2.4000 | 812.5 samples/s | lr 3.0e-4\n"},
 		{"other", "2026-11-22 03:44:19,123 INFO worker 3: the quick brown fox has read shard 17 of the data set, all is well\n"},
+		{"brackets", strings.Repeat("1/2 [00:00", 400) + "]\n"},
+		{"words", strings.Repeat("epoch step samples ", 200) + "\n"},
+		{"braces", "{'" + strings.Repeat("a':{'", 800) + "\n"},
+		{"escapes", strings.Repeat("\x1b[1m{", 800) + "\n"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := NewReader(Auto)
