@@ -70,7 +70,8 @@ func ParseScaling(word string) (Scaling, error) {
 }
 
 // Factor returns the factor on the learning rate at a batch size, where it was chosen for start; both > 0. sqr and variance
-// are those of the gradient at start, as a job reports them (grad_sqr, grad_var); both 0 = not known.
+// are those of the gradient at start; both 0 = not known. A job that reports them (grad_sqr, grad_var) at another batch size
+// has the same sqr, and at start a variance larger by that size over start.
 func (s Scaling) Factor(batch, start int, sqr, variance float64) float64 {
 	switch known := sqr+variance > 0 && !math.IsInf(sqr+variance, 1); {
 	case s == Linear:
