@@ -62,6 +62,9 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, dev
 	} {
 		env = append(env, kv.name+"="+kv.value)
 	}
+	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
+		env = append(env, "TRAINYARD_SOCKET="+path)
+	}
 	return append(env, batch(a, len(held))...), nil
 }
 

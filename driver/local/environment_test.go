@@ -56,6 +56,9 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"], "TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
 	}
+	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
+		want["TRAINYARD_SOCKET"] = path
+	}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, set := want[name]; !set && (slices.Contains(passed, name) || strings.HasPrefix(name, "LC_")) {

@@ -38,12 +38,13 @@ func (o *odometer) work() time.Duration {
 	return time.Duration(min(float64(o.step)*float64(o.took)/o.steps, float64(maxWork)))
 }
 
-// tail reads how far an attempt is from what it writes: its output, errors included, and its file of progress.
+// tail reads how far an attempt is from what it writes: its output, errors included, its file of progress, and what it posts.
 type tail struct {
 	a      *attempt
 	tell   func(sched.Event) // nil = nobody listens
 	reader *progress.Reader
 	files  [2]*os.File // by source; nil = not there yet
+	posts  chan []byte // lines that it posted
 	done   bool        // it said that it has done all
 	epoch  int64
 	first  time.Time // of the reading that met the first step: what was written before is no measure
@@ -53,16 +54,18 @@ type tail struct {
 	over   chan struct{}
 }
 
-// sources are what a tail reads.
+// sources are the files that a tail reads.
 var sources = [...]progress.Source{progress.Output, progress.File}
 
 func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch, quit: make(chan struct{}), over: make(chan struct{})}
+	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch,
+		posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
 func (t *tail) run() {
 	defer close(t.over)
+	defer t.listen()()
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
 	for {
@@ -73,6 +76,8 @@ func (t *tail) run() {
 			return
 		case <-tick.C:
 			t.read()
+		case body := <-t.posts:
+			t.heard(body)
 		}
 	}
 }
