@@ -11,42 +11,53 @@ type plain struct {
 	inner         bool  // the steps are those of the epoch, whose number is from 0
 }
 
-// parsePlain reads a line in words. Only the first of each kind of fact counts.
+// parsePlain reads a line in words. Only the first of each kind of fact counts, and none after a word such as "eval" that comes
+// before the step: "eval step 3/50, loss 2.2".
 func parsePlain(line []byte) plain {
 	p := plain{at: -1, epoch: -1}
-	saved, checkpoint, failed := false, false, false
-	for i := 0; i < len(line); {
+	aside, saved, checkpoint, failed := false, false, false, false
+	for i := 0; i < len(line); i++ {
 		if !inWord(line[i]) {
-			i++
 			continue
 		}
-		end := i + 1
-		for end < len(line) && inWord(line[end]) {
-			end++
+		begin := i
+		for i < len(line) && inWord(line[i]) {
+			i++
 		}
-		word, after := line[i:end], line[end:]
-		switch kindOf(word) {
-		case stepWord:
-			p.step(after)
-		case epochWord:
-			p.epochOf(after)
-		case lossWord:
-			p.value(Loss, &p.Loss, after)
-		case samplesWord:
-			p.samples(line[:i], word, after)
+		switch word := line[begin:i]; kindOf(word) {
+		case otherWord:
 		case savedWord:
 			saved = true
 		case checkpointWord:
 			checkpoint = true
 		case failedWord:
 			failed = true
+		case asideWord:
+			aside = aside || p.at < 0
+		default:
+			if !aside {
+				p.fact(kindOf(word), line[:begin], word, line[i:])
+			}
 		}
-		i = end
 	}
 	if saved && checkpoint && !failed {
 		p.Has |= Saved
 	}
 	return p
+}
+
+// fact takes what a word of a kind tells, with what stands before and after it.
+func (p *plain) fact(kind int, before, word, after []byte) {
+	switch kind {
+	case stepWord:
+		p.step(after)
+	case epochWord:
+		p.epochOf(after)
+	case lossWord:
+		p.value(Loss, &p.Loss, after)
+	case samplesWord:
+		p.samples(before, word, after)
+	}
 }
 
 // kinds of words.
@@ -56,13 +67,15 @@ const (
 	epochWord
 	lossWord
 	samplesWord
+	asideWord
 	savedWord
 	checkpointWord
 	failedWord
 )
 
 // beginnings are the first letters of the words that kindOf knows: most words need no closer look.
-const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('i'&31) | 1<<('l'&31) | 1<<('n'&31) | 1<<('s'&31) | 1<<('t'&31)
+const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('i'&31) | 1<<('l'&31) | 1<<('n'&31) | 1<<('s'&31) | 1<<('t'&31) |
+	1<<('v'&31)
 
 // kindOf returns the kind of a word, in whatever case. Words in the plural count nothing that is done: "warmup steps 500".
 func kindOf(word []byte) int {
@@ -82,6 +95,8 @@ func kindOf(word []byte) int {
 		return lossWord
 	case "samples", "images", "imgs", "img", "sequences", "samples_per_sec", "samples_per_second":
 		return samplesWord
+	case "eval", "evaluating", "evaluation", "val", "valid", "validating", "validation", "test", "testing":
+		return asideWord
 	case "saved":
 		return savedWord
 	case "checkpoint", "checkpoints", "ckpt":
