@@ -180,7 +180,7 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.work(), Rate: 1})
+		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.work(), Rate: 1, Value: float64(a.odo.step)})
 	}
 	if a.meter == nil {
 		a.meter = newTail(a, a.tell)
@@ -304,7 +304,8 @@ func (a *attempt) ending(x *end) sched.Event {
 	case x.over.Failed != "":
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
 	}
-	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text, Work: a.odo.work()}
+	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text,
+		Work: a.odo.work(), Value: float64(a.odo.step)}
 	switch {
 	case x.over.Killed && e.Outcome == sched.Finished:
 		e.Text = "what it left running was killed"

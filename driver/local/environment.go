@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -61,6 +62,9 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, dev
 	} {
 		env = append(env, kv.name+"="+kv.value)
 	}
+	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
+		env = append(env, "TRAINYARD_SOCKET="+path)
+	}
 	return append(env, batch(a, len(held))...), nil
 }
 
@@ -69,7 +73,7 @@ func batch(a *sched.Action, width int) []string {
 	if a.Batch == 0 {
 		return nil
 	}
-	each := int(a.Batch) / (width * int(max(a.Accum, 1)))
+	each := restart.PerGPU(int(a.Batch), width, int(a.Accum))
 	scale := a.LRScale
 	if scale == 0 {
 		scale = 1

@@ -56,6 +56,9 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"], "TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
 	}
+	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
+		want["TRAINYARD_SOCKET"] = path
+	}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, set := want[name]; !set && (slices.Contains(passed, name) || strings.HasPrefix(name, "LC_")) {
@@ -103,6 +106,8 @@ func TestEnvironmentOf(t *testing.T) {
 		{"GPUs", sched.Action{Job: 3, Attempt: 1}, Nvidia{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
 			"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
 		{"slots", sched.Action{Job: 3, Attempt: 1}, Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
+		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
+			"TRAINYARD_BATCH_PER_GPU": "1"}, "CUDA_DEVICE_ORDER"},
 		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
 			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {

@@ -1,31 +1,22 @@
 package local
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Progress is read from the lines a job writes, see docs/jobs.md:
-//
-//	TRAINYARD step=120 epoch=3 ...
-//	TRAINYARD done ...
-const progressMark = "TRAINYARD "
-
 // Limits of the reading.
 const (
-	readEvery  = 200 * time.Millisecond
-	tellEvery  = 10 * time.Second // at most so often in the log
-	maxReading = 4 << 10          // bytes of a line that is looked at, and one
+	readEvery = 200 * time.Millisecond
+	tellEvery = 10 * time.Second // at most so often in the log
 )
 
 // odometer is what is known of the progress of a job, over all its attempts.
@@ -47,28 +38,34 @@ func (o *odometer) work() time.Duration {
 	return time.Duration(min(float64(o.step)*float64(o.took)/o.steps, float64(maxWork)))
 }
 
-// tail reads what an attempt writes.
+// tail reads how far an attempt is from what it writes: its output, errors included, its file of progress, and what it posts.
 type tail struct {
-	a     *attempt
-	tell  func(sched.Event) // nil = nobody listens
-	file  *os.File
-	line  []byte // begun, not ended
-	done  bool   // it said that it has done all
-	epoch int64
-	first time.Time // of the reading that met the first step: what was written before is no measure
-	last  time.Time // of the last step
-	told  time.Time
-	quit  chan struct{}
-	over  chan struct{}
+	a      *attempt
+	tell   func(sched.Event) // nil = nobody listens
+	reader *progress.Reader
+	files  [2]*os.File // by source; nil = not there yet
+	posts  chan []byte // lines that it posted
+	done   bool        // it said that it has done all
+	epoch  int64
+	first  time.Time // of the reading that met the first step: what was written before is no measure
+	last   time.Time // of the last step
+	told   time.Time
+	quit   chan struct{}
+	over   chan struct{}
 }
 
+// sources are the files that a tail reads.
+var sources = [...]progress.Source{progress.Output, progress.File}
+
 func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, epoch: a.epoch, quit: make(chan struct{}), over: make(chan struct{})}
+	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch,
+		posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
 func (t *tail) run() {
 	defer close(t.over)
+	defer t.listen()()
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
 	for {
@@ -79,6 +76,8 @@ func (t *tail) run() {
 			return
 		case <-tick.C:
 			t.read()
+		case body := <-t.posts:
+			t.heard(body)
 		}
 	}
 }
@@ -93,44 +92,57 @@ func (t *tail) stop() {
 // finish reads what there is to its end.
 func (t *tail) finish() {
 	t.read()
-	if len(t.line) < maxReading { // its last words may lack a newline
-		t.see(string(t.line), time.Now())
-	}
-	if t.file != nil {
-		_ = t.file.Close()
+	for i, source := range sources {
+		t.note(t.reader.End(source), time.Now()) // its last words may lack a newline
+		if t.files[i] != nil {
+			_ = t.files[i].Close()
+		}
 	}
 }
 
 // lastWords is how much of an output is read of an attempt that is over.
 const lastWords = 64 << 10
 
-// skip goes to the last words of what was written, which may be gigabytes.
+// skip goes to the last words of what was written, which may be gigabytes. What the middle of a log counts is not known: only
+// lines made for us are read.
 func (t *tail) skip() {
-	f, err := openRegular(t.a.dir.Output())
-	if err != nil {
-		return
+	t.reader = progress.NewReader(progress.Own)
+	for i, source := range sources {
+		t.open(i, source)
+		if t.files[i] == nil {
+			continue
+		}
+		if info, err := t.files[i].Stat(); err == nil && info.Size() > lastWords {
+			_, _ = t.files[i].Seek(-lastWords, io.SeekEnd) // else all of it is read
+		}
 	}
-	if info, err := f.Stat(); err == nil && info.Size() > lastWords {
-		_, _ = f.Seek(-lastWords, io.SeekEnd) // else all of it is read
-	}
-	t.file = f
 }
 
-func (t *tail) read() {
-	if t.file == nil {
-		f, err := openRegular(t.a.dir.Output())
-		if err != nil {
-			return
-		}
-		t.file = f
+// open opens a file, if it is there.
+func (t *tail) open(i int, source progress.Source) {
+	path := t.a.dir.Output()
+	if source == progress.File {
+		path = filepath.Join(string(t.a.dir), "progress.jsonl")
 	}
+	if f, err := openRegular(path); err == nil {
+		t.files[i] = f
+	}
+}
+
+// read reads what was written since.
+func (t *tail) read() {
 	now := time.Now()
 	var b [32 << 10]byte
-	for {
-		n, err := t.file.Read(b[:])
-		t.take(b[:n], now)
-		if n == 0 || err != nil && err != io.EOF || isClosed(t.a.d.quit) {
-			return
+	for i, source := range sources {
+		if t.files[i] == nil {
+			t.open(i, source)
+		}
+		for t.files[i] != nil && !isClosed(t.a.d.quit) {
+			n, err := t.files[i].Read(b[:])
+			t.take(source, b[:n], now)
+			if n == 0 || err != nil && err != io.EOF {
+				break
+			}
 		}
 	}
 }
@@ -149,61 +161,39 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// take looks at the lines that end in b, read now. Long lines are passed over.
-func (t *tail) take(b []byte, now time.Time) {
-	for len(b) > 0 {
-		i := bytes.IndexByte(b, '\n')
-		part := b
-		if i >= 0 {
-			part = b[:i]
-		}
-		t.line = append(t.line, part[:min(len(part), maxReading-len(t.line))]...)
-		if i < 0 {
-			return
-		}
-		if len(t.line) < maxReading {
-			t.see(string(t.line), now)
-		}
-		t.line, b = t.line[:0], b[i+1:]
+// take looks at the lines that end in b, read now.
+func (t *tail) take(source progress.Source, b []byte, now time.Time) {
+	for m := range t.reader.Read(source, b) {
+		t.note(m, now)
 	}
 }
 
-// see notes what a line says. What it does not know it passes over.
-func (t *tail) see(line string, now time.Time) {
-	rest, ok := strings.CutPrefix(line, progressMark)
-	if !ok {
-		return
+// note notes what a line says.
+func (t *tail) note(m progress.Reading, now time.Time) {
+	t.done = t.done || m.Has&progress.Done != 0
+	if m.Has&progress.Step != 0 {
+		t.step(m.Step, m.Anew, now)
 	}
-	for _, word := range strings.Fields(rest) {
-		name, text, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseInt(text, 10, 64)
-		switch {
-		case word == "done":
-			t.done = true
-		case err != nil || n < 0:
-		case name == "step":
-			t.step(n, now)
-		case name == "epoch" && n > t.epoch && n <= math.MaxInt32:
-			t.epoch = n
-			t.report(sched.Event{Kind: sched.EpochEnded, Value: float64(n)})
-		}
+	if n := int64(m.Epoch); m.Has&progress.Epoch != 0 && n > t.epoch {
+		t.epoch = n
+		t.report(sched.Event{Kind: sched.EpochEnded, Value: float64(n)})
 	}
 }
 
-// step notes that n steps are done.
-func (t *tail) step(n int64, now time.Time) {
+// step notes that n steps are done, which may count something else than before.
+func (t *tail) step(n int64, anew bool, now time.Time) {
 	o := t.a.odo
 	if t.first.IsZero() {
 		t.first = now
 	}
-	if now.After(t.first) && n > o.step {
+	if now.After(t.first) && n > o.step && !anew {
 		o.steps += float64(n - o.step)
 		o.took += now.Sub(t.last)
 	}
 	o.step, t.last = n, now
 	if now.Sub(t.told) >= tellEvery && o.steps > 0 {
 		t.told = now
-		t.report(sched.Event{Kind: sched.Progressed, Work: o.work(), Rate: 1})
+		t.report(sched.Event{Kind: sched.Progressed, Work: o.work(), Rate: 1, Value: float64(o.step)})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -29,7 +30,7 @@ func newReader() *reader {
 
 // at has text read so long after the beginning.
 func (r *reader) at(seconds float64, text string) {
-	r.take([]byte(text), r.now.Add(sched.Seconds(seconds)))
+	r.take(progress.Output, []byte(text), r.now.Add(sched.Seconds(seconds)))
 }
 
 // facts are what a tail has found out.
@@ -59,17 +60,14 @@ func TestProgressLines(t *testing.T) {
 		{"TRAINYARD epoch=9\nTRAINYARD epoch=3\n", facts{0, 9, false}},
 		{"TRAINYARD epoch=99999999999\n", facts{}},
 		{"TRAINYARD step=1 " + long + " step=2\nTRAINYARD step=3\n", facts{3, 0, false}},
-		{"TRAINYARD " + strings.Repeat("x", maxReading-15) + " step=12345\n", facts{}}, // cut in the middle of the number
+		{"TRAINYARD " + strings.Repeat("x", progress.MaxLine-15) + " step=12345\n", facts{}}, // cut in the middle of the number
 		{long + "\nTRAINYARD done\n", facts{0, 0, true}},
 		{"\x00\xff\xfe\n\x1b[31mTRAINYARD step=5\n\x00TRAINYARD done\nTRAINYARD step=\x00\nTRAINYARD step=6 \xff\n", facts{6, 0, false}},
 	} {
 		for _, size := range []int{1, 2, 3, 7, 4095, 4096, 4097, 1 << 30} {
 			r := newReader()
 			for b := []byte(c.text); len(b) > 0; b = b[min(size, len(b)):] {
-				r.take(b[:min(size, len(b))], r.now)
-				if len(r.line) > maxReading {
-					t.Fatalf("%d bytes of a line are kept", len(r.line))
-				}
+				r.take(progress.Output, b[:min(size, len(b))], r.now)
 			}
 			if r.facts() != c.want {
 				t.Errorf("%.60q in parts of %d: %+v, want %+v", c.text, size, r.facts(), c.want)
@@ -112,6 +110,47 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// Ensure that bars are understood as steps, and that a count of something else is no progress.
+func TestBarsAsWork(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	r.at(0, "\r  1%|1         | 10/1000 [00:05<08:15,  2.00it/s]\r")
+	r.at(10, "\r  3%|3         | 30/1000 [00:15<08:05,  2.00it/s]\r")
+	r.at(20, "\r  5%|5         | 50/1000 [00:25<07:55,  2.00it/s]\r")
+	if w := r.a.odo.work(); r.a.odo.step != 50 || w != 25*time.Second {
+		t.Errorf("step %d, work %v, want 50 and 25s", r.a.odo.step, w)
+	}
+	r.at(20, "TRAINYARD step=5000\n") // it resumed at 4950, of which bars know nothing
+	r.at(40, "TRAINYARD step=5040\n")
+	if w := r.a.odo.work(); w != 5040*time.Second/2 {
+		t.Errorf("work %v, want %v", w, 5040*time.Second/2)
+	}
+	last := r.told[len(r.told)-1]
+	if last.Kind != sched.Progressed || last.Value != 5040 || last.Work != 5040*time.Second/2 {
+		t.Errorf("told %+v, want 5040 steps", last)
+	}
+}
+
+// Ensure that the file of progress is read as well as the output, while the job runs and after, and that steps are told.
+func TestFileOfProgress(t *testing.T) {
+	t.Parallel()
+	list, _ := jobs(t, time.Minute, `f=$TRAINYARD_RUN_DIR/progress.jsonl
+		trap 'echo "{\"step\": 900, \"done\": true}" >> $f; exit 0' TERM
+		i=0; while :; do i=$((i+1)); echo "{\"step\": $i, \"loss\": 2.5}" >> $f; sleep 0.05; done`)
+	d := open(t, folder(t), 1, 1, list...)
+	t.Cleanup(d.Close)
+	h := take(t, d, sched.View{})
+	h.arrivals(1)
+	h.apply(start(0, 1, 0))
+	if e := h.await(sched.Progressed, 0); !(e.Value > 0) || e.Work <= 0 {
+		t.Errorf("told %+v, want steps and work", e)
+	}
+	h.apply(stop(0, 1))
+	if e := h.await(sched.AttemptEnded, 0); e.Outcome != sched.Finished || e.Value != 900 {
+		t.Errorf("ended %+v, want finished with 900 steps", e)
+	}
+}
+
 // Ensure that the log is not flooded: progress is told every 10 s at most, epochs each once.
 func TestTold(t *testing.T) {
 	t.Parallel()
@@ -151,12 +190,10 @@ func FuzzProgress(f *testing.F) {
 		}
 		all := strings.Split(string(text), "\n")
 		for _, line := range all[:len(all)-1] {
-			if len(line) < maxReading {
-				lines.see(line, lines.now)
-			}
+			lines.take(progress.Output, []byte(line+"\n"), lines.now)
 		}
-		if parts.facts() != lines.facts() || len(parts.line) > maxReading {
-			t.Fatalf("%+v, want %+v; %d bytes kept", parts.facts(), lines.facts(), len(parts.line))
+		if parts.facts() != lines.facts() {
+			t.Fatalf("%+v, want %+v", parts.facts(), lines.facts())
 		}
 	})
 }
