@@ -24,7 +24,7 @@ func (i *Info) provision(k Knowledge, s *Settings) (rules []sched.Provisioner, e
 		}
 		rules = append(rules, r)
 	}
-	if !math.IsInf(s.Float("sleep", math.Inf(1)), 1) {
+	if !math.IsInf(s.Float("sleep", math.Inf(1)), 1) || i.Sleeps && !s.Has("sleep") {
 		rules = append(rules, &provision.Sleep{Dwell: s.Seconds("sleep", 0)})
 	}
 	return rules, nil

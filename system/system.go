@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -31,6 +32,8 @@ type Knowledge struct {
 	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
 	Pools  []sched.PoolSpec
 	Budget float64
+	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
+	Sets []interference.Set
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.
@@ -52,6 +55,7 @@ type Info struct {
 	New    func(k Knowledge, s *Settings) (System, error)
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
+	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }
@@ -124,10 +128,14 @@ func (i *Info) CommonKeys() []Key {
 
 // ProvisioningKeys returns those of Provisioning that are for this system.
 func (i *Info) ProvisioningKeys() []Key {
-	if i.Rents {
-		return Provisioning[len(Provisioning)-1:]
+	keys := slices.Clone(Provisioning)
+	if i.Sleeps {
+		keys[slices.IndexFunc(keys, func(k Key) bool { return k.Name == "sleep" })].Default = "0"
 	}
-	return Provisioning
+	if i.Rents {
+		return slices.DeleteFunc(keys, func(k Key) bool { return k.Name != "sleep" })
+	}
+	return keys
 }
 
 // KeyNames returns the names of all keys the system takes.
