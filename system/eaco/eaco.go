@@ -21,7 +21,7 @@ type Params struct {
 	Slow float64
 	// Patience is how many times as long as it should take at worst a trial may last, > 0; default 2, ours.
 	Patience float64
-	// Alone is the least priority of jobs that share with nobody; default 1.
+	// Alone is the least priority, > 0, of jobs that share with nobody; default 1.
 	Alone int32
 	// Late says what becomes of jobs that would miss their deadlines even alone: they wait, as published, or (default, ours) run
 	// alone where there is room.
@@ -87,6 +87,9 @@ func New(p Params) (*Decider, error) {
 	if p.Most == 0 {
 		p.Most = DefaultMost
 	}
+	if p.Alone == 0 {
+		p.Alone = 1
+	}
 	switch {
 	case p.Work == nil || p.Learner == nil:
 		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
@@ -112,7 +115,17 @@ var (
 )
 
 // Resume takes over what the view shows.
-func (d *Decider) Resume(v *sched.View) { d.prime(v) }
+func (d *Decider) Resume(v *sched.View) {
+	d.prime(v)
+	d.meet(v)
+}
+
+// meet makes room for jobs that are new.
+func (d *Decider) meet(v *sched.View) {
+	for len(d.jobs) < len(v.Jobs) {
+		d.jobs = append(d.jobs, newMemo())
+	}
+}
 
 func newMemo() memo {
 	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
@@ -129,9 +142,7 @@ func (d *Decider) learned() {
 // Observe folds an event.
 func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 	d.fold(v, e)
-	for len(d.jobs) < len(v.Jobs) {
-		d.jobs = append(d.jobs, newMemo())
-	}
+	d.meet(v)
 	switch e.Kind {
 	case sched.EpochEnded:
 		d.epochEnded(e)

@@ -40,7 +40,7 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 	if !d.keeps(v, id, slow) {
 		return false
 	}
-	lasts := d.lasts(v, id, d.crowd)
+	lasts := d.lasts(v, id, d.crowd, 1)
 	for _, o := range d.crowd {
 		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) || !d.spares(v, o, id, lasts) {
 			return false
@@ -108,12 +108,12 @@ func (d *Decider) size(o sched.JobID) int {
 // worstOf returns what sets of n jobs were slowed by at most.
 func (d *Decider) worstOf(n int) float64 { return d.worst[min(n, len(d.worst)-1)] }
 
-// lasts returns how long a trial of job id beside others may last. It should be over when each has ended the epoch it is in and gone through
+// lasts returns how long a trial of job id beside others may last, so many more being on their GPUs than are now. It should be over when each has ended the epoch it is in and gone through
 // another, at the worst slow-down.
-func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID) time.Duration {
+func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, more int) time.Duration {
 	longest, n := 2*d.know.epoch(v, id), 1
 	for _, o := range others {
-		longest, n = max(longest, 2*d.know.epoch(v, o)), max(n, d.size(o)+1)
+		longest, n = max(longest, 2*d.know.epoch(v, o)), max(n, d.size(o)+more)
 	}
 	return time.Duration(min(float64(longest)*d.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
 }
@@ -150,7 +150,7 @@ func (d *Decider) started(v *sched.View, e *sched.Event) {
 // begin has the trial of newcomer id begin at a time: whole epochs from then on count.
 func (d *Decider) begin(v *sched.View, id sched.JobID, from sched.Time) {
 	d.crowd = d.beside(d.held[id], d.crowd)
-	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id)))
+	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id), 0))
 	for _, o := range d.crowd {
 		d.jobs[o].from, d.jobs[o].took = from, 0
 	}
