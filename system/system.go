@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -34,6 +35,8 @@ type Knowledge struct {
 	Budget float64
 	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
 	Sets []interference.Set
+	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil = it is of all.
+	Caps func(model string) power.Caps
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.
@@ -89,6 +92,7 @@ var Provisioning = []Key{
 	{"reserve", "0", "provision reserve: GPUs rented at all times"},
 	{"max_gpus", "0", "provision follow: GPUs wanted at most; 0 = what the pools allow"},
 	{"keep", "0", "provision follow: seconds a node that is not needed is kept before it is let go"},
+	{"power_cap", "off", "power caps: off, WATTS as in 150W, or the slow-down from 1 on up to which the cap of least energy is taken"},
 	{"sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never"},
 }
 
@@ -133,7 +137,7 @@ func (i *Info) ProvisioningKeys() []Key {
 		keys[slices.IndexFunc(keys, func(k Key) bool { return k.Name == "sleep" })].Default = "0"
 	}
 	if i.Rents {
-		return slices.DeleteFunc(keys, func(k Key) bool { return k.Name != "sleep" })
+		return slices.DeleteFunc(keys, func(k Key) bool { return k.Name != "sleep" && k.Name != "power_cap" })
 	}
 	return keys
 }

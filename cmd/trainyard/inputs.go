@@ -57,9 +57,9 @@ func loadCluster(spec string) (*cluster.Cluster, error) {
 	return nil, malformed(err)
 }
 
-// readTrace reads a trace; unit is a Go duration, a number of seconds or empty.
-func readTrace(path, format, unit string) (*trace.Trace, error) {
-	o := trace.Options{Format: format}
+// readTrace reads a trace; unit is a Go duration, a number of seconds or empty, steps for a trace that counts them.
+func readTrace(path, format, unit string, steps *trace.StepTimes) (*trace.Trace, error) {
+	o := trace.Options{Format: format, Steps: steps}
 	var err error
 	if o.Unit, err = parseUnit(unit); err != nil {
 		return nil, err
@@ -209,4 +209,12 @@ func readLocality(settings map[string]string) (*variability.Locality, error) {
 		return nil, malformed(fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, or the key locality_penalty", path))
 	}
 	return &l, nil
+}
+
+// readOptional reads a file by one of our readers; the zero value without a path.
+func readOptional[T any](what, path string, read func(io.Reader, string) (T, error)) (x T, err error) {
+	if path == "" {
+		return x, nil
+	}
+	return readTable(what, path, read)
 }
