@@ -78,7 +78,7 @@ func eacoExperiment(ctx context.Context, w io.Writer, o Options) error {
 }
 
 func eacoParts(ctx context.Context, o Options) ([]*eacoPart, error) {
-	seeds, jobs := 3, 300
+	seeds, jobs := 5, 600
 	if o.Seeds > 0 {
 		seeds = o.Seeds
 	}

@@ -74,7 +74,8 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 		return
 	}
 	p.dirty = false
-	full := false // fifo: somebody waits for room, nobody passes
+	full := false       // fifo: somebody waits for room, nobody passes
+	asleep := asleep(v) // GPUs that there is room on once they are awake
 	for _, id := range slices.Clone(p.waiting) {
 		j := &v.Jobs[id]
 		if p.userGPUs > 0 && p.holds(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
@@ -86,6 +87,10 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 			set = p.first(v, &p.book, n, func([]sched.GPUID) bool { return true })
 		}
 		why := sched.Reason{Code: sched.WhyStarted}
+		if n := int(j.Spec.GPUs.Want); set == nil && !full && n <= asleep {
+			asleep -= n
+			continue
+		}
 		if set == nil {
 			partner, ok := p.partner(v, id)
 			if ok {
@@ -99,6 +104,16 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 			p.give(v, id, set, why, out)
 		}
 	}
+}
+
+// asleep returns the GPUs of nodes that sleep.
+func asleep(v *sched.View) (n int) {
+	for i := range v.Nodes {
+		if x := &v.Nodes[i]; x.State == sched.NodeAsleep || x.State == sched.NodeUp && x.Target == sched.NodeAsleep {
+			n += x.Spec.GPUs
+		}
+	}
+	return n
 }
 
 // holds returns how many GPUs a user has.
