@@ -103,7 +103,7 @@ func (f *finder) first(v *sched.View, b *book, n need, fits func([]sched.GPUID) 
 	return nil
 }
 
-// offers fills f.list with the nodes that offer k GPUs.
+// offers fills f.list with the nodes that offer k GPUs, by number.
 func (f *finder) offers(v *sched.View, b *book, n *need, k int, typ sched.TypeID, any bool) {
 	f.list = f.list[:0]
 	for i := range v.Nodes {
@@ -117,15 +117,24 @@ func (f *finder) offers(v *sched.View, b *book, n *need, k int, typ sched.TypeID
 			f.list = append(f.list, candidate{sched.NodeID(i), use, s.free})
 		}
 	}
-	slices.SortFunc(f.list, func(x, y candidate) int {
-		return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.free, y.free), cmp.Compare(x.node, y.node))
-	})
+}
+
+// before orders candidates: the most used first, then those with fewer GPUs that nobody is to hold, then by number.
+func before(x, y candidate) int {
+	return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.free, y.free), cmp.Compare(x.node, y.node))
 }
 
 // inside looks at one node after the other.
 func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID) bool) bool {
 	f.offers(v, b, n, n.gpus, 0, true)
 	for i := range f.list {
+		switch i { // mostly the first will do: only if not, the others are put in order
+		case 0:
+			best := slices.Index(f.list, slices.MinFunc(f.list, before))
+			f.list[0], f.list[best] = f.list[best], f.list[0]
+		case 1:
+			slices.SortFunc(f.list[1:], before)
+		}
 		f.set = f.set[:0]
 		f.take(b.spots(v, f.list[i].node), n, n.gpus)
 		if slices.Sort(f.set); fits(f.set) {
@@ -143,6 +152,7 @@ func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]s
 			continue
 		}
 		f.offers(v, b, n, size, typ, false)
+		slices.SortFunc(f.list, before)
 		good := f.good[:0]
 		for _, c := range f.list {
 			f.set = f.set[:0]

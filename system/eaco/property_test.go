@@ -284,3 +284,73 @@ func BenchmarkSchedule(b *testing.B) {
 		})
 	}
 }
+
+// reborn is a Decider that is saved, made anew and loaded at every third decision.
+type reborn struct {
+	sched.Decider
+	t     *testing.T
+	build func() sched.Decider
+	count int
+}
+
+func (r *reborn) Decide(v *sched.View, out *sched.Desired) {
+	if r.count++; r.count%3 == 0 {
+		next := r.build()
+		for id := range v.Jobs {
+			if err := next.LoadJob(sched.JobID(id), r.SaveJob(sched.JobID(id), nil)); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		if err := next.LoadRest(r.SaveRest(nil)); err != nil {
+			r.t.Fatal(err)
+		}
+		next.(sched.Resumer).Resume(v)
+		r.Decider = next
+	}
+	r.Decider.Decide(v, out)
+}
+
+// Ensure that what is saved and loaded gives the same future, for EaCO and for pairs.
+func TestReborn(t *testing.T) {
+	for seed := range uint64(200) {
+		for _, build := range []func(k eaco.Knowledge) (sched.Decider, error){
+			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) },
+			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+		} {
+			fresh := func() *interference.Learner {
+				return interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+			}
+			m := drawn(seed, 0.1)
+			want := m.run(t, build, fresh())
+			got := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) {
+				again := func() sched.Decider {
+					k.Learner = fresh()
+					d, err := build(k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return d
+				}
+				return &reborn{Decider: again(), t: t, build: again}, nil
+			}, fresh())
+			if !slices.Equal(got.lines, want.lines) {
+				t.Fatalf("seed %d: decided\n%s\nwant\n%s", seed, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+			}
+		}
+	}
+}
+
+// Ensure that what SaveJob and SaveRest did not write is refused.
+func TestLoadNonsense(t *testing.T) {
+	s := newStill(1)
+	s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{GPUs: sched.Rigid(8)}}, -1)
+	p := generic(t)
+	p.Work = s
+	d, err := eaco.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.LoadJob(0, []byte{1, 2, 3}) == nil || d.LoadRest(nil) == nil || d.LoadRest([]byte{1, 200}) == nil {
+		t.Error("nonsense is taken")
+	}
+}

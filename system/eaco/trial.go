@@ -40,9 +40,14 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 	if !d.keeps(v, id, slow) {
 		return false
 	}
+	for _, o := range d.crowd {
+		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) {
+			return false
+		}
+	}
 	lasts := d.lasts(v, id, d.crowd, 1)
 	for _, o := range d.crowd {
-		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) || !d.spares(v, o, id, lasts) {
+		if !d.spares(v, o, lasts) {
 			return false
 		}
 	}
@@ -118,9 +123,9 @@ func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, mor
 	return time.Duration(min(float64(longest)*d.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
 }
 
-// spares reports whether job o keeps its deadline after a trial with newcomer id that lasts so long and is undone: it has lost one epoch at
+// spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch at
 // the worst slow-down, or all that it can lose, whichever is more.
-func (d *Decider) spares(v *sched.View, o, id sched.JobID, lasts time.Duration) bool {
+func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool {
 	end := v.Jobs[o].Spec.Deadline
 	if end == 0 {
 		return true
