@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trainyard/trainyard/driver/sim"
@@ -63,8 +64,14 @@ func (c CapCurves) slow(r *sim.Runtime) {
 	}
 }
 
-// within refuses a cap that lies outside what was measured of a model of the trace.
-func (c CapCurves) within(t *trace.Trace, limit sched.Watts) error {
+// within refuses a value of the key power_cap, such as 150W, that lies outside what was measured of a model of the trace.
+func (c CapCurves) within(t *trace.Trace, text string) error {
+	number, fixed := strings.CutSuffix(text, "W")
+	x, err := strconv.ParseFloat(number, 64)
+	if !fixed || err != nil { // what else is wrong with it the system says
+		return nil
+	}
+	limit := sched.Watts(x)
 	var seen []string
 	for i := range t.Jobs {
 		model := t.Jobs[i].Spec.Model

@@ -114,7 +114,7 @@ func TestCaps(t *testing.T) {
 	}
 	tr := &trace.Trace{Jobs: []trace.Job{{}, {}}}
 	tr.Jobs[1].Spec.Model = "ResNet-50"
-	if c.within(tr, 100) != nil || c.within(tr, 99) == nil || c.within(tr, 201) == nil {
+	if c.within(tr, "100W") != nil || c.within(tr, "99W") == nil || c.within(tr, "201W") == nil || c.within(tr, "1.2") != nil {
 		t.Error("caps from 100 to 200 W, want others refused")
 	}
 }

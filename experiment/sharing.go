@@ -168,7 +168,7 @@ func (s *Sharing) sets(c *cluster.Cluster) ([]interference.Set, error) {
 	return list, nil
 }
 
-// truth has jobs that share GPUs slow each other down as the sets say: by the estimate of a History that knows them all, times a lognormal
+// interfere has jobs that share GPUs slow each other down as the sets say: by the estimate of a History that knows them all, times a lognormal
 // factor of each job in each company.
 func interfere(sets []interference.Set, gpu string, noise float64, seed uint64, r *sim.Runtime) error {
 	h := &interference.History{}

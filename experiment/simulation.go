@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -128,7 +127,8 @@ func (s *Simulation) build() (*built, error) {
 		b.cluster, _ = s.Sharing.on(s.Cluster)
 	}
 	oracle := s.oracle(b.trace)
-	if err := measure(b.trace, oracle); err != nil {
+	err = measure(b.trace, oracle)
+	if err != nil {
 		return nil, err
 	}
 	err = s.checkFiles(set)
@@ -143,10 +143,9 @@ func (s *Simulation) build() (*built, error) {
 	b.runtime = s.runtimeOf(set, of)
 	goBy(oracle, &b.runtime)
 	s.Caps.slow(&b.runtime)
-	if w, err := strconv.ParseFloat(strings.TrimSuffix(set.Text("power_cap"), "W"), 64); err == nil && strings.HasSuffix(set.Text("power_cap"), "W") && s.Caps != nil {
-		if err := s.Caps.within(b.trace, sched.Watts(w)); err != nil {
-			return nil, err
-		}
+	err = s.Caps.within(b.trace, set.Text("power_cap"))
+	if err != nil {
+		return nil, err
 	}
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
 		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality}

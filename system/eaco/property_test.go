@@ -83,7 +83,7 @@ func TestPromises(t *testing.T) {
 			t.Errorf("seed %d: %d of %d that were kept are late\n%s", seed, late, kept, strings.Join(r.lines, "\n"))
 		}
 		undone += int(r.Undos)
-		if int(r.Finished) != len(m.jobs) && m.nodes > 1 {
+		if r.Finished != len(m.jobs) && m.nodes > 1 {
 			t.Errorf("seed %d: %d of %d finished", seed, r.Finished, len(m.jobs))
 		}
 		if sum := r.EnergyBusy + r.EnergyIdle + r.EnergySleep; math.Abs(sum-r.EnergyKWh) > 1e-9*r.EnergyKWh {
@@ -336,6 +336,38 @@ func TestReborn(t *testing.T) {
 			if !slices.Equal(got.lines, want.lines) {
 				t.Fatalf("seed %d: decided\n%s\nwant\n%s", seed, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
 			}
+		}
+	}
+}
+
+// Ensure that jobs that ran out of memory together are not put together again.
+func TestOutOfMemory(t *testing.T) {
+	rows := tables(t)
+	s := newStill(2)
+	s.add(job(rows, "VGG-16", 0), 0)
+	s.add(job(rows, "AlexNet", 0), -1)
+	p := published(t, rows)
+	if err := p.Learner.History.RecordOOM(interference.Place{GPU: "v100", Width: 8}, []string{"AlexNet", "VGG-16"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.decide(t, p); got != "B started 8" {
+		t.Errorf("%s, want the idle node B", got)
+	}
+}
+
+// Ensure that wrong parameters are refused.
+func TestWrongParams(t *testing.T) {
+	for _, spoil := range []func(*eaco.Params){
+		func(p *eaco.Params) { p.Use = -1 }, func(p *eaco.Params) { p.Memory = 1.1 }, func(p *eaco.Params) { p.Use = math.NaN() }, func(p *eaco.Params) { p.Most = 9 },
+		func(p *eaco.Params) { p.Slow = 0.5 }, func(p *eaco.Params) { p.Patience = math.Inf(1) }, func(p *eaco.Params) { p.Work = nil }, func(p *eaco.Params) { p.Learner = nil },
+	} {
+		p := generic(t)
+		p.Work = newStill(1)
+		if _, err := eaco.New(p); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(&p); func() bool { _, err := eaco.New(p); return err == nil }() {
+			t.Errorf("%+v is taken", p)
 		}
 	}
 }

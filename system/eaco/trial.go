@@ -188,13 +188,13 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		others := d.others(id)
 		switch m, ends := &d.jobs[id], d.judge(v, id, others); {
 		case v.Now >= m.until && ends != keep:
-			d.undo(v, id, others, true, out)
+			d.undo(id, others, true, out)
 		case v.Jobs[id].Later != nil: // it leaves at the end of its epoch
 			out.WakeBy(m.until)
 		case ends == keep:
 			d.keep(v, id, others, out)
 		case ends == undo:
-			d.undo(v, id, others, m.edge == v.Now, out)
+			d.undo(id, others, m.edge == v.Now, out)
 		default:
 			out.WakeBy(m.until)
 		}
@@ -244,7 +244,7 @@ func (d *Decider) keep(v *sched.View, id sched.JobID, others []sched.JobID, out 
 }
 
 // undo takes newcomer id off its GPUs, at the end of its epoch or at once, never to be put beside the same jobs again.
-func (d *Decider) undo(v *sched.View, id sched.JobID, others []sched.JobID, atOnce bool, out *sched.Desired) {
+func (d *Decider) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *sched.Desired) {
 	if m := &d.jobs[id]; !slices.ContainsFunc(m.tried, func(t []sched.JobID) bool { return slices.Equal(t, others) }) {
 		m.tried = append(m.tried, slices.Clone(others))
 	}
