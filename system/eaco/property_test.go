@@ -112,7 +112,10 @@ func TestSharingOff(t *testing.T) {
 		}
 		l := interference.NewLearner(&interference.History{}, interference.TimeSlicing)
 		off := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Most: 1}) }, l)
-		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) { s := baseline.FIFOSkip(place.Consolidate{}); return s.Decider(), nil }, l)
+		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) {
+			s := baseline.FIFOSkip(place.Consolidate{})
+			return s.Decider(), nil
+		}, l)
 		for i := range off.jobs {
 			if off.jobs[i].Finish != base.jobs[i].Finish {
 				t.Fatalf("seed %d, job %d: done at %v, the base at %v", seed, i, off.jobs[i].Finish, base.jobs[i].Finish)

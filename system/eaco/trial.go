@@ -98,7 +98,7 @@ func (d *Decider) keeps(v *sched.View, id sched.JobID, slow float64) bool {
 	if end := v.Jobs[id].Spec.Deadline; end > 0 {
 		return d.know.finish(v, id, slow) <= end
 	}
-	return slow <= d.p.Slow*(1+tolerance)
+	return slow <= d.p.Slow*(1+tolerance) && !math.IsInf(slow, 1) // infinitely slow is what cannot be, whatever the limit
 }
 
 // size returns the most jobs that a GPU of job o has, one more with a newcomer.
