@@ -121,7 +121,10 @@ func (f *finder) offers(v *sched.View, b *book, n *need, k int, typ sched.TypeID
 
 // before orders candidates: the most used first, then those with fewer GPUs that nobody is to hold, then by number.
 func before(x, y candidate) int {
-	return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.free, y.free), cmp.Compare(x.node, y.node))
+	if x.use != y.use { // far oftener than not: cmp.Or would compare all
+		return cmp.Compare(y.use, x.use)
+	}
+	return cmp.Or(cmp.Compare(x.free, y.free), cmp.Compare(x.node, y.node))
 }
 
 // inside looks at one node after the other.

@@ -47,6 +47,7 @@ type predictor struct {
 	learner *interference.Learner
 	number  map[string]int16 // of models, from 1
 	models  []string
+	jobs    []int16 // number of the model by job; 0 = not asked yet
 	known   map[question]float64
 	members []interference.Member   // scratch
 	found   []interference.Estimate // scratch
@@ -77,10 +78,21 @@ func (p *predictor) of(model string) int16 {
 	return n
 }
 
+// model returns the number of the model of job id.
+func (p *predictor) model(v *sched.View, id sched.JobID) int16 {
+	for len(p.jobs) < len(v.Jobs) {
+		p.jobs = append(p.jobs, 0)
+	}
+	if p.jobs[id] == 0 {
+		p.jobs[id] = p.of(v.Jobs[id].Spec.Model)
+	}
+	return p.jobs[id]
+}
+
 // slow returns how much slower job id, width GPUs wide, is than alone beside others on GPUs of a type; itself among others does
 // not count. +Inf: together they ran out of memory before, or nothing can be said of so many.
 func (p *predictor) slow(v *sched.View, typ sched.TypeID, width int, id sched.JobID, others []sched.JobID, more sched.JobID) float64 {
-	q, n := question{typ: typ, width: int32(width), who: p.of(v.Jobs[id].Spec.Model)}, 0
+	q, n := question{typ: typ, width: int32(width), who: p.model(v, id)}, 0
 	add := func(o sched.JobID) bool {
 		if o == id || o == sched.None {
 			return true
@@ -88,7 +100,7 @@ func (p *predictor) slow(v *sched.View, typ sched.TypeID, width int, id sched.Jo
 		if n == len(q.others) {
 			return false
 		}
-		q.others[n] = p.of(v.Jobs[o].Spec.Model)
+		q.others[n] = p.model(v, o)
 		n++
 		return true
 	}
@@ -116,7 +128,7 @@ func (p *predictor) slow(v *sched.View, typ sched.TypeID, width int, id sched.Jo
 func (p *predictor) ask(v *sched.View, q question, n int, others []sched.JobID, more sched.JobID) float64 {
 	use := func(model int16) float64 {
 		for _, o := range append(slices.Clone(others), more) {
-			if o != sched.None && p.of(v.Jobs[o].Spec.Model) == model {
+			if o != sched.None && p.model(v, o) == model {
 				return float64(v.Jobs[o].Spec.Util)
 			}
 		}
