@@ -64,14 +64,14 @@ type memo struct {
 	risk  bool            // it was flagged as late
 }
 
-// kind are jobs for which the walk finds the same, as long as they have no deadline and were taken off nothing.
+// kind are jobs for which the walk finds the same, as long as no deadline says where they may go and they were taken off nothing.
 type kind struct {
 	model  string
 	gpus   int32
 	types  sched.TypeSet
 	memGB  float32
 	share  bool
-	newJob bool
+	due    bool // a deadline, not the limit, says what it may share
 }
 
 // New returns EaCO.
@@ -204,11 +204,11 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types, memGB: float64(j.Spec.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(j.Spec.Model)}
-	k := kind{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, j.Attempts == 0}
+	k := kind{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}
-	plain := !n.share || j.Spec.Deadline == 0 && len(m.tried) == 0
+	plain := !n.share || !k.due && len(m.tried) == 0
 	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus) })
 	if set == nil {
 		if plain {
