@@ -66,12 +66,12 @@ type memo struct {
 
 // kind are jobs for which the walk finds the same, as long as no deadline says where they may go and they were taken off nothing.
 type kind struct {
-	model  string
-	gpus   int32
-	types  sched.TypeSet
-	memGB  float32
-	share  bool
-	due    bool // a deadline, not the limit, says what it may share
+	model string
+	gpus  int32
+	types sched.TypeSet
+	memGB float32
+	share bool
+	due   bool // a deadline, not the limit, says what it may share
 }
 
 // New returns EaCO.
