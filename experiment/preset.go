@@ -55,6 +55,8 @@ var Presets = []PresetInfo{
 		nil, muriPreset},
 	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
 		palPresetKeys, palPreset},
+	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, throughputs by --interference", 0,
+		gavelPresetKeys, gavelPreset},
 }
 
 // presetKeys returns the keys that a preset adds.

@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
@@ -40,6 +41,8 @@ type Simulation struct {
 	Known    *variability.Scores    // what the system is told of them; nil = Scores
 	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
 	Locality *variability.Locality  // from the key locality; nil = the key locality_penalty alone
+	Sharing  *Sharing               // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
+	Caps     CapCurves              // what GPUs do under power caps, by model; nil = caps slow nobody down
 	Energy   metrics.Energy         // power caps, prices and carbon of energy, where known
 	Inject   []sched.Event          // user commands, prices, node changes from outside
 	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
@@ -68,6 +71,7 @@ var RuntimeKeys = []system.Key{
 	{Name: "locality_penalty", Default: "1", Doc: "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
 	{Name: "classes", Default: system.StatedClasses, Doc: "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
 	{Name: "locality", Doc: "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
+	sharingKeys[0], sharingKeys[1],
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
 	{Name: "slow_gpus", Doc: "FILE with gpu,from_s,to_s,factor: GPUs, by number from 0, that take factor times as long for a while; only stragglers=oracle is told"},
 	{Name: "report_interval", Default: "0", Doc: "seconds between reports of jobs on their progress, from which stragglers=watch learns; 0 = only changes of speed are told, at once"},
@@ -133,6 +137,9 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	b.cluster = s.Cluster
+	if s.Sharing != nil {
+		b.cluster, _ = s.Sharing.on(s.Cluster)
+	}
 	oracle := s.oracle(b.trace)
 	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set))
 	if err != nil {
@@ -145,10 +152,26 @@ func (s *Simulation) build() (*built, error) {
 	}
 	b.runtime = s.runtimeOf(set, of)
 	goBy(oracle, &b.runtime)
+	s.Caps.slow(&b.runtime)
+	err = s.Caps.within(b.trace, set.Text("power_cap"))
+	if err != nil {
+		return nil, err
+	}
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
 		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
 	if oracle != nil {
 		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
+	}
+	if s.Sharing != nil {
+		if k.Sets, err = s.Sharing.sets(b.cluster); err == nil {
+			err = interfere(k.Sets, b.cluster.Types[0], set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.Caps != nil {
+		k.Caps = s.Caps.Of
 	}
 	if b.system, err = info.Build(k, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
@@ -232,7 +255,9 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 		return nil, err
 	}
 	rec := metrics.NewRecorder(len(b.trace.Jobs))
-	rec.Energy = s.Energy
+	if rec.Energy = s.Energy; rec.Energy.Caps == nil && s.Caps != nil {
+		rec.Energy.Caps = func(_ sched.TypeID, spec *sched.JobSpec) power.Caps { return s.Caps.Of(spec.Model) }
+	}
 	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
 	var latency metrics.Latency
 	if s.Clock != nil {
@@ -345,8 +370,17 @@ func (s *Simulation) toRent(set *system.Settings) *Simulation {
 // sizes that the system is to choose; the trace itself if nothing changes. Durations of a Profiled trace are yet to be measured.
 func (s *Simulation) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
-	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled {
+	for i := range s.Trace.Jobs {
+		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
+			return nil, fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path, spec.Name, spec.Deadline, spec.Submit)
+		}
+	}
+	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled && s.Sharing == nil {
 		return s.Trace, nil
+	}
+	memGB := float32(0)
+	if s.Sharing != nil {
+		_, memGB = s.Sharing.on(s.Cluster)
 	}
 	t := *s.Trace
 	t.Jobs = slices.Clone(s.Trace.Jobs)
@@ -359,6 +393,11 @@ func (s *Simulation) prepared(p preset, info *system.Info) (*trace.Trace, error)
 					t.Path, j.Spec.Name, j.GPUType, strings.Join(s.Cluster.Types, ", "))
 			}
 			j.Spec.Types = sched.TypeSet(0).With(sched.TypeID(id))
+		}
+		if s.Sharing != nil {
+			if err := s.Sharing.describe(j, memGB); err != nil {
+				return nil, err
+			}
 		}
 		if p.demand != nil {
 			p.demand(&j.Spec, s.Cluster)

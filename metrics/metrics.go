@@ -115,6 +115,9 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		r.drop(v, e)
 		r.update(v, e)
 	case sched.Decided, sched.Rejected, sched.JobCommanded:
+		if e.Kind == sched.Decided && e.Why.Code == sched.WhyUndone && e.Target.At == sched.AtOnce {
+			r.Undos++ // an exchange at the end of an epoch is decided once more then
+		}
 		r.update(v, e)
 	case sched.Noted:
 		if e.Why.Code == sched.WhyPromoted {

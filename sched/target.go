@@ -170,10 +170,15 @@ const (
 	WhyQuota                  // over a quota or a per-user limit [would hold, limit]
 	WhyInvalid                // breaks an invariant; the text says which
 	WhyStartFailed            // the last start failed [failures]
+	WhyTrial                  // it joins Job and others on trial [jobs there]
+	WhyKept                   // its trial beside Job is over: it stays
+	WhyUndone                 // beside Job, or for it, a deadline or a limit would be missed: its trial is undone
+	WhyPaired                 // it shares the GPUs of Job
+	WhyAtRisk                 // it would miss its deadline even alone
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
-	"invalid", "start-failed"}
+	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk"}
 
 // String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {

@@ -3,6 +3,8 @@ package system
 import (
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/provision"
@@ -24,8 +26,34 @@ func (i *Info) provision(k Knowledge, s *Settings) (rules []sched.Provisioner, e
 		}
 		rules = append(rules, r)
 	}
-	if !math.IsInf(s.Float("sleep", math.Inf(1)), 1) {
+	if !math.IsInf(s.Float("sleep", math.Inf(1)), 1) || i.Sleeps && !s.Has("sleep") {
 		rules = append(rules, &provision.Sleep{Dwell: s.Seconds("sleep", 0)})
 	}
-	return rules, nil
+	limit, err := capLimit(k, s)
+	if limit != nil {
+		rules = append(rules, limit)
+	}
+	return rules, err
+}
+
+// capLimit returns the rule of power caps that is asked for, nil if none is.
+func capLimit(k Knowledge, s *Settings) (sched.Provisioner, error) {
+	const wish = "off, WATTS as in 150W, or a slow-down >= 1"
+	text := strings.TrimSpace(s.Text("power_cap"))
+	if text == "" && !s.Has("power_cap") || text == "off" {
+		return nil, nil
+	}
+	number, fixed := strings.CutSuffix(text, "W")
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(x > 0 && x <= 1e6) || !fixed && x < 1 {
+		s.wrong("power_cap", s.Text("power_cap"), wish)
+		return nil, nil
+	}
+	if k.Caps == nil {
+		return nil, errors.New("power_cap, but nothing is known of power caps: --power-caps")
+	}
+	if fixed {
+		return &provision.Cap{Of: k.Caps, Fixed: sched.Watts(x)}, nil
+	}
+	return &provision.Cap{Of: k.Caps, Slow: x}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -32,6 +34,10 @@ type Knowledge struct {
 	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
 	Pools  []sched.PoolSpec
 	Budget float64
+	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
+	Sets []interference.Set
+	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil = it is of all.
+	Caps func(model string) power.Caps
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.
@@ -55,6 +61,7 @@ type Info struct {
 	New    func(k Knowledge, s *Settings) (System, error)
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
+	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }
@@ -88,6 +95,7 @@ var Provisioning = []Key{
 	{"reserve", "0", "provision reserve: GPUs rented at all times"},
 	{"max_gpus", "0", "provision follow: GPUs wanted at most; 0 = what the pools allow"},
 	{"keep", "0", "provision follow: seconds a node that is not needed is kept before it is let go"},
+	{"power_cap", "off", "power caps: off, WATTS as in 150W, or the slow-down from 1 on up to which the cap of least energy is taken"},
 	{"sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never"},
 }
 
@@ -127,10 +135,14 @@ func (i *Info) CommonKeys() []Key {
 
 // ProvisioningKeys returns those of Provisioning that are for this system.
 func (i *Info) ProvisioningKeys() []Key {
-	if i.Rents {
-		return Provisioning[len(Provisioning)-1:]
+	keys := slices.Clone(Provisioning)
+	if i.Sleeps {
+		keys[slices.IndexFunc(keys, func(k Key) bool { return k.Name == "sleep" })].Default = "0"
 	}
-	return Provisioning
+	if i.Rents {
+		return slices.DeleteFunc(keys, func(k Key) bool { return k.Name != "sleep" && k.Name != "power_cap" })
+	}
+	return keys
 }
 
 // KeyNames returns the names of all keys the system takes.

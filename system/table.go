@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
+	"github.com/trainyard/trainyard/system/eaco"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
 )
@@ -57,7 +58,16 @@ var table = []Info{
 		Placing: "packed", Rents: true, Batches: true},
 	{Name: "boa-exact", Line: "BOA Constrictor with optimal widths, restarts counted, and no waiting for a minute", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404; the exact program is ours", Stages: renting(boa.Exact), Keys: boaKeys, Placing: "packed", Rents: true, Batches: true},
+	{Name: "eaco", Line: "EaCO: jobs join busy GPUs on trial where all keep their deadlines; idle nodes sleep", Assumes: "remaining work, epochs, use and memory; learns how sets slow each other",
+		Source: "Haghshenas and Hashemi, arXiv 2412.08294", New: eacoSystem, Keys: eacoKeys, Common: sharingLimits, Sleeps: true},
+	{Name: "fifo-packed", Line: "by arrival; the first that does not fit joins the single job beside which both do most", Assumes: "throughput of pairs, given",
+		Source: "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds", New: paired(eaco.FIFOPacked), Keys: []Key{keyPairs}, Common: sharingLimits},
+	{Name: "gandiva", Line: "by arrival; one that does not fit joins some single job, drawn at random", Assumes: "throughput of pairs, given",
+		Source: "Narayanan et al., OSDI'20 (Gavel), gandiva, without rounds", New: paired(eaco.Gandiva), Keys: []Key{{"seed", "0", "of the draws"}, keyPairs}, Common: sharingLimits},
 }
+
+// sharingLimits are the keys of Common of systems that share GPUs.
+var sharingLimits = []string{"user_limit"}
 
 var (
 	keyOrder    = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}

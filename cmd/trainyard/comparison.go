@@ -12,6 +12,8 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
@@ -25,6 +27,9 @@ type comparison struct {
 	scores  *variability.Scores // of the GPUs, as they are; nil = alike
 	known   *variability.Scores // as they are known; nil = as they are
 	apps    map[string]speedup.App
+	sharing *experiment.Sharing // of jobs that share GPUs; nil = not known
+	caps    experiment.CapCurves
+	energy  metrics.Energy
 	budget  float64
 	cluster *cluster.Cluster
 	preset  string
@@ -78,7 +83,18 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		seeded.Failures.Seed = f.seed
 		c.cluster = &seeded
 	}
-	if c.trace, err = readTrace(f.trace, f.format, f.unit); err != nil {
+	if c.sharing, err = readOptional("interference", f.interference, experiment.ReadSharing); err != nil {
+		return nil, err
+	}
+	steps, err := c.sharing.Steps(c.cluster)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if c.trace, err = readTrace(f.trace, f.format, f.unit, steps); err != nil {
+		return nil, err
+	}
+	err = c.readEnergy(f)
+	if err != nil {
 		return nil, err
 	}
 	if c.scores, err = readScores("variability", f.variability, c.cluster); err != nil {
@@ -107,6 +123,18 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		c.runs = append(c.runs, systemRun{sim: sim})
 	}
 	return c, nil
+}
+
+// readEnergy reads what is known of power caps, prices and carbon.
+func (c *comparison) readEnergy(f *simulateFlags) (err error) {
+	if c.caps, err = readOptional("power caps", f.caps, experiment.ReadCaps); err != nil {
+		return err
+	}
+	if c.energy.Price, err = readOptional("energy price", f.price, power.ReadPrices); err != nil {
+		return err
+	}
+	c.energy.Carbon, err = readOptional("carbon", f.carbon, power.ReadCarbon)
+	return err
 }
 
 // chosen returns the systems asked for and the settings of each.
@@ -177,7 +205,8 @@ func systemsNamed(names []string) ([]*system.Info, error) {
 // simulation puts together the run of one system, with the files its keys name, and checks the request.
 func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
 	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
-		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget}
+		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget,
+		Sharing: c.sharing, Caps: c.caps, Energy: c.energy}
 	var err error
 	if path, ok := settings["distribution"]; ok {
 		if sim.Sizes, err = readSizes(path); err != nil {

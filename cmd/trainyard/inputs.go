@@ -57,9 +57,9 @@ func loadCluster(spec string) (*cluster.Cluster, error) {
 	return nil, malformed(err)
 }
 
-// readTrace reads a trace; unit is a Go duration, a number of seconds or empty.
-func readTrace(path, format, unit string) (*trace.Trace, error) {
-	o := trace.Options{Format: format}
+// readTrace reads a trace; unit is a Go duration, a number of seconds or empty, steps for a trace that counts them.
+func readTrace(path, format, unit string, steps *trace.StepTimes) (*trace.Trace, error) {
+	o := trace.Options{Format: format, Steps: steps}
 	var err error
 	if o.Unit, err = parseUnit(unit); err != nil {
 		return nil, err
@@ -232,4 +232,12 @@ func fitting(s *variability.Scores, c *cluster.Cluster) error {
 		return malformed(fmt.Errorf("variability: %s: scores of %d GPUs, the cluster has %d, want a row for each", s.Name, len(s.GPUs), n))
 	}
 	return nil
+}
+
+// readOptional reads a file by one of our readers; the zero value without a path.
+func readOptional[T any](what, path string, read func(io.Reader, string) (T, error)) (x T, err error) {
+	if path == "" {
+		return x, nil
+	}
+	return readTable(what, path, read)
 }

@@ -42,7 +42,8 @@ func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) 
 	if c.String() != f.cluster { // else it is a shorthand
 		list = append(list, pathUse{"cluster file", f.cluster})
 	}
-	for _, s := range []pathUse{{"variability", f.variability}, {"variability-known", f.known}} {
+	for _, s := range []pathUse{{"variability", f.variability}, {"variability-known", f.known}, {"interference", f.interference},
+		{"power caps", f.caps}, {"energy price", f.price}, {"carbon", f.carbon}} {
 		if s.path != "" {
 			list = append(list, s)
 		}

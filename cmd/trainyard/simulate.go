@@ -18,6 +18,8 @@ type simulateFlags struct {
 	round               string
 	variability, known  string
 	profiles            string
+	interference        string
+	caps, price, carbon string
 	budget              float64
 	seed                uint64
 	seeded              bool
@@ -69,6 +71,10 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.round, "round", "", "decide at multiples of `SECONDS` only (default: the system's own)")
 	fs.StringVar(&f.variability, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
 	fs.StringVar(&f.profiles, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&f.interference, "interference", "", "how jobs that share GPUs slow each other down: `FILE` of EaCO's tables, or of Gavel's throughputs")
+	fs.StringVar(&f.caps, "power-caps", "", "what GPUs do under power caps: `FILE` of Zeus's summary")
+	fs.StringVar(&f.price, "energy-price", "", "price of a kWh over time: `FILE` with start,price")
+	fs.StringVar(&f.carbon, "carbon", "", "carbon of a kWh over time: `FILE` with start,grams_per_kwh")
 	fs.Float64Var(&f.budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
 	fs.StringVar(&f.known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the cluster file)")

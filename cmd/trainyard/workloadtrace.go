@@ -48,7 +48,7 @@ func readTraceWorkload(path string, f *planTrace) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := readTrace(path, "", "")
+	t, err := readTrace(path, "", "", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -254,7 +254,11 @@ func untilDone(work time.Duration, rate float64) time.Duration {
 	if rate == 1 || work <= 0 {
 		return max(work, 0)
 	}
-	t := time.Duration(float64(work) / rate)
+	x := float64(work) / rate
+	if x > float64(horizon) {
+		return time.Duration(horizon) // as good as never, see Next
+	}
+	t := time.Duration(x)
 	for sched.ScaleDuration(t, rate) < work {
 		t++
 	}

@@ -17,6 +17,9 @@ import (
 type Learner struct {
 	History *History
 	How     Mechanism
+	// Epoch is how long an epoch of a job takes alone, 0 = unknown, where that is known better than by its model: jobs of a model
+	// may differ. nil = it is not.
+	Epoch func(v *sched.View, id sched.JobID) time.Duration
 
 	alone *History        // of epochs alone, in seconds where slow-downs go: sets of one
 	on    [][]sched.JobID // by GPUID: the jobs whose attempts hold it
@@ -43,9 +46,8 @@ var (
 
 // Observe folds an event.
 func (l *Learner) Observe(v *sched.View, e *sched.Event) {
+	l.meet(v)
 	switch e.Kind {
-	case sched.JobArrived:
-		l.jobs = append(l.jobs, watched{from: sched.Never, begin: sched.Never})
 	case sched.Ordered:
 		switch sched.ActionKind(e.Code) {
 		case sched.Start:
@@ -65,6 +67,19 @@ func (l *Learner) Observe(v *sched.View, e *sched.Event) {
 		l.leave(e.Job)
 	case sched.EpochEnded:
 		l.epoch(v, e)
+	}
+}
+
+// meet takes note of jobs that are new: they have just arrived, or the Learner has.
+func (l *Learner) meet(v *sched.View) {
+	for id := len(l.jobs); id < len(v.Jobs); id++ {
+		l.jobs = append(l.jobs, watched{from: sched.Never, begin: sched.Never})
+		if j := &v.Jobs[id]; j.HoldsDevices() {
+			l.enter(v, sched.JobID(id))
+			if j.Attempt == sched.Running {
+				l.jobs[id].from = j.WorkFrom
+			}
+		}
 	}
 }
 
@@ -160,10 +175,20 @@ func (l *Learner) epoch(v *sched.View, e *sched.Event) {
 		l.alone.time(p, model, took, e.Time)
 		return
 	}
-	if base, known := l.Alone(p, model); known {
+	if base, known := l.epochAlone(v, e.Job, p); known {
 		// What cannot be a slow-down, such as one of 1e9, is a fault of who reports: nothing is learned of it.
 		_ = l.History.RecordOne(p, models, slices.Index(list, e.Job), took/base.Seconds(), e.Time)
 	}
+}
+
+// epochAlone returns how long an epoch of job id takes alone in a place, as far as that is known.
+func (l *Learner) epochAlone(v *sched.View, id sched.JobID, p Place) (time.Duration, bool) {
+	if l.Epoch != nil {
+		if d := l.Epoch(v, id); d > 0 {
+			return d, true
+		}
+	}
+	return l.Alone(p, v.Jobs[id].Spec.Model)
 }
 
 // time takes the length of an epoch alone.

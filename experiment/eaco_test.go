@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// Reference: the simulator of Gavel on its physical_cluster/max_min_fairness.trace, 36 V100s, seed 0. Ensure that the preset gives its average JCTs.
+func TestPresetGavel(t *testing.T) {
+	dir := filepath.Join(shareddata.DataDir(t), "colocation/gavel")
+	sharing, err := readSharingFile(filepath.Join(dir, "simulation_throughputs.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Load("9x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := sharing.Steps(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := trace.Read(filepath.Join(dir, "max_min_fairness.trace"), trace.Options{Steps: steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		system string
+		keys   map[string]string
+		want   string
+	}{{"fifo", nil, "12464.078"}, {"fifo", map[string]string{"perf": "yes"}, "12722.813"}, {"fifo-packed", nil, "12652.912"}, {"gandiva", nil, "11728.987"}} {
+		out, err := (&Simulation{Trace: tr, Cluster: c, System: x.system, Settings: x.keys, Preset: "gavel", Sharing: sharing}).Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%.3f", out.AvgJCT); got != x.want {
+			t.Errorf("%s %v: %s s, want %s", x.system, x.keys, got, x.want)
+		}
+	}
+}
+
+// Ensure that the experiment runs, that sleep saves fifo energy where there is room, and that sharing saves more.
+func TestEaCOExperiment(t *testing.T) {
+	p := &eacoPart{Nodes: 12, Seeds: 1}
+	if err := p.run(context.Background(), standInTables(), poissonArrivals(40)); err != nil {
+		t.Fatal(err)
+	}
+	awake, asleep, eaco := p.Rows[0].KWh, p.Rows[4].KWh, p.Rows[7].KWh
+	if !(eaco < asleep && asleep < awake) || p.Rows[7].Unfinished > 0 {
+		t.Errorf("%v kWh by eaco, %v by fifo, %v with idle nodes awake, want each less than the next", eaco, asleep, awake)
+	}
+	var b strings.Builder
+	if p.print(&b); !strings.Contains(b.String(), "eaco asleep") {
+		t.Error(b.String())
+	}
+}
+
+// Ensure that noise on slow-downs follows from its seed alone, and that a wrong file is one error.
+func TestSharingTruth(t *testing.T) {
+	tr := eacoTrace(1, poissonArrivals(30)(1))
+	c, err := eacoCluster(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(seed string) float64 {
+		s := Simulation{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(),
+			Settings: map[string]string{"interference_noise": "0.1", "interference_seed": seed}}
+		out, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.AvgJCT
+	}
+	if a, b := run("1"), run("1"); a != b || a == run("2") {
+		t.Errorf("%v and %v with one seed, want them equal, and others with another", a, b)
+	}
+	for _, text := range []string{"", "{", "set\n", "{}x"} {
+		if _, err := ReadSharing(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), "f") {
+			t.Errorf("%q: %v, want an error that names the file", text, err)
+		}
+	}
+	if _, err := readSharingFile(filepath.Join(t.TempDir(), "x")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}
+
+// Ensure that no input makes the reader panic.
+func FuzzReadSharing(f *testing.F) {
+	f.Add("set,n_jobs\nJ1,1\n")
+	f.Add(`{"v100": {"('A', 1)": {"null": 1}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := ReadSharing(strings.NewReader(text), "f"); err == nil && s == nil {
+			t.Error("neither tables nor an error")
+		}
+	})
+}
+
+// Ensure that caps are found by names that differ in case and signs, and that one outside what was measured is refused.
+func TestCaps(t *testing.T) {
+	c, err := ReadCaps(strings.NewReader("dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\nd,resnet50,1,a,100,20,90\nd,resnet50,1,a,200,10,190\n"), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Of("ResNet-50")) != 2 || len(c.Of("ResNet-50 (batch size 16)")) != 2 || len(c.Of("VGG")) != 0 {
+		t.Error("caps of a model are not found by its name")
+	}
+	tr := &trace.Trace{Jobs: []trace.Job{{}, {}}}
+	tr.Jobs[1].Spec.Model = "ResNet-50"
+	if c.within(tr, "100W") != nil || c.within(tr, "99W") == nil || c.within(tr, "201W") == nil || c.within(tr, "1.2") != nil {
+		t.Error("caps from 100 to 200 W, want others refused")
+	}
+}

@@ -1,0 +1,217 @@
+package eaco
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// book is who is to hold which GPU, and what their use and memory come to: the targets of the view, and those of the walk
+// under way.
+type book struct {
+	know  Knowledge
+	on    [][]sched.JobID // by GPU, in order of ids
+	held  [][]sched.GPUID // by job
+	share []bool          // by job: it shares what it holds
+	trial []bool          // by job: it holds it on trial
+	open  []sched.JobID   // those on trial, in order of ids
+	seen  []seen          // by GPU
+	nodes []nodeSpots     // by node
+
+	waiting []sched.JobID // jobs that may be given GPUs and have none, in the order in which they are served
+	queued  []bool        // by job: it is in waiting
+}
+
+// seen is what was measured of a GPU since those on it last changed.
+type seen struct {
+	since  sched.Time
+	use    float64 // mean, 0..1
+	number int32   // of measurements of use; 0 = none counts yet
+	memGB  float64 // most; 0 = unknown
+}
+
+// nodeSpots are the usable GPUs of a node, the busiest first, then by number.
+type nodeSpots struct {
+	fresh bool
+	free  int // GPUs that nobody is to hold
+	spots []spot
+}
+
+// spot is what a newcomer finds on a GPU.
+type spot struct {
+	gpu     sched.GPUID
+	use     float64 // of its jobs
+	memory  float64 // of all its memory, in use at the peak; 1 = unknown
+	freeGB  float64
+	tenants int
+	closed  bool // one that does not share, or a newcomer on trial, has it
+}
+
+// grow makes room for all that v shows.
+func (b *book) grow(v *sched.View) {
+	for len(b.on) < len(v.GPUs) {
+		b.on, b.seen = append(b.on, nil), append(b.seen, seen{})
+	}
+	for len(b.nodes) < len(v.Nodes) {
+		b.nodes = append(b.nodes, nodeSpots{})
+	}
+	for len(b.held) < len(v.Jobs) {
+		b.held, b.share, b.trial, b.queued = append(b.held, nil), append(b.share, false), append(b.trial, false), append(b.queued, false)
+	}
+}
+
+// sync brings what is known of job id up to the view.
+func (b *book) sync(v *sched.View, id sched.JobID) {
+	b.grow(v)
+	j := &v.Jobs[id]
+	if !slices.Equal(b.held[id], j.Target) || b.share[id] != (j.Share == sched.Shared) || b.trial[id] != j.Trial {
+		b.put(v, id, j.Target, j.Share == sched.Shared, j.Trial)
+	}
+	if wants := j.Eligible() && len(j.Target) == 0; wants != b.queued[id] {
+		b.queue(v, id, wants)
+	}
+}
+
+// resync brings all of it up to the view.
+func (b *book) resync(v *sched.View) {
+	b.grow(v)
+	for id := range v.Jobs {
+		b.sync(v, sched.JobID(id))
+	}
+}
+
+// put has job id hold set from now on.
+func (b *book) put(v *sched.View, id sched.JobID, set []sched.GPUID, share, trial bool) {
+	same := slices.Equal(b.held[id], set)
+	for _, g := range b.held[id] {
+		b.on[g] = slices.DeleteFunc(b.on[g], func(o sched.JobID) bool { return o == id })
+		b.touch(v, g, same)
+	}
+	b.held[id] = append(b.held[id][:0], set...)
+	b.share[id], b.trial[id] = share && len(set) > 0, trial && len(set) > 0
+	switch at, open := slices.BinarySearch(b.open, id); {
+	case b.trial[id] && !open:
+		b.open = slices.Insert(b.open, at, id)
+	case !b.trial[id] && open:
+		b.open = slices.Delete(b.open, at, at+1)
+	}
+	for _, g := range set {
+		at, _ := slices.BinarySearch(b.on[g], id)
+		b.on[g] = slices.Insert(b.on[g], at, id)
+		b.touch(v, g, same)
+	}
+}
+
+// touch notes that something changed on GPU g; unless it has the same jobs, what was measured there counts no more.
+func (b *book) touch(v *sched.View, g sched.GPUID, same bool) {
+	b.nodes[v.GPUs[g].Node].fresh = false
+	if !same {
+		b.seen[g] = seen{since: v.Now}
+	}
+}
+
+// queue lets job id wait, or no longer.
+func (b *book) queue(v *sched.View, id sched.JobID, wants bool) {
+	at, found := slices.BinarySearchFunc(b.waiting, id, func(a, b sched.JobID) int {
+		return cmp.Or(cmp.Compare(v.Jobs[b].Spec.Priority, v.Jobs[a].Spec.Priority), cmp.Compare(a, b))
+	})
+	switch {
+	case wants && !found:
+		b.waiting = slices.Insert(b.waiting, at, id)
+	case !wants && found:
+		b.waiting = slices.Delete(b.waiting, at, at+1)
+	}
+	b.queued[id] = wants
+}
+
+// measured takes what was measured of the GPUs of a node or a job. What was measured before each job there can have gone
+// through an epoch says nothing of its peak.
+func (b *book) measured(v *sched.View, e *sched.Event) {
+	b.grow(v)
+	var gpus []sched.GPUID
+	switch {
+	case e.Job != sched.None:
+		gpus = b.held[e.Job]
+	case e.Node != sched.None:
+		n := &v.Nodes[e.Node]
+		for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+			gpus = append(gpus, g)
+		}
+	}
+	for _, g := range gpus {
+		s := &b.seen[g]
+		if len(b.on[g]) == 0 || e.Time.Sub(s.since) < b.epoch(v, b.on[g]) || !(e.Rate > 0 && e.Rate <= 1) {
+			continue
+		}
+		s.number++
+		s.use += (e.Rate - s.use) / float64(s.number)
+		s.memGB = max(s.memGB, float64(e.MemGB))
+		b.nodes[v.GPUs[g].Node].fresh = false
+	}
+}
+
+// epoch returns the longest epoch alone of jobs.
+func (b *book) epoch(v *sched.View, jobs []sched.JobID) (longest time.Duration) {
+	for _, id := range jobs {
+		longest = max(longest, b.know.epoch(v, id))
+	}
+	return longest
+}
+
+// spots returns the usable GPUs of node n, and how many of them nobody is to hold.
+func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
+	s := &b.nodes[n]
+	if s.fresh {
+		return s
+	}
+	node := &v.Nodes[n]
+	s.fresh, s.free, s.spots = true, 0, s.spots[:0]
+	for g := node.First; g < node.First+sched.GPUID(node.Spec.GPUs); g++ {
+		if !v.Usable(g) {
+			continue
+		}
+		s.spots = append(s.spots, b.spot(v, g, float64(node.Spec.GPUMemGB)))
+		if len(b.on[g]) == 0 {
+			s.free++
+		}
+	}
+	slices.SortFunc(s.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.gpu, y.gpu)) })
+	return s
+}
+
+// spot looks at a GPU of so much memory: at what was measured there, else at what its jobs say of themselves.
+func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
+	s := spot{gpu: g, tenants: len(b.on[g])}
+	peak, known := 0.0, totalGB > 0
+	for _, id := range b.on[g] {
+		spec := v.Jobs[id].Spec
+		s.use += float64(spec.Util)
+		peak += float64(spec.GPUMemGB)
+		known = known && spec.GPUMemGB > 0
+		s.closed = s.closed || !b.share[id] || b.trial[id]
+	}
+	if x := &b.seen[g]; x.number > 0 {
+		if s.use = x.use; x.memGB > 0 {
+			peak, known = x.memGB, totalGB > 0
+		}
+	}
+	if s.memory = 1; known {
+		s.memory, s.freeGB = peak/totalGB, totalGB-peak
+	}
+	return s
+}
+
+// beside returns the jobs on gpus, in order of ids, in dst.
+func (b *book) beside(gpus []sched.GPUID, dst []sched.JobID) []sched.JobID {
+	dst = dst[:0]
+	var last []sched.JobID
+	for _, g := range gpus {
+		if all := b.on[g]; !slices.Equal(all, last) { // mostly the same jobs as on the GPU before
+			dst, last = append(dst, all...), all
+		}
+	}
+	slices.Sort(dst)
+	return slices.Compact(dst)
+}

@@ -1,0 +1,257 @@
+package eaco
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Params are what EaCO may be told. The zero value of a field means its default where one is given.
+type Params struct {
+	Knowledge
+	Use, Memory float64 // thresholds on GPUs before a newcomer, in (0, 1]; default 0.6: the paper gives none
+	Most        int     // jobs on a GPU, 1 to interference.MaxSet; default 4
+	// Slow bounds the slow-down of jobs without deadline, >= 1; default 1.10, ours; +Inf as published.
+	Slow float64
+	// Patience is how many times as long as it should take at worst a trial may last, > 0; default 2, ours.
+	Patience float64
+	// Alone is the least priority, > 0, of jobs that share with nobody; default 1.
+	Alone int32
+	// Late says what becomes of jobs that would miss their deadlines even alone: they wait, as published, or (default, ours) run
+	// alone where there is room.
+	LateWait bool
+	// Parallel lists the models that spread over GPUs (model parallelism): the memory of their GPUs is added up. "*" = all, as published.
+	Parallel []string
+	// UserGPUs is how many GPUs one user may hold; 0 = no limit.
+	UserGPUs int
+}
+
+// Defaults.
+const (
+	DefaultThreshold = 0.6
+	DefaultMost      = 4
+	DefaultSlow      = 1.10
+	DefaultPatience  = 2
+)
+
+// Decider is EaCO.
+type Decider struct {
+	core
+	p     Params
+	jobs  []memo
+	worst [interference.MaxSet + 1]float64 // slow-down of sets by size, as far as known
+
+	crowd  []sched.JobID  // scratch
+	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
+	users  map[string]int // GPUs held, by user; only where limited
+}
+
+// memo is what is remembered of a job.
+type memo struct {
+	tried [][]sched.JobID // sets that it was taken off
+	from  sched.Time      // it is part of a trial whose jobs all work since then; Never = it is not
+	until sched.Time      // of a newcomer on trial: when the trial ends at the latest
+	begin sched.Time      // of the epoch under way; Never = unknown
+	took  time.Duration   // of its first whole epoch since from; 0 = there was none
+	edge  sched.Time      // end of its last epoch; -1 = none
+	whole bool            // its next attempt begins with a whole epoch
+	risk  bool            // it was flagged as late
+}
+
+// kind are jobs for which the walk finds the same, as long as no deadline says where they may go and they were taken off nothing.
+type kind struct {
+	model string
+	gpus  int32
+	types sched.TypeSet
+	memGB float32
+	share bool
+	due   bool // a deadline, not the limit, says what it may share
+}
+
+// New returns EaCO.
+func New(p Params) (*Decider, error) {
+	for _, d := range []struct {
+		x   *float64
+		def float64
+	}{{&p.Use, DefaultThreshold}, {&p.Memory, DefaultThreshold}, {&p.Slow, DefaultSlow}, {&p.Patience, DefaultPatience}} {
+		if *d.x == 0 {
+			*d.x = d.def
+		}
+	}
+	if p.Most == 0 {
+		p.Most = DefaultMost
+	}
+	if p.Alone == 0 {
+		p.Alone = 1
+	}
+	switch {
+	case p.Work == nil || p.Learner == nil:
+		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
+	case !(p.Use > 0 && p.Use <= 1) || !(p.Memory > 0 && p.Memory <= 1):
+		return nil, fmt.Errorf("eaco: thresholds of use %v and memory %v, want numbers in (0, 1]", p.Use, p.Memory)
+	case p.Most < 1 || p.Most > interference.MaxSet:
+		return nil, fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
+	case !(p.Slow >= 1):
+		return nil, fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
+	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
+		return nil, fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
+	}
+	d := &Decider{core: newCore(p.Knowledge, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
+		failed: make(map[kind]bool), users: make(map[string]int)}
+	p.Learner.Epoch = d.know.epoch
+	d.learned()
+	return d, nil
+}
+
+var (
+	_ sched.Decider = (*Decider)(nil)
+	_ sched.Resumer = (*Decider)(nil)
+)
+
+// Resume takes over what the view shows.
+func (d *Decider) Resume(v *sched.View) {
+	d.prime(v)
+	d.meet(v)
+}
+
+// meet makes room for jobs that are new.
+func (d *Decider) meet(v *sched.View) {
+	for len(d.jobs) < len(v.Jobs) {
+		d.jobs = append(d.jobs, newMemo())
+	}
+}
+
+func newMemo() memo {
+	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
+}
+
+// learned drops what was answered before something was learned.
+func (d *Decider) learned() {
+	d.ask.forget()
+	for n := range d.worst {
+		d.worst[n] = d.know.Learner.History.Worst(n)
+	}
+}
+
+// Observe folds an event.
+func (d *Decider) Observe(v *sched.View, e *sched.Event) {
+	d.fold(v, e)
+	d.meet(v)
+	switch e.Kind {
+	case sched.EpochEnded:
+		d.epochEnded(e)
+		d.learned()
+	case sched.AttemptStarted:
+		d.started(v, e)
+	case sched.AttemptEnded, sched.StartFailed:
+		d.jobs[e.Job].begin = sched.Never
+		d.learned()
+	case sched.Ordered:
+		if sched.ActionKind(e.Code) == sched.Stop {
+			m := &d.jobs[e.Job]
+			m.whole = m.edge == e.Time
+		}
+	}
+}
+
+// Decide ends trials, then looks at the queue if anything changed.
+func (d *Decider) Decide(v *sched.View, out *sched.Desired) {
+	d.trials(v, out)
+	if d.dirty {
+		d.dirty = false
+		d.walk(v, out)
+	}
+}
+
+// walk serves the queue: by priority, then arrival. A job for which there is no room is passed over.
+func (d *Decider) walk(v *sched.View, out *sched.Desired) {
+	clear(d.failed)
+	if d.p.UserGPUs > 0 {
+		clear(d.users)
+		for id := range d.held {
+			d.users[v.Jobs[id].Spec.User] += len(d.held[id])
+		}
+	}
+	for _, id := range slices.Clone(d.waiting) {
+		j := &v.Jobs[id]
+		if user := j.Spec.User; d.p.UserGPUs > 0 {
+			if d.users[user]+int(j.Spec.GPUs.Want) > d.p.UserGPUs {
+				continue
+			}
+			d.users[user] += d.schedule(v, id, out)
+			continue
+		}
+		d.schedule(v, id, out)
+	}
+}
+
+// schedule is Algorithm 1 up to the trial: it gives job id the first candidate set on which all keep their deadlines, and returns
+// how many GPUs it gave.
+func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) int {
+	j, m := &v.Jobs[id], &d.jobs[id]
+	late := j.Spec.Deadline > 0 && d.know.finish(v, id, 1) > j.Spec.Deadline
+	if late && !m.risk {
+		m.risk = true
+		out.Notes = append(out.Notes, sched.Note{Job: id, Why: sched.Reason{Code: sched.WhyAtRisk}})
+	}
+	if late && d.p.LateWait {
+		return 0
+	}
+	n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types, memGB: float64(j.Spec.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(j.Spec.Model)}
+	k := kind{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
+	if d.failed[k] {
+		return 0
+	}
+	plain := !n.share || !k.due && len(m.tried) == 0
+	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus) })
+	if set == nil {
+		if plain {
+			d.failed[k] = true
+		}
+		return 0
+	}
+	d.give(v, id, set, n.share, out)
+	return len(set)
+}
+
+// mayShare reports whether enough is known of job id, and whether it consents.
+func (d *Decider) mayShare(v *sched.View, id sched.JobID) bool {
+	s := v.Jobs[id].Spec
+	return s.Share != sched.ShareNever && s.Priority < d.p.Alone && d.p.Most > 1 && v.ShareLimit > 1 &&
+		s.Model != "" && s.Epochs > 0 && s.Util > 0 && s.GPUMemGB > 0 && d.know.epoch(v, id) > 0
+}
+
+// spreads reports whether jobs of a model spread over their GPUs.
+func (d *Decider) spreads(model string) bool {
+	return slices.Contains(d.p.Parallel, "*") || slices.ContainsFunc(d.p.Parallel, func(m string) bool { return strings.EqualFold(m, model) })
+}
+
+// give has job id hold set: on trial if others are there.
+func (d *Decider) give(v *sched.View, id sched.JobID, set []sched.GPUID, share bool, out *sched.Desired) {
+	d.crowd = d.beside(set, d.crowd)
+	trial := len(d.crowd) > 0
+	why := sched.Reason{Code: sched.WhyStarted}
+	if trial {
+		d.jobs[id].from, d.jobs[id].until, d.jobs[id].took = sched.Never, sched.Never, 0
+		why = sched.Reason{Code: sched.WhyTrial, Job: d.crowd[0], A: float64(len(d.crowd))}
+	}
+	t := out.Give(id, set, why)
+	if t.Trial = trial; share {
+		t.Share = sched.Shared
+	}
+	if trial {
+		for _, o := range append(d.crowd, id) {
+			out.Watch = append(out.Watch, sched.Watch{Job: o, On: true})
+		}
+	} else if v.Jobs[id].Watched {
+		out.Watch = append(out.Watch, sched.Watch{Job: id})
+	}
+	d.put(v, id, set, share, trial)
+	d.queue(v, id, false)
+}

@@ -1,0 +1,186 @@
+package eaco
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// PairRule says who shares with whom.
+type PairRule uint8
+
+// Rules. FIFOPacked serves jobs in order and has the first that does not fit join the single job of equal width beside which both
+// together do most, if that is more than 1.5 times one of them; where there is none, all behind it wait. Gandiva has a job that
+// does not fit join any single job of equal width, drawn at random, unless together they do less than one of them alone; others pass it.
+const (
+	FIFOPacked PairRule = iota
+	Gandiva
+)
+
+// Least work of a pair over that of one alone. Source: policies/fifo.py and policies/gandiva.py of Gavel, commit c4fa4009.
+const (
+	packedMore   = 1.5
+	gandivaLeast = 1.0
+)
+
+// Pairs is fifo_packed or gandiva of Gavel without rounds.
+//
+// Deviation: Gavel computes all places anew every half hour and lets pairs and jobs take turns on the GPUs in rounds; here a job stays where
+// it was put until it is done. What its rounds do exactly, package published plays. Pairs need consent, and memory for both where it is known.
+type Pairs struct {
+	core
+	rule     PairRule
+	seed     uint64
+	userGPUs int
+	crowd    []sched.JobID
+}
+
+// NewPairs returns a system that pairs jobs; seed is that of Gandiva's draws, userGPUs as in Params.
+func NewPairs(k Knowledge, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
+	if k.Work == nil || k.Learner == nil {
+		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
+	}
+	return &Pairs{core: newCore(k, rule{use: math.Inf(1), memory: 1, most: 1}), rule: r, seed: seed, userGPUs: userGPUs}, nil
+}
+
+var (
+	_ sched.Decider = (*Pairs)(nil)
+	_ sched.Resumer = (*Pairs)(nil)
+)
+
+// Resume takes over what the view shows.
+func (p *Pairs) Resume(v *sched.View) { p.prime(v) }
+
+// Observe folds an event.
+func (p *Pairs) Observe(v *sched.View, e *sched.Event) {
+	p.fold(v, e)
+	if e.Kind == sched.AttemptEnded || e.Kind == sched.EpochEnded {
+		p.ask.forget()
+	}
+}
+
+// SaveJob appends what the learner remembers of job j.
+func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
+
+// LoadJob takes what SaveJob wrote.
+func (p *Pairs) LoadJob(j sched.JobID, b []byte) error { return p.know.Learner.LoadJob(j, b) }
+
+// Decide serves the queue.
+func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
+	if !p.dirty {
+		return
+	}
+	p.dirty = false
+	full := false       // fifo: somebody waits for room, nobody passes
+	asleep := asleep(v) // GPUs that there is room on once they are awake
+	for _, id := range slices.Clone(p.waiting) {
+		j := &v.Jobs[id]
+		if p.userGPUs > 0 && p.holds(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
+			continue
+		}
+		var set []sched.GPUID
+		if !full {
+			n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types}
+			set = p.first(v, &p.book, n, func([]sched.GPUID) bool { return true })
+		}
+		why := sched.Reason{Code: sched.WhyStarted}
+		if n := int(j.Spec.GPUs.Want); set == nil && !full && n <= asleep {
+			asleep -= n
+			continue
+		}
+		if set == nil {
+			partner, ok := p.partner(v, id)
+			if ok {
+				set, why = p.held[partner], sched.Reason{Code: sched.WhyPaired, Job: partner}
+			} else if p.rule == FIFOPacked {
+				return
+			}
+			full = p.rule == FIFOPacked
+		}
+		if set != nil {
+			p.give(v, id, set, why, out)
+		}
+	}
+}
+
+// asleep returns the GPUs of nodes that sleep.
+func asleep(v *sched.View) (n int) {
+	for i := range v.Nodes {
+		if x := &v.Nodes[i]; x.State == sched.NodeAsleep || x.State == sched.NodeUp && x.Target == sched.NodeAsleep {
+			n += x.Spec.GPUs
+		}
+	}
+	return n
+}
+
+// holds returns how many GPUs a user has.
+func (p *Pairs) holds(v *sched.View, user string) (n int) {
+	for id := range p.held {
+		if v.Jobs[id].Spec.User == user {
+			n += len(p.held[id])
+		}
+	}
+	return n
+}
+
+func (p *Pairs) give(v *sched.View, id sched.JobID, set []sched.GPUID, why sched.Reason, out *sched.Desired) {
+	t := out.Give(id, set, why)
+	if v.Jobs[id].Spec.Share != sched.ShareNever {
+		t.Share = sched.Shared
+	}
+	p.put(v, id, set, t.Share == sched.Shared, false)
+	p.queue(v, id, false)
+}
+
+// partner returns the job that id is to join.
+func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok bool) {
+	if s := v.Jobs[id].Spec; s.Share == sched.ShareNever || s.Model == "" || v.ShareLimit < 2 {
+		return 0, false
+	}
+	p.crowd = p.crowd[:0]
+	for o := range p.held {
+		if other := sched.JobID(o); p.single(v, other) && p.fits(v, id, other) {
+			p.crowd = append(p.crowd, other)
+		}
+	}
+	if p.rule == Gandiva {
+		r := rand.New(rand.NewPCG(p.seed, uint64(id)))
+		r.Shuffle(len(p.crowd), func(i, j int) { p.crowd[i], p.crowd[j] = p.crowd[j], p.crowd[i] })
+	}
+	most := packedMore
+	for _, o := range p.crowd {
+		typ, width := v.Nodes[v.GPUs[p.held[o][0]].Node].Spec.Type, len(p.held[o])
+		both := 1/p.ask.slow(v, typ, width, id, nil, o) + 1/p.ask.slow(v, typ, width, o, nil, id)
+		switch {
+		case p.rule == Gandiva && both >= gandivaLeast:
+			return o, true
+		case p.rule == FIFOPacked && both > most:
+			best, most, ok = o, both, true
+		}
+	}
+	return best, ok
+}
+
+// single reports whether job o shares its GPUs, but with nobody yet.
+func (p *Pairs) single(v *sched.View, o sched.JobID) bool {
+	if len(p.held[o]) == 0 || !p.share[o] || v.Jobs[o].Spec.Model == "" {
+		return false
+	}
+	for _, g := range p.held[o] {
+		if len(p.on[g]) != 1 || !v.Usable(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether job id may have the GPUs of o.
+func (p *Pairs) fits(v *sched.View, id, o sched.JobID) bool {
+	a, b := v.Jobs[id].Spec, v.Jobs[o].Spec
+	node := &v.Nodes[v.GPUs[p.held[o][0]].Node].Spec
+	known := a.GPUMemGB > 0 && b.GPUMemGB > 0 && node.GPUMemGB > 0
+	return int(a.GPUs.Want) == len(p.held[o]) && a.Types.Has(node.Type) && (!known || a.GPUMemGB+b.GPUMemGB <= node.GPUMemGB)
+}

@@ -1,0 +1,391 @@
+package eaco_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/system/baseline"
+	"github.com/trainyard/trainyard/system/eaco"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// drawn is a random world: jobs of five models, some with deadlines, on one to three nodes. Who shares with whom is slowed by a factor of the model for
+// each other job, and by noise.
+func drawn(seed uint64, noise float64) *moving {
+	r := rand.New(rand.NewPCG(seed, 5))
+	m := &moving{nodes: 1 + r.IntN(3), restart: time.Duration(r.IntN(2)) * time.Minute}
+	pace := map[string]float64{}
+	for i := range 5 {
+		pace[fmt.Sprint("m", i)] = 1 + 0.25*r.Float64()
+	}
+	at := 0.0
+	for i := range 3 + r.IntN(8) {
+		at += r.ExpFloat64() * 0.7
+		j := trace.Job{Duration: hours(0.5 + 5*r.Float64()), Spec: sched.JobSpec{Name: fmt.Sprint("j", i), Model: fmt.Sprint("m", r.IntN(5)),
+			GPUs: sched.Rigid([]int{1, 2, 4, 8, 8, 8, 16}[r.IntN(5+m.nodes/2)]), Epochs: int32(4 + r.IntN(30)), Share: sched.ShareAllow, Submit: sched.Time(hours(at)),
+			Util: float32(0.05 + 0.35*r.Float64()), GPUMemGB: float32(3 + 25*r.Float64()), Priority: int32(r.IntN(12) / 11)}}
+		if r.IntN(3) > 0 {
+			j.Spec.Deadline = j.Spec.Submit.Add(time.Duration(float64(j.Duration) * (1.02 + r.Float64())))
+		}
+		m.jobs = append(m.jobs, j)
+	}
+	m.truth = func(j *trace.Job, others []*trace.Job) float64 {
+		slow := math.Pow(pace[j.Spec.Model], float64(len(others)))
+		if noise > 0 {
+			key := seed
+			for _, o := range others {
+				key = key*31 + uint64(o.Spec.Submit)
+			}
+			slow *= math.Exp(noise * rand.New(rand.NewPCG(key, uint64(j.Spec.Submit))).NormFloat64())
+		}
+		return max(slow, 1)
+	}
+	return m
+}
+
+// missed returns how many of the jobs that were kept, or started alone, in time missed their deadline.
+func missed(m *moving, r *told) (kept, late int) {
+	for i := range m.jobs {
+		s, x := &m.jobs[i].Spec, &r.jobs[i]
+		if s.Deadline == 0 || r.late[s.Name] || !r.kept[s.Name] {
+			continue
+		}
+		kept++
+		if x.Finish > s.Deadline {
+			late++
+		}
+	}
+	return kept, late
+}
+
+// Ensure that no job that was kept misses its deadline where nothing is noise, in 1,000 random worlds, whatever was known of sets before; that
+// all finish; and say how many do with 10 % noise.
+func TestPromises(t *testing.T) {
+	rows := 1000
+	if testing.Short() {
+		rows = 200
+	}
+	build := func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) }
+	keptAll, undone := 0, 0
+	for seed := range uint64(rows) {
+		m := drawn(seed, 0)
+		r := m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing))
+		kept, late := missed(m, r)
+		if keptAll += kept; late > 0 {
+			t.Errorf("seed %d: %d of %d that were kept are late\n%s", seed, late, kept, strings.Join(r.lines, "\n"))
+		}
+		undone += int(r.Undos)
+		if r.Finished != len(m.jobs) && m.nodes > 1 {
+			t.Errorf("seed %d: %d of %d finished", seed, r.Finished, len(m.jobs))
+		}
+		if sum := r.EnergyBusy + r.EnergyIdle + r.EnergySleep; math.Abs(sum-r.EnergyKWh) > 1e-9*r.EnergyKWh {
+			t.Errorf("seed %d: energy %v of jobs, idle and sleep, %v in all", seed, sum, r.EnergyKWh)
+		}
+	}
+	if keptAll < rows/4 || undone < rows/20 {
+		t.Errorf("%d jobs with deadlines kept, %d trials undone in %d worlds: too few to say anything", keptAll, undone, rows)
+	}
+	t.Logf("%d worlds: %d jobs with deadlines kept, none late; %d trials undone", rows, keptAll, undone)
+	kept, late := 0, 0
+	for seed := range uint64(rows) {
+		m := drawn(seed, 0.10)
+		k, l := missed(m, m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing)))
+		kept, late = kept+k, late+l
+	}
+	t.Logf("with 10 %% noise: %d of %d late (%.1f %%)", late, kept, 100*float64(late)/float64(kept))
+}
+
+// Ensure that with one job on a GPU it does what a queue by priority and arrival does that passes over those that do not fit.
+func TestSharingOff(t *testing.T) {
+	for seed := range uint64(150) {
+		m := drawn(seed, 0)
+		for i := range m.jobs {
+			m.jobs[i].Spec.GPUs = sched.Rigid(8)
+		}
+		l := interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+		off := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Most: 1}) }, l)
+		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) {
+			s := baseline.FIFOSkip(place.Consolidate{})
+			return s.Decider(), nil
+		}, l)
+		for i := range off.jobs {
+			if off.jobs[i].Finish != base.jobs[i].Finish {
+				t.Fatalf("seed %d, job %d: done at %v, the base at %v", seed, i, off.jobs[i].Finish, base.jobs[i].Finish)
+			}
+		}
+	}
+}
+
+// Ensure that without deadlines and limits nodes are packed up to the threshold: nobody waits, or gets an idle node, while a node below it has room.
+func TestPacksToThreshold(t *testing.T) {
+	rows := tables(t)
+	s := newStill(3)
+	s.add(job(rows, "AlexNet", 0), 0)
+	s.add(job(rows, "ResNet-18", 0), 1)
+	for range 3 {
+		s.add(job(rows, "ResNet-50", 0), -1)
+	}
+	if got := s.decide(t, published(t, rows)); got != "B trial 8, A trial 8, C started 8" {
+		t.Errorf("%s, want B (11 %%), A (5 %%), then C", got)
+	}
+}
+
+// Ensure that the set found is the most used of all subsets of whole nodes on which all keep their deadlines, ties by the number of GPUs in use and
+// of nodes.
+func TestCandidatesAgainstAllSubsets(t *testing.T) {
+	rows := tables(t)
+	models := []string{"AlexNet", "ResNet-18", "ResNet-50", "VGG-16"}
+	found := 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		nodes, width := 2+r.IntN(4), 1+r.IntN(2)
+		s, fits := newStill(nodes), make([]bool, nodes)
+		use := make([]float64, nodes)
+		for n := range nodes {
+			fits[n] = true
+			for range r.IntN(3) {
+				deadline := 0.0
+				if r.IntN(3) == 0 {
+					deadline = 36.2 + r.Float64() // mostly too early for company
+				}
+				j := job(rows, models[r.IntN(4)], deadline)
+				s.add(j, n)
+				use[n] += float64(j.Spec.Util)
+			}
+		}
+		j := job(rows, models[r.IntN(4)], []float64{0, 35.9, 36.6, 40}[r.IntN(4)])
+		j.Spec.GPUs = sched.Rigid(8 * width)
+		for n := range nodes { // what each node says by itself, one node wide
+			one := newStill(nodes)
+			for i := range s.jobs {
+				if g := s.view.Jobs[i].Target; int(g[0]/8) == n {
+					one.add(s.jobs[i], n)
+				}
+			}
+			alone := j
+			one.add(alone, -1)
+			for k := range nodes { // no other node is there
+				if k != n {
+					one.view.Nodes[k].State = sched.NodeDown
+				}
+			}
+			if width > 1 {
+				one.jobs[len(one.jobs)-1].Spec.GPUs = sched.Rigid(8)
+				spec := *one.view.Jobs[len(one.jobs)-1].Spec
+				spec.GPUs = sched.Rigid(8)
+				one.view.Jobs[len(one.jobs)-1].Spec = &spec
+			}
+			fits[n] = strings.Contains(one.decide(t, generic(t)), "8")
+		}
+		id := s.add(j, -1)
+		want, ok := bestSubset(use, fits, width)
+		var out sched.Desired
+		p := generic(t)
+		p.Work = s
+		d, err := eaco.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Resume(&s.view)
+		d.Decide(&s.view, &out)
+		if !ok != (len(out.Jobs) == 0) {
+			t.Fatalf("seed %d: found %v, all subsets say %v: width %d, use %v, fits %v, deadline %v", seed, len(out.Jobs) > 0, ok, width, use, fits, j.Spec.Deadline)
+		}
+		if !ok {
+			continue
+		}
+		found++
+		got := 0.0
+		for _, g := range out.Set(&out.Jobs[0]) {
+			got += use[g/8] / 8
+		}
+		if out.Jobs[0].Job != id || math.Abs(got-want) > 1e-6 {
+			t.Fatalf("seed %d: use %v, the best of all subsets has %v", seed, got, want)
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d of 400 found: too few to say anything", found)
+	}
+}
+
+// generic are parameters without tables, so that predictions do not depend on widths.
+func generic(testing.TB) eaco.Params {
+	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{}, interference.TimeSlicing)}, Slow: math.Inf(1), LateWait: true, Memory: 1}
+}
+
+// bestSubset returns the most use of k nodes that fit, by looking at all subsets.
+func bestSubset(use []float64, fits []bool, k int) (best float64, ok bool) {
+	best = -1
+	for mask := range 1 << len(use) {
+		var set []int
+		sum, all := 0.0, true
+		for n := range use {
+			if mask>>n&1 == 1 {
+				set = append(set, n)
+				sum += use[n]
+				all = all && fits[n]
+			}
+		}
+		if len(set) == k && all && sum > best {
+			best = sum
+		}
+	}
+	return best, best >= 0
+}
+
+// BenchmarkSchedule is one job that arrives on 10,000 GPUs, three of four nodes shared by jobs with deadlines that leave no room for it.
+func BenchmarkSchedule(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		deadline float64
+	}{{"first fits", 0}, {"none fits", 36.2}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := newStill(1250)
+			models := []string{"a", "b", "c", "d"}
+			r := rand.New(rand.NewPCG(1, 1))
+			draw := func(deadline float64) trace.Job {
+				j := trace.Job{Duration: hours(36), Spec: sched.JobSpec{Model: models[r.IntN(4)], GPUs: sched.Rigid(8), Epochs: 90, Share: sched.ShareAllow, Util: 0.2, GPUMemGB: 10}}
+				if deadline > 0 {
+					j.Spec.Deadline = sched.Time(hours(deadline))
+				}
+				return j
+			}
+			for n := range 1250 {
+				for range 1 + r.IntN(2) {
+					s.add(draw(c.deadline), n)
+				}
+			}
+			id := s.add(draw(0), -1)
+			p := generic(b)
+			p.Work = s
+			d, err := eaco.New(p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			d.Resume(&s.view)
+			var out sched.Desired
+			var times []time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				d.Observe(&s.view, &sched.Event{Kind: sched.Refused, Job: id})
+				d.Observe(&s.view, &sched.Event{Kind: sched.StartFailed, Job: id})
+				out.Reset()
+				began := time.Now()
+				d.Decide(&s.view, &out)
+				times = append(times, time.Since(began))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
+		})
+	}
+}
+
+// reborn is a Decider that is saved, made anew and loaded at every third decision.
+type reborn struct {
+	sched.Decider
+	t     *testing.T
+	build func() sched.Decider
+	count int
+}
+
+func (r *reborn) Decide(v *sched.View, out *sched.Desired) {
+	if r.count++; r.count%3 == 0 {
+		next := r.build()
+		for id := range v.Jobs {
+			if err := next.LoadJob(sched.JobID(id), r.SaveJob(sched.JobID(id), nil)); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		if err := next.LoadRest(r.SaveRest(nil)); err != nil {
+			r.t.Fatal(err)
+		}
+		next.(sched.Resumer).Resume(v)
+		r.Decider = next
+	}
+	r.Decider.Decide(v, out)
+}
+
+// Ensure that what is saved and loaded gives the same future, for EaCO and for pairs.
+func TestReborn(t *testing.T) {
+	for seed := range uint64(200) {
+		for _, build := range []func(k eaco.Knowledge) (sched.Decider, error){
+			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) },
+			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+		} {
+			fresh := func() *interference.Learner {
+				return interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+			}
+			m := drawn(seed, 0.1)
+			want := m.run(t, build, fresh())
+			got := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) {
+				again := func() sched.Decider {
+					k.Learner = fresh()
+					d, err := build(k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return d
+				}
+				return &reborn{Decider: again(), t: t, build: again}, nil
+			}, fresh())
+			if !slices.Equal(got.lines, want.lines) {
+				t.Fatalf("seed %d: decided\n%s\nwant\n%s", seed, strings.Join(got.lines, "\n"), strings.Join(want.lines, "\n"))
+			}
+		}
+	}
+}
+
+// Ensure that jobs that ran out of memory together are not put together again.
+func TestOutOfMemory(t *testing.T) {
+	rows := tables(t)
+	s := newStill(2)
+	s.add(job(rows, "VGG-16", 0), 0)
+	s.add(job(rows, "AlexNet", 0), -1)
+	p := published(t, rows)
+	if err := p.Learner.History.RecordOOM(interference.Place{GPU: "v100", Width: 8}, []string{"AlexNet", "VGG-16"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.decide(t, p); got != "B started 8" {
+		t.Errorf("%s, want the idle node B", got)
+	}
+}
+
+// Ensure that wrong parameters are refused.
+func TestWrongParams(t *testing.T) {
+	for _, spoil := range []func(*eaco.Params){
+		func(p *eaco.Params) { p.Use = -1 }, func(p *eaco.Params) { p.Memory = 1.1 }, func(p *eaco.Params) { p.Use = math.NaN() }, func(p *eaco.Params) { p.Most = 9 },
+		func(p *eaco.Params) { p.Slow = 0.5 }, func(p *eaco.Params) { p.Patience = math.Inf(1) }, func(p *eaco.Params) { p.Work = nil }, func(p *eaco.Params) { p.Learner = nil },
+	} {
+		p := generic(t)
+		p.Work = newStill(1)
+		if _, err := eaco.New(p); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(&p); func() bool { _, err := eaco.New(p); return err == nil }() {
+			t.Errorf("%+v is taken", p)
+		}
+	}
+}
+
+// Ensure that what SaveJob and SaveRest did not write is refused.
+func TestLoadNonsense(t *testing.T) {
+	s := newStill(1)
+	s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{GPUs: sched.Rigid(8)}}, -1)
+	p := generic(t)
+	p.Work = s
+	d, err := eaco.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.LoadJob(0, []byte{1, 2, 3}) == nil || d.LoadRest(nil) == nil || d.LoadRest([]byte{1, 200}) == nil {
+		t.Error("nonsense is taken")
+	}
+}

@@ -1,0 +1,266 @@
+package eaco
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// tolerance is what a slow-down may exceed its limit by: rounding.
+const tolerance = 1e-9
+
+// admits reports whether job id may have gpus: at once if nobody is there, else on trial, where
+//
+//  1. none of the jobs there takes part in another trial, and id was not taken off them before;
+//  2. all keep their deadlines, or their limit, by what History says;
+//  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
+//     before then.
+func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool {
+	d.crowd = d.beside(gpus, d.crowd)
+	if len(d.crowd) == 0 {
+		return true
+	}
+	for _, o := range d.crowd {
+		if d.onTrial(o) {
+			return false
+		}
+	}
+	for _, t := range d.jobs[id].tried {
+		if slices.Equal(t, d.crowd) {
+			return false
+		}
+	}
+	slow := 1.0
+	width := len(gpus)
+	d.companies(gpus, func(g sched.GPUID) {
+		slow = max(slow, d.ask.slow(v, d.typeOf(v, g), width, id, d.on[g], sched.None))
+	})
+	if !d.keeps(v, id, slow) {
+		return false
+	}
+	for _, o := range d.crowd {
+		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) {
+			return false
+		}
+	}
+	lasts := d.lasts(v, id, d.crowd, 1)
+	for _, o := range d.crowd {
+		if !d.spares(v, o, lasts) {
+			return false
+		}
+	}
+	return true
+}
+
+// onTrial reports whether job o shares a GPU with a newcomer on trial, or is one.
+func (d *Decider) onTrial(o sched.JobID) bool {
+	for i, g := range d.held[o] {
+		if (i == 0 || !slices.Equal(d.on[g], d.on[d.held[o][i-1]])) && slices.ContainsFunc(d.on[g], func(x sched.JobID) bool { return d.trial[x] }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Decider) typeOf(v *sched.View, g sched.GPUID) sched.TypeID {
+	return v.Nodes[v.GPUs[g].Node].Spec.Type
+}
+
+// companies calls f once for each run of GPUs with the same jobs.
+func (d *Decider) companies(gpus []sched.GPUID, f func(g sched.GPUID)) {
+	for i, g := range gpus {
+		if i == 0 || !slices.Equal(d.on[g], d.on[gpus[i-1]]) {
+			f(g)
+		}
+	}
+}
+
+// slowOn returns the slow-down of job o, which holds its GPUs, with newcomer id on gpus; None = without one.
+func (d *Decider) slowOn(v *sched.View, o, id sched.JobID, gpus []sched.GPUID) float64 {
+	slow, set, last := 1.0, d.held[o], sched.JobID(sched.None)
+	for i, g := range set {
+		more := sched.JobID(sched.None)
+		if _, in := slices.BinarySearch(gpus, g); in {
+			more = id
+		}
+		if i == 0 || more != last || !slices.Equal(d.on[g], d.on[set[i-1]]) {
+			slow = max(slow, d.ask.slow(v, d.typeOf(v, g), len(set), o, d.on[g], more))
+		}
+		last = more
+	}
+	return slow
+}
+
+// keeps reports whether job id keeps its deadline, or its limit, if it is so much slower than alone from now on.
+func (d *Decider) keeps(v *sched.View, id sched.JobID, slow float64) bool {
+	if end := v.Jobs[id].Spec.Deadline; end > 0 {
+		return d.know.finish(v, id, slow) <= end
+	}
+	return slow <= d.p.Slow*(1+tolerance) && !math.IsInf(slow, 1) // infinitely slow is what cannot be, whatever the limit
+}
+
+// size returns the most jobs that a GPU of job o has, one more with a newcomer.
+func (d *Decider) size(o sched.JobID) int {
+	n := 1
+	for _, g := range d.held[o] {
+		n = max(n, len(d.on[g]))
+	}
+	return n
+}
+
+// worstOf returns what sets of n jobs were slowed by at most.
+func (d *Decider) worstOf(n int) float64 { return d.worst[min(n, len(d.worst)-1)] }
+
+// lasts returns how long a trial of job id beside others may last, so many more being on their GPUs than are now. It should be over when each has ended the epoch it is in and gone through
+// another, at the worst slow-down.
+func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, more int) time.Duration {
+	longest, n := 2*d.know.epoch(v, id), 1
+	for _, o := range others {
+		longest, n = max(longest, 2*d.know.epoch(v, o)), max(n, d.size(o)+more)
+	}
+	return time.Duration(min(float64(longest)*d.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
+}
+
+// spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch at
+// the worst slow-down, or all that it can lose, whichever is more.
+func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool {
+	end := v.Jobs[o].Spec.Deadline
+	if end == 0 {
+		return true
+	}
+	worst := d.worstOf(d.size(o) + 1)
+	cost := max(float64(d.know.epoch(v, o))*worst, float64(lasts)*(1-1/worst))
+	before := d.know.finish(v, o, d.slowOn(v, o, sched.None, nil))
+	return before.Add(time.Duration(cost)) <= end
+}
+
+// started begins the trial of a newcomer, and the epoch of any job that starts.
+func (d *Decider) started(v *sched.View, e *sched.Event) {
+	id, m := e.Job, &d.jobs[e.Job]
+	if v.Jobs[id].Attempt != sched.Running {
+		return
+	}
+	from := max(e.WorkFrom, e.Time)
+	m.begin = sched.Never
+	if m.whole || e.Work == 0 {
+		m.begin = from
+	}
+	if d.trial[id] {
+		d.begin(v, id, from)
+	}
+}
+
+// begin has the trial of newcomer id begin at a time: whole epochs from then on count.
+func (d *Decider) begin(v *sched.View, id sched.JobID, from sched.Time) {
+	d.crowd = d.beside(d.held[id], d.crowd)
+	d.jobs[id].until = from.Add(d.lasts(v, id, d.others(id), 0))
+	for _, o := range d.crowd {
+		d.jobs[o].from, d.jobs[o].took = from, 0
+	}
+}
+
+// others returns those of d.crowd that are not id.
+func (d *Decider) others(id sched.JobID) []sched.JobID {
+	return slices.DeleteFunc(slices.Clone(d.crowd), func(o sched.JobID) bool { return o == id })
+}
+
+// epochEnded takes the length of the first whole epoch of a job on trial.
+func (d *Decider) epochEnded(e *sched.Event) {
+	m := &d.jobs[e.Job]
+	if m.from != sched.Never && m.begin != sched.Never && m.begin >= m.from && m.took == 0 {
+		m.took = e.Time.Sub(m.begin)
+	}
+	m.begin, m.edge = e.Time, e.Time
+}
+
+// trials ends the trials that can be ended now, and asks to be woken when the next must.
+func (d *Decider) trials(v *sched.View, out *sched.Desired) {
+	for _, id := range slices.Clone(d.open) {
+		if v.Jobs[id].Attempt != sched.Running {
+			continue
+		}
+		if d.jobs[id].until == sched.Never { // nobody saw it begin
+			d.begin(v, id, max(v.Now, v.Jobs[id].WorkFrom))
+		}
+		d.crowd = d.beside(d.held[id], d.crowd)
+		others := d.others(id)
+		switch m, ends := &d.jobs[id], d.judge(v, id, others); {
+		case v.Now >= m.until && ends != keep:
+			d.undo(id, others, true, out)
+		case v.Jobs[id].Later != nil: // it leaves at the end of its epoch
+			out.WakeBy(m.until)
+		case ends == keep:
+			d.keep(v, id, others, out)
+		case ends == undo:
+			d.undo(id, others, m.edge == v.Now, out)
+		default:
+			out.WakeBy(m.until)
+		}
+	}
+}
+
+// verdict is how a trial goes.
+type verdict int
+
+const (
+	wait verdict = iota // somebody's whole epoch is not over
+	keep
+	undo
+)
+
+// judge judges the trial of newcomer id beside others. An estimate that is violated ends it before all have gone through a whole epoch.
+func (d *Decider) judge(v *sched.View, id sched.JobID, others []sched.JobID) verdict {
+	if len(others) == 0 {
+		return keep
+	}
+	all := keep
+	for _, o := range append(others, id) {
+		j, m := &v.Jobs[o], &d.jobs[o]
+		alone := d.know.epoch(v, o)
+		switch {
+		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/j.Rate):
+			return undo
+		case m.took == 0 || alone == 0:
+			all = wait
+		case !d.keeps(v, o, float64(m.took)/float64(alone)):
+			return undo
+		}
+	}
+	return all
+}
+
+// keep makes newcomer id one of those that are there.
+func (d *Decider) keep(v *sched.View, id sched.JobID, others []sched.JobID, out *sched.Desired) {
+	t := out.Keep(v, id)
+	t.Trial, t.Why = false, sched.Reason{Code: sched.WhyKept}
+	if len(others) > 0 {
+		t.Why.Job = others[0]
+	}
+	d.put(v, id, slices.Clone(d.held[id]), d.share[id], false)
+	d.part(append(others, id), out)
+	d.dirty = true
+}
+
+// undo takes newcomer id off its GPUs, at the end of its epoch or at once, never to be put beside the same jobs again.
+func (d *Decider) undo(id sched.JobID, others []sched.JobID, atOnce bool, out *sched.Desired) {
+	if m := &d.jobs[id]; !slices.ContainsFunc(m.tried, func(t []sched.JobID) bool { return slices.Equal(t, others) }) {
+		m.tried = append(m.tried, slices.Clone(others))
+	}
+	t := out.Give(id, nil, sched.Reason{Code: sched.WhyUndone, Job: others[0]})
+	if !atOnce {
+		t.At = sched.AtEpochEnd
+		out.WakeBy(d.jobs[id].until)
+		return
+	}
+	d.part(append(others, id), out)
+}
+
+// part ends the part of jobs in a trial. Their epochs need not be told any more.
+func (d *Decider) part(jobs []sched.JobID, out *sched.Desired) {
+	for _, o := range jobs {
+		d.jobs[o].from, d.jobs[o].until, d.jobs[o].took = sched.Never, sched.Never, 0
+		out.Watch = append(out.Watch, sched.Watch{Job: o})
+	}
+}
