@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 type Check struct {
 	rule     Rule
 	deadline time.Time
-	open     map[string]string // devices not yet free: why
+	open     map[string]string // devices not yet free: why, as last seen
 	found    map[string]Verdict
 }
 
@@ -21,7 +22,7 @@ type Check struct {
 func NewCheck(rule Rule, names []string, at time.Time) *Check {
 	c := &Check{rule: rule, deadline: at.Add(rule.Patience), open: make(map[string]string), found: make(map[string]Verdict)}
 	for _, name := range names {
-		c.open[name] = "nobody has looked at it"
+		c.open[name] = ""
 	}
 	return c
 }
@@ -32,13 +33,14 @@ func (c *Check) See(s *Sample, err error, at time.Time, o Owners) bool {
 	late := !at.Before(c.deadline)
 	for name := range c.open {
 		v := Verdict{State: sched.GPUStuck}
-		switch r, there := read(s, name); {
+		r, there := read(s, name)
+		switch {
 		case err != nil:
-			v.Why = err.Error()
+			v.Why = cmp.Or(c.open[name], err.Error())
 		case there:
 			v = c.rule.judge(&r, o, r.Listed || !o.Held(name))
 		case s.Partial:
-			v.Why = "it could not be looked at"
+			v.Why = cmp.Or(c.open[name], "it could not be looked at")
 		default:
 			v = Verdict{sched.GPUMissing, "it is not there"}
 		}
@@ -47,7 +49,9 @@ func (c *Check) See(s *Sample, err error, at time.Time, o Owners) bool {
 			c.found[name] = v
 			continue
 		}
-		c.open[name] = v.Why
+		if there {
+			c.open[name] = v.Why
+		}
 	}
 	return len(c.open) == 0
 }
