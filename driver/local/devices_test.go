@@ -18,18 +18,24 @@ import (
 // on returns a driver of devices that looks at them often.
 func on(t *testing.T, dir string, epoch int64, devices device.Backend, list ...Arrival) (*Driver, error) {
 	t.Helper()
+	d, err := New(Options{State: stateOf(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices, Jobs: list, Shim: shimOf(t)})
+	if err == nil {
+		d.hurry()
+		t.Cleanup(d.Close)
+	}
+	return d, err
+}
+
+func stateOf(dir string) shim.State { return shim.State(dir) }
+
+// shimOf returns the command of a shim.
+func shimOf(t *testing.T) []string {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices, Jobs: list, Shim: []string{exe, "shim"}})
-	if err == nil {
-		d.lookEvery = 10 * time.Millisecond
-		d.rule.Enter, d.rule.Leave = 0, 0
-		d.watch.Rule = d.rule
-		t.Cleanup(d.Close)
-	}
-	return d, err
+	return []string{exe, "shim"}
 }
 
 // changes returns what was told of devices: number and state.
