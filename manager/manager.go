@@ -97,9 +97,9 @@ func (m *Manager) begin(ctx context.Context) error {
 	}
 	if !begun {
 		host, _ := os.Hostname()
-		list, err := m.o.Devices.List(ctx)
-		if err != nil {
-			return fmt.Errorf("manager: devices: %w", err)
+		list, failed := m.o.Devices.List(ctx)
+		if failed != nil {
+			return fmt.Errorf("manager: devices: %w", failed)
 		}
 		return m.store.Begin(engine.Header{Version: m.o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
 			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1,

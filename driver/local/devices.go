@@ -53,7 +53,7 @@ func (d *Driver) inventory() error {
 		}
 	}
 	d.watch = device.NewWatch(d.rule, d.devices)
-	d.state = make([]sched.GPUState, len(d.devices))
+	d.state, d.heldIdle = make([]sched.GPUState, len(d.devices)), make([]bool, len(d.devices))
 	for i := range d.devices {
 		if !has(found, d.devices[i].Name) {
 			d.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
@@ -153,7 +153,8 @@ func (d *Driver) judge(s sight) []sched.Event {
 	return append(d.changes(), d.gauge.read(d, s.sample, o)...)
 }
 
-// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask.
+// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask. Users are
+// warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
 func (d *Driver) changes() (events []sched.Event) {
 	list := make([]device.Status, len(d.devices))
 	for i := range list {
@@ -166,6 +167,11 @@ func (d *Driver) changes() (events []sched.Event) {
 			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State), Text: s.Why})
 			if s.Why != "" {
 				d.o.Log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
+			}
+		}
+		if idle := s.HeldIdle(&d.rule); idle != d.heldIdle[i] {
+			if d.heldIdle[i] = idle; idle {
+				d.o.Log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since", s.IdleSince, "by", s.By())
 			}
 		}
 		list[i] = s

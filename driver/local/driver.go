@@ -41,20 +41,21 @@ type Arrival struct {
 
 // Driver runs attempts as processes of this machine. Its methods but Command belong to one goroutine.
 type Driver struct {
-	o       Options
-	cgroup  string     // under which groups of processes are made; "" = none
-	now     sched.Time // of the last answer
-	base    time.Time  // with a monotonic reading: the clock was at at
-	at      sched.Time
-	devices []device.Device  // by GPUID
-	state   []sched.GPUState // by device, as last told
-	barred  []string         // devices whose lock somebody else had at the last look
-	eye     *device.Sampler
-	watch   *device.Watch
-	gauge   gauge
-	looked  time.Time  // when the devices were last looked at
-	looking bool       // that is under way
-	seen    chan sight // what it showed
+	o        Options
+	cgroup   string     // under which groups of processes are made; "" = none
+	now      sched.Time // of the last answer
+	base     time.Time  // with a monotonic reading: the clock was at at
+	at       sched.Time
+	devices  []device.Device  // by GPUID
+	state    []sched.GPUState // by device, as last told
+	heldIdle []bool           // by device: users were warned of it
+	barred   []string         // devices whose lock somebody else had at the last look
+	eye      *device.Sampler
+	watch    *device.Watch
+	gauge    gauge
+	looked   time.Time  // when the devices were last looked at
+	looking  bool       // that is under way
+	seen     chan sight // what it showed
 
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests

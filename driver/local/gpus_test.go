@@ -1,7 +1,9 @@
 package local
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -201,6 +203,32 @@ func TestUnseenAtFirst(t *testing.T) {
 	}
 	f.Fail(nil)
 	h.until("both", func() bool { return len(h.changes()) == 4 })
+}
+
+// Ensure that memory that is held without work is warned of, once, with who holds it, and shown to who asks.
+func TestHeldIdle(t *testing.T) {
+	t.Parallel()
+	f := pair()
+	f.Set("A", by(os.Getpid()))
+	var said bytes.Buffer
+	d, err := New(Options{State: stateOf(folder(t)), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Shim: shimOf(t),
+		Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	d.rule.IdleAfter = 50 * time.Millisecond
+	d.hurry()
+	h := take(t, d, sched.View{})
+	held := func() bool { s := d.Status()[0]; return s.HeldIdle(&d.rule) }
+	h.until("held idle", held)
+	h.passes(5)
+	want := fmt.Sprintf(`by="process %d (1.0 GiB)"`, os.Getpid())
+	if text := said.String(); strings.Count(text, "nothing done with it") != 1 || !strings.Contains(text, want) {
+		t.Errorf("%s\nwant one warning with %s", text, want)
+	}
+	f.Set("A", by())
+	h.until("free", func() bool { return !held() })
 }
 
 // Ensure that GPUs of two types are two nodes, with their names, numbered as the log says.

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/sched"
 )
 
 // Ensure that what is recorded plays back as it was.
@@ -23,9 +28,9 @@ func TestRecording(t *testing.T) {
 	var want []*Sample
 	for _, r := range []Reading{users(7, 200), Blank(), {Use: .5, Watts: 1e-3, Throttle: 5, Lost: "x", Display: true}} {
 		f.Set("A", r)
-		s, err := rec.Sample(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		s, failed := rec.Sample(t.Context())
+		if failed != nil {
+			t.Fatal(failed)
 		}
 		want = append(want, s)
 	}
@@ -42,9 +47,9 @@ func TestRecording(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", list, err, f.list)
 	}
 	for _, w := range want {
-		got, err := p.Sample(t.Context())
-		if err != nil || !got.At.Equal(w.At) || !reflect.DeepEqual(got.Readings, w.Readings) {
-			t.Errorf("%+v, %v, want %+v", got, err, w)
+		got, failed := p.Sample(t.Context())
+		if failed != nil || !got.At.Equal(w.At) || !reflect.DeepEqual(got.Readings, w.Readings) {
+			t.Errorf("%+v, %v, want %+v", got, failed, w)
 		}
 	}
 	if _, err = p.Sample(t.Context()); !errors.Is(err, io.EOF) {
@@ -146,4 +151,39 @@ func (c *counting) calls() int { return int(c.n.Load()) }
 func (c *counting) Sample(ctx context.Context) (*Sample, error) {
 	c.n.Add(1)
 	return c.Fake.Sample(ctx)
+}
+
+// Ensure that a session of two GPUs is followed as it went: B is held by a notebook at first, which leaves; somebody calls
+// and goes again; a job on A dies and its memory stays for a while; B is not looked at once, then lost, then back.
+func TestSession(t *testing.T) {
+	file, err := os.Open("testdata/session.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	p, err := ReadRecording(file, "session.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWatch(DefaultRule, p.list)
+	var told []string
+	last := []sched.GPUState{sched.GPUInUse, sched.GPUInUse}
+	for s, err := p.Sample(t.Context()); err == nil; s, err = p.Sample(t.Context()) {
+		o := owners(false)
+		o.Held = func(name string) bool {
+			return name == "A" && s.At.Minute() == 0 && s.At.Second() >= 15 && s.At.Second() < 60
+		}
+		w.See(s, o)
+		for i := range last {
+			if d := w.Of(i); d.State != last[i] {
+				last[i] = d.State
+				told = append(told, fmt.Sprintf("%s %s %d %s", s.At.Format("04:05"), d.Name, d.State, d.Why))
+			}
+		}
+	}
+	want := []string{"00:00 B 1 in use by process 200 (8.0 GiB)", "00:36 B 0 ", "01:02 A 3 87.9 GiB of its memory are in use by no process",
+		"01:20 B 2 it is not there", "01:26 A 0 ", "01:36 B 0 "}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
 }

@@ -97,11 +97,9 @@ func (s *SMI) Sample(ctx context.Context) (*Sample, error) {
 			readings[uuid] = r
 		}
 	}
-	if err = s.processes(ctx, readings); err != nil {
-		return nil, err
-	}
+	err = s.processes(ctx, readings)
 	s.addSlices(readings)
-	return &Sample{At: time.Now(), Readings: readings, Partial: partial}, nil
+	return &Sample{At: time.Now(), Readings: readings, Partial: partial}, err
 }
 
 // processes adds the processes that compute.
@@ -110,10 +108,10 @@ func (s *SMI) processes(ctx context.Context, readings map[string]Reading) error 
 		return nil
 	}
 	apps, err := s.query(ctx, "compute-apps", appColumns)
-	if err == nil {
-		err = apps.processes(readings)
-	}
 	if err != nil {
+		return err
+	}
+	if err = apps.processes(readings); err != nil {
 		return fmt.Errorf("nvidia-smi: %w", err)
 	}
 	return nil

@@ -91,6 +91,14 @@ func (s *Status) HeldIdle(r *Rule) bool {
 	return !s.IdleSince.IsZero() && s.Seen.Sub(s.IdleSince) >= r.IdleAfter
 }
 
+// By names the processes on the device, for people.
+func (s *Status) By() string {
+	if len(s.Reading.Processes) == 0 {
+		return "no process that can be seen"
+	}
+	return processes(s.Reading.Processes)
+}
+
 // Watch says which devices may be given to jobs, by folding samples. A state changes once the reason for it has lasted, see
 // Rule; at the first sample, and where a device is lost, at once. There is nothing to save: the first sample after a restart is
 // as good as all before.
