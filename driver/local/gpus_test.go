@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -321,5 +322,30 @@ func TestMeasured(t *testing.T) {
 	h.passes(20)
 	if again := measured(); len(again) > n {
 		t.Errorf("%q, want nothing told again after the first %d", again, n)
+	}
+}
+
+// Ensure that measured power is what the energy of a run is reckoned by: nothing else is known of the power of this machine.
+func TestEnergyIsMeasured(t *testing.T) {
+	t.Parallel()
+	f := device.NewFake(gpu("A", "h", 80))
+	f.Set("A", device.Reading{Use: 1, Watts: 400, Joules: device.Unknown})
+	list, _ := jobs(t, time.Second, "sleep 1")
+	dir := folder(t)
+	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list, Shim: shimOf(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.hurry()
+	d.gauge.every = 20 * time.Millisecond
+	r := metrics.NewRecorder(1)
+	w := newIdle(t, dir)
+	w.hooks = append(w.hooks, r.Log)
+	w.start(fifo(t), d)
+	w.finish()
+	res := r.Result("fifo")
+	const joules = 3.6e6 // of a kWh
+	if got := res.EnergyKWh * joules; !(got > 0 && got <= 400*res.Makespan*1.000001) {
+		t.Errorf("%v J over %v s, want some, and 400 W at most", got, res.Makespan)
 	}
 }
