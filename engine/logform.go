@@ -26,7 +26,7 @@ var (
 	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
-	gpuWords      = []string{"in-use", "foreign", "missing"}
+	gpuWords      = []string{"in-use", "foreign", "missing", "stuck"}
 	wishWords     = []string{"in-use", "quarantined"} // of a GPU
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
 	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -27,11 +28,11 @@ import (
 
 // Options say what a manager runs, where and how.
 type Options struct {
-	Dir      string        // its folder: the log, run directories, checkpoints
-	Jobs     *jobfile.File // to be run
-	Devices  local.Devices // to run them on
-	Place    string        // what Devices are, in words: part of the log's header
-	System   string        // who decides
+	Dir      string         // its folder: the log, run directories, checkpoints
+	Jobs     *jobfile.File  // to be run
+	Devices  device.Backend // to run them on
+	Place    string         // what Devices are, in words: part of the log's header
+	System   string         // who decides
 	Settings map[string]string
 	Shim     []string      // see local.Options
 	Version  string        // of this program
@@ -79,7 +80,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 		return nil, err
 	}
 	m := &Manager{o: o, store: s}
-	if err = m.begin(); err == nil {
+	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
 	}
 	if err != nil {
@@ -89,15 +90,20 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 }
 
 // begin writes the header of a new log, or checks that of an old one.
-func (m *Manager) begin() error {
+func (m *Manager) begin(ctx context.Context) error {
 	begun, err := m.store.Begun()
 	if err != nil {
 		return err
 	}
 	if !begun {
 		host, _ := os.Hostname()
+		list, failed := m.o.Devices.List(ctx)
+		if failed != nil {
+			return fmt.Errorf("manager: devices: %w", failed)
+		}
 		return m.store.Begin(engine.Header{Version: m.o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
-			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1})
+			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1,
+			Types: device.Types(list)})
 	}
 	h, err := m.logged()
 	switch {
@@ -222,7 +228,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return fmt.Errorf("manager: origin of the log: %w", err)
 	}
 	host, _ := os.Hostname()
-	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices,
+	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices, Types: m.header.Types,
 		Jobs: arrivals(m.o.Jobs), Shim: m.o.Shim, Log: m.o.Log})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
@@ -50,7 +50,7 @@ func newRig(t *testing.T, system string, slots int, jobs string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{T: t, dir: dir, said: &bytes.Buffer{}}
-	r.options = manager.Options{Dir: filepath.Join(dir, "state"), Jobs: file, Devices: local.Slots(slots), Place: "slots", System: system,
+	r.options = manager.Options{Dir: filepath.Join(dir, "state"), Jobs: file, Devices: device.Slots(slots), Place: "slots", System: system,
 		Shim: []string{exe, "shim"}, Log: slog.New(slog.NewTextHandler(r.said, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	t.Cleanup(r.endAll)
 	return r

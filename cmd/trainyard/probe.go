@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager/probe"
 	"github.com/trainyard/trainyard/model/variability"
@@ -78,7 +78,7 @@ func (f *probeFlags) probe(cmd *cobra.Command) error {
 		return err
 	}
 	defer files.discard()
-	release, err := hold(devices, o.Devices)
+	release, err := hold(cmd.Context(), devices, o.Devices)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (f *probeFlags) probe(cmd *cobra.Command) error {
 }
 
 // options checks the flags.
-func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, local.Devices, error) {
+func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, device.Backend, error) {
 	o := probe.Options{Runs: f.runs, Parallel: f.parallel, Now: time.Now}
 	if f.runs < probe.MinRuns {
 		return o, nil, usagef("--runs %d, want at least %d: a single odd one must not decide", f.runs, probe.MinRuns)
@@ -114,11 +114,11 @@ func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, local.Devices, 
 		return o, nil, usagef("--limit %v, want seconds, from 0.001 to 1e9", f.limit)
 	}
 	o.Limit = time.Duration(f.limit * 1e9)
-	devices, own, err := f.devices(cmd.Flags().Changed("slots"))
+	devices, own, err := f.devices(cmd.Context(), cmd.Flags().Changed("slots"))
 	if err != nil {
 		return o, nil, err
 	}
-	if o.Devices, err = devices.List(); err != nil {
+	if o.Devices, err = devices.List(cmd.Context()); err != nil {
 		return o, nil, err
 	}
 	if o.Classes, err = f.measured(devices, own); err != nil {
@@ -139,21 +139,21 @@ func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, local.Devices, 
 }
 
 // devices are what is measured, and the measurement of our own that there is for them; given says that --slots was.
-func (f *probeFlags) devices(given bool) (local.Devices, probe.Bench, error) {
+func (f *probeFlags) devices(ctx context.Context, given bool) (device.Backend, probe.Bench, error) {
 	if given && f.slots <= 0 {
 		return nil, nil, usagef("--slots %d, want > 0", f.slots)
 	}
 	if !given {
-		if gpus, found := local.FindNvidia(); found {
+		if gpus, found := device.Find(ctx); found {
 			return gpus, nil, nil
 		}
 		f.slots = runtime.NumCPU()
 	}
-	return local.Slots(f.slots), probe.CPU, nil
+	return device.Slots(f.slots), probe.CPU, nil
 }
 
 // measured returns the classes asked for; without any, one that is measured by own.
-func (f *probeFlags) measured(devices local.Devices, own probe.Bench) ([]probe.Class, error) {
+func (f *probeFlags) measured(devices device.Backend, own probe.Bench) ([]probe.Class, error) {
 	if len(f.classes) == 0 {
 		if own == nil {
 			return nil, usagef("probe: there is no measurement of our own for GPUs, want one of yours, such as --class 'A=python resnet.py'")
@@ -182,7 +182,7 @@ func notInName(c rune) bool {
 }
 
 // hold keeps jobs off the devices until release is called, and refuses those that are in use.
-func hold(devices local.Devices, list []local.Device) (release func(), err error) {
+func hold(ctx context.Context, devices device.Backend, list []device.Device) (release func(), err error) {
 	var locks []*os.File
 	release = func() {
 		for _, l := range locks {
@@ -199,10 +199,13 @@ func hold(devices local.Devices, list []local.Device) (release func(), err error
 			locks = append(locks, lock)
 		}
 	}
-	users, err := devices.Users()
+	s, err := devices.Sample(ctx)
 	for _, d := range list {
-		if pids := users[d.Name]; err == nil && len(pids) > 0 {
-			err = &codedError{exitConflict, fmt.Errorf("%s is in use by process %d, want it idle: what is measured beside others is not the GPU", d.Name, pids[0])}
+		if err != nil {
+			break
+		}
+		if users := s.Readings[d.Name].Processes; len(users) > 0 {
+			err = &codedError{exitConflict, fmt.Errorf("%s is in use by process %d, want it idle: what is measured beside others is not the GPU", d.Name, users[0].PID)}
 		}
 	}
 	if err != nil {
@@ -211,7 +214,7 @@ func hold(devices local.Devices, list []local.Device) (release func(), err error
 	return release, err
 }
 
-func inUse(d local.Device, err error) error {
+func inUse(d device.Device, err error) error {
 	if errors.Is(err, shim.ErrHeld) {
 		return &codedError{exitConflict, fmt.Errorf("%s is held by a job or another probe, want it idle", d.Name)}
 	}

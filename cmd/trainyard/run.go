@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
@@ -150,7 +150,7 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	if _, given := set["min_run"]; !given {
 		set["min_run"] = minRun
 	}
-	if o.Devices, o.Place, err = f.devices(cmd.Flags().Changed("slots")); err != nil {
+	if o.Devices, o.Place, err = f.devices(cmd.Context(), cmd.Flags().Changed("slots")); err != nil {
 		return o, err
 	}
 	if o.Jobs, err = jobfile.Read(path); err != nil {
@@ -165,28 +165,28 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
 	o.Shim = []string{"/proc/self/exe", shimVerb}
-	return o, cmp.Or(usage(o.Check()), f.fits(o.Jobs, o.Devices), f.checkOut(path))
+	return o, cmp.Or(usage(o.Check()), f.fits(cmd.Context(), o.Jobs, o.Devices), f.checkOut(path))
 }
 
 // devices are what jobs may hold; given says that --slots was.
-func (f *runFlags) devices(given bool) (local.Devices, string, error) {
+func (f *runFlags) devices(ctx context.Context, given bool) (device.Backend, string, error) {
 	if given && f.slots <= 0 {
 		return nil, "", usagef("--slots %d, want > 0", f.slots)
 	}
 	if !given {
-		if gpus, found := local.FindNvidia(); found {
+		if gpus, found := device.Find(ctx); found {
 			f.unit = "GPU"
 			return gpus, "GPUs", nil
 		}
 		f.slots = runtime.NumCPU()
 	}
 	f.unit = "slot"
-	return local.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
 }
 
 // fits refuses jobs that would wait for ever: they need more devices than there are.
-func (f *runFlags) fits(jobs *jobfile.File, devices local.Devices) error {
-	have, err := devices.List()
+func (f *runFlags) fits(ctx context.Context, jobs *jobfile.File, devices device.Backend) error {
+	have, err := devices.List(ctx)
 	if err != nil {
 		return err
 	}

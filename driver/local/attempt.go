@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -36,8 +37,9 @@ type attempt struct {
 type report struct {
 	job    sched.JobID
 	number int32
-	event  sched.Event // as far as the attempt knows it
-	fatal  error       // the driver must not go on
+	event  sched.Event               // as far as the attempt knows it
+	unfree map[string]device.Verdict // at its end: devices that may not be given on, by name
+	fatal  error                     // the driver must not go on
 }
 
 // stop has the attempt ended, once.
@@ -234,13 +236,14 @@ func (a *attempt) fate() *end {
 	return x
 }
 
-// finish kills what a dead shim left behind, waits until the devices are free, and tells the end.
+// finish kills what a dead shim left behind, waits until the devices are seen free, and tells the end. With it
+// goes which of them do not become so.
 func (a *attempt) finish(x *end) {
 	o := a.ordered()
 	if x.over == nil && !x.never && !x.boot {
 		a.sweep(o)
 	}
-	a.d.release(o.Devices)
+	unfree := a.d.release(a, o.Devices)
 	if x.over != nil && !x.over.Started.IsZero() {
 		a.started()
 	}
@@ -248,7 +251,7 @@ func (a *attempt) finish(x *end) {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.tell(a.ending(x))
+	a.send(report{event: a.ending(x), unfree: unfree})
 }
 
 // ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes are

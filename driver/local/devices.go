@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,64 +11,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Device is what a job holds: a GPU or a CPU slot.
-type Device struct {
-	Name     string  `json:"name"` // what jobs are given; of GPUs the UUID
-	Type     string  `json:"type"`
-	MemoryGB float32 `json:"memory_gb"` // 0 = unknown
-}
-
-// Devices tells what the machine has.
-type Devices interface {
-	// List returns the devices, always in the same order.
-	List() ([]Device, error)
-	// Users returns the processes that use each device, by its name; nothing where that cannot be told.
-	Users() (map[string][]int, error)
-	// Locks returns the folder of the locks of the devices, the same for all who share the machine; "" = of our own.
-	Locks() string
-	// Env returns the variables by which a job's processes find the devices they hold.
-	Env(held []Device) []string
-}
-
-// Slots are CPU slots: places for jobs on a machine without GPUs, as many as one likes.
-type Slots int
-
-var _ Devices = Slots(0)
-
-// List returns slot-0, slot-1, ...
-func (s Slots) List() ([]Device, error) {
-	list := make([]Device, max(s, 0))
-	for i := range list {
-		list[i] = Device{Name: fmt.Sprintf("slot-%d", i), Type: "cpu"}
-	}
-	return list, nil
-}
-
-// Users returns nothing: whoever else computes on this machine does not take a slot.
-func (Slots) Users() (map[string][]int, error) { return nil, nil }
-
-// Locks returns none: slots are made up by each manager.
-func (Slots) Locks() string { return "" }
-
-// Env hides the GPUs of the machine, if it has any.
-func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
-
 // Times of looking at the devices.
 const (
-	lookEvery    = 15 * time.Second // how often the driver looks who uses them
-	freePatience = 30 * time.Second // how long one may show processes that are gone before it is given on all the same
+	lookEvery    = 15 * time.Second       // how often the driver looks
+	lookSoon     = time.Second            // the same while a change may be coming, which must last before it counts
+	lookPatience = 25 * time.Second       // how long a look may take
+	checkEvery   = 250 * time.Millisecond // how often while devices are not free after a job
 )
 
 // inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new is
 // not used.
 func (d *Driver) inventory() error {
-	found, err := d.o.Devices.List()
+	found, err := d.o.Devices.List(context.Background())
 	if err != nil {
 		return err
 	}
@@ -76,11 +37,11 @@ func (d *Driver) inventory() error {
 	b, missing := os.ReadFile(path)
 	switch {
 	case errors.Is(missing, fs.ErrNotExist):
-		d.devices = found
+		d.devices = device.Grouped(found)
 		if len(found) == 0 {
 			return errNoDevices
 		}
-		if err := d.o.State.Save(name, found); err != nil {
+		if err := d.o.State.Save(name, d.devices); err != nil {
 			return err
 		}
 		failpoint.Here("devices.made")
@@ -91,11 +52,11 @@ func (d *Driver) inventory() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	d.state = make([]sched.GPUState, len(d.devices))
+	d.watch = device.NewWatch(d.rule, d.devices)
+	d.state, d.heldIdle = make([]sched.GPUState, len(d.devices)), make([]bool, len(d.devices))
 	for i := range d.devices {
 		if !has(found, d.devices[i].Name) {
-			d.state[i] = sched.GPUMissing
-			d.o.Log.Warn("device is missing", "device", d.devices[i].Name)
+			d.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
 		}
 	}
 	for i := range found {
@@ -107,15 +68,40 @@ func (d *Driver) inventory() error {
 }
 
 // has reports whether a device is on the list. What else is said of it may change with its software.
-func has(list []Device, name string) bool {
-	return slices.ContainsFunc(list, func(d Device) bool { return d.Name == name })
+func has(list []device.Device, name string) bool {
+	return slices.ContainsFunc(list, func(d device.Device) bool { return d.Name == name })
+}
+
+// nodes returns the devices as nodes, one for each type: the GPUs of a node are alike.
+func (d *Driver) nodes() (events []sched.Event, err error) {
+	known, types := d.o.Types, device.Types(d.devices)
+	if known == nil {
+		known = types
+	}
+	for first := 0; first < len(d.devices); {
+		kind := d.devices[first].Type
+		spec := &sched.NodeSpec{Name: d.o.Node, Pool: sched.None, Type: sched.TypeID(slices.Index(known, kind)), GPUMemGB: d.devices[first].MemoryGB}
+		if !slices.Contains(known, kind) || spec.Type >= sched.MaxGPUTypes {
+			return nil, fmt.Errorf("local: device %s of type %q, want one of the %d types of the log", d.devices[first].Name, kind, len(known))
+		}
+		if len(types) > 1 {
+			spec.Name += "/" + kind
+		}
+		for ; first < len(d.devices) && d.devices[first].Type == kind; first++ {
+			spec.GPUs++
+			spec.Devices = append(spec.Devices, d.devices[first].Name)
+			spec.GPUMemGB = min(spec.GPUMemGB, d.devices[first].MemoryGB)
+		}
+		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: spec})
+	}
+	return events, nil
 }
 
 // sight is what a look at the devices showed.
 type sight struct {
-	users map[string][]int
-	held  map[string]bool // of the devices whose lock somebody else had: whether they have it still
-	err   error
+	sample *device.Sample
+	held   map[string]bool // of the devices whose lock somebody else had: whether they have it still
+	err    error
 }
 
 // ask looks at the devices, and at the locks of barred.
@@ -127,27 +113,21 @@ func (d *Driver) ask(barred []string) sight {
 			_ = lock.Close()
 		}
 	}
-	s.users, s.err = d.o.Devices.Users()
+	s.sample, s.err = d.eye.Sample(context.Background())
 	return s
 }
 
-// bar takes the devices that a failed start blames out of use: somebody else has their locks.
-func (d *Driver) bar(e *sched.Event) {
-	for _, g := range e.GPUs {
-		name := d.devices[g].Name
-		if !slices.Contains(d.barred, name) {
-			d.barred = append(d.barred, name)
-		}
-		if d.state[g] != sched.GPUForeign {
-			d.state[g] = sched.GPUForeign
-			d.later = append(d.later, d.changed(int(g)))
-		}
+// pause returns how long after a look the next one is due.
+func (d *Driver) pause() time.Duration {
+	if d.watch.Pending() {
+		return min(d.lookSoon, d.lookEvery)
 	}
+	return d.lookEvery
 }
 
-// look has it found out, now and then, who uses the devices. That may take long: nobody waits for it.
+// look has it found out, now and then, how the devices are. That may take long: nobody waits for it.
 func (d *Driver) look() {
-	if d.looking || time.Since(d.looked) < d.lookEvery {
+	if d.looking || time.Since(d.looked) < d.pause() {
 		return
 	}
 	d.looking = true
@@ -160,73 +140,76 @@ func (d *Driver) look() {
 	})
 }
 
-// judge returns what has changed on the devices: those that somebody else uses are none of ours.
-func (d *Driver) judge(s sight) (events []sched.Event) {
+// judge returns what a look tells: which devices may be used, and what they do.
+func (d *Driver) judge(s sight) []sched.Event {
 	d.looked, d.looking = time.Now(), false
 	if s.err != nil {
-		d.o.Log.Warn("cannot tell who uses the devices", "error", s.err)
+		d.o.Log.Warn("cannot tell how the devices are", "error", s.err)
 		return nil
 	}
 	d.barred = slices.DeleteFunc(d.barred, func(name string) bool { held, looked := s.held[name]; return looked && !held })
-	users := s.users
-	if len(users) == 0 && !slices.Contains(d.state, sched.GPUForeign) {
-		return nil
+	o := d.owners(nil)
+	d.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
+	return append(d.changes(), d.gauge.read(d, s.sample, o)...)
+}
+
+// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask. Users are
+// warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
+func (d *Driver) changes() (events []sched.Event) {
+	list := make([]device.Status, len(d.devices))
+	for i := range list {
+		s := d.watch.Of(i)
+		if slices.Contains(d.barred, s.Name) {
+			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: "somebody else has its lock"}
+		}
+		if s.State != d.state[i] {
+			d.state[i] = s.State
+			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State), Text: s.Why})
+			if s.Why != "" {
+				d.o.Log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
+			}
+		}
+		if idle := s.HeldIdle(&d.rule); idle != d.heldIdle[i] {
+			if d.heldIdle[i] = idle; idle {
+				d.o.Log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since", s.IdleSince, "by", s.By())
+			}
+		}
+		list[i] = s
 	}
-	ours := d.members()
-	for i := range d.devices {
-		if d.state[i] == sched.GPUMissing {
-			continue
-		}
-		now := sched.GPUInUse
-		if slices.Contains(d.barred, d.devices[i].Name) || slices.ContainsFunc(users[d.devices[i].Name], func(pid int) bool { return !ours[pid] && exists(pid) }) {
-			now = sched.GPUForeign
-		}
-		if now != d.state[i] {
-			d.state[i] = now
-			events = append(events, d.changed(i))
-		}
-	}
+	d.mu.Lock()
+	d.status = list
+	d.mu.Unlock()
 	return events
 }
 
-// members returns the processes of all attempts.
-func (d *Driver) members() map[int]bool {
-	ours := make(map[int]bool)
-	for _, a := range d.attempts {
-		o, err := a.dir.Order()
-		if err != nil {
-			continue
-		}
-		pids, err := procs.Open(o.Cgroup, o.GroupName(), o.Cookie()).Members()
-		if err != nil {
-			d.o.Log.Warn("cannot list the processes of an attempt", "job", a.job, "error", err)
-		}
-		for _, pid := range pids {
-			ours[pid] = true
-		}
-	}
-	return ours
+// Status returns how the devices were when last looked at, in the order of their GPUIDs. It may be called by anybody at any
+// time.
+func (d *Driver) Status() []device.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.status
 }
 
-// release returns once no process that is gone is shown as a user of the devices any more, or the patience is over.
-func (d *Driver) release(names []string) {
-	for deadline := time.Now().Add(d.freePatience); time.Now().Before(deadline) && !isClosed(d.quit); time.Sleep(100 * time.Millisecond) {
-		users, err := d.o.Devices.Users()
-		if err != nil || !slices.ContainsFunc(names, func(name string) bool {
-			return slices.ContainsFunc(users[name], func(pid int) bool { return !exists(pid) })
-		}) {
-			return
+// release returns once the devices of an attempt that has ended are free, or the patience is over. Then it returns those
+// that are not, and why.
+func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
+	began := time.Now()
+	check := device.NewCheck(d.rule, names, began)
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(d.rule.Patience))
+	defer cancel()
+	for !isClosed(d.quit) {
+		s, err := d.eye.Sample(ctx)
+		o := d.owners(a)
+		if check.See(s, err, time.Now(), device.Owners{Ours: o.owns, Gone: gone, Held: o.holds}) {
+			break
+		}
+		select {
+		case <-time.After(checkEvery):
+		case <-ctx.Done():
+		case <-d.quit:
 		}
 	}
-	if !isClosed(d.quit) {
-		d.o.Log.Warn("devices show processes that are gone, and are given on all the same", "devices", names)
-	}
-}
-
-// exists reports whether a process is there.
-func exists(pid int) bool {
-	_, err := procs.StartTime(pid)
-	return err == nil
+	return check.Found()
 }
 
 // numbers returns the GPUs of the named devices.

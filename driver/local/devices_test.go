@@ -2,59 +2,40 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// fakeDevices are devices that a test has in its hand.
-type fakeDevices struct {
-	mu    sync.Mutex
-	list  []Device
-	users map[string][]int
-	err   error
-}
-
-var _ Devices = (*fakeDevices)(nil)
-
-func (f *fakeDevices) List() ([]Device, error) { return f.list, nil }
-
-func (f *fakeDevices) Users() (map[string][]int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.users, f.err
-}
-
-func (*fakeDevices) Locks() string { return "" }
-
-func (*fakeDevices) Env([]Device) []string { return nil }
-
-func (f *fakeDevices) set(users map[string][]int, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.users, f.err = users, err
-}
-
 // on returns a driver of devices that looks at them often.
-func on(t *testing.T, dir string, epoch int64, devices Devices, list ...Arrival) (*Driver, error) {
+func on(t *testing.T, dir string, epoch int64, devices device.Backend, list ...Arrival) (*Driver, error) {
+	t.Helper()
+	d, err := New(Options{State: stateOf(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices, Jobs: list, Shim: shimOf(t)})
+	if err == nil {
+		d.hurry()
+		t.Cleanup(d.Close)
+	}
+	return d, err
+}
+
+func stateOf(dir string) shim.State { return shim.State(dir) }
+
+// shimOf returns the command of a shim.
+func shimOf(t *testing.T) []string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: devices, Jobs: list, Shim: []string{exe, "shim"}})
-	if err == nil {
-		d.lookEvery = 10 * time.Millisecond
-		t.Cleanup(d.Close)
-	}
-	return d, err
+	return []string{exe, "shim"}
 }
 
 // changes returns what was told of devices: number and state.
@@ -67,25 +48,43 @@ func (h *hand) changes() (list [][2]int32) {
 	return list
 }
 
+// gpu returns a device.
+func gpu(name, kind string, gb float32) device.Device {
+	return device.Device{Name: name, Type: kind, MemoryGB: gb}
+}
+
+// pair returns two fake GPUs.
+func pair() *device.Fake { return device.NewFake(gpu("A", "h", 80), gpu("B", "h", 80)) }
+
+// by is the reading of a device with processes, of a GiB each.
+func by(pids ...int) device.Reading {
+	r := device.Reading{Joules: device.Unknown, Listed: true}
+	for _, pid := range pids {
+		r.UsedMiB += 1024
+		r.Processes = append(r.Processes, device.Process{PID: pid, MiB: 1024})
+	}
+	return r
+}
+
 // Ensure that devices keep their numbers over the life of a folder: one that is not there is missing, one that is new is
 // not used, and one of which the software says something else than before is the same.
 func TestDevicesChange(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	const missing, usable = int32(sched.GPUMissing), int32(sched.GPUInUse)
-	a, b, c := Device{"A", "h", 80}, Device{"B", "h", 80}, Device{"C", "h", 80}
+	a, b, c := gpu("A", "h", 80), gpu("B", "h", 80), gpu("C", "h", 80)
 	v := sched.View{}
 	for i, step := range []struct {
-		list []Device
+		list []device.Device
 		want [][2]int32
 	}{
-		{[]Device{a, b}, nil},
-		{[]Device{b}, [][2]int32{{0, missing}}},
-		{[]Device{c, b, a}, [][2]int32{{0, usable}}},
-		{[]Device{{"B", "h", 79.5}, {"A", "other", 80}}, nil},
+		{[]device.Device{a, b}, nil},
+		{[]device.Device{b}, [][2]int32{{0, missing}}},
+		{[]device.Device{c, b, a}, [][2]int32{{0, usable}}},
+		{[]device.Device{gpu("B", "h", 79.5), gpu("A", "other", 80)}, nil},
 		{nil, [][2]int32{{0, missing}, {1, missing}}},
 	} {
-		d, err := on(t, dir, int64(i+1), &fakeDevices{list: step.list})
+		d, err := on(t, dir, int64(i+1), device.NewFake(step.list...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,22 +105,22 @@ func TestDevicesChange(t *testing.T) {
 // Ensure that a machine without devices is refused, and a list of devices that cannot be read is told.
 func TestNoDevices(t *testing.T) {
 	t.Parallel()
-	if _, err := on(t, t.TempDir(), 1, Slots(0)); !errors.Is(err, errNoDevices) {
+	if _, err := on(t, t.TempDir(), 1, device.Slots(0)); !errors.Is(err, errNoDevices) {
 		t.Errorf("%v, want errNoDevices", err)
 	}
 	dir := t.TempDir()
 	touch(t, filepath.Join(dir, "devices.json"))
-	if _, err := on(t, dir, 1, Slots(1)); err == nil || !strings.Contains(err.Error(), "devices.json") {
+	if _, err := on(t, dir, 1, device.Slots(1)); err == nil || !strings.Contains(err.Error(), "devices.json") {
 		t.Errorf("%v, want the file named", err)
 	}
 }
 
 // Ensure that a device that somebody else uses is told as foreign, and as free when they are gone; that processes of jobs
-// and those that are gone are nobody else; and that what cannot be told changes nothing.
+// are nobody else; and that what cannot be told changes nothing.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	list, _ := jobs(t, time.Second, `echo $$; exec sleep MARK`)
-	f := &fakeDevices{list: []Device{{Name: "A"}, {Name: "B"}}}
+	f := pair()
 	d, err := on(t, folder(t), 1, f, list...)
 	if err != nil {
 		t.Fatal(err)
@@ -138,14 +137,22 @@ func TestForeign(t *testing.T) {
 		want = append(want, more...)
 		h.until(what, func() bool { return slices.Equal(h.changes(), want) })
 	}
-	f.set(map[string][]int{"A": {own, gonePID}, "B": {os.Getpid()}}, nil)
+	f.Set("A", by(own))
+	f.Set("B", by(os.Getpid()))
 	look("somebody else on B", [2]int32{1, foreign})
-	f.set(nil, errors.New("no answer"))
+	if s := d.Status()[1]; s.Why != fmt.Sprintf("in use by process %d (1.0 GiB)", os.Getpid()) {
+		t.Errorf("why: %q", s.Why)
+	}
+	f.Fail(errors.New("no answer"))
 	h.passes(5)
 	look("nothing new")
-	f.set(map[string][]int{"A": {os.Getpid()}, "B": {own}}, nil)
-	look("somebody else on A instead", [2]int32{0, foreign}, [2]int32{1, usable})
-	f.set(nil, nil)
+	f.Set("A", by(own, os.Getpid()))
+	f.Set("B", by())
+	f.Fail(nil)
+	h.until("somebody else on A instead", func() bool { return len(h.changes()) == 3 })
+	want = append(want, [2]int32{0, foreign}, [2]int32{1, usable})
+	look("that")
+	f.Set("A", by())
 	look("nobody", [2]int32{0, usable})
 }
 
@@ -172,34 +179,75 @@ func (h *hand) passes(n int) {
 	}
 }
 
-// Ensure that the end of an attempt is told once its devices show no process that is gone, or the patience is over.
-func TestGhosts(t *testing.T) {
+// Ensure that the end of an attempt is told once its devices are seen free, or with the device as stuck once the patience is
+// over, and that such a device is used again when it is seen free after all.
+func TestNotFree(t *testing.T) {
 	t.Parallel()
-	for name, stays := range map[string]bool{"go": false, "stay": true} {
-		t.Run(name, func(t *testing.T) {
+	ghost := by(gonePID)
+	leak := device.Reading{UsedMiB: 70 << 10, Joules: device.Unknown, Listed: true}
+	for _, c := range []struct {
+		name  string
+		r     device.Reading
+		stays bool
+		why   string
+	}{
+		{"ghost goes", ghost, false, ""},
+		{"ghost stays", ghost, true, "shows process 1073741824 (1.0 GiB), which is gone, 300ms after"},
+		{"memory comes back", leak, false, ""},
+		{"memory stays", leak, true, "70.0 GiB of its memory are in use by no process, 300ms after"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			list, _ := jobs(t, time.Second, `exit 0`)
-			f := &fakeDevices{list: []Device{{Name: "A"}, {Name: "B"}}}
-			f.set(map[string][]int{"A": {gonePID}}, nil)
+			f := pair()
 			d, err := on(t, folder(t), 1, f, list...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.freePatience = patience; stays {
-				d.freePatience = 300 * time.Millisecond
+			if d.rule.Patience = patience; c.stays {
+				d.rule.Patience = 300 * time.Millisecond
 			}
 			h := take(t, d, sched.View{})
 			h.arrivals(1)
+			d.lookEvery = time.Hour // the check alone
+			f.Set("A", c.r)
 			h.apply(start(0, 1, 0))
 			h.until("over.json", func() bool { _, err := d.o.State.RunDir(0, 1).Over(); return err == nil })
-			h.passes(5)
-			if h.find(sched.AttemptEnded, 0) != nil && !stays {
-				t.Error("told while the device shows a process")
+			for range 5 {
+				h.pass()
 			}
-			if !stays {
-				f.set(map[string][]int{"B": {gonePID}}, nil)
+			if h.find(sched.AttemptEnded, 0) != nil && !c.stays {
+				t.Error("told while the device is not free")
+			}
+			if !c.stays {
+				f.Set("A", by())
 			}
 			h.end(0, sched.Finished)
+			if d.lookEvery = 10 * time.Millisecond; !c.stays {
+				h.passes(3)
+				if len(h.changes()) > 0 {
+					t.Errorf("changes %v, want none", h.changes())
+				}
+				return
+			}
+			last := h.events[len(h.events)-1]
+			if last.Kind != sched.GPUChanged || last.Value != 0 || last.Code != int32(sched.GPUStuck) || !strings.Contains(last.Text, c.why) {
+				t.Errorf("last %v, want GPU 0 stuck, %q", last, c.why)
+			}
+			f.Set("A", by())
+			h.until("use again", func() bool {
+				return slices.Equal(h.changes(), [][2]int32{{0, int32(sched.GPUStuck)}, {0, int32(sched.GPUInUse)}})
+			})
 		})
 	}
+}
+
+// pass lets some time go by.
+func (h *hand) pass() {
+	h.Helper()
+	events, err := h.d.Next(h.Context(), h.d.Now().Add(20*time.Millisecond))
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.keep(events)
 }

@@ -10,7 +10,8 @@
 //     for an attempt once only; it locks the devices, starts the job and says so.
 //  3. Whoever comes back after a crash between any two of these steps gives the same order again. Either a shim has
 //     begun already, then it is found and listened to, or none ever will but the new one.
-//  4. The shim writes down how the attempt ended once no process of it is left. Only then its devices are free.
+//  4. The shim writes down how the attempt ended once no process of it is left.
+//  5. The end is told once its devices were seen free, or together with those that are not (package device).
 //
 // It decides nothing.
 package local

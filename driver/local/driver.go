@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
@@ -23,7 +24,8 @@ type Options struct {
 	Epoch   int64      // of the manager: higher than that of any before it on this State
 	Origin  time.Time  // the instant that is time 0
 	Node    string     // name of this machine
-	Devices Devices    // what jobs may hold
+	Devices device.Backend
+	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
 	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
@@ -39,23 +41,28 @@ type Arrival struct {
 
 // Driver runs attempts as processes of this machine. Its methods but Command belong to one goroutine.
 type Driver struct {
-	o       Options
-	cgroup  string     // under which groups of processes are made; "" = none
-	now     sched.Time // of the last answer
-	base    time.Time  // with a monotonic reading: the clock was at at
-	at      sched.Time
-	devices []Device         // by GPUID: the machine is the only node
-	state   []sched.GPUState // by device, as last told
-	barred  []string         // devices whose lock somebody else had at the last look
-	looked  time.Time        // when somebody else was last looked for on the devices
-	looking bool             // that is under way
-	seen    chan sight       // what it showed
+	o        Options
+	cgroup   string     // under which groups of processes are made; "" = none
+	now      sched.Time // of the last answer
+	base     time.Time  // with a monotonic reading: the clock was at at
+	at       sched.Time
+	devices  []device.Device  // by GPUID
+	state    []sched.GPUState // by device, as last told
+	heldIdle []bool           // by device: users were warned of it
+	barred   []string         // devices whose lock somebody else had at the last look
+	eye      *device.Sampler
+	watch    *device.Watch
+	gauge    gauge
+	looked   time.Time  // when the devices were last looked at
+	looking  bool       // that is under way
+	seen     chan sight // what it showed
 
-	lookEvery, freePatience time.Duration // the constants, but for tests
+	rule                device.Rule   // the default, but for tests
+	lookEvery, lookSoon time.Duration // the constants, but for tests
 
 	view     *sched.View               // the engine's, from Sync on
 	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
-	attempts map[sched.JobID]*attempt  // alive, or about to be
+	attempts map[sched.JobID]*attempt  // alive, or about to be; changed under mu
 	ended    map[sched.JobID]int32     // the last attempt whose end was told
 	lost     map[sched.JobID]int       // ends in a row for which nobody knows the reason
 	watched  map[sched.JobID]bool      // epochs wanted
@@ -66,8 +73,9 @@ type Driver struct {
 	work     sync.WaitGroup            // goroutines of attempts
 
 	mu       sync.Mutex
-	commands []sched.Event // of users
-	knock    chan struct{} // commands has something
+	commands []sched.Event   // of users
+	status   []device.Status // see Status
+	knock    chan struct{}   // commands has something
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -83,7 +91,8 @@ func New(o Options) (*Driver, error) {
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), lookEvery: lookEvery, freePatience: freePatience, seen: make(chan sight),
+	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
+		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
 		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
@@ -96,6 +105,7 @@ func New(o Options) (*Driver, error) {
 // Close lets go of all attempts, which go on, and returns once nothing of the driver is at work.
 func (d *Driver) Close() {
 	close(d.quit)
+	d.eye.Close()
 	d.work.Wait()
 }
 
@@ -135,20 +145,25 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case d.idle(until):
 			return nil, io.EOF
 		}
-		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.lookEvery)).Sub(now)); err != nil {
+		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.pause())).Sub(now)); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // idle reports whether nothing can come any more that anybody waits for: nobody arrives, nothing runs, and all jobs are
-// done, or wait for nothing, neither for a time nor for a device that somebody else uses.
+// done, or wait for nothing, neither for a time nor for a device that is not free.
 func (d *Driver) idle(until sched.Time) bool {
 	if len(d.o.Jobs) > 0 || len(d.attempts) > 0 {
 		return false
 	}
 	waits := slices.ContainsFunc(d.view.Jobs, func(j sched.Job) bool { return j.State != sched.Done })
-	return !waits && len(d.view.Jobs) > 0 || until == sched.Never && !(waits && slices.Contains(d.state, sched.GPUForeign))
+	return !waits && len(d.view.Jobs) > 0 || until == sched.Never && !(waits && d.away())
+}
+
+// away reports whether a device is not used for now and may come back.
+func (d *Driver) away() bool {
+	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck)
 }
 
 func (d *Driver) nextArrival() sched.Time {
@@ -195,12 +210,11 @@ func (d *Driver) take(r report) error {
 	r.event.Job, r.event.Attempt = r.job, r.number
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
-		delete(d.attempts, r.job)
-		d.ended[r.job] = r.number
+		d.over(r.job, r.number)
 		d.rest(&r.event)
-		if r.event.Kind == sched.StartFailed {
-			d.bar(&r.event)
-		}
+		d.later = append(d.later, r.event)
+		d.withhold(&r)
+		return nil
 	case sched.EpochEnded:
 		if !d.watched[r.job] {
 			return nil
@@ -208,6 +222,24 @@ func (d *Driver) take(r report) error {
 	}
 	d.later = append(d.later, r.event)
 	return nil
+}
+
+// withhold takes the devices that an end speaks of out of use: those that did not become free, and those that a failed start
+// blames, because somebody else has their locks.
+func (d *Driver) withhold(r *report) {
+	for i := range d.devices {
+		if v, found := r.unfree[d.devices[i].Name]; found {
+			d.watch.Set(i, v)
+		}
+	}
+	if r.event.Kind == sched.StartFailed {
+		for _, g := range r.event.GPUs {
+			if name := d.devices[g].Name; !slices.Contains(d.barred, name) {
+				d.barred = append(d.barred, name)
+			}
+		}
+	}
+	d.later = append(d.later, d.changes()...)
 }
 
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
@@ -306,8 +338,18 @@ func (d *Driver) begin(job sched.JobID, number int32) *attempt {
 		d.progress[job] = new(odometer)
 	}
 	a := &attempt{d: d, job: job, number: number, odo: d.progress[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+	d.mu.Lock()
 	d.attempts[job] = a
+	d.mu.Unlock()
 	return a
+}
+
+// over notes that an attempt has ended.
+func (d *Driver) over(job sched.JobID, number int32) {
+	d.mu.Lock()
+	delete(d.attempts, job)
+	d.mu.Unlock()
+	d.ended[job] = number
 }
 
 // start has the attempt of an order begun, or tells why it cannot be.
@@ -330,7 +372,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
 		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup}
-	held := make([]Device, len(a.GPUs))
+	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)

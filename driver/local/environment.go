@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/model/restart"
@@ -33,7 +34,7 @@ func Passed() (env []string) {
 
 // environment is all of the environment of an attempt: what is passed on, what the job asks for, and what it is told, the
 // last over the first.
-func environment(o *shim.Order, a *sched.Action, t task.Task, held []Device, devices Devices) ([]string, error) {
+func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Device, devices device.Backend) ([]string, error) {
 	env := Passed()
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
@@ -94,21 +95,21 @@ func last(env []string, name string) (value string, ok bool) {
 func TestEnvironmentOf(t *testing.T) {
 	t.Parallel()
 	order := &shim.Order{State: "/state", Job: 3, Attempt: 1, Devices: []string{"GPU-a", "GPU-b"}}
-	held := []Device{{Name: "GPU-a"}, {Name: "GPU-b"}}
+	held := []device.Device{{Name: "GPU-a"}, {Name: "GPU-b"}}
 	job := task.Task{Grace: 5 * time.Second, Env: map[string]string{"TRAINYARD_JOB_ID": "99", "CUDA_VISIBLE_DEVICES": "all", "MASTER_ADDR": "x"}}
 	for _, c := range []struct {
 		name    string
 		action  sched.Action
-		devices Devices
+		devices device.Backend
 		want    map[string]string
 		without string
 	}{
-		{"GPUs", sched.Action{Job: 3, Attempt: 1}, Nvidia{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+		{"GPUs", sched.Action{Job: 3, Attempt: 1}, &device.SMI{}, map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b", "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
 			"TRAINYARD_JOB_ID": "3", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_RESUME": "0", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "1"}, "TRAINYARD_BATCH_GLOBAL"},
-		{"slots", sched.Action{Job: 3, Attempt: 1}, Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
-		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
+		{"slots", sched.Action{Job: 3, Attempt: 1}, device.Slots(2), map[string]string{"CUDA_VISIBLE_DEVICES": ""}, "CUDA_DEVICE_ORDER"},
+		{"batch below the width", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 1}}, device.Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "1",
 			"TRAINYARD_BATCH_PER_GPU": "1"}, "CUDA_DEVICE_ORDER"},
-		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
+		{"batch alone", sched.Action{Job: 3, Attempt: 1, Config: sched.Config{Batch: 8}}, device.Slots(2), map[string]string{"TRAINYARD_BATCH_GLOBAL": "8",
 			"TRAINYARD_BATCH_PER_GPU": "4", "TRAINYARD_LR_SCALE": "1"}, "AWS_SECRET_ACCESS_KEY"},
 	} {
 		env, err := environment(order, &c.action, job, held, c.devices)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/drivertest"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
@@ -42,7 +43,7 @@ func open(t *testing.T, folder string, epoch int64, n int, jobs ...Arrival) *Dri
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: Slots(n),
+	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: device.Slots(n),
 		Jobs: jobs, Shim: []string{exe, "shim"}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -28,12 +29,15 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	if err := d.unknown(v); err != nil {
 		return nil, err
 	}
-	events := d.machine(v)
+	events, err := d.machine(v)
+	if err != nil {
+		return nil, err
+	}
 	for i := range v.Jobs {
 		events = append(events, d.adopt(sched.JobID(i), &v.Jobs[i])...)
 	}
 	failpoint.Here("synced")
-	events = append(events, d.judge(d.ask(nil))...)
+	events = append(events, d.firstLook()...)
 	d.now = d.clock()
 	for i := range events {
 		if events[i].Time == 0 {
@@ -43,24 +47,32 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	return events, nil
 }
 
-// machine returns the machine as a node, if v does not know it, and the GPUs that came or went.
-func (d *Driver) machine(v *sched.View) (events []sched.Event) {
+// machine returns the machine as nodes, if v does not know it. The states of its GPUs were told as v has them.
+func (d *Driver) machine(v *sched.View) ([]sched.Event, error) {
 	if len(v.Nodes) == 0 {
-		spec := sched.NodeSpec{Name: d.o.Node, GPUs: len(d.devices), Pool: sched.None, GPUMemGB: d.devices[0].MemoryGB}
-		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: &spec})
-		v = &sched.View{GPUs: make([]sched.GPU, len(d.devices))}
+		return d.nodes()
 	}
 	for i := range d.devices {
-		if was := v.GPUs[i].State; was != d.state[i] {
-			events = append(events, d.changed(i))
-		}
+		d.state[i] = v.GPUs[i].State
 	}
-	return events
+	return nil, nil
 }
 
-// changed tells the state of device i.
-func (d *Driver) changed(i int) sched.Event {
-	return sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(d.state[i])}
+// firstLook returns how the devices are. Of attempts that ended while no driver was there nobody has checked what they left:
+// as long as devices cannot be looked at, those that no attempt holds are given to nobody.
+func (d *Driver) firstLook() []sched.Event {
+	s := d.ask(nil)
+	events := d.judge(s)
+	if s.err == nil {
+		return events
+	}
+	o := d.owners(nil)
+	for i := range d.devices {
+		if st := d.watch.Of(i); st.State == sched.GPUInUse && !o.holds(st.Name) {
+			d.watch.Set(i, device.Verdict{State: sched.GPUStuck, Why: s.err.Error()})
+		}
+	}
+	return d.changes()
 }
 
 // adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
@@ -108,8 +120,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	for i := range events {
 		events[i].Job, events[i].Attempt = a.job, a.number
 	}
-	delete(d.attempts, a.job)
-	d.ended[a.job] = a.number
+	d.over(a.job, a.number)
 	return events
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 )
 
 // Kinds of readings.
@@ -31,11 +32,11 @@ const (
 //	iterations_per_s=80
 //
 // as a word of its own on stdout. Whatever the command leaves running is killed.
-func Command(command string, devices local.Devices) Bench {
-	return func(ctx context.Context, d local.Device) (Reading, error) {
+func Command(command string, devices device.Backend) Bench {
+	return func(ctx context.Context, d device.Device) (Reading, error) {
 		var out, complaints tail
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-		cmd.Env = append(append(local.Passed(), devices.Env([]local.Device{d})...), "TRAINYARD_NUM_GPUS=1", "TRAINYARD_DEVICES="+d.Name)
+		cmd.Env = append(append(local.Passed(), devices.Env([]device.Device{d})...), "TRAINYARD_NUM_GPUS=1", "TRAINYARD_DEVICES="+d.Name)
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &complaints, killWait
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -108,7 +109,7 @@ const (
 
 // CPU is the Bench for CPU slots: products of small matrices, compute-bound, on one processor. A slot is no processor of
 // its own, so that it shows what else the machine does rather than what the slot is.
-func CPU(ctx context.Context, _ local.Device) (Reading, error) {
+func CPU(ctx context.Context, _ device.Device) (Reading, error) {
 	a, b, c := make([]float32, side*side), make([]float32, side*side), make([]float32, side*side)
 	for i := range a {
 		a[i], b[i] = float32(i%7)/8, float32(i%5)/8

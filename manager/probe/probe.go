@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -28,7 +28,7 @@ type Reading struct {
 }
 
 // Bench measures one device once. It returns the error of ctx if that ends before.
-type Bench func(ctx context.Context, d local.Device) (Reading, error)
+type Bench func(ctx context.Context, d device.Device) (Reading, error)
 
 // Class is a class of applications and what stands for it.
 type Class struct {
@@ -38,7 +38,7 @@ type Class struct {
 
 // Options say what to measure. All but Parallel and Told must be set.
 type Options struct {
-	Devices  []local.Device
+	Devices  []device.Device
 	Node     string // name of this machine
 	Classes  []Class
 	Runs     int           // of each device and class, >= MinRuns

@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/manager/probe"
 	"github.com/trainyard/trainyard/model/variability"
 )
 
 // options measure three slots; times says how long run n of class c takes on device d.
 func options(runs int, classes ...probe.Bench) probe.Options {
-	devices, _ := local.Slots(3).List()
+	devices, _ := device.Slots(3).List(context.Background())
 	clock := time.Unix(1000, 0)
 	o := probe.Options{Devices: devices, Node: "here", Runs: runs, Limit: time.Minute, Now: func() time.Time {
 		clock = clock.Add(time.Second)
@@ -36,7 +36,7 @@ func options(runs int, classes ...probe.Bench) probe.Options {
 }
 
 func steady(times map[string]float64) probe.Bench {
-	return func(_ context.Context, d local.Device) (probe.Reading, error) {
+	return func(_ context.Context, d device.Device) (probe.Reading, error) {
 		return probe.Reading{Time: times[d.Name], Kind: "told"}, nil
 	}
 }
@@ -45,7 +45,7 @@ func steady(times map[string]float64) probe.Bench {
 // median device, and that a table of them can be read back.
 func TestFindsSlowDevice(t *testing.T) {
 	n := 0
-	odd := func(_ context.Context, d local.Device) (probe.Reading, error) {
+	odd := func(_ context.Context, d device.Device) (probe.Reading, error) {
 		x := 7.0
 		if n++; n == 5 {
 			x = 70 // slot-1, in the second round
@@ -79,7 +79,7 @@ func TestFindsSlowDevice(t *testing.T) {
 func TestTakesTurns(t *testing.T) {
 	var order []string
 	note := func(name string) probe.Bench {
-		return func(_ context.Context, d local.Device) (probe.Reading, error) {
+		return func(_ context.Context, d device.Device) (probe.Reading, error) {
 			order = append(order, name+strings.TrimPrefix(d.Name, "slot-"))
 			return probe.Reading{Time: 1, Kind: "told"}, nil
 		}
@@ -101,7 +101,7 @@ func TestTakesTurns(t *testing.T) {
 // Ensure that a drift that slows every run by the same more hits no device harder than another by more than a step.
 func TestDriftHitsAllAlike(t *testing.T) {
 	n := 0.0
-	drift := func(context.Context, local.Device) (probe.Reading, error) {
+	drift := func(context.Context, device.Device) (probe.Reading, error) {
 		n++
 		return probe.Reading{Time: 100 + n, Kind: "told"}, nil
 	}
@@ -120,7 +120,7 @@ func TestDriftHitsAllAlike(t *testing.T) {
 func TestParallel(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
-	meet := func(ctx context.Context, _ local.Device) (probe.Reading, error) {
+	meet := func(ctx context.Context, _ device.Device) (probe.Reading, error) {
 		all.Done()
 		all.Wait() // for all three
 		return probe.Reading{Time: 1, Kind: "told"}, nil
@@ -140,11 +140,11 @@ func TestParallel(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	good := steady(map[string]float64{"slot-0": 1, "slot-1": 1, "slot-2": 1})
-	fail := func(context.Context, local.Device) (probe.Reading, error) {
+	fail := func(context.Context, device.Device) (probe.Reading, error) {
 		return probe.Reading{}, errors.New("no memory")
 	}
 	n := 0
-	mixed := func(context.Context, local.Device) (probe.Reading, error) {
+	mixed := func(context.Context, device.Device) (probe.Reading, error) {
 		n++
 		return probe.Reading{Time: 1, Kind: fmt.Sprint("kind ", n/5)}, nil
 	}
@@ -169,7 +169,7 @@ func TestRefuses(t *testing.T) {
 
 // Ensure that a command sees its device, and that what it prints last counts, else its wall time.
 func TestCommand(t *testing.T) {
-	d := local.Device{Name: "slot-1"}
+	d := device.Device{Name: "slot-1"}
 	for _, c := range []struct {
 		command string
 		want    float64 // 0 = wall time
@@ -186,7 +186,7 @@ func TestCommand(t *testing.T) {
 		{`echo first >&2; echo out of memory >&2; exit 3`, 0, `exit status 3: out of memory`},
 		{`exit 4`, 0, `exit status 4`},
 	} {
-		r, err := probe.Command(c.command, local.Slots(2))(t.Context(), d)
+		r, err := probe.Command(c.command, device.Slots(2))(t.Context(), d)
 		switch {
 		case c.wrong != "":
 			if err == nil || err.Error() != c.wrong {
@@ -203,7 +203,7 @@ func TestCommandEnds(t *testing.T) {
 	for _, limit := range []time.Duration{100 * time.Millisecond, time.Hour} {
 		file := filepath.Join(t.TempDir(), "pid")
 		ctx, cancel := context.WithCancel(context.Background())
-		o := options(3, probe.Command(fmt.Sprintf("sleep 600 >/dev/null 2>&1 & echo $! >%s.new; mv %s.new %s; wait", file, file, file), local.Slots(3)))
+		o := options(3, probe.Command(fmt.Sprintf("sleep 600 >/dev/null 2>&1 & echo $! >%s.new; mv %s.new %s; wait", file, file, file), device.Slots(3)))
 		o.Limit = limit
 		if limit == time.Hour {
 			go func() {
@@ -235,12 +235,12 @@ func TestCommandEnds(t *testing.T) {
 }
 
 func TestCPU(t *testing.T) {
-	if r, err := probe.CPU(t.Context(), local.Device{}); err != nil || !(r.Time > 0) {
+	if r, err := probe.CPU(t.Context(), device.Device{}); err != nil || !(r.Time > 0) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := probe.CPU(ctx, local.Device{}); !errors.Is(err, context.Canceled) {
+	if _, err := probe.CPU(ctx, device.Device{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want canceled", err)
 	}
 }

@@ -1,0 +1,112 @@
+package local
+
+import (
+	"math"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// measureEvery is how often what the devices draw and do is told.
+const measureEvery = 30 * time.Second
+
+// gauge makes events of samples: what the GPUs of each node draw and how much they are used, and the same of each job. The
+// power of a node is that of its GPUs: what else the machine draws is not seen. What is about the same as it was told last is
+// not told again, so that the log of an idle machine does not grow.
+type gauge struct {
+	every time.Duration
+	meter device.Meter
+	last  time.Time
+	nodes map[sched.NodeID]sched.Event // as last told
+	jobs  map[sched.JobID]sched.Event
+}
+
+// read folds a sample and returns what is to be told.
+func (g *gauge) read(d *Driver, s *device.Sample, o *owners) (events []sched.Event) {
+	g.meter.See(s)
+	if g.last.IsZero() {
+		g.last = s.At
+	}
+	if s.At.Sub(g.last) < g.every || len(d.view.Nodes) == 0 {
+		return nil
+	}
+	g.last = s.At
+	means := g.meter.Take()
+	if g.nodes == nil {
+		g.nodes, g.jobs = make(map[sched.NodeID]sched.Event), make(map[sched.JobID]sched.Event)
+	}
+	for n := range d.view.Nodes {
+		id := sched.NodeID(n)
+		if e := d.measureNode(id, means); !alike(e, g.nodes[id]) {
+			g.nodes[id] = e
+			events = append(events, e)
+		}
+	}
+	for id := range d.view.Jobs {
+		id := sched.JobID(id)
+		if j := &d.view.Jobs[id]; !j.Up || !j.HoldsDevices() {
+			delete(g.jobs, id)
+			continue
+		}
+		if e := d.measureJob(id, means, s, o); !alike(e, g.jobs[id]) {
+			g.jobs[id] = e
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// measureNode returns what the GPUs of a node draw, and the use of those that jobs hold.
+func (d *Driver) measureNode(n sched.NodeID, means map[string]device.Mean) sched.Event {
+	node := &d.view.Nodes[n]
+	var all, busy []string
+	for i := range node.Spec.GPUs {
+		g := node.First + sched.GPUID(i)
+		all = append(all, d.devices[g].Name)
+		if d.view.GPUs[g].Holders > 0 {
+			busy = append(busy, d.devices[g].Name)
+		}
+	}
+	use, _ := device.Use(means, busy)
+	_, mem := device.Use(means, all)
+	return sched.Event{Kind: sched.Measured, Node: n, Job: sched.None, Value: float64(device.Power(means, all)), Rate: use, MemGB: mem}
+}
+
+// measureJob returns what the GPUs of a job draw, if it has them alone, their use, and the most memory it has on one.
+func (d *Driver) measureJob(id sched.JobID, means map[string]device.Mean, s *device.Sample, o *owners) sched.Event {
+	j := &d.view.Jobs[id]
+	e := sched.Event{Kind: sched.Measured, Node: sched.None, Job: id}
+	alone := true
+	names := make([]string, len(j.GPUs))
+	for i, g := range j.GPUs {
+		names[i] = d.devices[g].Name
+		alone = alone && d.view.GPUs[g].Holders == 1
+		r := s.Readings[names[i]]
+		e.MemGB = max(e.MemGB, float32(memoryOf(&r, id, o)/1024))
+	}
+	use, mem := device.Use(means, names)
+	if e.Rate = use; alone {
+		e.Value = float64(device.Power(means, names))
+		if e.MemGB == 0 { // its processes are not told
+			e.MemGB = mem
+		}
+	}
+	return e
+}
+
+// memoryOf returns the memory, in MiB, that the processes of a job have on a device, as far as it is told.
+func memoryOf(r *device.Reading, id sched.JobID, o *owners) (mib float64) {
+	for _, p := range r.Processes {
+		if job, ours := o.pids()[p.PID]; ours && job == id && p.MiB > 0 {
+			mib += p.MiB
+		}
+	}
+	return mib
+}
+
+// alike reports whether two measurements say about the same: within 2 %, or 1 W and a hundredth of use and GB.
+func alike(a, b sched.Event) bool {
+	near := func(x, y, least float64) bool { return math.Abs(x-y) <= max(least, 0.02*max(x, y)) }
+	return near(a.Value, b.Value, 1) && near(a.Rate, b.Rate, 0.01) && near(float64(a.MemGB), float64(b.MemGB), 0.01)
+}
