@@ -60,8 +60,8 @@ READY = ".ckpt-done"
 HIDDEN, MOMENTUM = 64, 0.9
 
 
-def main(args):
-    """Is one rank; returns its exit code."""
+def main(args, progress=Progress):
+    """Is one rank; returns its exit code. progress makes what rank 0 tells by, of the run directory."""
     try:
         c = parse(args, os.environ)
     except ValueError as e:
@@ -69,7 +69,7 @@ def main(args):
         return USAGE
     meet()
     try:
-        return Training(c).run()
+        return Training(c, progress).run()
     except Refused as e:
         print(f"train: {e}", file=sys.stderr)
         return ERROR
@@ -100,17 +100,15 @@ def parse(args, env):
     p.add_argument("--step-time", type=float, default=0, help="least seconds of a step on one rank; on n, an n-th of it")
     p.add_argument("--grad-stats", action="store_true", help="tell the statistics of the gradient; costs a second one")
     c = p.parse_args(args)
+    for name, least in [("epochs", 1), ("dataset", 1), ("batch", 1), ("checkpoint_every", 0), ("report_every", 1),
+                        ("step_time", 0)]:
+        if getattr(c, name) < least:
+            raise ValueError(f"--{name.replace('_', '-')} {getattr(c, name)}, want {least} or more")
     c.world = int(env.get("WORLD_SIZE") or 1)
     c.batch_global = whole(env, "TRAINYARD_BATCH_GLOBAL", c.batch)
     c.per_rank = whole(env, "TRAINYARD_BATCH_PER_GPU", c.batch_global)
-    text = env.get("TRAINYARD_LR_SCALE") or "1"
-    c.scale = float(text)
+    c.scale = factor(env, "TRAINYARD_LR_SCALE")
     c.folder, c.run_dir = env.get("TRAINYARD_CHECKPOINT_DIR"), env.get("TRAINYARD_RUN_DIR")
-    for name, least in [("epochs", 1), ("dataset", 1), ("batch", 1), ("checkpoint_every", 0), ("report_every", 1)]:
-        if getattr(c, name) < least:
-            raise ValueError(f"--{name.replace('_', '-')} {getattr(c, name)}, want {least} or more")
-    if not (0 < c.scale < math.inf):
-        raise ValueError(f"TRAINYARD_LR_SCALE {text!r}, want a number > 0")
     if c.batch_global < (2 if c.grad_stats else 1) * c.world:
         raise ValueError(f"a batch of {c.batch_global} on {c.world} ranks, want a sample for each (two with --grad-stats)")
     return c
@@ -124,10 +122,19 @@ def whole(env, name, unset):
     return int(text)
 
 
+def factor(env, name):
+    """Returns a variable as a number > 0, 1 if it is not set."""
+    text = env.get(name) or "1"
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise ValueError(f"{name} {text!r}, want a number > 0")
+
+
 class Training:
     """One rank of a run: from the start or a checkpoint to the end, or until it is asked to stop."""
 
-    def __init__(self, c):
+    def __init__(self, c, progress=Progress):
         self.c, self.rank, self.world = c, dist.get_rank(), dist.get_world_size()
         self.step = 0  # steps done
         self.samples = 0  # samples seen in them
@@ -139,7 +146,7 @@ class Training:
         self.model = torch.nn.Sequential(
             torch.nn.Linear(data.INPUTS, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, data.CLASSES))
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=c.rate, momentum=MOMENTUM)
-        self.progress = Progress(c.run_dir) if self.rank == 0 else None
+        self.progress = progress(c.run_dir) if self.rank == 0 else None
 
     def run(self):
         """Trains, and returns the exit code."""
