@@ -66,7 +66,7 @@ func TestTorchrunIsPreempted(t *testing.T) {
 	}
 	stopped, resumed := preempted.FindStringSubmatch(outputs[1]), firstStep.FindStringSubmatch(outputs[2])
 	if stopped == nil || resumed == nil || stopped[1] != resumed[1] || !strings.Contains(outputs[2], "TRAINYARD done steps=64 ") {
-		t.Errorf("stopped with %q, resumed with %q, want the same step, and in the end 64\n%s\n%s", stopped, resumed, outputs[1], outputs[2])
+		t.Fatalf("stopped with %q, resumed with %q, want the same step, and in the end 64\n%s\n%s", stopped, resumed, outputs[1], outputs[2])
 	}
 	if ready, err := os.ReadFile(filepath.Join(run(1), ".ckpt-done")); err != nil || !strings.Contains(string(ready), `"step": `+stopped[1]+",") {
 		t.Errorf("ready file %q, %v, want one with step %s", ready, err, stopped[1])

@@ -53,6 +53,7 @@ class Checkpoints(unittest.TestCase):
             if not self.dies(calls, calls * 10 + 2):
                 break
             ends.append(self.newest() - calls * 10)
+            self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".damaged")])
         self.assertEqual(ends[0], 1)
         self.assertEqual(ends[-1], 2)
         self.assertEqual(ends, sorted(ends))
