@@ -5,9 +5,13 @@ package pytorch
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/manager/jobfile"
 )
 
 // script runs a Python program of this folder and returns what it writes to stdout.
@@ -56,5 +60,19 @@ func TestElasticAccuracy(t *testing.T) {
 	}
 	if len(r.Seeds) != 5 || math.Abs(r.Difference)+r.HalfWidth > 0.02 {
 		t.Errorf("difference %v +- %v over %d seeds, want within 0.02 over 5", r.Difference, r.HalfWidth, len(r.Seeds))
+	}
+}
+
+// Ensure that jobs.yaml can be read, and that what it runs is there.
+func TestJobs(t *testing.T) {
+	jobs, err := jobfile.Read("jobs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs.Jobs {
+		program := filepath.Join(j.Task.Dir, j.Task.Command[0])
+		if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("%s runs %s: %v, want a program", j.Spec.Name, program, err)
+		}
 	}
 }

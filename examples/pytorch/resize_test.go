@@ -24,7 +24,8 @@ func pace(seconds string) []string {
 }
 
 // Ensure that a run that is stopped and goes on at other widths, with accumulation, follows the loss curve of one left
-// alone, step by step; and that it goes on from there, over the same number of samples, with another batch size.
+// alone, step by step, also while it takes statistics; and that it goes on from there, over the same number of samples,
+// with another batch size.
 func TestResize(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -32,9 +33,12 @@ func TestResize(t *testing.T) {
 	left.done()
 
 	p := newPlace(t)
-	two := start(t, p, 2, nil, pace("0.04")...).reach(20)
+	two := start(t, p, 2, nil, append(pace("0.04"), "--grad-stats")...).reach(20)
 	at := wantSaved(t, p, two.signal(two.all(), syscall.SIGTERM).wantCode(1), 20)
 	wantAlong(t, left, two, 20)
+	if two.number("grad_var") <= 0 || two.number("grad_sqr") == 0 {
+		t.Errorf("no statistics of the gradient in\n%s", two.lines[len(two.lines)-3])
+	}
 
 	three := start(t, p, 3, []string{"TRAINYARD_BATCH_GLOBAL=32", "TRAINYARD_BATCH_PER_GPU=4"}, pace("0.06")...).reach(at + 20)
 	wantFirst(t, three, at)

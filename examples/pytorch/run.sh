@@ -2,7 +2,7 @@
 # Runs train.py by torchrun, with a rank for each GPU or slot that Trainyard has given: run.sh [flags of train.py].
 #
 # exec, so that no shell stands between the job and its signals. The port is the one that Trainyard found free: with
-# --standalone, torchrun before 2.0 takes 29400 always, and two jobs of one machine would share it.
+# --standalone, torchrun before 2.1 takes 29400 always, and two jobs of one machine would share it (PyTorch 107734).
 #
 # Redirects and tee say that rank 9 writes where it likes, as all do: the 1.13 of Debian 12 fails on its own default, 0,
 # which its Python 3.11 takes for nothing.
