@@ -65,7 +65,7 @@ func (p place) ready(t *testing.T) (step int, file string, ok bool) {
 		Step       int
 		Checkpoint string
 	}
-	if err := errors.Join(err, json.Unmarshal(text, &r), os.Remove(path)); err != nil {
+	if err = errors.Join(err, json.Unmarshal(text, &r), os.Remove(path)); err != nil {
 		t.Fatal(err)
 	}
 	return r.Step, r.Checkpoint, true

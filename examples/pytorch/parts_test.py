@@ -182,6 +182,15 @@ class Steps(unittest.TestCase):
                 torch.testing.assert_close(a, b.grad, rtol=1e-4, atol=1e-6)
             self.assertAlmostEqual(total / 30, float(cross_entropy(t.model(t.inputs[mine]), t.labels[mine])), 5)
 
+    def test_too_fast(self):
+        """Ensure that a loss that is no number ends the run, and says at which step."""
+        t = train.Training(train.parse([], {"TRAINYARD_LR_SCALE": "1e30"}))
+        t.ddp = torch.nn.parallel.DistributedDataParallel(t.model)
+        with self.assertRaisesRegex(train.Refused, r"^step \d+: loss (nan|inf): the learning rate is too high$"), \
+                contextlib.redirect_stdout(io.StringIO()):
+            for _ in range(10):
+                t.train()
+
     def test_wrong(self):
         """Ensure that what the user got wrong is named."""
         for args, env, want in [

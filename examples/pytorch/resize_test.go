@@ -128,13 +128,16 @@ func wantLog(t *testing.T, p place, attempts ...*job) {
 	}
 }
 
-// Ensure that a run on one rank that is stopped and killed at any step ends with the very weights of one left alone.
+// Ensure that a run on one rank that is stopped and killed, before its first step too, ends with the very weights of one
+// left alone; that it gives them again when it is started once more; and that another run does not take them for its own.
 func TestDisturbedRunEndsAlike(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
 	want := alone(t, newPlace(t), short...).wantCode(0).done()
 	p := newPlace(t)
-	j := alone(t, p, pace("0.02")...).reach(13)
+	j := alone(t, p, short...)
+	j.signal(j.first(), syscall.SIGTERM).wantCode(-1) // nothing to save: the signal ends it
+	j = alone(t, p, pace("0.02")...).reach(13)
 	wantSaved(t, p, j.signal(j.first(), syscall.SIGTERM).wantCode(75), 13)
 	j = alone(t, p, pace("0.02")...).reach(52) // past 45, where it has saved
 	j.signal(j.first(), syscall.SIGKILL).wantCode(-1)
@@ -142,8 +145,14 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 	if from, err := strconv.Atoi(field(j.lines[0], "step")); err != nil || from < 45 || from%15 != 0 {
 		t.Errorf("it begins anew at step %s, want the last of every 15th before the kill", field(j.lines[0], "step"))
 	}
-	if got := j.done(); got != want {
-		t.Errorf("hash %s, want %s", got, want)
+	again := alone(t, p, short...).wantCode(0)
+	wantFirst(t, again, 128)
+	if j.done() != want || again.done() != want {
+		t.Errorf("hash %s, once more %s, want %s", j.done(), again.done(), want)
+	}
+	other := alone(t, p, append(short[:len(short):len(short)], "--seed", "2")...).wantCode(1)
+	if !strings.Contains(other.stderr.String(), "train: checkpoint of --seed 1, want 2\n") {
+		t.Errorf("another seed: %q", other.stderr.String())
 	}
 }
 
