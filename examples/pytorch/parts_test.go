@@ -38,7 +38,8 @@ func TestParts(t *testing.T) {
 }
 
 // Ensure that resizing costs no accuracy: with other numbers of ranks and batch sizes in four of five parts of a run, the
-// 95 % interval of the difference to runs left alone, over five seeds, lies within 0.02.
+// 95 % interval of the difference to runs left alone, over five seeds, lies within 0.02. The last batch of a run left alone
+// is one sample, for two ranks.
 func TestElasticAccuracy(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -49,7 +50,7 @@ func TestElasticAccuracy(t *testing.T) {
 		Difference float64
 		HalfWidth  float64 `json:"half_width"`
 	}
-	if err := json.Unmarshal(script(t, "accuracy.py", "--seeds", "5", "--epochs", "8", "--dataset", "2048"), &r); err != nil {
+	if err := json.Unmarshal(script(t, "accuracy.py", "--seeds", "5", "--epochs", "9", "--dataset", "2105"), &r); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("difference %.4f +- %.4f: %+v", r.Difference, r.HalfWidth, r.Seeds)

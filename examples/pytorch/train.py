@@ -177,7 +177,7 @@ class Training:
         began = time.monotonic()
         batch = self.order.take(self.samples, min(self.c.batch_global, self.total() - self.samples))
         mine = data.share(batch, self.rank, self.world)
-        statistics = self.statistics(mine, len(batch)) if self.c.grad_stats and self.reports(len(batch)) else {}
+        statistics = self.statistics(mine, len(batch)) if self.reports(len(batch)) else {}
         loss = self.backward(mine, len(batch))
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate()
@@ -215,6 +215,10 @@ class Training:
         return self.c.rate * self.c.scale * 0.5 * (1 + math.cos(math.pi * self.samples / self.total()))
 
     def statistics(self, mine, batch):
+        """Returns those of the gradient, if they are wanted and the batch, which may be the rest of the run, has two samples
+        for each rank."""
+        if not self.c.grad_stats or batch < 2 * self.world:
+            return {}
         losses = [(cross_entropy(self.model(self.inputs[half]), self.labels[half], reduction="sum"), len(half))
                   for half in mine.tensor_split(2)]
         sqr, var = noise.statistics(losses, list(self.model.parameters()), batch, self.c.batch)
