@@ -135,7 +135,11 @@ func (s *Simulation) build() (*built, error) {
 	b.runtime = s.runtimeOf(set, of)
 	goBy(oracle, &b.runtime)
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
-		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality}
+		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget,
+		Types: s.Cluster.Types, Classes: s.Classes, Locality: s.Locality}
+	if k.Zone, err = time.LoadLocation(set.Text("month_zone")); err != nil {
+		return nil, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
+	}
 	if oracle != nil {
 		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
 	}

@@ -31,6 +31,8 @@ type Knowledge struct {
 	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
 	Pools  []sched.PoolSpec
 	Budget float64
+	Types  []string       // of the GPUs of the cluster
+	Zone   *time.Location // from the key month_zone; nil = UTC
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.
