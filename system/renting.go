@@ -27,6 +27,9 @@ var boaKeys = []Key{
 	{"month_from", "1970-01-01T00:00:00Z", "date and time at the beginning of the trace"},
 }
 
+// equalKeys are those of equal-width, which knows no price.
+var equalKeys = append([]Key{boaKeys[0], {"information", "estimated", "estimated: arrivals are counted; perfect: rates and speeds are known"}}, boaKeys[2:5]...)
+
 var keyCurves = Key{"curves", "learned", "how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)"}
 
 // boaParams returns what a system that rents to a budget assumes.
@@ -86,13 +89,11 @@ func curves(k Knowledge, s *Settings, def string) (speedup.Source, error) {
 // renting is a system that rents to a budget.
 func renting(f func(boa.Params, sched.Placer) (engine.Stages, error)) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		place := s.Placer("packed", k)
 		p, err := boaParams(k, s)
-		if err == nil {
-			err = s.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(s.Err(), err); err != nil {
 			return engine.Stages{}, err
 		}
-		return f(p, s.Placer("packed", k))
+		return f(p, place)
 	}
 }

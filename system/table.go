@@ -56,6 +56,8 @@ var table = []Info{
 		Placing: "packed", Rents: true, Batches: true},
 	{Name: "boa-exact", Line: "BOA Constrictor with optimal widths, restarts counted, and no waiting for a minute", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404; the exact program is ours", Stages: renting(boa.Exact), Keys: boaKeys, Placing: "packed", Rents: true, Batches: true},
+	{Name: "equal-width", Line: "the same number of GPUs for all jobs, as many as a budget pays for", Assumes: "arrival rates and speeds by application, estimated",
+		Source: "baseline for boa", Stages: renting(boa.Equal), Keys: equalKeys, Placing: "packed", Rents: true, Batches: true},
 }
 
 var (

@@ -9,6 +9,7 @@
 package boa
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
@@ -32,7 +33,7 @@ type Params struct {
 	Seed    uint64 // of the authors' search
 	Rent    provision.Rent
 
-	glue bool // widths by the authors' search, not by the exact program
+	plan planner // how widths are found
 }
 
 // Cycle is how often the authors' allocator decides.
@@ -41,6 +42,19 @@ const Cycle = time.Minute
 // Exact runs every job on the optimal path through its phases, restarts counted, as soon as anything happens. The error is
 // an infeasible budget.
 func Exact(p Params, place sched.Placer) (engine.Stages, error) {
+	p.plan = exactly
+	return soonest(p, place)
+}
+
+// Equal gives all jobs the same number of GPUs, or the nearest below at which they run: as many as the budget pays for. It
+// is a baseline.
+func Equal(p Params, place sched.Placer) (engine.Stages, error) {
+	p.plan = equally
+	return soonest(p, place)
+}
+
+// soonest decides as soon as anything happens.
+func soonest(p Params, place sched.Placer) (engine.Stages, error) {
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err
@@ -51,7 +65,7 @@ func Exact(p Params, place sched.Placer) (engine.Stages, error) {
 // Published is the system as its authors run it: decisions every minute, widths by their search, partial widths where
 // GPUs are short.
 func Published(p Params, place sched.Placer) (engine.Stages, error) {
-	p.glue = true
+	p.plan = published
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err
@@ -102,9 +116,12 @@ type clock struct {
 	w *widths
 }
 
-// Provision asks to be woken while there are jobs.
+// Provision asks to be woken while jobs hold GPUs, or may not. Otherwise there is nothing to decide, and a job that can never
+// run would keep a simulation going for ever.
 func (c *clock) Provision(v *sched.View, d *sched.Desired) {
-	if len(c.Jobs(v)) > 0 {
+	jobs := c.Jobs(v)
+	holds := func(j sched.JobID) bool { return len(v.Jobs[j].Target) > 0 }
+	if slices.ContainsFunc(jobs, holds) || len(d.Jobs) > 0 || len(jobs) > 0 && c.w.stopped() {
 		d.WakeBy(c.w.next())
 	}
 }

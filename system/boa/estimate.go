@@ -71,25 +71,36 @@ func (w *widths) known(classes []speedup.Class) error {
 	return err
 }
 
-// search makes a plan within the budget asked for, as the authors do or exactly.
-func (w *widths) search() (err error) {
-	var plan *price.Plan
-	if w.p.glue {
-		var g *price.Glue
-		if g, err = price.NewGlue(w.Classes, w.p.Seed); err == nil {
-			plan, err = g.At(w.Asked)
-		}
-	} else {
-		var x *price.Exact
-		if x, err = price.NewExact(w.Classes); err == nil {
-			plan, err = x.At(w.Asked)
-		}
+// search makes a plan within the budget asked for.
+func (w *widths) search() error {
+	plan, err := w.p.plan(w.Classes, w.Asked, w.p.Seed)
+	if err == nil {
+		w.adopt(plan)
 	}
+	return err
+}
+
+// planner finds widths within a budget: optimal ones, those of the authors' search, or equal ones.
+type planner func(classes []price.Class, budget float64, seed uint64) (*price.Plan, error)
+
+func exactly(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
+	x, err := price.NewExact(classes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.adopt(plan)
-	return nil
+	return x.At(budget)
+}
+
+func published(classes []price.Class, budget float64, seed uint64) (*price.Plan, error) {
+	g, err := price.NewGlue(classes, seed)
+	if err != nil {
+		return nil, err
+	}
+	return g.At(budget)
+}
+
+func equally(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
+	return price.EqualWidth(classes, budget)
 }
 
 func (w *widths) adopt(plan *price.Plan) {

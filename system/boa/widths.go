@@ -122,7 +122,7 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 	if i < 0 || len(w.Classes[i].Times) != len(chain) {
 		return false
 	}
-	if w.p.glue || len(r.path) == 0 && job.Attempts == 0 {
+	if w.Plan.Price == 0 || len(r.path) == 0 && job.Attempts == 0 { // the plan has no price to choose by
 		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
 		return true
 	}
