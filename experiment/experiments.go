@@ -21,5 +21,6 @@ type Options struct {
 // Experiments lists all experiments.
 var Experiments = []Experiment{
 	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
+	{"boa", "BOA: what a budget of GPUs buys against a reservation and equal widths, in the long run", boaExperiment},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
 }
