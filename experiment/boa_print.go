@@ -17,9 +17,10 @@ paid      GPUs on average after the warm-up until the last arrival, from the
           request of a node until it has gone: boots and half-used nodes count
 JCT       mean in seconds of jobs submitted after the warm-up
 [ ]       95 % bootstrap interval over seeds
-Widths follow from rates, sizes and curves seen so far; price: from curves seen so
-far and a price that follows the spending, no rates. perfect, below the dashes: by
-an oracle. reserved: so many GPUs all the time, jobs as wide as they ask.
+Widths follow from rates, sizes and curves seen so far; price: from curves seen
+so far and a price that follows the spending, no rates. perfect, below the
+dashes: by an oracle. reserved: so many GPUs at all times, jobs as wide as they
+ask.
 `
 
 func printBOA(w io.Writer, mixes []*boaMix) error {

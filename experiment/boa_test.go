@@ -266,3 +266,17 @@ func TestBOAOutput(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkBOA runs boa-exact, with all known, on 100,000 jobs of one phase: the whole simulation.
+func BenchmarkBOA(b *testing.B) {
+	m := ownMix()
+	m.rate, m.Hours = 6, 100_000./6
+	tr := m.trace(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := Simulation{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.apps, Settings: map[string]string{"information": "perfect"}}
+		if out, err := s.Run(b.Context()); err != nil || out.Unfinished > 0 {
+			b.Fatal(err, out)
+		}
+	}
+}
