@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
@@ -35,7 +33,7 @@ var boaRows = []struct {
 }
 
 // boaBoot is how long a rented node boots. Ours, in the range of a cloud's virtual machines.
-const boaBoot = 2 * time.Minute
+const boaBoot = 120. // seconds
 
 // boaMix is a workload that goes on for long: a published one, drawn from with repeats at its rate, or one of our own.
 type boaMix struct {
@@ -53,6 +51,8 @@ type boaMix struct {
 	apps    map[string]speedup.App
 	rate    float64 // jobs per hour
 	draw    []sched.JobSpec
+	shares  []float64       // of them among the jobs, in all 1; nil = each as likely
+	mix     []speedup.Class // rates and curves as an oracle knows them; nil = those of the jobs drawn
 }
 
 // boaRow is what came of a system at a budget, over seeds.
@@ -101,9 +101,9 @@ func boaMixes(o Options) ([]*boaMix, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Hours: 72, WarmUp: 24, Seeds: 3,
+	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 24, Seeds: 3,
 		Budgets: []float64{24, 32, 48}, restart: "cifar10=50,deepspeech2=25,bert=120"}
-	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Hours: 72, WarmUp: 36, Seeds: 2,
+	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 36, Seeds: 2,
 		Budgets: []float64{112, 128, 160}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
 	for _, m := range []struct {
 		*boaMix
@@ -127,7 +127,7 @@ func boaMixes(o Options) ([]*boaMix, error) {
 
 // ownMix needs no data: two applications that scale as Amdahl's law says, one well.
 func ownMix() *boaMix {
-	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40},
+	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40},
 		restart: "60", rate: 6, apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}}
 	for _, model := range []string{"wide", "narrow"} {
 		m.draw = append(m.draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
@@ -149,7 +149,6 @@ func amdahlApp(parallel, hours float64) speedup.App {
 
 // run fills in the rows: all systems and budgets on the same draws.
 func (m *boaMix) run(ctx context.Context) error {
-	m.Boot = boaBoot.Seconds()
 	for _, r := range boaRows {
 		for _, budget := range m.Budgets {
 			var spend, jct []float64
@@ -178,7 +177,7 @@ func (m *boaMix) simulate(ctx context.Context, name, information string, budget 
 		keys["information"] = information
 	}
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Sinks: []engine.Sink{paid}}
+	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: m.mix, Sinks: []engine.Sink{paid}}
 	out, err := s.Run(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -188,7 +187,7 @@ func (m *boaMix) simulate(ctx context.Context, name, information string, budget 
 
 // pool is what may be rented: far more than the budget.
 func (m *boaMix) pool(budget float64) *cluster.Cluster {
-	spec := sched.PoolSpec{Name: "rented", GPUs: m.perNode, Boot: boaBoot, Max: int32(4*budget) / int32(m.perNode)}
+	spec := sched.PoolSpec{Name: "rented", GPUs: m.perNode, Boot: sched.Seconds(m.Boot), Max: int32(4*budget)/int32(m.perNode) + 64}
 	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""},
 		Pools: []cluster.Pool{{PoolSpec: spec, Node: sched.NodeSpec{GPUs: m.perNode}}}}
 }
@@ -201,10 +200,22 @@ func (m *boaMix) trace(seed uint64) *trace.Trace {
 		if at += r.ExpFloat64() * 3600 / m.rate; at >= m.Hours*3600 {
 			return t
 		}
-		j := trace.Job{Spec: m.draw[r.IntN(len(m.draw))]}
+		j := trace.Job{Spec: m.draw[m.pick(r)]}
 		j.Spec.Name, j.Spec.Submit = fmt.Sprint(len(t.Jobs)), sched.Time(at*1e9)
 		t.Jobs = append(t.Jobs, j)
 	}
+}
+
+// pick draws one of m.draw.
+func (m *boaMix) pick(r *rand.Rand) int {
+	if m.shares == nil {
+		return r.IntN(len(m.draw))
+	}
+	x, i := r.Float64(), 0
+	for ; i < len(m.shares)-1 && x >= m.shares[i]; i++ {
+		x -= m.shares[i]
+	}
+	return i
 }
 
 // settledJCT is the mean of the jobs submitted after the warm-up.
@@ -216,10 +227,4 @@ func (m *boaMix) settledJCT(out *Outcome) float64 {
 		}
 	}
 	return sum / max(n, 1)
-}
-
-// budgets returns the rows of a system, by budget.
-func (m *boaMix) of(label string) []boaRow {
-	i := slices.IndexFunc(m.Rows, func(r boaRow) bool { return r.System == label })
-	return m.Rows[i : i+len(m.Budgets)]
 }

@@ -35,6 +35,7 @@ type Simulation struct {
 	Sizes    *dist.Empirical        // from the key distribution; nil = learned
 	Skews    map[string]float64     // skew by model, from the key profiles, before the published ones
 	Apps     map[string]speedup.App // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
+	Mix      []speedup.Class        // rates and curves of applications as an oracle knows them; nil = those of the trace
 	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil = GPUs do not differ
 	Known    *variability.Scores    // what the system is told of them; nil = Scores
 	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
@@ -141,7 +142,9 @@ func (s *Simulation) build() (*built, error) {
 		return nil, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
 	}
 	if oracle != nil {
-		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
+		if k.Speeds, k.Mix = oracle, s.Mix; k.Mix == nil {
+			k.Mix = mixOf(b.trace, oracle)
+		}
 	}
 	if b.system, err = info.Build(k, set, s.adapt(p, &b.runtime)); err != nil {
 		return nil, err
