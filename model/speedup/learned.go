@@ -70,7 +70,8 @@ func (c cell) compare(d cell) int {
 	return cmp.Or(cmp.Compare(c.gpus, d.gpus), cmp.Compare(c.nodes, d.nodes), cmp.Compare(c.batch, d.batch))
 }
 
-// rate is a mean of reports: the plain one of the first, then one in which old reports fade.
+// rate is a harmonic mean of reports, for as much work is done slowly as fast: the plain one of the first, then one in which
+// old reports fade.
 type rate struct {
 	n    int64
 	mean float64
@@ -116,7 +117,12 @@ func (l *Learned) reported(v *sched.View, e *sched.Event) {
 		p.cells[at] = r
 	}
 	r.n++
-	r.mean += float64(max(1/float64(r.n), leastWeight) * (e.Rate - r.mean))
+	if r.n == 1 {
+		r.mean = e.Rate
+	} else {
+		pace := 1/r.mean + float64(max(1/float64(r.n), leastWeight)*(1/e.Rate-1/r.mean))
+		r.mean = 1 / pace
+	}
 	if math.Abs(r.mean-r.told) > notable*r.told {
 		r.told, p.curve, p.chain = r.mean, Curve{}, nil
 	}

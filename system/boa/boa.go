@@ -27,6 +27,7 @@ type Params struct {
 	Month   price.MonthRule // GPU-hours by calendar month instead; its zero value = none. It needs Priced
 	Epoch   int64           // seconds since 1970 at time 0, for months
 	Curves  speedup.Source
+	PerNode int             // GPUs of a node
 	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = not known
 	Priced  bool            // steer the price by what was spent, and know no rates at all
 	Restart func(model string) time.Duration

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/trainyard/trainyard/model/price"
@@ -19,6 +20,7 @@ type widths struct {
 	jobs    []route                         // by JobID
 	control *price.Controller               // of the price; nil = there is a plan, or none yet
 	classes map[*speedup.Phase]*price.Class // by chain, for a price
+	offered []int                           // widths to choose from, ascending: the Configs of all classes
 }
 
 // state is what is remembered of all jobs together.
@@ -88,7 +90,7 @@ func (w *widths) look(v *sched.View, j sched.JobID) *route {
 	r.gpus, r.ahead, r.fresh = spec.GPUs.Want, false, true
 	if chain != nil && w.follow(v, j, r, chain, phase, done) {
 		left := r.path[phase-int(r.from):]
-		r.gpus = int32(left[0]) + 1 // Configs are the widths from 1
+		r.gpus = int32(w.offered[left[0]])
 		r.ahead = slices.ContainsFunc(left, func(i int) bool { return i != left[0] })
 	}
 	r.version = w.Version
@@ -110,7 +112,7 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 		return true
 	}
 	job := &v.Jobs[j]
-	at := price.State{Phase: phase, Done: done, Config: len(job.Target) - 1}
+	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.offered, len(job.Target))}
 	if w.control != nil {
 		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told, at, r.path), int32(phase)
 		return true
@@ -159,16 +161,34 @@ func (w *widths) priced(model string, chain speedup.Chain) *price.Class {
 // mostClasses bounds what is kept of curves that have changed since.
 const mostClasses = 64
 
-// classOf turns an application into a class of the price's, whose Configs are the widths from 1.
+// offer returns the widths up to most to choose from. Where curves are learned those on more than one node are few, with a node
+// of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every width that looks good has to be tried before it is known. Ours; the authors measured 1, 2,
+// 4, 8, 12 and 16.
+func (w *widths) offer(most int) []int {
+	_, learned := w.p.Curves.(sched.Observer)
+	var list []int
+	for k := 1; k <= most; k++ {
+		nodes := k / max(w.p.PerNode, 1)
+		if !learned || k <= w.p.PerNode || k%w.p.PerNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// classOf turns an application into a class of the price's, whose Configs are the widths offered.
 func (w *widths) classOf(c speedup.Class) price.Class {
 	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.p.Restart(c.Model).Seconds()}
-	for k := 1; k < len(c.Chain[0].Speed); k++ {
+	if w.offered == nil {
+		w.offered = w.offer(len(c.Chain[0].Speed) - 1)
+	}
+	for _, k := range w.offered {
 		out.Configs = append(out.Configs, price.Config{GPUs: k})
 	}
 	for _, phase := range c.Chain {
-		times := make([]float64, 0, len(phase.Speed))
-		for _, speed := range phase.Speed[1:] {
-			times = append(times, phase.Size/speed) // +Inf where it cannot be run
+		times := make([]float64, len(w.offered))
+		for i, k := range w.offered {
+			times[i] = phase.Size / phase.Speed[k] // +Inf where it cannot be run
 		}
 		out.Times = append(out.Times, times)
 	}
