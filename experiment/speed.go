@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
@@ -34,6 +35,18 @@ func (s *Simulation) perNode() int {
 		most = max(most, s.Cluster.Pools[i].GPUs)
 	}
 	return most
+}
+
+// Measured returns t with the durations that follow from its applications in a cluster, where it tells none; t itself
+// otherwise. The error names the first job that cannot be run.
+func Measured(t *trace.Trace, c *cluster.Cluster, apps map[string]speedup.App) (*trace.Trace, error) {
+	if !t.Profiled {
+		return t, nil
+	}
+	s := Simulation{Trace: t, Cluster: c, Apps: apps}
+	m := *t
+	m.Jobs = slices.Clone(t.Jobs)
+	return &m, measure(&m, s.oracle(&m))
 }
 
 // measure gives the jobs of t, which are s's own copy, the durations that follow from their applications.
