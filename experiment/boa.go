@@ -101,10 +101,10 @@ func boaMixes(o Options) ([]*boaMix, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 24, Seeds: 3,
+	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 2,
 		Budgets: []float64{24, 32, 48}, restart: "cifar10=50,deepspeech2=25,bert=120"}
-	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 36, Seeds: 2,
-		Budgets: []float64{112, 128, 160}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
+	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 48, WarmUp: 24, Seeds: 2,
+		Budgets: []float64{112, 160}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
 	for _, m := range []struct {
 		*boaMix
 		file   string
