@@ -121,7 +121,8 @@ func (s *Simulation) build() (*built, error) {
 	}
 	b.cluster = s.Cluster
 	oracle := s.oracle(b.trace)
-	if err := measure(b.trace, oracle); err != nil {
+	err = measure(b.trace, oracle)
+	if err != nil {
 		return nil, err
 	}
 	err = s.checkFiles(set)

@@ -91,7 +91,8 @@ func renting(f func(boa.Params, sched.Placer) (engine.Stages, error)) func(Knowl
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		place := s.Placer("packed", k)
 		p, err := boaParams(k, s)
-		if err = cmp.Or(s.Err(), err); err != nil {
+		err = cmp.Or(s.Err(), err)
+		if err != nil {
 			return engine.Stages{}, err
 		}
 		return f(p, place)

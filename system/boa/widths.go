@@ -166,10 +166,11 @@ const mostClasses = 64
 // 4, 8, 12 and 16.
 func (w *widths) offer(most int) []int {
 	_, learned := w.p.Curves.(sched.Observer)
+	perNode := max(w.p.PerNode, 1)
 	var list []int
 	for k := 1; k <= most; k++ {
-		nodes := k / max(w.p.PerNode, 1)
-		if !learned || k <= w.p.PerNode || k%w.p.PerNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
+		nodes := k / perNode
+		if !learned || k <= perNode || k%perNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
 			list = append(list, k)
 		}
 	}
