@@ -1,14 +1,14 @@
 package provision
 
-import (
-	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/allocate"
-)
+import "github.com/trainyard/trainyard/sched"
 
 // Wanted is the demand of all jobs that may be given GPUs, each as wide as it wants to be.
 type Wanted struct {
 	Present
-	Wants allocate.Wants
+	// Wants says how wide a job is to run, > 0.
+	Wants interface {
+		Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
+	}
 }
 
 var _ Demand = (*Wanted)(nil)

@@ -88,6 +88,7 @@ func (w *widths) look(v *sched.View, j sched.JobID) *route {
 	spec := v.Jobs[j].Spec
 	chain, phase, done := w.p.Curves.Chain(v, j)
 	r.gpus, r.ahead, r.fresh = spec.GPUs.Want, false, true
+	w.offerFor(chain)
 	if chain != nil && w.follow(v, j, r, chain, phase, done) {
 		left := r.path[phase-int(r.from):]
 		r.gpus = int32(w.offered[left[0]])
@@ -161,6 +162,13 @@ func (w *widths) priced(model string, chain speedup.Chain) *price.Class {
 // mostClasses bounds what is kept of curves that have changed since.
 const mostClasses = 64
 
+// offerFor fills in the widths offered, which are the same for all chains.
+func (w *widths) offerFor(chain speedup.Chain) {
+	if w.offered == nil && chain != nil {
+		w.offered = w.offer(len(chain[0].Speed) - 1)
+	}
+}
+
 // offer returns the widths up to most to choose from. Where curves are learned those on more than one node are few, with a node
 // of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every width that looks good has to be tried before it is known. Ours; the authors measured 1, 2,
 // 4, 8, 12 and 16.
@@ -180,9 +188,7 @@ func (w *widths) offer(most int) []int {
 // classOf turns an application into a class of the price's, whose Configs are the widths offered.
 func (w *widths) classOf(c speedup.Class) price.Class {
 	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.p.Restart(c.Model).Seconds()}
-	if w.offered == nil {
-		w.offered = w.offer(len(c.Chain[0].Speed) - 1)
-	}
+	w.offerFor(c.Chain)
 	for _, k := range w.offered {
 		out.Configs = append(out.Configs, price.Config{GPUs: k})
 	}
