@@ -196,7 +196,7 @@ func (l *Learned) chain(key poolKey) (c Chain, size float64) {
 func (l *Learned) chainOfNothing(key poolKey) Chain {
 	if l.blank[key] == nil {
 		nothing := &pool{}
-		nothing.model = FitOverlap(nothing.timings(l.nominal(key, nothing)))
+		nothing.model = Overlap{}.refit(nothing.timings(l.nominal(key, nothing))) // one timing: a short search finds it
 		l.blank[key] = Chain{{Size: AssumedSeconds, Curve: l.curve(key, nothing)}}
 	}
 	return l.blank[key]
