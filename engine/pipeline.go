@@ -216,7 +216,7 @@ func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
 		p.follow(v, id)
 	}
 	p.stale = p.stale || !p.ledger.Refresh(n)
-	p.survey(v)
+	p.resurvey(v, n)
 }
 
 // follow brings the books of job id to what its target is after an event that may have taken it away.
@@ -490,6 +490,24 @@ func (p *Pipeline) survey(v *sched.View) {
 		}
 	}
 	p.empty = sched.NewLedger(&p.ghost)
+	p.groups.forgetFits()
+}
+
+// resurvey is survey after a change of node n alone.
+func (p *Pipeline) resurvey(v *sched.View, n sched.NodeID) {
+	if int(n) >= len(p.ghost.Nodes) {
+		p.survey(v)
+		return
+	}
+	node := &p.ghost.Nodes[n]
+	if *node = v.Nodes[n]; node.State != sched.NodeGone {
+		node.State = sched.NodeUp
+	}
+	end := node.First + sched.GPUID(node.Spec.GPUs)
+	copy(p.ghost.GPUs[node.First:end], v.GPUs[node.First:end])
+	if !p.empty.Refresh(n) {
+		p.survey(v)
+	}
 	p.groups.forgetFits()
 }
 

@@ -37,6 +37,7 @@ type Simulation struct {
 	Sizes    *dist.Empirical        // from the key distribution; nil = learned
 	Skews    map[string]float64     // skew by model, from the key profiles, before the published ones
 	Apps     map[string]speedup.App // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
+	Mix      []speedup.Class        // rates and curves of applications as an oracle knows them; nil = those of the trace
 	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil = GPUs do not differ
 	Known    *variability.Scores    // what the system is told of them; nil = Scores
 	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
@@ -158,9 +159,15 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
-		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget, Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
+		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget,
+		Types: s.Cluster.Types, Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
+	if k.Zone, err = time.LoadLocation(set.Text("month_zone")); err != nil {
+		return nil, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
+	}
 	if oracle != nil {
-		k.Speeds, k.Mix = oracle, mixOf(b.trace, oracle)
+		if k.Speeds, k.Mix = oracle, s.Mix; k.Mix == nil {
+			k.Mix = mixOf(b.trace, oracle)
+		}
 	}
 	if s.Sharing != nil {
 		if k.Sets, err = s.Sharing.sets(b.cluster); err == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
@@ -34,6 +35,18 @@ func (s *Simulation) perNode() int {
 		most = max(most, s.Cluster.Pools[i].GPUs)
 	}
 	return most
+}
+
+// Measured returns t with the durations that follow from its applications in a cluster, where it tells none; t itself
+// otherwise. The error names the first job that cannot be run.
+func Measured(t *trace.Trace, c *cluster.Cluster, apps map[string]speedup.App) (*trace.Trace, error) {
+	if !t.Profiled {
+		return t, nil
+	}
+	s := Simulation{Trace: t, Cluster: c, Apps: apps}
+	m := *t
+	m.Jobs = slices.Clone(t.Jobs)
+	return &m, measure(&m, s.oracle(&m))
 }
 
 // measure gives the jobs of t, which are s's own copy, the durations that follow from their applications.
@@ -87,26 +100,37 @@ func goBy(o *speedup.Oracle, r *sim.Runtime) {
 	}
 }
 
-// mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival.
+// mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival. Where
+// the trace says how long jobs take, their mean is that.
 func mixOf(t *trace.Trace, o *speedup.Oracle) []speedup.Class {
 	var mix []speedup.Class
+	var times []float64 // by class: how often its jobs do what the application says is to be done
 	for i := range t.Jobs {
-		spec := &t.Jobs[i].Spec
-		at := slices.IndexFunc(mix, func(c speedup.Class) bool { return c.Model == spec.Model })
+		j := &t.Jobs[i]
+		at := slices.IndexFunc(mix, func(c speedup.Class) bool { return c.Model == j.Spec.Model })
 		if at < 0 {
-			c := o.Whole(spec)
+			c := o.Whole(&j.Spec)
 			if c == nil {
 				continue
 			}
-			at, mix = len(mix), append(mix, speedup.Class{Model: spec.Model, Chain: c})
+			at, mix, times = len(mix), append(mix, speedup.Class{Model: j.Spec.Model, Chain: c}), append(times, 0)
 		}
 		mix[at].Rate++
+		if m, err := o.Meter(&j.Spec); m != nil && err == nil {
+			times[at] += j.Duration.Seconds() / m.Duration().Seconds()
+		}
 	}
 	span := 1.0
 	if n := len(t.Jobs); n > 0 {
 		span = max(span, t.Jobs[n-1].Spec.Submit.Seconds())
 	}
 	for i := range mix {
+		if n := times[i] / mix[i].Rate; n > 0 && !t.Profiled {
+			mix[i].Chain = slices.Clone(mix[i].Chain)
+			for e := range mix[i].Chain {
+				mix[i].Chain[e].Size *= n
+			}
+		}
 		mix[i].Rate /= span
 	}
 	return mix

@@ -1,11 +1,16 @@
 package system
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/provision"
 	"github.com/trainyard/trainyard/system/boa"
 )
 
@@ -16,7 +21,14 @@ var boaKeys = []Key{
 	keyCurves,
 	{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
 	{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"},
+	{"month_budget", "0", "information=price: GPU-hours to be rented in each calendar month, instead of budget; used up, all stops"},
+	{"month_carry", "0", "of them, those left that go over into the next month at most"},
+	{"month_zone", "UTC", "time zone in which months begin"},
+	{"month_from", "1970-01-01T00:00:00Z", "date and time at the beginning of the trace"},
 }
+
+// equalKeys are those of equal-width, which knows no price.
+var equalKeys = append([]Key{boaKeys[0], {"information", "estimated", "estimated: arrivals are counted; perfect: rates and speeds are known"}}, boaKeys[2:5]...)
 
 var keyCurves = Key{"curves", "learned", "how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)"}
 
@@ -24,8 +36,11 @@ var keyCurves = Key{"curves", "learned", "how fast jobs go: learned from their p
 func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 	information := s.OneOf("information", "estimated", "estimated", "perfect", "price")
 	restart := s.ByModel("restart_overhead", DefaultRestart)
-	p := boa.Params{Budget: s.Float("budget", k.Budget), Priced: information == "price", Restart: restart.Of, Seed: uint64(s.Int("seed", 0)),
-		Keep: s.Seconds("keep", 0), Most: int32(s.Int("max_nodes", 0))}
+	p := boa.Params{Budget: s.Float("budget", k.Budget), Priced: information == "price", Restart: restart.Of, PerNode: k.PerNode, Seed: uint64(s.Int("seed", 0)),
+		Rent: provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(s.Int("max_nodes", 0))}}
+	if n := len(k.Types); n > 1 {
+		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types", n)
+	}
 	knows := "learned"
 	if information == "perfect" {
 		if p.Known = k.Mix; len(k.Mix) == 0 {
@@ -33,9 +48,31 @@ func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 		}
 		knows = "oracle"
 	}
-	var err error
+	err := month(k, s, &p)
+	if err != nil {
+		return p, err
+	}
 	p.Curves, err = curves(k, s, knows)
 	return p, err
+}
+
+// month fills in what was agreed by calendar month.
+func month(k Knowledge, s *Settings, p *boa.Params) error {
+	budget := s.Float("month_budget", 0)
+	if budget == 0 {
+		return nil
+	}
+	from, err := time.Parse(time.RFC3339, cmp.Or(s.Text("month_from"), "1970-01-01T00:00:00Z"))
+	if err != nil {
+		return fmt.Errorf("month_from=%q, want a date and time such as 2026-01-01T00:00:00Z", s.Text("month_from"))
+	}
+	zone := k.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	p.Epoch = from.Unix()
+	p.Month = price.MonthRule{Budget: budget, Carry: s.Float("month_carry", 0), Zone: zone}
+	return nil
 }
 
 // curves returns what is known of how fast jobs go.
@@ -52,13 +89,12 @@ func curves(k Knowledge, s *Settings, def string) (speedup.Source, error) {
 // renting is a system that rents to a budget.
 func renting(f func(boa.Params, sched.Placer) (engine.Stages, error)) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		place := s.Placer("packed", k)
 		p, err := boaParams(k, s)
-		if err == nil {
-			err = s.Err()
-		}
+		err = cmp.Or(s.Err(), err)
 		if err != nil {
 			return engine.Stages{}, err
 		}
-		return f(p, s.Placer("packed", k))
+		return f(p, place)
 	}
 }

@@ -25,7 +25,7 @@ var eacoKeys = []Key{
 
 var keyHistory = Key{"history", "learned", "what is known of sets at first: learned = nothing, tables = those of --interference"}
 
-var keyPairs = Key{keyHistory.Name, "tables", keyHistory.Doc}
+var keyPairs = Key{keyHistory.Name, "", keyHistory.Doc + " (default where there are tables)"}
 
 // sharing returns what a system that shares GPUs knows of jobs and sets.
 func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {

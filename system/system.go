@@ -37,7 +37,9 @@ type Knowledge struct {
 	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
 	Sets []interference.Set
 	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil = it is of all.
-	Caps func(model string) power.Caps
+	Caps  func(model string) power.Caps
+	Types []string       // of the GPUs of the cluster
+	Zone  *time.Location // from the key month_zone; nil = UTC
 	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
 	Scores *variability.Scores
 	// Classes says of which class of Scores models are; nil = what jobs say of themselves, and what was published.

@@ -58,6 +58,8 @@ var table = []Info{
 		Placing: "packed", Rents: true, Batches: true},
 	{Name: "boa-exact", Line: "BOA Constrictor with optimal widths, restarts counted, and no waiting for a minute", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404; the exact program is ours", Stages: renting(boa.Exact), Keys: boaKeys, Placing: "packed", Rents: true, Batches: true},
+	{Name: "equal-width", Line: "the same number of GPUs for all jobs, as many as a budget pays for", Assumes: "arrival rates and speeds by application, estimated",
+		Source: "baseline for boa", Stages: renting(boa.Equal), Keys: equalKeys, Placing: "packed", Rents: true, Batches: true},
 	{Name: "eaco", Line: "EaCO: jobs join busy GPUs on trial where all keep their deadlines; idle nodes sleep", Assumes: "remaining work, epochs, use and memory; learns how sets slow each other",
 		Source: "Haghshenas and Hashemi, arXiv 2412.08294", New: eacoSystem, Keys: eacoKeys, Common: sharingLimits, Sleeps: true},
 	{Name: "fifo-packed", Line: "by arrival; the first that does not fit joins the single job beside which both do most", Assumes: "throughput of pairs, given",

@@ -114,7 +114,11 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		return nil, usagef("--budget %v, want a number of GPUs > 0", f.budget)
 	}
 	c.budget = f.budget
-	c.summary = trace.Describe(c.trace)
+	measured, err := experiment.Measured(c.trace, c.cluster, c.apps)
+	if err != nil {
+		return nil, usage(err)
+	}
+	c.summary = trace.Describe(measured)
 	for i, info := range infos {
 		sim, err := c.simulation(info, settings[i])
 		if err != nil {

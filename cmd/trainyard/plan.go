@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/price"
 )
@@ -22,6 +23,7 @@ type planFlags struct {
 	method     string
 	reserve    string
 	rent       string
+	verify     bool
 	json       bool
 	trace      planTrace
 }
@@ -57,6 +59,11 @@ random, widths rounded, less budget until it fits.`,
 				return err
 			}
 			fmt.Fprint(cmd.ErrOrStderr(), p.workload.warn())
+			if f.verify {
+				if err := p.verify(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			if f.json {
 				return writeJSON(cmd.OutOrStdout(), p.document())
 			}
@@ -77,6 +84,7 @@ func (f *planFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.method, "method", methodExact, "how widths are found: `NAME` boa-exact or boa")
 	fs.StringVar(&f.reserve, "reserve-price", "", "what a GPU costs per hour if `PRICE` is paid all the time: says how many to reserve; with --rent-price")
 	fs.StringVar(&f.rent, "rent-price", "", "what it costs per hour if `PRICE` is paid while it is held")
+	fs.BoolVar(&f.verify, "verify", false, "simulate the plan on jobs that arrive at random")
 	fs.StringVar(&f.trace.profiles, "profiles", "", "the workload is a trace; how fast its models train: `PATH` of a folder of profiles, or of tables")
 	fs.StringVar(&f.trace.window, "window", "", "`SECONDS` in which the jobs of a trace arrive (default: up to the last arrival)")
 	fs.StringVar(&f.trace.restart, "restart-overhead", "", "of jobs of a trace: `SECONDS`, or MODEL=SECONDS,...,SECONDS (default 62)")
@@ -93,8 +101,9 @@ type planned struct {
 	budget     float64
 	least      float64 // budget
 	best       *outcome
-	frontier   []*outcome   // by budget
-	split      *reservation // nil = not asked for
+	frontier   []*outcome           // by budget
+	split      *reservation         // nil = not asked for
+	verified   *experiment.Verified // nil = not asked for
 }
 
 // outcome is what comes of a budget.
@@ -162,6 +171,8 @@ func (f *planFlags) validate() (budget float64, err error) {
 		return 0, usagef("--method %q%s, want boa-exact or boa", f.method, suggest.Hint(f.method, planMethods()))
 	case f.continuous && f.method == methodBOA:
 		return 0, usagef("--continuous with --method boa, which rounds to whole GPUs; want one of them")
+	case f.continuous && f.verify:
+		return 0, usagef("--continuous with --verify: fractions of GPUs cannot be simulated; want one of them")
 	case f.continuous && f.reserve != "":
 		return 0, usagef("--continuous with --reserve-price: fractions of GPUs cannot be reserved; want one of them")
 	case (f.reserve == "") != (f.rent == ""):

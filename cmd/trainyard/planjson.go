@@ -1,21 +1,33 @@
 package main
 
+import "github.com/trainyard/trainyard/experiment"
+
 // planDoc is the document of plan --json. Names are only ever added.
 type planDoc struct {
-	Schema   string       `json:"schema"`
-	Workload string       `json:"workload"`
-	Method   string       `json:"method"`
-	Smooth   bool         `json:"continuous"`
-	Budget   float64      `json:"budget"`    // GPUs on average; money per hour where GPU types have prices
-	AvgJCT   float64      `json:"avg_jct_h"` // over all classes
-	Weighted *float64     `json:"avg_weighted_jct_h,omitempty"`
-	Usage    float64      `json:"usage_gpus"`              // in the unit of the budget
-	Price    *float64     `json:"price"`                   // jobs waiting per GPU; null = the method knows none
-	Saves    *float64     `json:"saves_s_per_job_per_gpu"` // what one more of the budget saves
-	Least    float64      `json:"min_budget"`
-	Widths   []planWidth  `json:"widths"`
-	Frontier []planCorner `json:"frontier"`
-	Reserve  *planReserve `json:"reserve,omitempty"`
+	Schema   string        `json:"schema"`
+	Workload string        `json:"workload"`
+	Method   string        `json:"method"`
+	Smooth   bool          `json:"continuous"`
+	Budget   float64       `json:"budget"`    // GPUs on average; money per hour where GPU types have prices
+	AvgJCT   float64       `json:"avg_jct_h"` // over all classes
+	Weighted *float64      `json:"avg_weighted_jct_h,omitempty"`
+	Usage    float64       `json:"usage_gpus"`              // in the unit of the budget
+	Price    *float64      `json:"price"`                   // jobs waiting per GPU; null = the method knows none
+	Saves    *float64      `json:"saves_s_per_job_per_gpu"` // what one more of the budget saves
+	Least    float64       `json:"min_budget"`
+	Widths   []planWidth   `json:"widths"`
+	Frontier []planCorner  `json:"frontier"`
+	Reserve  *planReserve  `json:"reserve,omitempty"`
+	Verified *planVerified `json:"verified,omitempty"`
+}
+
+// planVerified is what came of the plan in simulation.
+type planVerified struct {
+	Seeds  int                 `json:"seeds"`
+	Jobs   int                 `json:"jobs"`
+	Hours  float64             `json:"hours"`
+	AvgJCT experiment.Interval `json:"avg_jct_h"`
+	GPUs   experiment.Interval `json:"gpus"`
 }
 
 type planWidth struct {
@@ -57,6 +69,9 @@ func (p *planned) document() planDoc {
 	}
 	if r := p.split; r != nil {
 		doc.Reserve = &planReserve{r.split.Reserved, r.split.Rented, r.split.Idle, r.split.Above, r.cost, r.rent}
+	}
+	if v := p.verified; v != nil {
+		doc.Verified = &planVerified{v.Seeds, v.Jobs, v.Hours, v.JCT, v.GPUs}
 	}
 	return doc
 }

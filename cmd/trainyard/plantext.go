@@ -22,6 +22,9 @@ func (p *planned) text(width int) string {
 	if p.split != nil {
 		line("reserve", p.split.line())
 	}
+	if p.verified != nil {
+		line("verified", p.verifiedLine())
+	}
 	b.WriteString("\n" + p.widths(width))
 	b.WriteString("\n" + p.frontierTable(width) + "\n" + p.plot(width))
 	return b.String()

@@ -88,7 +88,8 @@ func (c *comparison) powered() bool {
 	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
 }
 
-// priced reports whether a node of the cluster has a price.
+// priced reports whether a node of the cluster, or one that may be rented, has a price.
 func (c *comparison) priced() bool {
-	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 })
+	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 }) ||
+		slices.ContainsFunc(c.cluster.Pools, func(p cluster.Pool) bool { return p.Price > 0 })
 }

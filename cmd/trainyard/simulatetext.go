@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -172,6 +173,9 @@ func (c *comparison) costNotes() []string {
 	for i := range c.runs {
 		o := &c.runs[i].outcome.Result
 		var parts []string
+		if c.rents(&c.runs[i]) {
+			parts = append(parts, fmt.Sprintf("%.1f GPUs rented on average", o.AvgRentedGPUs))
+		}
 		if c.priced() {
 			parts = append(parts, fmt.Sprintf("cost $%.2f", o.Cost))
 		}
@@ -183,6 +187,12 @@ func (c *comparison) costNotes() []string {
 		}
 	}
 	return notes
+}
+
+// rents reports whether nodes are rented under a system.
+func (c *comparison) rents(r *systemRun) bool {
+	info, err := system.Named(r.sim.System)
+	return err == nil && info.Rents || len(c.cluster.Pools) > 0
 }
 
 // fateNotes says which jobs did not finish, and under which systems.

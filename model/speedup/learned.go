@@ -13,8 +13,8 @@ import (
 // (JobSpec.Model), asked width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the
 // work of those that finished. Jobs of different asked width count work in different units, and are not pooled.
 //
-// A width that was measured packed has its measured rate. Others follow from FitOverlap on all that was measured, and on
-// what work means: on the GPUs asked for, packed, a job has rate 1. What was not observed is taken to cost nothing, so that
+// A width that was measured packed has its measured rate. Others follow from a fit of Overlap to all that was measured, made
+// whenever a job runs in a new way or there are twice as many reports as at the last, and on what work means: on the GPUs asked for, packed, a job has rate 1. What was not observed is taken to cost nothing, so that
 // little data makes a hopeful curve: its end is to be tried, not trusted. Batch sizes below or above are not weighed
 // against each other by what they are worth: a rate is work, in which lost efficiency is lost time. A width on which the
 // usual batch size does not fit (BatchRange.PerGPU) is not possible unless it was seen.
@@ -26,6 +26,7 @@ import (
 type Learned struct {
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
+	blank            map[poolKey]Chain // of pools of which nothing is known: they follow from the key
 }
 
 var (
@@ -54,8 +55,12 @@ type poolKey struct {
 type pool struct {
 	finished int64
 	work     float64 // mean of the finished, in seconds
+	reports  int64
+	fitted   int64   // reports when model was fitted; 0 = it was not
+	model    Overlap // of what was not measured
 	cells    map[cell]*rate
-	chain    Chain // follows from the rest; nil = to be made
+	curve    Curve // follows from model and cells; zero = to be made
+	chain    Chain // follows from the curve and the finished; nil = to be made
 }
 
 // cell is a way to have run. Batch 0 = the job's own affair.
@@ -65,7 +70,8 @@ func (c cell) compare(d cell) int {
 	return cmp.Or(cmp.Compare(c.gpus, d.gpus), cmp.Compare(c.nodes, d.nodes), cmp.Compare(c.batch, d.batch))
 }
 
-// rate is a mean of reports: the plain one of the first, then one in which old reports fade.
+// rate is a harmonic mean of reports, for as much work is done slowly as fast: the plain one of the first, then one in which
+// old reports fade.
 type rate struct {
 	n    int64
 	mean float64
@@ -75,7 +81,7 @@ type rate struct {
 // NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have widths
 // up to maxGPUs.
 func NewLearned(gpusPerNode, maxGPUs int) *Learned {
-	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool)}
+	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool), blank: make(map[poolKey]Chain)}
 }
 
 // Observe takes in a rate that a job reports, or that a job has finished.
@@ -100,7 +106,7 @@ func (l *Learned) reported(v *sched.View, e *sched.Event) {
 	if job.Spec.Model == "" || len(job.GPUs) == 0 || !(e.Rate >= minRate && e.Rate <= maxRate) {
 		return
 	}
-	p := l.pool(job.Spec)
+	p, key := l.pool(job.Spec), keyOf(job.Spec)
 	at := cell{int32(len(job.GPUs)), nodesOf(v, job.GPUs), job.Live.Batch}
 	r := p.cells[at]
 	if r == nil {
@@ -111,10 +117,29 @@ func (l *Learned) reported(v *sched.View, e *sched.Event) {
 		p.cells[at] = r
 	}
 	r.n++
-	r.mean += float64(max(1/float64(r.n), leastWeight) * (e.Rate - r.mean))
-	if math.Abs(r.mean-r.told) > notable*r.told {
-		r.told, p.chain = r.mean, nil
+	if r.n == 1 {
+		r.mean = e.Rate
+	} else {
+		pace := 1/r.mean + float64(max(1/float64(r.n), leastWeight)*(1/e.Rate-1/r.mean))
+		r.mean = 1 / pace
 	}
+	if math.Abs(r.mean-r.told) > notable*r.told {
+		r.told, p.curve, p.chain = r.mean, Curve{}, nil
+	}
+	if p.reports++; r.n == 1 || p.reports >= 2*p.fitted {
+		l.fit(key, p)
+	}
+}
+
+// fit has the model of p follow from what was measured.
+func (l *Learned) fit(key poolKey, p *pool) {
+	timings := p.timings(l.nominal(key, p))
+	if p.fitted == 0 {
+		p.model = FitOverlap(timings)
+	} else {
+		p.model = p.model.refit(timings)
+	}
+	p.fitted, p.curve, p.chain = p.reports, Curve{}, nil
 }
 
 // nodesOf counts the nodes of gpus, which are in order: those of a node lie side by side.
@@ -128,8 +153,10 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 	return n
 }
 
+func keyOf(spec *sched.JobSpec) poolKey { return poolKey{spec.Model, spec.GPUs.Want, spec.Batch} }
+
 func (l *Learned) pool(spec *sched.JobSpec) *pool {
-	key := poolKey{spec.Model, spec.GPUs.Want, spec.Batch}
+	key := keyOf(spec)
 	p := l.pools[key]
 	if p == nil {
 		p = &pool{cells: make(map[cell]*rate)}
@@ -144,15 +171,35 @@ func (l *Learned) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done 
 	if job.Spec.Model == "" {
 		return nil, 0, 0
 	}
-	key := poolKey{job.Spec.Model, job.Spec.GPUs.Want, job.Spec.Batch}
+	c, size := l.chain(keyOf(job.Spec))
+	return c, 0, min(1, job.WorkNow(v.Now).Seconds()/size)
+}
+
+// chain returns the chain of a pool, and its size. Asking for one of which nothing is known leaves no trace.
+func (l *Learned) chain(key poolKey) (c Chain, size float64) {
 	p := l.pools[key]
 	if p == nil {
-		p = &pool{cells: make(map[cell]*rate)} // nothing learned: reading leaves no trace
+		return l.chainOfNothing(key), AssumedSeconds
+	}
+	if p.curve.Speed == nil {
+		p.curve = l.curve(key, p)
+		if p.fitted == 0 { // jobs have finished, and reported nothing
+			p.curve = l.chainOfNothing(key)[0].Curve
+		}
 	}
 	if p.chain == nil {
-		p.chain = Chain{{Size: p.size(), Curve: l.curve(key, p)}}
+		p.chain = Chain{{Size: p.size(), Curve: p.curve}}
 	}
-	return p.chain, 0, min(1, job.WorkNow(v.Now).Seconds()/p.size())
+	return p.chain, p.size()
+}
+
+func (l *Learned) chainOfNothing(key poolKey) Chain {
+	if l.blank[key] == nil {
+		nothing := &pool{}
+		nothing.model = Overlap{}.refit(nothing.timings(l.nominal(key, nothing))) // one timing: a short search finds it
+		l.blank[key] = Chain{{Size: AssumedSeconds, Curve: l.curve(key, nothing)}}
+	}
+	return l.blank[key]
 }
 
 func (p *pool) size() float64 {
@@ -162,13 +209,19 @@ func (p *pool) size() float64 {
 	return p.work
 }
 
+// nominal is how jobs run on what they ask for.
+func (l *Learned) nominal(key poolKey, p *pool) cell {
+	at := cell{key.want, int32(ceilDiv(int(key.want), l.perNode)), p.usualBatch()}
+	if key.batch.Min == key.batch.Max {
+		at.batch = key.batch.Max
+	}
+	return at
+}
+
 // curve tells measured widths as they are and the others by the fitted model.
 func (l *Learned) curve(key poolKey, p *pool) Curve {
-	nominal := cell{key.want, int32(ceilDiv(int(key.want), l.perNode)), p.usualBatch()}
-	if key.batch.Min == key.batch.Max {
-		nominal.batch = key.batch.Max
-	}
-	model, samples := FitOverlap(p.timings(nominal)), nominal.samples(nominal)
+	nominal := l.nominal(key, p)
+	samples := nominal.samples(nominal)
 	c := Curve{Speed: make([]float64, l.maxGPUs+1), Batch: make([]int32, l.maxGPUs+1)}
 	seen := p.packed(l.perNode)
 	for gpus := 1; gpus <= l.maxGPUs; gpus++ {
@@ -176,7 +229,7 @@ func (l *Learned) curve(key poolKey, p *pool) Curve {
 		if m, ok := seen[gpus]; ok {
 			c.Speed[gpus], c.Batch[gpus] = m.rate, m.batch
 		} else if key.batch.PerGPU == 0 || perGPU <= int(key.batch.PerGPU) {
-			c.Speed[gpus], c.Batch[gpus] = float64(samples)/model.Update(gpus, ceilDiv(gpus, l.perNode), perGPU, 1), nominal.batch
+			c.Speed[gpus], c.Batch[gpus] = float64(samples)/p.model.Update(gpus, ceilDiv(gpus, l.perNode), perGPU, 1), nominal.batch
 		}
 	}
 	if slices.Max(c.Batch) == 0 {

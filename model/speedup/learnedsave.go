@@ -13,7 +13,7 @@ import (
 )
 
 // learnedFormat is the first byte that SaveRest writes.
-const learnedFormat = 1
+const learnedFormat = 2
 
 // SaveJob appends nothing: nothing is remembered of a single job.
 func (l *Learned) SaveJob(_ sched.JobID, b []byte) []byte { return b }
@@ -39,6 +39,10 @@ func (l *Learned) SaveRest(b []byte) []byte {
 		}
 		b = binary.AppendUvarint(b, uint64(p.finished))
 		b = appendFloat(b, p.work)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.reports)), uint64(p.fitted))
+		for _, x := range p.model.params() {
+			b = appendFloat(b, x)
+		}
 		b = binary.AppendUvarint(b, uint64(len(p.cells)))
 		for _, at := range slices.SortedFunc(maps.Keys(p.cells), cell.compare) {
 			r := p.cells[at]
@@ -120,6 +124,12 @@ func (d *decoder) pool() (poolKey, *pool) {
 	key.want = int32(d.count(math.MaxInt32))
 	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)), PerGPU: int32(d.count(math.MaxInt32))}
 	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]*rate)}
+	p.reports, p.fitted = int64(d.count(math.MaxInt64/2)), int64(d.count(math.MaxInt64/2))
+	var model params
+	for i := range model {
+		model[i] = d.float(0, math.MaxFloat64)
+	}
+	p.model = model.overlap()
 	for range d.count(maxCells) {
 		at := cell{int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32))}
 		r := &rate{n: int64(d.count(math.MaxInt64)), mean: d.float(minRate, maxRate), told: d.float(minRate, maxRate)}
@@ -129,6 +139,6 @@ func (d *decoder) pool() (poolKey, *pool) {
 		}
 		p.cells[at] = r
 	}
-	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0
+	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
 	return key, p
 }

@@ -20,6 +20,7 @@ type Meter struct {
 	limits  sched.BatchRange
 	speeds  []float64 // of each phase under the nominal way
 	ends    []time.Duration
+	best    map[Way]Way // at the best batch size: by phase, as Accum, GPUs and nodes
 }
 
 // NewMeter returns the Meter of a job with app, in a cluster of nodes with gpusPerNode GPUs. It is an error if there is
@@ -118,6 +119,20 @@ func (m *Meter) Rate(work time.Duration, w Way) (rate float64, until time.Durati
 	return m.speed(phase, w) / m.speeds[phase], m.ends[phase]
 }
 
+// bestOf returns w with the best batch size of a phase. Looking for that costs much, and the same is asked again and again.
+func (m *Meter) bestOf(phase int, w Way) Way {
+	key := Way{GPUs: w.GPUs, Nodes: w.Nodes, Accum: phase}
+	best, ok := m.best[key]
+	if !ok {
+		if m.best == nil {
+			m.best = make(map[Way]Way)
+		}
+		best, _ = m.app.Best(phase, w.GPUs, w.Nodes, m.limits)
+		m.best[key] = best
+	}
+	return best
+}
+
 // Placer is an App that knows how fast it is on an exact placement, the number of GPUs on each node; it overrides w.GPUs
 // and w.Nodes. 0 = not possible.
 type Placer interface {
@@ -137,7 +152,7 @@ func (m *Meter) RatePlaced(work time.Duration, placement []int, w Way) (rate flo
 	}
 	if w.Batch == 0 {
 		if w.Batch, w.Accum = m.Nominal.Batch, 0; w.Batch == 0 {
-			w, _ = m.app.Best(phase, w.GPUs, w.Nodes, m.limits)
+			w = m.bestOf(phase, w)
 		}
 	}
 	if w.Batch == 0 {

@@ -148,17 +148,17 @@ func TestMinimise(t *testing.T) {
 	rosenbrock := func(x []float64) float64 {
 		return 100*(x[1]-x[0]*x[0])*(x[1]-x[0]*x[0]) + (1-x[0])*(1-x[0])
 	}
-	if x := minimise(rosenbrock, []float64{-1.2, 1}); math.Abs(x[0]-1) > 1e-2 || math.Abs(x[1]-1) > 1e-2 {
+	if x := minimise(rosenbrock, []float64{-1.2, 1}, fitRounds); math.Abs(x[0]-1) > 1e-2 || math.Abs(x[1]-1) > 1e-2 {
 		t.Errorf("minimum of Rosenbrock's valley at %v, want 1, 1", x)
 	}
 	kink := func(x []float64) float64 { return math.Abs(x[0]-3) + math.Abs(x[1]) + 5 }
-	if x := minimise(kink, []float64{10, 10}); kink(x) > 5.001 {
+	if x := minimise(kink, []float64{10, 10}, fitRounds); kink(x) > 5.001 {
 		t.Errorf("minimum of a kink at %v, want 3, 0", x)
 	}
-	if x := minimise(func([]float64) float64 { return 1 }, nil); len(x) != 0 {
+	if x := minimise(func([]float64) float64 { return 1 }, nil, fitRounds); len(x) != 0 {
 		t.Errorf("minimum %v in no dimension", x)
 	}
-	if x := minimise(func([]float64) float64 { return math.NaN() }, []float64{1}); len(x) != 1 {
+	if x := minimise(func([]float64) float64 { return math.NaN() }, []float64{1}, fitRounds); len(x) != 1 {
 		t.Errorf("minimum %v of nothing", x)
 	}
 }
@@ -168,5 +168,36 @@ func BenchmarkFitOverlap(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		FitOverlap(timings)
+	}
+}
+
+// Ensure that a fit from an earlier one is as good as one from nothing, or nearly, when more has been observed.
+func TestRefit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	for range 20 {
+		truth := Overlap{r.Float64() / 10, r.Float64() / 100, r.Float64(), r.Float64() / 50, r.Float64() / 10, r.Float64() / 100, 1 + 3*r.Float64()}
+		var o Overlap
+		for i, gpus := range [][]int{{1}, {1, 2}, {1, 2, 4}, {1, 2, 4, 8}, {1, 2, 3, 4, 8, 16}} {
+			timings := timingsOf(truth, gpus, []int{32, 64})
+			if i == 0 {
+				o = FitOverlap(timings)
+			} else {
+				o = o.refit(timings)
+			}
+		}
+		timings := timingsOf(truth, []int{1, 2, 3, 4, 8, 16}, []int{32, 64})
+		f := newFit(timings)
+		if got, want := f.loss(o.params()), f.loss(FitOverlap(timings).params()); got > want+.05 {
+			t.Errorf("%+v: loss %.4f, from nothing %.4f", truth, got, want)
+		}
+	}
+}
+
+func BenchmarkRefit(b *testing.B) {
+	timings := timingsOf(Overlap{.05, .002, .3, .01, .05, .002, 1.8}, []int{1, 2, 3, 4, 8, 16}, []int{8, 32, 128})
+	o := FitOverlap(timings)
+	b.ReportAllocs()
+	for b.Loop() {
+		o.refit(timings)
 	}
 }

@@ -11,7 +11,7 @@ type Demand interface {
 // Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
 // than Most GPUs (0 = no limit), counted by arrival.
 type Asked struct {
-	present
+	Present
 	Most int32
 }
 
@@ -21,7 +21,7 @@ var _ Demand = (*Asked)(nil)
 func (a *Asked) Demand(v *sched.View, dst []int32) []int32 {
 	dst, types := zeros(v, dst)
 	left := a.Most
-	for _, id := range a.jobs(v) {
+	for _, id := range a.Jobs(v) {
 		j := &v.Jobs[id]
 		if !j.Eligible() {
 			continue

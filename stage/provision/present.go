@@ -6,14 +6,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// present lists the jobs that are not done, in order of arrival. It follows from the View: there is nothing to remember.
-type present struct {
+// Present lists the jobs that are not done, in order of arrival. It follows from the View: there is nothing to remember.
+type Present struct {
 	known int // jobs of the View looked at
 	list  []sched.JobID
 }
 
-// jobs brings the list up to date and returns it.
-func (p *present) jobs(v *sched.View) []sched.JobID {
+// Jobs brings the list up to date and returns it. It is valid until the next call.
+func (p *Present) Jobs(v *sched.View) []sched.JobID {
 	for ; p.known < len(v.Jobs); p.known++ {
 		p.list = append(p.list, sched.JobID(p.known))
 	}

@@ -18,6 +18,8 @@ type Rent struct {
 	Demand Demand
 	Keep   time.Duration // >= 0
 	Most   int32         // nodes in all pools at most; 0 = what the pools allow
+	// Stopped reports a hard stop: nothing is rented, and nothing kept, not even what a pool says is the least; nil = none.
+	Stopped func() bool
 
 	demand []int32
 	pools  []sched.PoolID // cheapest per GPU first
@@ -35,7 +37,10 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 		return
 	}
 	r.update(v, d)
-	r.demand = r.Demand.Demand(v, r.demand)
+	stopped := r.Stopped != nil && r.Stopped()
+	if r.demand = r.Demand.Demand(v, r.demand); stopped {
+		clear(r.demand)
+	}
 	r.subtractOwned(v)
 	r.byPrice(v)
 	left := r.Most
@@ -45,8 +50,11 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 		if r.Most > 0 {
 			n = max(min(n, left), 0)
 		}
-		n = min(max(n, p.Spec.Min), p.Spec.Max)
-		n = r.letGo(v, id, n, d)
+		keep := r.Keep
+		if n = min(max(n, p.Spec.Min), p.Spec.Max); stopped {
+			n, keep = 0, 0
+		}
+		n = r.letGo(v, id, n, keep, d)
 		left -= n
 		if n != p.Target {
 			d.Pools = append(d.Pools, sched.PoolTarget{Pool: id, Count: n})
@@ -93,7 +101,7 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 }
 
 // letGo names the nodes of pool id beyond n that may go, those idle longest first, and returns how many are to be there then.
-func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) int32 {
+func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
 	here := int32(0)
 	r.leave = r.leave[:0]
 	for i := range v.Nodes {
@@ -103,7 +111,7 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) 
 		}
 		here++
 		if since := r.since[i]; since != sched.Never {
-			if due := since.Add(r.Keep); due <= v.Now {
+			if due := since.Add(keep); due <= v.Now {
 				r.leave = append(r.leave, sched.NodeID(i))
 			} else if here > n || v.Pools[id].Target > n {
 				d.WakeBy(due)

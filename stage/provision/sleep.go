@@ -13,7 +13,7 @@ import (
 // queue must be empty, and the dwell, are ours.
 type Sleep struct {
 	idleness
-	present
+	Present
 	Dwell time.Duration // >= 0
 }
 
@@ -45,7 +45,7 @@ func (s *Sleep) Provision(v *sched.View, d *sched.Desired) {
 // waiting returns the GPUs that those jobs ask for that may be given some, have none and are given none in d.
 func (s *Sleep) waiting(v *sched.View, d *sched.Desired) int {
 	sum := 0
-	for _, id := range s.jobs(v) {
+	for _, id := range s.Jobs(v) {
 		if j := &v.Jobs[id]; j.Eligible() && len(j.Target) == 0 {
 			sum += int(j.Spec.GPUs.Want)
 		}

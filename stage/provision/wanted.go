@@ -1,14 +1,14 @@
 package provision
 
-import (
-	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/allocate"
-)
+import "github.com/trainyard/trainyard/sched"
 
 // Wanted is the demand of all jobs that may be given GPUs, each as wide as it wants to be.
 type Wanted struct {
-	present
-	Wants allocate.Wants
+	Present
+	// Wants says how wide a job is to run, > 0.
+	Wants interface {
+		Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
+	}
 }
 
 var _ Demand = (*Wanted)(nil)
@@ -16,7 +16,7 @@ var _ Demand = (*Wanted)(nil)
 // Demand adds up over the jobs.
 func (w *Wanted) Demand(v *sched.View, dst []int32) []int32 {
 	dst, types := zeros(v, dst)
-	for _, id := range w.jobs(v) {
+	for _, id := range w.Jobs(v) {
 		if j := &v.Jobs[id]; j.Eligible() {
 			gpus, _ := w.Wants.Want(v, id)
 			dst[slot(v, j, types)] += gpus

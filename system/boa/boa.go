@@ -1,13 +1,15 @@
 // Package boa is BOA Constrictor (Li, Berg, Mukhopadhyay and Harchol-Balter, arXiv 2602.01404): renting GPUs to a budget.
 //
-// It decides how many GPUs to rent and how wide each job runs, from one price of GPU time: a job takes the width that
-// makes its own delay, plus the price of what it holds, least. Nobody queues; the size of the cluster follows from the widths.
+// It decides how many GPUs to rent and how wide each job runs, from one price of GPU time: a job takes the widths that
+// make its own delay, plus the price of what it holds, least. Nobody queues; the size of the cluster follows from the widths.
+// Batch sizes are the jobs' own affair, as in AdaptDL, which changes them without a restart.
 //
 // The paper's text was not at hand beyond its abstract: the theory is that of the authors' earlier paper (EPEW 2024, arXiv
 // 2406.15560), the running of it that of their code. See docs/papers/boa.md.
 package boa
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
@@ -19,18 +21,20 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Params is what the system assumes and what it may spend.
+// Params is what the system assumes and what it may spend. Where rates are neither known nor priced they are estimated.
 type Params struct {
-	Budget  float64 // GPUs rented on average, > 0
+	Budget  float64         // GPUs rented on average, > 0
+	Month   price.MonthRule // GPU-hours by calendar month instead; its zero value = none. It needs Priced
+	Epoch   int64           // seconds since 1970 at time 0, for months
 	Curves  speedup.Source
-	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = estimated
+	PerNode int             // GPUs of a node
+	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = not known
 	Priced  bool            // steer the price by what was spent, and know no rates at all
-	Glue    bool            // widths by the authors' search, not by the exact program
 	Restart func(model string) time.Duration
-	Seed    uint64 // of that search
-	PerNode int
-	Keep    time.Duration // a node that is not needed is kept so long
-	Most    int32         // nodes at most; 0 = what the pools allow
+	Seed    uint64 // of the authors' search
+	Rent    provision.Rent
+
+	plan planner // how widths are found
 }
 
 // Cycle is how often the authors' allocator decides.
@@ -39,6 +43,19 @@ const Cycle = time.Minute
 // Exact runs every job on the optimal path through its phases, restarts counted, as soon as anything happens. The error is
 // an infeasible budget.
 func Exact(p Params, place sched.Placer) (engine.Stages, error) {
+	p.plan = exactly
+	return soonest(p, place)
+}
+
+// Equal gives all jobs the same number of GPUs, or the nearest below at which they run: as many as the budget pays for. It
+// is a baseline.
+func Equal(p Params, place sched.Placer) (engine.Stages, error) {
+	p.plan = equally
+	return soonest(p, place)
+}
+
+// soonest decides as soon as anything happens.
+func soonest(p Params, place sched.Placer) (engine.Stages, error) {
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err
@@ -49,7 +66,7 @@ func Exact(p Params, place sched.Placer) (engine.Stages, error) {
 // Published is the system as its authors run it: decisions every minute, widths by their search, partial widths where
 // GPUs are short.
 func Published(p Params, place sched.Placer) (engine.Stages, error) {
-	p.Glue = true
+	p.plan = published
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err
@@ -60,26 +77,54 @@ func Published(p Params, place sched.Placer) (engine.Stages, error) {
 }
 
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) engine.Stages {
-	rent := &provision.Rent{Demand: &provision.Wanted{Wants: w}, Keep: w.p.Keep, Most: w.p.Most}
-	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{rent}}
+	rent := w.p.Rent
+	rent.Demand, rent.Stopped = &provision.Wanted{Wants: w}, w.stopped
+	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
-		parts.Learn = append([]sched.Observer{l}, parts.Learn...)
+		parts.Learn = []sched.Observer{l, w}
 	}
-	return engine.Stages{Order: order.FIFO{}, Place: place, Allocate: watching{by}, Parts: parts}
+	return engine.Stages{Order: order.FIFO{}, Place: place, Allocate: granting{by, w}, Parts: parts}
 }
 
-// watching has the epochs of all jobs watched: where one ends, the width may change.
-type watching struct{ allocate.ByWidth }
+// granting gives out widths, unless the month's money is used up, and has the epochs of jobs watched whose width is going to
+// change.
+type granting struct {
+	allocate.ByWidth
+	w *widths
+}
+
+var _ sched.Reviser = granting{}
 
 // Allocate is that of ByWidth.
-func (w watching) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	if g.w.stopped() {
+		return dst
+	}
 	for _, j := range order {
-		if !v.Jobs[j].Watched {
-			d.Watch = append(d.Watch, sched.Watch{Job: j, On: true})
+		if on := g.w.changes(v, j); on != v.Jobs[j].Watched {
+			d.Watch = append(d.Watch, sched.Watch{Job: j, On: on})
 		}
 	}
-	w.Wants.(*widths).refresh(v, d)
-	return w.ByWidth.Allocate(v, room, order, d, dst)
+	return g.ByWidth.Allocate(v, room, order, d, dst)
+}
+
+// Revision changes when all widths may have.
+func (g granting) Revision() uint64 { return uint64(g.w.Version) }
+
+// clock wakes the system when plan or price are to be looked at again.
+type clock struct {
+	provision.Present
+	w *widths
+}
+
+// Provision asks to be woken while jobs hold GPUs, or may not. Otherwise there is nothing to decide, and a job that can never
+// run would keep a simulation going for ever.
+func (c *clock) Provision(v *sched.View, d *sched.Desired) {
+	jobs := c.Jobs(v)
+	holds := func(j sched.JobID) bool { return len(v.Jobs[j].Target) > 0 }
+	if slices.ContainsFunc(jobs, holds) || len(d.Jobs) > 0 || len(jobs) > 0 && c.w.stopped() {
+		d.WakeBy(c.w.next())
+	}
 }
 
 // soon reports whether nodes boot that are there before a job has restarted.
@@ -90,21 +135,4 @@ func (w *widths) soon(v *sched.View) bool {
 		}
 	}
 	return false
-}
-
-var _ allocate.Wants = (*widths)(nil)
-
-// cheapest is the price at which every job takes the width that costs least GPU time.
-const cheapest = 1e9
-
-// classOf turns an application into a class of the price's.
-func classOf(c speedup.Class, restart time.Duration) price.Class {
-	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: restart.Seconds()}
-	for k := 1; k < len(c.Chain[0].Speed); k++ {
-		out.Configs = append(out.Configs, price.Config{GPUs: k})
-	}
-	for _, phase := range c.Chain {
-		out.Times = append(out.Times, times(phase))
-	}
-	return out
 }

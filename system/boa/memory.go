@@ -14,9 +14,9 @@ var _ sched.Memory = (*widths)(nil)
 
 var errMemory = errors.New("boa: memory of a job is cut short")
 
-// SaveJob appends the path of job j.
+// SaveJob appends the path of job j; nothing of a job that is done or has none.
 func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
-	if int(j) >= len(w.jobs) || w.jobs[j].version == 0 {
+	if int(j) >= len(w.jobs) || len(w.jobs[j].path) == 0 {
 		return b
 	}
 	r := &w.jobs[j]
@@ -33,19 +33,16 @@ func (w *widths) LoadJob(j sched.JobID, b []byte) error {
 	var list []uint64
 	for len(b) > 0 {
 		x, n := binary.Uvarint(b)
-		if n <= 0 {
+		if n <= 0 || x > 1<<31-1 {
 			return errMemory
 		}
 		list, b = append(list, x), b[n:]
 	}
-	if len(list) < 2 {
+	if len(list) < 3 {
 		return errMemory
 	}
-	for int(j) >= len(w.jobs) {
-		w.jobs = append(w.jobs, route{})
-	}
-	r := &w.jobs[j]
-	r.version, r.from, r.path = uint32(list[0]), int32(list[1]), nil
+	r := w.route(j)
+	*r = route{version: uint32(list[0]), from: int32(list[1])}
 	for _, i := range list[2:] {
 		r.path = append(r.path, int(i))
 	}
@@ -54,11 +51,12 @@ func (w *widths) LoadJob(j sched.JobID, b []byte) error {
 
 // SaveRest appends the plan and what it was made from, or the price.
 func (w *widths) SaveRest(b []byte) []byte {
+	s := w.state
 	if w.control != nil {
-		w.Control = w.control.Save(nil)
+		s.Control = w.control.Save(nil)
 	}
 	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(&w.state); err != nil {
+	if err := gob.NewEncoder(&buf).Encode(&s); err != nil {
 		panic(fmt.Sprintf("boa: save: %v", err)) // a buffer takes all
 	}
 	return append(b, buf.Bytes()...)
@@ -75,6 +73,7 @@ func (w *widths) LoadRest(b []byte) error {
 			return err
 		}
 	}
+	s.Control = nil
 	w.state = s
 	return nil
 }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
 )
 
 // widths knows how wide each job is to run: it keeps the plan, or the price, and each job's path through its phases.
@@ -17,30 +18,19 @@ type widths struct {
 	p Params
 	state
 	jobs    []route                         // by JobID
-	control *price.Controller               // nil = there is a plan, or none
+	control *price.Controller               // of the price; nil = there is a plan, or none yet
 	classes map[*speedup.Phase]*price.Class // by chain, for a price
+	offered []int                           // widths to choose from, ascending: the Configs of all classes
 }
 
 // state is what is remembered of all jobs together.
 type state struct {
 	Version uint32 // of the plan, or of the price
-	Classes []price.Class
-	Plan    *price.Plan // nil = there is none yet
-	Credit  []float64   // of each class, see price.Diffuse
-	Seen    []seen      // arrivals by application, in order of their first
-	First   sched.Time  // arrival of the first job; Never = none
-	Period  time.Duration
-	Next    sched.Time // when the plan is made anew; Never = not
-	Spent   float64    // GPU-hours rented since Paid
-	Paid    sched.Time
-	Control []byte // of the controller, when saved
-}
-
-// seen is what arrived of an application, and what is known of it.
-type seen struct {
-	Model string
-	Jobs  int
-	Chain speedup.Chain
+	Began   sched.Time
+	Estimates
+	Meter   meter
+	Told    float64 // price at which the present version was made
+	Control []byte  // of the controller, when saved
 }
 
 // route is a job's way through its phases.
@@ -48,171 +38,186 @@ type route struct {
 	version uint32 // of the plan it follows; 0 = it has none
 	from    int32  // phase that path[0] is for
 	path    price.Path
+	fresh   bool  // gpus and ahead are as of the job's last event
+	gpus    int32 // wanted now
+	ahead   bool  // the width is going to change
 }
 
-// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed.
-const (
-	firstPeriod = 10 * time.Minute
-	slower      = 10
-)
-
-// startPrice is what one waiting job is worth at first where nothing is known: an eighth of it for each GPU. Ours.
-const startPrice = 1. / 8
-
-// tick is how often the controller looks at what was spent. Ours.
-const tick = 10 * time.Minute
+var _ allocate.Wants = (*widths)(nil)
 
 func newWidths(p Params) (*widths, error) {
-	w := &widths{p: p, classes: make(map[*speedup.Phase]*price.Class), state: state{First: sched.Never, Next: sched.Never, Period: firstPeriod}}
-	if !(p.Budget > 0) || math.IsInf(p.Budget, 0) {
+	w := &widths{p: p, classes: make(map[*speedup.Phase]*price.Class)}
+	w.Began, w.Due, w.Period, w.Factor = sched.Never, sched.Never, firstPeriod, 1
+	switch {
+	case p.Month != (price.MonthRule{}) && !p.Priced:
+		return nil, errors.New("a budget by month with information other than price, want information=price")
+	case p.Month == (price.MonthRule{}) && !(p.Budget > 0 && p.Budget < math.Inf(1)):
 		return nil, fmt.Errorf("budget %v, want GPUs rented on average, > 0", p.Budget)
-	}
-	if p.Priced {
+	case p.Priced:
 		return w, w.steer(0)
-	}
-	if p.Known != nil {
-		return w, w.plan(p.Known)
+	case p.Known != nil:
+		return w, w.known(p.Known)
 	}
 	return w, nil
 }
 
-// steer begins to control the price.
-func (w *widths) steer(now sched.Time) (err error) {
-	w.control, err = price.NewController(price.Pay{Average: w.p.Budget}, int64(now.Seconds()), startPrice)
-	w.Version++
-	return err
+// Want returns the width of job j in the phase that it is in. A job of which nothing is known runs as it asks.
+func (w *widths) Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config) {
+	return w.look(v, j).gpus, sched.Config{}
 }
 
-// plan makes a plan for classes. A budget that is too small is an error where all is known, and else met as nearly as can
-// be: everybody takes what costs least.
-func (w *widths) plan(known []speedup.Class) error {
-	w.Classes = w.Classes[:0]
-	for _, c := range known {
-		w.Classes = append(w.Classes, classOf(c, w.p.Restart(c.Model)))
+// Narrower reports whether job j can run on fewer GPUs than it wants.
+func (w *widths) Narrower(v *sched.View, j sched.JobID, gpus int32) (c sched.Config, ok bool) {
+	chain, phase, _ := w.p.Curves.Chain(v, j)
+	if chain == nil {
+		return sched.Config{}, v.Jobs[j].Spec.GPUs.Has(int(gpus))
 	}
-	x, err := price.NewExact(w.Classes)
-	if err != nil {
-		return err
-	}
-	plan, err := w.search(x)
-	switch tooLittle := (*price.InfeasibleError)(nil); {
-	case errors.As(err, &tooLittle) && w.p.Known != nil:
-		return fmt.Errorf("budget %.6g GPUs, want at least %.6g: what the jobs of this trace take on the widths that cost least", w.p.Budget, tooLittle.Least)
-	case errors.Is(err, price.ErrNoDraw) && w.Plan != nil && len(w.Plan.Classes) == len(w.Classes):
-		return nil // the authors go on with the widths they have
-	case err != nil:
-		plan = x.AtPrice(cheapest)
-		plan.Price = cheapest
-	}
-	w.Plan, w.Version = plan, w.Version+1
-	w.Credit = append(w.Credit, make([]float64, len(w.Classes)-len(w.Credit))...)
-	return nil
+	speed := chain[phase].Speed
+	return sched.Config{}, int(gpus) < len(speed) && speed[gpus] > 0
 }
 
-// search looks for a plan within the budget, as the authors do or exactly.
-func (w *widths) search(x *price.Exact) (*price.Plan, error) {
-	if !w.p.Glue {
-		return x.At(w.p.Budget)
+// changes reports whether the width of job j is going to change in a later phase.
+func (w *widths) changes(v *sched.View, j sched.JobID) bool { return w.look(v, j).ahead }
+
+// look brings what is known of job j up to date: it changes at the job's own events, and with plan or price.
+func (w *widths) look(v *sched.View, j sched.JobID) *route {
+	r := w.route(j)
+	if r.fresh && r.version == w.Version {
+		return r
 	}
-	g, err := price.NewGlue(w.Classes, w.p.Seed)
-	if err != nil {
-		return nil, err
+	spec := v.Jobs[j].Spec
+	chain, phase, done := w.p.Curves.Chain(v, j)
+	r.gpus, r.ahead, r.fresh = spec.GPUs.Want, false, true
+	w.offerFor(chain)
+	if chain != nil && w.follow(v, j, r, chain, phase, done) {
+		left := r.path[phase-int(r.from):]
+		r.gpus = int32(w.offered[left[0]])
+		r.ahead = slices.ContainsFunc(left, func(i int) bool { return i != left[0] })
 	}
-	return g.At(w.p.Budget)
+	r.version = w.Version
+	r.gpus = min(max(r.gpus, spec.GPUs.Min), spec.GPUs.Max)
+	return r
 }
 
-// times returns how long a phase takes by width from 1.
-func times(p speedup.Phase) []float64 {
-	list := make([]float64, 0, len(p.Speed))
-	for _, speed := range p.Speed[1:] {
-		t := math.Inf(1)
-		if speed > 0 {
-			t = p.Size / speed
+func (w *widths) route(j sched.JobID) *route {
+	for int(j) >= len(w.jobs) {
+		w.jobs = append(w.jobs, route{})
+	}
+	return &w.jobs[j]
+}
+
+// follow has r hold a path from phase on, or from before it, and reports whether there is one. A job is given its path once,
+// and again whenever plan or price change, or it has lost more work than the path is for.
+func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Chain, phase int, done float64) bool {
+	if r.version == w.Version && phase >= int(r.from) && phase < int(r.from)+len(r.path) {
+		return true
+	}
+	job := &v.Jobs[j]
+	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.offered, len(job.Target))}
+	if w.control != nil {
+		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told, at, r.path), int32(phase)
+		return true
+	}
+	if w.Plan == nil {
+		return false
+	}
+	i := slices.IndexFunc(w.Classes, func(c price.Class) bool { return c.Name == job.Spec.Model })
+	if i < 0 || len(w.Classes[i].Times) != len(chain) {
+		return false
+	}
+	if w.Plan.Price == 0 || len(r.path) == 0 && job.Attempts == 0 { // the plan has no price to choose by
+		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
+		return true
+	}
+	r.path, r.from = w.Classes[i].Best(w.Plan.Price, at, r.path), int32(phase)
+	return true
+}
+
+// whole returns the path of the plan for a job of class i. Newcomers of a class with two paths take turns.
+func (w *widths) whole(i int, first bool) price.Path {
+	mix := &w.Plan.Classes[i]
+	if first && mix.Other != nil {
+		var other bool
+		if w.Credit[i], other = price.Diffuse(w.Credit[i], mix.Share); other {
+			return mix.Other
 		}
-		list = append(list, t)
+	}
+	return mix.Path
+}
+
+// priced returns the class of a job with these curves; its rate plays no role.
+func (w *widths) priced(model string, chain speedup.Chain) *price.Class {
+	c, ok := w.classes[&chain[0]]
+	if !ok {
+		if len(w.classes) >= mostClasses {
+			clear(w.classes)
+		}
+		class := w.classOf(speedup.Class{Model: model, Rate: 1, Chain: chain})
+		c = &class
+		w.classes[&chain[0]] = c
+	}
+	return c
+}
+
+// mostClasses bounds what is kept of curves that have changed since.
+const mostClasses = 64
+
+// offerFor fills in the widths offered, which are the same for all chains.
+func (w *widths) offerFor(chain speedup.Chain) {
+	if w.offered == nil && chain != nil {
+		w.offered = w.offer(len(chain[0].Speed) - 1)
+	}
+}
+
+// offer returns the widths up to most to choose from. Where curves are learned those on more than one node are few, with a node
+// of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every width that looks good has to be tried before it is known. Ours; the authors measured 1, 2,
+// 4, 8, 12 and 16.
+func (w *widths) offer(most int) []int {
+	_, learned := w.p.Curves.(sched.Observer)
+	perNode := max(w.p.PerNode, 1)
+	var list []int
+	for k := 1; k <= most; k++ {
+		nodes := k / perNode
+		if !learned || k <= perNode || k%perNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
+			list = append(list, k)
+		}
 	}
 	return list
 }
 
-// Observe counts arrivals and what is rented.
+// classOf turns an application into a class of the price's, whose Configs are the widths offered.
+func (w *widths) classOf(c speedup.Class) price.Class {
+	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.p.Restart(c.Model).Seconds()}
+	w.offerFor(c.Chain)
+	for _, k := range w.offered {
+		out.Configs = append(out.Configs, price.Config{GPUs: k})
+	}
+	for _, phase := range c.Chain {
+		times := make([]float64, len(w.offered))
+		for i, k := range w.offered {
+			times[i] = phase.Size / phase.Speed[k] // +Inf where it cannot be run
+		}
+		out.Times = append(out.Times, times)
+	}
+	return out
+}
+
+// Observe hears of arrivals, of what changes about jobs, and of what is rented; and looks at plan and price when it is time.
 func (w *widths) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived:
 		w.arrived(v, e.Job)
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Ordered:
-		if w.p.Priced {
-			w.pay(v)
+	case sched.AttemptStarted, sched.Progressed, sched.EpochEnded:
+		w.route(e.Job).fresh = false
+	case sched.AttemptEnded, sched.JobCommanded, sched.Rejected, sched.StartFailed:
+		w.route(e.Job).fresh = false
+		if v.Jobs[e.Job].State == sched.Done {
+			w.jobs[e.Job].path = nil
 		}
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Ordered, sched.Moved:
+		w.Meter.read(v)
 	}
-}
-
-func (w *widths) arrived(v *sched.View, j sched.JobID) {
-	if w.First == sched.Never {
-		w.First, w.Paid = v.Now, v.Now
-		w.Next = v.Now.Add(w.Period)
-	}
-	model := v.Jobs[j].Spec.Model
-	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model })
-	if i < 0 {
-		i = len(w.Seen)
-		w.Seen = append(w.Seen, seen{Model: model})
-	}
-	w.Seen[i].Jobs++
-}
-
-// pay adds up the GPUs that are rented.
-func (w *widths) pay(v *sched.View) {
-	if w.First == sched.Never {
-		return
-	}
-	hours := v.Now.Sub(w.Paid).Hours()
-	for i := range v.Pools {
-		p := &v.Pools[i]
-		w.Spent += float64(max(p.Ordered, p.Nodes)) * float64(p.Spec.GPUs) * hours
-	}
-	w.Paid = v.Now
-}
-
-// refresh makes the plan anew when it is time, or moves the price, and asks to be woken for the next time.
-func (w *widths) refresh(v *sched.View, d *sched.Desired) {
-	if w.p.Known != nil || w.First == sched.Never {
-		return
-	}
-	for w.Next <= v.Now {
-		if w.p.Priced {
-			w.pay(v)
-			w.control.Spend(int64(v.Now.Seconds()), w.Spent)
-			w.Spent, w.Version = 0, w.Version+1
-			w.Next = v.Now.Add(tick)
-			continue
-		}
-		w.estimate(v)
-		if v.Now.Sub(w.First) >= slower*w.Period {
-			w.Period *= slower
-		}
-		w.Next = v.Now.Add(w.Period)
-	}
-	d.WakeBy(w.Next)
-}
-
-// estimate makes a plan from what has arrived so far.
-func (w *widths) estimate(v *sched.View) {
-	var known []speedup.Class
-	seconds := v.Now.Sub(w.First).Seconds()
-	for j := range v.Jobs { // the latest job of each application tells its curves
-		if c, _, _ := w.p.Curves.Chain(v, sched.JobID(j)); c != nil {
-			i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == v.Jobs[j].Spec.Model })
-			w.Seen[i].Chain = c
-		}
-	}
-	for _, s := range w.Seen {
-		if s.Chain != nil {
-			known = append(known, speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: s.Chain})
-		}
-	}
-	if len(known) > 0 {
-		if err := w.plan(known); err != nil {
-			w.Plan = nil // curves that make no sense: jobs run as they ask
-		}
+	if w.next() <= v.Now {
+		w.turn(v)
 	}
 }

@@ -1,0 +1,230 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// boaRows are the systems compared. The first are learned, as a user would have them; oracle runs come after the baselines.
+var boaRows = []struct {
+	label, system, information string // information "" = it takes none
+	oracle                     bool
+}{
+	{"boa-exact, price", "boa-exact", "price", false},
+	{"boa-exact", "boa-exact", "estimated", false},
+	{"boa", "boa", "estimated", false},
+	{"equal-width", "equal-width", "estimated", false},
+	{"fifo-skip, reserved", "fifo-skip", "", false},
+	{"tiresias-las, reserved", "tiresias-las", "", false},
+	{"boa-exact, perfect", "boa-exact", "perfect", true},
+	{"boa, perfect", "boa", "perfect", true},
+	{"equal-width, perfect", "equal-width", "perfect", true},
+}
+
+// boaBoot is how long a rented node boots. Ours, in the range of a cloud's virtual machines.
+const boaBoot = 120. // seconds
+
+// boaMix is a workload that goes on for long: a published one, drawn from with repeats at its rate, or one of our own.
+type boaMix struct {
+	Name    string    `json:"name"`
+	Nodes   string    `json:"nodes"`
+	Boot    float64   `json:"boot_s"`
+	Hours   float64   `json:"hours"`   // of arrivals
+	WarmUp  float64   `json:"warm_up"` // of them, cut off
+	Seeds   int       `json:"seeds"`
+	Budgets []float64 `json:"budgets_gpus"`
+	Rows    []boaRow  `json:"rows"` // one for each system and budget
+
+	perNode int
+	restart string // key restart_overhead
+	apps    map[string]speedup.App
+	rate    float64 // jobs per hour
+	draw    []sched.JobSpec
+	shares  []float64       // of them among the jobs, in all 1; nil = each as likely
+	mix     []speedup.Class // rates and curves as an oracle knows them; nil = those of the jobs drawn
+}
+
+// boaRow is what came of a system at a budget, over seeds.
+type boaRow struct {
+	System string   `json:"system"`
+	Oracle bool     `json:"oracle"`
+	Budget float64  `json:"budget_gpus"`
+	Spend  estimate `json:"gpus"`      // paid for on average after the warm-up, until the last arrival
+	JCT    estimate `json:"avg_jct_s"` // of jobs submitted after it
+	Left   int      `json:"unfinished"`
+}
+
+// boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs took: in the
+// long run, with nodes that take time to boot and are paid for until they are empty, and restarts that cost.
+func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
+	mixes, err := boaMixes(o)
+	if err != nil {
+		return fmt.Errorf("experiment: boa: %w", err)
+	}
+	for _, m := range mixes {
+		if o.Seeds > 0 {
+			m.Seeds = o.Seeds
+		}
+		if err := m.run(ctx); err != nil {
+			return fmt.Errorf("experiment: boa: %w", err)
+		}
+	}
+	if !o.JSON {
+		return printBOA(w, mixes)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Schema     string    `json:"schema"`
+		Experiment string    `json:"experiment"`
+		Mixes      []*boaMix `json:"mixes"`
+	}{"trainyard.experiment/v1", "boa", mixes})
+}
+
+// boaMixes returns the published mixes; one of our own where there is no data.
+func boaMixes(o Options) ([]*boaMix, error) {
+	if o.Data == "" {
+		return []*boaMix{ownMix()}, nil
+	}
+	apps, err := speedup.ReadProfiles(os.DirFS(filepath.Join(o.Data, "pollux/osdi21/traces")), "")
+	if err != nil {
+		return nil, err
+	}
+	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 2,
+		Budgets: []float64{24, 32, 48}, restart: "cifar10=50,deepspeech2=25,bert=120"}
+	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 48, WarmUp: 24, Seeds: 2,
+		Budgets: []float64{112, 160}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
+	for _, m := range []struct {
+		*boaMix
+		file   string
+		window float64 // hours
+	}{{cluster, "pollux/boa/workload-1-cbd.csv", 26752. / 3600}, {six, "pollux/osdi21/workloads/workload-6.csv", 8}} {
+		t, err := trace.Read(filepath.Join(o.Data, m.file), trace.Options{})
+		if err != nil {
+			return nil, err
+		}
+		m.rate, m.apps = float64(len(t.Jobs))/m.window, map[string]speedup.App{}
+		for _, a := range apps {
+			m.apps[a.Name] = a
+		}
+		for i := range t.Jobs {
+			m.draw = append(m.draw, t.Jobs[i].Spec)
+		}
+	}
+	return []*boaMix{cluster, six}, nil
+}
+
+// ownMix needs no data: two applications that scale as Amdahl's law says, one well.
+func ownMix() *boaMix {
+	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40},
+		restart: "60", rate: 6, apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}}
+	for _, model := range []string{"wide", "narrow"} {
+		m.draw = append(m.draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
+	}
+	return m
+}
+
+// amdahlApp is a phase of so many hours on one GPU, of which a share runs in parallel.
+func amdahlApp(parallel, hours float64) speedup.App {
+	t := &speedup.Throughputs{Batches: []int{1}, Worth: speedup.Samples{3600 * hours}}
+	rates := []float64{}
+	for k := 1; k <= 64; k++ {
+		t.GPUs = append(t.GPUs, k)
+		rates = append(rates, 1/(1-parallel+parallel/float64(k)))
+	}
+	t.Rates = [][]float64{rates}
+	return t
+}
+
+// run fills in the rows: all systems and budgets on the same draws.
+func (m *boaMix) run(ctx context.Context) error {
+	for _, r := range boaRows {
+		for _, budget := range m.Budgets {
+			var spend, jct []float64
+			row := boaRow{System: r.label, Oracle: r.oracle, Budget: budget}
+			for seed := range m.Seeds {
+				out, held, err := m.simulate(ctx, r.system, r.information, budget, uint64(seed)+1)
+				if err != nil {
+					return fmt.Errorf("%s at %v GPUs: %w", r.label, budget, err)
+				}
+				row.Left += out.Unfinished
+				spend, jct = append(spend, held), append(jct, m.settledJCT(out))
+			}
+			row.Spend, row.JCT = bootstrap(spend), bootstrap(jct)
+			m.Rows = append(m.Rows, row)
+		}
+	}
+	return nil
+}
+
+// simulate runs one system and returns what it spent after the warm-up.
+func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64, seed uint64) (*Outcome, float64, error) {
+	keys := map[string]string{"restart_overhead": m.restart, "restart_at_first": "yes"}
+	if information == "" {
+		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.perNode*m.perNode)
+	} else {
+		keys["information"] = information
+	}
+	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
+	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: m.mix, Sinks: []engine.Sink{paid}}
+	out, err := s.Run(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, paid.mean(), nil
+}
+
+// pool is what may be rented: far more than the budget.
+func (m *boaMix) pool(budget float64) *cluster.Cluster {
+	spec := sched.PoolSpec{Name: "rented", GPUs: m.perNode, Boot: sched.Seconds(m.Boot), Max: int32(4*budget)/int32(m.perNode) + 64}
+	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""},
+		Pools: []cluster.Pool{{PoolSpec: spec, Node: sched.NodeSpec{GPUs: m.perNode}}}}
+}
+
+// trace draws jobs, which arrive at random.
+func (m *boaMix) trace(seed uint64) *trace.Trace {
+	t := &trace.Trace{Format: "generated", Profiled: true}
+	r := rand.New(rand.NewPCG(seed, 6))
+	for at := 0.; ; {
+		if at += r.ExpFloat64() * 3600 / m.rate; at >= m.Hours*3600 {
+			return t
+		}
+		j := trace.Job{Spec: m.draw[m.pick(r)]}
+		j.Spec.Name, j.Spec.Submit = fmt.Sprint(len(t.Jobs)), sched.Time(at*1e9)
+		t.Jobs = append(t.Jobs, j)
+	}
+}
+
+// pick draws one of m.draw.
+func (m *boaMix) pick(r *rand.Rand) int {
+	if m.shares == nil {
+		return r.IntN(len(m.draw))
+	}
+	x, i := r.Float64(), 0
+	for ; i < len(m.shares)-1 && x >= m.shares[i]; i++ {
+		x -= m.shares[i]
+	}
+	return i
+}
+
+// settledJCT is the mean of the jobs submitted after the warm-up.
+func (m *boaMix) settledJCT(out *Outcome) float64 {
+	sum, n := 0.0, 0.0
+	for i := range out.PerJob {
+		if j := &out.PerJob[i]; j.Submit.Seconds() >= m.WarmUp*3600 && j.Outcome == sched.Finished {
+			sum, n = sum+j.JCT().Seconds(), n+1
+		}
+	}
+	return sum / max(n, 1)
+}

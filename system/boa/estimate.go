@@ -1,0 +1,172 @@
+package boa
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/model/price"
+	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Estimates are the plan and what it was made from.
+type Estimates struct {
+	Plan    *price.Plan   // nil = there is none yet
+	Classes []price.Class // that it is for
+	Credit  []float64     // of each class, see price.Diffuse
+	Asked   float64       // budget that the plan was asked for
+	Seen    []seen        // arrivals by application, in order of their first
+	Period  time.Duration
+	Due     sched.Time // when rates, sizes and curves are estimated anew; Never = not
+	Look    sched.Time // when to look at what was spent
+	Looked  sched.Time
+	Factor  float64 // on the budget, so that what is really spent comes to it
+}
+
+// seen is what arrived of an application.
+type seen struct {
+	Model string
+	Jobs  int
+	Last  sched.JobID // the latest tells the curves
+}
+
+// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed.
+const (
+	firstPeriod = 10 * time.Minute
+	slower      = 10
+)
+
+// cheapest is the price at which every job takes the widths that cost least GPU time.
+const cheapest = 1e9
+
+// arrived counts job j.
+func (w *widths) arrived(v *sched.View, j sched.JobID) {
+	if w.Began == sched.Never {
+		w.Began, w.Looked = v.Now, v.Now
+		w.Due, w.Look = v.Now.Add(w.Period), v.Now.Add(tick)
+		w.Meter.At = v.Now
+	}
+	model := v.Jobs[j].Spec.Model
+	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model })
+	if i < 0 {
+		i, w.Seen = len(w.Seen), append(w.Seen, seen{Model: model})
+	}
+	w.Seen[i].Jobs++
+	w.Seen[i].Last = j
+}
+
+// known makes the one plan of perfect information. A budget that is too small is an error.
+func (w *widths) known(classes []speedup.Class) error {
+	for _, c := range classes {
+		w.Classes = append(w.Classes, w.classOf(c))
+	}
+	w.Asked = w.p.Budget
+	err := w.search()
+	if tooLittle := (*price.InfeasibleError)(nil); errors.As(err, &tooLittle) {
+		return fmt.Errorf("budget %.6g GPUs, want at least %.6g: what the jobs of this trace take on the widths that cost least", w.p.Budget, tooLittle.Least)
+	}
+	return err
+}
+
+// search makes a plan within the budget asked for.
+func (w *widths) search() error {
+	plan, err := w.p.plan(w.Classes, w.Asked, w.p.Seed)
+	if err == nil {
+		w.adopt(plan)
+	}
+	return err
+}
+
+// planner finds widths within a budget: optimal ones, those of the authors' search, or equal ones.
+type planner func(classes []price.Class, budget float64, seed uint64) (*price.Plan, error)
+
+func exactly(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
+	x, err := price.NewExact(classes)
+	if err != nil {
+		return nil, err
+	}
+	return x.At(budget)
+}
+
+func published(classes []price.Class, budget float64, seed uint64) (*price.Plan, error) {
+	g, err := price.NewGlue(classes, seed)
+	if err != nil {
+		return nil, err
+	}
+	return g.At(budget)
+}
+
+func equally(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
+	return price.EqualWidth(classes, budget)
+}
+
+func (w *widths) adopt(plan *price.Plan) {
+	w.Plan, w.Version = plan, w.Version+1
+	w.Credit = append(w.Credit, make([]float64, max(0, len(w.Classes)-len(w.Credit)))...)
+}
+
+// Bounds of Factor, and how fast it moves: that of the price controller. Ours.
+const (
+	leastFactor, mostFactor = 0.25, 4
+	gainPerHour             = 0.2
+)
+
+// correct moves the factor on the budget by what was spent in so many hours. The authors' code has such a factor; how it
+// moves is ours: as the price does.
+func (w *widths) correct(spent, hours float64) {
+	if w.Plan != nil && hours > 0 {
+		w.Factor = 1 / price.Steer(1/w.Factor, gainPerHour*hours, spent, w.p.Budget*hours)
+		w.Factor = min(max(w.Factor, leastFactor), mostFactor)
+	}
+}
+
+// estimate makes a plan from what has arrived so far when it is time, or for another budget from what was estimated before.
+func (w *widths) estimate(v *sched.View) {
+	asked := w.p.Budget * w.Factor
+	if w.Due <= v.Now {
+		w.count(v)
+	} else if w.Plan == nil || math.Abs(asked-w.Asked) <= notable*w.Asked {
+		return
+	}
+	if len(w.Classes) == 0 {
+		return
+	}
+	w.Asked = asked
+	err := w.search()
+	if errors.Is(err, price.ErrNoDraw) && w.Plan != nil && len(w.Plan.Classes) == len(w.Classes) {
+		return // the authors go on with the widths they have
+	}
+	if err != nil {
+		w.frugal()
+	}
+}
+
+// frugal has everybody take what costs least: the budget is too small. Curves that make no sense leave no plan, and jobs run
+// as they ask.
+func (w *widths) frugal() {
+	w.Plan = nil
+	w.Version++
+	if x, err := price.NewExact(w.Classes); err == nil {
+		w.adopt(x.AtPrice(cheapest))
+	}
+}
+
+// count estimates rates, sizes and curves.
+func (w *widths) count(v *sched.View) {
+	for w.Due <= v.Now {
+		if v.Now.Sub(w.Began) >= slower*w.Period {
+			w.Period *= slower
+		}
+		w.Due = v.Now.Add(w.Period)
+	}
+	seconds := v.Now.Sub(w.Began).Seconds()
+	w.Classes = w.Classes[:0]
+	for _, s := range w.Seen {
+		if chain, _, _ := w.p.Curves.Chain(v, s.Last); chain != nil {
+			w.Classes = append(w.Classes, w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain}))
+		}
+	}
+}
