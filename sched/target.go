@@ -170,10 +170,11 @@ const (
 	WhyQuota                  // over a quota or a per-user limit [would hold, limit]
 	WhyInvalid                // breaks an invariant; the text says which
 	WhyStartFailed            // the last start failed [failures]
+	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
-	"invalid", "start-failed"}
+	"invalid", "start-failed", "no-room"}
 
 // String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {

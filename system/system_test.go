@@ -31,7 +31,7 @@ func small() *trace.Trace {
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
 func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System, error) {
-	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes, Scores: scores()}, system.NewSettings(settings), nil)
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
 }
 
 // scores are those of 8 GPUs, some slower than others.
@@ -223,7 +223,7 @@ func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 	if info.Stages == nil {
 		return true
 	}
-	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores()}, system.NewSettings(nil), look); err != nil {
+	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(nil), look); err != nil {
 		t.Fatal(err)
 	}
 	return preempts

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
+	"github.com/trainyard/trainyard/system/elastic"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
 )
@@ -56,6 +57,14 @@ var table = []Info{
 		Placing: "packed", Rents: true, Batches: true},
 	{Name: "boa-exact", Line: "BOA Constrictor with optimal widths, restarts counted, and no waiting for a minute", Assumes: "arrival rates and speeds by application, estimated",
 		Source: "Li et al., arXiv 2602.01404; the exact program is ours", Stages: renting(boa.Exact), Keys: boaKeys, Placing: "packed", Rents: true, Batches: true},
+	{Name: "elastic", Line: "elastic scaling: admission by minima in order of arrival, then GPUs and batch sizes by dynamic programming", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Saxena et al., MASCOTS 2020; see docs/papers/elastic.md", Stages: elasticScaling, Keys: elasticKeys, Placing: "packed", Batches: true},
+	{Name: "elastic-fifo", Line: "elastic FIFO: minima in order of arrival, then all grow alike", Assumes: "which widths are possible",
+		Source: "heyfey/vodascheduler", Stages: dividing(elastic.FIFO), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "afs-l", Line: "AFS-L: GPUs one by one, short jobs first but not at any price", Assumes: "speeds by width, remaining work",
+		Source: "Hwang et al., NSDI'21, as in heyfey/vodascheduler", Stages: dividing(elastic.AFSL), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "optimus", Line: "Optimus: minima, then GPUs one by one to the largest fall of remaining time", Assumes: "speeds by width, remaining work",
+		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: dividing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
 }
 
 var (
