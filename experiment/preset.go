@@ -23,7 +23,7 @@ type preset struct {
 	adapt    func(*engine.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Simulation, *system.Settings) (func() *Outcome, error)
+	alone func(*Simulation, *system.Settings) (func() (*Outcome, error), error)
 }
 
 // PresetInfo describes a preset.
@@ -55,6 +55,8 @@ var Presets = []PresetInfo{
 		nil, muriPreset},
 	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
 		palPresetKeys, palPreset},
+	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, --profiles as measured there", 0,
+		nil, polluxPreset},
 }
 
 // presetKeys returns the keys that a preset adds.

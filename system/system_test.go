@@ -22,11 +22,16 @@ import (
 )
 
 // small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum, and
-// with models, users and widths above a node.
+// with models, users and widths above a node. Every third job may be resized.
 func small() *trace.Trace {
-	return trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
+	tr := trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
 		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
+	for i := 0; i < len(tr.Jobs); i += 3 {
+		g := &tr.Jobs[i].Spec.GPUs
+		g.Min, g.Max = 1, 8
+	}
+	return tr
 }
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
@@ -194,8 +199,11 @@ func TestDocumentedDefaults(t *testing.T) {
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on"}
-	elsewhere := []string{"profiles", "distribution"}
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on",
+		"interval": "1000", "mode": "drop", "fairness": "1", "k_max": "1", "horizon": "0"}
+	elsewhere := []string{"profiles", "distribution", // files
+		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "information", "max_nodes", // what is rented
+		"curves", "objective", "batch", "seed", "lr"} // known applications
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))

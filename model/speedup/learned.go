@@ -26,6 +26,7 @@ import (
 type Learned struct {
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
+	blank            map[poolKey]Chain // of kinds that nothing was learned of: no part of what is remembered
 }
 
 var (
@@ -75,7 +76,7 @@ type rate struct {
 // NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have widths
 // up to maxGPUs.
 func NewLearned(gpusPerNode, maxGPUs int) *Learned {
-	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool)}
+	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool), blank: make(map[poolKey]Chain)}
 }
 
 // Observe takes in a rate that a job reports, or that a job has finished.
@@ -147,7 +148,13 @@ func (l *Learned) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done 
 	key := poolKey{job.Spec.Model, job.Spec.GPUs.Want, job.Spec.Batch}
 	p := l.pools[key]
 	if p == nil {
-		p = &pool{cells: make(map[cell]*rate)} // nothing learned: reading leaves no trace
+		c := l.blank[key]
+		if c == nil {
+			none := &pool{}
+			c = Chain{{Size: none.size(), Curve: l.curve(key, none)}}
+			l.blank[key] = c
+		}
+		return c, 0, min(1, job.WorkNow(v.Now).Seconds()/AssumedSeconds)
 	}
 	if p.chain == nil {
 		p.chain = Chain{{Size: p.size(), Curve: l.curve(key, p)}}

@@ -39,14 +39,15 @@ var _ sched.Allocator = (*Divide)(nil)
 // Allocate appends the grants: those who hold GPUs first, then newcomers, both in the order of ranks.
 func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	a.begin(v, room)
-	for _, j := range order {
+	for rank, j := range order {
 		if len(v.Jobs[j].Target) > 0 {
-			a.enter(a.Rates.claim(v, j), int(typeOf(v, &v.Jobs[j])))
+			a.enter(rank, a.Rates.claim(v, j), int(typeOf(v, &v.Jobs[j])))
 		}
 	}
 	a.admit(v, order, d)
 	from := len(dst)
 	for t, claims := range a.claims {
+		slices.SortFunc(claims, func(x, y Claim) int { return x.rank - y.rank })
 		a.widths = a.Rule.Divide(v, a.widths[:0], claims, int(room[t]))
 		for i, width := range a.widths {
 			if width > 0 {
@@ -100,19 +101,20 @@ func (a *Divide) watch(v *sched.View, j sched.JobID, d *sched.Desired) {
 }
 
 // enter has a job take part on a type, if its fewest GPUs are left there or none need be.
-func (a *Divide) enter(c Claim, t int) bool {
+func (a *Divide) enter(rank int, c Claim, t int) bool {
 	least, ok := c.Least()
 	if !ok || a.Admits && least > a.free[t] {
 		return false
 	}
 	a.free[t] -= least
+	c.rank = rank
 	a.claims[t] = append(a.claims[t], c)
 	return true
 }
 
 // admit goes through those who wait, in the order of ranks.
 func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
-	for _, j := range order {
+	for rank, j := range order {
 		job := &v.Jobs[j]
 		if len(job.Target) > 0 {
 			continue
@@ -122,7 +124,7 @@ func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
 		t := a.roomiest(job.Spec.Types)
 		hopeless := !possible || !a.ever(job.Spec.Types, least)
 		switch {
-		case !hopeless && t >= 0 && a.enter(c, t):
+		case !hopeless && t >= 0 && a.enter(rank, c, t):
 		case a.Admits && a.Mode == elastic.Drop && job.Attempts == 0:
 			d.Reject = append(d.Reject, sched.Reject{Job: j, Why: a.reason(hopeless, least, t)})
 		case a.Admits && a.Mode == elastic.Queue && !hopeless:

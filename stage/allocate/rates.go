@@ -55,6 +55,7 @@ type Claim struct {
 	Move        float64     // share of its factor that any other width, or batch size, counts for: what a restart leaves of the horizon
 	Left        float64     // seconds of work left, in time on one GPU: Left/S[k] on k of them; 0 = unknown
 
+	rank  int            // in the order
 	curve *speedup.Curve // nil = unknown
 }
 
