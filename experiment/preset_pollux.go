@@ -145,4 +145,3 @@ func polluxOutcome(s *Simulation, jobs []published.Job, res published.Result) *O
 	sum.addUse(s.Cluster.GPUs())
 	return sum
 }
-

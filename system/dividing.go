@@ -24,6 +24,7 @@ var (
 		{"horizon", "3600", "seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted"},
 	}
 	keyInterval  = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
+	polluxKeys   = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
 	dividingKeys = append([]Key{keyInterval}, divideKeys...)
 	elasticKeys  = append([]Key{keyInterval,
 		{"mode", "queue", "what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected"},
@@ -42,6 +43,13 @@ func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (
 		p, err := divideParams(k, s)
 		return f(p), err
 	}
+}
+
+// pollux is the system of that name.
+func pollux(k Knowledge, s *Settings) (engine.Stages, error) {
+	p, err := divideParams(k, s)
+	p.Interval = s.Seconds("interval", elastic.PolluxRound)
+	return elastic.Pollux(p, max(k.PerNode, 1)), err
 }
 
 // divideParams returns what the systems that resize jobs have in common.

@@ -65,6 +65,8 @@ var table = []Info{
 		Source: "Hwang et al., NSDI'21, as in heyfey/vodascheduler", Stages: dividing(elastic.AFSL), Keys: dividingKeys, Placing: "packed", Batches: true},
 	{Name: "optimus", Line: "Optimus: minima, then GPUs one by one to the largest fall of remaining time", Assumes: "speeds by width, remaining work",
 		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: dividing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "pollux", Line: "Pollux: the power mean of speedups over fair shares, restarts counted, every minute", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Qiao et al., OSDI'21, its search exact over numbers of GPUs", Stages: pollux, Keys: polluxKeys, Placing: "packed", Batches: true},
 }
 
 var (

@@ -37,20 +37,8 @@ const idleWorth = 1e-3
 
 // Divide finds the widths.
 func (p *Pollux) Divide(v *sched.View, dst []int, claims []Claim, gpus int) []int {
-	widths, _ := p.solve(v, claims, gpus)
-	for _, k := range widths {
-		dst = append(dst, k-1)
-	}
-	return dst
-}
-
-// solve returns the widths, each counted from 1 = none, and the utility: the sum of speedups over one GPU for each GPU.
-func (p *Pollux) solve(v *sched.View, claims []Claim, gpus int) (widths []int, utility float64) {
-	if len(claims) == 0 || gpus <= 0 {
-		for range claims {
-			widths = append(widths, 1)
-		}
-		return widths, 0
+	if len(claims) == 0 {
+		return dst
 	}
 	p.jobs, p.arena = p.jobs[:0], p.arena[:0]
 	fair := (gpus + len(claims) - 1) / len(claims)
@@ -58,20 +46,17 @@ func (p *Pollux) solve(v *sched.View, claims []Claim, gpus int) (widths []int, u
 		p.jobs = append(p.jobs, p.row(v, &claims[i], gpus, fair))
 	}
 	answer, _ := p.solver.Solve(p.jobs, gpus+len(claims))
-	for i, k := range answer.Widths {
-		if k > 1 {
-			utility += claims[i].S[k-1]
-		}
+	for _, k := range answer.Widths {
+		dst = append(dst, k-1) // see row
 	}
-	return answer.Widths, utility / float64(gpus)
+	return dst
 }
 
-// row returns what a job's share of the sum falls by at each width, which is shifted by one: no GPUs is width 1. It is counted
-// in thousandths of a job without GPUs, so that none is worth more than the programme takes.
+// row returns what a job's share of the sum falls by at each width, which is shifted by one: no GPUs is width 1.
 func (p *Pollux) row(v *sched.View, c *Claim, gpus, fair int) elastic.Job {
 	least := idleWorth * float64(p.PerNode)
 	share, factor := c.at(fair), p.restartFactor(v, c)
-	most := min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), 1, c.Min))
+	most := min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), c.Min))
 	from := len(p.arena)
 	p.arena = append(p.arena, 0, 1) // width 0 of the programme is never looked at; without GPUs the gain is the unit alone
 	for k := 1; k <= most; k++ {
@@ -102,14 +87,15 @@ func (c *Claim) at(gpus int) float64 {
 	return 1
 }
 
+// restartFactor is what job counts for at another width. Deviation: it is 1 before the first start and never 0 after: else
+// nothing would start that came just now, nor what was restarted often, though all GPUs were free.
 func (p *Pollux) restartFactor(v *sched.View, c *Claim) float64 {
 	job := &v.Jobs[c.ID]
-	age, delay := v.Now.Sub(job.Arrived).Seconds(), p.Restart(job.Spec.Model).Seconds()
-	if age+delay <= 0 {
+	if job.Attempts == 0 {
 		return 1
 	}
-	restarts := float64(max(job.Attempts-1, 0))
-	return max(age-delay*restarts, 0) / (age + delay)
+	age, delay := v.Now.Sub(job.Arrived).Seconds(), p.Restart(job.Spec.Model).Seconds()
+	return max(age-float64(delay*float64(job.Attempts-1)), leastMove*age) / (age + delay)
 }
 
 // Widest remembers the most GPUs that each job has run on.

@@ -44,6 +44,21 @@ func Optimus(p Params) engine.Stages {
 	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.Optimus{}})
 }
 
+// PolluxRound is how often Pollux decides.
+const PolluxRound = time.Minute
+
+// Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every minute
+// unless p says otherwise. perNode is the GPUs of a node, > 0.
+func Pollux(p Params, perNode int) engine.Stages {
+	if p.Interval == 0 {
+		p.Interval = PolluxRound
+	}
+	seen := &allocate.Widest{}
+	s := p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Pollux{PerNode: perNode, Restart: p.Rates.Restart, Seen: seen}})
+	s.Learn = append(s.Learn, seen)
+	return s
+}
+
 func (p Params) stages(by *allocate.Divide) engine.Stages {
 	s := engine.Stages{Order: order.FIFO{}, Place: p.Place, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
