@@ -21,5 +21,6 @@ type Options struct {
 // Experiments lists all experiments.
 var Experiments = []Experiment{
 	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
+	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and other systems that resize, epochs counted", elasticExperiment},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
 }

@@ -133,6 +133,8 @@ func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
 	}
 }
 
+// reason says why a job is rejected: for want of its fewest GPUs, or, where no width that was looked at is possible, of one more
+// than those.
 func (a *Divide) reason(hopeless bool, least, t int) sched.Reason {
 	if hopeless {
 		return sched.Reason{Code: sched.WhyTooWide, A: float64(least), B: float64(slices.Max(a.most))}

@@ -52,7 +52,7 @@ type Claim struct {
 	ID          sched.JobID // in the View
 	Held        int         // width that it holds, 0 = none
 	Stay        float64     // factor there if nothing changes
-	Move        float64     // share of its factor that any other width, or batch size, counts for: what a restart leaves of the horizon
+	Move        float64     // share of its factor that any other width, or batch size, counts for: what a start leaves of the horizon
 	Left        float64     // seconds of work left, in time on one GPU: Left/S[k] on k of them; 0 = unknown
 
 	rank  int            // in the order
@@ -72,7 +72,7 @@ func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 			c.Max = max(c.Min, min(c.Max, int(r.Most)))
 		}
 	}
-	if r.Horizon > 0 && c.Held > 0 {
+	if r.Horizon > 0 {
 		left := 1 - r.Restart(spec.Model).Seconds()/r.Horizon.Seconds()
 		c.Move = max(left, leastMove)
 	}
