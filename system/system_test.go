@@ -22,12 +22,12 @@ import (
 )
 
 // small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum, and
-// with models, users and widths above a node. Every third job may be resized.
+// with models, users and widths above a node. Every sixth job may be resized.
 func small() *trace.Trace {
 	tr := trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
 		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
-	for i := 0; i < len(tr.Jobs); i += 3 {
+	for i := 0; i < len(tr.Jobs); i += 6 {
 		g := &tr.Jobs[i].Spec.GPUs
 		g.Min, g.Max = 1, 8
 	}

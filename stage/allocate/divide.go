@@ -51,7 +51,7 @@ func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 		a.widths = a.Rule.Divide(v, a.widths[:0], claims, int(room[t]))
 		for i, width := range a.widths {
 			if width > 0 {
-				a.watch(v, claims[i].ID, d)
+				a.watch(v, &claims[i], d)
 				dst = append(dst, a.grant(v, &claims[i], width, sched.TypeID(t)))
 			}
 		}
@@ -90,13 +90,13 @@ func (a *Divide) begin(v *sched.View, room []int32) {
 	}
 }
 
-// watch has the ends of the epochs of job j told, where its speed changes.
-func (a *Divide) watch(v *sched.View, j sched.JobID, d *sched.Desired) {
-	if v.Jobs[j].Watched {
+// watch has the ends of the epochs of a job told, where its speed changes.
+func (a *Divide) watch(v *sched.View, c *Claim, d *sched.Desired) {
+	if c.curve == nil || v.Jobs[c.ID].Watched {
 		return
 	}
-	if chain, _, _ := a.Rates.Curves.Chain(v, j); len(chain) > 1 {
-		d.Watch = append(d.Watch, sched.Watch{Job: j, On: true})
+	if chain, _, _ := a.Rates.Curves.Chain(v, c.ID); len(chain) > 1 {
+		d.Watch = append(d.Watch, sched.Watch{Job: c.ID, On: true})
 	}
 }
 

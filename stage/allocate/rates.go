@@ -169,17 +169,20 @@ func (r *Rates) lrScale(v *sched.View, j sched.JobID, batch int32) float32 {
 	return 0
 }
 
-// curve returns how fast job j goes by width now, nil if nothing is known.
+// curve returns how fast job j goes by width now, nil if nothing is known or there is nothing to choose.
 func (r *Rates) curve(v *sched.View, j sched.JobID) *speedup.Curve {
+	b, ok := r.Curves.(speedup.Batched)
+	spec := v.Jobs[j].Spec
+	if !ok && spec.GPUs.Min == spec.GPUs.Max {
+		return nil
+	}
 	chain, phase, _ := r.Curves.Chain(v, j)
 	if chain == nil {
 		return nil
 	}
-	b, ok := r.Curves.(speedup.Batched)
 	if !ok || r.Batch == nil {
 		return &chain[phase].Curve
 	}
-	spec := v.Jobs[j].Spec
 	sizes := b.BatchSizes(spec)
 	if len(sizes) == 0 {
 		return &chain[phase].Curve
