@@ -200,10 +200,10 @@ func TestDocumentedDefaults(t *testing.T) {
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
 		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on",
-		"interval": "1000", "mode": "drop", "fairness": "1", "k_max": "1", "horizon": "0"}
+		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", // files
 		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "information", "max_nodes", // what is rented
-		"curves", "objective", "batch", "seed", "lr"} // known applications
+		"curves", "objective", "batch", "seed", "lr", "fairness", "horizon"} // known applications: package experiment
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))
