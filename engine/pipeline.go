@@ -33,6 +33,9 @@ type Stages struct {
 	// Move, if set, is asked before a job moves although nobody has taken its GPUs, and, with Replace, before a job takes
 	// GPUs of another that would then have to move; nil = they do.
 	Move sched.Mover
+	// Restless has the grid of Round or Quantum hold although no job waits, while any holds GPUs: what Allocate knows of
+	// jobs changes with time.
+	Restless bool
 	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
 	// whole list.
 	KeepOrder bool

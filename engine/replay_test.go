@@ -87,6 +87,9 @@ func (rec *recording) drawJobs(r *rand.Rand) {
 			s.NotBef = s.Submit.Add(time.Duration(r.IntN(1000)) * time.Second)
 		}
 		s.Retries = int32(r.IntN(3))
+		if i%20 == 0 { // some may be resized
+			s.GPUs.Min, s.GPUs.Max = 1, max(s.GPUs.Want, 8)
+		}
 	}
 }
 

@@ -54,7 +54,9 @@ func (p *Pipeline) onGrid(now sched.Time) bool {
 }
 
 // rolling reports whether time alone may change a decision on the grid.
-func (p *Pipeline) rolling() bool { return (p.waits > 0 || p.s.Replace) && len(p.ledger.Holders()) > 0 }
+func (p *Pipeline) rolling() bool {
+	return (p.waits > 0 || p.s.Replace || p.s.Restless) && len(p.ledger.Holders()) > 0
+}
 
 // wakeUp asks for the next time at which a key ceases to hold or the grid is reached, whichever matters.
 func (p *Pipeline) wakeUp(now sched.Time, d *sched.Desired) {

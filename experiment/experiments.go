@@ -23,6 +23,7 @@ var Experiments = []Experiment{
 	{"consolidation", "Tiresias: what consolidating gangs always, by model profile or never saves and costs", consolidation},
 	{"boa", "BOA: what a budget of GPUs buys against a reservation and equal widths, in the long run", boaExperiment},
 	{"eaco", "EaCO against fifo, fifo-packed and gandiva: energy with idle nodes awake and asleep", eacoExperiment},
+	{"elastic", "Elastic scaling that chooses batch sizes, against fixed ones and others that resize; epochs count", elasticExperiment},
 	{"pal", "PAL and PM-First against packed placement: as published, with scores that last, where locality matters", palExperiment},
 	{"stragglers", "GPUs that are slow for a while: found by progress of jobs, against an oracle and nobody", stragglers},
 }

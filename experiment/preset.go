@@ -23,7 +23,7 @@ type preset struct {
 	adapt    func(*engine.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Simulation, *system.Settings) (func() *Outcome, error)
+	alone func(*Simulation, *system.Settings) (func() (*Outcome, error), error)
 }
 
 // PresetInfo describes a preset.
@@ -57,6 +57,8 @@ var Presets = []PresetInfo{
 		palPresetKeys, palPreset},
 	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, throughputs by --interference", 0,
 		gavelPresetKeys, gavelPreset},
+	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, --profiles as measured there", 0,
+		nil, polluxPreset},
 }
 
 // presetKeys returns the keys that a preset adds.

@@ -29,8 +29,8 @@ var gavelPresetKeys = []system.Key{
 }
 
 // gavelPolicy runs the replica of the released simulator.
-func gavelPolicy(policy published.Policy) func(*Simulation, *system.Settings) (func() *Outcome, error) {
-	return func(s *Simulation, set *system.Settings) (func() *Outcome, error) {
+func gavelPolicy(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 		p := published.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: set.Seconds("reset", published.DefaultReset*time.Second).Seconds(),
 			Seed: uint32(set.Int("seed", 0))}
 		if policy == published.FIFO && set.OneOf("perf", "no", "no", "yes") == "yes" {
@@ -48,7 +48,7 @@ func gavelPolicy(policy published.Policy) func(*Simulation, *system.Settings) (f
 		if err != nil {
 			return nil, fmt.Errorf("preset: gavel: %w", err)
 		}
-		return func() *Outcome { return gavelOutcome(s, jobs, published.Run(jobs, p)) }, nil
+		return func() (*Outcome, error) { return gavelOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
 	}
 }
 

@@ -26,8 +26,8 @@ var muriPreset = map[string]preset{
 var muriYarn = map[string]string{"placement": "yarn", "restart_overhead": "0", "spread_penalty": "0"}
 
 // muriSchedule runs the replica of the released simulator.
-func muriSchedule(policy published.Policy) func(*Simulation, *system.Settings) (func() *Outcome, error) {
-	return func(s *Simulation, set *system.Settings) (func() *Outcome, error) {
+func muriSchedule(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 		p := published.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
 		err := muriHonours(s, set, policy)
 		var jobs []published.Job
@@ -41,7 +41,7 @@ func muriSchedule(policy published.Policy) func(*Simulation, *system.Settings) (
 		if err != nil {
 			return nil, fmt.Errorf("preset: muri: %w", err)
 		}
-		return func() *Outcome { return muriOutcome(s, jobs, published.Run(jobs, p)) }, nil
+		return func() (*Outcome, error) { return muriOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
 	}
 }
 

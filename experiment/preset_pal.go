@@ -38,8 +38,8 @@ var palPresetKeys = []system.Key{
 const maxWrapped = 60_000
 
 // publishedPlacement runs the replica of the released simulator.
-func publishedPlacement(policy published.Policy) func(*Simulation, *system.Settings) (func() *Outcome, error) {
-	return func(s *Simulation, set *system.Settings) (func() *Outcome, error) {
+func publishedPlacement(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 		p, err := bloxParams(s, set)
 		if err == nil {
 			err = set.Err()
@@ -54,7 +54,7 @@ func publishedPlacement(policy published.Policy) func(*Simulation, *system.Setti
 		if err != nil {
 			return nil, fmt.Errorf("preset: blox-pal: %w", err)
 		}
-		return func() *Outcome { return bloxOutcome(s, jobs, published.Run(jobs, p)) }, nil
+		return func() (*Outcome, error) { return bloxOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
 	}
 }
 

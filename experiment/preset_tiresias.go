@@ -53,7 +53,7 @@ func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
 }
 
 // publishedQueues runs the replica of the released simulator.
-func publishedQueues(s *Simulation, set *system.Settings) (func() *Outcome, error) {
+func publishedQueues(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 	p, err := publishedParams(s, set)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func publishedQueues(s *Simulation, set *system.Settings) (func() *Outcome, erro
 		}
 		jobs[i] = published.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
 	}
-	return func() *Outcome { return outcomeOf(s, jobs, published.Run(jobs, p)) }, nil
+	return func() (*Outcome, error) { return outcomeOf(s, jobs, published.Run(jobs, p)), nil }, nil
 }
 
 // honoured refuses what the replica knows nothing of.

@@ -93,7 +93,7 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	if b.alone != nil {
-		return b.alone(), nil
+		return b.alone()
 	}
 	return s.drive(ctx, b)
 }
@@ -104,7 +104,7 @@ type built struct {
 	cluster *cluster.Cluster
 	system  system.System
 	runtime sim.Runtime
-	alone   func() *Outcome
+	alone   func() (*Outcome, error)
 }
 
 func (s *Simulation) build() (*built, error) {

@@ -124,10 +124,10 @@ func TestRuntimeDefaults(t *testing.T) {
 	c.Failures.MTBF, c.Failures.Repair, c.Failures.Seed = 2*time.Hour, time.Minute, 1
 	run := func(sys string, settings map[string]string) string {
 		h := &engine.Hash{}
-		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []engine.Sink{h}, Known: alike(8)})
+		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []engine.Sink{h}, Known: alike(8), Budget: 6})
 		return h.Sum()
 	}
-	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3", "locality_penalty=2")
+	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3", "locality_penalty=2", "restart_at_first=yes", "report_interval=60")
 	for _, sys := range system.Names() {
 		all := map[string]string{}
 		for _, k := range RuntimeKeys {
@@ -139,8 +139,13 @@ func TestRuntimeDefaults(t *testing.T) {
 	}
 	want := run("srtf", set("placement=packed"))
 	for _, k := range RuntimeKeys {
-		if k.Name == "classes" || k.Name == "locality" {
-			continue // they name files: see slowdown_test.go
+		if _, ok := other[k.Name]; !ok {
+			elsewhere := []string{"classes", "locality", "slow_gpus", // they name files: slowdown_test.go, spells_test.go
+				"boot_delay", "report_noise", "interference_noise", "interference_seed"} // of nothing without sleep, reports, sharing
+			if !slices.Contains(elsewhere, k.Name) {
+				t.Errorf("key %s: want a value here, or a test elsewhere", k.Name)
+			}
+			continue
 		}
 		if run("srtf", set("placement=packed", k.Name+"="+other[k.Name])) == want {
 			t.Errorf("%s=%s changes nothing", k.Name, other[k.Name])

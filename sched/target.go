@@ -175,10 +175,11 @@ const (
 	WhyUndone                 // beside Job, or for it, a deadline or a limit would be missed: its trial is undone
 	WhyPaired                 // it shares the GPUs of Job
 	WhyAtRisk                 // it would miss its deadline even alone
+	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
 )
 
 var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
-	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk"}
+	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk", "no-room"}
 
 // String returns the word of c; NoReason is "".
 func (c ReasonCode) String() string {

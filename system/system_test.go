@@ -22,11 +22,16 @@ import (
 )
 
 // small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum, and
-// with models, users and widths above a node.
+// with models, users and widths above a node. Every sixth job may be resized.
 func small() *trace.Trace {
-	return trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
+	tr := trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
 		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
 		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
+	for i := 0; i < len(tr.Jobs); i += 6 {
+		g := &tr.Jobs[i].Spec.GPUs
+		g.Min, g.Max = 1, 8
+	}
+	return tr
 }
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
@@ -194,11 +199,13 @@ func TestDocumentedDefaults(t *testing.T) {
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
 	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on"}
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on",
+		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
 		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "information", "curves", "max_nodes", "seed", // where there is something to rent
-		"month_budget", "month_carry", "month_zone", "month_from"}
+		"month_budget", "month_carry", "month_zone", "month_from",
+		"objective", "batch", "lr", "fairness", "horizon"} // known applications: package experiment
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))

@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/eaco"
+	"github.com/trainyard/trainyard/system/elastic"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/system/tiresias"
 )
@@ -66,6 +67,16 @@ var table = []Info{
 		Source: "Narayanan et al., OSDI'20 (Gavel), fifo_packed, without rounds", New: paired(eaco.FIFOPacked), Keys: []Key{keyPairs}, Common: sharingLimits},
 	{Name: "gandiva", Line: "by arrival; one that does not fit joins some single job, drawn at random", Assumes: "throughput of pairs, given",
 		Source: "Narayanan et al., OSDI'20 (Gavel), gandiva, without rounds", New: paired(eaco.Gandiva), Keys: []Key{{"seed", "0", "of the draws"}, keyPairs}, Common: sharingLimits},
+	{Name: "elastic", Line: "elastic scaling: admission by minima in order of arrival, then GPUs and batch sizes by dynamic programming", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Saxena et al., MASCOTS 2020; see docs/papers/elastic.md", Stages: elasticScaling, Keys: elasticKeys, Placing: "packed", Batches: true},
+	{Name: "elastic-fifo", Line: "elastic FIFO: minima in order of arrival, then all grow alike", Assumes: "which widths are possible",
+		Source: "heyfey/vodascheduler", Stages: dividing(elastic.FIFO), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "afs-l", Line: "AFS-L: GPUs one by one, short jobs first but not at any price", Assumes: "speeds by width, remaining work",
+		Source: "Hwang et al., NSDI'21, as in heyfey/vodascheduler", Stages: dividing(elastic.AFSL), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "optimus", Line: "Optimus: minima, then GPUs one by one to the largest fall of remaining time", Assumes: "speeds by width, remaining work",
+		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: dividing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
+	{Name: "pollux", Line: "Pollux: the power mean of speedups over fair shares, restarts counted, every minute", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Qiao et al., OSDI'21, its search exact over numbers of GPUs", Stages: pollux, Keys: polluxKeys, Placing: "packed", Batches: true},
 }
 
 // sharingLimits are the keys of Common of systems that share GPUs.

@@ -6,9 +6,11 @@ import "github.com/trainyard/trainyard/sched"
 // and it is what a simulator takes for the truth.
 type Oracle struct {
 	apps    map[string]App
+	looks   map[string]App // apps as chains show them, see InSamples
 	perNode int
 	maxGPUs int
 	chains  map[oracleKey]Chain
+	sizes   map[oracleKey][]int
 	meters  map[oracleKey]meterOrError
 }
 
@@ -29,20 +31,14 @@ var _ Source = (*Oracle)(nil)
 // NewOracle returns the Oracle of applications in a cluster of nodes with gpusPerNode GPUs, which answers for widths up to
 // maxGPUs. It keeps apps.
 func NewOracle(apps map[string]App, gpusPerNode, maxGPUs int) *Oracle {
-	return &Oracle{apps: apps, perNode: gpusPerNode, maxGPUs: maxGPUs,
-		chains: make(map[oracleKey]Chain), meters: make(map[oracleKey]meterOrError)}
+	return &Oracle{apps: apps, looks: apps, perNode: gpusPerNode, maxGPUs: maxGPUs,
+		chains: make(map[oracleKey]Chain), sizes: make(map[oracleKey][]int), meters: make(map[oracleKey]meterOrError)}
 }
 
 // Chain returns the true chain of job j and where the job is by the work that its driver has reported, extrapolated to
 // now. It is nil for a job of an unknown application, or one that has no Meter.
 func (o *Oracle) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done float64) {
-	job := &v.Jobs[j]
-	m, err := o.Meter(job.Spec)
-	if m == nil || err != nil {
-		return nil, 0, 0
-	}
-	phase, done = m.At(job.WorkNow(v.Now))
-	return o.chain(job.Spec), phase, done
+	return o.Within(v, j, v.Jobs[j].Spec.Batch)
 }
 
 // Whole returns the chain of a job that has not begun, nil if its application is unknown or has no Meter.
@@ -50,14 +46,14 @@ func (o *Oracle) Whole(spec *sched.JobSpec) Chain {
 	if m, err := o.Meter(spec); m == nil || err != nil {
 		return nil
 	}
-	return o.chain(spec)
+	return o.chain(spec.Model, spec.Batch)
 }
 
-func (o *Oracle) chain(spec *sched.JobSpec) Chain {
-	key := oracleKey{model: spec.Model, batch: spec.Batch}
+func (o *Oracle) chain(model string, batch sched.BatchRange) Chain {
+	key := oracleKey{model: model, batch: batch}
 	c, ok := o.chains[key]
 	if !ok {
-		c = ChainOf(o.apps[spec.Model], o.perNode, o.maxGPUs, spec.Batch)
+		c = ChainOf(o.looks[model], o.perNode, o.maxGPUs, batch)
 		o.chains[key] = c
 	}
 	return c

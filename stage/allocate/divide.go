@@ -1,0 +1,189 @@
+package allocate
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/model/elastic"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Rule divides GPUs of one type.
+type Rule interface {
+	// Divide appends the width of each claim to dst, 0 = it gets none. Claims are in order of rank; they may be changed.
+	Divide(v *sched.View, dst []int, claims []Claim, gpus int) []int
+}
+
+// Divide has a Rule divide the GPUs of each type among those that take part: first who holds GPUs of the type, and stays on it,
+// then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it. GPUs are taken to be
+// alike whatever node they are on.
+//
+// With Admits, the fewest GPUs of a job alone decide whether it takes part, and nobody who holds GPUs is left without: that
+// is elastic.Admit, over all types together. Without, all take part and Rule may give a job nothing.
+//
+// A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up others.
+type Divide struct {
+	Rates  *Rates
+	Rule   Rule
+	Admits bool
+	Mode   elastic.Mode
+
+	claims [][]Claim // by type
+	free   []int     // by type: GPUs left beyond the fewest of all that take part
+	most   []int     // by type: GPUs there can ever be
+	widths []int
+	typeOf []int8 // by job: 1 + the type of the last grant, 0 = it had none
+}
+
+var _ sched.Allocator = (*Divide)(nil)
+
+// Allocate appends the grants: those who hold GPUs first, then newcomers, both in the order of ranks.
+func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+	a.begin(v, room)
+	for rank, j := range order {
+		if len(v.Jobs[j].Target) > 0 {
+			a.enter(rank, a.Rates.claim(v, j), int(typeOf(v, &v.Jobs[j])))
+		}
+	}
+	a.admit(v, order, d)
+	from := len(dst)
+	for t, claims := range a.claims {
+		slices.SortFunc(claims, func(x, y Claim) int { return x.rank - y.rank })
+		a.widths = a.Rule.Divide(v, a.widths[:0], claims, int(room[t]))
+		for i, width := range a.widths {
+			if width > 0 {
+				a.watch(v, &claims[i], d)
+				dst = append(dst, a.grant(v, &claims[i], width, sched.TypeID(t)))
+			}
+		}
+	}
+	slices.SortStableFunc(dst[from:], func(x, y sched.Grant) int { return came(v, x.Job) - came(v, y.Job) })
+	return dst
+}
+
+// came orders those who hold GPUs before newcomers.
+func came(v *sched.View, j sched.JobID) int {
+	if len(v.Jobs[j].Target) > 0 {
+		return 0
+	}
+	return 1
+}
+
+// begin empties the lists.
+func (a *Divide) begin(v *sched.View, room []int32) {
+	for len(a.claims) < len(room) {
+		a.claims = append(a.claims, nil)
+	}
+	a.claims, a.free, a.most = a.claims[:len(room)], a.free[:0], a.most[:0]
+	for t := range room {
+		a.claims[t] = a.claims[t][:0]
+		a.free, a.most = append(a.free, int(room[t])), append(a.most, 0)
+	}
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.State != sched.NodeGone && int(n.Spec.Type) < len(a.most) {
+			a.most[n.Spec.Type] += n.Spec.GPUs
+		}
+	}
+	for i := range v.Pools {
+		if p := &v.Pools[i]; int(p.Spec.Type) < len(a.most) {
+			a.most[p.Spec.Type] += p.Spec.GPUs * int(p.Spec.Max)
+		}
+	}
+}
+
+// watch has the ends of the epochs of a job told, where its speed changes.
+func (a *Divide) watch(v *sched.View, c *Claim, d *sched.Desired) {
+	if c.curve == nil || v.Jobs[c.ID].Watched {
+		return
+	}
+	if chain, _, _ := a.Rates.Curves.Chain(v, c.ID); len(chain) > 1 {
+		d.Watch = append(d.Watch, sched.Watch{Job: c.ID, On: true})
+	}
+}
+
+// enter has a job take part on a type, if its fewest GPUs are left there or none need be.
+func (a *Divide) enter(rank int, c Claim, t int) bool {
+	least, ok := c.Least()
+	if !ok || a.Admits && least > a.free[t] {
+		return false
+	}
+	a.free[t] -= least
+	c.rank = rank
+	a.claims[t] = append(a.claims[t], c)
+	return true
+}
+
+// admit goes through those who wait, in the order of ranks.
+func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
+	for rank, j := range order {
+		job := &v.Jobs[j]
+		if len(job.Target) > 0 {
+			continue
+		}
+		c := a.Rates.claim(v, j)
+		least, possible := c.Least()
+		t := a.roomiest(job.Spec.Types)
+		hopeless := !possible || !a.ever(job.Spec.Types, least)
+		switch {
+		case !hopeless && t >= 0 && a.enter(rank, c, t):
+		case a.Admits && a.Mode == elastic.Drop && job.Attempts == 0:
+			d.Reject = append(d.Reject, sched.Reject{Job: j, Why: a.reason(hopeless, least, t)})
+		case a.Admits && a.Mode == elastic.Queue && !hopeless:
+			return
+		}
+	}
+}
+
+// reason says why a job is rejected: for want of its fewest GPUs, or, where no width that was looked at is possible, of one more
+// than those.
+func (a *Divide) reason(hopeless bool, least, t int) sched.Reason {
+	if hopeless {
+		return sched.Reason{Code: sched.WhyTooWide, A: float64(least), B: float64(slices.Max(a.most))}
+	}
+	free := 0
+	if t >= 0 {
+		free = a.free[t]
+	}
+	return sched.Reason{Code: sched.WhyNoRoom, A: float64(least), B: float64(free)}
+}
+
+// roomiest returns the acceptable type with most left, the first of several, -1 if there is none.
+func (a *Divide) roomiest(types sched.TypeSet) int {
+	best := -1
+	for t, free := range a.free {
+		if types.Has(sched.TypeID(t)) && (best < 0 || free > a.free[best]) {
+			best = t
+		}
+	}
+	return best
+}
+
+// ever reports whether some acceptable type could have so many GPUs.
+func (a *Divide) ever(types sched.TypeSet, least int) bool {
+	for t, most := range a.most {
+		if types.Has(sched.TypeID(t)) && most >= least {
+			return true
+		}
+	}
+	return false
+}
+
+// grant turns a width into a grant: of fewer GPUs only where the batch size is no other.
+func (a *Divide) grant(v *sched.View, c *Claim, width int, t sched.TypeID) sched.Grant {
+	for int(c.ID) >= len(a.typeOf) {
+		a.typeOf = append(a.typeOf, 0)
+	}
+	a.typeOf[c.ID] = int8(t) + 1
+	g := sched.Grant{Job: c.ID, GPUs: int32(width), Least: int32(width), Config: a.Rates.config(v, c, width)}
+	for k := width - 1; c.curve != nil && k >= c.Min && c.S[k] > 0 && configOf(c.curve, k) == configOf(c.curve, width); k-- {
+		g.Least = int32(k)
+	}
+	return g
+}
+
+// TypeOf returns the type on which job j was last granted GPUs; false if it never was.
+func (a *Divide) TypeOf(j sched.JobID) (sched.TypeID, bool) {
+	if int(j) >= len(a.typeOf) || a.typeOf[j] == 0 {
+		return 0, false
+	}
+	return sched.TypeID(a.typeOf[j] - 1), true
+}

@@ -1,0 +1,72 @@
+// Package elastic lists the systems that resize jobs: elastic scaling (Saxena, Jayaram, Basu, Sabharwal, Verma, MASCOTS 2020),
+// and those that it is measured against. All see arrivals, speeds by width and what jobs ask for; which of them know
+// remaining work says their constructor.
+//
+// See docs/papers/elastic.md for what is known of the paper and what is ours.
+package elastic
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/model/elastic"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
+	"github.com/trainyard/trainyard/stage/order"
+	"github.com/trainyard/trainyard/stage/place"
+)
+
+// Params are what the systems have in common.
+type Params struct {
+	Rates    *allocate.Rates
+	Place    sched.Placer
+	Interval time.Duration // between decisions; 0 = at events
+}
+
+// Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors of all
+// who do is made as large as can be. Who runs is squeezed, never evicted.
+func Sum(p Params, mode elastic.Mode, fairness float64) engine.Stages {
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Sum{Fairness: fairness}, Admits: true, Mode: mode})
+}
+
+// FIFO is elastic FIFO: minima in the order of arrival, then equal growth.
+func FIFO(p Params) engine.Stages {
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.Evenly{}})
+}
+
+// AFSL is AFS-L. It knows remaining work.
+func AFSL(p Params) engine.Stages {
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.AFSL{}})
+}
+
+// Optimus is Optimus' marginal gains. It knows remaining work.
+func Optimus(p Params) engine.Stages {
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.Optimus{}})
+}
+
+// PolluxRound is how often Pollux decides.
+const PolluxRound = time.Minute
+
+// Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every minute
+// unless p says otherwise. perNode is the GPUs of a node, > 0.
+func Pollux(p Params, perNode int) engine.Stages {
+	if p.Interval == 0 {
+		p.Interval = PolluxRound
+	}
+	seen := &allocate.Widest{}
+	s := p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Pollux{PerNode: perNode, Restart: p.Rates.Restart, Seen: seen}})
+	s.Learn = append(s.Learn, seen)
+	return s
+}
+
+func (p Params) stages(by *allocate.Divide) engine.Stages {
+	s := engine.Stages{Order: order.FIFO{}, Place: p.Place, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
+		Block: true} // who could never fit is passed over, or rejected, by the rule
+	if _, learns := p.Place.(sched.Observer); !learns {
+		s.Place = &place.OneType{By: p.Place, Of: by.TypeOf}
+	}
+	if l, ok := p.Rates.Curves.(sched.Observer); ok {
+		s.Learn = append(s.Learn, l)
+	}
+	return s
+}
