@@ -57,13 +57,14 @@ func (b ByWidth) grow(v *sched.View, room []int32, g *sched.Grant, wait bool) {
 	if more <= 0 || g.GPUs+more < g.Want && wait {
 		return
 	}
-	gpus, c := g.Want, g.Config
-	if _, wanted := b.Want(v, g.Job); g.GPUs+more == g.Want {
-		c = wanted
-	} else if narrow, ok := b.Narrower(v, g.Job, g.GPUs+more); ok {
-		gpus, c = g.GPUs+more, narrow
-	} else {
-		return
+	gpus := g.GPUs + more
+	_, c := b.Want(v, g.Job)
+	if gpus < g.Want {
+		narrow, ok := b.Narrower(v, g.Job, gpus)
+		if !ok {
+			return
+		}
+		c = narrow
 	}
 	room[t] -= gpus - g.GPUs
 	g.GPUs, g.Config = gpus, c
