@@ -41,11 +41,11 @@ type Options struct {
 	Devices  []device.Device
 	Node     string // name of this machine
 	Classes  []Class
-	Runs     int           // of each device and class, >= MinRuns
-	Parallel bool          // all devices at once: what slows them down together then shows
-	Limit    time.Duration // of one run, > 0
-	Now      func() time.Time
-	Told     func(Run) // is told of each run in the order in which they end, one at a time; nil = nobody
+	Runs     int              // of each device and class, >= MinRuns
+	Parallel bool             // all devices at once: what slows them down together then shows
+	Limit    time.Duration    // of one run, > 0
+	Now      func() time.Time // with Parallel asked by several goroutines at once
+	Told     func(Run)        // is told of each run in the order in which they end, one at a time; nil = nobody
 }
 
 // Run is one measurement that was made.

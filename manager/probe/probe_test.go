@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +25,9 @@ import (
 // options measure three slots; times says how long run n of class c takes on device d.
 func options(runs int, classes ...probe.Bench) probe.Options {
 	devices, _ := device.Slots(3).List(context.Background())
-	clock := time.Unix(1000, 0)
+	var ticks atomic.Int64
 	o := probe.Options{Devices: devices, Node: "here", Runs: runs, Limit: time.Minute, Now: func() time.Time {
-		clock = clock.Add(time.Second)
-		return clock
+		return time.Unix(1000+ticks.Add(1), 0)
 	}}
 	for i, b := range classes {
 		o.Classes = append(o.Classes, probe.Class{Name: string(rune('A' + i)), Run: b})
