@@ -78,6 +78,9 @@ func month(k Knowledge, s *Settings, p *boa.Params) error {
 // curves returns what is known of how fast jobs go.
 func curves(k Knowledge, s *Settings, def string) (speedup.Source, error) {
 	if s.OneOf("curves", def, "learned", "oracle") == "learned" {
+		if k.PerNode < 1 || k.MostGPUs < 1 {
+			return nil, errors.New("speeds are to be learned, want to know how many GPUs there are")
+		}
 		return speedup.NewLearned(k.PerNode, k.MostGPUs), nil
 	}
 	if k.Speeds == nil {

@@ -147,7 +147,7 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 			return o, usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.system, k.Name)
 		}
 	}
-	if _, given := set["min_run"]; !given {
+	if _, given := set["min_run"]; !given && slices.Contains(info.KeyNames(), "min_run") {
 		set["min_run"] = minRun
 	}
 	if o.Devices, o.Place, err = f.devices(cmd.Context(), cmd.Flags().Changed("slots")); err != nil {
