@@ -158,7 +158,24 @@ func NewPipeline(s Stages) *Pipeline {
 			}
 		}
 	}
+	p.heedParts()
 	return p
+}
+
+// heedParts takes note of the parts whose revisions change what stages answer.
+func (p *Pipeline) heedParts() {
+	heed := func(part any) {
+		if r, ok := part.(sched.Reviser); ok {
+			p.revis = append(p.revis, r)
+			p.reshapes = true
+		}
+	}
+	for _, l := range p.s.Learn {
+		heed(l)
+	}
+	for _, s := range p.s.Provision {
+		heed(s)
+	}
 }
 
 var (

@@ -111,14 +111,3 @@ func revised(known *variability.Bins, factor func(g sched.GPUID) float64) variab
 	}
 	return variability.Bins{Bin: bin, SF: sf}
 }
-
-// Revised is a placer whose answers change with what is known of GPUs, and who tells when: Source rises.
-type Revised struct {
-	sched.Placer
-	Source sched.Reviser
-}
-
-var _ sched.Reviser = Revised{}
-
-// Revision rises when the scores were revised.
-func (r Revised) Revision() uint64 { return r.Source.Revision() }

@@ -19,8 +19,8 @@ import (
 
 // forgetful is PAL with observed classes that is saved and loaded into a new one between any two instants.
 type forgetful struct {
-	*engine.Pipeline
-	make func() (*engine.Pipeline, *place.Observed)
+	sched.Decider
+	make func() (sched.Decider, *place.Observed)
 	seen *place.Observed
 	told map[string]int // class of each model at the last decision
 	keep bool           // it forgets nothing after all
@@ -30,11 +30,11 @@ type forgetful struct {
 
 func (f *forgetful) Observe(v *sched.View, e *sched.Event) {
 	f.v = v
-	f.Pipeline.Observe(v, e)
+	f.Decider.Observe(v, e)
 }
 
 func (f *forgetful) Decide(v *sched.View, d *sched.Desired) {
-	f.Pipeline.Decide(v, d)
+	f.Decider.Decide(v, d)
 	f.due = true
 	for j := range v.Jobs {
 		f.told[v.Jobs[j].Spec.Model] = f.seen.Class(v, sched.JobID(j))
@@ -57,8 +57,8 @@ func (f *forgetful) BeginBatch() {
 	if err := next.LoadRest(f.SaveRest(nil)); err != nil {
 		panic(err)
 	}
-	next.Resume(f.v)
-	f.Pipeline, f.seen, f.due = next, seen, false
+	next.(sched.Resumer).Resume(f.v)
+	f.Decider, f.seen, f.due = next, seen, false
 }
 
 // Ensure that the classes of models come to be known from how fast their jobs run, and that a restart between any two
@@ -88,12 +88,12 @@ func TestClassesAreObserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &forgetful{keep: keep, told: map[string]int{}, make: func() (*engine.Pipeline, *place.Observed) {
+		f := &forgetful{keep: keep, told: map[string]int{}, make: func() (sched.Decider, *place.Observed) {
 			seen := place.NewObserved(scores)
 			k := pal.Knowledge{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class), Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
-			return engine.NewPipeline(pal.PAL(baseline.FIFO(nil), k, pal.Options{})), seen
+			return pal.PAL(baseline.FIFO(nil), k, pal.Options{}).Decider(), seen
 		}}
-		f.Pipeline, f.seen = f.make()
+		f.Decider, f.seen = f.make()
 		var h engine.Hash
 		if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, f, engine.Options{Sinks: []engine.Sink{f, &h}}); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ func PMFirst(of engine.Stages, k Knowledge, o Options) engine.Stages {
 
 func replacing(of engine.Stages, k Knowledge, o Options) engine.Stages {
 	if k.Observed != nil {
-		of.Place = observing{of.Place, k.Observed}
+		of.Learn = append(of.Learn, k.Observed)
 	}
 	of.Allocate = allocate.ByClass{Grants: o.grants(), Class: k.Scores.Class}
 	of.Admit, of.Replace, of.Quantum = nil, true, 0
@@ -63,12 +63,6 @@ func (o *Options) grants() sched.Allocator {
 		return allocate.Prefix{}
 	}
 	return o.Grants
-}
-
-// observing is a placement that learns the classes of jobs from events.
-type observing struct {
-	sched.Placer
-	*place.Observed
 }
 
 // Packed places the jobs of a system on as few nodes as are free, again at every round: packed, non-sticky.

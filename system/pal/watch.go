@@ -3,7 +3,6 @@ package pal
 import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/place"
 )
 
 // Watcher knows which GPUs are slow now.
@@ -16,7 +15,6 @@ type Watcher interface {
 // Watched has a system keep its jobs from the GPUs that w finds slow: w revises the scores by which they are placed, where
 // there are any, and asks for quarantines.
 func Watched(of engine.Stages, w Watcher) engine.Stages {
-	of.Place = place.Revised{Placer: of.Place, Source: w}
 	of.Provision = append(of.Provision, w)
 	return of
 }
