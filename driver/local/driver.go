@@ -253,7 +253,8 @@ func (d *Driver) rest(e *sched.Event) {
 }
 
 // collect returns what is to be told at the instant now: what was reported, what users want, who arrives, who uses
-// the devices. What else happened to an attempt whose start is told waits for the next answer.
+// the devices. What else happened to an attempt whose start is told waits for the next answer, and so do the devices that it
+// left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
 	d.mu.Lock()
@@ -271,7 +272,8 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 	var out, rest []sched.Event
 	started := make(map[sched.JobID]bool)
 	for _, e := range d.later {
-		if started[e.Job] && e.Kind <= sched.EpochEnded {
+		after := len(rest) > 0 && e.Kind == sched.GPUChanged // of an attempt whose end waits
+		if after || started[e.Job] && e.Kind <= sched.EpochEnded {
 			rest = append(rest, e)
 			continue
 		}

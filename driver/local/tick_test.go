@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,5 +29,22 @@ func TestTickComesFirst(t *testing.T) {
 	d.Command(0, sched.CancelJob)
 	if events, err := d.Next(t.Context(), until); err != nil || len(events) != 1 || events[0].Kind != sched.JobCommanded {
 		t.Errorf("a time long past keeps back what happened: %+v, %v", events, err)
+	}
+}
+
+// Ensure that an end known as soon as its start is told in an answer of its own, and with it, not before, the device that it
+// left in use: no decision sees a device in use by nobody while a job runs on it.
+func TestEndBringsItsDevices(t *testing.T) {
+	d := open(t, t.TempDir(), 2, 1)
+	d.later = []sched.Event{{Kind: sched.AttemptStarted, Attempt: 1}, {Kind: sched.AttemptEnded, Attempt: 1},
+		{Kind: sched.GPUChanged, Code: int32(sched.GPUStuck)}}
+	for i, want := range [][]sched.EventKind{{sched.AttemptStarted}, {sched.AttemptEnded, sched.GPUChanged}, nil} {
+		var got []sched.EventKind
+		for _, e := range d.collect(d.Now()) {
+			got = append(got, e.Kind)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("answer %d: %v, want %v", i, got, want)
+		}
 	}
 }
