@@ -203,7 +203,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
-		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "information", "curves", "max_nodes", "seed", // where there is something to rent
+		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes", "seed", // where there is something to rent
 		"month_budget", "month_carry", "month_zone", "month_from",
 		"objective", "batch", "lr", "fairness", "horizon"} // known applications: package experiment
 	tr := small()
@@ -259,6 +259,7 @@ func TestWrongValues(t *testing.T) {
 		"replace_every": append([]string{"inf"}, numbers...),
 		"backfill":      {"yes", "", "On"},
 		"stragglers":    {"on", "Watch", ""},
+		"utility":       append([]string{"0", "1.5", "inf"}, numbers...),
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {

@@ -77,6 +77,8 @@ var table = []Info{
 		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: dividing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
 	{Name: "pollux", Line: "Pollux: the power mean of speedups over fair shares, restarts counted, every minute", Assumes: "speeds by width and batch size, learned or known",
 		Source: "Qiao et al., OSDI'21, its search exact over numbers of GPUs", Stages: pollux, Keys: polluxKeys, Placing: "packed", Batches: true},
+	{Name: "pollux-autoscale", Line: "Pollux on as many nodes as a target of utility is worth, rented", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Qiao et al., OSDI'21, with the autoscaling of its simulator", Stages: polluxAutoscale, Keys: scalingKeys, Placing: "packed", Rents: true, Batches: true},
 }
 
 // sharingLimits are the keys of Common of systems that share GPUs.
