@@ -92,6 +92,16 @@ func TestAutoscaleShrinks(t *testing.T) {
 	}
 }
 
+// Ensure that there are nodes enough for the job that needs most at least, at once, whatever utility says, and that one that
+// could never run has nothing rented. The one of 16 GPUs has them all until it ends.
+func TestAutoscaleMinima(t *testing.T) {
+	apps := map[string]speedup.App{"hour": speedup.Stages{{Size: 3600, Law: speedup.Proportional{}}}, "amdahl": amdahlApp(.1, 1)}
+	jobs := []asked{{"hour", 0, sched.Rigid(1)}, {"amdahl", 600, sched.Rigid(16)}, {"hour", 4200, sched.Rigid(17)}}
+	if got, out := scaled(t, "4x4", jobs, apps, nil); got != "0:1 10:4 65:1 115:0" || out.Finished != 2 {
+		t.Errorf("nodes %s, %d jobs finished, want 0:1 10:4 65:1 115:0, 2", got, out.Finished)
+	}
+}
+
 // Ensure that nodes that are owned stay, and that what is not worth having of them stays idle.
 func TestAutoscaleOwned(t *testing.T) {
 	c, err := cluster.Parse([]byte("nodes: [{gpus: 4, count: 16}]\npools: [{name: more, gpus: 4, max: 4}]"), "c.yaml")

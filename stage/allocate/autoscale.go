@@ -15,11 +15,11 @@ import (
 // become empty. Utility is what jobs make of the GPUs that there are: the sum of their speedups over one GPU, for each GPU.
 //
 // Where the mean of the last Intervals decisions has left the band around the utility wished, the number of nodes becomes
-// that at which the utility of a new division is nearest to it, found by bisection, as utility falls with nodes. Where there are
-// no nodes it does so at once; where there are no jobs, none are needed.
+// that at which the utility of a new division is nearest to it, found by bisection, as utility falls with nodes. There are never
+// fewer than the fewest GPUs of any job need, which a newcomer may raise at once; where there are no jobs, none are needed.
 //
-// Source: Qiao et al., Pollux, OSDI 2021, its simulator (specification of BOA, 3.5): a band of 0.35 to 0.65 around 0.5, at least
-// one node. The band around another utility, the start from nothing and the end at nothing are ours.
+// Source: Qiao et al., Pollux, OSDI 2021, its simulator (specification of BOA, 3.5): a band of 0.35 to 0.65 around 0.5. The band
+// around another utility and the bounds below are ours.
 type Autoscale struct {
 	Divide   *Divide
 	Pollux   *Pollux // the Rule of Divide
@@ -90,8 +90,9 @@ func (a *Autoscale) look(v *sched.View) {
 			a.claims = append(a.claims, a.Divide.Rates.claim(v, j))
 		}
 	}
-	if len(a.claims) == 0 || a.nodes == 0 {
-		a.resize(v)
+	least := a.least()
+	if least == 0 || a.nodes < least {
+		a.resize(v, least)
 		return
 	}
 	gpus := min(int(a.GPUs()), v.Capacity())
@@ -106,9 +107,19 @@ func (a *Autoscale) look(v *sched.View) {
 		mean += u / Intervals
 	}
 	a.seen = slices.Delete(a.seen, 0, 1)
-	if a.nodes > 1 && mean < Low*a.Utility || a.nodes < a.Most && mean > High*a.Utility {
-		a.resize(v)
+	if a.nodes > least && mean < Low*a.Utility || a.nodes < a.Most && mean > High*a.Utility {
+		a.resize(v, least)
 	}
+}
+
+// least returns the fewest nodes on which every job could run alone that could on all; 0 if none could.
+func (a *Autoscale) least() (nodes int) {
+	for i := range a.claims {
+		if k, ok := a.claims[i].Least(); ok && k <= a.Most*a.Pollux.PerNode {
+			nodes = max(nodes, (k+a.Pollux.PerNode-1)/a.Pollux.PerNode)
+		}
+	}
+	return nodes
 }
 
 // update brings the list of jobs that are not done up to date.
@@ -142,14 +153,14 @@ func (a *Autoscale) tried(v *sched.View, nodes int) float64 {
 	return sum / float64(gpus)
 }
 
-// resize sets the number of nodes to that whose utility is nearest the one wished, the smaller of two; none if nobody could use
-// any.
-func (a *Autoscale) resize(v *sched.View) {
-	a.nodes, a.seen = 0, a.seen[:0]
-	if len(a.claims) == 0 || a.tried(v, a.Most) == 0 {
+// resize sets the number of nodes to that, from least on, whose utility is nearest the one wished, the smaller of two; none if
+// least is 0.
+func (a *Autoscale) resize(v *sched.View, least int) {
+	a.nodes, a.seen = least, a.seen[:0]
+	if least == 0 {
 		return
 	}
-	low, high := 1, a.Most
+	low, high := least, a.Most
 	for low+1 < high {
 		if middle := (low + high) / 2; a.tried(v, middle) < a.Utility {
 			high = middle
