@@ -162,7 +162,7 @@ func TestElasticRelabelling(t *testing.T) {
 // Ensure that the experiment runs without data and with, prints what it rests on in 80 columns, the same twice, and that its
 // JSON is one document.
 func TestElasticOutput(t *testing.T) {
-	size := elasticSize{seeds: 1, clusters: []string{"2x4"}, window: 2 * time.Hour}
+	size := elasticSize{seeds: 2, clusters: []string{"2x4"}, window: 2 * time.Hour}
 	print := func(o Options) string {
 		t.Helper()
 		var b bytes.Buffer
@@ -181,7 +181,7 @@ func TestElasticOutput(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
-	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus", "bursty arrivals, drop"} {
+	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus", "bursty arrivals, drop", "1.00 [1.00, 1.00]"} {
 		if !strings.Contains(text, said) {
 			t.Errorf("%q is not said in\n%s", said, text)
 		}
@@ -192,5 +192,24 @@ func TestElasticOutput(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(print(Options{JSON: true})), &doc); err != nil || doc.Experiment != "elastic" || len(doc.Parts) != 6 {
 		t.Errorf("document %+v, %v", doc, err)
+	}
+}
+
+// Ensure that ratios are means over pairs of seeds, not ratios of means, and that "up to" looks at queues alone for times.
+func TestElasticRatios(t *testing.T) {
+	first := []elasticSeed{{inWindow: 10, jct: 100}, {inWindow: 30, jct: 300}}
+	row := elasticRow{Fixed: true, seeds: []elasticSeed{{inWindow: 5, jct: 300}, {inWindow: 30, jct: 300}}}
+	ours := elasticRow{seeds: first}
+	ours.sumUp(first)
+	row.sumUp(first)
+	if row.MoreJobs.Mean != 1.5 || row.Faster.Mean != 2 || row.AvgJCT.Mean != 300 || row.MoreJobs.Low != 1 || row.MoreJobs.High != 2 {
+		t.Errorf("%+v", row)
+	}
+	queue, drop := elasticPart{Mode: "queue", Rows: []elasticRow{ours, row}}, elasticPart{Mode: "drop", Rows: []elasticRow{ours, row}}
+	if best := elasticBest([]elasticPart{queue, drop}); best.Jobs.Mean != 1.5 || best.JCT.Mean != 2 {
+		t.Errorf("at most %+v", best)
+	}
+	if best := elasticBest([]elasticPart{drop}); best.Jobs.Mean != 1.5 || best.JCT.Mean != 0 {
+		t.Errorf("at most, of drops alone, %+v", best)
 	}
 }
