@@ -25,9 +25,9 @@ var (
 		{"k_max", "0", "widest any job may be; 0 = what it says itself"},
 		{"horizon", "3600", "seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted"},
 	}
-	keyInterval  = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
-	polluxKeys   = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
-	scalingKeys  = slices.Concat([]Key{{"utility", "0.5", "speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1"},
+	keyInterval = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
+	polluxKeys  = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
+	scalingKeys = slices.Concat([]Key{{"utility", "0.5", "speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1"},
 		{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
 		{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"}}, polluxKeys)
 	dividingKeys = append([]Key{keyInterval}, divideKeys...)

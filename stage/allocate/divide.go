@@ -17,8 +17,8 @@ type Rule interface {
 // then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it. GPUs are taken to be
 // alike whatever node they are on.
 //
-// With Admits, the fewest GPUs of a job alone decide whether it takes part, and nobody who holds GPUs is left without: that
-// is elastic.Admit, over all types together. Without, all take part and Rule may give a job nothing.
+// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and nobody who holds
+// GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
 //
 // A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up others.
 type Divide struct {

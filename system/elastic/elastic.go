@@ -79,13 +79,12 @@ type unmoved struct{}
 func (unmoved) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return false }
 
 func (p Params) stages(by *allocate.Divide) engine.Stages {
-	s := engine.Stages{Order: order.FIFO{}, Place: p.Place, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
+	s := engine.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
-	if _, learns := p.Place.(sched.Observer); !learns {
-		s.Place = &place.OneType{By: p.Place, Of: by.TypeOf}
-	}
-	if l, ok := p.Rates.Curves.(sched.Observer); ok {
-		s.Learn = append(s.Learn, l)
+	for _, part := range []any{p.Rates.Curves, p.Place} {
+		if l, ok := part.(sched.Observer); ok {
+			s.Learn = append(s.Learn, l)
+		}
 	}
 	return s
 }
