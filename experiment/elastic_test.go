@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -37,6 +38,8 @@ var worlds = map[string]speedup.App{
 		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 64}},
 	"one-batch": &speedup.Trainer{Name: "one-batch", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
 		Worth: speedup.Samples{1e6}, Limits: speedup.Limits{Start: 128, Max: 128, MinPerGPU: 1, MaxPerGPU: 64}},
+	"accumulates": &speedup.Trainer{Name: "accumulates", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
+		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true, List: []int{32, 64, 128, 256, 512}}},
 }
 
 // decisions are the widths given, in order: time, job, width.
@@ -114,6 +117,56 @@ func TestElasticBySpecification(t *testing.T) {
 		got, _ := playElastic(t, c.cluster, c.jobs, c.set)
 		if len(got) < len(c.want) || !slices.Equal(got[:len(c.want)], c.want) {
 			t.Errorf("%s: decided\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// Ensure that attempts run as was decided: width, batch size, micro-batches and the factor on the learning rate, which is the square
+// root of the batch size over the smallest, and that all of it is in the log.
+func TestElasticTargetsAreWhole(t *testing.T) {
+	c, err := cluster.Load("1x8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trace.Trace{Format: "generated", Profiled: true}
+	for i := range 5 {
+		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "accumulates", Submit: sched.Time(sched.Seconds(float64(10 * i))), GPUs: upTo8}})
+	}
+	decided, accumulated, larger := map[sched.JobID]sched.Target{}, 0, 0
+	look := sinkFunc(func(v *sched.View, e *sched.Event) {
+		switch e.Kind {
+		case sched.Decided:
+			if decided[e.Job] = *e.Target; e.Target.Accum > 1 {
+				accumulated++
+			}
+			if want := float32(speedup.SquareRootLR(int(e.Target.Batch), 32)); len(e.GPUs) > 0 && e.Target.LRScale != want {
+				t.Errorf("job %d: %+v, want the learning rate x %v", e.Job, *e.Target, want)
+			}
+			if e.Target.Batch > 32 {
+				larger++
+			}
+		case sched.AttemptStarted:
+			if j, want := &v.Jobs[e.Job], decided[e.Job]; j.Live != want.Config || int32(len(j.GPUs)) != want.Want {
+				t.Errorf("job %d runs on %d GPUs as %+v, want %+v", e.Job, len(j.GPUs), j.Live, want)
+			}
+		}
+	})
+	var log bytes.Buffer
+	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
+	s := &Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []engine.Sink{look, w},
+		Settings: map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0", "lr": "sqrt"}}
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if accumulated == 0 || larger == 0 {
+		t.Errorf("%d decisions accumulate, %d have larger batches: want both", accumulated, larger)
+	}
+	for _, said := range []string{`"batch":`, `"accum":`, `"lr_scale":`} {
+		if !strings.Contains(log.String(), said) {
+			t.Errorf("the log does not tell %s", said)
 		}
 	}
 }
