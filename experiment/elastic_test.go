@@ -171,6 +171,32 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 	}
 }
 
+// Ensure that every system that resizes jobs starts one whose batch does not fit on fewer than 4 GPUs, although it says that one is
+// enough, and lets nobody wait behind one that could never run.
+func TestFewestByMemory(t *testing.T) {
+	for _, system := range []string{"elastic", "elastic-fifo", "afs-l", "optimus", "pollux", "pollux-autoscale"} {
+		for on, finished := range map[string]int{"1x4": 2, "1x2": 1} {
+			c, err := cluster.Load(on)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := &trace.Trace{Format: "generated", Profiled: true}
+			for i, app := range []string{"big", "linear"} {
+				gpus := upTo8
+				if app == "big" {
+					gpus.Want = 4
+				}
+				tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: app, GPUs: gpus}})
+			}
+			s := &Simulation{Trace: tr, Cluster: c, System: system, Apps: worlds, Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
+			out, err := s.Run(t.Context())
+			if err != nil || out.Finished != finished {
+				t.Errorf("%s on %s: %d finished, %v, want %d", system, on, out.Finished, err, finished)
+			}
+		}
+	}
+}
+
 // Ensure that a job alone grows by a restart only where it pays within the horizon: (H-R) S_new > H S_old. The second of two ends,
 // and the first could go from 4 GPUs to 8: worth it iff H > 2 R.
 func TestElasticHorizon(t *testing.T) {

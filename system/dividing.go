@@ -42,19 +42,32 @@ var (
 // dividing is a system that resizes jobs.
 func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		p, err := divideParams(k, s)
+		if err != nil {
+			return engine.Stages{}, err
+		}
+		return f(p), nil
+	}
+}
+
+// weighing is a system that resizes jobs and knows their work.
+func weighing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Work == nil {
 			return engine.Stages{}, errNoWork
 		}
-		p, err := divideParams(k, s)
-		return f(p), err
+		return dividing(f)(k, s)
 	}
 }
 
 // pollux is the system of that name.
 func pollux(k Knowledge, s *Settings) (engine.Stages, error) {
 	p, err := divideParams(k, s)
+	if err != nil {
+		return engine.Stages{}, err
+	}
 	p.Interval = s.Seconds("interval", elastic.PolluxRound)
-	return elastic.Pollux(p, max(k.PerNode, 1)), err
+	return elastic.Pollux(p, max(k.PerNode, 1)), nil
 }
 
 // polluxAutoscale is the system of that name.
@@ -69,7 +82,7 @@ func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
 	p.Interval = s.Seconds("interval", elastic.PolluxRound)
 	rent := provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(min(s.Int("max_nodes", 0), math.MaxInt32))}
 	perNode := max(k.PerNode, 1)
-	most := max(k.MostGPUs/perNode, 1)
+	most := max(min(k.MostGPUs, model.MaxGPUs/2)/perNode, 1)
 	if rent.Most > 0 {
 		most = min(most, int(rent.Most))
 	}

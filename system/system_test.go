@@ -299,13 +299,22 @@ func TestWrongTogether(t *testing.T) {
 			t.Errorf("%s %s=%s: %v, want %s", c.name, c.key, c.value, err, c.want)
 		}
 	}
-	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true} {
+	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true, "optimus": false, "afs-l": false} {
 		info, err := system.Named(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil); (err == nil) != want {
 			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
+		}
+	}
+	for name, want := range map[string]bool{"elastic": true, "elastic-fifo": true, "pollux": true, "pollux-autoscale": true, "optimus": false, "afs-l": false} {
+		info, err := system.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil); (err == nil) != want {
+			t.Errorf("%s without knowledge of work: %v, want it built: %v", name, err, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Autoscale struct {
 	Divide   *Divide
 	Pollux   *Pollux // the Rule of Divide
 	Utility  float64 // wished, 0 < Utility <= 1
-	Most     int     // nodes there can be, of Pollux.PerNode GPUs, > 0
+	Most     int     // nodes there can be, of Pollux.PerNode GPUs, > 0; with elastic.MaxGPUs/2 in all at most
 	Interval time.Duration
 
 	nodes  int        // worth having
@@ -86,7 +86,7 @@ func (a *Autoscale) look(v *sched.View) {
 	a.looked = v.Now
 	a.claims = a.claims[:0]
 	for _, j := range a.jobs {
-		if v.Jobs[j].Eligible() {
+		if v.Jobs[j].Eligible() && len(a.claims) < elastic.MaxJobs {
 			a.claims = append(a.claims, a.Divide.Rates.claim(v, j))
 		}
 	}

@@ -200,3 +200,19 @@ func (s *scene) divided(on map[sched.JobID]int) map[sched.JobID]int {
 	}
 	return widths
 }
+
+// Ensure that rented nodes count once, among those that their pool may have, when it is asked whether a job could ever run: else one
+// that could not would hold up all behind it.
+func TestEverCountsRentedNodesOnce(t *testing.T) {
+	v := oneJob(sched.Rigid(9), 0)
+	v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}})
+	v.Nodes[0].Spec.Pool = 0
+	v.Pools = []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 1}}}
+	a := &Divide{Rates: &Rates{Curves: curves{nil, nil}}, Rule: &Sum{}, Admits: true}
+	for max, want := range map[int32]int{1: 1, 2: 0} { // nodes of the pool, grants
+		v.Pools[0].Spec.Max = max
+		if got := a.Allocate(v, []int32{8}, []sched.JobID{0, 1}, &sched.Desired{}, nil); len(got) != want {
+			t.Errorf("%d nodes at most: granted %+v, want %d grants", max, got, want)
+		}
+	}
+}

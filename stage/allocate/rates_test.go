@@ -65,6 +65,10 @@ func TestClaimBounds(t *testing.T) {
 	if c := r.claim(oneJob(sched.Rigid(3), 0), 0); !slices.Equal(c.S, []float64{0, 0, 0, 3}) {
 		t.Errorf("rigid factors %v", c.S)
 	}
+	c := r.claim(oneJob(sched.Rigid(math.MaxInt32), 0), 0)
+	if _, ok := c.Least(); ok || c.S != nil {
+		t.Errorf("a job of more GPUs than there can be may have %d, %d factors", c.Min, len(c.S))
+	}
 }
 
 // Ensure that factors are those of goodput at the best batch size, over one GPU.
