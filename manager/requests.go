@@ -26,7 +26,8 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.J
 	if m.o.Jobs != nil {
 		return sched.None, ErrFixed
 	}
-	if err = Fits(&m.header, jobs, m.o.Unit); err != nil {
+	err = Fits(&m.header, jobs, m.o.Unit)
+	if err != nil {
 		return sched.None, err
 	}
 	specs := make([]*sched.JobSpec, len(jobs))
