@@ -44,7 +44,7 @@ func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 			return known, err
 		}
 	}
-	known.Learner = interference.NewLearner(history, interference.TimeSlicing)
+	known.Learner = interference.NewLearner(history)
 	return known, nil
 }
 

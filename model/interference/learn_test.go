@@ -21,7 +21,7 @@ type school struct {
 func newSchool(t *testing.T, models ...string) *school {
 	t.Helper()
 	h := &interference.History{}
-	c := &school{t, engine.NewState(engine.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h, interference.TimeSlicing), h}
+	c := &school{t, engine.NewState(engine.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h), h}
 	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}})
 	for _, m := range models {
 		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
@@ -151,7 +151,7 @@ func (c *school) reload() {
 	c.t.Helper()
 	old := c.l
 	c.h = &interference.History{}
-	c.l = interference.NewLearner(c.h, interference.TimeSlicing)
+	c.l = interference.NewLearner(c.h)
 	if err := c.l.LoadRest(old.SaveRest(nil)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (c *school) reload() {
 		}
 	}
 	for _, bad := range [][]byte{nil, {9}, append(old.SaveRest(nil), 0)} {
-		if interference.NewLearner(&interference.History{}, 0).LoadRest(bad) == nil {
+		if interference.NewLearner(&interference.History{}).LoadRest(bad) == nil {
 			c.t.Errorf("loaded %v", bad)
 		}
 	}

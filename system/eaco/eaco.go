@@ -43,11 +43,11 @@ const (
 // Decider is EaCO.
 type Decider struct {
 	core
-	p     Params
-	jobs  []memo
-	worst [interference.MaxSet + 1]float64 // slow-down of sets by size, as far as known
+	p    Params
+	jobs []memo
 
 	crowd  []sched.JobID  // scratch
+	runs   []sched.GPUID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
 	users  map[string]int // GPUs held, by user; only where limited
 }
@@ -105,7 +105,6 @@ func New(p Params) (*Decider, error) {
 	d := &Decider{core: newCore(p.Knowledge, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
 		failed: make(map[kind]bool), users: make(map[string]int)}
 	p.Learner.Epoch = d.know.epoch
-	d.learned()
 	return d, nil
 }
 
@@ -131,14 +130,6 @@ func newMemo() memo {
 	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
 }
 
-// learned drops what was answered before something was learned.
-func (d *Decider) learned() {
-	d.ask.forget()
-	for n := range d.worst {
-		d.worst[n] = d.know.Learner.History.Worst(n)
-	}
-}
-
 // Observe folds an event.
 func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 	d.fold(v, e)
@@ -146,12 +137,10 @@ func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.EpochEnded:
 		d.epochEnded(e)
-		d.learned()
 	case sched.AttemptStarted:
 		d.started(v, e)
 	case sched.AttemptEnded, sched.StartFailed:
 		d.jobs[e.Job].begin = sched.Never
-		d.learned()
 	case sched.Ordered:
 		if sched.ActionKind(e.Code) == sched.Stop {
 			m := &d.jobs[e.Job]

@@ -55,12 +55,7 @@ var (
 func (p *Pairs) Resume(v *sched.View) { p.prime(v) }
 
 // Observe folds an event.
-func (p *Pairs) Observe(v *sched.View, e *sched.Event) {
-	p.fold(v, e)
-	if e.Kind == sched.AttemptEnded || e.Kind == sched.EpochEnded {
-		p.ask.forget()
-	}
-}
+func (p *Pairs) Observe(v *sched.View, e *sched.Event) { p.fold(v, e) }
 
 // SaveJob appends what the learner remembers of job j.
 func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
@@ -152,8 +147,8 @@ func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok boo
 	}
 	most := packedMore
 	for _, o := range p.crowd {
-		typ, width := v.Nodes[v.GPUs[p.held[o][0]].Node].Spec.Type, len(p.held[o])
-		both := 1/p.ask.slow(v, typ, width, id, nil, o) + 1/p.ask.slow(v, typ, width, o, nil, id)
+		at, width := p.held[o][0], len(p.held[o])
+		both := 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
 		switch {
 		case p.rule == Gandiva && both >= gandivaLeast:
 			return o, true

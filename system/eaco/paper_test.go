@@ -248,7 +248,7 @@ func TestPairRules(t *testing.T) {
 		for i, m := range []string{"a", "b"} {
 			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8), Share: sched.ShareAllow}}, -i)
 		}
-		d, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: interference.NewLearner(h, interference.TimeSlicing)}, c.rule, 0, 0)
+		d, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func TestPromises(t *testing.T) {
 	keptAll, undone := 0, 0
 	for seed := range uint64(rows) {
 		m := drawn(seed, 0)
-		r := m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing))
+		r := m.run(t, build, interference.NewLearner(&interference.History{}))
 		kept, late := missed(m, r)
 		if keptAll += kept; late > 0 {
 			t.Errorf("seed %d: %d of %d that were kept are late\n%s", seed, late, kept, strings.Join(r.lines, "\n"))
@@ -97,7 +97,7 @@ func TestPromises(t *testing.T) {
 	kept, late := 0, 0
 	for seed := range uint64(rows) {
 		m := drawn(seed, 0.10)
-		k, l := missed(m, m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing)))
+		k, l := missed(m, m.run(t, build, interference.NewLearner(&interference.History{})))
 		kept, late = kept+k, late+l
 	}
 	t.Logf("with 10 %% noise: %d of %d late (%.1f %%)", late, kept, 100*float64(late)/float64(kept))
@@ -110,7 +110,7 @@ func TestSharingOff(t *testing.T) {
 		for i := range m.jobs {
 			m.jobs[i].Spec.GPUs = sched.Rigid(8)
 		}
-		l := interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+		l := interference.NewLearner(&interference.History{})
 		off := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Most: 1}) }, l)
 		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) {
 			s := baseline.FIFOSkip(place.Consolidate{})
@@ -218,7 +218,7 @@ func TestCandidatesAgainstAllSubsets(t *testing.T) {
 
 // generic are parameters without tables, so that predictions do not depend on widths.
 func generic(testing.TB) eaco.Params {
-	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{}, interference.TimeSlicing)}, Slow: math.Inf(1), LateWait: true, Memory: 1}
+	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1), LateWait: true, Memory: 1}
 }
 
 // bestSubset returns the most use of k nodes that fit, by looking at all subsets.
@@ -321,7 +321,7 @@ func TestReborn(t *testing.T) {
 			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
 		} {
 			fresh := func() *interference.Learner {
-				return interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+				return interference.NewLearner(&interference.History{})
 			}
 			m := drawn(seed, 0.1)
 			want := m.run(t, build, fresh())

@@ -18,12 +18,13 @@ const tolerance = 1e-9
 //  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
 //     before then.
 func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool {
-	d.crowd = d.beside(gpus, d.crowd)
+	d.runs = d.companies(v, gpus, d.runs)
+	d.crowd = d.beside(d.runs, d.crowd)
 	if len(d.crowd) == 0 {
 		return true
 	}
 	for _, o := range d.crowd {
-		if d.onTrial(o) {
+		if d.onTrial(o, gpus) {
 			return false
 		}
 	}
@@ -32,16 +33,11 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 			return false
 		}
 	}
-	slow := 1.0
-	width := len(gpus)
-	d.companies(gpus, func(g sched.GPUID) {
-		slow = max(slow, d.ask.slow(v, d.typeOf(v, g), width, id, d.on[g], sched.None))
-	})
-	if !d.keeps(v, id, slow) {
+	if !d.keeps(v, id, d.slowAmong(v, id, len(gpus), sched.None)) {
 		return false
 	}
 	for _, o := range d.crowd {
-		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) {
+		if !d.keeps(v, o, d.slowBeside(v, o, id, gpus)) {
 			return false
 		}
 	}
@@ -54,43 +50,53 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 	return true
 }
 
-// onTrial reports whether job o shares a GPU with a newcomer on trial, or is one.
-func (d *Decider) onTrial(o sched.JobID) bool {
-	for i, g := range d.held[o] {
-		if (i == 0 || !slices.Equal(d.on[g], d.on[d.held[o][i-1]])) && slices.ContainsFunc(d.on[g], func(x sched.JobID) bool { return d.trial[x] }) {
-			return true
+// onTrial reports whether job o shares a GPU with a newcomer on trial, or is one; gpus, which may be joined, have none.
+func (d *Decider) onTrial(o sched.JobID, gpus []sched.GPUID) bool {
+	if slices.Equal(d.held[o], gpus) {
+		return false
+	}
+	for _, g := range d.held[o] {
+		for _, other := range d.on[g] {
+			if d.trial[other] {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func (d *Decider) typeOf(v *sched.View, g sched.GPUID) sched.TypeID {
-	return v.Nodes[v.GPUs[g].Node].Spec.Type
-}
-
-// companies calls f once for each run of GPUs with the same jobs.
-func (d *Decider) companies(gpus []sched.GPUID, f func(g sched.GPUID)) {
-	for i, g := range gpus {
-		if i == 0 || !slices.Equal(d.on[g], d.on[gpus[i-1]]) {
-			f(g)
-		}
+// slowAmong returns the slow-down of job id, width GPUs wide, among the jobs of d.runs and one more.
+func (d *Decider) slowAmong(v *sched.View, id sched.JobID, width int, more sched.JobID) float64 {
+	slow := 1.0
+	for _, g := range d.runs {
+		slow = max(slow, d.ask.slow(v, g, width, id, d.on[g], more))
 	}
+	return slow
 }
 
-// slowOn returns the slow-down of job o, which holds its GPUs, with newcomer id on gpus; None = without one.
-func (d *Decider) slowOn(v *sched.View, o, id sched.JobID, gpus []sched.GPUID) float64 {
-	slow, set, last := 1.0, d.held[o], sched.JobID(sched.None)
+// slowBeside returns the slow-down of job o, which holds its GPUs, with newcomer id on gpus, the companies of which are d.runs.
+func (d *Decider) slowBeside(v *sched.View, o, id sched.JobID, gpus []sched.GPUID) float64 {
+	set := d.held[o]
+	if slices.Equal(set, gpus) {
+		return d.slowAmong(v, o, len(set), id)
+	}
+	slow, last := 1.0, sched.JobID(sched.None)
 	for i, g := range set {
 		more := sched.JobID(sched.None)
 		if _, in := slices.BinarySearch(gpus, g); in {
 			more = id
 		}
-		if i == 0 || more != last || !slices.Equal(d.on[g], d.on[set[i-1]]) {
-			slow = max(slow, d.ask.slow(v, d.typeOf(v, g), len(set), o, d.on[g], more))
+		if i == 0 || more != last || !d.same(v, g, set[i-1]) {
+			slow = max(slow, d.ask.slow(v, g, len(set), o, d.on[g], more))
 		}
 		last = more
 	}
 	return slow
+}
+
+// slowNow returns the slow-down of job o among those that hold its GPUs with it.
+func (d *Decider) slowNow(v *sched.View, o sched.JobID) float64 {
+	return d.slowBeside(v, o, sched.None, nil)
 }
 
 // keeps reports whether job id keeps its deadline, or its limit, if it is so much slower than alone from now on.
@@ -110,9 +116,6 @@ func (d *Decider) size(o sched.JobID) int {
 	return n
 }
 
-// worstOf returns what sets of n jobs were slowed by at most.
-func (d *Decider) worstOf(n int) float64 { return d.worst[min(n, len(d.worst)-1)] }
-
 // lasts returns how long a trial of job id beside others may last, so many more being on their GPUs than are now. It should be over when each has ended the epoch it is in and gone through
 // another, at the worst slow-down.
 func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, more int) time.Duration {
@@ -120,7 +123,7 @@ func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, mor
 	for _, o := range others {
 		longest, n = max(longest, 2*d.know.epoch(v, o)), max(n, d.size(o)+more)
 	}
-	return time.Duration(min(float64(longest)*d.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
+	return time.Duration(min(float64(longest)*d.ask.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
 }
 
 // spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch at
@@ -130,9 +133,9 @@ func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool
 	if end == 0 {
 		return true
 	}
-	worst := d.worstOf(d.size(o) + 1)
+	worst := d.ask.worstOf(d.size(o) + 1)
 	cost := max(float64(d.know.epoch(v, o))*worst, float64(lasts)*(1-1/worst))
-	before := d.know.finish(v, o, d.slowOn(v, o, sched.None, nil))
+	before := d.know.finish(v, o, d.slowNow(v, o))
 	return before.Add(time.Duration(cost)) <= end
 }
 
