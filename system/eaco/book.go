@@ -217,17 +217,6 @@ func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
 	return s
 }
 
-// companies returns in dst the first of each run of GPUs of a kind that have the same jobs: mostly it is one.
-func (b *book) companies(v *sched.View, gpus []sched.GPUID, dst []sched.GPUID) []sched.GPUID {
-	dst = dst[:0]
-	for i, g := range gpus {
-		if i == 0 || !b.same(v, g, gpus[i-1]) {
-			dst = append(dst, g)
-		}
-	}
-	return dst
-}
-
 // same reports whether two GPUs are of a kind and have the same jobs.
 func (b *book) same(v *sched.View, g, h sched.GPUID) bool {
 	return slices.Equal(b.on[g], b.on[h]) && (v.GPUs[g].Node == v.GPUs[h].Node || kindOf(v, g) == kindOf(v, h))

@@ -47,7 +47,6 @@ type Decider struct {
 	jobs []memo
 
 	crowd  []sched.JobID  // scratch
-	runs   []sched.GPUID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
 	users  map[string]int // GPUs held, by user; only where limited
 }

@@ -13,31 +13,22 @@ const tolerance = 1e-9
 
 // admits reports whether job id may have gpus: at once if nobody is there, else on trial, where
 //
-//  1. none of the jobs there takes part in another trial, and id was not taken off them before;
-//  2. all keep their deadlines, or their limit, by what History says;
+//  1. all keep their deadlines, or their limit, by what History says;
+//  2. none of the jobs there takes part in another trial, and id was not taken off them before;
 //  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
 //     before then.
 func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool {
-	d.runs = d.companies(v, gpus, d.runs)
-	d.crowd = d.beside(d.runs, d.crowd)
-	if len(d.crowd) == 0 {
-		return true
-	}
-	for _, o := range d.crowd {
-		if d.onTrial(o, gpus) {
-			return false
+	for i, g := range gpus {
+		if (i == 0 || !d.same(v, g, gpus[i-1])) && !d.allKeep(v, id, g, len(gpus)) {
+			return false // mostly on the first GPU: what follows is done for few sets
 		}
 	}
-	for _, t := range d.jobs[id].tried {
-		if slices.Equal(t, d.crowd) {
-			return false
-		}
-	}
-	if !d.keeps(v, id, d.slowAmong(v, id, len(gpus), sched.None)) {
+	d.crowd = d.beside(gpus, d.crowd)
+	if slices.ContainsFunc(d.jobs[id].tried, func(t []sched.JobID) bool { return slices.Equal(t, d.crowd) }) {
 		return false
 	}
 	for _, o := range d.crowd {
-		if !d.keeps(v, o, d.slowBeside(v, o, id, gpus)) {
+		if !slices.Equal(d.held[o], gpus) && (d.onTrial(o) || !d.keeps(v, o, d.slowOff(v, o, gpus))) {
 			return false
 		}
 	}
@@ -50,11 +41,26 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 	return true
 }
 
-// onTrial reports whether job o shares a GPU with a newcomer on trial, or is one; gpus, which may be joined, have none.
-func (d *Decider) onTrial(o sched.JobID, gpus []sched.GPUID) bool {
-	if slices.Equal(d.held[o], gpus) {
+// allKeep reports whether newcomer id, of a width, and all that are on GPU g keep their deadlines, or their limit, by how they slow each other there. A job is as
+// slow as on the slowest of its GPUs, so that each may be asked about by itself.
+func (d *Decider) allKeep(v *sched.View, id sched.JobID, g sched.GPUID, width int) bool {
+	there := d.on[g]
+	if len(there) == 0 {
+		return true
+	}
+	if !d.keeps(v, id, d.ask.slow(v, g, width, id, there, sched.None)) {
 		return false
 	}
+	for _, o := range there {
+		if !d.keeps(v, o, d.ask.slow(v, g, len(d.held[o]), o, there, id)) {
+			return false
+		}
+	}
+	return true
+}
+
+// onTrial reports whether job o shares a GPU with a newcomer on trial, or is one.
+func (d *Decider) onTrial(o sched.JobID) bool {
 	for _, g := range d.held[o] {
 		for _, other := range d.on[g] {
 			if d.trial[other] {
@@ -65,38 +71,16 @@ func (d *Decider) onTrial(o sched.JobID, gpus []sched.GPUID) bool {
 	return false
 }
 
-// slowAmong returns the slow-down of job id, width GPUs wide, among the jobs of d.runs and one more.
-func (d *Decider) slowAmong(v *sched.View, id sched.JobID, width int, more sched.JobID) float64 {
-	slow := 1.0
-	for _, g := range d.runs {
-		slow = max(slow, d.ask.slow(v, g, width, id, d.on[g], more))
+// slowOff returns the slow-down of job o on those of its GPUs that are not among gpus, which are in order; 1 if all are.
+func (d *Decider) slowOff(v *sched.View, o sched.JobID, gpus []sched.GPUID) float64 {
+	slow, asked := 1.0, sched.GPUID(-1)
+	for _, g := range d.held[o] {
+		if _, in := slices.BinarySearch(gpus, g); in || asked >= 0 && d.same(v, g, asked) {
+			continue
+		}
+		slow, asked = max(slow, d.ask.slow(v, g, len(d.held[o]), o, d.on[g], sched.None)), g
 	}
 	return slow
-}
-
-// slowBeside returns the slow-down of job o, which holds its GPUs, with newcomer id on gpus, the companies of which are d.runs.
-func (d *Decider) slowBeside(v *sched.View, o, id sched.JobID, gpus []sched.GPUID) float64 {
-	set := d.held[o]
-	if slices.Equal(set, gpus) {
-		return d.slowAmong(v, o, len(set), id)
-	}
-	slow, last := 1.0, sched.JobID(sched.None)
-	for i, g := range set {
-		more := sched.JobID(sched.None)
-		if _, in := slices.BinarySearch(gpus, g); in {
-			more = id
-		}
-		if i == 0 || more != last || !d.same(v, g, set[i-1]) {
-			slow = max(slow, d.ask.slow(v, g, len(set), o, d.on[g], more))
-		}
-		last = more
-	}
-	return slow
-}
-
-// slowNow returns the slow-down of job o among those that hold its GPUs with it.
-func (d *Decider) slowNow(v *sched.View, o sched.JobID) float64 {
-	return d.slowBeside(v, o, sched.None, nil)
 }
 
 // keeps reports whether job id keeps its deadline, or its limit, if it is so much slower than alone from now on.
@@ -135,7 +119,7 @@ func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool
 	}
 	worst := d.ask.worstOf(d.size(o) + 1)
 	cost := max(float64(d.know.epoch(v, o))*worst, float64(lasts)*(1-1/worst))
-	before := d.know.finish(v, o, d.slowNow(v, o))
+	before := d.know.finish(v, o, d.slowOff(v, o, nil))
 	return before.Add(time.Duration(cost)) <= end
 }
 
