@@ -3,13 +3,17 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -89,6 +93,29 @@ func TestSharingTruth(t *testing.T) {
 	}
 	if _, err := readSharingFile(filepath.Join(t.TempDir(), "x")); !os.IsNotExist(err) {
 		t.Error(err)
+	}
+}
+
+// Ensure that jobs slow each other down by the mechanism of their nodes, of which there may be one: under MPS by their uses, of which the
+// tables of plain sharing say nothing.
+func TestSharingMechanism(t *testing.T) {
+	for how, want := range map[sched.Mechanism]float64{sched.TimeSlicing: 1.2, sched.MPS: 1 / .97, sched.MIG: 1} {
+		c := &cluster.Cluster{Types: []string{"v100"}, Nodes: []sched.NodeSpec{{GPUs: 8, Sharing: how}, {GPUs: 8, Sharing: how}}}
+		var r sim.Runtime
+		sets := []interference.Set{{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"}, Slow: []float64{1.2, 1.2}}}
+		if err := interfere(sets, c, 0, 0, &r); err != nil {
+			t.Fatal(err)
+		}
+		a := trace.Job{Spec: sched.JobSpec{Model: "a", GPUs: sched.Rigid(8), Util: .5}}
+		b := trace.Job{Spec: sched.JobSpec{Model: "b", GPUs: sched.Rigid(8), Util: .5}}
+		if got := r.Interference(&a, []*trace.Job{&b}); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v: %v, want %v", how, got, want)
+		}
+		c.Nodes[1].Sharing = (how + 1) % sched.Mechanisms
+		err := interfere(sets, c, 0, 0, &r)
+		if wish := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how, c.Nodes[1].Sharing); err == nil || err.Error() != wish {
+			t.Errorf("%v, want %s", err, wish)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (s *Simulation) build() (*built, error) {
 	}
 	if s.Sharing != nil {
 		if k.Sets, err = s.Sharing.sets(b.cluster); err == nil {
-			err = interfere(k.Sets, b.cluster.Types[0], set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
+			err = interfere(k.Sets, b.cluster, set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
 		}
 		if err != nil {
 			return nil, err

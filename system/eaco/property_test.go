@@ -375,6 +375,35 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// Ensure that what is known of GPUs shared by turns says nothing of those shared by MPS: there use counts, that of each job and not of its model.
+func TestMechanisms(t *testing.T) {
+	for _, c := range []struct {
+		how   sched.Mechanism
+		util  float32 // of the newcomer
+		limit float64
+		want  string
+	}{
+		{sched.TimeSlicing, 0.1, 1.2, "B started 8"}, {sched.TimeSlicing, 0.1, 1.3, "A trial 8"}, // 1.25, as measured
+		{sched.MPS, 0.1, 1, "A trial 8"}, {sched.MPS, 0.4, 1, "B started 8"}, {sched.MPS, 0.4, 1.04, "A trial 8"}, // uses of 0.6 and 0.9
+		{sched.MIG, 0.4, 1, "A trial 8"}, {sched.MIG, 0.55, 1.05, "B started 8"}, // half a GPU each
+	} {
+		s := newStill(2)
+		s.view.Nodes[0].Spec.Sharing = c.how
+		draw := func(model string, util float32) trace.Job {
+			return trace.Job{Duration: hours(10), Spec: sched.JobSpec{Model: model, GPUs: sched.Rigid(8), Epochs: 10, Share: sched.ShareAllow, Util: util, GPUMemGB: 10}}
+		}
+		s.add(draw("a", 0.5), 0)
+		s.add(draw("b", c.util), -1)
+		p := generic(t)
+		if p.Slow = c.limit; p.Learner.History.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"}, []float64{1.25, 1.25}, 0) != nil {
+			t.Fatal("not recorded")
+		}
+		if got := s.decide(t, p); got != c.want {
+			t.Errorf("%v, use %v, limit %v: %s, want %s", c.how, c.util, c.limit, got, c.want)
+		}
+	}
+}
+
 // Ensure that wrong parameters are refused.
 func TestWrongParams(t *testing.T) {
 	for _, spoil := range []func(*eaco.Params){
