@@ -44,6 +44,9 @@ func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 			return known, err
 		}
 	}
+	if limit, err := capLimit(k, s); err == nil && limit != nil {
+		known.Capped = limit.Slowdown
+	}
 	known.Learner = interference.NewLearner(history)
 	return known, nil
 }

@@ -14,19 +14,30 @@ type Knowledge struct {
 	Work    sched.Remainer             // of jobs alone; needed
 	Restart func(string) time.Duration // what a restart costs, by model; nil = nothing
 	Learner *interference.Learner      // history of sets; needed
+	// Capped is how much longer a job takes under the power cap that it will be given than without; nil = there are none. What jobs do to each other
+	// comes on top.
+	Capped func(*sched.JobSpec) float64
 }
 
-// epoch returns how long an epoch of job id takes alone, 0 if it has none.
+// capped returns how much longer job id takes under its power cap.
+func (k *Knowledge) capped(v *sched.View, id sched.JobID) float64 {
+	if k.Capped == nil {
+		return 1
+	}
+	return k.Capped(v.Jobs[id].Spec)
+}
+
+// epoch returns how long an epoch of job id takes alone under its cap, 0 if it has none.
 func (k *Knowledge) epoch(v *sched.View, id sched.JobID) time.Duration {
 	j := &v.Jobs[id]
 	if j.Spec.Epochs == 0 {
 		return 0
 	}
-	return max((j.WorkNow(v.Now)+k.Work.Remaining(v, id))/time.Duration(j.Spec.Epochs), 0)
+	work := max((j.WorkNow(v.Now)+k.Work.Remaining(v, id))/time.Duration(j.Spec.Epochs), 0)
+	return time.Duration(float64(work) * k.capped(v, id))
 }
 
-// finish returns when job id is done if a unit of work takes slow times as long as alone from now on: where it runs, or
-// started now.
+// finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or started now.
 func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
 	j, from := &v.Jobs[id], v.Now
 	switch {
@@ -35,7 +46,7 @@ func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Ti
 	case !j.HoldsDevices() && j.Attempts > 0 && k.Restart != nil:
 		from = from.Add(k.Restart(j.Spec.Model))
 	}
-	work := float64(max(k.Work.Remaining(v, id), 0)) * slow
+	work := float64(max(k.Work.Remaining(v, id), 0)) * k.capped(v, id) * slow
 	if !(work < float64(sched.Never)/2) {
 		return sched.Never
 	}

@@ -207,7 +207,7 @@ func (d *Decider) judge(v *sched.View, id sched.JobID, others []sched.JobID) ver
 		j, m := &v.Jobs[o], &d.jobs[o]
 		alone := d.know.epoch(v, o)
 		switch {
-		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/j.Rate):
+		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/(j.Rate*d.know.capped(v, o))):
 			return undo
 		case m.took == 0 || alone == 0:
 			all = wait
