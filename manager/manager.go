@@ -24,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // Options say what a manager runs, where and how.
@@ -34,16 +35,49 @@ type Options struct {
 	Place    string         // what Devices are, in words: part of the log's header
 	System   string         // who decides
 	Settings map[string]string
-	Shim     []string      // see local.Options
-	Version  string        // of this program
-	Log      *slog.Logger  // what users should hear of; nil = nobody does
-	Sinks    []engine.Sink // told every new event, and last whenever a batch is durable
+	Knows    system.Knowledge // from files that keys of the system name
+	Shim     []string         // see local.Options
+	Version  string           // of this program
+	Log      *slog.Logger     // what users should hear of; nil = nobody does
+	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
 }
 
-// Check says what is wrong with the system and its settings.
-func (o *Options) Check() error {
-	_, err := Decider(o.System, o.Settings, specs(o.Jobs))
-	return err
+// Check says what is wrong with the system, its settings and the jobs it is to run.
+func (o *Options) Check(ctx context.Context) error {
+	h, err := o.header(ctx)
+	if err == nil {
+		_, err = System(&h, o.Knows)
+	}
+	if err != nil || !NeedsWork(h, o.Knows) {
+		return err
+	}
+	for i := range o.Jobs.Jobs {
+		if spec := &o.Jobs.Jobs[i].Spec; spec.WallTime == 0 {
+			return fmt.Errorf("system: %s: %w: job %s states no wall_time", o.System, system.ErrNoWork, spec.Name)
+		}
+	}
+	return nil
+}
+
+// header begins a log on the devices there are.
+func (o *Options) header(ctx context.Context) (engine.Header, error) {
+	list, err := o.Devices.List(ctx)
+	if err != nil {
+		return engine.Header{}, fmt.Errorf("manager: devices: %w", err)
+	}
+	host, _ := os.Hostname()
+	h := engine.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "jobs " + o.Jobs.Hash,
+		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Types: device.Types(list), GPUs: len(list)}
+	for _, t := range h.Types {
+		n := 0
+		for i := range list {
+			if list[i].Type == t {
+				n++
+			}
+		}
+		h.NodeGPUs = max(h.NodeGPUs, n)
+	}
+	return h, nil
 }
 
 // ErrOther says that a folder was begun with other jobs or another system.
@@ -71,7 +105,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	err = o.Check() // before the folder is touched
+	err = o.Check(ctx) // before the folder is touched
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +130,14 @@ func (m *Manager) begin(ctx context.Context) error {
 		return err
 	}
 	if !begun {
-		host, _ := os.Hostname()
-		list, failed := m.o.Devices.List(ctx)
-		if failed != nil {
-			return fmt.Errorf("manager: devices: %w", failed)
+		h, failed := m.o.header(ctx)
+		if failed == nil {
+			_, failed = System(&h, m.o.Knows) // notes how many may share a device
 		}
-		return m.store.Begin(engine.Header{Version: m.o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
-			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1,
-			Types: device.Types(list)})
+		if failed != nil {
+			return failed
+		}
+		return m.store.Begin(h)
 	}
 	h, err := m.logged()
 	switch {
@@ -205,9 +239,12 @@ func (m *Manager) read() (*engine.LogReader, func() error, error) {
 		return nil, nil, err
 	}
 	m.header = r.Header()
-	if m.dec, err = Decider(m.header.System, m.header.Settings, specs(m.o.Jobs)); err != nil {
+	h := m.header
+	sys, err := System(&h, m.o.Knows)
+	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
+	m.dec = sys.Decider
 	m.recorder, m.board = metrics.NewRecorder(len(m.o.Jobs.Jobs)), NewBoard()
 	return r, done, nil
 }
@@ -291,15 +328,6 @@ func arrivals(f *jobfile.File) []local.Arrival {
 		j := &f.Jobs[i]
 		list[i] = local.Arrival{At: j.Submit, Spec: j.Spec}
 		list[i].Spec.Task = j.Task.Encode()
-	}
-	return list
-}
-
-// specs are what the submitters said.
-func specs(f *jobfile.File) []sched.JobSpec {
-	list := make([]sched.JobSpec, len(f.Jobs))
-	for i := range f.Jobs {
-		list[i] = f.Jobs[i].Spec
 	}
 	return list
 }
