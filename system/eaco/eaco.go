@@ -48,6 +48,7 @@ type Decider struct {
 
 	crowd  []sched.JobID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
+	slack  bool           // in the search under way a set was refused for want of slack, which depends on the newcomer's epoch
 	users  map[string]int // GPUs held, by user; only where limited
 }
 
@@ -63,9 +64,11 @@ type memo struct {
 	risk  bool            // it was flagged as late
 }
 
-// kind are jobs for which the walk finds the same, as long as no deadline says where they may go and they were taken off nothing.
+// kind are jobs for which the walk finds the same, as long as no deadline, their own or for want of slack another's, says where they may go and they
+// were taken off nothing.
 type kind struct {
 	model string
+	util  float32
 	gpus  int32
 	types sched.TypeSet
 	memGB float32
@@ -98,6 +101,8 @@ func New(p Params) (*Decider, error) {
 		return nil, fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
 	case !(p.Slow >= 1):
 		return nil, fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
+	case p.Alone < 1:
+		return nil, fmt.Errorf("eaco: jobs of priority %d share with nobody, want a priority > 0", p.Alone)
 	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
 		return nil, fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
 	}
@@ -138,8 +143,9 @@ func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 		d.epochEnded(e)
 	case sched.AttemptStarted:
 		d.started(v, e)
-	case sched.AttemptEnded, sched.StartFailed:
-		d.jobs[e.Job].begin = sched.Never
+	case sched.AttemptEnded:
+		m := &d.jobs[e.Job]
+		m.begin, m.whole = sched.Never, m.whole && e.Outcome == sched.Preempted
 	case sched.Ordered:
 		if sched.ActionKind(e.Code) == sched.Stop {
 			m := &d.jobs[e.Job]
@@ -192,16 +198,14 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types, memGB: float64(j.Spec.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(j.Spec.Model)}
-	k := kind{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}
-	plain := !n.share || !k.due && len(m.tried) == 0
+	d.slack = false
 	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus) })
 	if set == nil {
-		if plain {
-			d.failed[k] = true
-		}
+		d.failed[k] = !n.share || !k.due && len(m.tried) == 0 && !d.slack
 		return 0
 	}
 	d.give(v, id, set, n.share, out)

@@ -136,11 +136,12 @@ func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok boo
 		return 0, false
 	}
 	p.crowd = p.crowd[:0]
-	for o := range p.held {
-		if other := sched.JobID(o); p.single(v, other) && p.fits(v, id, other) {
-			p.crowd = append(p.crowd, other)
+	for g, on := range p.on {
+		if len(on) == 1 && p.held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
+			p.crowd = append(p.crowd, on[0])
 		}
 	}
+	slices.Sort(p.crowd)
 	if p.rule == Gandiva {
 		r := rand.New(rand.NewPCG(p.seed, uint64(id)))
 		r.Shuffle(len(p.crowd), func(i, j int) { p.crowd[i], p.crowd[j] = p.crowd[j], p.crowd[i] })

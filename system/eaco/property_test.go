@@ -409,6 +409,7 @@ func TestWrongParams(t *testing.T) {
 	for _, spoil := range []func(*eaco.Params){
 		func(p *eaco.Params) { p.Use = -1 }, func(p *eaco.Params) { p.Memory = 1.1 }, func(p *eaco.Params) { p.Use = math.NaN() }, func(p *eaco.Params) { p.Most = 9 },
 		func(p *eaco.Params) { p.Slow = 0.5 }, func(p *eaco.Params) { p.Patience = math.Inf(1) }, func(p *eaco.Params) { p.Work = nil }, func(p *eaco.Params) { p.Learner = nil },
+		func(p *eaco.Params) { p.Alone = -1 },
 	} {
 		p := generic(t)
 		p.Work = newStill(1)

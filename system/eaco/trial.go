@@ -35,6 +35,7 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 	lasts := d.lasts(v, id, d.crowd, 1)
 	for _, o := range d.crowd {
 		if !d.spares(v, o, lasts) {
+			d.slack = true
 			return false
 		}
 	}
@@ -177,7 +178,9 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		case v.Now >= m.until && ends != keep:
 			d.undo(id, others, true, out)
 		case v.Jobs[id].Later != nil: // it leaves at the end of its epoch
-			out.WakeBy(m.until)
+			if v.Now < m.until {
+				out.WakeBy(m.until)
+			}
 		case ends == keep:
 			d.keep(v, id, others, out)
 		case ends == undo:
