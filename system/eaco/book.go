@@ -38,6 +38,7 @@ type nodeSpots struct {
 	even  bool // they have the same jobs and differ in nothing but their numbers
 	free  int  // GPUs that nobody is to hold
 	spots []spot
+	gpus  []sched.GPUID // of spots: what is taken of nodes that are even
 }
 
 // spot is what a newcomer finds on a GPU.
@@ -180,6 +181,10 @@ func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 	}
 	if s.even = b.alike(s.spots); !s.even {
 		slices.SortFunc(s.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.gpu, y.gpu)) })
+	}
+	s.gpus = s.gpus[:0]
+	for i := range s.spots {
+		s.gpus = append(s.gpus, s.spots[i].gpu)
 	}
 	return s
 }

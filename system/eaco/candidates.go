@@ -76,9 +76,7 @@ func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
 	if s.even {
 		if use, ok = f.offer(s, n, k); ok {
-			for i := range k {
-				f.set = append(f.set, s.spots[i].gpu)
-			}
+			f.set = append(f.set, s.gpus[:k]...)
 		}
 		return use, ok
 	}
