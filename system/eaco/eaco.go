@@ -1,6 +1,7 @@
 package eaco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -78,38 +79,40 @@ type kind struct {
 
 // New returns EaCO.
 func New(p Params) (*Decider, error) {
-	for _, d := range []struct {
-		x   *float64
-		def float64
-	}{{&p.Use, DefaultThreshold}, {&p.Memory, DefaultThreshold}, {&p.Slow, DefaultSlow}, {&p.Patience, DefaultPatience}} {
-		if *d.x == 0 {
-			*d.x = d.def
-		}
-	}
-	if p.Most == 0 {
-		p.Most = DefaultMost
-	}
-	if p.Alone == 0 {
-		p.Alone = 1
-	}
-	switch {
-	case p.Work == nil || p.Learner == nil:
-		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
-	case !(p.Use > 0 && p.Use <= 1) || !(p.Memory > 0 && p.Memory <= 1):
-		return nil, fmt.Errorf("eaco: thresholds of use %v and memory %v, want numbers in (0, 1]", p.Use, p.Memory)
-	case p.Most < 1 || p.Most > interference.MaxSet:
-		return nil, fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
-	case !(p.Slow >= 1):
-		return nil, fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
-	case p.Alone < 1:
-		return nil, fmt.Errorf("eaco: jobs of priority %d share with nobody, want a priority > 0", p.Alone)
-	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
-		return nil, fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
+	p.fill()
+	if err := p.validate(); err != nil {
+		return nil, err
 	}
 	d := &Decider{core: newCore(p.Knowledge, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
 		failed: make(map[kind]bool), users: make(map[string]int)}
 	p.Learner.Epoch = d.know.epoch
 	return d, nil
+}
+
+// fill puts defaults where nothing is told.
+func (p *Params) fill() {
+	p.Use, p.Memory = cmp.Or(p.Use, DefaultThreshold), cmp.Or(p.Memory, DefaultThreshold)
+	p.Slow, p.Patience = cmp.Or(p.Slow, DefaultSlow), cmp.Or(p.Patience, DefaultPatience)
+	p.Most, p.Alone = cmp.Or(p.Most, DefaultMost), cmp.Or(p.Alone, 1)
+}
+
+// validate returns the first thing wrong with p.
+func (p *Params) validate() error {
+	switch {
+	case p.Work == nil || p.Learner == nil:
+		return errors.New("eaco: no knowledge of work or no learner, want both")
+	case !(p.Use > 0 && p.Use <= 1) || !(p.Memory > 0 && p.Memory <= 1):
+		return fmt.Errorf("eaco: thresholds of use %v and memory %v, want numbers in (0, 1]", p.Use, p.Memory)
+	case p.Most < 1 || p.Most > interference.MaxSet:
+		return fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
+	case !(p.Slow >= 1):
+		return fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
+	case p.Alone < 1:
+		return fmt.Errorf("eaco: jobs of priority %d share with nobody, want a priority > 0", p.Alone)
+	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
+		return fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
+	}
+	return nil
 }
 
 var (

@@ -404,20 +404,31 @@ func TestMechanisms(t *testing.T) {
 	}
 }
 
-// Ensure that wrong parameters are refused.
+// Ensure that wrong parameters are refused, and what is said of each.
 func TestWrongParams(t *testing.T) {
-	for _, spoil := range []func(*eaco.Params){
-		func(p *eaco.Params) { p.Use = -1 }, func(p *eaco.Params) { p.Memory = 1.1 }, func(p *eaco.Params) { p.Use = math.NaN() }, func(p *eaco.Params) { p.Most = 9 },
-		func(p *eaco.Params) { p.Slow = 0.5 }, func(p *eaco.Params) { p.Patience = math.Inf(1) }, func(p *eaco.Params) { p.Work = nil }, func(p *eaco.Params) { p.Learner = nil },
-		func(p *eaco.Params) { p.Alone = -1 },
+	const both = "eaco: no knowledge of work or no learner, want both"
+	for _, c := range []struct {
+		spoil func(*eaco.Params)
+		want  string
+	}{
+		{func(p *eaco.Params) { p.Work = nil }, both}, {func(p *eaco.Params) { p.Learner = nil }, both},
+		{func(p *eaco.Params) { p.Use = -1 }, "eaco: thresholds of use -1 and memory 1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Use = math.NaN() }, "eaco: thresholds of use NaN and memory 1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Memory = 1.1 }, "eaco: thresholds of use 0.6 and memory 1.1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Most = 9 }, "eaco: 9 jobs on a GPU, want 1 to 8"},
+		{func(p *eaco.Params) { p.Slow = 0.5 }, "eaco: slow-down limit 0.5, want a number >= 1 or inf"},
+		{func(p *eaco.Params) { p.Slow = math.NaN() }, "eaco: slow-down limit NaN, want a number >= 1 or inf"},
+		{func(p *eaco.Params) { p.Alone = -1 }, "eaco: jobs of priority -1 share with nobody, want a priority > 0"},
+		{func(p *eaco.Params) { p.Patience = math.Inf(1) }, "eaco: patience +Inf, want a number > 0"},
 	} {
 		p := generic(t)
 		p.Work = newStill(1)
 		if _, err := eaco.New(p); err != nil {
 			t.Fatal(err)
 		}
-		if spoil(&p); func() bool { _, err := eaco.New(p); return err == nil }() {
-			t.Errorf("%+v is taken", p)
+		c.spoil(&p)
+		if _, err := eaco.New(p); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }
