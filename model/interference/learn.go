@@ -127,18 +127,20 @@ func (l *Learner) disturb(id sched.JobID) {
 // company returns the jobs on GPU g, in the order of their numbers.
 func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
 
-// beside returns the jobs on the GPUs of job id, itself among them, in the order of their numbers; ok is false where they differ from GPU to GPU: how
-// much the one set slows it and how much the other nobody can tell.
+// beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false where it has other company on one GPU than
+// on another: how much the one slows it and how much the other nobody can tell. GPUs that it has for itself do not slow it.
 func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
-	for i, g := range l.jobs[id].gpus {
+	list = []sched.JobID{id}
+	for _, g := range l.jobs[id].gpus {
 		switch next := l.company(g); {
-		case i == 0:
+		case len(next) == 1:
+		case len(list) == 1:
 			list = next
 		case !slices.Equal(next, list):
 			return nil, false
 		}
 	}
-	return list, len(list) > 0
+	return list, true
 }
 
 // place returns where job id runs, and the models of list; ok is false where one is unknown, or there are too many, or the GPUs of id are of

@@ -225,7 +225,8 @@ func split(t *testing.T) *school {
 	return c
 }
 
-// Ensure that the epochs of a job that has other company on one of its GPUs than on the other say nothing: they are not those of a set of three.
+// Ensure that the epochs of a job that has other company on one of its GPUs than on the other say nothing: they are not those of a set of three; and that those
+// of one that has company on one GPU alone are those of a pair.
 func TestLearnerSplit(t *testing.T) {
 	c := split(t)
 	c.epoch(1, 12, 1)
@@ -233,6 +234,12 @@ func TestLearnerSplit(t *testing.T) {
 	c.epoch(0, 30, 2)
 	if c.h.Len() != 1 {
 		t.Errorf("%d sets are known, want that of b beside a alone", c.h.Len())
+	}
+	c.end(2, 31, sched.Finished, "")
+	c.epoch(0, 40, 3)
+	c.epoch(0, 54, 4)
+	if got, want := c.known("a", "b"), "1.400 x1 exact; 1.035 x0 prior; "; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
