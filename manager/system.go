@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -30,6 +31,31 @@ func NeedsWork(h engine.Header, k system.Knowledge) bool {
 	_, err := system.Begin(&h, k, nil)
 	return errors.Is(err, system.ErrNoWork)
 }
+
+// Fits says which job would wait for ever: it needs more devices than there are, which are called by unit; nil if none does.
+func Fits(h *engine.Header, jobs []jobfile.Job, unit string) error {
+	info, err := system.Named(h.System)
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := &jobs[i].Spec
+		least := j.GPUs.Want
+		if info.Batches { // it chooses widths as well
+			least = j.GPUs.Min
+		}
+		if int(least) > h.GPUs {
+			return fmt.Errorf("%w: job %s needs %d %ss, there are %d: it would never start", ErrRefused, j.Name, least, unit, h.GPUs)
+		}
+		if j.Share == sched.ShareRequire && h.ShareLimit < 2 {
+			return fmt.Errorf("%w: job %s requires to share its %ss, and %s has no jobs share", ErrRefused, j.Name, unit, h.System)
+		}
+	}
+	return nil
+}
+
+// ErrRefused says that a job is not taken: it would never start.
+var ErrRefused = errors.New("refused")
 
 // Foreign returns the first of the keys set that means nothing to real jobs, and why; "" if there is none.
 func Foreign(settings map[string]string) (key, why string) {
