@@ -46,7 +46,7 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 	return b[k : k+int(n)], b[k+int(n):], nil
 }
 
-// SaveRest appends the rest: whether and when a decision is due, when it asked to be woken, the revision keys were asked at, the list, then what the
+// SaveRest appends the rest: whether and when a decision is due, whether the ledger is to be rebuilt first, when it asked to be woken, the revision keys were asked at, the list, then what the
 // stages remember.
 func (p *Pipeline) SaveRest(b []byte) []byte {
 	flag := byte(0)
@@ -55,6 +55,9 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 	}
 	if p.asked {
 		flag |= 2
+	}
+	if p.stale { // by which keys are asked for anew at the next decision, whatever happens until then
+		flag |= 4
 	}
 	b = append(b, flag)
 	b = binary.AppendUvarint(b, uint64(p.wake))
@@ -117,7 +120,7 @@ func (p *Pipeline) LoadRest(b []byte) error {
 	if len(b) == 0 {
 		return errMemory
 	}
-	p.loadedDirty, p.asked, b = b[0]&1 != 0, b[0]&2 != 0, b[1:]
+	p.loadedDirty, p.asked, p.loadedStale, b = b[0]&1 != 0, b[0]&2 != 0, b[0]&4 != 0, b[1:]
 	p.loaded = true
 	wake, k := binary.Uvarint(b)
 	if k <= 0 {
