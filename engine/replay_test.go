@@ -318,6 +318,7 @@ type erratic struct{ noMemory }
 
 type noMemory struct{}
 
+func (noMemory) Format() string                         { return "nothing/1" }
 func (noMemory) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 func (noMemory) SaveRest(b []byte) []byte               { return b }
 func (noMemory) LoadJob(sched.JobID, []byte) error      { return nil }

@@ -330,6 +330,7 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 }
 
 func (s *script) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (s *script) Format() string                         { return "script/1" }
 func (s *script) SaveRest(b []byte) []byte               { return b }
 func (s *script) LoadJob(sched.JobID, []byte) error      { return nil }
 func (s *script) LoadRest([]byte) error                  { return nil }

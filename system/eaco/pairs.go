@@ -62,6 +62,9 @@ func (p *Pairs) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
+// Format names what is saved.
+func (*Pairs) Format() string { return "pairs/1" }
+
 // SaveJob appends what the learner remembers of job j.
 func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
 
