@@ -74,7 +74,7 @@ func (l *Learned) LoadRest(b []byte) error {
 	}
 	d := decoder{b: b[1:]}
 	pools := make(map[poolKey]*pool)
-	for range d.count(maxCount) {
+	for range d.count(maxPools) {
 		key, p := d.pool()
 		if d.bad {
 			break
