@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
@@ -27,10 +29,11 @@ type attempt struct {
 	why     sched.Outcome // why it is stopped; set before stopped is closed
 	stopped chan struct{} // closed once it is to be stopped
 
-	odo   *odometer // of its job
-	up    bool      // its start was told; of the goroutine, once it runs
-	epoch int64     // the last one known
-	meter *tail     // reads what the job writes, once it runs
+	odo     *progress.Odometer // of its job
+	tenants atomic.Int32       // see Odometer.Share
+	up      bool               // its start was told; of the goroutine, once it runs
+	epoch   int64              // the last one known
+	meter   *tail              // reads what the job writes, once it runs
 }
 
 // report is what an attempt has to tell.
@@ -182,7 +185,7 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.work(), Rate: 1, Value: float64(a.odo.step)})
+		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())})
 	}
 	if a.meter == nil {
 		a.meter = newTail(a, a.tell)
@@ -308,7 +311,7 @@ func (a *attempt) ending(x *end) sched.Event {
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text,
-		Work: a.odo.work(), Value: float64(a.odo.step)}
+		Work: a.odo.Work(), Value: float64(a.odo.Steps())}
 	switch {
 	case x.over.Killed && e.Outcome == sched.Finished:
 		e.Text = "what it left running was killed"

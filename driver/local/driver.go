@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -64,19 +65,19 @@ type Driver struct {
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests
 
-	view     *sched.View               // the engine's, from Sync on
-	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
-	attempts map[sched.JobID]*attempt  // alive, or about to be; changed under mu
-	ended    map[sched.JobID]int32     // the last attempt whose end was told
-	lost     map[sched.JobID]int       // ends in a row for which nobody knows the reason
-	watched  map[sched.JobID]bool      // epochs wanted
-	progress map[sched.JobID]*odometer // of the jobs that report progress
-	later    []sched.Event             // to be told by the next answer
-	reports  chan report               // of attempts
-	quit     chan struct{}             // closed by Close
-	work     sync.WaitGroup            // goroutines of attempts
+	view     *sched.View              // the engine's, from Sync on
+	specs    []*sched.JobSpec         // by JobID, of the jobs that arrived
+	attempts map[sched.JobID]*attempt // alive, or about to be; changed under mu
+	ended    map[sched.JobID]int32    // the last attempt whose end was told
+	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
+	watched  map[sched.JobID]bool     // epochs wanted
+	progress map[sched.JobID]*progress.Odometer
+	later    []sched.Event  // to be told by the next answer
+	reports  chan report    // of attempts
+	quit     chan struct{}  // closed by Close
+	work     sync.WaitGroup // goroutines of attempts
 
-	visits   chan func()              // see Do
+	visits chan func() // see Do
 
 	mu     sync.Mutex
 	wishes []sched.Event   // of users
@@ -104,7 +105,7 @@ func New(o Options) (*Driver, error) {
 		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
-		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
+		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
@@ -126,6 +127,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.countTenants()
 	d.receive()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -319,7 +321,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			if known {
 				at.stop(a.Why)
 			} else if a.Attempt > d.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
-				at = d.begin(a.Job, a.Attempt)
+				at = d.begin(a.Job, a.Attempt, 1, 0)
 				at.stop(a.Why)
 				d.work.Go(func() { at.run(nil) })
 			}
@@ -336,12 +338,11 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	return nil
 }
 
-// begin makes an attempt the live one of its job.
-func (d *Driver) begin(job sched.JobID, number int32) *attempt {
-	if d.progress[job] == nil {
-		d.progress[job] = new(odometer)
-	}
-	a := &attempt{d: d, job: job, number: number, odo: d.progress[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+// begin makes an attempt, on so many GPUs and with a batch size, the live one of its job.
+func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
+	o := d.odometer(job, 0)
+	o.Begin(width, batch)
+	a := &attempt{d: d, job: job, number: number, odo: o, dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.mu.Lock()
 	d.attempts[job] = a
 	d.mu.Unlock()
@@ -364,7 +365,7 @@ func (d *Driver) start(a *sched.Action) {
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
 		return
 	}
-	at := d.begin(a.Job, a.Attempt)
+	at := d.begin(a.Job, a.Attempt, len(a.GPUs), int(a.Batch))
 	d.work.Go(func() { at.run(o) })
 }
 

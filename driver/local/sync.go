@@ -83,7 +83,7 @@ func (d *Driver) firstLook() []sched.Event {
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	d.ended[id] = j.Attempts
 	if j.Attempt != sched.Stopping { // then it is a guess
-		d.progress[id] = &odometer{known: j.Work}
+		d.odometer(id, j.Work)
 	}
 	if !j.HoldsDevices() {
 		return nil
@@ -92,7 +92,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	if !j.Up && !d.o.State.Begun(int32(id), j.Attempts) {
 		return nil
 	}
-	a := d.begin(id, j.Attempts)
+	a := d.begin(id, j.Attempts, len(j.GPUs), int(j.Live.Batch))
 	a.up, a.epoch = j.Up, int64(j.Epoch)
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
@@ -112,7 +112,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	started := d.instant(x.over.Started)
 	if !a.up && !x.over.Started.IsZero() {
-		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Rate: 1})
+		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate()})
 	}
 	a.meter = newTail(a, nil)
 	a.meter.skip()

@@ -21,6 +21,7 @@ import (
 //	devices/NAME      locks of the devices
 //	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt begun
 //	jobs/J/checkpoint the job's own
+//	jobs/J/odometer.json how its progress is counted and how fast it was
 //	jobs/J/A/         run directory of attempt A, see RunDir
 type State string
 
