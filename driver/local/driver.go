@@ -383,6 +383,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		o.Devices = append(o.Devices, held[i].Name)
 	}
 	o.Env, err = environment(o, a, t, held, d.o.Devices)
+	o.Command = replaced(t.Command, o.Env)
 	return o, err
 }
 

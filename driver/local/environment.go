@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,34 @@ func batch(a *sched.Action, width int) []string {
 		scale = 1
 	}
 	return []string{fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", a.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
-		fmt.Sprint("TRAINYARD_LR_SCALE=", scale)}
+		fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(a.Accum, 1)), fmt.Sprint("TRAINYARD_LR_SCALE=", scale)}
+}
+
+// variable is one of ours in an argument, with a second $ where it is to stay.
+var variable = regexp.MustCompile(`\$?\$(TRAINYARD_[A-Z0-9_]+|\{TRAINYARD_[A-Z0-9_]+\})`)
+
+// replaced returns a command in which $TRAINYARD_NAME and ${TRAINYARD_NAME} are replaced by the values that env has; of
+// $$TRAINYARD_NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no shell comes
+// between, but one may be what is run.
+func replaced(command, env []string) []string {
+	values := make(map[string]string)
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		values[name] = value
+	}
+	out := make([]string, len(command))
+	for i, arg := range command {
+		out[i] = variable.ReplaceAllStringFunc(arg, func(s string) string {
+			if kept, ok := strings.CutPrefix(s, "$$"); ok {
+				return "$" + kept
+			}
+			if value, ok := values[strings.Trim(s, "${}")]; ok {
+				return value
+			}
+			return s
+		})
+	}
+	return out
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
