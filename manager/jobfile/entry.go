@@ -121,7 +121,7 @@ const (
 func (r *reader) name(n ast.Node, dst *string) {
 	s := ""
 	strictyaml.Text(r.Reader, &s)("name", n)
-	if s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" || strings.Contains(s, "..") {
+	if !isName(s) {
 		r.Fail(n, "name %s, want %s", strictyaml.Quote(s), nameWish)
 	}
 	*dst = s
