@@ -254,7 +254,7 @@ func (a *attempt) finish(x *end) {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.send(report{event: a.ending(x), unfree: unfree})
+	a.send(report{event: a.ending(x, o), unfree: unfree})
 }
 
 // ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes are
@@ -287,8 +287,17 @@ func (a *attempt) sweep(o *shim.Order) {
 	}
 }
 
-// ending turns the end of an attempt into an event.
-func (a *attempt) ending(x *end) sched.Event {
+// ending turns the end of an attempt, which had an order, into an event.
+func (a *attempt) ending(x *end, o *shim.Order) sched.Event {
+	e := a.verdict(x)
+	if e.Kind == sched.AttemptEnded {
+		a.keep(&e, o, x.over)
+	}
+	return e
+}
+
+// verdict says how an attempt ended, and why.
+func (a *attempt) verdict(x *end) sched.Event {
 	stopped := isClosed(a.stopped)
 	switch {
 	case x.never && !stopped:
@@ -310,13 +319,12 @@ func (a *attempt) ending(x *end) sched.Event {
 	case x.over.Failed != "":
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
 	}
-	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text,
-		Work: a.odo.Work(), Value: float64(a.odo.Steps())}
+	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
 	case x.over.Killed && e.Outcome == sched.Finished:
 		e.Text = "what it left running was killed"
 	case x.over.Killed:
-		e.Text = fmt.Sprintf("killed: it had not ended %v after SIGTERM", x.over.Grace)
+		e.Text = fmt.Sprintf("killed: it had not ended %v after it was told to", x.over.Grace)
 	}
 	return e
 }

@@ -376,13 +376,15 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
-	o.Env, err = environment(o, a, t, held, d.o.Devices)
+	told := *a
+	told.LRScale = scale(a, t.LRScaling, int(d.specs[a.Job].Batch.Min))
+	o.Env, err = environment(o, &told, t, held, d.o.Devices)
 	o.Command = replaced(t.Command, o.Env)
 	return o, err
 }

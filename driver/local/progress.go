@@ -87,6 +87,7 @@ type tail struct {
 	files  [2]*os.File // by source; nil = not there yet
 	posts  chan []byte // lines that it posted
 	done   bool        // it said that it has done all
+	ready  bool        // it said that all it has done is saved, and has made no step since
 	epoch  int64
 	told   time.Time
 	quit   chan struct{}
@@ -214,6 +215,7 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 // note notes what a line says.
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
+	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
 	if t.a.odo.See(now, &m) && now.Sub(t.told) >= tellEvery && t.a.odo.Known() {
 		t.told = now
 		t.measured()

@@ -117,7 +117,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	a.meter = newTail(a, nil)
 	a.meter.skip()
 	a.meter.finish()
-	e := a.ending(x)
+	e := a.ending(x, a.ordered())
 	e.Time = max(d.instant(x.over.Ended), started+1)
 	events = append(events, e)
 	for i := range events {

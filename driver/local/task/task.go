@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/trainyard/trainyard/model/restart"
 )
 
 // Limits of a Task.
@@ -31,6 +33,45 @@ type Task struct {
 	Dir     string            `json:"dir"`           // absolute path of the folder it runs in
 	Env     map[string]string `json:"env,omitempty"` // added to the environment that the driver makes; nil and empty are alike
 	Grace   time.Duration     `json:"grace_ns"`      // between SIGTERM and SIGKILL; > 0, at most MaxGrace
+
+	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
+	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a restart.Scaling; "" = as the system decides
+}
+
+// Checkpoint says how a job saves what it has done. The zero value is the default.
+type Checkpoint struct {
+	Dir    string `json:"dir,omitempty"`    // absolute path of the folder it saves in; "" = one of its own
+	Signal string `json:"signal,omitempty"` // asks it to save and end: one of Signals; "" = TERM
+	Ready  string `json:"ready,omitempty"`  // file that it writes when all is saved, in the run directory if not absolute; "" = none
+}
+
+// Signals are the words that Checkpoint.Signal knows.
+var Signals = []string{"TERM", "INT", "HUP", "USR1", "USR2"}
+
+func (c *Checkpoint) validate() error {
+	if c.Dir != "" {
+		if err := CheckDir(c.Dir); err != nil {
+			return fmt.Errorf("checkpoint %w", err)
+		}
+	}
+	if c.Signal != "" && !slices.Contains(Signals, c.Signal) {
+		return fmt.Errorf("checkpoint signal %q, want one of %s", short(c.Signal), strings.Join(Signals, ", "))
+	}
+	if c.Ready == "" {
+		return nil
+	}
+	return CheckReady(c.Ready)
+}
+
+// CheckReady returns what keeps path from being Checkpoint.Ready, or nil.
+func CheckReady(path string) error {
+	switch {
+	case strings.IndexByte(path, 0) >= 0 || !utf8.ValidString(path) || len(path) > MaxDir:
+		return fmt.Errorf("checkpoint ready_file %q, want a path of text, at most %d bytes", short(path), MaxDir)
+	case path == "." || filepath.Clean(path) != path || !filepath.IsAbs(path) && !filepath.IsLocal(path):
+		return fmt.Errorf("checkpoint ready_file %q, want a file in the run directory, or an absolute path, cleaned", short(path))
+	}
+	return nil
 }
 
 // Size returns the bytes that the command and the environment take as the kernel counts them: arguments, and variables as
@@ -61,6 +102,12 @@ func (t Task) Validate() error {
 		return fmt.Errorf("grace %v, want more than 0s and at most 1h", t.Grace)
 	}
 	if err := CheckDir(t.Dir); err != nil {
+		return err
+	}
+	if err := t.Checkpoint.validate(); err != nil {
+		return err
+	}
+	if _, err := restart.ParseScaling(t.LRScaling); t.LRScaling != "" && err != nil {
 		return err
 	}
 	for i, a := range t.Command {
