@@ -77,6 +77,8 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 		r.Fail(n, "a job without command, want a list of arguments, as in [python, train.py]")
 	case e.count > 0 && len(e.name)+1+len(strconv.Itoa(e.count)) > MaxName:
 		r.Fail(e.nameAt, "name %s with -%d, want at most %d bytes", strictyaml.Quote(e.name), e.count, MaxName)
+	case e.count > 1 && e.task.Checkpoint.Dir != "":
+		r.Fail(n, "checkpoint dir of %d jobs alike, want none: each has a folder of its own", e.count)
 	case batch.PerGPU > 0 && int64(batch.PerGPU)*int64(gpus.Max) < int64(batch.Min):
 		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min, gpus.Max, batch.PerGPU)
 	case taskErr != nil:
@@ -95,7 +97,8 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
 		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env) }),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
-		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch) }),
+		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),
+		strictyaml.Key("checkpoint", func(key string, n ast.Node) { r.checkpoint(key, n, &t.Checkpoint) }),
 		strictyaml.Key("grace", duration(r, &t.Grace, 1, task.MaxGrace, "more than 0s and at most 1h")),
 		strictyaml.Key("submit", duration(r, &s.Submit, 0, MaxDelay, "from 0s to 8760h")),
 		strictyaml.Key("user", strictyaml.Text(y, &s.User)),
@@ -208,6 +211,33 @@ func asList(s string) string {
 	return "[" + list + more + "]"
 }
 
+// checkpoint reads how a job saves.
+func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
+	var c task.Checkpoint
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("dir", func(_ string, n ast.Node) { r.dir("checkpoint dir", n, &c.Dir) }),
+		strictyaml.Key("signal", func(_ string, n ast.Node) { r.word("checkpoint signal", n, task.Signals, &c.Signal) }),
+		strictyaml.Key("ready_file", func(_ string, n ast.Node) {
+			c.Ready = r.argument("checkpoint ready_file", n, task.CheckArg)
+			if err := task.CheckReady(c.Ready); r.Err() == nil && err != nil {
+				r.Fail(n, "%v", err)
+			}
+		}),
+	})
+	*dst = c
+}
+
+// word reads one of some words and returns its number, -1 if it is none.
+func (r *reader) word(what string, n ast.Node, list []string, dst *string) int {
+	s, _ := strictyaml.Plain(n)
+	i := slices.Index(list, s)
+	if i < 0 {
+		r.Fail(n, "%s%s, want one of %s", strictyaml.Describe(what, n), suggest.Hint(s, list), strings.Join(list, ", "))
+	}
+	*dst = s
+	return i
+}
+
 // dir reads a folder, relative to that of the file.
 func (r *reader) dir(key string, n ast.Node, dst *string) {
 	s, ok := n.(*ast.StringNode)
@@ -216,7 +246,7 @@ func (r *reader) dir(key string, n ast.Node, dst *string) {
 		r.Fail(n, "%s, want a path (a number goes in quotes)", strictyaml.Describe(key, n))
 		return
 	case s.Value[0] == '~':
-		r.Fail(n, "dir %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
+		r.Fail(n, key+" %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
 		return
 	}
 	path := filepath.Clean(s.Value)
@@ -270,14 +300,19 @@ func (r *reader) gpus(key string, n ast.Node, dst *sched.Range) {
 	*dst = w
 }
 
-// batch reads bounds of the batch size.
-func (r *reader) batch(n ast.Node, dst *sched.BatchRange) {
+// scalings are the words for a restart.Scaling.
+var scalings = []string{"none", "linear", "sqrt", "adascale"}
+
+// batch reads bounds of the batch size, and how the learning rate follows it.
+func (r *reader) batch(n ast.Node, dst *sched.BatchRange, scaling *string) {
 	var b sched.BatchRange
+	*scaling = ""
 	whole := func(dst *int32) func(string, ast.Node) { return strictyaml.Whole(r.Reader, dst, 1, maxBatch) }
 	r.Mapping(n, "batch", []strictyaml.Field{
 		strictyaml.Key("global_min", whole(&b.Min)),
 		strictyaml.Key("global_max", whole(&b.Max)),
 		strictyaml.Key("per_gpu_max", whole(&b.PerGPU)),
+		strictyaml.Key("lr_scaling", func(key string, n ast.Node) { r.word(key, n, scalings, scaling) }),
 	})
 	if b.Min == 0 || b.Max == 0 {
 		r.Fail(n, "batch without global_min or global_max, want both (alike for one size)")
@@ -292,13 +327,10 @@ func (r *reader) batch(n ast.Node, dst *sched.BatchRange) {
 var shares = []string{sched.ShareNever: "never", sched.ShareAllow: "allow", sched.ShareRequire: "require"}
 
 func (r *reader) share(key string, n ast.Node, dst *sched.Consent) {
-	s, _ := strictyaml.Plain(n)
-	i := slices.Index(shares, s)
-	if i < 0 {
-		r.Fail(n, "%s%s, want one of %s", strictyaml.Describe(key, n), suggest.Hint(s, shares), strings.Join(shares, ", "))
-		return
+	s := ""
+	if i := r.word(key, n, shares, &s); i >= 0 {
+		*dst = sched.Consent(i)
 	}
-	*dst = sched.Consent(i)
 }
 
 // duration reads a time with its unit, from lo to hi; wish says so.
