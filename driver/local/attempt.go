@@ -32,7 +32,8 @@ type attempt struct {
 	odo     *progress.Odometer // of its job
 	tenants atomic.Int32       // see Odometer.Share
 	up      bool               // its start was told; of the goroutine, once it runs
-	epoch   int64              // the last one known
+	epoch   int64              // of the job, the last known when the attempt was begun or adopted
+	adopted bool               // it was up before this driver was there
 	meter   *tail              // reads what the job writes, once it runs
 }
 

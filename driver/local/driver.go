@@ -71,6 +71,7 @@ type Driver struct {
 	ended    map[sched.JobID]int32    // the last attempt whose end was told
 	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
 	watched  map[sched.JobID]bool     // epochs wanted
+	epochs   map[sched.JobID]int64    // the last known to have ended
 	progress map[sched.JobID]*progress.Odometer
 	later    []sched.Event  // to be told by the next answer
 	reports  chan report    // of attempts
@@ -104,7 +105,7 @@ func New(o Options) (*Driver, error) {
 	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
 		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
-		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
+		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
 		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
@@ -223,6 +224,7 @@ func (d *Driver) take(r report) error {
 		d.withhold(&r)
 		return nil
 	case sched.EpochEnded:
+		d.epochs[r.job] = int64(r.event.Value)
 		if !d.watched[r.job] {
 			return nil
 		}
@@ -342,7 +344,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
 	o := d.odometer(job, 0)
 	o.Begin(width, batch)
-	a := &attempt{d: d, job: job, number: number, odo: o, dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.mu.Lock()
 	d.attempts[job] = a
 	d.mu.Unlock()

@@ -88,7 +88,9 @@ type tail struct {
 	posts  chan []byte // lines that it posted
 	done   bool        // it said that it has done all
 	ready  bool        // it said that all it has done is saved, and has made no step since
-	epoch  int64
+	epoch  int64       // the last that ended
+	anew   bool        // none is known of this attempt yet
+	behind bool        // what is read was written long ago, for all that is known before an end was asked for
 	told   time.Time
 	quit   chan struct{}
 	over   chan struct{}
@@ -98,8 +100,8 @@ type tail struct {
 var sources = [...]progress.Source{progress.Output, progress.File}
 
 func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch,
-		posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
+	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch, anew: !a.adopted,
+		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
@@ -189,6 +191,7 @@ func (t *tail) read() {
 			}
 		}
 	}
+	t.behind = false
 }
 
 // openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe
@@ -220,8 +223,21 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 		t.told = now
 		t.measured()
 	}
-	if n := int64(m.Epoch); m.Has&progress.Epoch != 0 && n > t.epoch {
+	if m.Has&progress.Epoch != 0 {
+		t.ended(int64(m.Epoch))
+	}
+}
+
+// ended tells that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost ends again.
+func (t *tail) ended(n int64) {
+	if t.anew && n <= t.epoch {
 		t.epoch = n
+	}
+	t.anew = false
+	if n <= t.epoch {
+		return
+	}
+	if t.epoch = n; !t.behind {
 		t.report(sched.Event{Kind: sched.EpochEnded, Value: float64(n)})
 	}
 }

@@ -260,11 +260,46 @@ func TestEpochsWatched(t *testing.T) {
 func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
-	a := &attempt{odo: progress.NewOdometer(1, progress.Kept{}, 0), epoch: 2}
+	a := &attempt{odo: progress.NewOdometer(1, progress.Kept{}, 0), epoch: 2, adopted: true}
 	r.tail = newTail(a, func(e sched.Event) { r.told = append(r.told, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
 	if len(r.told) != 1 || r.told[0].Value != 3 {
 		t.Errorf("told %v, want epoch 3", r.told)
+	}
+}
+
+// Ensure that an epoch that ended before anybody asked, or before an attempt began, is not taken for one that ends now, and that what
+// was lost and is done again ends again.
+func TestEpochsOfBefore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		epoch        int64 // of the job
+		adopted      bool
+		first, later string
+		want         []float64
+	}{
+		"adopted, none told":  {0, true, "epoch=1 epoch=2", "epoch=2 epoch=3", []float64{3}},
+		"resumed":             {5, false, "epoch=5", "epoch=5 epoch=6", []float64{6}},
+		"resumed after a gap": {5, false, "", "epoch=6 epoch=7", []float64{6, 7}},
+		"rolled back":         {5, false, "epoch=3", "epoch=4 epoch=5", []float64{4, 5}},
+		"first":               {0, false, "epoch=0 epoch=1", "epoch=2", []float64{1, 2}},
+	} {
+		r := newReader()
+		a := &attempt{d: r.a.d, odo: r.a.odo, dir: shim.RunDir(t.TempDir()), epoch: c.epoch, adopted: c.adopted}
+		r.tail = newTail(a, func(e sched.Event) { r.told = append(r.told, e) })
+		for i, text := range []string{c.first, c.later} {
+			for word := range strings.FieldsSeq(text) {
+				r.at(float64(i), "TRAINYARD "+word+"\n")
+			}
+			r.read()
+		}
+		var got []float64
+		for _, e := range r.told {
+			got = append(got, e.Value)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: epochs %v, want %v", name, got, c.want)
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func (d *Driver) firstLook() []sched.Event {
 // adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
 // that nobody has begun waits for the order to be given again.
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
-	d.ended[id] = j.Attempts
+	d.ended[id], d.watched[id], d.epochs[id] = j.Attempts, j.Watched, int64(j.Epoch)
 	if j.Attempt != sched.Stopping { // then it is a guess
 		d.odometer(id, j.Work)
 	}
@@ -93,7 +93,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		return nil
 	}
 	a := d.begin(id, j.Attempts, len(j.GPUs), int(j.Live.Batch))
-	a.up, a.epoch = j.Up, int64(j.Epoch)
+	a.up, a.adopted = j.Up, j.Up
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {
