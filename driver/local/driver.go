@@ -78,10 +78,11 @@ type Driver struct {
 	quit     chan struct{}  // closed by Close
 	work     sync.WaitGroup // goroutines of attempts
 
-	visits chan func() // see Do
+	visits   chan func()     // see Do
+	answered []chan struct{} // to be closed once the last answer is durable
 
 	mu     sync.Mutex
-	wishes []sched.Event   // of users
+	wishes []wish          // of users
 	status []device.Status // see Status
 	knock  chan struct{}   // wishes has something
 }
@@ -129,6 +130,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	d.countTenants()
+	d.confirm()
 	d.receive()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -272,6 +274,7 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 		d.o.Jobs = d.o.Jobs[1:]
 	}
 	if len(d.later) == 0 {
+		d.confirm() // there is nothing to wait for
 		return nil
 	}
 	d.now = now

@@ -9,14 +9,22 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Submit hands a job in. It arrives with the next answer, jobs in the order of the calls, and the event points to the very
-// spec given, so that a sink can tell whose it is. From the call on spec belongs to the driver, which sets its time of
-// submission. It must be valid, and name under After none but jobs that have arrived. It may be called by anybody at any time.
-func (d *Driver) Submit(spec *sched.JobSpec) { d.wish(sched.Event{Kind: sched.JobArrived, Spec: spec}) }
+// Submit hands jobs in. They arrive together with the next answer, in the order given, and the events point to the very specs
+// given, so that a sink can tell whose they are. From the call on these belong to the driver, which sets their times of
+// submission. They must be valid, and name under After none but jobs that arrive before. The channel is closed once what came
+// of it is durable. Submit may be called by anybody at any time.
+func (d *Driver) Submit(specs ...*sched.JobSpec) (durable <-chan struct{}) {
+	events := make([]sched.Event, len(specs))
+	for i, spec := range specs {
+		events[i] = sched.Event{Kind: sched.JobArrived, Spec: spec}
+	}
+	return d.wish(events...)
+}
 
-// Command passes on what a user wants done with a job that has arrived. It may be called by anybody at any time.
-func (d *Driver) Command(job sched.JobID, c sched.Command) {
-	d.wish(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
+// Command passes on what a user wants done with a job that has arrived. The channel is closed once what came of it is durable.
+// It may be called by anybody at any time.
+func (d *Driver) Command(job sched.JobID, c sched.Command) (durable <-chan struct{}) {
+	return d.wish(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
 }
 
 // Tell passes on what a user wants of the machine:
@@ -25,33 +33,48 @@ func (d *Driver) Command(job sched.JobID, c sched.Command) {
 //   - GPUChanged, Code GPUWithheld: the same of one GPU; GPUInUse lifts that, and the GPU is then what it is seen to be.
 //
 // The wish outlives the driver, as the View of the next one has it. What is so already is not told again. Anything else is
-// an error. It may be called by anybody at any time.
-func (d *Driver) Tell(e sched.Event) error {
+// an error. The channel is closed once what came of it is durable. Tell may be called by anybody at any time.
+func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
 	switch {
 	case e.Kind == sched.NodeChanged:
 		if s := sched.NodeState(e.Code); s != sched.NodeDraining && s != sched.NodeUp {
-			return fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
+			return nil, fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
 		}
 	case e.Kind != sched.GPUChanged:
-		return fmt.Errorf("local: an event of kind %d, want one about a node or a GPU", e.Kind)
+		return nil, fmt.Errorf("local: an event of kind %d, want one about a node or a GPU", e.Kind)
 	case !(e.Value >= 0) || int(e.Value) >= len(d.devices):
-		return fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
+		return nil, fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
 	case sched.GPUState(e.Code) != sched.GPUWithheld && sched.GPUState(e.Code) != sched.GPUInUse:
-		return fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
+		return nil, fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
 	}
-	d.wish(e)
-	return nil
+	return d.wish(e), nil
+}
+
+// wish is what a user wants.
+type wish struct {
+	events  []sched.Event
+	durable chan struct{}
 }
 
 // wish keeps what a user wants for the next answer.
-func (d *Driver) wish(e sched.Event) {
+func (d *Driver) wish(events ...sched.Event) <-chan struct{} {
+	w := wish{events, make(chan struct{})}
 	d.mu.Lock()
-	d.wishes = append(d.wishes, e)
+	d.wishes = append(d.wishes, w)
 	d.mu.Unlock()
 	select {
 	case d.knock <- struct{}{}:
 	default:
 	}
+	return w.durable
+}
+
+// confirm tells those whose wishes were part of an earlier answer: it is durable by now, as the engine asks for the next.
+func (d *Driver) confirm() {
+	for _, durable := range d.answered {
+		close(durable)
+	}
+	d.answered = d.answered[:0]
 }
 
 // granted returns what of the wishes is to be told.
@@ -60,18 +83,21 @@ func (d *Driver) granted() (events []sched.Event) {
 	wishes := d.wishes
 	d.wishes = nil
 	d.mu.Unlock()
-	for _, e := range wishes {
-		switch {
-		case e.Kind == sched.GPUChanged:
-			d.withheld[int(e.Value)] = sched.GPUState(e.Code) == sched.GPUWithheld
-			events = append(events, d.changes()...)
-		case e.Kind == sched.NodeChanged:
-			events = slices.DeleteFunc(events, func(x sched.Event) bool { return x.Kind == e.Kind && x.Node == e.Node }) // the last counts
-			if !d.isSo(&e) {
+	for _, w := range wishes {
+		d.answered = append(d.answered, w.durable)
+		for _, e := range w.events {
+			switch {
+			case e.Kind == sched.GPUChanged:
+				d.withheld[int(e.Value)] = sched.GPUState(e.Code) == sched.GPUWithheld
+				events = append(events, d.changes()...)
+			case e.Kind == sched.NodeChanged:
+				events = slices.DeleteFunc(events, func(x sched.Event) bool { return x.Kind == e.Kind && x.Node == e.Node }) // the last counts
+				if !d.isSo(&e) {
+					events = append(events, e)
+				}
+			default:
 				events = append(events, e)
 			}
-		default:
-			events = append(events, e)
 		}
 	}
 	return events

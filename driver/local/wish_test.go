@@ -58,7 +58,7 @@ func (w *world) submit(script string) *sched.JobSpec {
 
 func (w *world) tell(e sched.Event) {
 	w.Helper()
-	if err := w.d.Tell(e); err != nil {
+	if _, err := w.d.Tell(e); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -258,7 +258,7 @@ func TestTellErrors(t *testing.T) {
 		"local: an event of kind 1, want one about a node or a GPU":  {Kind: sched.AttemptEnded},
 		"local: an event of kind 18, want one about a node or a GPU": {Kind: sched.Ordered},
 	} {
-		if err := d.Tell(e); fmt.Sprint(err) != want {
+		if _, err := d.Tell(e); fmt.Sprint(err) != want {
 			t.Errorf("%+v: %v, want %s", e, err, want)
 		}
 	}
