@@ -253,10 +253,23 @@ func (d *Driver) withhold(r *report) {
 	d.later = append(d.later, d.changes()...)
 }
 
+// backoff returns how long a job wants to rest after an end.
+func (d *Driver) backoff(e *sched.Event) time.Duration {
+	if e.Outcome != sched.Failed {
+		return 0
+	}
+	t, err := task.DecodeTask(d.specs[e.Job].Task)
+	if err != nil { // then it is not started again
+		return 0
+	}
+	return t.Backoff
+}
+
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 func (d *Driver) rest(e *sched.Event) {
 	if e.Outcome != sched.NodeLost {
 		delete(d.lost, e.Job)
+		e.WorkFrom = sched.Time(d.backoff(e))
 		return
 	}
 	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
@@ -381,7 +394,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]

@@ -99,8 +99,9 @@ type tail struct {
 // sources are the files that a tail reads.
 var sources = [...]progress.Source{progress.Output, progress.File}
 
-func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch, anew: !a.adopted,
+// newTail returns the tail of an attempt whose logs are of a kind.
+func newTail(a *attempt, from progress.From, tell func(sched.Event)) *tail {
+	return &tail{a: a, tell: tell, reader: progress.NewReader(from), epoch: a.epoch, anew: !a.adopted,
 		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -114,11 +115,15 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	if !a.up && !x.over.Started.IsZero() {
 		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate()})
 	}
-	a.meter = newTail(a, nil)
+	a.meter = newTail(a, progress.Own, nil)
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.ordered())
 	e.Time = max(d.instant(x.over.Ended), started+1)
+	e.Job = a.job
+	if rest := d.backoff(&e); rest > 0 {
+		e.WorkFrom = e.Time.Add(rest)
+	}
 	events = append(events, e)
 	for i := range events {
 		events[i].Job, events[i].Attempt = a.job, a.number

@@ -27,7 +27,9 @@
 //	    model: resnet50
 //	    class: cv
 //	    priority: 5                 # larger first, where a system looks at it; default 0
-//	    retries: 2                  # restarts after a failure of its own; default 0
+//	    progress: {from: tqdm}      # which of its logs tell it: auto, own, tqdm, hf, lightning or steps; default auto
+//	    retry: {max: 2, backoff: 30s}  # restarts after a failure of its own, and the rest before each; default 0 and 0s;
+//	                                # retries: 2 is the same without a rest
 //	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
 //	    share: allow                # of its GPUs with other jobs: never, allow or require; default never
 //	    cpus: 4                     # per GPU; default 0, no demand

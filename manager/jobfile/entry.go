@@ -60,6 +60,7 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	e := base
 	e.at, e.nameAt = n, n
 	e.task.Env = maps.Clone(base.task.Env)
+	r.either(n, "retries", "retry")
 	r.Mapping(n, "a job", append([]strictyaml.Field{
 		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
 		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxJobs)),
@@ -89,6 +90,24 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	return e
 }
 
+// either refuses a mapping that has both of two keys that say the same.
+func (r *reader) either(n ast.Node, a, b string) {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		return
+	}
+	var first string
+	for _, v := range m.Values {
+		switch key := v.Key.GetToken().Value; {
+		case key != a && key != b || key == first: // given again is another's error
+		case first != "":
+			r.FailAt(v.Key.GetToken().Position, "%s beside %s, want one of them", key, first)
+		default:
+			first = key
+		}
+	}
+}
+
 // shared returns the keys that a job and the defaults have.
 func (r *reader) shared(e *entry) []strictyaml.Field {
 	s, t, y := &e.spec, &e.task, r.Reader
@@ -106,7 +125,9 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
+		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, &t.Progress) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
+		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, &t.Backoff) }),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
@@ -225,6 +246,26 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 		}),
 	})
 	*dst = c
+}
+
+// logs are the words for a progress.From.
+var logs = []string{"auto", "own", "tqdm", "hf", "lightning", "steps"}
+
+// progress reads which logs tell how far a job is.
+func (r *reader) progress(key string, n ast.Node, dst *string) {
+	*dst = ""
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("from", func(_ string, n ast.Node) { r.word("progress from", n, logs, dst) }),
+	})
+}
+
+// retry reads how often a job is tried again, and after which rest.
+func (r *reader) retry(key string, n ast.Node, retries *int32, backoff *time.Duration) {
+	*backoff = 0
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("max", strictyaml.Whole(r.Reader, retries, 0, maxRetries)),
+		strictyaml.Key("backoff", duration(r, backoff, 0, task.MaxBackoff, "from 0s to 24h")),
+	})
 }
 
 // word reads one of some words and returns its number, -1 if it is none.

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, retries, wall_time, share, cpus, memory_gb, gpu_memory_gb"
+	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, progress, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -129,6 +129,13 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], checkpoint: {signal: [TERM]}}]", `1:44: checkpoint signal is a list, want one of TERM, INT, HUP, USR1, USR2`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ../x}}]", `1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
 		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]", `1:48: checkpoint ready_file "", want a file in the run directory, or an absolute path, cleaned`},
+		// Progress and retries.
+		{"jobs: [{command: [a], progress: {from: tqm}}]", `1:40: progress from "tqm" (did you mean "tqdm"?), want one of auto, own, tqdm, hf, lightning, steps`},
+		{"jobs: [{command: [a], progress: tqdm}]", `1:33: progress "tqdm", want a mapping of from`},
+		{"jobs: [{command: [a], retry: 3}]", `1:30: retry 3, want a mapping of max, backoff`},
+		{"jobs: [{command: [a], retry: {backoff: 25h}}]", `1:40: backoff "25h", want a time from 0s to 24h, as in 30s, 10m or 1h30m`},
+		{"jobs: [{command: [a], retry: {max: 3}, retries: 3}]", `1:40: retries beside retry, want one of them`},
+		{"defaults: {retries: 1, retry: {}}\njobs: [{command: [a]}]", `1:24: retry beside retries, want one of them`},
 		// Times, figures and words.
 		{"jobs: [{command: [a], grace: 0s}]", `1:30: grace "0s", want a time more than 0s and at most 1h, as in 30s, 10m or 1h30m`},
 		{"jobs: [{command: [a], grace: 61m}]", `1:30: grace "61m", want a time more than 0s and at most 1h, as in 30s, 10m or 1h30m`},

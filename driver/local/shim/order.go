@@ -58,19 +58,20 @@ func (r RunDir) file(name string) string { return filepath.Join(string(r), name)
 
 // Order says what a shim is to run.
 type Order struct {
-	State   State           `json:"state"`
-	Job     int32           `json:"job"`
-	Attempt int32           `json:"attempt"`
-	Epoch   int64           `json:"epoch"` // of the manager that gives the order
-	Command []string        `json:"command"`
-	Dir     string          `json:"dir"`
-	Env     []string        `json:"env"`           // all of it: nothing is inherited
-	Grace   time.Duration   `json:"grace"`         // from SIGTERM to SIGKILL
-	Devices []string        `json:"devices"`       // names, locked while the attempt lives
-	Shared  bool            `json:"shared"`        // others may lock them shared as well
-	Locks   string          `json:"locks"`         // folder of these locks, of the whole machine; "" = State's own
-	Cgroup  string          `json:"cgroup"`        // under which the group of processes is made; "" = without
-	Save    task.Checkpoint `json:"save,omitzero"` // of it the shim itself heeds the signal
+	State    State           `json:"state"`
+	Job      int32           `json:"job"`
+	Attempt  int32           `json:"attempt"`
+	Epoch    int64           `json:"epoch"` // of the manager that gives the order
+	Command  []string        `json:"command"`
+	Dir      string          `json:"dir"`
+	Env      []string        `json:"env"`                // all of it: nothing is inherited
+	Grace    time.Duration   `json:"grace"`              // from SIGTERM to SIGKILL
+	Devices  []string        `json:"devices"`            // names, locked while the attempt lives
+	Shared   bool            `json:"shared"`             // others may lock them shared as well
+	Locks    string          `json:"locks"`              // folder of these locks, of the whole machine; "" = State's own
+	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
+	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself heeds the signal
+	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
 }
 
 // Checkpoint returns the folder in which the job saves.

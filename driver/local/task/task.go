@@ -12,19 +12,22 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/model/restart"
 )
 
 // Limits of a Task.
 const (
-	MaxSize   = 1 << 20   // bytes of the command and the environment together, see Task.Size
-	MaxArgs   = 10_000    // length of the command
-	MaxEnv    = 1_000     // variables
-	MaxText   = 1<<17 - 1 // bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
-	MaxName   = 200       // bytes of the name of a variable
-	MaxDir    = 4095      // bytes of the folder: PATH_MAX of Linux
-	MaxGrace  = time.Hour // of Grace
-	maxStored = 8 << 20   // bytes of an encoded Task: JSON writes a byte of text as six at most
+	MaxSize  = 1 << 20   // bytes of the command and the environment together, see Task.Size
+	MaxArgs  = 10_000    // length of the command
+	MaxEnv   = 1_000     // variables
+	MaxText  = 1<<17 - 1 // bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
+	MaxName  = 200       // bytes of the name of a variable
+	MaxDir   = 4095      // bytes of the folder: PATH_MAX of Linux
+	MaxGrace = time.Hour // of Grace
+
+	MaxBackoff = 24 * time.Hour // of Backoff
+	maxStored  = 8 << 20        // bytes of an encoded Task: JSON writes a byte of text as six at most
 )
 
 // Task is what a job runs. Those who were given one must not change its command and environment, which alike jobs share.
@@ -36,6 +39,9 @@ type Task struct {
 
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a restart.Scaling; "" = as the system decides
+	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs tell; "" = auto
+	// Backoff is how long the job rests after a failure of its own before it is tried again; 0..MaxBackoff.
+	Backoff time.Duration `json:"backoff_ns,omitempty"`
 }
 
 // Checkpoint says how a job saves what it has done. The zero value is the default.
@@ -109,6 +115,12 @@ func (t Task) Validate() error {
 	}
 	if _, err := restart.ParseScaling(t.LRScaling); t.LRScaling != "" && err != nil {
 		return err
+	}
+	if _, err := progress.ParseFrom(t.Progress); t.Progress != "" && err != nil {
+		return err
+	}
+	if t.Backoff < 0 || t.Backoff > MaxBackoff {
+		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
 	}
 	for i, a := range t.Command {
 		if err := CheckArg(a); err != nil {
