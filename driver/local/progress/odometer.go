@@ -95,7 +95,7 @@ func (o *Odometer) Share(tenants int) {
 
 // See takes in what the job told at a time, which must not fall, and reports whether that was progress.
 func (o *Odometer) See(at time.Time, m *Reading) bool {
-	count := o.count
+	var count float64
 	switch stepped := m.Has&Step != 0; {
 	case m.Has&Samples != 0:
 		if stepped {
@@ -185,7 +185,8 @@ func (o *Odometer) counted(step int64, anew bool) float64 {
 		}
 	}
 	i := len(o.Marks) - 1
-	for ; i > 0 && o.Marks[i].Step > step; i-- {
+	for i > 0 && o.Marks[i].Step > step {
+		i--
 	}
 	return o.Marks[i].at(step)
 }
