@@ -159,7 +159,7 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 func (h *Hash) nodeSpec(s *sched.NodeSpec) {
 	h.text(s.Name)
 	h.word(uint64(s.GPUs))
-	h.word(two(s.Rack, int32(s.Type)<<16|int32(uint16(s.Pool))))
+	h.word(two(s.Rack, int32(s.Sharing)<<24|int32(s.Type)<<16|int32(uint16(s.Pool))))
 	h.word(uint64(math.Float32bits(s.CPUs))<<32 | uint64(math.Float32bits(s.MemoryGB)))
 	h.word(uint64(math.Float32bits(s.GPUMemGB)))
 	for _, x := range [...]float64{float64(s.IdleW), float64(s.BusyGPUW), float64(s.SleepW), float64(s.DollarsHr)} {

@@ -284,6 +284,7 @@ func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
 	b = appendFloat32(b, "cpus", s.CPUs)
 	b = appendFloat32(b, "memory_gb", s.MemoryGB)
 	b = appendFloat32(b, "gpu_memory_gb", s.GPUMemGB)
+	b = appendWordOf(b, "sharing", sharingWords, int(s.Sharing))
 	b = appendFloat(b, "idle_w", float64(s.IdleW))
 	b = appendFloat(b, "busy_gpu_w", float64(s.BusyGPUW))
 	b = appendFloat(b, "sleep_w", float64(s.SleepW))

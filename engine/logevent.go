@@ -374,6 +374,8 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 			p.Pool = sched.PoolID(s.integer(16))
 		case "devices":
 			p.Devices = s.texts()
+		case "sharing":
+			p.Sharing = sched.Mechanism(s.oneOf(sharingWords))
 		default:
 			return s.nodeNumber(key, p)
 		}

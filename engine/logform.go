@@ -33,6 +33,7 @@ var (
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}
+	sharingWords  = list(sched.Mechanisms-1, sched.Mechanism.String)
 )
 
 // list returns the words of the numbers 0 to last.

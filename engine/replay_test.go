@@ -41,7 +41,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	rec.drawJobs(r)
 	rec.drawWorld(t, r)
 	rec.drawInjected(r)
-	if info, err := system.Named(name); err != nil || info.Rents {
+	if info, err := system.Named(name); err != nil || slices.Contains(info.KeyNames(), "budget") {
 		rec.keys["budget"] = "16"
 		if strings.HasPrefix(name, "boa") && seed%2 == 0 {
 			rec.keys["information"] = "price"

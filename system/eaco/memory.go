@@ -77,13 +77,6 @@ func (d *core) SaveRest(b []byte) []byte {
 }
 
 // LoadRest takes what SaveRest wrote.
-func (d *Decider) LoadRest(b []byte) error {
-	err := d.core.LoadRest(b)
-	d.learned()
-	return err
-}
-
-// LoadRest takes what SaveRest wrote.
 func (d *core) LoadRest(b []byte) error {
 	r := &reader{b: b}
 	d.dirty = r.uvarint() == 1
