@@ -157,10 +157,7 @@ func (s *State) ended(e *sched.Event) {
 		s.rest(e.Job, j)
 	case sched.NodeLost:
 		s.dropTarget(j)
-		if e.WorkFrom > e.Time {
-			j.NotBefore = e.WorkFrom
-			s.alarms.push(jobAt{j.NotBefore, e.Job})
-		}
+		s.restUntil(e, j)
 		s.rest(e.Job, j)
 	case sched.Failed:
 		j.Failures++
@@ -169,9 +166,18 @@ func (s *State) ended(e *sched.Event) {
 			s.finish(e.Job, j, sched.Failed)
 			return
 		}
+		s.restUntil(e, j)
 		s.rest(e.Job, j)
 	default:
 		s.broken(e, "outcome %v", e.Outcome)
+	}
+}
+
+// restUntil keeps a job from being tried again before the time that its end says.
+func (s *State) restUntil(e *sched.Event, j *sched.Job) {
+	if e.WorkFrom > e.Time {
+		j.NotBefore = e.WorkFrom
+		s.alarms.push(jobAt{j.NotBefore, e.Job})
 	}
 }
 

@@ -39,7 +39,7 @@ type EventKind uint8
 // engine's own.
 const (
 	NoEvent        EventKind = iota
-	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost WorkFrom = not again before: all processes are gone, its devices are free
+	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all processes are gone, its devices are free
 	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps: all ranks run
 	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
 	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps
