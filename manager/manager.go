@@ -42,21 +42,13 @@ type Options struct {
 	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
 }
 
-// Check says what is wrong with the system, its settings and the jobs it is to run.
+// Check says what is wrong with the system and its settings.
 func (o *Options) Check(ctx context.Context) error {
 	h, err := o.header(ctx)
 	if err == nil {
 		_, err = System(&h, o.Knows)
 	}
-	if err != nil || !NeedsWork(h, o.Knows) {
-		return err
-	}
-	for i := range o.Jobs.Jobs {
-		if spec := &o.Jobs.Jobs[i].Spec; spec.WallTime == 0 {
-			return fmt.Errorf("system: %s: %w: job %s states no wall_time", o.System, system.ErrNoWork, spec.Name)
-		}
-	}
-	return nil
+	return err
 }
 
 // header begins a log on the devices there are.

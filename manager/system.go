@@ -1,17 +1,17 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
-	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/system"
 )
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
-// beside what their submitters say: the work of a job is its wall time. It is refused if it rents nodes.
+// beside what their submitters say. What they do not say is learned as jobs run: their work, unless k.Work is given. It is
+// refused if it rents nodes.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -20,15 +20,16 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	if info.Rents {
 		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want another", h.System)
 	}
-	k.Work = Stated{}
+	if k.Work == nil {
+		k.Work = remaining.New()
+	}
 	return system.Begin(h, k, nil)
 }
 
-// NeedsWork reports whether the system of h must be told the work of all jobs.
-func NeedsWork(h engine.Header, k system.Knowledge) bool {
-	k.Work = nil
-	_, err := system.Begin(&h, k, nil)
-	return errors.Is(err, system.ErrNoWork)
+// Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.
+func Wrote(h *engine.Header) bool {
+	_, err := time.Parse(time.RFC3339Nano, h.Origin)
+	return err == nil
 }
 
 // Foreign returns the first of the keys set that means nothing to real jobs, and why; "" if there is none.
@@ -39,15 +40,4 @@ func Foreign(settings map[string]string) (key, why string) {
 		}
 	}
 	return "", ""
-}
-
-// Stated takes the wall time that a submitter stated as the work of a job.
-type Stated struct{}
-
-var _ sched.Remainer = Stated{}
-
-// Remaining is what is left of the wall time, by the progress reported; 0 for a job that takes longer than stated.
-func (Stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
-	job := v.Job(j)
-	return max(job.Spec.WallTime-job.WorkNow(v.Now), 0)
 }

@@ -20,7 +20,7 @@ import (
 
 // Knowledge is what a system may be given beside what jobs say of themselves.
 type Knowledge struct {
-	Work  sched.Remainer  // remaining work of jobs, by an oracle or an estimator
+	Work  sched.Remainer  // remaining work of jobs, by an oracle or an estimator; a sched.Observer hears all events
 	Sizes *dist.Empirical // service of earlier jobs, in the unit of the thresholds; nil = learn it from those that finish
 	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil = what was
 	// published of nine models.
@@ -110,6 +110,20 @@ var Beliefs = []Key{
 	{"locality", "", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
 }
 
+// learn returns the estimators of k that learn from events, and behind them those of others that are not among them.
+func (k *Knowledge) learn(others []sched.Observer) []sched.Observer {
+	var all []sched.Observer
+	if o, ok := k.Work.(sched.Observer); ok {
+		all = append(all, o)
+	}
+	for _, o := range others {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // Named returns the row called name, or an error that says which name is near.
 func Named(name string) (*Info, error) {
 	for i := range table {
@@ -188,7 +202,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 			return System{}, err
 		}
 		rules, err := i.provision(k, s)
-		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Provision: rules})
+		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Learn: k.learn(nil), Provision: rules})
 		return sys, err
 	}
 	st, err := i.Stages(k, s)
@@ -202,6 +216,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 		return System{}, err
 	}
 	st.Provision = append(st.Provision, rules...)
+	st.Learn = k.learn(st.Learn)
 	if adapt != nil {
 		adapt(&st)
 	}
