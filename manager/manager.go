@@ -124,7 +124,7 @@ func (m *Manager) begin(ctx context.Context) error {
 	if !begun {
 		h, failed := m.o.header(ctx)
 		if failed == nil {
-			_, failed = System(&h, m.o.Knows) // notes how many may share a device
+			_, failed = System(&h, m.o.Knows) // notes how many may share a device, and the settings
 		}
 		if failed != nil {
 			return failed
@@ -132,14 +132,18 @@ func (m *Manager) begin(ctx context.Context) error {
 		return m.store.Begin(h)
 	}
 	h, err := m.logged()
+	settings := m.o.Settings
+	if info, unknown := system.Named(m.o.System); unknown == nil {
+		settings = Defaults(info, settings)
+	}
 	switch {
 	case err != nil:
 		return err
 	case h.Trace != m.jobs():
 		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of its own by --state", m.o.Dir, ErrOther)
-	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
+	case h.System != m.o.System || !maps.Equal(h.Settings, settings):
 		return fmt.Errorf("manager: %s: %w system: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther,
-			systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
+			systemText(h.System, h.Settings), systemText(m.o.System, settings))
 	}
 	return nil
 }

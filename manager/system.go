@@ -2,16 +2,20 @@ package manager
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/remaining"
+	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/system"
 )
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
-// beside what their submitters say. What they do not say is learned as jobs run: their work, unless k.Work is given. It is
-// refused if it rents nodes.
+// beside what their submitters say. What is not given there is learned as jobs run: their work and what a restart costs them.
+// Settings of h become those with Defaults. It is refused if it rents nodes.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -23,7 +27,31 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	if k.Work == nil {
 		k.Work = remaining.New()
 	}
+	if k.Restart == nil {
+		costs := restart.NewCosts(system.DefaultRestart)
+		k.Restart, k.Learn = costs.Of, append(slices.Clone(k.Learn), costs)
+	}
+	h.Settings = Defaults(info, h.Settings)
 	return system.Begin(h, k, nil)
+}
+
+// Defaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs where they
+// are not set: those take long to come up, and to be stopped again and again costs more than a simulation has it.
+func Defaults(info *system.Info, settings map[string]string) map[string]string {
+	all := maps.Clone(settings)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	takes := info.KeyNames()
+	for key, value := range map[string]string{
+		"min_run":       system.AutoMinRun,
+		"preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour),
+	} {
+		if _, given := all[key]; !given && slices.Contains(takes, key) {
+			all[key] = value
+		}
+	}
+	return all
 }
 
 // Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.

@@ -86,8 +86,8 @@ var (
 	keyOrder    = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
 	keyBackfill = Key{"backfill", "off", "on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up"}
 	keyReplace  = Key{"replace_every", "0", "seconds between placements of all anew, looked at on the grid of rounds; 0 = every round"}
-	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyReplace, keyBackfill, keyStragglers}
-	limits      = []string{"min_run", "user_limit"}
+	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved (default for real jobs: what its restart costs, as learned)"}, keyReplace, keyBackfill, keyStragglers}
+	limits      = []string{"min_run", "preempt_limit", "user_limit"}
 
 	keyStragglers = Key{"stragglers", "none", "GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known"}
 )
@@ -103,8 +103,11 @@ func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
 }
 
 // palOptions are the keys of the systems that place the jobs of another order.
-func palOptions(s *Settings) pal.Options {
-	o := pal.Options{MoveCost: s.Seconds("move_cost", 62*time.Second), ReplaceEvery: s.Seconds("replace_every", 0)}
+func palOptions(k Knowledge, s *Settings) pal.Options {
+	o := pal.Options{MoveCost: s.Seconds("move_cost", DefaultRestart), ReplaceEvery: s.Seconds("replace_every", 0)}
+	if k.Restart != nil && !s.Has("move_cost") {
+		o.Restart = k.restart(s)
+	}
 	if s.OneOf("backfill", "off", "on", "off") == "on" {
 		o.Grants = allocate.Quota{}
 	}
@@ -118,7 +121,7 @@ func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *
 		if err != nil {
 			return of, err
 		}
-		return watching(f(of, palOptions(s)), k, s, nil, nil)
+		return watching(f(of, palOptions(k, s)), k, s, nil, nil)
 	}
 }
 
@@ -133,7 +136,7 @@ func placing(f func(engine.Stages, pal.Knowledge, pal.Options) engine.Stages) fu
 			return of, err
 		}
 		known := palKnowledge(k, s)
-		return watching(f(of, known, palOptions(s)), k, s, known.Expected(k.Scores), known.Scores.Revise)
+		return watching(f(of, known, palOptions(k, s)), k, s, known.Expected(k.Scores), known.Scores.Revise)
 	}
 }
 
