@@ -10,12 +10,13 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
 )
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
-// beside what their submitters say. What is not given there is learned as jobs run: their work and what a restart costs them.
-// Settings of h become those with Defaults. It is refused if it rents nodes.
+// beside what their submitters say. What is not given there is learned as jobs run: their work, what a restart costs
+// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents nodes.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -31,6 +32,9 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 		costs := restart.NewCosts(system.DefaultRestart)
 		k.Restart, k.Learn = costs.Of, append(slices.Clone(k.Learn), costs)
 	}
+	if k.Scores == nil && h.GPUs > 0 {
+		k.Scores = equal(h.GPUs)
+	}
 	h.Settings = Defaults(info, h.Settings)
 	return system.Begin(h, k, nil)
 }
@@ -42,16 +46,26 @@ func Defaults(info *system.Info, settings map[string]string) map[string]string {
 	if all == nil {
 		all = make(map[string]string)
 	}
+	defaults := map[string]string{"min_run": system.AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour)}
+	if info.Scored {
+		defaults["stragglers"] = "watch"
+	}
 	takes := info.KeyNames()
-	for key, value := range map[string]string{
-		"min_run":       system.AutoMinRun,
-		"preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour),
-	} {
+	for key, value := range defaults {
 		if _, given := all[key]; !given && slices.Contains(takes, key) {
 			all[key] = value
 		}
 	}
 	return all
+}
+
+// equal returns scores by which so many GPUs are alike for all jobs.
+func equal(gpus int) *variability.Scores {
+	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"}, PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
+	for g := range gpus {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(g)})
+	}
+	return s
 }
 
 // Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.

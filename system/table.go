@@ -47,9 +47,9 @@ var table = []Info{
 			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
 	{Name: "pal", Line: "PAL: placement by class, PM score and locality, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PAL), Keys: append([]Key{
-			{"tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang"}}, palKeys...), Common: limits},
+			{"tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang"}}, palKeys...), Common: limits, Scored: true},
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
-		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
+		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits, Scored: true},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
 		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyBackfill, keyReplace, keyStragglers}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
