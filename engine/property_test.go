@@ -272,7 +272,7 @@ func (w *world) drawSystem(r *rand.Rand) {
 	if r.IntN(6) == 0 {
 		c.userLimit = 1 + r.IntN(8)
 	}
-	if r.IntN(4) == 0 {
+	if rand.New(rand.NewPCG(w.seed, 2)).IntN(4) == 0 {
 		c.guard = thirds{}
 	}
 }
