@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -35,13 +38,19 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	if k.Scores == nil && h.GPUs > 0 {
 		k.Scores = equal(h.GPUs)
 	}
-	h.Settings = Defaults(info, h.Settings)
+	if h.Settings, err = Defaults(h.System, h.Settings); err != nil {
+		return system.System{}, err
+	}
 	return system.Begin(h, k, nil)
 }
 
 // Defaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs where they
 // are not set: those take long to come up, and to be stopped again and again costs more than a simulation has it.
-func Defaults(info *system.Info, settings map[string]string) map[string]string {
+func Defaults(name string, settings map[string]string) (map[string]string, error) {
+	info, err := system.Named(name)
+	if err != nil {
+		return nil, err
+	}
 	all := maps.Clone(settings)
 	if all == nil {
 		all = make(map[string]string)
@@ -56,7 +65,7 @@ func Defaults(info *system.Info, settings map[string]string) map[string]string {
 			all[key] = value
 		}
 	}
-	return all
+	return all, nil
 }
 
 // equal returns scores by which so many GPUs are alike for all jobs.
@@ -73,6 +82,31 @@ func Wrote(h *engine.Header) bool {
 	_, err := time.Parse(time.RFC3339Nano, h.Origin)
 	return err == nil
 }
+
+// Fits says which job would wait for ever: it needs more devices than there are, which are called by unit; nil if none does.
+func Fits(h *engine.Header, jobs []jobfile.Job, unit string) error {
+	info, err := system.Named(h.System)
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := &jobs[i].Spec
+		least := j.GPUs.Want
+		if info.Batches { // it chooses widths as well
+			least = j.GPUs.Min
+		}
+		if int(least) > h.GPUs {
+			return fmt.Errorf("%w: job %s needs %d %ss, there are %d: it would never start", ErrRefused, j.Name, least, unit, h.GPUs)
+		}
+		if j.Share == sched.ShareRequire && h.ShareLimit < 2 {
+			return fmt.Errorf("%w: job %s requires to share its %ss, and %s has no jobs share", ErrRefused, j.Name, unit, h.System)
+		}
+	}
+	return nil
+}
+
+// ErrRefused says that a job is not taken: it would never start.
+var ErrRefused = errors.New("refused")
 
 // Foreign returns the first of the keys set that means nothing to real jobs, and why; "" if there is none.
 func Foreign(settings map[string]string) (key, why string) {

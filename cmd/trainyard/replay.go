@@ -119,7 +119,7 @@ func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
 	}
 	was := h.ShareLimit
 	sys, err := beginAs(h, k)
-	if err == nil && h.ShareLimit != was {
+	if err == nil && h.ShareLimit > was {
 		err = fmt.Errorf("log: share_limit %d, but %s is for %d", was, h.System, h.ShareLimit)
 	}
 	return sys.Decider, err

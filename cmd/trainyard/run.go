@@ -166,8 +166,9 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
+	o.Unit = f.unit
 	o.Shim = []string{"/proc/self/exe", shimVerb}
-	return o, cmp.Or(usage(o.Check(cmd.Context())), f.fits(cmd.Context(), o.Jobs, o.Devices), f.checkOut(path))
+	return o, cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(path))
 }
 
 // knowledge reads what the system is to know from files.
@@ -195,22 +196,12 @@ func (f *runFlags) devices(ctx context.Context, given bool) (device.Backend, str
 	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
 }
 
-// fits refuses jobs that would wait for ever: they need more devices than there are.
-func (f *runFlags) fits(ctx context.Context, jobs *jobfile.File, devices device.Backend) error {
-	have, err := devices.List(ctx)
-	if err != nil {
-		return err
+// refused gives the error of a request its exit code.
+func refused(err error) error {
+	if errors.Is(err, manager.ErrRefused) {
+		return &codedError{exitRefused, err}
 	}
-	for i := range jobs.Jobs {
-		j := &jobs.Jobs[i].Spec // no system of today gives another width than the default
-		if int(j.GPUs.Want) > len(have) {
-			return &codedError{exitRefused, fmt.Errorf("job %s asks for %s, there are %d: it would never start", j.Name, counted(int(j.GPUs.Want), f.unit), len(have))}
-		}
-		if j.Share == sched.ShareRequire {
-			return &codedError{exitRefused, fmt.Errorf("job %s requires to share its %ss, which is not carried out yet", j.Name, f.unit)}
-		}
-	}
-	return nil
+	return usage(err)
 }
 
 // checkOut tries the files to be written once the jobs are done, so that a wrong name is told before anything runs.
