@@ -33,6 +33,7 @@ type Estimator struct {
 	all      sample
 	whole    []time.Duration // by JobID: work in all as its steps tell; 0 = they do not
 	revision uint64
+	met      bool // the jobs that were done before it heard of anything
 }
 
 // Limits of what is learned. Ours, but for Enough, which is the specification's "about 5".
@@ -78,8 +79,12 @@ var (
 	_ sched.Memory   = (*Estimator)(nil)
 )
 
-// Observe learns from jobs that finish, and from those that tell their steps.
+// Observe learns from jobs that finish, and from those that tell their steps; at first from those that the view shows to have
+// finished before.
 func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
+	if !e.met {
+		e.meet(v, ev)
+	}
 	switch ev.Kind {
 	case sched.Progressed:
 		e.steps(ev)
@@ -94,6 +99,24 @@ func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
 		work := ev.Work
 		if work <= 0 && j.LastStart >= 0 {
 			work = ev.Time.Sub(j.LastStart)
+		}
+		if work > 0 {
+			e.finished(j.Spec, work.Seconds())
+		}
+	}
+}
+
+// meet takes over what the view shows but the job of the event: a system may begin where another has left off.
+func (e *Estimator) meet(v *sched.View, ev *sched.Event) {
+	e.met = true
+	for id := range v.Jobs {
+		j := &v.Jobs[id]
+		if j.Outcome != sched.Finished || ev.Kind == sched.AttemptEnded && ev.Job == sched.JobID(id) {
+			continue
+		}
+		work := j.Work
+		if work <= 0 {
+			work = j.Run
 		}
 		if work > 0 {
 			e.finished(j.Spec, work.Seconds())

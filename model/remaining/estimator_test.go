@@ -157,6 +157,22 @@ func TestWhatCounts(t *testing.T) {
 	w.left(t, resnet, 0, 250)
 }
 
+// Ensure that one that comes late learns from the jobs that are done, each once.
+func TestComesLate(t *testing.T) {
+	w := newWorld()
+	late := func(o sched.Outcome, work, run time.Duration) {
+		w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &resnet, State: sched.Done, Outcome: o, Work: work, Run: run})
+	}
+	late(sched.Finished, 100*time.Second, time.Hour)
+	late(sched.Failed, time.Second, time.Second)
+	late(sched.Finished, 0, 300*time.Second) // it told no work
+	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &resnet, State: sched.Done, Outcome: sched.Finished, Work: 500 * time.Second})
+	w.e.Observe(&w.v, &sched.Event{Kind: sched.AttemptEnded, Job: 3, Outcome: sched.Finished, Work: 500 * time.Second})
+	w.left(t, resnet, 0, 300)
+	w.e.Observe(&w.v, &sched.Event{Kind: sched.Ticked})
+	w.left(t, resnet, 0, 300)
+}
+
 // Ensure that quantiles are as documented on a sample of four, and on none.
 func TestQuantiles(t *testing.T) {
 	w := newWorld()

@@ -38,9 +38,13 @@ func (e *Estimator) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the revision, the sample of all jobs, then those of the classes in order.
+// SaveRest appends whether it has met the jobs before it, the revision, the sample of all jobs, then those of the classes in order.
 func (e *Estimator) SaveRest(b []byte) []byte {
-	b = binary.AppendUvarint(append(b, format), e.revision)
+	met := byte(0)
+	if e.met {
+		met = 1
+	}
+	b = binary.AppendUvarint(append(b, format, met), e.revision)
 	b = e.all.save(b)
 	b = binary.AppendUvarint(b, uint64(len(e.classes)))
 	order := func(k, o class) int { return cmp.Or(cmp.Compare(k.by, o.by), cmp.Compare(k.name, o.name)) }
@@ -71,7 +75,7 @@ func (e *Estimator) LoadRest(b []byte) error {
 		return errMemory
 	}
 	r := reader{b: b[1:]}
-	revision, all := r.number(math.MaxUint64), r.sample()
+	met, revision, all := r.number(1), r.number(math.MaxUint64), r.sample()
 	classes := make(map[class]*sample)
 	for range r.number(MaxClasses) {
 		k := class{by: by(r.byte())}
@@ -85,7 +89,7 @@ func (e *Estimator) LoadRest(b []byte) error {
 	if r.bad || len(r.b) > 0 {
 		return errMemory
 	}
-	e.revision, e.all, e.classes = revision, all, classes
+	e.met, e.revision, e.all, e.classes = met == 1, revision, all, classes
 	return nil
 }
 
