@@ -45,8 +45,8 @@ func TestRailsHold(t *testing.T) {
 				if up := e.Time.Sub(v.Jobs[e.Job].LastStart); up < least {
 					t.Fatalf("%s: job %d is stopped at %v after %v, want at least %v", info.Name, e.Job, e.Time, up, least)
 				}
-				s := append(stopped[e.Job], e.Time)
-				stopped[e.Job] = s
+				stopped[e.Job] = append(stopped[e.Job], e.Time)
+				s := stopped[e.Job]
 				if n := len(s); n > 2 && e.Time.Sub(s[n-3]) < time.Hour {
 					t.Fatalf("%s: job %d is stopped at %v, want at most twice an hour", info.Name, e.Job, s[n-3:])
 				}

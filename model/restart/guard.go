@@ -42,11 +42,11 @@ func (g *Guard) Observe(v *sched.View, e *sched.Event) {
 		for int(e.Job) >= len(g.stopped) {
 			g.stopped = append(g.stopped, nil)
 		}
-		s := append(g.stopped[e.Job], e.Time)
-		if len(s) > g.PerHour {
+		s := g.stopped[e.Job]
+		if len(s) == g.PerHour {
 			s = append(s[:0], s[1:]...)
 		}
-		g.stopped[e.Job] = s
+		g.stopped[e.Job] = append(s, e.Time)
 	case e.Kind == sched.AttemptEnded && int(e.Job) < len(g.stopped) && v.Jobs[e.Job].State == sched.Done:
 		g.stopped[e.Job] = nil
 	}
