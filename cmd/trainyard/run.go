@@ -78,10 +78,6 @@ Exit code 10 says that a job failed.`,
 	return cmd
 }
 
-// minRun is what protects a job from being preempted right after its start where --set does not say: real jobs take long
-// to come up.
-const minRun = "300"
-
 // run runs the jobs of a file to the end.
 func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
@@ -155,9 +151,6 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	if o.Knows, err = f.knowledge(set); err != nil {
 		return o, err
-	}
-	if _, given := set["min_run"]; !given && slices.Contains(info.KeyNames(), "min_run") {
-		set["min_run"] = minRun
 	}
 	if o.Devices, o.Place, err = f.devices(cmd.Context(), cmd.Flags().Changed("slots")); err != nil {
 		return o, err
