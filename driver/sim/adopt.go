@@ -96,7 +96,7 @@ func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 			s.starts = 1
 		}
 		switch {
-		case j.State == sched.Done:
+		case j.State == sched.Done && (j.Outcome == sched.Finished || j.Outcome == sched.Cancelled):
 			d.done++
 		case j.HoldsDevices():
 			s.gpus, s.config, s.liveAt = j.GPUs, j.Live, int32(len(d.live))
