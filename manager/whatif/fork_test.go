@@ -131,13 +131,14 @@ func (w *world) driver(t *testing.T) *sim.Driver {
 	return d
 }
 
-// cutter takes a moment when so many batches are over.
+// cutter takes a moment when so many batches are over, or with the first at a time.
 type cutter struct {
 	w      *world
 	v      *sched.View
 	dec    sched.Decider
 	fresh  whatif.System
 	after  int
+	at     sched.Time // 0 = after counts
 	moment *whatif.Moment
 	err    error
 }
@@ -145,7 +146,7 @@ type cutter struct {
 func (c *cutter) Log(v *sched.View, _ *sched.Event) { c.v = v }
 func (c *cutter) BeginBatch()                       {}
 func (c *cutter) EndBatch() error {
-	if c.after--; c.after == 0 {
+	if c.after--; c.after == 0 || c.at > 0 && c.v.Now >= c.at && c.moment == nil {
 		c.moment, c.err = whatif.Take(c.w.header, c.v, c.dec, c.fresh)
 	}
 	return c.err
