@@ -26,7 +26,9 @@ type world struct {
 	runtime sim.Runtime
 	header  engine.Header
 	scores  *variability.Scores
-	sleep   string // after so many seconds idle nodes do; "" = never
+	stated  bool    // the system knows of the work of jobs what they say; else the truth
+	budget  float64 // GPUs rented at most; 0 = as many as there are
+	sleep   string  // after so many seconds idle nodes do; "" = never
 }
 
 func newWorld(seed uint64) *world {
@@ -83,6 +85,13 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
+// stated is what jobs say of their work.
+type stated struct{}
+
+func (stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
+	return max(v.Job(j).Spec.WallTime-v.Job(j).WorkNow(v.Now), 0)
+}
+
 func scoresOf(gpus int, r *rand.Rand) *variability.Scores {
 	s := &variability.Scores{Name: "test", Classes: []string{"A"}, PM: [][]float64{make([]float64, gpus)}}
 	for g := range gpus {
@@ -107,10 +116,17 @@ func (w *world) system(name string) (fresh whatif.System, shareLimit int, ok boo
 	if w.sleep != "" {
 		set["sleep"] = w.sleep
 	}
+	if w.budget > 0 {
+		set["max_gpus"] = fmt.Sprint(int(w.budget))
+	}
 	build := func() (system.System, error) {
 		most := w.cluster.MostGPUs()
-		return info.Build(system.Knowledge{Work: w.trace.Oracle(), Types: w.cluster.Types, PerNode: 4, MostGPUs: most, Scores: w.scores,
-			Pools: w.cluster.PoolSpecs(), Budget: float64(most) / 2}, system.NewSettings(set), nil)
+		k := system.Knowledge{Work: w.trace.Oracle(), Types: w.cluster.Types, PerNode: 4, MostGPUs: most, Scores: w.scores,
+			Pools: w.cluster.PoolSpecs(), Budget: float64(most) / 2}
+		if w.stated {
+			k.Work = stated{}
+		}
+		return info.Build(k, system.NewSettings(set), nil)
 	}
 	sys, err := build()
 	if err != nil {
@@ -146,7 +162,7 @@ type cutter struct {
 func (c *cutter) Log(v *sched.View, _ *sched.Event) { c.v = v }
 func (c *cutter) BeginBatch()                       {}
 func (c *cutter) EndBatch() error {
-	if c.after--; c.after == 0 || c.at > 0 && c.v.Now >= c.at && c.moment == nil {
+	if c.after--; c.v != nil && c.after == 0 || c.v != nil && c.at > 0 && c.v.Now >= c.at && c.moment == nil {
 		c.moment, c.err = whatif.Take(c.w.header, c.v, c.dec, c.fresh)
 	}
 	return c.err
