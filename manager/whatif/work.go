@@ -54,12 +54,13 @@ func Learn(v *sched.View, class func(*sched.JobSpec) string) *Work {
 	sizes, all := make(map[string][]float64), []float64(nil)
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		if j.State != sched.Done || j.Outcome != sched.Finished || j.Work <= 0 {
+		if j.State != sched.Done || j.Outcome != sched.Finished {
 			continue
 		}
-		all = append(all, j.Work.Seconds())
+		work := measured(v, j).Seconds()
+		all = append(all, work)
 		if c := class(j.Spec); c != "" {
-			sizes[c] = append(sizes[c], j.Work.Seconds())
+			sizes[c] = append(sizes[c], work)
 		}
 	}
 	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: empirical(all)}
@@ -71,14 +72,26 @@ func Learn(v *sched.View, class func(*sched.JobSpec) string) *Work {
 	return w
 }
 
-// empirical returns the distribution of sizes, which are positive; nil if they are too few.
+// measured returns the work that job j has done as it was reported; of a job that is done and never reported any, which
+// thus began anew at every start, the time that its last attempt took.
+func measured(v *sched.View, j *sched.Job) time.Duration {
+	switch {
+	case j.State != sched.Done:
+		return j.WorkNow(v.Now)
+	case j.Work > 0 || j.LastStart < 0:
+		return max(j.Work, 0)
+	}
+	return j.End.Sub(j.LastStart)
+}
+
+// empirical returns the distribution of sizes, which are not negative; nil if they are too few.
 func empirical(sizes []float64) *dist.Empirical {
 	if len(sizes) < fewest {
 		return nil
 	}
 	e, err := dist.NewEmpirical(sizes)
 	if err != nil {
-		return nil // cannot be: all are positive
+		return nil // cannot be: none is negative
 	}
 	return e
 }
