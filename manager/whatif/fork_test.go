@@ -233,7 +233,8 @@ func cutOnce(t *testing.T, w *world, fresh whatif.System, seed uint64) error {
 	c := &cutter{w: w, fresh: fresh, after: 1 + rand.New(rand.NewPCG(seed, 2)).IntN(batches.n-1)}
 	c.dec, _ = fresh()
 	whole = &history{noRates: w.runtime.Changes != nil}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []engine.Sink{c, whole}}); err != nil {
+	err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []engine.Sink{c, whole}})
+	if err != nil {
 		return err
 	}
 	if c.moment == nil {
