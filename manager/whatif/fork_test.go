@@ -138,7 +138,7 @@ func (w *world) system(name string) (fresh whatif.System, shareLimit int, ok boo
 	}, sys.ShareLimit, true
 }
 
-func (w *world) driver(t *testing.T) *sim.Driver {
+func (w *world) driver(t testing.TB) *sim.Driver {
 	t.Helper()
 	d, err := sim.New(w.trace, w.cluster, sim.Options{Runtime: w.runtime})
 	if err != nil {
@@ -201,7 +201,7 @@ func (h *history) Log(v *sched.View, e *sched.Event) {
 // the end as one that was never cut: every event, at the same nanosecond.
 func TestForkGoesOnAsTheOriginal(t *testing.T) {
 	cuts := map[string]int{}
-	for seed := range uint64(20) {
+	for seed := range uint64(12) {
 		for _, name := range system.Names() {
 			w := newWorld(seed)
 			fresh, limit, ok := w.system(name)

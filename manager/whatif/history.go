@@ -17,7 +17,7 @@ import (
 // History is a recorded run made into a trace and a cluster on which other systems can be tried.
 //
 // The work of a job is what was measured: what it reported, or, if it never did, the time that its last attempt took. Jobs
-// arrive when they arrived. Jobs that were not over when the record ended, but had run, are censored: they are simulated,
+// arrive when they arrived. Jobs that were not over when the record ended (or were refused later), but had run, are censored: they are simulated,
 // for they took GPUs from others, with the work they had done so far, and no figure counts them. What users did to jobs
 // (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when
 // it has done the same work.
@@ -78,14 +78,17 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
 		}
 		number[id] = sched.JobID(len(h.Jobs))
 		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: measured(v, j)})
-		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, j.State == sched.Done)
-		if j.State == sched.Done {
+		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
+		if over(j) {
 			h.Ended++
 		} else {
 			h.Censored++
 		}
 	}
 }
+
+// over reports whether j, which ran, came to an end of its own.
+func over(j *sched.Job) bool { return j.State == sched.Done && j.Outcome != sched.RejectedJob }
 
 // specOf returns what job id said, as a job of a trace says it: it is submitted when it arrived, its name is its own, and
 // of the jobs that it waits for those are left that ran.

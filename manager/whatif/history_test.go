@@ -17,7 +17,7 @@ import (
 )
 
 // record runs w under the named system and returns its log, up to the given time.
-func (w *world) record(t *testing.T, name string, until sched.Time) string {
+func (w *world) record(t testing.TB, name string, until sched.Time) string {
 	t.Helper()
 	fresh, limit, ok := w.system(name)
 	if !ok {
@@ -142,8 +142,8 @@ func TestHistoryBreaksOff(t *testing.T) {
 
 // Ensure that the work of jobs that never reported any is the time of their last attempt.
 func TestSilentJobs(t *testing.T) {
-	w, _ := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).moment(t)
-	log := strings.ReplaceAll(w.record(t, "fifo", sched.Never), `"work":10`, `"work":0`)
+	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)})
+	log := strings.ReplaceAll(s.log(t), `"work":10`, `"work":0`)
 	if h := read(t, log); h.Trace.Jobs[0].Duration != 10*time.Second {
 		t.Errorf("%v, want 10 s", h.Trace.Jobs[0].Duration)
 	}
@@ -151,8 +151,7 @@ func TestSilentJobs(t *testing.T) {
 
 // Ensure that what cannot be made a history of is an error that says why.
 func TestNoHistory(t *testing.T) {
-	w, _ := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).moment(t)
-	log := w.record(t, "fifo", sched.Never)
+	log := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).log(t)
 	lines := strings.SplitAfter(log, "\n")
 	for want, text := range map[string]string{"the log has no nodes": lines[0], "no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
 		r, err := engine.NewLogReader(strings.NewReader(text), "log")
