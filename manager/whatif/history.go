@@ -112,7 +112,7 @@ func specOf(id sched.JobID, j *sched.Job, number map[sched.JobID]sched.JobID, na
 
 // clusterOf returns the cluster that v shows.
 func clusterOf(v *sched.View) (*cluster.Cluster, error) {
-	c := &cluster.Cluster{Name: "recorded", Types: v.Types, Racks: []string{""}}
+	c := &cluster.Cluster{Name: "recorded", Types: v.Types}
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		if n.Spec.Pool != sched.None || n.State == sched.NodeGone {
@@ -121,9 +121,6 @@ func clusterOf(v *sched.View) (*cluster.Cluster, error) {
 		c.Nodes = append(c.Nodes, n.Spec)
 		for int(n.Spec.Type) >= len(c.Types) {
 			c.Types = append(slices.Clip(c.Types), fmt.Sprint("type", len(c.Types)))
-		}
-		for int(n.Spec.Rack) >= len(c.Racks) {
-			c.Racks = append(c.Racks, fmt.Sprint("rack", len(c.Racks)))
 		}
 	}
 	for i := range v.Pools {
