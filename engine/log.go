@@ -29,6 +29,10 @@ type Header struct {
 	Cluster    string            // as it was given
 	System     string            // name of the system that decided
 	Preset     string            // "" = none
+	Round      time.Duration     // decisions at multiples of it only; 0 = the system's own
+	Budget     float64           // GPUs that may be rented on average; 0 = none given
+	NodeGPUs   int               // of the largest node that is owned or may be rented; 0 = unknown
+	GPUs       int               // all that are owned or may be rented; 0 = unknown
 	Settings   map[string]string // keys set, of system and runtime
 	ShareLimit int               // tenants a GPU may have; 0 = 1
 	Types      []string          // names of the GPU types by TypeID; nil = unknown
@@ -128,6 +132,10 @@ func AppendHeader(b []byte, h Header) []byte {
 		}
 		b = append(b, '}')
 	}
+	b = appendSeconds(b, "round", h.Round)
+	b = appendFloat(b, "budget", h.Budget)
+	b = appendInt(b, "node_gpus", h.NodeGPUs)
+	b = appendInt(b, "gpus", h.GPUs)
 	b = appendInt(b, "share_limit", h.ShareLimit)
 	b = appendTexts(b, "types", h.Types)
 	for i := range h.Pools {

@@ -161,7 +161,7 @@ func TestLogRoundTrip(t *testing.T) {
 	d := drawing{rand.New(rand.NewPCG(1, 2))}
 	var log bytes.Buffer
 	var written, read engine.Hash
-	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Seed: math.MaxUint64,
+	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Round: 90 * time.Second, Budget: 2.5, NodeGPUs: 8, GPUs: 24, Seed: math.MaxUint64,
 		Types: []string{"a", "\""}, Pools: []sched.PoolSpec{*d.poolSpec(), *d.poolSpec()}}
 	w := engine.NewLogWriter(&log, head)
 	now, n := sched.Time(0), uint64(0)

@@ -183,6 +183,7 @@ const (
 	GPUForeign          // somebody who is not a job of ours uses it
 	GPUMissing          // its driver does not find it
 	GPUStuck            // its memory is in use although nobody uses it, or nobody can tell
+	GPUWithheld         // its user wants it given to no new job
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and

@@ -38,7 +38,7 @@ var (
 func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, errNoWork
+			return engine.Stages{}, ErrNoWork
 		}
 		p, err := divideParams(k, s)
 		return f(p), err

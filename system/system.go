@@ -101,6 +101,15 @@ var Provisioning = []Key{
 	{"sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never"},
 }
 
+// Beliefs are the keys of what restarts and distance are taken to cost by the systems that heed it. In a simulation that is
+// also the truth.
+var Beliefs = []Key{
+	{"restart_overhead", "62", "seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models"},
+	{"locality_penalty", "1", "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
+	{"classes", StatedClasses, "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
+	{"locality", "", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
+}
+
 // Named returns the row called name, or an error that says which name is near.
 func Named(name string) (*Info, error) {
 	for i := range table {

@@ -28,6 +28,8 @@ type Options struct {
 	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
 	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
+	// Endless has Next wait for more where all is done. Jobs are submitted then, see Submit, and Jobs must be empty.
+	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
 	Log  *slog.Logger // what users should hear of; nil = nobody does
@@ -39,7 +41,8 @@ type Arrival struct {
 	Spec sched.JobSpec // its Task is an encoded task.Task
 }
 
-// Driver runs attempts as processes of this machine. Its methods but Command belong to one goroutine.
+// Driver runs attempts as processes of this machine. Its methods belong to one goroutine, that of the engine, but for those
+// that say otherwise.
 type Driver struct {
 	o        Options
 	cgroup   string     // under which groups of processes are made; "" = none
@@ -48,6 +51,7 @@ type Driver struct {
 	at       sched.Time
 	devices  []device.Device  // by GPUID
 	state    []sched.GPUState // by device, as last told
+	withheld []bool           // by device: its user wants it left alone
 	heldIdle []bool           // by device: users were warned of it
 	barred   []string         // devices whose lock somebody else had at the last look
 	eye      *device.Sampler
@@ -72,10 +76,13 @@ type Driver struct {
 	quit     chan struct{}             // closed by Close
 	work     sync.WaitGroup            // goroutines of attempts
 
-	mu       sync.Mutex
-	commands []sched.Event   // of users
-	status   []device.Status // see Status
-	knock    chan struct{}   // commands has something
+	visits   chan func()     // see Do
+	answered []chan struct{} // to be closed once the last answer is durable
+
+	mu     sync.Mutex
+	wishes []wish          // of users
+	status []device.Status // see Status
+	knock  chan struct{}   // wishes has something
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -88,6 +95,9 @@ func New(o Options) (*Driver, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Endless && len(o.Jobs) > 0 {
+		return nil, fmt.Errorf("local: %d jobs for a driver without end, want none: submit them", len(o.Jobs))
+	}
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
@@ -95,7 +105,7 @@ func New(o Options) (*Driver, error) {
 		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
-		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
+		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
@@ -115,19 +125,10 @@ func (d *Driver) Now() sched.Time { return d.now }
 // clock returns the time. It never falls, whatever is done to the clock of the machine.
 func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d.now) }
 
-// Command passes on what a user wants done with a job that has arrived. It may be called by anybody at any time.
-func (d *Driver) Command(job sched.JobID, c sched.Command) {
-	d.mu.Lock()
-	d.commands = append(d.commands, sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
-	d.mu.Unlock()
-	select {
-	case d.knock <- struct{}{}:
-	default:
-	}
-}
-
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.confirm()
+	d.receive()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -142,7 +143,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until <= now:
 			d.now = max(until, d.now)
 			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
-		case d.idle(until):
+		case !d.o.Endless && d.idle(until):
 			return nil, io.EOF
 		}
 		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.pause())).Sub(now)); err != nil {
@@ -163,7 +164,9 @@ func (d *Driver) idle(until sched.Time) bool {
 
 // away reports whether a device is not used for now and may come back.
 func (d *Driver) away() bool {
-	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck)
+	drains := func(n sched.Node) bool { return n.State == sched.NodeDraining }
+	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck) ||
+		slices.Contains(d.state, sched.GPUWithheld) || slices.ContainsFunc(d.view.Nodes, drains)
 }
 
 func (d *Driver) nextArrival() sched.Time {
@@ -177,12 +180,15 @@ func (d *Driver) nextArrival() sched.Time {
 func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
-	for company := false; ; company = true {
+	for company := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 			return nil
+		case visit := <-d.visits:
+			visit()
+			continue
 		case <-d.knock:
 		case s := <-d.seen:
 			d.later = append(d.later, d.judge(s)...)
@@ -192,6 +198,7 @@ func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 			}
 		}
 		if !company {
+			company = true
 			timer.Reset(gather)
 		}
 	}
@@ -257,15 +264,13 @@ func (d *Driver) rest(e *sched.Event) {
 // left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.mu.Lock()
-	d.later = append(d.later, d.commands...)
-	d.commands = nil
-	d.mu.Unlock()
+	d.later = append(d.later, d.granted()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
 	}
 	if len(d.later) == 0 {
+		d.confirm() // there is nothing to wait for
 		return nil
 	}
 	d.now = now

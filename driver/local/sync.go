@@ -22,10 +22,12 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	for i := range v.Jobs {
 		d.specs = append(d.specs, v.Jobs[i].Spec)
 	}
-	if len(d.o.Jobs) < len(v.Jobs) {
-		return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+	if !d.o.Endless {
+		if len(d.o.Jobs) < len(v.Jobs) {
+			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+		}
+		d.o.Jobs = d.o.Jobs[len(v.Jobs):]
 	}
-	d.o.Jobs = d.o.Jobs[len(v.Jobs):]
 	if err := d.unknown(v); err != nil {
 		return nil, err
 	}
@@ -54,6 +56,7 @@ func (d *Driver) machine(v *sched.View) ([]sched.Event, error) {
 	}
 	for i := range d.devices {
 		d.state[i] = v.GPUs[i].State
+		d.withheld[i] = d.state[i] == sched.GPUWithheld
 	}
 	return nil, nil
 }

@@ -68,11 +68,16 @@ func (w *world) start(dec sched.Decider, d *Driver) {
 	w.Cleanup(func() { _ = w.leave() })
 }
 
-// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did.
+// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did. To leave twice is to leave
+// once.
 func (w *world) leave() error {
+	if w.d == nil {
+		return nil
+	}
 	w.cancel()
 	err := <-w.over
 	w.d.Close()
+	w.d = nil
 	return err
 }
 
