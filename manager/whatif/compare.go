@@ -17,6 +17,7 @@ type Candidate struct {
 	System   string
 	Settings map[string]string // as of experiment.Simulation; what restarts, starts and stops take is as measured unless said
 	Budget   float64           // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
 }
 
 // Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record, whatever
@@ -43,6 +44,11 @@ type Difference struct {
 	PerJob                    float64 // median over jobs of the size of the difference of their JCT
 }
 
+// Itself returns the system that decided in the record, to see how far a simulation of it is from what happened.
+func (h *History) Itself() Candidate {
+	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget, Round: h.Header.Round}
+}
+
 // Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A candidate
 // that cannot be simulated has its error in its row; the error returned is that of ctx.
 //
@@ -60,7 +66,8 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 }
 
 func (h *History) simulate(ctx context.Context, c *Candidate) Row {
-	sim := &experiment.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c), Budget: c.Budget}
+	sim := &experiment.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
+		Budget: c.Budget, Round: c.Round}
 	out, err := sim.Run(ctx)
 	if err != nil {
 		return Row{System: c.System, Settings: c.Settings, Err: err}
@@ -71,10 +78,16 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	}
 	row := h.row(out.PerJob, out.GPUBusy, last)
 	row.System, row.Settings = c.System, c.Settings
-	if c.System == h.Header.System && maps.Equal(ownKeys(c.Settings), ownKeys(h.Header.Settings)) {
+	if h.decidedBy(c) {
 		row.Error = h.difference(&row, out.PerJob)
 	}
 	return row
+}
+
+// decidedBy reports whether c is what the record was decided by.
+func (h *History) decidedBy(c *Candidate) bool {
+	was := &h.Header
+	return c.System == was.System && c.Budget == was.Budget && c.Round == was.Round && maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
 }
 
 // settings returns those of c, with what was measured where c says nothing. What was never seen has its usual default.
