@@ -4,7 +4,7 @@
 //
 // A Moment is the copy: state and memory of the system at one instant. Every answer forks it, lets the engine, the system
 // and the simulator go on from there, and throws the fork away. Nothing is touched that lives. A Moment may be used by
-// several goroutines at once if its New may.
+// several goroutines at once if its System may.
 //
 // It does no I/O but reading a log that it is given, reads no clock, starts no goroutine and draws from seeds alone, so that
 // the same question about the same moment has the same answer.
