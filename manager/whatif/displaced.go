@@ -38,7 +38,7 @@ func (d *Displacements) Of(j sched.JobID) (_ Displacement, ok bool) {
 // Log notes targets that are taken away, what is lost by it and when the job is back.
 func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 	switch {
-	case e.Kind == sched.Decided && len(e.GPUs) == 0 && v.Job(e.Job).HoldsDevices() && v.Job(e.Job).Attempt != sched.Stopping:
+	case e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() && v.Job(e.Job).Attempt != sched.Stopping:
 		if d.of == nil {
 			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
 		}

@@ -64,7 +64,8 @@ func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
 }
 
 // Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and tells when
-// jobs start and end. Nobody else arrives but the arrivals of the world.
+// jobs start and end. Nobody else arrives but the arrivals of the world, nobody gives a command, and what is broken or paused
+// stays so: a job that is paused never starts.
 //
 // When ctx ends, the draws finished so far are the forecast; with none it is the error of ctx.
 func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*Forecast, error) {

@@ -79,7 +79,7 @@ func (m *Moment) fork(fresh System, id sched.JobID, spec *sched.JobSpec) (fork, 
 
 // World is what the future is simulated in, beside what the moment shows.
 type World struct {
-	Runtime  sim.Runtime
+	Runtime  sim.Runtime      // zero = starts and stops cost nothing, and a gang of half the width asked for goes half as fast
 	Failures cluster.Failures // of the nodes of the moment, in order; zero = none fails, and none that is down comes back
 	Pools    []cluster.Pool   // what rented nodes are like; nil = their GPUs, type and price alone
 	Arrivals []trace.Job      // jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
