@@ -68,7 +68,8 @@ func (c *Client) Close() error {
 
 // Info returns who answers.
 func (c *Client) Info(ctx context.Context) (doc Info, err error) {
-	return doc, c.get(ctx, "/v1/info", &doc)
+	err = c.get(ctx, "/v1/info", &doc)
+	return doc, err
 }
 
 // Filter says which jobs are wanted; the zero value: all.
@@ -90,12 +91,14 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return doc, c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	return doc, err
 }
 
 // Job returns how a job stands; it is named by its number or name, as everywhere.
 func (c *Client) Job(ctx context.Context, job string) (doc Job, err error) {
-	return doc, c.get(ctx, jobPath(job, ""), &doc)
+	err = c.get(ctx, jobPath(job, ""), &doc)
+	return doc, err
 }
 
 // Wait returns how a job stands once it is done.
@@ -110,43 +113,51 @@ func (c *Client) Wait(ctx context.Context, job string) (doc Job, err error) {
 
 // Submit hands jobs in, all of them or none. They are durable when it returns.
 func (c *Client) Submit(ctx context.Context, in Submission) (doc Submitted, err error) {
-	return doc, c.post(ctx, "/v1/jobs", in, &doc)
+	err = c.post(ctx, "/v1/jobs", in, &doc)
+	return doc, err
 }
 
 // Cancel ends a job, whatever it does at the moment. The wish is durable when it returns, like those of all that follow; the
 // processes may take their grace still.
 func (c *Client) Cancel(ctx context.Context, job string) (doc Job, err error) {
-	return doc, c.post(ctx, jobPath(job, "cancel"), nil, &doc)
+	err = c.post(ctx, jobPath(job, "cancel"), nil, &doc)
+	return doc, err
 }
 
 // Pause takes a job's GPUs away until it is resumed.
 func (c *Client) Pause(ctx context.Context, job string) (doc Job, err error) {
-	return doc, c.post(ctx, jobPath(job, "pause"), nil, &doc)
+	err = c.post(ctx, jobPath(job, "pause"), nil, &doc)
+	return doc, err
 }
 
 // Resume lets a paused job wait for GPUs again.
 func (c *Client) Resume(ctx context.Context, job string) (doc Job, err error) {
-	return doc, c.post(ctx, jobPath(job, "resume"), nil, &doc)
+	err = c.post(ctx, jobPath(job, "resume"), nil, &doc)
+	return doc, err
 }
 
 // Requeue stops a job's attempt and lets it wait for another.
 func (c *Client) Requeue(ctx context.Context, job string) (doc Job, err error) {
-	return doc, c.post(ctx, jobPath(job, "requeue"), nil, &doc)
+	err = c.post(ctx, jobPath(job, "requeue"), nil, &doc)
+	return doc, err
 }
 
 // Nodes returns what jobs run on.
 func (c *Client) Nodes(ctx context.Context) (doc Nodes, err error) {
-	return doc, c.get(ctx, "/v1/nodes", &doc)
+	err = c.get(ctx, "/v1/nodes", &doc)
+	return doc, err
 }
 
 // Drain has nothing new start on the machine, or lifts that.
 func (c *Client) Drain(ctx context.Context, on bool) (doc Nodes, err error) {
-	return doc, c.post(ctx, "/v1/nodes/"+drainVerb(on), nil, &doc)
+	err = c.post(ctx, "/v1/nodes/"+drainVerb(on), nil, &doc)
+	return doc, err
 }
 
 // DrainGPU is Drain for one GPU or slot, by its name or number.
 func (c *Client) DrainGPU(ctx context.Context, gpu string, on bool) (doc Nodes, err error) {
-	return doc, c.post(ctx, "/v1/gpus/"+url.PathEscape(gpu)+"/"+drainVerb(on), nil, &doc)
+	err = c.post(ctx, "/v1/gpus/"+url.PathEscape(gpu)+"/"+drainVerb(on), nil, &doc)
+	return doc, err
 }
 
 func drainVerb(on bool) string {
@@ -189,6 +200,9 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 		var err error
 		if b, err = json.Marshal(body); err != nil {
 			return err
+		}
+		if len(b) > maxJobs { // a server that refuses to read it may not get to say so
+			return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(b), maxJobs)
 		}
 	}
 	return c.ask(ctx, http.MethodPost, path, b, doc)

@@ -87,7 +87,8 @@ func OpenTokens(dir string) *Tokens { return &Tokens{dir: dir} }
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.list), t.refresh()
+	err := t.refresh()
+	return slices.Clone(t.list), err
 }
 
 // refresh reads the file if it is another than before. After an error nobody is admitted.
