@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -81,7 +81,13 @@ func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) er
 			return err
 		}
 		err = readEvents(resp.Body, func(e sseEvent) error {
-			if err := tell(e); err != nil {
+			err := error(nil)
+			if e.kind == "problem" {
+				err = problemIn(e.data)
+			} else {
+				err = tell(e)
+			}
+			if err != nil {
 				return errTold{err}
 			}
 			header.Set("Last-Event-ID", e.id)
@@ -102,6 +108,15 @@ func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) er
 	}
 }
 
+// problemIn is the error that the last event of a stream tells.
+func problemIn(data []byte) error {
+	var p Problem
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	return told(&p)
+}
+
 // sseEvent is a server-sent event. data is valid until the next.
 type sseEvent struct {
 	kind, id string
@@ -116,21 +131,25 @@ func readEvents(r io.Reader, tell func(sseEvent) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxEvent)
 	var e sseEvent
+	var data []byte
 	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch {
-		case lines.Text() == "" && e.data != nil:
+		line := lines.Bytes()
+		if len(line) == 0 && e.data != nil {
 			if err := tell(e); err != nil {
 				return err
 			}
 			e = sseEvent{}
-		case name == "event":
-			e.kind = value
-		case name == "id":
-			e.id = value
-		case name == "data":
-			e.data = []byte(value)
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "event":
+			e.kind = string(value)
+		case "id":
+			e.id = string(value)
+		case "data":
+			data = append(data[:0], value...)
+			e.data = data
 		}
 	}
 	if lines.Err() != nil {

@@ -53,7 +53,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 		end := OutputEnd{Attempt: int(p.attempt), State: rowState(row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
 		return out.document("end", p.String(), end)
 	}
-	s.note(read.run(ctx))
+	s.end(out, read.run(ctx))
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput)
 	}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	s.note(s.o.Manager.Events(ctx, from, func(seq uint64, line []byte) error {
+	s.end(out, s.o.Manager.Events(ctx, from, func(seq uint64, line []byte) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -110,7 +110,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
 	if err := out.line(engine.AppendHeader(nil, s.o.Manager.Header())); err != nil || last == 0 {
 		return nil
 	}
-	s.note(s.o.Manager.Events(ctx, 1, func(seq uint64, line []byte) error {
+	s.end(out, s.o.Manager.Events(ctx, 1, func(seq uint64, line []byte) error {
 		if err := out.line(redact(line)); err != nil {
 			return err
 		}
@@ -125,11 +125,13 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
 // errLast says that all was told.
 var errLast = errors.New("the last event")
 
-// note logs why a stream ended early. Its client has been told all that can be told by the end of the stream itself.
-func (s *Server) note(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errLast) {
-		s.o.Log.Debug("a stream ends", "error", err)
+// end tells the client of a stream why it ended early: without that it would ask for it again. One that left is told nothing.
+func (s *Server) end(out *stream, err error) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errLast) {
+		return
 	}
+	s.o.Log.Debug("a stream ends", "error", err)
+	_ = out.document("problem", "", problemOf(err))
 }
 
 // output tells a piece of an output.

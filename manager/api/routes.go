@@ -186,7 +186,11 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (Job, error) {
 // command has done with a job what its user wants, and says how it stands then.
 func (s *Server) command(ctx context.Context, name string, c sched.Command) (Job, error) {
 	id := callerOf(ctx).job
-	if err := s.o.Manager.Command(ctx, id, c); err != nil {
+	err := s.o.Manager.Command(ctx, id, c)
+	if row, _, _ := s.o.Manager.Board().Row(id); c == sched.CancelJob && row.Cancelled {
+		err = nil // who asks again is not told otherwise
+	}
+	if err != nil {
 		return Job{}, fmt.Errorf("job %q: %w", name, err)
 	}
 	return s.one(ctx, id)
