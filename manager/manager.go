@@ -41,6 +41,7 @@ type Options struct {
 	Version  string           // of this program
 	Log      *slog.Logger     // what users should hear of; nil = nobody does
 	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
+	Decided  func(ns int64)   // told how long each decision took that changed something; nil = nobody is
 }
 
 // Check says what is wrong with the system and its settings.
@@ -308,11 +309,6 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	stop, err := m.serve(d)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	defer close(m.over)
 	m.driver = d
 	close(m.up)
@@ -321,7 +317,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, engine.Options{Sinks: sinks, Dropped: dropped})
+	o := engine.Options{Sinks: sinks, Dropped: dropped, Decided: m.o.Decided}
+	if began := time.Now(); o.Decided != nil {
+		o.Clock = func() int64 { return int64(time.Since(began)) }
+	}
+	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, o)
 }
 
 // begins is a driver that tells first, if there is a reason, that a system begins anew.

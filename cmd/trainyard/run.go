@@ -21,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
@@ -85,6 +86,8 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	meter := api.NewMeter()
+	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)
 	if err != nil {
 		return managerError(err)
@@ -94,6 +97,15 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
 	f.warn(cmd, o.Jobs)
+	server, err := api.New(api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	stop, err := server.Listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
 		return f.detached(m, o.Dir)
