@@ -141,6 +141,9 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 	switch kind {
 	case sched.JobArrived:
 		e.Spec = d.jobSpec()
+	case sched.JobChanged:
+		c := d.jobSpec().Change()
+		e.Change = &c
 	case sched.NodeJoined:
 		e.NodeSpec = d.nodeSpec()
 	case sched.PoolChanged:

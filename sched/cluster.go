@@ -182,11 +182,11 @@ type GPUState uint8
 
 // States of a GPU.
 const (
-	GPUInUse   GPUState = iota
-	GPUForeign          // somebody who is not a job of ours uses it
-	GPUMissing          // its driver does not find it
-	GPUStuck            // its memory is in use although nobody uses it, or nobody can tell
-	GPUWithheld         // its user wants it given to no new job
+	GPUInUse    GPUState = iota
+	GPUForeign           // somebody who is not a job of ours uses it
+	GPUMissing           // its driver does not find it
+	GPUStuck             // its memory is in use although nobody uses it, or nobody can tell
+	GPUWithheld          // its user wants it given to no new job
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and

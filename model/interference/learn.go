@@ -258,6 +258,9 @@ func (l *Learner) failed(v *sched.View, e *sched.Event) {
 	}
 }
 
+// Format names what is saved.
+func (*Learner) Format() string { return "interference/1" }
+
 // SaveJob appends what is remembered of job j.
 func (l *Learner) SaveJob(j sched.JobID, b []byte) []byte {
 	w := &l.jobs[j]

@@ -112,3 +112,44 @@ func TestSleep(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// Ensure that a demand that falls has the emptiest nodes drained, those that joined last first, that nothing is placed there any
+// more, and that they go as soon as they are empty; one that rises again rents others.
+func TestDrain(t *testing.T) {
+	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, boot_seconds: 1, max: 4}]")
+	for _, x := range []struct {
+		falls, rises float64
+		want         string
+	}{
+		// Jobs 0 and 1 fill a-1, job 2 is on a-2. Jobs 3 and 4 would find room on a-2 alone, which drains.
+		{5, 99, "1 a-1 up; 1 a-2 up; 1 job 0; 1 job 1; 1 job 2; 6 a-2 draining; 21 a-2 gone; 31 job 3; "},
+		{5, 8, "1 a-1 up; 1 a-2 up; 1 job 0; 1 job 1; 1 job 2; 6 a-2 draining; 12 a-3 up; 12 job 3; 12 job 4; " +
+			"13 a-3 gone; 13 a-1 draining; 21 a-2 gone; 31 a-1 gone; "},
+	} {
+		var v *sched.View
+		demand := provision.Told(func() int32 {
+			if now := v.Now.Seconds(); len(v.Jobs) > 0 && v.Jobs[len(v.Jobs)-1].State == sched.Done {
+				return 0
+			} else if now > x.falls && now < x.rises {
+				return 2
+			}
+			return 4
+		})
+		rule := &watched{Rent: provision.Rent{Demand: demand, Drain: true}, see: func(now *sched.View) { v = now }}
+		got, _ := run(t, c, 0, rule, job(0, 1, 30), job(0, 1, 30), job(0, 1, 20), job(6, 1, 1), job(11, 1, 1))
+		if !strings.HasPrefix(got, x.want) {
+			t.Errorf("got  %s\nwant %s...", got, x.want)
+		}
+	}
+}
+
+// watched shows a demand the View.
+type watched struct {
+	provision.Rent
+	see func(*sched.View)
+}
+
+func (w *watched) Provision(v *sched.View, d *sched.Desired) {
+	w.see(v)
+	w.Rent.Provision(v, d)
+}

@@ -57,6 +57,9 @@ func (p *Pairs) Resume(v *sched.View) { p.prime(v) }
 // Observe folds an event.
 func (p *Pairs) Observe(v *sched.View, e *sched.Event) { p.fold(v, e) }
 
+// Format names what is saved.
+func (*Pairs) Format() string { return "pairs/1" }
+
 // SaveJob appends what the learner remembers of job j.
 func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
 
