@@ -110,7 +110,7 @@ func (d drawing) jobSpec() *sched.JobSpec {
 
 func (d drawing) nodeSpec() *sched.NodeSpec {
 	s := &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
-		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
+		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), Sharing: sched.Mechanism(d.IntN(3)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
 		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3, DollarsHr: sched.Dollars(d.amount())}
 	switch d.IntN(3) {
 	case 0:
@@ -141,6 +141,9 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 	switch kind {
 	case sched.JobArrived:
 		e.Spec = d.jobSpec()
+	case sched.JobChanged:
+		c := d.jobSpec().Change()
+		e.Change = &c
 	case sched.NodeJoined:
 		e.NodeSpec = d.nodeSpec()
 	case sched.PoolChanged:

@@ -183,7 +183,7 @@ func (s *Simulation) world(b *built, p preset, info *system.Info, set *system.Se
 	b.cluster, _ = s.Sharing.on(s.Cluster)
 	sets, err := s.Sharing.sets(b.cluster)
 	if err == nil {
-		err = interfere(sets, b.cluster.Types[0], set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
+		err = interfere(sets, b.cluster, set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
 	}
 	return oracle, err
 }

@@ -205,9 +205,17 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	if adapt != nil {
 		adapt(&st)
 	}
-	every := st.Quantum
-	if every > 0 && st.Round > 0 {
-		every = st.Round
+	return System{Decider: st.Decider(), Every: every(&st)}, nil
+}
+
+// every returns how often s may take GPUs away although nothing happens: at the quantum or round by which keys grow, or where
+// all are placed anew and nothing weighs whether a move is worth its restart.
+func every(s *engine.Stages) time.Duration {
+	switch {
+	case s.Quantum > 0 && s.Round > 0:
+		return s.Round
+	case s.Round > 0 && s.Replace && s.Move == nil:
+		return max(s.Round, s.ReplaceEvery)
 	}
-	return System{Decider: st.Decider(), Every: every}, nil
+	return s.Quantum
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -64,17 +65,18 @@ type Driver struct {
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests
 
-	view     *sched.View               // the engine's, from Sync on
-	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
-	attempts map[sched.JobID]*attempt  // alive, or about to be; changed under mu
-	ended    map[sched.JobID]int32     // the last attempt whose end was told
-	lost     map[sched.JobID]int       // ends in a row for which nobody knows the reason
-	watched  map[sched.JobID]bool      // epochs wanted
-	progress map[sched.JobID]*odometer // of the jobs that report progress
-	later    []sched.Event             // to be told by the next answer
-	reports  chan report               // of attempts
-	quit     chan struct{}             // closed by Close
-	work     sync.WaitGroup            // goroutines of attempts
+	view     *sched.View              // the engine's, from Sync on
+	specs    []*sched.JobSpec         // by JobID, of the jobs that arrived
+	attempts map[sched.JobID]*attempt // alive, or about to be; changed under mu
+	ended    map[sched.JobID]int32    // the last attempt whose end was told
+	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
+	watched  map[sched.JobID]bool     // epochs wanted
+	epochs   map[sched.JobID]int64    // the last known to have ended
+	progress map[sched.JobID]*progress.Odometer
+	later    []sched.Event  // to be told by the next answer
+	reports  chan report    // of attempts
+	quit     chan struct{}  // closed by Close
+	work     sync.WaitGroup // goroutines of attempts
 
 	visits   chan func()     // see Do
 	answered []chan struct{} // to be closed once the last answer is durable
@@ -104,8 +106,8 @@ func New(o Options) (*Driver, error) {
 	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
 		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
-		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
-		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
+		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
+		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
@@ -127,6 +129,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.countTenants()
 	d.confirm()
 	d.receive()
 	for {
@@ -223,6 +226,7 @@ func (d *Driver) take(r report) error {
 		d.withhold(&r)
 		return nil
 	case sched.EpochEnded:
+		d.epochs[r.job] = int64(r.event.Value)
 		if !d.watched[r.job] {
 			return nil
 		}
@@ -249,10 +253,23 @@ func (d *Driver) withhold(r *report) {
 	d.later = append(d.later, d.changes()...)
 }
 
+// backoff returns how long a job wants to rest after an end.
+func (d *Driver) backoff(e *sched.Event) time.Duration {
+	if e.Outcome != sched.Failed {
+		return 0
+	}
+	t, err := task.DecodeTask(d.specs[e.Job].Task)
+	if err != nil { // then it is not started again
+		return 0
+	}
+	return t.Backoff
+}
+
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 func (d *Driver) rest(e *sched.Event) {
 	if e.Outcome != sched.NodeLost {
 		delete(d.lost, e.Job)
+		e.WorkFrom = sched.Time(d.backoff(e))
 		return
 	}
 	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
@@ -322,7 +339,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			if known {
 				at.stop(a.Why)
 			} else if a.Attempt > d.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
-				at = d.begin(a.Job, a.Attempt)
+				at = d.begin(a.Job, a.Attempt, 1, 0)
 				at.stop(a.Why)
 				d.work.Go(func() { at.run(nil) })
 			}
@@ -339,12 +356,11 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	return nil
 }
 
-// begin makes an attempt the live one of its job.
-func (d *Driver) begin(job sched.JobID, number int32) *attempt {
-	if d.progress[job] == nil {
-		d.progress[job] = new(odometer)
-	}
-	a := &attempt{d: d, job: job, number: number, odo: d.progress[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+// begin makes an attempt, on so many GPUs and with a batch size, the live one of its job.
+func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
+	o := d.odometer(job, 0)
+	o.Begin(width, batch)
+	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.mu.Lock()
 	d.attempts[job] = a
 	d.mu.Unlock()
@@ -367,7 +383,7 @@ func (d *Driver) start(a *sched.Action) {
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
 		return
 	}
-	at := d.begin(a.Job, a.Attempt)
+	at := d.begin(a.Job, a.Attempt, len(a.GPUs), int(a.Batch))
 	d.work.Go(func() { at.run(o) })
 }
 
@@ -378,13 +394,16 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
-	o.Env, err = environment(o, a, t, held, d.o.Devices)
+	told := *a
+	told.LRScale = scale(a, t.LRScaling, int(d.specs[a.Job].Batch.Min))
+	o.Env, err = environment(o, &told, t, held, d.o.Devices)
+	o.Command = replaced(t.Command, o.Env)
 	return o, err
 }
 

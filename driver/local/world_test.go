@@ -176,6 +176,7 @@ var _ sched.Decider = decide(nil)
 func (decide) Observe(*sched.View, *sched.Event)        {}
 func (f decide) Decide(v *sched.View, d *sched.Desired) { f(v, d) }
 func (decide) SaveJob(_ sched.JobID, b []byte) []byte   { return b }
+func (decide) Format() string                           { return "decide/1" }
 func (decide) SaveRest(b []byte) []byte                 { return b }
 func (decide) LoadJob(sched.JobID, []byte) error        { return nil }
 func (decide) LoadRest([]byte) error                    { return nil }

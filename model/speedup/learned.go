@@ -40,6 +40,7 @@ const (
 	AssumedSeconds = 3600 // work of a job before one of its kind has finished
 	leastWeight    = 0.1  // of a new report in the mean of its cell
 	notable        = 0.05 // a mean that has moved by less than this share is told as before
+	maxPools       = 4096 // kinds of jobs of which something is learned: nothing is of further ones
 	maxCells       = 4096 // of a pool: further ones are not learned
 	minRate        = 1e-9 // smaller rates are not learned, nor those above maxRate
 )
@@ -155,12 +156,15 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 
 func keyOf(spec *sched.JobSpec) poolKey { return poolKey{spec.Model, spec.GPUs.Want, spec.Batch} }
 
+// pool returns what is known of jobs like spec; what is told of more kinds than are kept goes into one that is forgotten.
 func (l *Learned) pool(spec *sched.JobSpec) *pool {
 	key := keyOf(spec)
 	p := l.pools[key]
 	if p == nil {
 		p = &pool{cells: make(map[cell]*rate)}
-		l.pools[key] = p
+		if len(l.pools) < maxPools {
+			l.pools[key] = p
+		}
 	}
 	return p
 }
@@ -195,6 +199,9 @@ func (l *Learned) chain(key poolKey) (c Chain, size float64) {
 
 func (l *Learned) chainOfNothing(key poolKey) Chain {
 	if l.blank[key] == nil {
+		if len(l.blank) >= maxPools {
+			clear(l.blank)
+		}
 		nothing := &pool{}
 		nothing.model = Overlap{}.refit(nothing.timings(l.nominal(key, nothing))) // one timing: a short search finds it
 		l.blank[key] = Chain{{Size: AssumedSeconds, Curve: l.curve(key, nothing)}}

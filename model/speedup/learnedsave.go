@@ -15,6 +15,9 @@ import (
 // learnedFormat is the first byte that SaveRest writes.
 const learnedFormat = 2
 
+// Format names what is saved.
+func (*Learned) Format() string { return "learned-speedup/2" }
+
 // SaveJob appends nothing: nothing is remembered of a single job.
 func (l *Learned) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 
@@ -71,7 +74,7 @@ func (l *Learned) LoadRest(b []byte) error {
 	}
 	d := decoder{b: b[1:]}
 	pools := make(map[poolKey]*pool)
-	for range d.count(maxCount) {
+	for range d.count(maxPools) {
 		key, p := d.pool()
 		if d.bad {
 			break

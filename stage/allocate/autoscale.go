@@ -174,6 +174,9 @@ func (a *Autoscale) resize(v *sched.View, least int) {
 	}
 }
 
+// Format names what Save writes.
+func (*Autoscale) Format() string { return "autoscale/1" }
+
 // SaveJob appends nothing.
 func (a *Autoscale) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 

@@ -129,6 +129,9 @@ func (w *Widest) set(j sched.JobID, gpus int32) {
 	w.gpus[j] = gpus
 }
 
+// Format names what is saved.
+func (*Widest) Format() string { return "widest/1" }
+
 // SaveJob appends the width of job j.
 func (w *Widest) SaveJob(j sched.JobID, b []byte) []byte {
 	if w.Of(j) == 0 {
