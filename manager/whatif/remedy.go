@@ -62,7 +62,8 @@ type Remedies struct {
 // the moment in which the job has said so from the beginning, and is looked at anew, the system decides once, or, where its
 // turns are rounds, at its next turn. Nobody ends meanwhile.
 //
-// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error.
+// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error and
+// what was found so far.
 func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (*Remedies, error) {
 	v := m.View()
 	if j < 0 || int(j) >= len(v.Jobs) {
@@ -78,12 +79,12 @@ func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (
 	}
 	for c := range MoreBudget {
 		if err := s.try(c, candidates(v, job.Spec, job.WorkNow(v.Now), c)); err != nil {
-			return nil, err
+			return &s.found, err
 		}
 	}
 	if o.Budgeted != nil {
 		if err := s.raise(&o); err != nil {
-			return nil, err
+			return &s.found, err
 		}
 	}
 	slices.SortStableFunc(s.found.List, func(a, b Remedy) int {
