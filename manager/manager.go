@@ -110,7 +110,7 @@ type Manager struct {
 	feed     *feed
 	lost     *whatif.Displacements // of Run's goroutine
 	steps    *whatif.Steps         // of Run's goroutine
-	renewed  string // why the system begins anew; "" = it goes on
+	renewed  string                // why the system begins anew; "" = it goes on
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more

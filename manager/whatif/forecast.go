@@ -49,8 +49,11 @@ type Forecast struct {
 	Jobs  []Estimate // of all jobs that are not done, by JobID
 }
 
-// Of returns the estimate of job j, nil if it is done or not known.
+// Of returns the estimate of job j, nil if it is done or not known, or f is nil.
 func (f *Forecast) Of(j sched.JobID) *Estimate {
+	if f == nil {
+		return nil
+	}
 	i, ok := slices.BinarySearchFunc(f.Jobs, j, func(e Estimate, j sched.JobID) int { return cmp.Compare(e.Job, j) })
 	if !ok {
 		return nil
