@@ -68,6 +68,9 @@ func (t *Teller) stops(j *sched.Job) string {
 // lacks says what a job lacks that may be given what it needs.
 func (t *Teller) lacks(j *sched.Job, w *engine.Waiting) string {
 	are := fmt.Sprintf("%d %s free", w.Have, isAre(w.Have))
+	if w.Have == 0 {
+		are = "none is free"
+	}
 	switch w.Code {
 	case engine.WaitTooWide:
 		return fmt.Sprintf("and there %s never more than %d%s", isAre(w.Have), w.Have, t.ofType(w.Type))
@@ -239,9 +242,13 @@ func (t *Teller) Around(s whatif.Span) string {
 	case s.P90 == sched.Never:
 		return t.Time(s.P10) + " or later"
 	}
-	width := max(s.P90.Sub(s.P50), s.P50.Sub(s.P10))
-	if width < time.Second {
+	before, after := s.P50.Sub(s.P10), s.P90.Sub(s.P50)
+	width := max(before, after)
+	switch {
+	case width < time.Second:
 		return "about " + t.Time(s.P50)
+	case width > 2*min(before, after) && width > time.Minute: // "about" would not do
+		return fmt.Sprintf("some time from %s to %s", t.Time(s.P10), t.Time(s.P90))
 	}
 	return fmt.Sprintf("about %s ± %s", t.Time(s.P50), coarse(width))
 }

@@ -104,7 +104,7 @@ func aheadText(doc *api.Why) string {
 	if n := doc.AheadAll - most; n > 0 {
 		words = append(words, fmt.Sprintf("%d more", n))
 	}
-	return fmt.Sprintf("%s that want %d in all: %s", counted(doc.AheadAll, "job"), doc.AheadGPU, strings.Join(words, ", "))
+	return fmt.Sprintf("%s, for %d in all: %s", counted(doc.AheadAll, "job"), doc.AheadGPU, strings.Join(words, ", "))
 }
 
 // remedyText says what would start a job, the command first where there is one.

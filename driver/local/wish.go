@@ -134,6 +134,9 @@ func (d *Driver) Do(ctx context.Context, f func()) error {
 	}
 }
 
+// Clock returns the present, in the time of events. It is for functions that Do calls.
+func (d *Driver) Clock() sched.Time { return d.clock() }
+
 // atOnce is how many functions are called in a row before the engine goes on.
 const atOnce = 16
 
