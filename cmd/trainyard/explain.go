@@ -17,9 +17,10 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain SEQ",
 		Short: "Decide a decision of the log again, and say what went in",
-		Long: `Replays the log up to event SEQ (` + "`trainyard events`" + ` tells the numbers), which must be a
-decision, has the system decide again, and says who waited in which order, which GPUs
-were free, what was chosen and why, what was refused, and the system's figures.`,
+		Long: `Replays the log up to event SEQ (` + "`trainyard events`" + ` tells the numbers), which
+must be a decision, has the system decide again, and says who waited in which
+order, which GPUs were free, what was chosen and why, what was refused, and
+the system's figures.`,
 		Example: `  trainyard explain 117`,
 		Args:    exactly("SEQ"),
 		RunE: func(cmd *cobra.Command, args []string) error {

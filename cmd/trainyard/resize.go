@@ -16,10 +16,11 @@ func newResize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resize JOB... --gpus N | MIN:MAX[:WANT]",
 		Short: "Give jobs another width, or a range of widths",
-		Long: `Changes how many GPUs or slots jobs ask for, by number or name. Those that wait
-are looked at anew. One that holds GPUs and may no longer hold as many gets SIGTERM,
-its grace, then SIGKILL, and goes on from its last checkpoint with the new width when
-its turn comes; a system that resizes jobs chooses within a range as it does anyway.`,
+		Long: `Changes how many GPUs or slots jobs ask for, by number or name. Those that
+wait are looked at anew. One that holds GPUs and may no longer hold as many
+gets SIGTERM, its grace, then SIGKILL, and goes on from its last checkpoint
+with the new width when its turn comes; a system that resizes jobs chooses
+within a range as it does anyway.`,
 		Example: `  trainyard resize 3 --gpus 2
   trainyard resize bert --gpus 1:4`,
 		Args:              jobs,

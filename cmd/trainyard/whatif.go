@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/system"
 )
@@ -31,14 +32,15 @@ func newWhatif() *cobra.Command {
 	var f whatifFlags
 	cmd := &cobra.Command{
 		Use:   "whatif",
-		Short: "Say how the jobs of this machine would have fared under other systems",
-		Long: `Takes what the manager of this machine recorded (or a log of --events-out), and
-simulates it under other systems: the jobs as they came, with the work they turned out
-to be, on the same GPUs. The first line is what happened. The second is a simulation
-of the system that decided, so that it shows how far simulations are from what happens.
+		Short: "Say how jobs would have fared under other systems",
+		Long: `Takes what the manager of this machine recorded (or a log of --events-out),
+and simulates it under other systems: the jobs as they came, with the work
+they turned out to be, on the same GPUs. The first line is what happened. The
+second is a simulation of the system that decided, so that it shows how far
+simulations are from what happens.
 
-Pauses, cancels and failures are not repeated. Systems that ask how long jobs take are
-told, which the one that decided was not.`,
+Pauses, cancels and failures are not repeated. Systems that ask how long jobs
+take are told, which the one that decided was not.`,
 		Example: `  trainyard whatif
   trainyard whatif --system srtf,las --log log.jsonl --json`,
 		Args: exactly(),
@@ -74,8 +76,14 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	}
 	list := []whatif.Candidate{h.Itself()}
 	for i, info := range infos {
+		set := settings[i]
+		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
+			if set, err = manager.Defaults(info.Name, set); err != nil {
+				return err
+			}
+		}
 		if info.Name != h.Header.System || len(settings[i]) > 0 {
-			list = append(list, whatif.Candidate{System: info.Name, Settings: settings[i]})
+			list = append(list, whatif.Candidate{System: info.Name, Settings: set})
 		}
 	}
 	rows, err := h.Compare(cmd.Context(), list)

@@ -26,11 +26,11 @@ func newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why JOB",
 		Short: "Say why a job stands as it does, and what would change that",
-		Long: `Says what keeps a job, by number or name, from running: the one constraint that
-binds, with its numbers; who is before it; when it is expected to start and end (in 8
-of 10 cases); what would start it now, each tried on a copy of this moment, with the
-command that does it; the figures that the system goes by; and, of one that lost its
-GPUs, to whom, and how much work.`,
+		Long: `Says what keeps a job, by number or name, from running: the one constraint
+that binds, with its numbers; who is before it; when it is expected to start
+and end (in 8 of 10 cases); what would start it now, each tried on a copy of
+this moment, with the command that does it; the figures that the system goes
+by; and, of one that lost its GPUs, to whom, and how much work.`,
 		Example: `  trainyard why 3
   trainyard why bert --ahead 0 --json`,
 		Args:              exactly("JOB"),

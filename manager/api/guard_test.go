@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -268,6 +269,7 @@ func TestLattice(t *testing.T) {
 		tokens['o'] = r.token("o", "bob", User)
 		tokens['a'] = r.token("a", "root", Admin)
 	})
+	seq := r.decided()
 	for pattern := range rules {
 		if lattice[pattern] == "" {
 			t.Errorf("%s is not in the lattice", pattern)
@@ -275,7 +277,7 @@ func TestLattice(t *testing.T) {
 		method, path, _ := strings.Cut(pattern, " ")
 		for role, token := range tokens {
 			r.submit(later)
-			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0").Replace(path)
+			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -283,6 +285,9 @@ func TestLattice(t *testing.T) {
 			if path == "/v1/jobs" && method == http.MethodPost {
 				b, _ := json.Marshal(Submission{File: "jobs: [{command: [x], submit: 1h}]", Dir: "/"})
 				body = string(b)
+			}
+			if strings.HasSuffix(path, "resize") {
+				body = `{"gpus_max": 1}`
 			}
 			status, text := r.ask(method, p, token, body, nil)
 			want := http.StatusForbidden
