@@ -21,6 +21,8 @@ type ForecastOptions struct {
 	Seed    uint64        // of what is drawn: the same seed, the same forecast
 	Horizon time.Duration // of simulated time; 0 = 30 days
 	Events  int           // of one simulated future at most; 0 = a million
+	// Others has others hand in jobs as they did before the moment. Without it nobody comes but the arrivals of the world.
+	Others bool
 	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After names them, and
 	// estimates of their own.
 	Planned []*sched.JobSpec
@@ -122,6 +124,7 @@ type times struct{ starts, ends []sched.Time }
 // draw simulates one future of v: the moment with the jobs that are planned.
 func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
 	left := make([]time.Duration, len(v.Jobs))
+	w = w.resampled(rand.New(rand.NewPCG(^o.Seed, draw)))
 	for j := range left {
 		if v.Jobs[j].State == sched.Done {
 			continue
@@ -130,7 +133,11 @@ func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOp
 		r := rand.New(rand.NewPCG(o.Seed, draw<<32|uint64(j)))
 		left[j], _ = w.Left(v, sched.JobID(j), max(r.Float64(), math.SmallestNonzeroFloat64))
 	}
-	d, err := m.simulate(o.world(v.Now, left), left)
+	world := o.world(v.Now, left)
+	if o.Others {
+		world.Arrivals = append(world.Arrivals, others(m.View(), w, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+	}
+	d, err := m.simulate(world, left[:len(m.View().Jobs)])
 	if err != nil {
 		return nil, false, err
 	}

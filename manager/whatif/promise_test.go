@@ -152,7 +152,7 @@ func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (
 func TestPromise18StartsAreCalibrated(t *testing.T) {
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy"} {
 		inside, all, early, late := 0.0, 0.0, 0.0, 0.0
-		for seed := uint64(0); seed < 250; seed++ {
+		for seed := uint64(0); seed < 200; seed++ {
 			w, r := phillyLike(t, seed), rand.New(rand.NewPCG(seed, 18))
 			m, truth := cutAnywhere(t, w, name, r)
 			if m == nil {
@@ -167,7 +167,7 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 			if len(waiting) == 0 {
 				continue
 			}
-			f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), whatif.Alike), whatif.ForecastOptions{Seed: seed, Draws: 40, Horizon: 3650 * 24 * time.Hour})
+			f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), byWidth), whatif.ForecastOptions{Seed: seed, Draws: 20, Others: true, Horizon: 3650 * 24 * time.Hour})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,3 +204,5 @@ func phillyLike(t *testing.T, seed uint64) *world {
 	w.scores = scoresOf(32, rand.New(rand.NewPCG(1, 1)))
 	return w
 }
+
+func byWidth(s *sched.JobSpec) string { return fmt.Sprint(s.GPUs.Want) }
