@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,10 +122,11 @@ func newUndrain() *cobra.Command {
 func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
-		Use:     verb + " [GPU...]",
-		Short:   short,
-		Long:    long,
-		Example: fmt.Sprintf("  trainyard %s\n  trainyard %s slot0 slot1", verb, verb),
+		Use:               verb + " [GPU...]",
+		Short:             short,
+		Long:              long,
+		ValidArgsFunction: gpuArgs(&state),
+		Example:           fmt.Sprintf("  trainyard %s\n  trainyard %s slot-0 slot-1", verb, verb),
 		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				doc, err := c.Drain(cmd.Context(), on)
@@ -152,4 +154,23 @@ func told(w io.Writer, what string, on bool) {
 		return
 	}
 	fmt.Fprintf(w, "%s takes jobs again\n", what)
+}
+
+// gpuArgs offers the names of GPUs or slots, as far as a manager answers.
+func gpuArgs(state *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		c, err := dial(*state)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer c.Close()
+		doc, _ := c.Nodes(cmd.Context())
+		var names []string
+		for i := range doc.GPUs {
+			if name := doc.GPUs[i].Name; !slices.Contains(args, name) {
+				names = append(names, name)
+			}
+		}
+		return withPrefix(names, typed), cobra.ShellCompDirectiveNoFileComp
+	}
 }
