@@ -68,7 +68,7 @@ func TestFollowThroughAttempts(t *testing.T) {
 		{LogOptions{Since: time.Now().Add(-time.Hour), Follow: true, Tail: -1}, "attempt 1\nattempt 2\nend of 2\n"},
 	} {
 		got.Reset()
-		if _, err := r.client.Logs(t.Context(), "0", c.o, func(o Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
+		if _, err = r.client.Logs(t.Context(), "0", c.o, func(o Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
 			t.Errorf("%+v: %q, %v; want %q", c.o, got.String(), err, c.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestHostileOutput(t *testing.T) {
 		if err := plant(); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := read(); strings.Contains(got, "canary") || len(got) > 0 {
+		if got, err := read(); strings.Contains(got, "canary") || got != "" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -354,7 +354,7 @@ func TestStalledReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close()
+		t.Cleanup(func() { _ = resp.Body.Close() })
 	}
 	name := strings.Repeat("n", 50)
 	r.submit("jobs: [{command: [x], submit: 1h, count: 5000, name: " + name + "}]") // more than sockets hold
