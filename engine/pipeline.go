@@ -16,6 +16,8 @@ type Stages struct {
 	Preempt bool
 	// MinRun protects an attempt from being preempted for so long after its start.
 	MinRun time.Duration
+	// Guard, if set, protects attempts as well, for as long as it says. It is Learn that has it hear events.
+	Guard sched.Guard
 	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only. Orders
 	// whose keys grow while jobs run need one, else nothing would ever preempt between events.
 	Quantum time.Duration

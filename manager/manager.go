@@ -44,7 +44,7 @@ type Options struct {
 	Decided  func(ns int64)   // told how long each decision took that changed something; nil = nobody is
 }
 
-// Check says what is wrong with the system, its settings and the jobs it is to run.
+// Check says what is wrong with the system and its settings.
 func (o *Options) Check(ctx context.Context) error {
 	h, err := o.header(ctx)
 	if err == nil {
@@ -53,15 +53,7 @@ func (o *Options) Check(ctx context.Context) error {
 	if err == nil {
 		err = Fits(&h, o.jobs(), o.Unit)
 	}
-	if err != nil || !NeedsWork(h, o.Knows) {
-		return err
-	}
-	for i := range o.jobs() {
-		if spec := &o.jobs()[i].Spec; spec.WallTime == 0 {
-			return fmt.Errorf("system: %s: %w: job %s states no wall_time", o.System, system.ErrNoWork, spec.Name)
-		}
-	}
-	return nil
+	return err
 }
 
 // jobs are those known beforehand.
@@ -134,6 +126,9 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	}
 	err = o.Check(ctx) // before the folder is touched
 	if err != nil {
+		return nil, err
+	}
+	if o.Settings, err = Defaults(o.System, o.Settings); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)

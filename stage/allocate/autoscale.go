@@ -205,7 +205,11 @@ func (a *Autoscale) LoadRest(b []byte) error {
 	}
 	a.nodes, a.looked, a.seen = int(nodes), sched.Time(looked), a.seen[:0]
 	for ; len(b) > 0; b = b[8:] {
-		a.seen = append(a.seen, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		u := math.Float64frombits(binary.LittleEndian.Uint64(b))
+		if !(u >= 0 && u <= elastic.MaxFactor) {
+			return errAutoscale
+		}
+		a.seen = append(a.seen, u)
 	}
 	return nil
 }
