@@ -48,6 +48,9 @@ func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 		}
 		knows = "oracle"
 	}
+	for i := range k.Pools {
+		p.Boot = max(p.Boot, k.Pools[i].Boot)
+	}
 	err := month(k, s, &p)
 	if err != nil {
 		return p, err

@@ -78,8 +78,11 @@ func TestLearnedFindsCurves(t *testing.T) {
 		case 1, 2, 4, 8, 16:
 			allowed = 1e-12
 		}
-		if k > 16 {
-			allowed = .15
+		if k > 16 { // to be tried, not trusted: as good as it went on before
+			if got := c[0].Speed[k]; got < want || got > c[0].Speed[16]*c[0].Speed[16]/c[0].Speed[8]*(1+1e-9) {
+				t.Errorf("%d GPUs: %.3f, want between the truth, %.3f, and the step from 8 to 16 once more", k, got, want)
+			}
+			continue
 		}
 		if off := math.Abs(c[0].Speed[k]/want - 1); off > allowed {
 			t.Errorf("%d GPUs: %.3f, want %.3f", k, c[0].Speed[k], want)
@@ -164,8 +167,9 @@ func TestLearnedStages(t *testing.T) {
 	if got, want := c[4].Speed[4], 1012.5/(300+712.5/3); math.Abs(got/want-1) > .01 {
 		t.Errorf("a stage not seen: rate %v, want %v", got, want)
 	}
-	if early, late := c[0].Speed[8], c[1].Speed[8]; math.Abs(late/early-3) > .03 {
-		t.Errorf("8 GPUs, not seen: rates %v and %v, want the second three times the first, as on 4", early, late)
+	// Twice the widest goes on as before, by no more than the number of GPUs: from 1 to 1, and from 1 to 3. Wider is no better.
+	if early, late := c[0].Speed[8], c[1].Speed[8]; math.Abs(early-1) > .01 || math.Abs(late-6) > .06 {
+		t.Errorf("8 GPUs, not seen: rates %v and %v, want 1 and 6", early, late)
 	}
 	v.Jobs[0].Work = 700 * time.Second
 	if _, phase, done := l.Chain(v, 0); phase != 3 || math.Abs(done-25/337.5) > 1e-12 {

@@ -31,10 +31,22 @@ func (l *Learned) stages(key poolKey, p *pool) Chain {
 		if len(seen) == 0 {
 			seen = overall
 		}
+		seen = withNominal(seen, l.nominal(key, p))
 		c = append(c, Phase{Size: min(size, stageEnd(stage)) - stageStart(stage), Curve: l.curve(key, p, &model, seen)})
 	}
 	return c
 }
+
+// withNominal adds what work means where it was not measured: rate 1 on what is asked for.
+func withNominal(seen []measured, nominal cell) []measured {
+	i, ok := slices.BinarySearchFunc(seen, int(nominal.gpus), compareWidth)
+	if ok {
+		return seen
+	}
+	return slices.Insert(seen, i, measured{gpus: int(nominal.gpus), rate: 1, batch: nominal.batch})
+}
+
+func compareWidth(m measured, gpus int) int { return m.gpus - gpus }
 
 // curve tells widths measured in a stage as they are, and the others by the fitted model, corrected.
 func (l *Learned) curve(key poolKey, p *pool, model *Overlap, seen []measured) Curve {
@@ -48,11 +60,15 @@ func (l *Learned) curve(key poolKey, p *pool, model *Overlap, seen []measured) C
 	}
 	c := Curve{Speed: make([]float64, l.maxGPUs+1), Batch: make([]int32, l.maxGPUs+1)}
 	for gpus := 1; gpus <= l.maxGPUs; gpus++ {
-		i, ok := slices.BinarySearchFunc(seen, gpus, func(m measured, gpus int) int { return m.gpus - gpus })
+		i, ok := slices.BinarySearchFunc(seen, gpus, compareWidth)
 		if ok {
 			c.Speed[gpus], c.Batch[gpus] = seen[i].rate, seen[i].batch
 		} else if key.batch.PerGPU == 0 || ceilDiv(samples, gpus) <= int(key.batch.PerGPU) {
-			c.Speed[gpus], c.Batch[gpus] = modelled(gpus)*math.Exp2(math.Log2E*offAt(seen, i, gpus)), nominal.batch
+			speed := modelled(gpus) * math.Exp2(math.Log2E*offAt(seen, i, gpus))
+			if i == len(seen) && i > 1 {
+				speed = beyond(seen, gpus)
+			}
+			c.Speed[gpus], c.Batch[gpus] = speed, nominal.batch
 		}
 	}
 	if slices.Max(c.Batch) == 0 {
@@ -74,6 +90,20 @@ func offAt(seen []measured, i, gpus int) float64 {
 	}
 	a, b := &seen[i-1], &seen[i]
 	return mix(a.off, b.off, share(math.Log(float64(gpus)), math.Log(float64(a.gpus)), math.Log(float64(b.gpus))))
+}
+
+// beyond returns the rate on more GPUs than were measured in a stage: up to twice as many, it goes on as it went from half the
+// widest or less to the widest; further on nothing more is gained. So a width that pays is found by doubling, whatever
+// others stages of the training are like.
+func beyond(seen []measured, gpus int) float64 {
+	last := &seen[len(seen)-1]
+	i := len(seen) - 2
+	for i > 0 && 2*seen[i].gpus > last.gpus {
+		i--
+	}
+	slope := math.Log2(last.rate/seen[i].rate) / math.Log2(float64(last.gpus)/float64(seen[i].gpus))
+	more := min(float64(gpus)/float64(last.gpus), 2)
+	return last.rate * math.Exp2(min(slope, 1)*math.Log2(more))
 }
 
 // usualBatch returns the batch size that ran longest, the smaller of two; 0 without any.

@@ -32,9 +32,11 @@ type Params struct {
 	Priced  bool            // steer the price by what was spent, and know no rates at all
 	Restart func(model string) time.Duration
 	Seed    uint64 // of the authors' search
+	Boot    time.Duration // of a rented node
 	Rent    provision.Rent
 
-	plan planner // how widths are found
+	plan        planner // how widths are found
+	asPublished bool    // when they are found again, and from what
 }
 
 // Cycle is how often the authors' allocator decides.
@@ -66,7 +68,7 @@ func soonest(p Params, place sched.Placer) (engine.Stages, error) {
 // Published is the system as its authors run it: decisions every minute, widths by their search, partial widths where
 // GPUs are short.
 func Published(p Params, place sched.Placer) (engine.Stages, error) {
-	p.plan = published
+	p.plan, p.asPublished = published, true
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err

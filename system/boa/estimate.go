@@ -33,14 +33,15 @@ type seen struct {
 	Last  sched.JobID // the latest tells the curves
 }
 
-// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed.
+// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed. Else it
+// is every ten minutes.
 const (
 	firstPeriod = 10 * time.Minute
 	slower      = 10
 )
 
 // cheapest is the price at which every job takes the widths that cost least GPU time.
-const cheapest = 1e9
+const cheapest = mostPrice
 
 // arrived counts job j.
 func (w *widths) arrived(v *sched.View, j sched.JobID) {
@@ -123,10 +124,11 @@ func (w *widths) correct(spent, hours float64) {
 	}
 }
 
-// estimate makes a plan from what has arrived so far when it is time, or for another budget from what was estimated before.
+// estimate makes a plan from what has arrived so far when it is time, or for another budget from what was estimated before,
+// or is known.
 func (w *widths) estimate(v *sched.View) {
 	asked := w.p.Budget * w.Factor
-	if w.Due <= v.Now {
+	if w.Due <= v.Now && w.p.Known == nil {
 		w.count(v)
 	} else if w.Plan == nil || math.Abs(asked-w.Asked) <= notable*w.Asked {
 		return
@@ -157,7 +159,7 @@ func (w *widths) frugal() {
 // count estimates rates, sizes and curves.
 func (w *widths) count(v *sched.View) {
 	for w.Due <= v.Now {
-		if v.Now.Sub(w.Began) >= slower*w.Period {
+		if w.p.asPublished && v.Now.Sub(w.Began) >= slower*w.Period {
 			w.Period *= slower
 		}
 		w.Due = v.Now.Add(w.Period)

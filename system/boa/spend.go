@@ -14,6 +14,13 @@ const tick = 10 * time.Minute
 // startPrice is what GPU time is worth at first where nothing is known: an eighth of a waiting job for each GPU. Ours.
 const startPrice = 1. / 8
 
+// Prices beyond these change no width: at the least a GPU is worth having that saves a ten-thousandth of a waiting job, at the most
+// the delay of a hundred jobs is worth no more than a GPU. Ours.
+const (
+	leastPrice = 1e-4
+	mostPrice  = 100
+)
+
 // notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be told: every change
 // may cost restarts. Ours.
 const notable = 0.02
@@ -49,7 +56,7 @@ func (m *meter) take(now sched.Time) (hours float64) {
 
 // steer begins to control the price.
 func (w *widths) steer(now sched.Time) (err error) {
-	pay := price.Pay{Average: w.p.Budget, Month: w.p.Month}
+	pay := price.Pay{Average: w.p.Budget, Month: w.p.Month, Least: leastPrice, Most: mostPrice}
 	if w.p.Month != (price.MonthRule{}) {
 		pay.Average = 0
 	}
@@ -64,10 +71,10 @@ func (w *widths) clock(now sched.Time) int64 { return w.p.Epoch + int64(now.Seco
 // next returns when plan and price are to be looked at again.
 func (w *widths) next() sched.Time {
 	switch {
-	case w.p.Known != nil || w.Began == sched.Never:
+	case w.Began == sched.Never:
 		return sched.Never
 	case w.control == nil:
-		return min(w.Due, w.Look)
+		return w.Look
 	}
 	return min(w.Look, w.end())
 }

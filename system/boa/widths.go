@@ -169,25 +169,32 @@ func (w *widths) offerFor(chain speedup.Chain) {
 	}
 }
 
-// offer returns the widths up to most to choose from. Where curves are learned those on more than one node are few, with a node
-// of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every width that looks good has to be tried before it is known. Ours; the authors measured 1, 2,
-// 4, 8, 12 and 16.
+// offer returns the widths up to most to choose from: beyond a node whole nodes only, unless the authors' own are wanted, who
+// know no nodes. Where curves are learned those on more than one node are few, with a node of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every
+// width that looks good has to be tried before it is known. Ours; the authors measured 1, 2, 4, 8, 12 and 16.
 func (w *widths) offer(most int) []int {
 	_, learned := w.p.Curves.(sched.Observer)
 	perNode := max(w.p.PerNode, 1)
 	var list []int
 	for k := 1; k <= most; k++ {
 		nodes := k / perNode
-		if !learned || k <= perNode || k%perNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
+		whole := k <= perNode || k%perNode == 0
+		few := k <= perNode || bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3)
+		if (whole || w.p.asPublished && !learned) && (few || !learned) {
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
-// classOf turns an application into a class of the price's, whose Configs are the widths offered.
+// classOf turns an application into a class of the price's, whose Configs are the widths offered. A change of width takes
+// nodes that boot, waited and paid for, as well as a restart: the authors count the restart alone.
 func (w *widths) classOf(c speedup.Class) price.Class {
-	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.p.Restart(c.Model).Seconds()}
+	restart := w.p.Restart(c.Model)
+	if !w.p.asPublished {
+		restart += w.p.Boot
+	}
+	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: restart.Seconds()}
 	w.offerFor(c.Chain)
 	for _, k := range w.offered {
 		out.Configs = append(out.Configs, price.Config{GPUs: k})
