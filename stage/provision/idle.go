@@ -7,6 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+var errCutShort = errors.New("provision: memory is cut short")
+
 // idleness remembers since when nodes have had nothing to do.
 type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
@@ -68,7 +70,7 @@ func (i *idleness) SaveRest(b []byte) []byte {
 // LoadRest takes what SaveRest wrote.
 func (i *idleness) LoadRest(b []byte) error {
 	if len(b)%8 != 0 {
-		return errors.New("provision: memory is cut short")
+		return errCutShort
 	}
 	i.since = i.since[:0]
 	for ; len(b) > 0; b = b[8:] {

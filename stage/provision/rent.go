@@ -2,6 +2,7 @@ package provision
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -9,12 +10,14 @@ import (
 )
 
 // Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that have
-// been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty.
+// been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty, or,
+// with Move, has it emptied.
 //
 // Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a boot
 // costs at most twice what knowing the future would (ski rental).
 type Rent struct {
 	idleness
+	drain
 	Demand Demand
 	Keep   time.Duration // >= 0
 	Most   int32         // nodes in all pools at most; 0 = what the pools allow
@@ -123,5 +126,29 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 	for _, node := range r.leave {
 		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeGone})
 	}
-	return max(n, here-int32(len(r.leave)))
+	here -= int32(len(r.leave))
+	r.empty(v, id, here, n, d)
+	return max(n, here)
+}
+
+// SaveRest appends since when pools have had a node too many, behind how many pools that are, then since when nodes have been idle.
+func (r *Rent) SaveRest(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.extra)))
+	for _, t := range r.extra {
+		b = binary.LittleEndian.AppendUint64(b, uint64(t))
+	}
+	return r.idleness.SaveRest(b)
+}
+
+// LoadRest takes what SaveRest wrote.
+func (r *Rent) LoadRest(b []byte) error {
+	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8)/8 {
+		return errCutShort
+	}
+	pools := binary.LittleEndian.Uint64(b)
+	r.extra = r.extra[:0]
+	for b = b[8:]; pools > 0; pools, b = pools-1, b[8:] {
+		r.extra = append(r.extra, sched.Time(binary.LittleEndian.Uint64(b)))
+	}
+	return r.idleness.LoadRest(b)
 }

@@ -81,6 +81,9 @@ func Published(p Params, place sched.Placer) (engine.Stages, error) {
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) engine.Stages {
 	rent := w.p.Rent
 	rent.Demand, rent.Stopped = &provision.Wanted{Wants: w}, w.stopped
+	if !w.p.asPublished {
+		rent.Move = w.toMove
+	}
 	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
@@ -112,6 +115,12 @@ func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *
 
 // Revision changes when all widths may have.
 func (g granting) Revision() uint64 { return uint64(g.w.Version) }
+
+// toMove returns what a restart of job j costs, in GPU-seconds: the GPUs it holds meanwhile, and its delay at the price of now.
+func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
+	job := &v.Jobs[j]
+	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + 1/w.price())
+}
 
 // clock wakes the system when plan or price are to be looked at again.
 type clock struct {

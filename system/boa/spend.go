@@ -65,6 +65,17 @@ func (w *widths) steer(now sched.Time) (err error) {
 	return err
 }
 
+// price returns what GPU time is worth now, that of the start where the plan knows none.
+func (w *widths) price() float64 {
+	switch {
+	case w.control != nil:
+		return w.Told
+	case w.Plan != nil && w.Plan.Price > 0:
+		return w.Plan.Price
+	}
+	return startPrice
+}
+
 // clock returns the seconds since 1970.
 func (w *widths) clock(now sched.Time) int64 { return w.p.Epoch + int64(now.Seconds()) }
 
