@@ -29,9 +29,11 @@ type Params struct {
 	Curves  speedup.Source
 	PerNode int             // GPUs of a node
 	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = not known
+	Fixed   bool            // follow plans whatever they turn out to cost, as the theory has it
 	Priced  bool            // steer the price by what was spent, and know no rates at all
 	Restart func(model string) time.Duration
-	Seed    uint64 // of the authors' search
+	Weight  float64       // a step of a job's priority multiplies by it what the job's delay is worth; 0 = 1: priorities play no part
+	Seed    uint64        // of the authors' search
 	Boot    time.Duration // of a rented node
 	Rent    provision.Rent
 
@@ -119,7 +121,7 @@ func (g granting) Revision() uint64 { return uint64(g.w.Version) }
 // toMove returns what a restart of job j costs, in GPU-seconds: the GPUs it holds meanwhile, and its delay at the price of now.
 func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
 	job := &v.Jobs[j]
-	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + 1/w.price())
+	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + w.weight(job.Spec)/w.price())
 }
 
 // clock wakes the system when plan or price are to be looked at again.

@@ -18,7 +18,7 @@ type Estimates struct {
 	Classes []price.Class // that it is for
 	Credit  []float64     // of each class, see price.Diffuse
 	Asked   float64       // budget that the plan was asked for
-	Seen    []seen        // arrivals by application, in order of their first
+	Seen    []seen        // arrivals by application and weight, in order of their first
 	Period  time.Duration
 	Due     sched.Time // when rates, sizes and curves are estimated anew; Never = not
 	Look    sched.Time // when to look at what was spent
@@ -26,11 +26,12 @@ type Estimates struct {
 	Factor  float64 // on the budget, so that what is really spent comes to it
 }
 
-// seen is what arrived of an application.
+// seen is what arrived of an application, of equal weight.
 type seen struct {
-	Model string
-	Jobs  int
-	Last  sched.JobID // the latest tells the curves
+	Model  string
+	Weight float64
+	Jobs   int
+	Last   sched.JobID // the latest tells the curves
 }
 
 // The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed. Else it
@@ -50,14 +51,25 @@ func (w *widths) arrived(v *sched.View, j sched.JobID) {
 		w.Due, w.Look = v.Now.Add(w.Period), v.Now.Add(tick)
 		w.Meter.At = v.Now
 	}
-	model := v.Jobs[j].Spec.Model
-	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model })
+	model, weight := v.Jobs[j].Spec.Model, w.weight(v.Jobs[j].Spec)
+	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model && s.Weight == weight })
 	if i < 0 {
-		i, w.Seen = len(w.Seen), append(w.Seen, seen{Model: model})
+		i, w.Seen = len(w.Seen), append(w.Seen, seen{Model: model, Weight: weight})
 	}
 	w.Seen[i].Jobs++
 	w.Seen[i].Last = j
 }
+
+// weight returns what a unit of delay of a job is worth, 1 at priority 0.
+func (w *widths) weight(spec *sched.JobSpec) float64 {
+	if w.p.Weight == 0 || spec.Priority == 0 {
+		return 1
+	}
+	return math.Pow(w.p.Weight, float64(min(max(spec.Priority, -mostSteps), mostSteps)))
+}
+
+// mostSteps bounds the steps of priority that count.
+const mostSteps = 20
 
 // known makes the one plan of perfect information. A budget that is too small is an error.
 func (w *widths) known(classes []speedup.Class) error {
@@ -118,7 +130,7 @@ const (
 // correct moves the factor on the budget by what was spent in so many hours. The authors' code has such a factor; how it
 // moves is ours: as the price does.
 func (w *widths) correct(spent, hours float64) {
-	if w.Plan != nil && hours > 0 {
+	if w.Plan != nil && hours > 0 && !w.p.Fixed {
 		w.Factor = 1 / price.Steer(1/w.Factor, gainPerHour*hours, spent, w.p.Budget*hours)
 		w.Factor = min(max(w.Factor, leastFactor), mostFactor)
 	}
@@ -168,7 +180,9 @@ func (w *widths) count(v *sched.View) {
 	w.Classes = w.Classes[:0]
 	for _, s := range w.Seen {
 		if chain, _, _ := w.p.Curves.Chain(v, s.Last); chain != nil {
-			w.Classes = append(w.Classes, w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain}))
+			c := w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain})
+			c.Weight = s.Weight
+			w.Classes = append(w.Classes, c)
 		}
 	}
 }

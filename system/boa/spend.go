@@ -82,7 +82,7 @@ func (w *widths) clock(now sched.Time) int64 { return w.p.Epoch + int64(now.Seco
 // next returns when plan and price are to be looked at again.
 func (w *widths) next() sched.Time {
 	switch {
-	case w.Began == sched.Never:
+	case w.Began == sched.Never, w.p.Known != nil && w.p.Fixed:
 		return sched.Never
 	case w.control == nil:
 		return w.Look

@@ -1,6 +1,7 @@
 package boa
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -113,24 +114,44 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 		return true
 	}
 	job := &v.Jobs[j]
+	weight := w.weight(job.Spec)
 	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.offered, len(job.Target))}
 	if w.control != nil {
-		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told, at, r.path), int32(phase)
+		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told/weight, at, r.path), int32(phase)
 		return true
 	}
 	if w.Plan == nil {
 		return false
 	}
-	i := slices.IndexFunc(w.Classes, func(c price.Class) bool { return c.Name == job.Spec.Model })
+	i := w.classFor(job.Spec.Model, weight)
 	if i < 0 || len(w.Classes[i].Times) != len(chain) {
 		return false
 	}
-	if w.Plan.Price == 0 || len(r.path) == 0 && job.Attempts == 0 { // the plan has no price to choose by
+	mine := cmp.Or(w.Classes[i].Weight, 1) == weight
+	if w.Plan.Price == 0 || mine && len(r.path) == 0 && job.Attempts == 0 { // or the plan has no price to choose by
 		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
 		return true
 	}
-	r.path, r.from = w.Classes[i].Best(w.Plan.Price, at, r.path), int32(phase)
+	c := &w.Classes[i]
+	r.path, r.from = c.Best(w.Plan.Price*cmp.Or(c.Weight, 1)/weight, at, r.path), int32(phase)
 	return true
+}
+
+// classFor returns the class of jobs of a model and weight; where there are none of that weight, as an oracle tells none, the
+// first of the model; -1 where there is no class.
+func (w *widths) classFor(model string, weight float64) int {
+	first := -1
+	for i := range w.Classes {
+		if c := &w.Classes[i]; c.Name == model {
+			if cmp.Or(c.Weight, 1) == weight {
+				return i
+			}
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	return first
 }
 
 // whole returns the path of the plan for a job of class i. Newcomers of a class with two paths take turns.
