@@ -23,7 +23,7 @@ TESTFLAGS ?=
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
-CHECKS    ?= fmt vet layers lint test-invariants race
+CHECKS    ?= fmt vet layers lint nvml test-invariants race
 
 # One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
 export CGO_ENABLED := 0
@@ -94,6 +94,11 @@ race: ## run the tests of the concurrent packages under the race detector
 	done; \
 	if [ $${#dirs[@]} -eq 0 ]; then echo "no concurrent package has tests yet"; \
 	else $(GO) test -race $(TESTFLAGS) "$${dirs[@]}"; fi
+
+.PHONY: nvml
+nvml: export CGO_ENABLED := 1
+nvml: ## vet and test the back-end of NVIDIA's library, which needs a C compiler
+	@$(GO) vet -tags nvml ./driver/local/device ./cmd/trainyard && $(GO) test -tags nvml $(TESTFLAGS) ./driver/local/device
 
 ##@ Longer work
 

@@ -12,6 +12,7 @@
 //	    cpus: 32             # per node; default 0, not counted
 //	    memory_gb: 256       # per node; default 0, not counted
 //	    gpu_memory_gb: 16    # per GPU; default 0, unknown
+//	    sharing: mps         # how jobs share a GPU: mps, mig or, default, time-slicing
 //	    power:               # default 0
 //	      idle_w: 650        # of a node with no GPU busy
 //	      busy_gpu_w: 160    # added per busy GPU
@@ -33,7 +34,7 @@
 //	pools:                   # what may be rented; nodes may be left out then
 //	  - name: spot           # nodes are spot-1, spot-2, ...
 //	    gpus: 4
-//	    type: v100           # as above; so may be cpus, memory_gb, gpu_memory_gb, power
+//	    type: v100           # as above; so may be cpus, memory_gb, gpu_memory_gb, sharing, power
 //	    price_per_hour: 3.9  # per node, from the request on
 //	    boot_seconds: 120    # from the request until a node joins; default 0
 //	    billing_seconds: 60  # a node is paid for in whole multiples of it; default 0, to the nanosecond

@@ -38,7 +38,7 @@ func TestDocExample(t *testing.T) {
 	if got, want := c.String(), "lab (18 nodes, 84 GPUs, up to 164 with rented ones)"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
-	first := sched.NodeSpec{Name: "n0", GPUs: 4, Rack: 1, Pool: sched.None, CPUs: 32, MemoryGB: 256, GPUMemGB: 16,
+	first := sched.NodeSpec{Name: "n0", GPUs: 4, Rack: 1, Pool: sched.None, CPUs: 32, MemoryGB: 256, GPUMemGB: 16, Sharing: sched.MPS,
 		IdleW: 650, BusyGPUW: 160, Wake: 30 * time.Second, DollarsHr: 3.9}
 	last := sched.NodeSpec{Name: "big", GPUs: 8, Type: 1, Rack: 4, Pool: sched.None, IdleW: 900, BusyGPUW: 350}
 	curves := []sched.PowerCurve{{Scale: 1310.9, Exponent: 1.55}, {Points: []sched.PowerPoint{{Use: 0, Watts: 650}, {Use: .5, Watts: 1550}, {Use: 1, Watts: 1960}}}}
@@ -93,7 +93,7 @@ func TestDialects(t *testing.T) {
 }
 
 // nodeKeys are the keys of a node as an error lists them.
-const nodeKeys = "count, rack, racks, gpus, type, name, cpus, memory_gb, gpu_memory_gb, power, price_per_hour"
+const nodeKeys = "count, rack, racks, gpus, type, name, cpus, memory_gb, gpu_memory_gb, sharing, power, price_per_hour"
 
 // Ensure that whatever is wrong is said with its position and what is wanted.
 func TestErrors(t *testing.T) {
@@ -167,6 +167,8 @@ func TestErrors(t *testing.T) {
 		{"nodes:\n  - gpus: 4\n    memory_gb: .nan", `3:16: memory_gb .nan, want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    gpu_memory_gb: .inf", `3:20: gpu_memory_gb .inf, want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    gpu_memory_gb: Inf", `3:20: gpu_memory_gb "Inf", want a number from 0 to 1e9`},
+		{"nodes:\n  - gpus: 4\n    sharing: turns", `3:14: sharing "turns", want one of time-slicing, mps, mig`},
+		{"nodes:\n  - gpus: 4\n    sharing: 2", `3:14: sharing 2, want text (a number goes in quotes)`},
 		{"nodes:\n  - gpus: 4\n    price_per_hour: 1e400", `3:21: price_per_hour 1e400, want a number from 0 to 1e9`},
 		{"nodes:\n  - gpus: 4\n    power: 650", `3:12: power 650, want a mapping of idle_w, busy_gpu_w, sleep_w, curve, wake_seconds`},
 		{"nodes:\n  - gpus: 4\n    power: {idle_w: 9, curve: {idle: 1, scale: 2, exponent: 1.5}}", `3:31: both idle_w and curve, want one of them`},

@@ -3,6 +3,8 @@ package cluster
 import (
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -93,9 +95,26 @@ func (r *reader) machine(e *entry) []strictyaml.Field {
 		strictyaml.Key("cpus", strictyaml.Figure(r.Reader, &e.spec.CPUs)),
 		strictyaml.Key("memory_gb", strictyaml.Figure(r.Reader, &e.spec.MemoryGB)),
 		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(r.Reader, &e.spec.GPUMemGB)),
+		strictyaml.Key("sharing", func(key string, n ast.Node) { r.sharing(key, n, &e.spec.Sharing) }),
 		strictyaml.Key("power", func(_ string, n ast.Node) { r.power(n, &e.spec) }),
 		strictyaml.Key("price_per_hour", strictyaml.Figure(r.Reader, &e.spec.DollarsHr)),
 	}
+}
+
+// sharing reads how jobs share GPUs.
+func (r *reader) sharing(key string, n ast.Node, dst *sched.Mechanism) {
+	word := ""
+	strictyaml.Text(r.Reader, &word)(key, n)
+	if r.Err() != nil {
+		return
+	}
+	words := sched.MechanismWords()
+	i := slices.Index(words, word)
+	if i < 0 {
+		r.Fail(n, "%s, want one of %s", strictyaml.Describe(key, n), strings.Join(words, ", "))
+		return
+	}
+	*dst = sched.Mechanism(i)
 }
 
 func (r *reader) pool(n ast.Node, b *builder) {

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"encoding/binary"
-	"errors"
+	"math"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -84,81 +84,30 @@ func (c *composed) Resume(v *sched.View) {
 	}
 }
 
-// SaveJob appends what the Decider and each part remember of job j, each behind its length.
-func (c *composed) SaveJob(j sched.JobID, b []byte) []byte {
-	b = appendPart(b, c.Decider.SaveJob(j, nil))
-	for _, m := range c.memories {
-		b = appendPart(b, m.SaveJob(j, nil))
-	}
-	return b
+// Format names what is remembered beside the Decider and its parts, which have formats of their own.
+func (c *composed) Format() string { return "parts/1" }
+
+// all are the Decider and the parts that remember something.
+func (c *composed) all() []sched.Memory {
+	return append([]sched.Memory{c.Decider}, c.memories...)
 }
 
-// SaveRest appends what they remember beside.
+// SaveJob appends what the Decider and each part remember of job j.
+func (c *composed) SaveJob(j sched.JobID, b []byte) []byte { return saveJob(b, j, c.all()) }
+
+// SaveRest appends when it asked to be woken, and what they remember beside.
 func (c *composed) SaveRest(b []byte) []byte {
-	wake := []byte(nil)
-	if c.asked {
-		wake = binary.AppendUvarint(nil, uint64(c.wake))
-	}
-	b = appendPart(b, wake)
-	b = appendPart(b, c.Decider.SaveRest(nil))
-	for _, m := range c.memories {
-		b = appendPart(b, m.SaveRest(nil))
-	}
-	return b
+	return saveRest(memo.Int(memo.Bool(b, c.asked), int64(c.wake)), c.all())
 }
 
 // LoadJob gives each what it saved of job j.
 func (c *composed) LoadJob(j sched.JobID, b []byte) error {
-	load := func(m sched.Memory) func([]byte) error {
-		return func(part []byte) error {
-			if len(part) == 0 {
-				return nil // nothing was remembered of the job
-			}
-			return m.LoadJob(j, part)
-		}
-	}
-	loads := []func([]byte) error{load(c.Decider)}
-	for _, m := range c.memories {
-		loads = append(loads, load(m))
-	}
-	return loadParts(b, loads)
+	return loadJob(memo.NewReader(b), j, c.all())
 }
 
 // LoadRest gives each what it saved beside.
 func (c *composed) LoadRest(b []byte) error {
-	loads := []func([]byte) error{c.loadWake, c.Decider.LoadRest}
-	for _, m := range c.memories {
-		loads = append(loads, m.LoadRest)
-	}
-	return loadParts(b, loads)
-}
-
-func (c *composed) loadWake(b []byte) error {
-	if c.asked = len(b) > 0; !c.asked {
-		return nil
-	}
-	wake, n := binary.Uvarint(b)
-	if n != len(b) {
-		return errMemory
-	}
-	c.wake = sched.Time(wake)
-	return nil
-}
-
-// loadParts gives each its part of b, which must hold no more.
-func loadParts(b []byte, loads []func([]byte) error) error {
-	for _, load := range loads {
-		part, rest, err := cutPart(b)
-		if err != nil {
-			return err
-		}
-		if err := load(part); err != nil {
-			return err
-		}
-		b = rest
-	}
-	if len(b) != 0 {
-		return errors.New("engine: memory is longer than what its parts wrote")
-	}
-	return nil
+	r := memo.NewReader(b)
+	c.asked, c.wake = r.Bool(), sched.Time(r.Int(0, math.MaxInt64))
+	return loadRest(r, c.all())
 }

@@ -13,9 +13,12 @@ func countsOf(v *sched.View) counts {
 	return counts{len(v.Jobs), len(v.Nodes), len(v.GPUs), len(v.Pools)}
 }
 
-// check returns an error if e names a job, node or GPU which cannot exist by then, and counts a node that joins.
+// check returns an error if e names a job, node or GPU which cannot exist by then, and counts a job that arrives and a node
+// that joins.
 func (c *counts) check(e *sched.Event) error {
 	switch {
+	case e.Kind == sched.JobArrived: // what its user wants of it may come at the same instant
+		c.jobs++
 	case e.Kind == sched.NodeJoined:
 		c.nodes, c.gpus = c.nodes+1, c.gpus+e.NodeSpec.GPUs
 	case e.Kind == sched.PoolChanged && int(e.Pool) == c.pools:

@@ -52,7 +52,7 @@ func (evenly) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sche
 	}
 	for i := range dst {
 		g := &dst[i]
-		g.Config = sched.Config{Batch: 1 + int32(len(dst)/3), Accum: int16(g.GPUs % 2)}
+		g.Config = sched.Config{Batch: 1 + int32(len(dst)/3), Accum: int16(g.GPUs % 2), LRScale: float32(g.GPUs) / 4}
 		g.Want = max(g.Want, g.GPUs)
 	}
 	return dst

@@ -49,6 +49,8 @@ func (s *State) Apply(e *sched.Event) {
 		}
 	case sched.JobCommanded:
 		s.commanded(e)
+	case sched.JobChanged:
+		s.changed(e)
 	case sched.Decided:
 		s.decided(e)
 	case sched.Ordered:
@@ -155,10 +157,7 @@ func (s *State) ended(e *sched.Event) {
 		s.rest(e.Job, j)
 	case sched.NodeLost:
 		s.dropTarget(j)
-		if e.WorkFrom > e.Time {
-			j.NotBefore = e.WorkFrom
-			s.alarms.push(jobAt{j.NotBefore, e.Job})
-		}
+		s.restUntil(e, j)
 		s.rest(e.Job, j)
 	case sched.Failed:
 		j.Failures++
@@ -167,9 +166,18 @@ func (s *State) ended(e *sched.Event) {
 			s.finish(e.Job, j, sched.Failed)
 			return
 		}
+		s.restUntil(e, j)
 		s.rest(e.Job, j)
 	default:
 		s.broken(e, "outcome %v", e.Outcome)
+	}
+}
+
+// restUntil keeps a job from being tried again before the time that its end says.
+func (s *State) restUntil(e *sched.Event, j *sched.Job) {
+	if e.WorkFrom > e.Time {
+		j.NotBefore = e.WorkFrom
+		s.alarms.push(jobAt{j.NotBefore, e.Job})
 	}
 }
 
@@ -351,6 +359,23 @@ func (s *State) commanded(e *sched.Event) {
 		s.dropTarget(j)
 		j.Requeued = j.HoldsDevices() // it stops even if it is given the same GPUs at once
 	}
+}
+
+// changed gives a job that is not done another spec. What it holds goes if it may not be so wide any more, or must be wider:
+// then its attempt is stopped, and it waits for as much as it wants now, at the rank that its order gives it.
+func (s *State) changed(e *sched.Event) {
+	j := &s.view.Jobs[e.Job]
+	if j.State == sched.Done {
+		return
+	}
+	j.Spec = j.Spec.Changed(e.Change)
+	if n := len(j.Target); n > 0 && !j.Spec.GPUs.Has(n) {
+		s.dropTarget(j)
+	}
+	if l := j.Later; l != nil && len(l.GPUs) > 0 && !j.Spec.GPUs.Has(len(l.GPUs)) {
+		j.Later = nil
+	}
+	s.markDirty(e.Job)
 }
 
 // dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on

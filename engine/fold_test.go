@@ -78,6 +78,11 @@ func TestRestoreRefuses(t *testing.T) {
 		{"2 GPUs, 0 of them of nodes", func(v *sched.View) { v.Nodes = nil }},
 		{"job 1: set [2], want GPUs below 2", func(v *sched.View) { v.Jobs[1].Target = []sched.GPUID{2} }},
 		{"job 0: attempt is running, holds []", func(v *sched.View) { v.Jobs[0].Attempt = sched.Running }},
+		{"", func(v *sched.View) { v.Jobs[0] = sched.Job{} }},
+		{"job 0: without a spec and waiting", func(v *sched.View) { v.Jobs[0].Spec = nil }},
+		{"job 1: without a spec and done, attempt none, holds [], target [0]", func(v *sched.View) {
+			v.Jobs[1] = sched.Job{State: sched.Done, Target: []sched.GPUID{0}}
+		}},
 		{"job 1: depends on job 1", func(v *sched.View) {
 			v.Jobs[1].Spec = &sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{1}}
 		}},

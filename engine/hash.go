@@ -96,6 +96,12 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 	if e.Spec != nil {
 		h.jobSpec(e.Spec)
 	}
+	if e.Change != nil {
+		h.word(two(e.Change.Priority, e.Change.GPUs.Min))
+		h.word(two(e.Change.GPUs.Want, e.Change.GPUs.Max))
+		h.word(uint64(e.Change.WallTime))
+		h.word(uint64(e.Change.Deadline))
+	}
 	if e.NodeSpec != nil {
 		h.nodeSpec(e.NodeSpec)
 	}
@@ -109,7 +115,7 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 
 // parts says which pointers of e are set, and whether its memory is.
 func parts(e *sched.Event) (set uint64) {
-	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0} {
+	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0, e.Change != nil} {
 		if is {
 			set |= 1 << i
 		}
@@ -159,7 +165,7 @@ func (h *Hash) jobSpec(s *sched.JobSpec) {
 func (h *Hash) nodeSpec(s *sched.NodeSpec) {
 	h.text(s.Name)
 	h.word(uint64(s.GPUs))
-	h.word(two(s.Rack, int32(s.Type)<<16|int32(uint16(s.Pool))))
+	h.word(two(s.Rack, int32(s.Sharing)<<24|int32(s.Type)<<16|int32(uint16(s.Pool))))
 	h.word(uint64(math.Float32bits(s.CPUs))<<32 | uint64(math.Float32bits(s.MemoryGB)))
 	h.word(uint64(math.Float32bits(s.GPUMemGB)))
 	for _, x := range [...]float64{float64(s.IdleW), float64(s.BusyGPUW), float64(s.SleepW), float64(s.DollarsHr)} {

@@ -29,6 +29,10 @@ type Header struct {
 	Cluster    string            // as it was given
 	System     string            // name of the system that decided
 	Preset     string            // "" = none
+	Round      time.Duration     // decisions at multiples of it only; 0 = the system's own
+	Budget     float64           // GPUs that may be rented on average; 0 = none given
+	NodeGPUs   int               // of the largest node that is owned or may be rented; 0 = unknown
+	GPUs       int               // all that are owned or may be rented; 0 = unknown
 	Settings   map[string]string // keys set, of system and runtime
 	ShareLimit int               // tenants a GPU may have; 0 = 1
 	Types      []string          // names of the GPU types by TypeID; nil = unknown
@@ -128,6 +132,10 @@ func AppendHeader(b []byte, h Header) []byte {
 		}
 		b = append(b, '}')
 	}
+	b = appendSeconds(b, "round", h.Round)
+	b = appendFloat(b, "budget", h.Budget)
+	b = appendInt(b, "node_gpus", h.NodeGPUs)
+	b = appendInt(b, "gpus", h.GPUs)
 	b = appendInt(b, "share_limit", h.ShareLimit)
 	b = appendTexts(b, "types", h.Types)
 	for i := range h.Pools {
@@ -178,6 +186,9 @@ func AppendEvent(b []byte, batch uint64, e *sched.Event) []byte {
 func appendParts(b []byte, e *sched.Event) []byte {
 	if e.Spec != nil {
 		b = append(appendJobSpec(append(key(b, "spec"), '{'), e.Spec), '}')
+	}
+	if e.Change != nil {
+		b = append(appendChange(append(key(b, "change"), '{'), e.Change), '}')
 	}
 	if e.NodeSpec != nil {
 		b = append(appendNodeSpec(append(key(b, "node_spec"), '{'), e.NodeSpec), '}')
@@ -242,11 +253,7 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	b = appendText(b, "class", s.Class)
 	b = appendSeconds(b, "submit", time.Duration(s.Submit))
 	b = appendInt(b, "priority", s.Priority)
-	if r := s.GPUs; r.Min == r.Want && r.Want == r.Max {
-		b = strconv.AppendInt(key(b, "gpus"), int64(r.Want), 10)
-	} else {
-		b = appendIDs(b, "gpus", []int32{r.Min, r.Want, r.Max})
-	}
+	b = appendWidths(b, s.GPUs)
 	if r := s.Batch; r != (sched.BatchRange{}) {
 		b = appendIDs(b, "batch", []int32{r.Min, r.Max, r.PerGPU})
 	}
@@ -267,6 +274,21 @@ func appendJobSpec(b []byte, s *sched.JobSpec) []byte {
 	return appendText(b, "task", s.Task)
 }
 
+// appendWidths appends a range of widths, as one number if the gang is rigid.
+func appendWidths(b []byte, r sched.Range) []byte {
+	if r.Min == r.Want && r.Want == r.Max {
+		return strconv.AppendInt(key(b, "gpus"), int64(r.Want), 10)
+	}
+	return appendIDs(b, "gpus", []int32{r.Min, r.Want, r.Max})
+}
+
+func appendChange(b []byte, c *sched.JobChange) []byte {
+	b = appendWidths(b, c.GPUs)
+	b = appendInt(b, "priority", c.Priority)
+	b = appendSeconds(b, "wall_time", c.WallTime)
+	return appendSeconds(b, "deadline", time.Duration(c.Deadline))
+}
+
 func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
 	b = appendText(b, "name", s.Name)
 	b = strconv.AppendInt(key(b, "gpus"), int64(s.GPUs), 10)
@@ -276,6 +298,7 @@ func appendNodeSpec(b []byte, s *sched.NodeSpec) []byte {
 	b = appendFloat32(b, "cpus", s.CPUs)
 	b = appendFloat32(b, "memory_gb", s.MemoryGB)
 	b = appendFloat32(b, "gpu_memory_gb", s.GPUMemGB)
+	b = appendWordOf(b, "sharing", sharingWords, int(s.Sharing))
 	b = appendFloat(b, "idle_w", float64(s.IdleW))
 	b = appendFloat(b, "busy_gpu_w", float64(s.BusyGPUW))
 	b = appendFloat(b, "sleep_w", float64(s.SleepW))

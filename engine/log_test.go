@@ -110,7 +110,7 @@ func (d drawing) jobSpec() *sched.JobSpec {
 
 func (d drawing) nodeSpec() *sched.NodeSpec {
 	s := &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
-		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
+		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), Sharing: sched.Mechanism(d.IntN(3)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
 		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3, DollarsHr: sched.Dollars(d.amount())}
 	switch d.IntN(3) {
 	case 0:
@@ -141,6 +141,9 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 	switch kind {
 	case sched.JobArrived:
 		e.Spec = d.jobSpec()
+	case sched.JobChanged:
+		c := d.jobSpec().Change()
+		e.Change = &c
 	case sched.NodeJoined:
 		e.NodeSpec = d.nodeSpec()
 	case sched.PoolChanged:
@@ -161,7 +164,7 @@ func TestLogRoundTrip(t *testing.T) {
 	d := drawing{rand.New(rand.NewPCG(1, 2))}
 	var log bytes.Buffer
 	var written, read engine.Hash
-	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Seed: math.MaxUint64,
+	head := engine.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Round: 90 * time.Second, Budget: 2.5, NodeGPUs: 8, GPUs: 24, Seed: math.MaxUint64,
 		Types: []string{"a", "\""}, Pools: []sched.PoolSpec{*d.poolSpec(), *d.poolSpec()}}
 	w := engine.NewLogWriter(&log, head)
 	now, n := sched.Time(0), uint64(0)

@@ -77,6 +77,8 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		e.Why = s.reason()
 	case "spec":
 		e.Spec = s.jobSpec()
+	case "change":
+		e.Change = s.jobChange()
 	case "node_spec":
 		e.NodeSpec = s.nodeSpec()
 	case "pool_spec":
@@ -142,6 +144,8 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 		s.fail("%v of node %d, want a node", e.Kind, e.Node)
 	case (e.Spec != nil) != (e.Kind == sched.JobArrived):
 		s.fail("%v with spec %v, want one for an arrival, and for it alone", e.Kind, e.Spec != nil)
+	case (e.Change != nil) != (e.Kind == sched.JobChanged):
+		s.fail("%v with change %v, want one for a job that changed, and for it alone", e.Kind, e.Change != nil)
 	case (e.NodeSpec != nil) != (e.Kind == sched.NodeJoined):
 		s.fail("%v with node_spec %v, want one for a node that joined, and for it alone", e.Kind, e.NodeSpec != nil)
 	case (e.PoolSpec != nil) != (e.Kind == sched.PoolChanged):
@@ -322,6 +326,29 @@ func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
+func (s *scan) jobChange() *sched.JobChange {
+	c := new(sched.JobChange)
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "gpus":
+			c.GPUs = s.widths()
+		case "priority":
+			c.Priority = int32(s.integer(32))
+		case "wall_time":
+			c.WallTime = s.duration()
+		case "deadline":
+			c.Deadline = sched.Time(s.duration())
+		default:
+			return false
+		}
+		return true
+	})
+	if err := c.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return c
+}
+
 // widths reads a range of widths, written as one number if the gang is rigid.
 func (s *scan) widths() sched.Range {
 	if s.space(); s.i < len(s.b) && s.b[s.i] != '[' {
@@ -374,6 +401,8 @@ func (s *scan) nodeSpec() *sched.NodeSpec {
 			p.Pool = sched.PoolID(s.integer(16))
 		case "devices":
 			p.Devices = s.texts()
+		case "sharing":
+			p.Sharing = sched.Mechanism(s.oneOf(sharingWords))
 		default:
 			return s.nodeNumber(key, p)
 		}

@@ -33,6 +33,7 @@ var (
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}
+	sharingWords  = list(sched.Mechanisms-1, sched.Mechanism.String)
 )
 
 // list returns the words of the numbers 0 to last.
@@ -59,6 +60,7 @@ var forms = [sched.EventKinds]form{
 	sched.PriceChanged:   {pool: true, value: "price"},
 	sched.Measured:       {job: true, node: true, maybe: true, value: "watts", bare: true},
 	sched.JobCommanded:   {job: true, code: "command", words: commandWords},
+	sched.JobChanged:     {job: true},
 	sched.JobArrived:     {job: true},
 	sched.Decided:        {job: true},
 	sched.Ordered:        {job: true, maybe: true, code: "action", words: actionWords},

@@ -215,6 +215,18 @@ func (s *scan) header(h *Header) {
 			h.Preset = s.text()
 		case "settings":
 			h.Settings = s.settings()
+		case "round":
+			h.Round = s.duration()
+			s.want(h.Round >= 0, ">= 0")
+		case "budget":
+			h.Budget = s.float(64)
+			s.want(h.Budget >= 0, ">= 0")
+		case "node_gpus":
+			h.NodeGPUs = int(s.integer(32))
+			s.want(h.NodeGPUs >= 0, ">= 0")
+		case "gpus":
+			h.GPUs = int(s.integer(32))
+			s.want(h.GPUs >= 0, ">= 0")
 		case "share_limit":
 			h.ShareLimit = int(s.integer(16))
 			s.want(h.ShareLimit >= 0, ">= 0")

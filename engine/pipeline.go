@@ -84,9 +84,9 @@ type Pipeline struct {
 	rising bool  // some key grows while its job runs: holders may fall behind between events
 
 	// From Load until the first View.
-	loaded, loadedDirty bool
-	loadedList          []sched.JobID
-	loadedKeys          map[sched.JobID]entry
+	loaded, loadedDirty, loadedStale bool
+	loadedList                       []sched.JobID
+	loadedKeys                       map[sched.JobID]entry
 
 	// The walk under way.
 	walkNo       uint32
@@ -204,6 +204,8 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		}
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.Rejected:
 		p.follow(v, e.Job)
+	case sched.JobChanged:
+		p.changed(v, e.Job)
 	case sched.Decided:
 		p.settleIn(v, e)
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
@@ -266,6 +268,16 @@ func (p *Pipeline) follow(v *sched.View, id sched.JobID) {
 	default:
 		p.rekey(v, id)
 	}
+}
+
+// changed follows a job that is asked for otherwise: of another shape, at another rank, and maybe without its target.
+func (p *Pipeline) changed(v *sched.View, id sched.JobID) {
+	p.dirty = true
+	if x := &p.jobs[id]; x.in != away {
+		p.groups.remove(p.jobs, id)
+		x.shape = p.groups.shapeOf(p, v, id)
+	}
+	p.follow(v, id)
 }
 
 // settleIn moves a job whose target was just exchanged to the indices where it belongs now. The ledger knows already,
@@ -448,7 +460,7 @@ func (p *Pipeline) nextDue() sched.Time {
 // prime takes over what the view shows: at the start, after a Load, after a change of policy.
 func (p *Pipeline) prime(v *sched.View) {
 	p.ledger = sched.NewLedger(v)
-	p.primed, p.stale = true, false
+	p.primed, p.stale = true, p.loadedStale
 	for id := range v.Jobs {
 		p.track(v, sched.JobID(id))
 		if n := len(v.Jobs[id].Target); n > 0 {

@@ -46,6 +46,7 @@ func (r *reloading) Decide(v *sched.View, d *sched.Desired) {
 	r.decided = true
 }
 
+func (r *reloading) Format() string                         { return r.now.Format() }
 func (r *reloading) SaveJob(j sched.JobID, b []byte) []byte { return r.now.SaveJob(j, b) }
 func (r *reloading) SaveRest(b []byte) []byte               { return r.now.SaveRest(b) }
 func (r *reloading) LoadJob(j sched.JobID, b []byte) error  { return r.now.LoadJob(j, b) }

@@ -434,7 +434,7 @@ func (w *world) without(i int) *world {
 		x.jobs = append(x.jobs, j)
 	}
 	for _, e := range w.inject {
-		if e.Kind == sched.JobCommanded {
+		if e.Kind == sched.JobCommanded || e.Kind == sched.JobChanged {
 			if int(e.Job) == i {
 				continue
 			}
@@ -523,7 +523,7 @@ func (w *world) String() string {
 			i, s.Submit, s.GPUs.Want, j.Duration, s.User, s.Model, s.Priority, s.Types, s.NotBef, s.After)
 	}
 	for _, e := range w.inject {
-		fmt.Fprintf(&b, "inject %v %v job %d code %d node %d gpu %v\n", e.Time, e.Kind, e.Job, e.Code, e.Node, e.Value)
+		fmt.Fprintf(&b, "inject %v %v job %d code %d node %d gpu %v change %+v\n", e.Time, e.Kind, e.Job, e.Code, e.Node, e.Value, e.Change)
 	}
 	return b.String()
 }
@@ -702,6 +702,9 @@ func (c *checker) obeyed(v *sched.View, e *sched.Event) {
 		if live && (j.Cancel || j.Paused || c.requeued[sched.JobID(id)] == j.Attempts) && !own {
 			c.fail(e, "job %d goes on: cancelled %v, paused %v", id, j.Cancel, j.Paused)
 		}
+		if live && !j.Spec.GPUs.Has(len(j.GPUs)) && !own {
+			c.fail(e, "job %d goes on with %d GPUs, which are to be %v", id, len(j.GPUs), j.Spec.GPUs)
+		}
 	}
 }
 
@@ -855,11 +858,11 @@ func (c *checker) alone(v *sched.View, e *sched.Event, targets []int16) {
 // job checks the sets of one job, and its attained service against the integral of what it held.
 func (c *checker) job(v *sched.View, id sched.JobID, e *sched.Event) {
 	j := &v.Jobs[id]
-	for _, set := range [][]sched.GPUID{j.GPUs, j.Target} {
+	for i, set := range [][]sched.GPUID{j.GPUs, j.Target} {
 		if len(set) == 0 {
 			continue
 		}
-		if !j.Spec.GPUs.Has(len(set)) {
+		if !j.Spec.GPUs.Has(len(set)) && (i == 1 || slices.Equal(j.GPUs, j.Target)) { // one of another width is to be stopped
 			c.fail(e, "job %d has a split gang %v", id, set)
 		}
 		for i, g := range set {

@@ -302,7 +302,10 @@ func (p *player) Decide(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// SaveJob, SaveRest, LoadJob and LoadRest complete the Decider; the loop calls none of them.
+// Format, SaveJob, SaveRest, LoadJob and LoadRest complete the Decider; the loop calls none of them.
+
+// Format is that of the Decider of the moment.
+func (p *player) Format() string { return p.dec.Format() }
 
 // SaveJob is that of the Decider of the moment.
 func (p *player) SaveJob(j sched.JobID, b []byte) []byte { return p.dec.SaveJob(j, b) }

@@ -41,7 +41,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	rec.drawJobs(r)
 	rec.drawWorld(t, r)
 	rec.drawInjected(r)
-	if info, err := system.Named(name); err != nil || info.Rents {
+	if info, err := system.Named(name); err != nil || slices.Contains(info.KeyNames(), "budget") {
 		rec.keys["budget"] = "16"
 		if strings.HasPrefix(name, "boa") && seed%2 == 0 {
 			rec.keys["information"] = "price"
@@ -131,6 +131,19 @@ func (rec *recording) drawInjected(r *rand.Rand) {
 			sched.Event{Time: at, Kind: sched.GPUChanged, Value: gpu, Code: int32(sched.GPUForeign)},
 			sched.Event{Time: at.Add(time.Hour), Kind: sched.GPUChanged, Value: gpu, Code: int32(sched.GPUInUse)},
 			sched.Event{Time: at, Kind: sched.PriceChanged, Value: r.Float64()})
+	}
+	for range 40 {
+		job := r.IntN(len(rec.trace.Jobs))
+		s := &rec.trace.Jobs[job].Spec
+		c := s.Change()
+		c.GPUs.Want = int32(1 + r.IntN(8))
+		c.GPUs.Min, c.GPUs.Max = min(c.GPUs.Min, c.GPUs.Want), max(c.GPUs.Max, c.GPUs.Want)
+		if s.GPUs == sched.Rigid(int(s.GPUs.Want)) {
+			c.GPUs = sched.Rigid(int(c.GPUs.Want))
+		}
+		c.Priority = int32(r.IntN(3))
+		rec.inject = append(rec.inject, sched.Event{Time: s.Submit.Add(time.Duration(r.IntN(3000)) * time.Second),
+			Kind: sched.JobChanged, Job: sched.JobID(job), Change: &c})
 	}
 	slices.SortStableFunc(rec.inject, func(a, b sched.Event) int { return int(max(-1, min(1, a.Time-b.Time))) })
 }
@@ -305,6 +318,7 @@ type erratic struct{ noMemory }
 
 type noMemory struct{}
 
+func (noMemory) Format() string                         { return "nothing/1" }
 func (noMemory) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 func (noMemory) SaveRest(b []byte) []byte               { return b }
 func (noMemory) LoadJob(sched.JobID, []byte) error      { return nil }

@@ -10,6 +10,9 @@ import (
 // Restore returns the state that shows v, of which it keeps nothing, under a log with header h: it goes on from there as
 // the state that v was taken from would have. v is that of a moment between two batches. What can be counted is counted
 // anew: holders and targets of GPUs, busy GPUs, nodes of pools, jobs to be waited for.
+//
+// A job without Spec is one that is done and of which its keeper has forgotten all but, maybe, Outcome and End. It keeps its
+// number.
 func Restore(h Header, v sched.View) (*State, error) {
 	s := NewState(h)
 	s.view.Now, s.view.Version, s.seq = v.Now, v.Version, v.Version
@@ -66,6 +69,9 @@ func (s *State) restoreNodes(v *sched.View) error {
 // restoreJob takes job id and what follows from it.
 func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	j := v.Jobs[id]
+	if j.Spec == nil {
+		return s.restoreForgotten(&j)
+	}
 	for _, set := range [][]sched.GPUID{j.GPUs, j.Target} {
 		if slices.ContainsFunc(set, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(v.GPUs) }) {
 			return fmt.Errorf("set %v, want GPUs below %d", set, len(v.GPUs))
@@ -85,7 +91,7 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 		if d < 0 || d >= id {
 			return fmt.Errorf("depends on job %d, want an earlier one", d)
 		}
-		if v.Jobs[d].State != sched.Done {
+		if s.view.Jobs[d].State != sched.Done {
 			j.BlockedBy++
 			s.dependents[d] = append(s.dependents[d], id)
 		}
@@ -102,5 +108,19 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
 		s.alarms.push(jobAt{max(v.Now, j.NotBefore), id})
 	}
+	return nil
+}
+
+// forgotten stands in for the Spec of jobs of which nothing is known any more: everybody may read the Spec of every job.
+var forgotten = sched.JobSpec{GPUs: sched.Rigid(1)}
+
+// restoreForgotten keeps the number of a job that is done.
+func (s *State) restoreForgotten(j *sched.Job) error {
+	if j.State != sched.Done && j.State != sched.Held || len(j.GPUs)+len(j.Target) > 0 || j.HoldsDevices() {
+		return fmt.Errorf("without a spec and %v, attempt %v, holds %v, target %v; want one that is done", j.State, j.Attempt, j.GPUs, j.Target)
+	}
+	s.view.Jobs = append(s.view.Jobs, sched.Job{Spec: &forgotten, State: sched.Done, Outcome: j.Outcome, End: j.End,
+		FirstStart: sched.None, LastStart: sched.None})
+	s.isDirty = append(s.isDirty, false)
 	return nil
 }

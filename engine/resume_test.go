@@ -290,6 +290,18 @@ func restored(t *testing.T, w *world, s *engine.State, dec sched.Decider) (*engi
 	if got, want := fmt.Sprintf("%+v", shown(fresh.View())), fmt.Sprintf("%+v", shown(&v)); got != want {
 		t.Fatalf("seed %d: the view differs: %s", w.seed, differAt(want, got))
 	}
+	if w.seed%2 == 1 { // its keeper has deleted what is done
+		old := v
+		old.Jobs = slices.Clone(v.Jobs)
+		for i := range old.Jobs {
+			if old.Jobs[i].State == sched.Done {
+				old.Jobs[i] = sched.Job{}
+			}
+		}
+		if fresh, err = engine.Restore(w.header(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
 	next := w.renting(w.decider())
 	if err := engine.SaveMemory(&v, dec).Load(fresh.View(), next); err != nil {
 		t.Fatal(err)

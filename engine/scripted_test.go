@@ -32,6 +32,7 @@ var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata
 //	T give JOB GPU,GPU... [key=value]...    wish: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
 //	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
+//	T change JOB GPUS|MIN-MAX [priority=N]  another wish of its user
 //	T started JOB [work=T] [rate=R]; T ended JOB OUTCOME; T start-failed JOB [GPUS] [not-before=T]; T epoch JOB
 //	T node-left N STATE; T node-changed N STATE; T join NAME GPUS [pool=P]; T gpu-changed GPU STATE; T price POOL PRICE
 //
@@ -240,6 +241,12 @@ func (s *script) event(st step) sched.Event {
 		e.Kind, e.Code = sched.JobCommanded, int32(c)
 		return e
 	}
+	if st.verb == "change" {
+		c := s.spec(st).Change()
+		c.Priority = int32(num(st.keys["priority"]))
+		e.Kind, e.Change = sched.JobChanged, &c
+		return e
+	}
 	e.Attempt = s.state.View().Jobs[e.Job].Attempts
 	e.Work, e.WorkFrom, e.Rate = time.Duration(secs(st.keys["work"])), st.at, 1
 	switch st.verb {
@@ -323,6 +330,7 @@ func (s *script) Decide(v *sched.View, d *sched.Desired) {
 }
 
 func (s *script) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (s *script) Format() string                         { return "script/1" }
 func (s *script) SaveRest(b []byte) []byte               { return b }
 func (s *script) LoadJob(sched.JobID, []byte) error      { return nil }
 func (s *script) LoadRest([]byte) error                  { return nil }
@@ -368,7 +376,7 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		fmt.Fprintf(&s.out, "%v quarantined %v: %v %s", sec, e.GPUs, v.GPUs[e.GPUs[0]].Quarantined, e.Text)
 	case sched.Rejected, sched.Released:
 		fmt.Fprintf(&s.out, "%v %v job %d", sec, e.Kind, e.Job)
-	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded:
+	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.JobChanged:
 		j := &v.Jobs[e.Job]
 		fmt.Fprintf(&s.out, "%v %v job %d: %v, attempt %v %s", sec, e.Kind, e.Job, j.State, j.Attempt, j.Outcome)
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:

@@ -90,6 +90,7 @@ func (s *sharer) Decide(v *sched.View, d *sched.Desired) {
 	}
 }
 
+func (s *sharer) Format() string { return "sharer/1" }
 func (s *sharer) SaveRest(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(s.acted))
 }

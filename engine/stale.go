@@ -19,6 +19,8 @@ func (s *State) stale(e *sched.Event) string {
 		if e.Job < 0 || int(e.Job) >= len(v.Jobs) {
 			return fmt.Sprintf("job %d is not known", e.Job)
 		}
+	case sched.JobChanged:
+		return s.staleChange(e)
 	case sched.NodeJoined:
 		id, known := s.slots[e.NodeSpec.Name]
 		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
@@ -45,6 +47,19 @@ func (s *State) stale(e *sched.Event) string {
 		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
 			return fmt.Sprintf("node %d is not known", e.Node)
 		}
+	}
+	return ""
+}
+
+func (s *State) staleChange(e *sched.Event) string {
+	if e.Job < 0 || int(e.Job) >= len(s.view.Jobs) {
+		return fmt.Sprintf("job %d is not known", e.Job)
+	}
+	if s.view.Jobs[e.Job].State == sched.Done {
+		return fmt.Sprintf("job %d is done", e.Job)
+	}
+	if err := e.Change.Validate(); err != nil {
+		return err.Error()
 	}
 	return ""
 }

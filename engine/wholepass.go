@@ -28,7 +28,12 @@ func (p *Pipeline) sortList(now float64) {
 		x.list = x.in != away
 		return !x.list
 	})
-	cmp := func(a, b sched.JobID) int {
+	p.sort(p.list, now)
+}
+
+// sort sorts list, best rank first; ties keep their order where the system says so.
+func (p *Pipeline) sort(list []sched.JobID, now float64) {
+	slices.SortStableFunc(list, func(a, b sched.JobID) int {
 		switch x, y := &p.jobs[a], &p.jobs[b]; {
 		case p.s.KeepOrder && x.key.Level == y.key.Level && valueAt(&x.key, now) == valueAt(&y.key, now):
 			return 0
@@ -36,8 +41,7 @@ func (p *Pipeline) sortList(now float64) {
 			return -1
 		}
 		return 1
-	}
-	slices.SortStableFunc(p.list, cmp)
+	})
 }
 
 // nextInList returns the next victim for job id: the last holder of the list that was not looked at yet, as long as it

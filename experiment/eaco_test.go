@@ -3,13 +3,18 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/internal/shareddata"
+	"github.com/trainyard/trainyard/model/interference"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -49,7 +54,7 @@ func TestPresetGavel(t *testing.T) {
 
 // Ensure that the experiment runs, that sleep saves fifo energy where there is room, and that sharing saves more.
 func TestEaCOExperiment(t *testing.T) {
-	p := &eacoPart{Nodes: 12, Seeds: 1}
+	p := &eacoPart{Nodes: 12, Seeds: 1, Rows: eacoRows(standInCaps())}
 	if err := p.run(context.Background(), standInTables(), poissonArrivals(40)); err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +65,61 @@ func TestEaCOExperiment(t *testing.T) {
 	var b strings.Builder
 	if p.print(&b); !strings.Contains(b.String(), "eaco asleep") {
 		t.Error(b.String())
+	}
+}
+
+// Ensure that what companies add to run time is all that eaco adds to it, and that the shares of their time are all of it.
+func TestEaCOCompanies(t *testing.T) {
+	p := &eacoPart{Nodes: 12, Seeds: 2, Rows: eacoRows(standInCaps())}
+	if err := p.run(context.Background(), standInTables(), poissonArrivals(60)); err != nil {
+		t.Fatal(err)
+	}
+	r, share, excess := &p.Rows[7], 0.0, 0.0
+	for _, c := range r.Companies {
+		share, excess = share+c.Share, excess+c.Excess
+	}
+	if longer := r.Run/p.Rows[4].Run - 1; r.Undos > 0 || math.Abs(share-1) > 1e-9 || math.Abs(excess-longer) > 1e-6 || longer < 0.01 {
+		t.Errorf("%v of the time, %v longer, %v undos; want 1, %v, 0", share, excess, r.Undos, longer)
+	}
+}
+
+// Ensure that power caps compose with eaco: it takes none for the fault of those who share, so that as many share as without, and jobs with deadlines keep
+// them under a cap that is one for all; each takes at most the product of both limits as long.
+func TestCapsCompose(t *testing.T) {
+	c, err := eacoCluster(28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve := standInCaps().Of("ResNet-50")
+	caps := CapCurves{"alexnet": curve, "resnet18": curve, "resnet50": curve, "vgg16": curve}
+	run := func(cap string, deadline float64) *Outcome {
+		tr := eacoTrace(1, poissonArrivals(200)(1))
+		for i := range tr.Jobs {
+			if j := &tr.Jobs[i]; deadline > 0 {
+				j.Spec.Deadline = j.Spec.Submit.Add(time.Duration(deadline * float64(j.Duration)))
+			}
+		}
+		s := Simulation{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(), Caps: caps, Settings: map[string]string{"power_cap": cap}}
+		out, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	free, capped := run("off", 0), run("1.2", 0)
+	if capped.Undos != 0 || capped.AvgRun > 1.2*free.AvgRun || capped.AvgRun < 1.15*free.AvgRun {
+		t.Errorf("%d undone, run %v s, %v s without caps; want none, and 1.18 times as long", capped.Undos, capped.AvgRun, free.AvgRun)
+	}
+	for _, j := range capped.PerJob {
+		if j.Run > time.Duration(1.2*1.1*36.13*float64(time.Hour)) {
+			t.Errorf("a job ran for %v, want at most 1.2 x 1.1 times as long as alone", j.Run)
+		}
+	}
+	if tight := run("150W", 1.4); tight.DeadlineMisses != 0 || tight.AvgActiveNodes > 0.8*28 {
+		t.Errorf("%d deadlines missed on %v nodes, want none on fewer than jobs alone need", tight.DeadlineMisses, tight.AvgActiveNodes)
+	}
+	if plain, byEnergy := run("off", 1.1), run("1.2", 1.1); byEnergy.DeadlineMisses != 0 || byEnergy.EnergyKWh != plain.EnergyKWh {
+		t.Errorf("%d deadlines missed, %v kWh, %v without caps; want none, and no caps for jobs with deadlines", byEnergy.DeadlineMisses, byEnergy.EnergyKWh, plain.EnergyKWh)
 	}
 }
 
@@ -89,6 +149,29 @@ func TestSharingTruth(t *testing.T) {
 	}
 	if _, err := readSharingFile(filepath.Join(t.TempDir(), "x")); !os.IsNotExist(err) {
 		t.Error(err)
+	}
+}
+
+// Ensure that jobs slow each other down by the mechanism of their nodes, of which there may be one: under MPS by their uses, of which the
+// tables of plain sharing say nothing.
+func TestSharingMechanism(t *testing.T) {
+	for how, want := range map[sched.Mechanism]float64{sched.TimeSlicing: 1.2, sched.MPS: 1 / .97, sched.MIG: 1} {
+		c := &cluster.Cluster{Types: []string{"v100"}, Nodes: []sched.NodeSpec{{GPUs: 8, Sharing: how}, {GPUs: 8, Sharing: how}}}
+		var r sim.Runtime
+		sets := []interference.Set{{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"}, Slow: []float64{1.2, 1.2}}}
+		if err := interfere(sets, c, 0, 0, &r); err != nil {
+			t.Fatal(err)
+		}
+		a := trace.Job{Spec: sched.JobSpec{Model: "a", GPUs: sched.Rigid(8), Util: .5}}
+		b := trace.Job{Spec: sched.JobSpec{Model: "b", GPUs: sched.Rigid(8), Util: .5}}
+		if got := r.Interference(&a, []*trace.Job{&b}); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v: %v, want %v", how, got, want)
+		}
+		c.Nodes[1].Sharing = (how + 1) % sched.Mechanisms
+		err := interfere(sets, c, 0, 0, &r)
+		if wish := fmt.Sprintf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", how, c.Nodes[1].Sharing); err == nil || err.Error() != wish {
+			t.Errorf("%v, want %s", err, wish)
+		}
 	}
 }
 

@@ -14,38 +14,48 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// elasticRow is a system of the experiment, and how it does in one part. Figures are means over seeds.
+// elasticRow is a system of the experiment, and how it does in one part. Figures are means over seeds with their intervals.
 type elasticRow struct {
 	Name     string            `json:"name"`
 	System   string            `json:"system"`
 	Settings map[string]string `json:"settings"`
 	Fixed    bool              `json:"fixed_batch"` // the baseline of the abstract: elastic in GPUs alone
 
-	InWindow   float64 `json:"completed_in_window"`
-	AvgJCT     float64 `json:"avg_jct_s"` // of all that finished
-	DropRatio  float64 `json:"drop_ratio"`
-	Busy       float64 `json:"gpu_busy"`
-	Resizes    float64 `json:"resizes"`
-	Unfinished int     `json:"unfinished"`
+	InWindow   estimate `json:"completed_in_window"`
+	AvgJCT     estimate `json:"avg_jct_s"` // of all that finished
+	DropRatio  estimate `json:"drop_ratio"`
+	Busy       estimate `json:"gpu_busy"`
+	Resizes    estimate `json:"resizes"`
+	Unfinished int      `json:"unfinished"` // over all seeds
+
+	// What the first row has over this one, by pairs of seeds.
+	MoreJobs estimate `json:"first_over_this_completed"`
+	Faster   estimate `json:"this_over_first_jct"`
+
+	seeds []elasticSeed
 }
+
+// elasticSeed is what came of one trace.
+type elasticSeed struct{ inWindow, jct, dropped, busy, resizes float64 }
 
 // elasticRows are the systems compared. The first is what is compared with the others.
 func elasticRows(mode string) []elasticRow {
 	rows := []elasticRow{
-		{Name: "goodput, free batch", System: "elastic"},
-		{Name: "throughput, free batch", System: "elastic", Settings: map[string]string{"objective": "throughput"}},
+		{Name: "goodput", System: "elastic"},
+		{Name: "throughput", System: "elastic", Settings: map[string]string{"objective": "throughput"}},
 	}
-	for _, rule := range []string{"min", "max", "random", "best", "per-gpu"} {
-		rows = append(rows, elasticRow{Name: "batch " + rule, System: "elastic", Settings: map[string]string{"batch": rule}, Fixed: rule != "per-gpu"})
+	for _, rule := range []string{"min", "max", "random", "best"} {
+		rows = append(rows, elasticRow{Name: "fixed " + rule, System: "elastic", Settings: map[string]string{"batch": rule}, Fixed: true})
 	}
+	rows = append(rows, elasticRow{Name: "per GPU", System: "elastic", Settings: map[string]string{"batch": "per-gpu"}})
 	for i := range rows {
 		rows[i].Settings = withDefaults(rows[i].Settings, map[string]string{"mode": mode})
 	}
 	if mode == "drop" {
-		return rows
+		return rows // the others know no dropping
 	}
 	for _, system := range []string{"elastic-fifo", "afs-l", "optimus", "pollux"} {
-		rows = append(rows, elasticRow{Name: system + ", free batch", System: system})
+		rows = append(rows, elasticRow{Name: system, System: system})
 	}
 	return rows
 }
@@ -71,7 +81,7 @@ type elasticSize struct {
 // jobs are free to run at any batch size in a range, but what that costs in epochs is in their true length, whatever the
 // objective assumes.
 func elasticExperiment(ctx context.Context, w io.Writer, o Options) error {
-	size := elasticSize{seeds: 1, clusters: []string{"10x4", "50x8"}, window: 8 * time.Hour}
+	size := elasticSize{seeds: 5, clusters: []string{"10x4", "50x8"}, window: 8 * time.Hour}
 	if o.Seeds > 0 {
 		size.seeds = o.Seeds
 	}
@@ -120,7 +130,7 @@ func (size elasticSize) parts(ctx context.Context, o Options) ([]elasticPart, er
 	return parts, nil
 }
 
-// run plays all systems on the same jobs.
+// run plays all systems on the same jobs, and sums up over seeds.
 func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasticArrival, apps map[string]speedup.App) error {
 	c, err := cluster.Load(p.Cluster)
 	if err != nil {
@@ -130,53 +140,69 @@ func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasti
 		t := elasticTrace(uint64(seed)+1, c.GPUs(), size.window, arrivals)
 		p.Jobs += float64(len(t.Jobs)) / float64(size.seeds)
 		for i := range p.Rows {
-			if err := p.Rows[i].add(ctx, size, c, t, apps); err != nil {
+			if err := p.Rows[i].add(ctx, size.window, c, t, apps); err != nil {
 				return fmt.Errorf("%s: %w", p.Rows[i].Name, err)
 			}
 		}
+	}
+	for i := range p.Rows {
+		p.Rows[i].sumUp(p.Rows[0].seeds)
 	}
 	return nil
 }
 
 // add simulates one trace.
-func (r *elasticRow) add(ctx context.Context, size elasticSize, c *cluster.Cluster, t *trace.Trace, apps map[string]speedup.App) error {
+func (r *elasticRow) add(ctx context.Context, window time.Duration, c *cluster.Cluster, t *trace.Trace, apps map[string]speedup.App) error {
 	settings := map[string]string{"curves": "oracle", "restart_overhead": fmt.Sprint(restart.Seconds())}
 	maps.Copy(settings, r.Settings)
 	out, err := (&Simulation{Trace: t, Cluster: c, System: r.System, Settings: settings, Apps: apps}).Run(ctx)
 	if err != nil {
 		return err
 	}
-	n := float64(size.seeds)
+	s := elasticSeed{jct: out.AvgJCT, dropped: float64(out.Rejected) / float64(max(out.Jobs, 1)), busy: out.GPUBusy, resizes: float64(out.Resizes)}
 	for i := range out.PerJob {
-		if j := &out.PerJob[i]; j.Outcome == sched.Finished && j.Finish <= sched.Time(size.window) {
-			r.InWindow += 1 / n
+		if j := &out.PerJob[i]; j.Outcome == sched.Finished && j.Finish <= sched.Time(window) {
+			s.inWindow++
 		}
 	}
-	r.AvgJCT += out.AvgJCT / n
-	r.DropRatio += float64(out.Rejected) / float64(max(out.Jobs, 1)) / n
-	r.Busy += out.GPUBusy / n
-	r.Resizes += float64(out.Resizes) / n
+	r.seeds = append(r.seeds, s)
 	r.Unfinished += out.Unfinished
 	return ctx.Err()
 }
 
-// elasticRatios are what the first row has over the baselines of fixed batch size.
-type elasticRatios struct {
-	Jobs float64 `json:"jobs_completed"` // times as many
-	JCT  float64 `json:"avg_jct"`        // times as fast; over queues alone, for what is dropped takes no time
+// sumUp fills in the figures, first being the seeds of the first row.
+func (r *elasticRow) sumUp(first []elasticSeed) {
+	over := func(f func(s, first *elasticSeed) float64) estimate {
+		values := make([]float64, len(r.seeds))
+		for i := range values {
+			values[i] = f(&r.seeds[i], &first[i])
+		}
+		return bootstrap(values)
+	}
+	r.InWindow = over(func(s, _ *elasticSeed) float64 { return s.inWindow })
+	r.AvgJCT = over(func(s, _ *elasticSeed) float64 { return s.jct })
+	r.DropRatio = over(func(s, _ *elasticSeed) float64 { return s.dropped })
+	r.Busy = over(func(s, _ *elasticSeed) float64 { return s.busy })
+	r.Resizes = over(func(s, _ *elasticSeed) float64 { return s.resizes })
+	r.MoreJobs = over(func(s, first *elasticSeed) float64 { return first.inWindow / max(s.inWindow, 1) })
+	r.Faster = over(func(s, first *elasticSeed) float64 { return s.jct / max(first.jct, 1) })
 }
 
-// elasticBest returns the largest ratios of any part over any baseline of fixed batch size: what "up to" means.
+// elasticRatios are what the first row has over the baselines of fixed batch size.
+type elasticRatios struct {
+	Jobs estimate `json:"jobs_completed"` // times as many
+	JCT  estimate `json:"avg_jct"`        // times as fast; over queues alone, for what is dropped takes no time
+}
+
+// elasticBest returns the largest mean ratios of any part over any baseline of fixed batch size: what "up to" means.
 func elasticBest(parts []elasticPart) (best elasticRatios) {
 	for i := range parts {
-		ours := &parts[i].Rows[0]
 		for _, r := range parts[i].Rows[1:] {
-			if !r.Fixed {
-				continue
+			if r.Fixed && r.MoreJobs.Mean > best.Jobs.Mean {
+				best.Jobs = r.MoreJobs
 			}
-			best.Jobs = max(best.Jobs, ours.InWindow/max(r.InWindow, 1))
-			if parts[i].Mode == "queue" && ours.AvgJCT > 0 && r.Unfinished == 0 {
-				best.JCT = max(best.JCT, r.AvgJCT/ours.AvgJCT)
+			if r.Fixed && parts[i].Mode == "queue" && r.Unfinished == 0 && r.Faster.Mean > best.JCT.Mean {
+				best.JCT = r.Faster
 			}
 		}
 	}

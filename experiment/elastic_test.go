@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -37,6 +38,8 @@ var worlds = map[string]speedup.App{
 		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 64}},
 	"one-batch": &speedup.Trainer{Name: "one-batch", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
 		Worth: speedup.Samples{1e6}, Limits: speedup.Limits{Start: 128, Max: 128, MinPerGPU: 1, MaxPerGPU: 64}},
+	"accumulates": &speedup.Trainer{Name: "accumulates", Time: speedup.Additive{Process: speedup.Affine{Fixed: .01, PerSample: .001}, Reduce: ring(50)},
+		Worth: noiseScale{samples: 1e6, start: 32, noise: 500}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true, List: []int{32, 64, 128, 256, 512}}},
 }
 
 // decisions are the widths given, in order: time, job, width.
@@ -118,6 +121,82 @@ func TestElasticBySpecification(t *testing.T) {
 	}
 }
 
+// Ensure that attempts run as was decided: width, batch size, micro-batches and the factor on the learning rate, which is the square
+// root of the batch size over the smallest, and that all of it is in the log.
+func TestElasticTargetsAreWhole(t *testing.T) {
+	c, err := cluster.Load("1x8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trace.Trace{Format: "generated", Profiled: true}
+	for i := range 5 {
+		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "accumulates", Submit: sched.Time(sched.Seconds(float64(10 * i))), GPUs: upTo8}})
+	}
+	decided, accumulated, larger := map[sched.JobID]sched.Target{}, 0, 0
+	look := sinkFunc(func(v *sched.View, e *sched.Event) {
+		switch e.Kind {
+		case sched.Decided:
+			if decided[e.Job] = *e.Target; e.Target.Accum > 1 {
+				accumulated++
+			}
+			if want := float32(speedup.SquareRootLR(int(e.Target.Batch), 32)); len(e.GPUs) > 0 && e.Target.LRScale != want {
+				t.Errorf("job %d: %+v, want the learning rate x %v", e.Job, *e.Target, want)
+			}
+			if e.Target.Batch > 32 {
+				larger++
+			}
+		case sched.AttemptStarted:
+			if j, want := &v.Jobs[e.Job], decided[e.Job]; j.Live != want.Config || int32(len(j.GPUs)) != want.Want {
+				t.Errorf("job %d runs on %d GPUs as %+v, want %+v", e.Job, len(j.GPUs), j.Live, want)
+			}
+		}
+	})
+	var log bytes.Buffer
+	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
+	s := &Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []engine.Sink{look, w},
+		Settings: map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0", "lr": "sqrt"}}
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if accumulated == 0 || larger == 0 {
+		t.Errorf("%d decisions accumulate, %d have larger batches: want both", accumulated, larger)
+	}
+	for _, said := range []string{`"batch":`, `"accum":`, `"lr_scale":`} {
+		if !strings.Contains(log.String(), said) {
+			t.Errorf("the log does not tell %s", said)
+		}
+	}
+}
+
+// Ensure that every system that resizes jobs starts one whose batch does not fit on fewer than 4 GPUs, although it says that one is
+// enough, and lets nobody wait behind one that could never run.
+func TestFewestByMemory(t *testing.T) {
+	for _, system := range []string{"elastic", "elastic-fifo", "afs-l", "optimus", "pollux", "pollux-autoscale"} {
+		for on, finished := range map[string]int{"1x4": 2, "1x2": 1} {
+			c, err := cluster.Load(on)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := &trace.Trace{Format: "generated", Profiled: true}
+			for i, app := range []string{"big", "linear"} {
+				gpus := upTo8
+				if app == "big" {
+					gpus.Want = 4
+				}
+				tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: app, GPUs: gpus}})
+			}
+			s := &Simulation{Trace: tr, Cluster: c, System: system, Apps: worlds, Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
+			out, err := s.Run(t.Context())
+			if err != nil || out.Finished != finished {
+				t.Errorf("%s on %s: %d finished, %v, want %d", system, on, out.Finished, err, finished)
+			}
+		}
+	}
+}
+
 // Ensure that a job alone grows by a restart only where it pays within the horizon: (H-R) S_new > H S_old. The second of two ends,
 // and the first could go from 4 GPUs to 8: worth it iff H > 2 R.
 func TestElasticHorizon(t *testing.T) {
@@ -162,7 +241,7 @@ func TestElasticRelabelling(t *testing.T) {
 // Ensure that the experiment runs without data and with, prints what it rests on in 80 columns, the same twice, and that its
 // JSON is one document.
 func TestElasticOutput(t *testing.T) {
-	size := elasticSize{seeds: 1, clusters: []string{"2x4"}, window: 2 * time.Hour}
+	size := elasticSize{seeds: 2, clusters: []string{"2x4"}, window: 2 * time.Hour}
 	print := func(o Options) string {
 		t.Helper()
 		var b bytes.Buffer
@@ -181,7 +260,7 @@ func TestElasticOutput(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
-	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus", "bursty arrivals, drop"} {
+	for _, said := range []string{"up to 2x", "published 2x, 10x", "noise scale", "measured by Zeus", "bursty arrivals, drop", "1.00 [1.00, 1.00]"} {
 		if !strings.Contains(text, said) {
 			t.Errorf("%q is not said in\n%s", said, text)
 		}
@@ -192,5 +271,24 @@ func TestElasticOutput(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(print(Options{JSON: true})), &doc); err != nil || doc.Experiment != "elastic" || len(doc.Parts) != 6 {
 		t.Errorf("document %+v, %v", doc, err)
+	}
+}
+
+// Ensure that ratios are means over pairs of seeds, not ratios of means, and that "up to" looks at queues alone for times.
+func TestElasticRatios(t *testing.T) {
+	first := []elasticSeed{{inWindow: 10, jct: 100}, {inWindow: 30, jct: 300}}
+	row := elasticRow{Fixed: true, seeds: []elasticSeed{{inWindow: 5, jct: 300}, {inWindow: 30, jct: 300}}}
+	ours := elasticRow{seeds: first}
+	ours.sumUp(first)
+	row.sumUp(first)
+	if row.MoreJobs.Mean != 1.5 || row.Faster.Mean != 2 || row.AvgJCT.Mean != 300 || row.MoreJobs.Low != 1 || row.MoreJobs.High != 2 {
+		t.Errorf("%+v", row)
+	}
+	queue, drop := elasticPart{Mode: "queue", Rows: []elasticRow{ours, row}}, elasticPart{Mode: "drop", Rows: []elasticRow{ours, row}}
+	if best := elasticBest([]elasticPart{queue, drop}); best.Jobs.Mean != 1.5 || best.JCT.Mean != 2 {
+		t.Errorf("at most %+v", best)
+	}
+	if best := elasticBest([]elasticPart{drop}); best.Jobs.Mean != 1.5 || best.JCT.Mean != 0 {
+		t.Errorf("at most, of drops alone, %+v", best)
 	}
 }

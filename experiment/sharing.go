@@ -168,11 +168,30 @@ func (s *Sharing) sets(c *cluster.Cluster) ([]interference.Set, error) {
 	return list, nil
 }
 
+// placeOf returns the one kind of GPU that a cluster has, and the mechanism by which they are shared.
+func placeOf(c *cluster.Cluster) (interference.Place, error) {
+	all := slices.Clone(c.Nodes)
+	for i := range c.Pools {
+		all = append(all, c.Pools[i].Node)
+	}
+	for i := range all {
+		if a, b := all[0].Sharing, all[i].Sharing; a != b {
+			return interference.Place{}, fmt.Errorf("interference: nodes that share by %v and by %v, want a cluster of one mechanism", a, b)
+		}
+	}
+	return interference.Place{GPU: c.Types[0], How: all[0].Sharing}, nil
+}
+
 // interfere has jobs that share GPUs slow each other down as the sets say: by the estimate of a History that knows them all, times a lognormal
-// factor of each job in each company.
-func interfere(sets []interference.Set, gpu string, noise float64, seed uint64, r *sim.Runtime) error {
+// factor of each job in each company. The tables are of time-slicing: of GPUs shared by another mechanism they say nothing.
+func interfere(sets []interference.Set, c *cluster.Cluster, noise float64, seed uint64, r *sim.Runtime) error {
+	place, err := placeOf(c)
+	if err != nil {
+		return err
+	}
 	h := &interference.History{}
-	if err := h.Seed(sets); err != nil {
+	err = h.Seed(sets)
+	if err != nil {
 		return err
 	}
 	var members []interference.Member
@@ -188,7 +207,8 @@ func interfere(sets []interference.Set, gpu string, noise float64, seed uint64, 
 		slow, ok := known[key]
 		if !ok {
 			var err error
-			if found, err = h.Slowdowns(interference.Place{GPU: gpu, Width: j.Spec.GPUs.Want}, members, found[:0]); err != nil {
+			place.Width = j.Spec.GPUs.Want
+			if found, err = h.Slowdowns(place, members, found[:0]); err != nil {
 				return interference.Generic(len(members))
 			}
 			slow = found[0].Slow

@@ -30,24 +30,25 @@ type Simulation struct {
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster
 	System   string
-	Settings map[string]string      // keys of the system and of RuntimeKeys
-	Preset   string                 // "" = none
-	Budget   float64                // GPUs rented on average, for systems that rent; 0 = none given
-	Round    time.Duration          // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical        // from the key distribution; nil = learned
-	Skews    map[string]float64     // skew by model, from the key profiles, before the published ones
-	Apps     map[string]speedup.App // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
-	Mix      []speedup.Class        // rates and curves of applications as an oracle knows them; nil = those of the trace
-	Scores   *variability.Scores    // true PM scores of the GPUs by number; nil = GPUs do not differ
-	Known    *variability.Scores    // what the system is told of them; nil = Scores
-	Classes  *variability.ClassMap  // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
-	Locality *variability.Locality  // from the key locality; nil = the key locality_penalty alone
-	Sharing  *Sharing               // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
-	Caps     CapCurves              // what GPUs do under power caps, by model; nil = caps slow nobody down
-	Energy   metrics.Energy         // power caps, prices and carbon of energy, where known
-	Inject   []sched.Event          // user commands, prices, node changes from outside
-	Sinks    []engine.Sink          // told every event; not under a preset that has a simulator of its own
-	Clock    func() int64           // nanoseconds, for decision times; nil = not measured
+	Settings map[string]string                  // keys of the system and of RuntimeKeys
+	Preset   string                             // "" = none
+	Budget   float64                            // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration                      // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical                    // from the key distribution; nil = learned
+	Skew     func(model string) (float64, bool) // from the key profiles; nil = what was published
+	Apps     map[string]speedup.App             // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
+	Mix      []speedup.Class                    // rates and curves of applications as an oracle knows them; nil = those of the trace
+	Scores   *variability.Scores                // true PM scores of the GPUs by number; nil = GPUs do not differ
+	Known    *variability.Scores                // what the system is told of them; nil = Scores
+	Classes  *variability.ClassMap              // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
+	Locality *variability.Locality              // from the key locality; nil = the key locality_penalty alone
+	Sharing  *Sharing                           // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
+	Caps     CapCurves                          // what GPUs do under power caps, by model; nil = caps slow nobody down
+	Energy   metrics.Energy                     // power caps, prices and carbon of energy, where known
+	Inject   []sched.Event                      // user commands, prices, node changes from outside
+	Sinks    []engine.Sink                      // told every event; not under a preset that has a simulator of its own
+	Log      func(engine.Header) engine.Sink    // begins one that is told how the log begins as well; nil = there is none
+	Clock    func() int64                       // nanoseconds, for decision times; nil = not measured
 
 	Slow      []variability.Spell // of GPUs that are slow for a while, one at a time each: from the key slow_gpus; nobody is told but oracles
 	NoiseSeed uint64              // of the key report_noise
@@ -63,15 +64,13 @@ type Outcome struct {
 
 // RuntimeKeys are the keys of the simulated world, taken for every system.
 var RuntimeKeys = []system.Key{
-	{Name: "restart_overhead", Default: "62", Doc: "seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models"},
+	system.Beliefs[0],
 	{Name: "restart_at_first", Default: "no", Doc: "yes: at its first start as well"},
 	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
 	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
 	{Name: "boot_delay", Default: "0", Doc: "seconds a node takes to boot that sleeps, or is rented for a system that rents although the cluster names no pools"},
 	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
-	{Name: "locality_penalty", Default: "1", Doc: "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
-	{Name: "classes", Default: system.StatedClasses, Doc: "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
-	{Name: "locality", Doc: "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
+	system.Beliefs[1], system.Beliefs[2], system.Beliefs[3],
 	sharingKeys[0], sharingKeys[1],
 	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
 	{Name: "slow_gpus", Doc: "FILE with gpu,from_s,to_s,factor: GPUs, by number from 0, that take factor times as long for a while; only stragglers=oracle is told"},
@@ -102,11 +101,13 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 type built struct {
 	trace   *trace.Trace
 	cluster *cluster.Cluster
+	header  engine.Header
 	system  system.System
 	runtime sim.Runtime
 	alone   func() (*Outcome, error)
 }
 
+// build reads the settings, then makes the world, then what is known of it, then the system that knows it.
 func (s *Simulation) build() (*built, error) {
 	info, err := system.Named(s.System)
 	if err != nil {
@@ -120,49 +121,81 @@ func (s *Simulation) build() (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := system.NewSettings(withDefaults(s.Settings, p.defaults))
-	b := &built{}
+	values := withDefaults(s.Settings, p.defaults)
+	set := system.NewSettings(values)
 	if p.alone != nil {
-		for _, key := range [...]string{"slow_gpus", "report_interval", "report_noise"} {
-			if set.Has(key) {
-				return nil, fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", key, set.Text(key))
-			}
-		}
-		b.alone, err = p.alone(s, set)
-		return b, err
+		return s.buildAlone(p, set)
 	}
+	w := *s
 	if info.Rents {
-		s = s.toRent(set)
+		w.Cluster = s.Cluster.ToRent(set.Seconds("boot_delay", 0))
 	}
+	b := &built{cluster: w.Cluster}
+	oracle, err := w.world(b, p, info, set)
+	if err != nil {
+		return nil, err
+	}
+	k, err := w.knowledge(b, set, oracle)
+	if err != nil {
+		return nil, err
+	}
+	if err = set.Err(); err != nil {
+		return nil, fmt.Errorf("system: %s: %w", s.System, err)
+	}
+	b.header = engine.Header{Trace: s.Trace.Path, Zone: s.Trace.Zone, Cluster: s.Cluster.Name, System: s.System, Preset: s.Preset, Settings: values,
+		Round: s.Round, Budget: s.Budget, NodeGPUs: w.perNode(), GPUs: w.Cluster.MostGPUs(), Types: b.cluster.Types, Pools: w.Cluster.PoolSpecs(),
+		Seed: s.Cluster.Failures.Seed}
+	if b.system, err = system.Begin(&b.header, k, w.adapt(p, &b.runtime)); err != nil {
+		return nil, err
+	}
+	return b, progresses(b.system, s.Round, b.runtime)
+}
+
+// buildAlone is build for a preset with a simulator of its own.
+func (s *Simulation) buildAlone(p preset, set *system.Settings) (b *built, err error) {
+	for _, key := range [...]string{"slow_gpus", "report_interval", "report_noise"} {
+		if set.Has(key) {
+			return nil, fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", key, set.Text(key))
+		}
+	}
+	b = &built{}
+	b.alone, err = p.alone(s, set)
+	return b, err
+}
+
+// world fills in the jobs, the cluster and the laws by which jobs run on it. It returns the truth about their speeds, nil if
+// they have none of their own.
+func (s *Simulation) world(b *built, p preset, info *system.Info, set *system.Settings) (oracle *speedup.Oracle, err error) {
 	if b.trace, err = s.prepared(p, info); err != nil {
 		return nil, err
 	}
-	b.cluster = s.Cluster
-	if s.Sharing != nil {
-		b.cluster, _ = s.Sharing.on(s.Cluster)
-	}
-	oracle := s.oracle(b.trace)
-	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set))
+	oracle = s.oracle(b.trace)
+	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set), s.Caps.within(b.trace, set.Text("power_cap")))
 	if err != nil {
 		return nil, err
 	}
-	of := skewOf(s.Skews)
-	known, err := s.scores()
-	if err != nil {
-		return nil, err
-	}
-	b.runtime = s.runtimeOf(set, of)
+	b.runtime = s.runtimeOf(set, s.skewOf())
 	goBy(oracle, &b.runtime)
 	s.Caps.slow(&b.runtime)
-	err = s.Caps.within(b.trace, set.Text("power_cap"))
-	if err != nil {
-		return nil, err
+	if s.Sharing == nil {
+		return oracle, nil
 	}
-	k := system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: of, Scores: known, Pools: s.Cluster.PoolSpecs(),
-		PerNode: s.perNode(), MostGPUs: s.Cluster.MostGPUs(), Budget: s.Budget,
-		Types: s.Cluster.Types, Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
+	b.cluster, _ = s.Sharing.on(s.Cluster)
+	sets, err := s.Sharing.sets(b.cluster)
+	if err == nil {
+		err = interfere(sets, b.cluster, set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
+	}
+	return oracle, err
+}
+
+// knowledge is what the system is told of the world.
+func (s *Simulation) knowledge(b *built, set *system.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
+	k = system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: s.skewOf(), Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
+	if k.Scores, err = s.scores(); err != nil {
+		return k, err
+	}
 	if k.Zone, err = time.LoadLocation(set.Text("month_zone")); err != nil {
-		return nil, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
+		return k, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
 	}
 	if oracle != nil {
 		if k.Speeds, k.Mix = oracle, s.Mix; k.Mix == nil {
@@ -170,20 +203,12 @@ func (s *Simulation) build() (*built, error) {
 		}
 	}
 	if s.Sharing != nil {
-		if k.Sets, err = s.Sharing.sets(b.cluster); err == nil {
-			err = interfere(k.Sets, b.cluster.Types[0], set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
-		}
-		if err != nil {
-			return nil, err
-		}
+		k.Sets, err = s.Sharing.sets(b.cluster)
 	}
 	if s.Caps != nil {
 		k.Caps = s.Caps.Of
 	}
-	if b.system, err = info.Build(k, set, s.adapt(p, &b.runtime)); err != nil {
-		return nil, err
-	}
-	return b, progresses(b.system, s.Round, b.runtime)
+	return k, err
 }
 
 // checkFiles refuses keys that name a file whose contents were not given with them, and those that do nothing without reports.
@@ -204,15 +229,12 @@ func (s *Simulation) checkFiles(set *system.Settings) error {
 	return nil
 }
 
-// adapt returns what round and preset change of the system's stages, nil if nothing.
+// adapt returns what the preset changes of the system's stages, nil if nothing.
 func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
-	if s.Round == 0 && p.adapt == nil && s.stages == nil {
+	if p.adapt == nil && s.stages == nil {
 		return nil
 	}
 	return func(st *engine.Stages) {
-		if s.Round > 0 {
-			st.Round = s.Round
-		}
 		if p.adapt != nil {
 			p.adapt(st, r)
 		}
@@ -223,16 +245,11 @@ func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
 }
 
 // skewOf returns what is known of models: what was given, else what was published.
-func skewOf(given map[string]float64) func(model string) (float64, bool) {
-	if len(given) == 0 {
+func (s *Simulation) skewOf() func(model string) (float64, bool) {
+	if s.Skew == nil {
 		return skew.Of
 	}
-	return func(model string) (float64, bool) {
-		if x, ok := given[model]; ok {
-			return x, true
-		}
-		return skew.Of(model)
-	}
+	return s.Skew
 }
 
 // progresses refuses an order that is looked at again before a restarted job does any work: jobs would take turns for
@@ -270,7 +287,10 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if s.Clock != nil {
 		opt.Decided = latency.Add
 	}
-	state := engine.NewState(engine.Header{ShareLimit: b.system.ShareLimit, Types: b.cluster.Types, Pools: b.cluster.PoolSpecs()})
+	if s.Log != nil {
+		opt.Sinks = append(opt.Sinks, s.Log(b.header))
+	}
+	state := engine.NewState(b.header)
 	state.Expect(len(b.trace.Jobs))
 	if err := engine.Run(ctx, state, d, b.system.Decider, opt); err != nil {
 		return nil, err
@@ -364,13 +384,6 @@ func (s *Simulation) truth(set *system.Settings) *truth {
 		w.locality = variability.TwoLevel(across)
 	}
 	return w
-}
-
-// toRent returns s with a cluster of which all is to be rented.
-func (s *Simulation) toRent(set *system.Settings) *Simulation {
-	r := *s
-	r.Cluster = s.Cluster.ToRent(set.Seconds("boot_delay", 0))
-	return &r
 }
 
 // prepared returns the trace with GPU types resolved, with the demands a preset adds and without the widths and batch

@@ -20,11 +20,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Errors of Cancel.
+// More errors of Cancel.
 var (
 	ErrNoManager = errors.New("no trainyard runs there")
-	ErrNoJob     = errors.New("no such job")
-	ErrDone      = errors.New("done already")
 	ErrEarly     = errors.New("not handed in yet; try again when it is")
 )
 
@@ -100,7 +98,7 @@ func (m *Manager) cancel(d *local.Driver, w http.ResponseWriter, r *http.Request
 
 // expects reports whether a job of that name is still to be handed in.
 func (m *Manager) expects(name string) bool {
-	return slices.ContainsFunc(m.o.Jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.Name == name })
+	return slices.ContainsFunc(m.o.jobs(), func(j jobfile.Job) bool { return j.Spec.Name == name })
 }
 
 // jobNamed finds a job by its name or its number.

@@ -24,32 +24,86 @@ import (
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // Options say what a manager runs, where and how.
 type Options struct {
 	Dir      string         // its folder: the log, run directories, checkpoints
-	Jobs     *jobfile.File  // to be run
+	Jobs     *jobfile.File  // to be run; nil = they are handed in, see Submit, and Run goes on until its context ends
 	Devices  device.Backend // to run them on
 	Place    string         // what Devices are, in words: part of the log's header
+	Unit     string         // what one of them is called: GPU or slot
 	System   string         // who decides
 	Settings map[string]string
-	Shim     []string      // see local.Options
-	Version  string        // of this program
-	Log      *slog.Logger  // what users should hear of; nil = nobody does
-	Sinks    []engine.Sink // told every new event, and last whenever a batch is durable
+	Knows    system.Knowledge // from files that keys of the system name
+	Shim     []string         // see local.Options
+	Version  string           // of this program
+	Log      *slog.Logger     // what users should hear of; nil = nobody does
+	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
 }
 
-// Check says what is wrong with the system and its settings.
-func (o *Options) Check() error {
-	_, err := Decider(o.System, o.Settings, specs(o.Jobs))
-	return err
+// Check says what is wrong with the system, its settings and the jobs it is to run.
+func (o *Options) Check(ctx context.Context) error {
+	h, err := o.header(ctx)
+	if err == nil {
+		_, err = System(&h, o.Knows)
+	}
+	if err == nil {
+		err = Fits(&h, o.jobs(), o.Unit)
+	}
+	if err != nil || !NeedsWork(h, o.Knows) {
+		return err
+	}
+	for i := range o.jobs() {
+		if spec := &o.jobs()[i].Spec; spec.WallTime == 0 {
+			return fmt.Errorf("system: %s: %w: job %s states no wall_time", o.System, system.ErrNoWork, spec.Name)
+		}
+	}
+	return nil
+}
+
+// jobs are those known beforehand.
+func (o *Options) jobs() []jobfile.Job {
+	if o.Jobs == nil {
+		return nil
+	}
+	return o.Jobs.Jobs
+}
+
+// trace names the jobs by what they mean.
+func (o *Options) trace() string {
+	if o.Jobs == nil {
+		return "jobs as they are handed in"
+	}
+	return "jobs " + o.Jobs.Hash
+}
+
+// header begins a log on the devices there are.
+func (o *Options) header(ctx context.Context) (engine.Header, error) {
+	list, err := o.Devices.List(ctx)
+	if err != nil {
+		return engine.Header{}, fmt.Errorf("manager: devices: %w", err)
+	}
+	host, _ := os.Hostname()
+	h := engine.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
+		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Types: device.Types(list), GPUs: len(list)}
+	for _, t := range h.Types {
+		n := 0
+		for i := range list {
+			if list[i].Type == t {
+				n++
+			}
+		}
+		h.NodeGPUs = max(h.NodeGPUs, n)
+	}
+	return h, nil
 }
 
 // ErrOther says that a folder was begun with other jobs or another system.
 var ErrOther = errors.New("begun with another")
 
-// Manager is the manager of a folder. It is used by one goroutine, but for its Board.
+// Manager is the manager of a folder. It is used by one goroutine, but for its Board and the requests of requests.go.
 type Manager struct {
 	o        Options
 	store    *store.Store
@@ -59,7 +113,13 @@ type Manager struct {
 	batch    uint64
 	recorder *metrics.Recorder
 	board    *Board
+	feed     *feed
 	renewed  string // why the system begins anew; "" = it goes on
+
+	up     chan struct{} // closed once Run can take requests
+	over   chan struct{} // closed once it takes none any more
+	driver *local.Driver // from up on
+	next   sched.JobID   // at least, of the next job that is handed in; of Run's goroutine
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -71,7 +131,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	err = o.Check() // before the folder is touched
+	err = o.Check(ctx) // before the folder is touched
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +139,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s}
+	m := &Manager{o: o, store: s, up: make(chan struct{}), over: make(chan struct{})}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
 	}
@@ -96,26 +156,41 @@ func (m *Manager) begin(ctx context.Context) error {
 		return err
 	}
 	if !begun {
-		host, _ := os.Hostname()
-		list, failed := m.o.Devices.List(ctx)
-		if failed != nil {
-			return fmt.Errorf("manager: devices: %w", failed)
+		h, failed := m.o.header(ctx)
+		if failed == nil {
+			_, failed = System(&h, m.o.Knows) // notes how many may share a device
 		}
-		return m.store.Begin(engine.Header{Version: m.o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
-			Trace: m.jobs(), Cluster: host + ": " + m.o.Place, System: m.o.System, Settings: m.o.Settings, ShareLimit: 1,
-			Types: device.Types(list)})
+		if failed != nil {
+			return failed
+		}
+		return m.store.Begin(h)
 	}
 	h, err := m.logged()
 	switch {
 	case err != nil:
 		return err
-	case h.Trace != m.jobs():
+	case h.Trace != m.o.trace():
 		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of its own by --state", m.o.Dir, ErrOther)
+	case (h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings)) && m.o.Jobs == nil:
+		return m.change(h)
 	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
 		return fmt.Errorf("manager: %s: %w system: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther,
 			systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	}
 	return nil
+}
+
+// change has another system go on with what the one of header h leaves.
+func (m *Manager) change(h engine.Header) error {
+	m.renewed = systemText(h.System, h.Settings) + " gives way to " + systemText(m.o.System, m.o.Settings)
+	most := h.ShareLimit // of what may be shared already
+	h.System, h.Settings = m.o.System, m.o.Settings
+	if _, err := System(&h, m.o.Knows); err != nil {
+		return err
+	}
+	h.ShareLimit = max(h.ShareLimit, most)
+	m.o.Log.Info("another system goes on", "change", m.renewed)
+	return m.store.Change(h)
 }
 
 // systemText names a system with its keys.
@@ -125,9 +200,6 @@ func systemText(name string, settings map[string]string) string {
 	}
 	return name
 }
-
-// jobs names the job file by what it means.
-func (m *Manager) jobs() string { return "jobs " + m.o.Jobs.Hash }
 
 // logged reads the header of the log.
 func (m *Manager) logged() (engine.Header, error) {
@@ -155,6 +227,9 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 // one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
 func (m *Manager) recover(ctx context.Context) error {
 	from, err := m.lastRenewed()
+	if m.renewed != "" { // by us, just now
+		from = math.MaxUint64
+	}
 	if err == nil {
 		err = m.replay(ctx, from)
 	}
@@ -194,7 +269,7 @@ func (m *Manager) replay(ctx context.Context, from uint64) error {
 		return err
 	}
 	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board}, From: from})
+		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board, m.feed}, From: from})
 	return errors.Join(err, done())
 }
 
@@ -205,17 +280,21 @@ func (m *Manager) read() (*engine.LogReader, func() error, error) {
 		return nil, nil, err
 	}
 	m.header = r.Header()
-	if m.dec, err = Decider(m.header.System, m.header.Settings, specs(m.o.Jobs)); err != nil {
+	h := m.header
+	sys, err := System(&h, m.o.Knows)
+	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	m.recorder, m.board = metrics.NewRecorder(len(m.o.Jobs.Jobs)), NewBoard()
+	m.dec = sys.Decider
+	m.recorder, m.board = metrics.NewRecorder(len(m.o.jobs())), NewBoard()
+	m.feed = &feed{news: make(chan struct{})}
 	return r, done, nil
 }
 
 // Resumed reports whether the log has events already.
 func (m *Manager) Resumed() bool { return m.batch > 0 }
 
-// Run runs the jobs until all that can be done is done. When ctx ends, attempts go on, and the next manager of the folder
+// Run runs the jobs until all that can be done is done. It is called once. When ctx ends, attempts go on, and the next manager of the folder
 // finds them.
 func (m *Manager) Run(ctx context.Context) error {
 	epoch, err := m.store.NextEpoch()
@@ -229,7 +308,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	host, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices, Types: m.header.Types,
-		Jobs: arrivals(m.o.Jobs), Shim: m.o.Shim, Log: m.o.Log})
+		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Log: m.o.Log})
 	if err != nil {
 		return err
 	}
@@ -239,8 +318,11 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	defer close(m.over)
+	m.driver = d
+	close(m.up)
 	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board}, m.o.Sinks...)
+	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
@@ -285,21 +367,12 @@ func (m *Manager) Board() *Board { return m.board }
 func (m *Manager) Close() error { return m.store.Close() }
 
 // arrivals are the jobs as the driver takes them.
-func arrivals(f *jobfile.File) []local.Arrival {
-	list := make([]local.Arrival, len(f.Jobs))
-	for i := range f.Jobs {
-		j := &f.Jobs[i]
+func arrivals(jobs []jobfile.Job) []local.Arrival {
+	list := make([]local.Arrival, len(jobs))
+	for i := range jobs {
+		j := &jobs[i]
 		list[i] = local.Arrival{At: j.Submit, Spec: j.Spec}
 		list[i].Spec.Task = j.Task.Encode()
-	}
-	return list
-}
-
-// specs are what the submitters said.
-func specs(f *jobfile.File) []sched.JobSpec {
-	list := make([]sched.JobSpec, len(f.Jobs))
-	for i := range f.Jobs {
-		list[i] = f.Jobs[i].Spec
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -13,7 +14,9 @@ import (
 func TestEveryRow(t *testing.T) {
 	jobs := []sched.JobSpec{{Name: "a", Model: "m", GPUs: sched.Range{Min: 1, Want: 1, Max: 4}, WallTime: 1e12}}
 	for _, info := range system.Table() {
-		dec, err := manager.Decider(info.Name, nil, jobs)
+		h := engine.Header{System: info.Name, GPUs: 4, NodeGPUs: 4, Types: []string{"slot"}}
+		sys, err := manager.System(&h, system.Knowledge{})
+		dec := sys.Decider
 		if err != nil {
 			if why := err.Error(); !strings.HasPrefix(why, "system: "+info.Name) || !strings.Contains(why, " want") && !strings.Contains(why, "; see") {
 				t.Errorf("%s: %v, want a reason and what to do", info.Name, err)

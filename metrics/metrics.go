@@ -114,7 +114,7 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		}
 		r.drop(v, e)
 		r.update(v, e)
-	case sched.Decided, sched.Rejected, sched.JobCommanded:
+	case sched.Decided, sched.Rejected, sched.JobCommanded, sched.JobChanged:
 		if e.Kind == sched.Decided && e.Why.Code == sched.WhyUndone && e.Target.At == sched.AtOnce {
 			r.Undos++ // an exchange at the end of an epoch is decided once more then
 		}
@@ -169,7 +169,7 @@ func (r *Recorder) concernsJob(e *sched.Event) bool {
 	switch e.Kind {
 	case sched.JobArrived:
 		return true
-	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded, sched.JobCommanded,
+	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded, sched.JobCommanded, sched.JobChanged,
 		sched.Decided, sched.Ordered, sched.Rejected, sched.Noted, sched.Released:
 		return e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
 	}

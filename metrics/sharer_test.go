@@ -48,6 +48,7 @@ func (*sharer) Observe(*sched.View, *sched.Event) {}
 
 // SaveJob and the like: it remembers nothing.
 func (*sharer) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (*sharer) Format() string                         { return "sharer/1" }
 func (*sharer) SaveRest(b []byte) []byte               { return b }
 func (*sharer) LoadJob(sched.JobID, []byte) error      { return nil }
 func (*sharer) LoadRest([]byte) error                  { return nil }

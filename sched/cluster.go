@@ -8,16 +8,17 @@ import (
 // NodeSpec describes a node as its driver reports it. GPUs of a node are alike.
 type NodeSpec struct {
 	Name      string
-	GPUs      int     // > 0
-	Type      TypeID  // GPU type
-	Rack      int32   // nodes of a rack are near each other; 0 = unknown
-	Pool      PoolID  // None when owned
-	CPUs      float32 // 0 = not counted
-	MemoryGB  float32 // 0 = not counted
-	GPUMemGB  float32 // per GPU; 0 = unknown
-	IdleW     Watts   // node power with no GPU busy
-	BusyGPUW  Watts   // added per busy GPU
-	SleepW    Watts   // node power asleep
+	GPUs      int       // > 0
+	Type      TypeID    // GPU type
+	Rack      int32     // nodes of a rack are near each other; 0 = unknown
+	Pool      PoolID    // None when owned
+	CPUs      float32   // 0 = not counted
+	MemoryGB  float32   // 0 = not counted
+	GPUMemGB  float32   // per GPU; 0 = unknown
+	Sharing   Mechanism // how jobs share its GPUs
+	IdleW     Watts     // node power with no GPU busy
+	BusyGPUW  Watts     // added per busy GPU
+	SleepW    Watts     // node power asleep
 	Curve     PowerCurve
 	Wake      time.Duration // from the wish that it be up until it is, asleep before; 0 = the driver's own
 	DollarsHr Dollars       // per node and hour while it is paid for; that of a rented node is its pool's affair
@@ -33,6 +34,8 @@ func (s *NodeSpec) Validate() error {
 		return fmt.Errorf("cpus %v, memory %v GB, gpu memory %v GB, want >= 0", s.CPUs, s.MemoryGB, s.GPUMemGB)
 	case !(s.IdleW >= 0) || !(s.BusyGPUW >= 0) || !(s.SleepW >= 0) || !(s.DollarsHr >= 0):
 		return fmt.Errorf("power %v/%v/%v W, price %v, want >= 0", s.IdleW, s.BusyGPUW, s.SleepW, s.DollarsHr)
+	case s.Sharing >= Mechanisms:
+		return fmt.Errorf("sharing %d, want a known mechanism", s.Sharing)
 	case s.Wake < 0:
 		return fmt.Errorf("wake %v, want >= 0", s.Wake)
 	case s.Devices != nil && len(s.Devices) != s.GPUs:
@@ -179,10 +182,11 @@ type GPUState uint8
 
 // States of a GPU.
 const (
-	GPUInUse   GPUState = iota
-	GPUForeign          // somebody who is not a job of ours uses it
-	GPUMissing          // its driver does not find it
-	GPUStuck            // its memory is in use although nobody uses it, or nobody can tell
+	GPUInUse    GPUState = iota
+	GPUForeign           // somebody who is not a job of ours uses it
+	GPUMissing           // its driver does not find it
+	GPUStuck             // its memory is in use although nobody uses it, or nobody can tell
+	GPUWithheld          // its user wants it given to no new job
 )
 
 // GPU is one device. Holders counts the live attempts on it, Targets the jobs that are to hold it; of them, Alone and

@@ -21,6 +21,9 @@ type Decider interface {
 // the job. Save appends to b; Load of what Save wrote gives the same future. A Load of nothing is an error unless Save
 // writes nothing.
 type Memory interface {
+	// Format names what Save writes, and its version: "mlfq/1". It changes whenever a Load of what was written before would be
+	// wrong. The engine writes it before each memory and gives Load only what bears it.
+	Format() string
 	SaveJob(j JobID, b []byte) []byte // appends what is remembered of job j
 	SaveRest(b []byte) []byte         // appends all else
 	LoadJob(j JobID, b []byte) error  // takes what SaveJob wrote of job j

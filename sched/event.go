@@ -22,13 +22,14 @@ type Event struct {
 	Rate     float64       // see Job.Rate
 	Value    float64       // price, epoch number, watts, training steps done (0 = unknown), ...
 
-	Spec     *JobSpec  // JobArrived
-	NodeSpec *NodeSpec // NodeJoined
-	PoolSpec *PoolSpec // PoolChanged
-	GPUs     []GPUID   // Decided: the target set; StartFailed: suspects. Valid until the next event; copy to keep
-	Target   *Target   // Decided
-	Why      Reason    // of the engine's own events
-	Text     string    // for people: what went wrong
+	Spec     *JobSpec   // JobArrived
+	Change   *JobChange // JobChanged
+	NodeSpec *NodeSpec  // NodeJoined
+	PoolSpec *PoolSpec  // PoolChanged
+	GPUs     []GPUID    // Decided: the target set; StartFailed: suspects. Valid until the next event; copy to keep
+	Target   *Target    // Decided
+	Why      Reason     // of the engine's own events
+	Text     string     // for people: what went wrong
 }
 
 // EventKind names what happened. The words are part of the log format.
@@ -38,7 +39,7 @@ type EventKind uint8
 // engine's own.
 const (
 	NoEvent        EventKind = iota
-	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost WorkFrom = not again before: all processes are gone, its devices are free
+	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all processes are gone, its devices are free
 	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps: all ranks run
 	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
 	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps
@@ -52,6 +53,7 @@ const (
 	Measured                 // Node, Value = watts (0 = unknown), Rate = use of its busy GPUs, 0..1, MemGB; or Job: of its GPUs
 	JobArrived               // Spec; the engine gives Job
 	JobCommanded             // Job, Code = Command
+	JobChanged               // Job, Change: its user wants it otherwise
 	Ticked                   // a wake-up asked for
 	Renewed                  // Text = why: from here on a Decider decides that knows nothing but what the View shows
 
@@ -67,7 +69,7 @@ const (
 )
 
 var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
+	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 // String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }

@@ -6,7 +6,8 @@ import (
 )
 
 // JobSpec is what a submitter said about a job, and nothing else: true durations, speedup curves and scores live in
-// package trace and in driver/sim. It is immutable once it has arrived. Zero values mean the documented default.
+// package trace and in driver/sim. It is immutable once it has arrived: a JobChanged gives the job
+// another. Zero values mean the documented default.
 type JobSpec struct {
 	Name  string // as the submitter wrote it; may repeat
 	User  string // "" = unknown

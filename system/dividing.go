@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	model "github.com/trainyard/trainyard/model/elastic"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/stage/allocate"
+	"github.com/trainyard/trainyard/stage/provision"
 	"github.com/trainyard/trainyard/system/elastic"
 )
 
@@ -23,8 +25,11 @@ var (
 		{"k_max", "0", "widest any job may be; 0 = what it says itself"},
 		{"horizon", "3600", "seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted"},
 	}
-	keyInterval  = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
-	polluxKeys   = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
+	keyInterval = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
+	polluxKeys  = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
+	scalingKeys = slices.Concat([]Key{{"utility", "0.5", "speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1"},
+		{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
+		{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"}}, polluxKeys)
 	dividingKeys = append([]Key{keyInterval}, divideKeys...)
 	elasticKeys  = append([]Key{keyInterval,
 		{"mode", "queue", "what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected"},
@@ -37,19 +42,55 @@ var (
 // dividing is a system that resizes jobs.
 func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
-		if k.Work == nil {
-			return engine.Stages{}, errNoWork
-		}
 		p, err := divideParams(k, s)
-		return f(p), err
+		if err != nil {
+			return engine.Stages{}, err
+		}
+		return f(p), nil
+	}
+}
+
+// weighing is a system that resizes jobs and knows their work.
+func weighing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
+	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+		if k.Work == nil {
+			return engine.Stages{}, ErrNoWork
+		}
+		return dividing(f)(k, s)
 	}
 }
 
 // pollux is the system of that name.
 func pollux(k Knowledge, s *Settings) (engine.Stages, error) {
 	p, err := divideParams(k, s)
+	if err != nil {
+		return engine.Stages{}, err
+	}
 	p.Interval = s.Seconds("interval", elastic.PolluxRound)
-	return elastic.Pollux(p, max(k.PerNode, 1)), err
+	return elastic.Pollux(p, max(k.PerNode, 1)), nil
+}
+
+// polluxAutoscale is the system of that name.
+func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
+	p, err := divideParams(k, s)
+	if err != nil {
+		return engine.Stages{}, err
+	}
+	if n := len(k.Types); n > 1 {
+		return engine.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
+	}
+	p.Interval = s.Seconds("interval", elastic.PolluxRound)
+	rent := provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(min(s.Int("max_nodes", 0), math.MaxInt32))}
+	perNode := max(k.PerNode, 1)
+	most := max(min(k.MostGPUs, model.MaxGPUs/2)/perNode, 1)
+	if rent.Most > 0 {
+		most = min(most, int(rent.Most))
+	}
+	utility := s.Float("utility", 0.5)
+	if !(utility > 0 && utility <= 1) {
+		s.wrong("utility", s.Text("utility"), "a number > 0, at most 1")
+	}
+	return elastic.PolluxAutoscale(p, utility, perNode, most, rent), nil
 }
 
 // divideParams returns what the systems that resize jobs have in common.

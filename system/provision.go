@@ -37,7 +37,7 @@ func (i *Info) provision(k Knowledge, s *Settings) (rules []sched.Provisioner, e
 }
 
 // capLimit returns the rule of power caps that is asked for, nil if none is.
-func capLimit(k Knowledge, s *Settings) (sched.Provisioner, error) {
+func capLimit(k Knowledge, s *Settings) (*provision.Cap, error) {
 	const wish = "off, WATTS as in 150W, or a slow-down >= 1"
 	text := strings.TrimSpace(s.Text("power_cap"))
 	if text == "" && !s.Has("power_cap") || text == "off" {

@@ -31,7 +31,7 @@ var keyPairs = Key{keyHistory.Name, "", keyHistory.Doc + " (default where there 
 func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 	known := eaco.Knowledge{Work: k.Work}
 	if k.Work == nil {
-		return known, errNoWork
+		return known, ErrNoWork
 	}
 	restart := s.ByModel("restart_overhead", DefaultRestart)
 	known.Restart = restart.Of
@@ -44,7 +44,10 @@ func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 			return known, err
 		}
 	}
-	known.Learner = interference.NewLearner(history, interference.TimeSlicing)
+	if limit, err := capLimit(k, s); err == nil && limit != nil {
+		known.Capped = limit.Slowdown
+	}
+	known.Learner = interference.NewLearner(history)
 	return known, nil
 }
 
@@ -57,6 +60,9 @@ func eacoSystem(k Knowledge, s *Settings) (System, error) {
 	p := eaco.Params{Knowledge: known, Use: s.threshold("u_threshold"), Memory: s.threshold("mem_threshold"),
 		Slow: s.Float("slowdown_limit", eaco.DefaultSlow), Most: s.Int("max_jobs", eaco.DefaultMost), Patience: s.Float("patience", eaco.DefaultPatience),
 		Alone: int32(s.Int("exclusive_priority", 1)), LateWait: s.OneOf("late", "admit", "admit", "wait") == "wait", UserGPUs: s.Int("user_limit", 0)}
+	if s.Has("exclusive_priority") && p.Alone < 1 {
+		s.wrong("exclusive_priority", s.Text("exclusive_priority"), "a whole number > 0")
+	}
 	if s.Has("slowdown_limit") && !(p.Slow >= 1) {
 		s.wrong("slowdown_limit", s.Text("slowdown_limit"), "a number >= 1 or inf")
 	}

@@ -101,6 +101,15 @@ var Provisioning = []Key{
 	{"sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never"},
 }
 
+// Beliefs are the keys of what restarts and distance are taken to cost by the systems that heed it. In a simulation that is
+// also the truth.
+var Beliefs = []Key{
+	{"restart_overhead", "62", "seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models"},
+	{"locality_penalty", "1", "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
+	{"classes", StatedClasses, "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
+	{"locality", "", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
+}
+
 // Named returns the row called name, or an error that says which name is near.
 func Named(name string) (*Info, error) {
 	for i := range table {
@@ -196,9 +205,17 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	if adapt != nil {
 		adapt(&st)
 	}
-	every := st.Quantum
-	if every > 0 && st.Round > 0 {
-		every = st.Round
+	return System{Decider: st.Decider(), Every: every(&st)}, nil
+}
+
+// every returns how often s may take GPUs away although nothing happens: at the quantum or round by which keys grow, or where
+// all are placed anew and nothing weighs whether a move is worth its restart.
+func every(s *engine.Stages) time.Duration {
+	switch {
+	case s.Quantum > 0 && s.Round > 0:
+		return s.Round
+	case s.Round > 0 && s.Replace && s.Move == nil:
+		return max(s.Round, s.ReplaceEvery)
 	}
-	return System{Decider: st.Decider(), Every: every}, nil
+	return s.Quantum
 }

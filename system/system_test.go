@@ -203,7 +203,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
-		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "information", "curves", "max_nodes", "seed", // where there is something to rent
+		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes", "seed", // where there is something to rent
 		"month_budget", "month_carry", "month_zone", "month_from",
 		"objective", "batch", "lr", "fairness", "horizon"} // known applications: package experiment
 	tr := small()
@@ -259,6 +259,7 @@ func TestWrongValues(t *testing.T) {
 		"replace_every": append([]string{"inf"}, numbers...),
 		"backfill":      {"yes", "", "On"},
 		"stragglers":    {"on", "Watch", ""},
+		"utility":       append([]string{"0", "1.5", "inf"}, numbers...),
 	}
 	for _, info := range system.Table() {
 		for _, k := range slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys()) {
@@ -298,13 +299,22 @@ func TestWrongTogether(t *testing.T) {
 			t.Errorf("%s %s=%s: %v, want %s", c.name, c.key, c.value, err, c.want)
 		}
 	}
-	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true} {
+	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true, "optimus": false, "afs-l": false} {
 		info, err := system.Named(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil); (err == nil) != want {
 			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
+		}
+	}
+	for name, want := range map[string]bool{"elastic": true, "elastic-fifo": true, "pollux": true, "pollux-autoscale": true, "optimus": false, "afs-l": false} {
+		info, err := system.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil); (err == nil) != want {
+			t.Errorf("%s without knowledge of work: %v, want it built: %v", name, err, want)
 		}
 	}
 }

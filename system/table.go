@@ -72,11 +72,13 @@ var table = []Info{
 	{Name: "elastic-fifo", Line: "elastic FIFO: minima in order of arrival, then all grow alike", Assumes: "which widths are possible",
 		Source: "heyfey/vodascheduler", Stages: dividing(elastic.FIFO), Keys: dividingKeys, Placing: "packed", Batches: true},
 	{Name: "afs-l", Line: "AFS-L: GPUs one by one, short jobs first but not at any price", Assumes: "speeds by width, remaining work",
-		Source: "Hwang et al., NSDI'21, as in heyfey/vodascheduler", Stages: dividing(elastic.AFSL), Keys: dividingKeys, Placing: "packed", Batches: true},
+		Source: "Hwang et al., NSDI'21, as in heyfey/vodascheduler", Stages: weighing(elastic.AFSL), Keys: dividingKeys, Placing: "packed", Batches: true},
 	{Name: "optimus", Line: "Optimus: minima, then GPUs one by one to the largest fall of remaining time", Assumes: "speeds by width, remaining work",
-		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: dividing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
+		Source: "Peng et al., EuroSys'18, as in the simulator of Pollux", Stages: weighing(elastic.Optimus), Keys: dividingKeys, Placing: "packed", Batches: true},
 	{Name: "pollux", Line: "Pollux: the power mean of speedups over fair shares, restarts counted, every minute", Assumes: "speeds by width and batch size, learned or known",
 		Source: "Qiao et al., OSDI'21, its search exact over numbers of GPUs", Stages: pollux, Keys: polluxKeys, Placing: "packed", Batches: true},
+	{Name: "pollux-autoscale", Line: "Pollux on as many nodes as a target of utility is worth, rented", Assumes: "speeds by width and batch size, learned or known",
+		Source: "Qiao et al., OSDI'21, with the autoscaling of its simulator", Stages: polluxAutoscale, Keys: scalingKeys, Placing: "packed", Rents: true, Batches: true},
 }
 
 // sharingLimits are the keys of Common of systems that share GPUs.
@@ -196,7 +198,7 @@ func plain(f func(sched.Placer) engine.Stages) func(Knowledge, *Settings) (engin
 func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, errNoWork
+			return engine.Stages{}, ErrNoWork
 		}
 		return f(s.Placer("consolidate", k), k.Work), nil
 	}

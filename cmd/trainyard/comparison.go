@@ -211,23 +211,11 @@ func (c *comparison) simulation(info *system.Info, settings map[string]string) (
 	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
 		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget,
 		Sharing: c.sharing, Caps: c.caps, Energy: c.energy}
-	var err error
-	if path, ok := settings["distribution"]; ok {
-		if sim.Sizes, err = readSizes(path); err != nil {
-			return sim, err
-		}
-	}
-	if list, ok := settings["profiles"]; ok {
-		if sim.Skews, err = readProfiles(list); err != nil {
-			return sim, err
-		}
-	}
-	if sim.Classes, err = readClasses(settings["classes"], c.scores); err != nil {
+	k, err := knowledgeOf(settings, c.scores)
+	if err != nil {
 		return sim, err
 	}
-	if sim.Locality, err = readLocality(settings); err != nil {
-		return sim, err
-	}
+	sim.Sizes, sim.Skew, sim.Classes, sim.Locality = k.Sizes, k.Skew, k.Classes, k.Locality
 	if sim.Slow, err = readSlow(settings, c.cluster.MostGPUs()); err != nil {
 		return sim, err
 	}
@@ -246,7 +234,7 @@ func (c *comparison) runOne(ctx context.Context, i int, out *outputs, stderr io.
 	defer bar.close()
 	events := out.eventsOf(c, i)
 	r.sim.Clock = func() int64 { return int64(time.Since(began)) }
-	r.sim.Sinks = append(bar.sinks(), events.sinks()...)
+	r.sim.Sinks = bar.sinks()
 	if c.hashed {
 		r.sim.Sinks = append(r.sim.Sinks, &r.hash)
 	}

@@ -12,18 +12,13 @@ func (o *outputs) eventsOf(c *comparison, i int) *eventLog {
 	if len(o.events) == 0 {
 		return nil
 	}
-	sim := &c.runs[i].sim
-	return &eventLog{engine.NewLogWriter(o.events[i], engine.Header{
-		Version: ownBuild().Version, Origin: "time 0 of the trace", Zone: c.trace.Zone, Trace: c.trace.Path,
-		Cluster: c.cluster.Name, System: sim.System, Preset: sim.Preset, Settings: sim.Settings, ShareLimit: 1, Types: c.cluster.Types,
-		Seed: c.cluster.Failures.Seed})}
-}
-
-func (l *eventLog) sinks() []engine.Sink {
-	if l == nil {
-		return nil
+	l := &eventLog{}
+	c.runs[i].sim.Log = func(h engine.Header) engine.Sink {
+		h.Version, h.Origin = ownBuild().Version, "time 0 of the trace"
+		l.LogWriter = engine.NewLogWriter(o.events[i], h)
+		return l.LogWriter
 	}
-	return []engine.Sink{l.LogWriter}
+	return l
 }
 
 // finish ends the log.

@@ -10,13 +10,17 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
 )
 
 // replayFlags are the flags of replay as given.
 type replayFlags struct {
 	reload bool
 	json   bool
+
+	variability string
 }
 
 func newReplay() *cobra.Command {
@@ -35,6 +39,7 @@ future.`,
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&f.reload, "reload", false, "save the system's memory before every batch and go on with a new one that is given it")
+	fs.StringVar(&f.variability, "variability", "", "PM scores that the system knew: `FILE` with gpu,node,pm_classA,...")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of a line")
 	return cmd
 }
@@ -53,7 +58,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if h.Preset != "" {
 		return usagef("%s: of preset %s, want a log without one", path, h.Preset)
 	}
-	fresh := func() (sched.Decider, error) { return manager.Decider(h.System, systemKeys(h), nil) }
+	fresh := func() (sched.Decider, error) { return f.decider(&h) }
 	dec, err := fresh()
 	if err != nil {
 		return malformed(err)
@@ -101,13 +106,21 @@ type replayDoc struct {
 	LogHash string         `json:"log_hash"`
 }
 
-// systemKeys are the settings of a log that are the system's, not those of a simulated world.
-func systemKeys(h engine.Header) map[string]string {
-	keys := make(map[string]string)
-	for name, value := range h.Settings {
-		if defaultOf(name) == "" {
-			keys[name] = value
-		}
+// decider returns a new system as the log says it was.
+func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
+	scores, err := readOptional("variability", f.variability, variability.ReadScores)
+	if err != nil {
+		return nil, err
 	}
-	return keys
+	k, err := knowledgeOf(h.Settings, scores)
+	if err != nil {
+		return nil, err
+	}
+	k.Work = manager.Stated{}
+	was := h.ShareLimit
+	sys, err := system.Begin(h, k, nil)
+	if err == nil && h.ShareLimit > was {
+		err = fmt.Errorf("log: share_limit %d, but %s is for %d", was, h.System, h.ShareLimit)
+	}
+	return sys.Decider, err
 }

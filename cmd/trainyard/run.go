@@ -24,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -38,6 +39,7 @@ type runFlags struct {
 	quiet     bool
 	jobsOut   string
 	eventsOut string
+	scores    string // file of PM scores
 	unit      string // what jobs hold, in a word: GPU or slot
 }
 
@@ -67,6 +69,7 @@ Exit code 10 says that a job failed.`,
 	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
 	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
+	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
@@ -143,9 +146,15 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	set := settings[0]
 	for _, k := range experiment.RuntimeKeys {
-		if _, given := set[k.Name]; given {
+		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
 			return o, usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.system, k.Name)
 		}
+	}
+	if key, why := manager.Foreign(set); key != "" {
+		return o, usagef("--set %s.%s: %s", f.system, key, why)
+	}
+	if o.Knows, err = f.knowledge(set); err != nil {
+		return o, err
 	}
 	if _, given := set["min_run"]; !given && slices.Contains(info.KeyNames(), "min_run") {
 		set["min_run"] = minRun
@@ -164,8 +173,18 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
 	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
+	o.Unit = f.unit
 	o.Shim = []string{"/proc/self/exe", shimVerb}
-	return o, cmp.Or(usage(o.Check()), f.fits(cmd.Context(), o.Jobs, o.Devices), f.checkOut(path))
+	return o, cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(path))
+}
+
+// knowledge reads what the system is to know from files.
+func (f *runFlags) knowledge(set map[string]string) (system.Knowledge, error) {
+	scores, err := readOptional("variability", f.scores, variability.ReadScores)
+	if err != nil {
+		return system.Knowledge{}, err
+	}
+	return knowledgeOf(set, scores)
 }
 
 // devices are what jobs may hold; given says that --slots was.
@@ -184,22 +203,12 @@ func (f *runFlags) devices(ctx context.Context, given bool) (device.Backend, str
 	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
 }
 
-// fits refuses jobs that would wait for ever: they need more devices than there are.
-func (f *runFlags) fits(ctx context.Context, jobs *jobfile.File, devices device.Backend) error {
-	have, err := devices.List(ctx)
-	if err != nil {
-		return err
+// refused gives the error of a request its exit code.
+func refused(err error) error {
+	if errors.Is(err, manager.ErrRefused) {
+		return &codedError{exitRefused, err}
 	}
-	for i := range jobs.Jobs {
-		j := &jobs.Jobs[i].Spec // no system of today gives another width than the default
-		if int(j.GPUs.Want) > len(have) {
-			return &codedError{exitRefused, fmt.Errorf("job %s asks for %s, there are %d: it would never start", j.Name, counted(int(j.GPUs.Want), f.unit), len(have))}
-		}
-		if j.Share == sched.ShareRequire {
-			return &codedError{exitRefused, fmt.Errorf("job %s requires to share its %ss, which is not carried out yet", j.Name, f.unit)}
-		}
-	}
-	return nil
+	return usage(err)
 }
 
 // checkOut tries the files to be written once the jobs are done, so that a wrong name is told before anything runs.

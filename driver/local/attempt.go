@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
@@ -27,10 +29,12 @@ type attempt struct {
 	why     sched.Outcome // why it is stopped; set before stopped is closed
 	stopped chan struct{} // closed once it is to be stopped
 
-	odo   *odometer // of its job
-	up    bool      // its start was told; of the goroutine, once it runs
-	epoch int64     // the last one known
-	meter *tail     // reads what the job writes, once it runs
+	odo     *progress.Odometer // of its job
+	tenants atomic.Int32       // see Odometer.Share
+	up      bool               // its start was told; of the goroutine, once it runs
+	epoch   int64              // of the job, the last known when the attempt was begun or adopted
+	adopted bool               // it was up before this driver was there
+	meter   *tail              // reads what the job writes, once it runs
 }
 
 // report is what an attempt has to tell.
@@ -182,10 +186,11 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.work(), Rate: 1, Value: float64(a.odo.step)})
+		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())})
 	}
 	if a.meter == nil {
-		a.meter = newTail(a, a.tell)
+		from, _ := progress.ParseFrom(a.ordered().Progress) // else all logs
+		a.meter = newTail(a, from, a.tell)
 		a.d.work.Go(a.meter.run)
 	}
 }
@@ -251,7 +256,7 @@ func (a *attempt) finish(x *end) {
 		a.meter.stop()
 	}
 	failpoint.Here("over")
-	a.send(report{event: a.ending(x), unfree: unfree})
+	a.send(report{event: a.ending(x, o), unfree: unfree})
 }
 
 // ordered returns the order of the attempt, or what of it follows from its number if the file is gone: the processes are
@@ -284,8 +289,17 @@ func (a *attempt) sweep(o *shim.Order) {
 	}
 }
 
-// ending turns the end of an attempt into an event.
-func (a *attempt) ending(x *end) sched.Event {
+// ending turns the end of an attempt, which had an order, into an event.
+func (a *attempt) ending(x *end, o *shim.Order) sched.Event {
+	e := a.verdict(x)
+	if e.Kind == sched.AttemptEnded {
+		a.keep(&e, o, x.over)
+	}
+	return e
+}
+
+// verdict says how an attempt ended, and why.
+func (a *attempt) verdict(x *end) sched.Event {
 	stopped := isClosed(a.stopped)
 	switch {
 	case x.never && !stopped:
@@ -307,13 +321,12 @@ func (a *attempt) ending(x *end) sched.Event {
 	case x.over.Failed != "":
 		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
 	}
-	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text,
-		Work: a.odo.work(), Value: float64(a.odo.step)}
+	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {
 	case x.over.Killed && e.Outcome == sched.Finished:
 		e.Text = "what it left running was killed"
 	case x.over.Killed:
-		e.Text = fmt.Sprintf("killed: it had not ended %v after SIGTERM", x.over.Grace)
+		e.Text = fmt.Sprintf("killed: it had not ended %v after it was told to", x.over.Grace)
 	}
 	return e
 }

@@ -53,7 +53,8 @@ func (d *Driver) inventory() error {
 		}
 	}
 	d.watch = device.NewWatch(d.rule, d.devices)
-	d.state, d.heldIdle = make([]sched.GPUState, len(d.devices)), make([]bool, len(d.devices))
+	d.state = make([]sched.GPUState, len(d.devices))
+	d.withheld, d.heldIdle = make([]bool, len(d.devices)), make([]bool, len(d.devices))
 	for i := range d.devices {
 		if !has(found, d.devices[i].Name) {
 			d.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
@@ -159,7 +160,10 @@ func (d *Driver) changes() (events []sched.Event) {
 	list := make([]device.Status, len(d.devices))
 	for i := range list {
 		s := d.watch.Of(i)
-		if slices.Contains(d.barred, s.Name) {
+		switch {
+		case d.withheld[i]:
+			s.Verdict = device.Verdict{State: sched.GPUWithheld, Why: "its user wants it left alone"}
+		case slices.Contains(d.barred, s.Name):
 			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: "somebody else has its lock"}
 		}
 		if s.State != d.state[i] {

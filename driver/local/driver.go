@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -28,6 +29,8 @@ type Options struct {
 	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
 	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
+	// Endless has Next wait for more where all is done. Jobs are submitted then, see Submit, and Jobs must be empty.
+	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
 	Log  *slog.Logger // what users should hear of; nil = nobody does
@@ -39,7 +42,8 @@ type Arrival struct {
 	Spec sched.JobSpec // its Task is an encoded task.Task
 }
 
-// Driver runs attempts as processes of this machine. Its methods but Command belong to one goroutine.
+// Driver runs attempts as processes of this machine. Its methods belong to one goroutine, that of the engine, but for those
+// that say otherwise.
 type Driver struct {
 	o        Options
 	cgroup   string     // under which groups of processes are made; "" = none
@@ -48,6 +52,7 @@ type Driver struct {
 	at       sched.Time
 	devices  []device.Device  // by GPUID
 	state    []sched.GPUState // by device, as last told
+	withheld []bool           // by device: its user wants it left alone
 	heldIdle []bool           // by device: users were warned of it
 	barred   []string         // devices whose lock somebody else had at the last look
 	eye      *device.Sampler
@@ -60,22 +65,26 @@ type Driver struct {
 	rule                device.Rule   // the default, but for tests
 	lookEvery, lookSoon time.Duration // the constants, but for tests
 
-	view     *sched.View               // the engine's, from Sync on
-	specs    []*sched.JobSpec          // by JobID, of the jobs that arrived
-	attempts map[sched.JobID]*attempt  // alive, or about to be; changed under mu
-	ended    map[sched.JobID]int32     // the last attempt whose end was told
-	lost     map[sched.JobID]int       // ends in a row for which nobody knows the reason
-	watched  map[sched.JobID]bool      // epochs wanted
-	progress map[sched.JobID]*odometer // of the jobs that report progress
-	later    []sched.Event             // to be told by the next answer
-	reports  chan report               // of attempts
-	quit     chan struct{}             // closed by Close
-	work     sync.WaitGroup            // goroutines of attempts
+	view     *sched.View              // the engine's, from Sync on
+	specs    []*sched.JobSpec         // by JobID, of the jobs that arrived
+	attempts map[sched.JobID]*attempt // alive, or about to be; changed under mu
+	ended    map[sched.JobID]int32    // the last attempt whose end was told
+	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
+	watched  map[sched.JobID]bool     // epochs wanted
+	epochs   map[sched.JobID]int64    // the last known to have ended
+	progress map[sched.JobID]*progress.Odometer
+	later    []sched.Event  // to be told by the next answer
+	reports  chan report    // of attempts
+	quit     chan struct{}  // closed by Close
+	work     sync.WaitGroup // goroutines of attempts
 
-	mu       sync.Mutex
-	commands []sched.Event   // of users
-	status   []device.Status // see Status
-	knock    chan struct{}   // commands has something
+	visits   chan func()     // see Do
+	answered []chan struct{} // to be closed once the last answer is durable
+
+	mu     sync.Mutex
+	wishes []wish          // of users
+	status []device.Status // see Status
+	knock  chan struct{}   // wishes has something
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -88,14 +97,17 @@ func New(o Options) (*Driver, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Endless && len(o.Jobs) > 0 {
+		return nil, fmt.Errorf("local: %d jobs for a driver without end, want none: submit them", len(o.Jobs))
+	}
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
 		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
-		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool),
-		progress: make(map[sched.JobID]*odometer), reports: make(chan report), quit: make(chan struct{}), knock: make(chan struct{}, 1)}
+		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
+		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
@@ -115,19 +127,11 @@ func (d *Driver) Now() sched.Time { return d.now }
 // clock returns the time. It never falls, whatever is done to the clock of the machine.
 func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d.now) }
 
-// Command passes on what a user wants done with a job that has arrived. It may be called by anybody at any time.
-func (d *Driver) Command(job sched.JobID, c sched.Command) {
-	d.mu.Lock()
-	d.commands = append(d.commands, sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
-	d.mu.Unlock()
-	select {
-	case d.knock <- struct{}{}:
-	default:
-	}
-}
-
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.countTenants()
+	d.confirm()
+	d.receive()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -142,7 +146,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until <= now:
 			d.now = max(until, d.now)
 			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
-		case d.idle(until):
+		case !d.o.Endless && d.idle(until):
 			return nil, io.EOF
 		}
 		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.pause())).Sub(now)); err != nil {
@@ -163,7 +167,9 @@ func (d *Driver) idle(until sched.Time) bool {
 
 // away reports whether a device is not used for now and may come back.
 func (d *Driver) away() bool {
-	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck)
+	drains := func(n sched.Node) bool { return n.State == sched.NodeDraining }
+	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck) ||
+		slices.Contains(d.state, sched.GPUWithheld) || slices.ContainsFunc(d.view.Nodes, drains)
 }
 
 func (d *Driver) nextArrival() sched.Time {
@@ -177,12 +183,15 @@ func (d *Driver) nextArrival() sched.Time {
 func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
-	for company := false; ; company = true {
+	for company := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 			return nil
+		case visit := <-d.visits:
+			visit()
+			continue
 		case <-d.knock:
 		case s := <-d.seen:
 			d.later = append(d.later, d.judge(s)...)
@@ -192,6 +201,7 @@ func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 			}
 		}
 		if !company {
+			company = true
 			timer.Reset(gather)
 		}
 	}
@@ -216,6 +226,7 @@ func (d *Driver) take(r report) error {
 		d.withhold(&r)
 		return nil
 	case sched.EpochEnded:
+		d.epochs[r.job] = int64(r.event.Value)
 		if !d.watched[r.job] {
 			return nil
 		}
@@ -242,10 +253,23 @@ func (d *Driver) withhold(r *report) {
 	d.later = append(d.later, d.changes()...)
 }
 
+// backoff returns how long a job wants to rest after an end.
+func (d *Driver) backoff(e *sched.Event) time.Duration {
+	if e.Outcome != sched.Failed {
+		return 0
+	}
+	t, err := task.DecodeTask(d.specs[e.Job].Task)
+	if err != nil { // then it is not started again
+		return 0
+	}
+	return t.Backoff
+}
+
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 func (d *Driver) rest(e *sched.Event) {
 	if e.Outcome != sched.NodeLost {
 		delete(d.lost, e.Job)
+		e.WorkFrom = sched.Time(d.backoff(e))
 		return
 	}
 	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
@@ -257,15 +281,13 @@ func (d *Driver) rest(e *sched.Event) {
 // left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.mu.Lock()
-	d.later = append(d.later, d.commands...)
-	d.commands = nil
-	d.mu.Unlock()
+	d.later = append(d.later, d.granted()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
 	}
 	if len(d.later) == 0 {
+		d.confirm() // there is nothing to wait for
 		return nil
 	}
 	d.now = now
@@ -317,7 +339,7 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			if known {
 				at.stop(a.Why)
 			} else if a.Attempt > d.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
-				at = d.begin(a.Job, a.Attempt)
+				at = d.begin(a.Job, a.Attempt, 1, 0)
 				at.stop(a.Why)
 				d.work.Go(func() { at.run(nil) })
 			}
@@ -334,12 +356,11 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	return nil
 }
 
-// begin makes an attempt the live one of its job.
-func (d *Driver) begin(job sched.JobID, number int32) *attempt {
-	if d.progress[job] == nil {
-		d.progress[job] = new(odometer)
-	}
-	a := &attempt{d: d, job: job, number: number, odo: d.progress[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+// begin makes an attempt, on so many GPUs and with a batch size, the live one of its job.
+func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
+	o := d.odometer(job, 0)
+	o.Begin(width, batch)
+	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.mu.Lock()
 	d.attempts[job] = a
 	d.mu.Unlock()
@@ -362,7 +383,7 @@ func (d *Driver) start(a *sched.Action) {
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
 		return
 	}
-	at := d.begin(a.Job, a.Attempt)
+	at := d.begin(a.Job, a.Attempt, len(a.GPUs), int(a.Batch))
 	d.work.Go(func() { at.run(o) })
 }
 
@@ -373,13 +394,16 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
-	o.Env, err = environment(o, a, t, held, d.o.Devices)
+	told := *a
+	told.LRScale = scale(a, t.LRScaling, int(d.specs[a.Job].Batch.Min))
+	o.Env, err = environment(o, &told, t, held, d.o.Devices)
+	o.Command = replaced(t.Command, o.Env)
 	return o, err
 }
 

@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +55,7 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		{"TRAINYARD_ATTEMPT", strconv.Itoa(int(a.Attempt))},
 		{"TRAINYARD_NUM_GPUS", strconv.Itoa(len(held))},
 		{"TRAINYARD_DEVICES", strings.Join(o.Devices, ",")},
-		{"TRAINYARD_CHECKPOINT_DIR", o.State.Checkpoint(o.Job)},
+		{"TRAINYARD_CHECKPOINT_DIR", o.Checkpoint()},
 		{"TRAINYARD_RUN_DIR", string(o.State.RunDir(o.Job, o.Attempt))},
 		{"TRAINYARD_RESUME", strconv.Itoa(resume)},
 		{"TRAINYARD_GRACE_SECONDS", seconds(t.Grace)},
@@ -75,12 +77,45 @@ func batch(a *sched.Action, width int) []string {
 		return nil
 	}
 	each := restart.PerGPU(int(a.Batch), width, int(a.Accum))
-	scale := a.LRScale
-	if scale == 0 {
-		scale = 1
-	}
 	return []string{fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", a.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
-		fmt.Sprint("TRAINYARD_LR_SCALE=", scale)}
+		fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(a.Accum, 1)), fmt.Sprint("TRAINYARD_LR_SCALE=", cmp.Or(a.LRScale, 1))}
+}
+
+// scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is no rule, or one
+// that needs to know gradients, what the system decided.
+func scale(a *sched.Action, rule string, least int) float32 {
+	s, err := restart.ParseScaling(rule)
+	if err != nil || least == 0 || s == restart.AdaScale && a.LRScale != 0 {
+		return a.LRScale
+	}
+	return float32(s.Factor(int(a.Batch), least, 0, 0))
+}
+
+// variable is one of ours in an argument, with a second $ where it is to stay.
+var variable = regexp.MustCompile(`\$?\$(TRAINYARD_[A-Z0-9_]+|\{TRAINYARD_[A-Z0-9_]+\})`)
+
+// replaced returns a command in which $TRAINYARD_NAME and ${TRAINYARD_NAME} are replaced by the values that env has; of
+// $$TRAINYARD_NAME one $ goes and the rest stays. All else stays as it is, names that env does not have included: no shell comes
+// between, but one may be what is run.
+func replaced(command, env []string) []string {
+	values := make(map[string]string)
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		values[name] = value
+	}
+	out := make([]string, len(command))
+	for i, arg := range command {
+		out[i] = variable.ReplaceAllStringFunc(arg, func(s string) string {
+			if kept, ok := strings.CutPrefix(s, "$$"); ok {
+				return "$" + kept
+			}
+			if value, ok := values[strings.Trim(s, "${}")]; ok {
+				return value
+			}
+			return s
+		})
+	}
+	return out
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }

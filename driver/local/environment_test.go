@@ -54,7 +54,7 @@ func TestEnvironment(t *testing.T) {
 		"TRAINYARD_JOB_ID": "0", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_NUM_GPUS": "2", "TRAINYARD_DEVICES": "slot-0,slot-2",
 		"TRAINYARD_CHECKPOINT_DIR": filepath.Join(dir, "jobs", "0", "checkpoint"), "TRAINYARD_RUN_DIR": filepath.Join(dir, "jobs", "0", "2"),
 		"TRAINYARD_RESUME": "1", "TRAINYARD_GRACE_SECONDS": "45", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "35",
-		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
+		"TRAINYARD_BATCH_GLOBAL": "96", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_BATCH_ACCUM": "3", "TRAINYARD_LR_SCALE": "0.5",
 		"CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": env["MASTER_PORT"], "TRAINYARD_COOKIE": env["TRAINYARD_COOKIE"],
 	}
 	if path := socketPath(shim.RunDir(filepath.Join(dir, "jobs", "0", "2"))); path != "" {
@@ -123,6 +123,26 @@ func TestEnvironmentOf(t *testing.T) {
 		}
 		if v, ok := last(env, c.without); ok {
 			t.Errorf("%s: %s=%s, want none", c.name, c.without, v)
+		}
+	}
+}
+
+// Ensure that our variables are replaced in arguments, and nothing else is.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	env := []string{"TRAINYARD_NUM_GPUS=1", "TRAINYARD_NUM_GPUS=4", "TRAINYARD_RUN_DIR=/a $HOME/$TRAINYARD_NUM_GPUS", "HOME=/h"}
+	for arg, want := range map[string]string{
+		"--nproc-per-node=$TRAINYARD_NUM_GPUS":           "--nproc-per-node=4",
+		"${TRAINYARD_NUM_GPUS}x$TRAINYARD_NUM_GPUS":      "4x4",
+		"$TRAINYARD_RUN_DIR/x":                           "/a $HOME/$TRAINYARD_NUM_GPUS/x", // once
+		"$$TRAINYARD_NUM_GPUS $${TRAINYARD_NUM_GPUS}":    "$TRAINYARD_NUM_GPUS ${TRAINYARD_NUM_GPUS}",
+		"kill $$; $HOME ${HOME} $1 $TRAINYARD ${}":       "kill $$; $HOME ${HOME} $1 $TRAINYARD ${}",
+		"${TRAINYARD_BATCH_GLOBAL:-64} $TRAINYARD_OTHER": "${TRAINYARD_BATCH_GLOBAL:-64} $TRAINYARD_OTHER",
+		"$TRAINYARD_NUM_GPUS2":                           "$TRAINYARD_NUM_GPUS2",
+		"":                                               "",
+	} {
+		if got := replaced([]string{"x", arg}, env); got[0] != "x" || got[1] != want {
+			t.Errorf("%s: %q, want %q", arg, got, want)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package local
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,23 +23,60 @@ const (
 	tellEvery = 10 * time.Second // at most so often in the log
 )
 
-// odometer is what is known of the progress of a job, over all its attempts.
-type odometer struct {
-	step  int64         // last
-	steps float64       // seen to be done
-	took  time.Duration // by them
-	known time.Duration // work that the log knows of, until steps tell
+// odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the log: without
+// it a job is measured anew.
+const odometerFile = "odometer.json"
+
+// odometer returns that of a job: known is the work that the log knows of.
+func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odometer {
+	if o := d.progress[job]; o != nil {
+		return o
+	}
+	var kept progress.Kept
+	path := filepath.Join(d.o.State.Job(int32(job)), odometerFile)
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.o.Log.Warn("the speed of a job is measured anew", "job", job, "error", fmt.Errorf("%s: %w", path, err))
+		kept = progress.Kept{}
+	}
+	want := 0
+	if int(job) < len(d.specs) {
+		want = int(d.specs[job].GPUs.Want)
+	}
+	d.progress[job] = progress.NewOdometer(want, kept, known)
+	return d.progress[job]
 }
 
-// maxWork bounds what lines out of their senses add up to.
-const maxWork = 100 * 365 * 24 * time.Hour
-
-// work returns the time that the steps done so far take, without those that were lost and done again.
-func (o *odometer) work() time.Duration {
-	if o.steps == 0 {
-		return o.known
+// keepOdometer writes down what is to be known of the job later.
+func (a *attempt) keepOdometer() {
+	name := filepath.Join("jobs", strconv.Itoa(int(a.job)), odometerFile)
+	if err := a.d.o.State.Save(name, a.odo.Kept); err != nil {
+		a.d.o.Log.Warn("the speed of a job cannot be kept", "job", a.job, "error", err)
 	}
-	return time.Duration(min(float64(o.step)*float64(o.took)/o.steps, float64(maxWork)))
+}
+
+// countTenants tells the attempts how many jobs compute on their GPUs.
+func (d *Driver) countTenants() {
+	up := make(map[sched.GPUID]int32)
+	for job := range d.attempts {
+		if int(job) < len(d.view.Jobs) && d.view.Jobs[job].Up {
+			for _, g := range d.view.Jobs[job].GPUs {
+				up[g]++
+			}
+		}
+	}
+	for job, a := range d.attempts {
+		most := int32(1)
+		if int(job) < len(d.view.Jobs) {
+			for _, g := range d.view.Jobs[job].GPUs {
+				most = max(most, up[g])
+			}
+		}
+		a.tenants.Store(most)
+	}
 }
 
 // tail reads how far an attempt is from what it writes: its output, errors included, its file of progress, and what it posts.
@@ -46,9 +87,10 @@ type tail struct {
 	files  [2]*os.File // by source; nil = not there yet
 	posts  chan []byte // lines that it posted
 	done   bool        // it said that it has done all
-	epoch  int64
-	first  time.Time // of the reading that met the first step: what was written before is no measure
-	last   time.Time // of the last step
+	ready  bool        // it said that all it has done is saved, and has made no step since
+	epoch  int64       // the last that ended
+	anew   bool        // none is known of this attempt yet
+	behind bool        // what is read was written long ago, for all that is known before an end was asked for
 	told   time.Time
 	quit   chan struct{}
 	over   chan struct{}
@@ -57,9 +99,10 @@ type tail struct {
 // sources are the files that a tail reads.
 var sources = [...]progress.Source{progress.Output, progress.File}
 
-func newTail(a *attempt, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(progress.Auto), epoch: a.epoch,
-		posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
+// newTail returns the tail of an attempt whose logs are of a kind.
+func newTail(a *attempt, from progress.From, tell func(sched.Event)) *tail {
+	return &tail{a: a, tell: tell, reader: progress.NewReader(from), epoch: a.epoch, anew: !a.adopted,
+		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 
 // run reads on until stop is called or the driver closes.
@@ -98,6 +141,9 @@ func (t *tail) finish() {
 			_ = t.files[i].Close()
 		}
 	}
+	if t.a.odo.Measure(); len(t.a.odo.Paces) > 0 {
+		t.a.keepOdometer()
+	}
 }
 
 // lastWords is how much of an output is read of an attempt that is over.
@@ -132,6 +178,7 @@ func (t *tail) open(i int, source progress.Source) {
 // read reads what was written since.
 func (t *tail) read() {
 	now := time.Now()
+	t.a.odo.Share(int(t.a.tenants.Load()))
 	var b [32 << 10]byte
 	for i, source := range sources {
 		if t.files[i] == nil {
@@ -145,6 +192,7 @@ func (t *tail) read() {
 			}
 		}
 	}
+	t.behind = false
 }
 
 // openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe
@@ -171,30 +219,37 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 // note notes what a line says.
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
-	if m.Has&progress.Step != 0 {
-		t.step(m.Step, m.Anew, now)
+	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= tellEvery && t.a.odo.Known() {
+		t.told = now
+		t.measured()
 	}
-	if n := int64(m.Epoch); m.Has&progress.Epoch != 0 && n > t.epoch {
+	if m.Has&progress.Epoch != 0 {
+		t.ended(int64(m.Epoch))
+	}
+}
+
+// ended tells that n epochs have ended, if that is news. A job that resumes says first where it is: what it has lost ends again.
+func (t *tail) ended(n int64) {
+	if t.anew && n <= t.epoch {
 		t.epoch = n
+	}
+	t.anew = false
+	if n <= t.epoch {
+		return
+	}
+	if t.epoch = n; !t.behind {
 		t.report(sched.Event{Kind: sched.EpochEnded, Value: float64(n)})
 	}
 }
 
-// step notes that n steps are done, which may count something else than before.
-func (t *tail) step(n int64, anew bool, now time.Time) {
+// measured tells how far the job is and how fast. What such rates mean is kept before the log has any.
+func (t *tail) measured() {
 	o := t.a.odo
-	if t.first.IsZero() {
-		t.first = now
+	if o.Measure() {
+		t.a.keepOdometer()
 	}
-	if now.After(t.first) && n > o.step && !anew {
-		o.steps += float64(n - o.step)
-		o.took += now.Sub(t.last)
-	}
-	o.step, t.last = n, now
-	if now.Sub(t.told) >= tellEvery && o.steps > 0 {
-		t.told = now
-		t.report(sched.Event{Kind: sched.Progressed, Work: o.work(), Rate: 1, Value: float64(o.step)})
-	}
+	t.report(sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())})
 }
 
 func (t *tail) report(e sched.Event) {

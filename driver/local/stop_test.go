@@ -238,3 +238,31 @@ func TestShimBreaksEarly(t *testing.T) {
 		t.Errorf("%v, want it to be begun", err)
 	}
 }
+
+// Ensure that a job that fails is tried again after the rest that it wants, not before, also by a driver that was not there when it
+// failed.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	a := arrival(t, 0, 1, "exit 3")
+	spec, err := task.DecodeTask(a.Spec.Task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Backoff = 300 * time.Millisecond
+	a.Spec.Task, a.Spec.Retries = spec.Encode(), 2
+	w := newWorld(t, fifo(t), 1, []Arrival{a})
+	w.finish()
+	ends, starts := w.all(sched.AttemptEnded, 0), w.all(sched.AttemptStarted, 0)
+	if len(ends) != 3 || len(starts) != 3 {
+		t.Fatalf("ends %v, starts %v, want 3 each", ends, starts)
+	}
+	for i := range 2 {
+		if rest := starts[i+1].Time.Sub(ends[i].Time); rest < spec.Backoff || ends[i].WorkFrom.Sub(ends[i].Time) != spec.Backoff {
+			t.Errorf("rest %v before attempt %d, want %v", rest, i+2, spec.Backoff)
+		}
+	}
+	d := &Driver{specs: []*sched.JobSpec{&a.Spec}}
+	if got := d.backoff(&sched.Event{Outcome: sched.Preempted}); got != 0 {
+		t.Errorf("rest %v after a preemption, want none", got)
+	}
+}

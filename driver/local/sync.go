@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -22,10 +23,12 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	for i := range v.Jobs {
 		d.specs = append(d.specs, v.Jobs[i].Spec)
 	}
-	if len(d.o.Jobs) < len(v.Jobs) {
-		return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+	if !d.o.Endless {
+		if len(d.o.Jobs) < len(v.Jobs) {
+			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))
+		}
+		d.o.Jobs = d.o.Jobs[len(v.Jobs):]
 	}
-	d.o.Jobs = d.o.Jobs[len(v.Jobs):]
 	if err := d.unknown(v); err != nil {
 		return nil, err
 	}
@@ -54,6 +57,7 @@ func (d *Driver) machine(v *sched.View) ([]sched.Event, error) {
 	}
 	for i := range d.devices {
 		d.state[i] = v.GPUs[i].State
+		d.withheld[i] = d.state[i] == sched.GPUWithheld
 	}
 	return nil, nil
 }
@@ -78,9 +82,9 @@ func (d *Driver) firstLook() []sched.Event {
 // adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
 // that nobody has begun waits for the order to be given again.
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
-	d.ended[id] = j.Attempts
+	d.ended[id], d.watched[id], d.epochs[id] = j.Attempts, j.Watched, int64(j.Epoch)
 	if j.Attempt != sched.Stopping { // then it is a guess
-		d.progress[id] = &odometer{known: j.Work}
+		d.odometer(id, j.Work)
 	}
 	if !j.HoldsDevices() {
 		return nil
@@ -89,8 +93,8 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 	if !j.Up && !d.o.State.Begun(int32(id), j.Attempts) {
 		return nil
 	}
-	a := d.begin(id, j.Attempts)
-	a.up, a.epoch = j.Up, int64(j.Epoch)
+	a := d.begin(id, j.Attempts, len(j.GPUs), int(j.Live.Batch))
+	a.up, a.adopted = j.Up, j.Up
 	if j.Attempt == sched.Stopping {
 		a.why = sched.Preempted
 		if j.Cancel {
@@ -109,13 +113,17 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	started := d.instant(x.over.Started)
 	if !a.up && !x.over.Started.IsZero() {
-		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Rate: 1})
+		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate()})
 	}
-	a.meter = newTail(a, nil)
+	a.meter = newTail(a, progress.Own, nil)
 	a.meter.skip()
 	a.meter.finish()
-	e := a.ending(x)
+	e := a.ending(x, a.ordered())
 	e.Time = max(d.instant(x.over.Ended), started+1)
+	e.Job = a.job
+	if rest := d.backoff(&e); rest > 0 {
+		e.WorkFrom = e.Time.Add(rest)
+	}
 	events = append(events, e)
 	for i := range events {
 		events[i].Job, events[i].Attempt = a.job, a.number

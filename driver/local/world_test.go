@@ -68,11 +68,16 @@ func (w *world) start(dec sched.Decider, d *Driver) {
 	w.Cleanup(func() { _ = w.leave() })
 }
 
-// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did.
+// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did. To leave twice is to leave
+// once.
 func (w *world) leave() error {
+	if w.d == nil {
+		return nil
+	}
 	w.cancel()
 	err := <-w.over
 	w.d.Close()
+	w.d = nil
 	return err
 }
 
@@ -171,6 +176,7 @@ var _ sched.Decider = decide(nil)
 func (decide) Observe(*sched.View, *sched.Event)        {}
 func (f decide) Decide(v *sched.View, d *sched.Desired) { f(v, d) }
 func (decide) SaveJob(_ sched.JobID, b []byte) []byte   { return b }
+func (decide) Format() string                           { return "decide/1" }
 func (decide) SaveRest(b []byte) []byte                 { return b }
 func (decide) LoadJob(sched.JobID, []byte) error        { return nil }
 func (decide) LoadRest([]byte) error                    { return nil }

@@ -19,6 +19,7 @@ type plan map[sched.Time]func(d *sched.Desired)
 
 func (plan) Observe(*sched.View, *sched.Event)      {}
 func (plan) SaveJob(_ sched.JobID, b []byte) []byte { return b }
+func (plan) Format() string                         { return "plan/1" }
 func (plan) SaveRest(b []byte) []byte               { return b }
 func (plan) LoadJob(sched.JobID, []byte) error      { return nil }
 func (plan) LoadRest([]byte) error                  { return nil }

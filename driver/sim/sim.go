@@ -104,7 +104,7 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 	}
 	for i := range o.Inject {
 		e := &o.Inject[i]
-		if e.Kind == sched.JobCommanded && (e.Job < 0 || int(e.Job) >= len(jobs) || e.Time < jobs[e.Job].Spec.Submit) {
+		if (e.Kind == sched.JobCommanded || e.Kind == sched.JobChanged) && (e.Job < 0 || int(e.Job) >= len(jobs) || e.Time < jobs[e.Job].Spec.Submit) {
 			return nil, fmt.Errorf("sim: injected event %d: job %d at %v, want a job that has arrived", i, e.Job, e.Time)
 		}
 	}

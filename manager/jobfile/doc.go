@@ -13,7 +13,12 @@
 //	    dir: ./vision               # working directory, relative to the file's folder, which is the default
 //	    env: {NCCL_DEBUG: WARN}     # added to the environment
 //	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
-//	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256}  # samples; default: the job's own affair
+//	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
+//	    # adascale; default: as the system decides
+//	    batch: {global_min: 256, global_max: 4096, per_gpu_max: 256, lr_scaling: sqrt}
+//	    # how it saves: where, default a folder of its own; when asked by what, default TERM; which file it writes, in its run
+//	    # directory, when all is saved, default none
+//	    checkpoint: {signal: USR1, ready_file: .ckpt-done}
 //	    grace: 30s                  # from SIGTERM to SIGKILL; default 30s
 //	    submit: 5s                  # when it is handed in, after the start; default 0s
 //	    after: [prepare]            # jobs that must be done first; a name with a count means all of its copies
@@ -22,7 +27,9 @@
 //	    model: resnet50
 //	    class: cv
 //	    priority: 5                 # larger first, where a system looks at it; default 0
-//	    retries: 2                  # restarts after a failure of its own; default 0
+//	    progress: {from: tqdm}      # which of its logs tell it: auto, own, tqdm, hf, lightning or steps; default auto
+//	    retry: {max: 2, backoff: 30s}  # restarts after a failure of its own, and the rest before each; default 0 and 0s;
+//	                                # retries: 2 is the same without a rest
 //	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
 //	    share: allow                # of its GPUs with other jobs: never, allow or require; default never
 //	    cpus: 4                     # per GPU; default 0, no demand

@@ -60,6 +60,7 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	e := base
 	e.at, e.nameAt = n, n
 	e.task.Env = maps.Clone(base.task.Env)
+	r.either(n, "retries", "retry")
 	r.Mapping(n, "a job", append([]strictyaml.Field{
 		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
 		strictyaml.Key("count", strictyaml.Whole(r.Reader, &e.count, 1, MaxJobs)),
@@ -77,6 +78,8 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 		r.Fail(n, "a job without command, want a list of arguments, as in [python, train.py]")
 	case e.count > 0 && len(e.name)+1+len(strconv.Itoa(e.count)) > MaxName:
 		r.Fail(e.nameAt, "name %s with -%d, want at most %d bytes", strictyaml.Quote(e.name), e.count, MaxName)
+	case e.count > 1 && e.task.Checkpoint.Dir != "":
+		r.Fail(n, "checkpoint dir of %d jobs alike, want none: each has a folder of its own", e.count)
 	case batch.PerGPU > 0 && int64(batch.PerGPU)*int64(gpus.Max) < int64(batch.Min):
 		r.Fail(n, "batch of at least %d on at most %d x %d, want per_gpu_max times GPUs to reach global_min", batch.Min, gpus.Max, batch.PerGPU)
 	case taskErr != nil:
@@ -87,6 +90,24 @@ func (r *reader) entry(n ast.Node, base entry) entry {
 	return e
 }
 
+// either refuses a mapping that has both of two keys that say the same.
+func (r *reader) either(n ast.Node, a, b string) {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		return
+	}
+	var first string
+	for _, v := range m.Values {
+		switch key := v.Key.GetToken().Value; {
+		case key != a && key != b || key == first: // given again is another's error
+		case first != "":
+			r.FailAt(v.Key.GetToken().Position, "%s beside %s, want one of them", key, first)
+		default:
+			first = key
+		}
+	}
+}
+
 // shared returns the keys that a job and the defaults have.
 func (r *reader) shared(e *entry) []strictyaml.Field {
 	s, t, y := &e.spec, &e.task, r.Reader
@@ -95,7 +116,8 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
 		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env) }),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
-		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch) }),
+		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),
+		strictyaml.Key("checkpoint", func(key string, n ast.Node) { r.checkpoint(key, n, &t.Checkpoint) }),
 		strictyaml.Key("grace", duration(r, &t.Grace, 1, task.MaxGrace, "more than 0s and at most 1h")),
 		strictyaml.Key("submit", duration(r, &s.Submit, 0, MaxDelay, "from 0s to 8760h")),
 		strictyaml.Key("user", strictyaml.Text(y, &s.User)),
@@ -103,7 +125,9 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
+		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, &t.Progress) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
+		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, &t.Backoff) }),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
@@ -121,7 +145,7 @@ const (
 func (r *reader) name(n ast.Node, dst *string) {
 	s := ""
 	strictyaml.Text(r.Reader, &s)("name", n)
-	if s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" || strings.Contains(s, "..") {
+	if !isName(s) {
 		r.Fail(n, "name %s, want %s", strictyaml.Quote(s), nameWish)
 	}
 	*dst = s
@@ -208,6 +232,53 @@ func asList(s string) string {
 	return "[" + list + more + "]"
 }
 
+// checkpoint reads how a job saves.
+func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
+	var c task.Checkpoint
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("dir", func(_ string, n ast.Node) { r.dir("checkpoint dir", n, &c.Dir) }),
+		strictyaml.Key("signal", func(_ string, n ast.Node) { r.word("checkpoint signal", n, task.Signals, &c.Signal) }),
+		strictyaml.Key("ready_file", func(_ string, n ast.Node) {
+			c.Ready = r.argument("checkpoint ready_file", n, task.CheckArg)
+			if err := task.CheckReady(c.Ready); r.Err() == nil && err != nil {
+				r.Fail(n, "%v", err)
+			}
+		}),
+	})
+	*dst = c
+}
+
+// logs are the words for a progress.From.
+var logs = []string{"auto", "own", "tqdm", "hf", "lightning", "steps"}
+
+// progress reads which logs tell how far a job is.
+func (r *reader) progress(key string, n ast.Node, dst *string) {
+	*dst = ""
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("from", func(_ string, n ast.Node) { r.word("progress from", n, logs, dst) }),
+	})
+}
+
+// retry reads how often a job is tried again, and after which rest.
+func (r *reader) retry(key string, n ast.Node, retries *int32, backoff *time.Duration) {
+	*backoff = 0
+	r.Mapping(n, key, []strictyaml.Field{
+		strictyaml.Key("max", strictyaml.Whole(r.Reader, retries, 0, maxRetries)),
+		strictyaml.Key("backoff", duration(r, backoff, 0, task.MaxBackoff, "from 0s to 24h")),
+	})
+}
+
+// word reads one of some words and returns its number, -1 if it is none.
+func (r *reader) word(what string, n ast.Node, list []string, dst *string) int {
+	s, _ := strictyaml.Plain(n)
+	i := slices.Index(list, s)
+	if i < 0 {
+		r.Fail(n, "%s%s, want one of %s", strictyaml.Describe(what, n), suggest.Hint(s, list), strings.Join(list, ", "))
+	}
+	*dst = s
+	return i
+}
+
 // dir reads a folder, relative to that of the file.
 func (r *reader) dir(key string, n ast.Node, dst *string) {
 	s, ok := n.(*ast.StringNode)
@@ -216,7 +287,7 @@ func (r *reader) dir(key string, n ast.Node, dst *string) {
 		r.Fail(n, "%s, want a path (a number goes in quotes)", strictyaml.Describe(key, n))
 		return
 	case s.Value[0] == '~':
-		r.Fail(n, "dir %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
+		r.Fail(n, key+" %s, want a path without ~ (no shell reads it; ./~ is a folder of that name)", strictyaml.Quote(s.Value))
 		return
 	}
 	path := filepath.Clean(s.Value)
@@ -270,14 +341,19 @@ func (r *reader) gpus(key string, n ast.Node, dst *sched.Range) {
 	*dst = w
 }
 
-// batch reads bounds of the batch size.
-func (r *reader) batch(n ast.Node, dst *sched.BatchRange) {
+// scalings are the words for a restart.Scaling.
+var scalings = []string{"none", "linear", "sqrt", "adascale"}
+
+// batch reads bounds of the batch size, and how the learning rate follows it.
+func (r *reader) batch(n ast.Node, dst *sched.BatchRange, scaling *string) {
 	var b sched.BatchRange
+	*scaling = ""
 	whole := func(dst *int32) func(string, ast.Node) { return strictyaml.Whole(r.Reader, dst, 1, maxBatch) }
 	r.Mapping(n, "batch", []strictyaml.Field{
 		strictyaml.Key("global_min", whole(&b.Min)),
 		strictyaml.Key("global_max", whole(&b.Max)),
 		strictyaml.Key("per_gpu_max", whole(&b.PerGPU)),
+		strictyaml.Key("lr_scaling", func(key string, n ast.Node) { r.word(key, n, scalings, scaling) }),
 	})
 	if b.Min == 0 || b.Max == 0 {
 		r.Fail(n, "batch without global_min or global_max, want both (alike for one size)")
@@ -292,13 +368,10 @@ func (r *reader) batch(n ast.Node, dst *sched.BatchRange) {
 var shares = []string{sched.ShareNever: "never", sched.ShareAllow: "allow", sched.ShareRequire: "require"}
 
 func (r *reader) share(key string, n ast.Node, dst *sched.Consent) {
-	s, _ := strictyaml.Plain(n)
-	i := slices.Index(shares, s)
-	if i < 0 {
-		r.Fail(n, "%s%s, want one of %s", strictyaml.Describe(key, n), suggest.Hint(s, shares), strings.Join(shares, ", "))
-		return
+	s := ""
+	if i := r.word(key, n, shares, &s); i >= 0 {
+		*dst = sched.Consent(i)
 	}
-	*dst = sched.Consent(i)
 }
 
 // duration reads a time with its unit, from lo to hi; wish says so.

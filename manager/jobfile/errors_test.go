@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	sharedKeys = "command, dir, env, gpus, batch, grace, submit, user, group, model, class, priority, retries, wall_time, share, cpus, memory_gb, gpu_memory_gb"
+	sharedKeys = "command, dir, env, gpus, batch, checkpoint, grace, submit, user, group, model, class, priority, progress, retries, retry, wall_time, share, cpus, memory_gb, gpu_memory_gb"
 	jobKeys    = "name, count, after, " + sharedKeys
 	isReserved = " is reserved, want another name (Trainyard sets it, or keeps it from jobs)"
 )
@@ -114,10 +114,28 @@ func TestErrors(t *testing.T) {
 		{"jobs: [{command: [a], gpus: {min: 4, max: 2}}]", `1:29: gpus 4..2 with default 2, want min <= default <= max`},
 		{"jobs: [{command: [a], gpus: {max: 2, default: 3}}]", `1:29: gpus 1..2 with default 3, want min <= default <= max`},
 		{"jobs: [{command: [a], gpus: {max: 2, want: 3}}]", `1:38: unknown key "want", want one of min, max, default`},
-		{"jobs: [{command: [a], batch: 4}]", `1:30: batch 4, want a mapping of global_min, global_max, per_gpu_max`},
+		{"jobs: [{command: [a], batch: 4}]", `1:30: batch 4, want a mapping of global_min, global_max, per_gpu_max, lr_scaling`},
 		{"jobs: [{command: [a], batch: {per_gpu_max: 4}}]", `1:30: batch without global_min or global_max, want both (alike for one size)`},
 		{"jobs: [{command: [a], batch: {global_min: 4, global_max: 3}}]", `1:30: batch 4..3, want global_min <= global_max`},
 		{"jobs: [{command: [a], gpus: 2, batch: {global_min: 9, global_max: 9, per_gpu_max: 4}}]", `1:8: batch of at least 9 on at most 2 x 4, want per_gpu_max times GPUs to reach global_min`},
+		{"jobs: [{command: [a], batch: {global_min: 4, global_max: 8, lr_scaling: sqr}}]", `1:73: lr_scaling "sqr" (did you mean "sqrt"?), want one of none, linear, sqrt, adascale`},
+		// Checkpoints.
+		{"jobs: [{command: [a], checkpoint: ckpt}]", `1:35: checkpoint "ckpt", want a mapping of dir, signal, ready_file`},
+		{"jobs: [{command: [a], checkpoint: {folder: ckpt}}]", `1:36: unknown key "folder", want one of dir, signal, ready_file`},
+		{"jobs: [{command: [a], checkpoint: {dir: 4}}]", `1:41: checkpoint dir 4, want a path (a number goes in quotes)`},
+		{"jobs: [{command: [a], checkpoint: {dir: ~/x}}]", `1:41: checkpoint dir "~/x", want a path without ~ (no shell reads it; ./~ is a folder of that name)`},
+		{"jobs: [{command: [a], count: 2, checkpoint: {dir: x}}]", `1:8: checkpoint dir of 2 jobs alike, want none: each has a folder of its own`},
+		{"jobs: [{command: [a], checkpoint: {signal: KILL}}]", `1:44: checkpoint signal "KILL", want one of TERM, INT, HUP, USR1, USR2`},
+		{"jobs: [{command: [a], checkpoint: {signal: [TERM]}}]", `1:44: checkpoint signal is a list, want one of TERM, INT, HUP, USR1, USR2`},
+		{"jobs: [{command: [a], checkpoint: {ready_file: ../x}}]", `1:48: checkpoint ready_file "../x", want a file in the run directory, or an absolute path, cleaned`},
+		{"jobs: [{command: [a], checkpoint: {ready_file: ''}}]", `1:48: checkpoint ready_file "", want a file in the run directory, or an absolute path, cleaned`},
+		// Progress and retries.
+		{"jobs: [{command: [a], progress: {from: tqm}}]", `1:40: progress from "tqm" (did you mean "tqdm"?), want one of auto, own, tqdm, hf, lightning, steps`},
+		{"jobs: [{command: [a], progress: tqdm}]", `1:33: progress "tqdm", want a mapping of from`},
+		{"jobs: [{command: [a], retry: 3}]", `1:30: retry 3, want a mapping of max, backoff`},
+		{"jobs: [{command: [a], retry: {backoff: 25h}}]", `1:40: backoff "25h", want a time from 0s to 24h, as in 30s, 10m or 1h30m`},
+		{"jobs: [{command: [a], retry: {max: 3}, retries: 3}]", `1:40: retries beside retry, want one of them`},
+		{"defaults: {retries: 1, retry: {}}\njobs: [{command: [a]}]", `1:24: retry beside retries, want one of them`},
 		// Times, figures and words.
 		{"jobs: [{command: [a], grace: 0s}]", `1:30: grace "0s", want a time more than 0s and at most 1h, as in 30s, 10m or 1h30m`},
 		{"jobs: [{command: [a], grace: 61m}]", `1:30: grace "61m", want a time more than 0s and at most 1h, as in 30s, 10m or 1h30m`},

@@ -89,6 +89,7 @@ func (r *reader) entries(doc ast.Node) []entry {
 	})
 	base := newEntry(r.folder)
 	if defaults != nil {
+		r.either(defaults, "retries", "retry")
 		r.Mapping(defaults, "defaults", r.shared(&base))
 	}
 	if jobs == nil {

@@ -91,6 +91,26 @@ func (s *Store) own(tx *sql.Tx) error {
 	return nil
 }
 
+// Page returns the lines of at most n events from the one numbered seq on. It may be called by anybody while the store is open.
+func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
+	rows, err := s.db.Query("select line from log where seq >= ? order by seq limit ?", int64(seq), n)
+	if err != nil {
+		return nil, fmt.Errorf("store: log: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line []byte
+		if err := rows.Scan(&line); err != nil {
+			return nil, fmt.Errorf("store: log: %w", err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("store: log: %w", err)
+	}
+	return lines, nil
+}
+
 // Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed.
 func (s *Store) Lines() (io.ReadCloser, error) {
 	header := ""

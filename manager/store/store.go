@@ -29,7 +29,7 @@ var (
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
 
-// Store is the log of one manager. It belongs to one goroutine, but for Lines.
+// Store is the log of one manager. It belongs to one goroutine, but for Lines and Page.
 type Store struct {
 	dir   string
 	lock  *os.File
@@ -181,6 +181,14 @@ func (s *Store) Begun() (bool, error) {
 		return false, fmt.Errorf("store: %w", err)
 	}
 	return n > 0, nil
+}
+
+// Change writes another header of a log that is begun: from the next batch on another system decides.
+func (s *Store) Change(h engine.Header) error {
+	if _, err := s.db.Exec("update meta set value = ? where name = 'header'", string(engine.AppendHeader(nil, h))); err != nil {
+		return fmt.Errorf("store: header: %w", err)
+	}
+	return nil
 }
 
 // Begin writes the header of a new log. ErrForeign: the folder is in use already, so it has lost its log.

@@ -7,26 +7,29 @@ import "math"
 // to the job itself makes jobs of different models comparable.
 //
 // Where one GPU cannot hold the job, a GPU's share of the speed at the smallest possible width stands for it. If no width is
-// possible, all factors are 0.
+// possible, all factors are 0. Speeds that are no positive finite number are not possible, and factors beyond MaxFactor, which
+// only a speed of nearly nothing at the smallest width can have, count as MaxFactor: whatever was measured, a row can be divided.
 //
 // Source: our reading of "scaling efficiency" in the paper's abstract; specification, section 2.1.
 func Factors(dst, speed []float64) []float64 {
 	one := 0.0
 	for k, x := range speed {
-		if k > 0 && x > 0 {
+		if k > 0 && possible(x) {
 			one = x / float64(k)
 			break
 		}
 	}
 	for k, x := range speed {
-		if k == 0 || x <= 0 {
+		if k == 0 || !possible(x) {
 			dst = append(dst, 0)
 			continue
 		}
-		dst = append(dst, x/one)
+		dst = append(dst, min(x/one, MaxFactor))
 	}
 	return dst
 }
+
+func possible(speed float64) bool { return speed > 0 && speed <= math.MaxFloat64 }
 
 // DefaultFairness is a weight for Fair that shares out what the sum leaves open and little else: with it the sum of a thousand
 // jobs is at most one or two GPUs' worth from the best for each factor of e between their shares.

@@ -20,20 +20,6 @@ type Job struct {
 	Min, Max int // bounds of the width, 1 <= Min <= Max; a Max beyond S means all of S
 }
 
-// Validate returns the first thing wrong with j: field, value, wish. What divides GPUs trusts its jobs, so call it where they
-// come from outside.
-func (j *Job) Validate() error {
-	if j.Min < 1 || j.Max < j.Min {
-		return fmt.Errorf("elastic: widths %d..%d, want 1 <= min <= max", j.Min, j.Max)
-	}
-	for k, s := range j.S {
-		if k > 0 && !(s >= 0 && s <= MaxFactor) {
-			return fmt.Errorf("elastic: scaling factor %v on %d GPUs, want 0..%d", s, k, MaxFactor)
-		}
-	}
-	return nil
-}
-
 // Least returns the smallest possible width, k_min, and false if there is none: a hole in S is stepped over.
 func (j *Job) Least() (width int, ok bool) {
 	k := j.next(j.Min - 1)

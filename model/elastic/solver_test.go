@@ -181,26 +181,26 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
-	for _, c := range []struct {
-		job  Job
-		want string
-	}{
-		{Job{S: []float64{0, 1}, Min: 1, Max: 1}, ""},
-		{Job{S: []float64{math.NaN(), 1}, Min: 1, Max: 9}, ""},
-		{Job{Min: 0, Max: 1}, "elastic: widths 0..1, want 1 <= min <= max"},
-		{Job{Min: 3, Max: 2}, "elastic: widths 3..2, want 1 <= min <= max"},
-		{Job{S: []float64{0, -1}, Min: 1, Max: 1}, "elastic: scaling factor -1 on 1 GPUs, want 0..131072"},
-		{Job{S: []float64{0, 1, math.NaN()}, Min: 1, Max: 1}, "elastic: scaling factor NaN on 2 GPUs, want 0..131072"},
-		{Job{S: []float64{0, 1, math.Inf(1)}, Min: 1, Max: 1}, "elastic: scaling factor +Inf on 2 GPUs, want 0..131072"},
+// Ensure that speeds which make no sense give rows that can be divided.
+func TestBadSpeeds(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct{ speed, want []float64 }{
+		{[]float64{nan, 2, 4}, []float64{0, 1, 2}},
+		{[]float64{0, nan, 4, -1, inf, 6}, []float64{0, 0, 2, 0, 0, 3}},
+		{[]float64{0, 5e-324, 1}, []float64{0, 1, MaxFactor}},
+		{[]float64{0, 1e-9, 1e9}, []float64{0, 1, MaxFactor}},
+		{[]float64{0, math.MaxFloat64, math.MaxFloat64}, []float64{0, 1, 1}},
+		{[]float64{0, 0, 0}, []float64{0, 0, 0}},
+		{nil, nil},
 	} {
-		got := ""
-		if err := c.job.Validate(); err != nil {
-			got = err.Error()
+		if got := Factors(nil, c.speed); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.speed, got, c.want)
 		}
-		if got != c.want {
-			t.Errorf("%v: %q, want %q", c.job, got, c.want)
-		}
+	}
+	widest := Job{S: []float64{0, MaxFactor, MaxFactor}, Min: 1, Max: 2}
+	jobs := slices.Repeat([]Job{widest}, MaxJobs)
+	if a, ok := new(Solver).Solve(jobs, 2*MaxJobs); !ok || a.Sum != MaxFactor*MaxJobs {
+		t.Errorf("sum %v, %v, want %v without overflow", a.Sum, ok, float64(MaxFactor*MaxJobs))
 	}
 }
 

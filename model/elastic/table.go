@@ -69,24 +69,43 @@ func (t *Table) fillRow(j, from, to int) (int, int) {
 	return from + least, upTo
 }
 
-// stride is how many widths relax looks at together.
-const stride = 4
+// stride is how many widths relax looks at together, tile how many cells, so that both rows stay in the nearest cache.
+const (
+	stride = 4
+	tile   = 1 << 10
+)
 
 // relax sets row[i] to the largest of prev[i-k] + gain[k], 0 <= k <= i. len(gain) is a multiple of stride, prev is at least as
-// long as row. It is where all the time goes: the sums that four widths add to one cell of prev stay in registers, and integers
-// have a maximum without branches.
+// long as row.
 func relax(row, prev, gain []int64) {
+	for from := 0; from < len(row); from += tile {
+		relaxTile(row[:min(from+tile, len(row))], prev, gain, from)
+	}
+}
+
+// relaxTile is relax for the cells from from on. It is where all the time goes: the sums that four widths add to one cell of prev
+// stay in registers, and integers have a maximum without branches.
+func relaxTile(row, prev, gain []int64, from int) {
 	for k := 0; k < len(gain) && k < len(row); k += stride {
 		g0, g1, g2, g3 := gain[k], gain[k+1], gain[k+2], gain[k+3]
-		p1, p2, p3 := int64(none), int64(none), int64(none)
-		p := prev[:len(row)-k]
-		r := row[k:]
+		first := max(from, k)
+		p1, p2, p3 := at(prev, first-k-1), at(prev, first-k-2), at(prev, first-k-3)
+		p := prev[first-k : len(row)-k]
+		r := row[first:]
 		r = r[:len(p)]
 		for i, p0 := range p {
 			r[i] = max(r[i], p0+g0, p1+g1, p2+g2, p3+g3)
 			p1, p2, p3 = p0, p1, p2
 		}
 	}
+}
+
+// at returns row[i], none before the first.
+func at(row []int64, i int) int64 {
+	if i < 0 {
+		return none
+	}
+	return row[i]
 }
 
 func fillNone(row []int64) {

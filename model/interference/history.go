@@ -21,9 +21,13 @@ type History struct {
 	// HalfLife is the age at which a measurement counts half as much as a new one; 0 = all count alike.
 	HalfLife time.Duration
 
-	index map[string]int
-	list  []entry // in the order in which sets became known
+	index   map[string]int
+	list    []entry // in the order in which sets became known
+	changes int
 }
+
+// Changes counts what was recorded, or loaded: while it stays the same, so do all answers.
+func (h *History) Changes() int { return h.changes }
 
 // entry is a set in its place.
 type entry struct {
@@ -113,8 +117,9 @@ func (h *History) RecordOOM(p Place, models []string, at sched.Time) error {
 	return nil
 }
 
-// entry returns the entry of a set, a new one if it is not known.
+// entry returns the entry of a set, which is about to change, a new one if it is not known.
 func (h *History) entry(p Place, models []string) *entry {
+	h.changes++
 	sorted := slices.Sorted(slices.Values(models))
 	k := key(p, sorted)
 	i, known := h.index[k]

@@ -36,12 +36,12 @@ func TestPriors(t *testing.T) {
 	}
 	h := &interference.History{}
 	for _, c := range []struct {
-		how  interference.Mechanism
+		how  sched.Mechanism
 		set  []interference.Member
 		want float64
 	}{
-		{interference.TimeSlicing, use(.9, .9), 1.035}, {interference.MPS, use(.9, .7), 1 / .752}, {interference.MPS, use(.9, 0), 1.035},
-		{interference.MIG, use(.4, .9), 1}, {interference.MIG, use(.9, .1, .1), 2.7}, {interference.MIG, use(0, .1), 2}, {interference.MIG, use(.9), 1},
+		{sched.TimeSlicing, use(.9, .9), 1.035}, {sched.MPS, use(.9, .7), 1 / .752}, {sched.MPS, use(.9, 0), 1.035},
+		{sched.MIG, use(.4, .9), 1}, {sched.MIG, use(.9, .1, .1), 2.7}, {sched.MIG, use(0, .1), 2}, {sched.MIG, use(.9), 1},
 	} {
 		est, err := h.Slowdowns(interference.Place{How: c.how}, c.set, nil)
 		if err != nil || !near(est[0].Slow, c.want) {
@@ -90,7 +90,7 @@ func TestRecord(t *testing.T) {
 	if e := est(node8); e.Slow != 2.25 || e.Weight != 2 || e.Last != 3600*second {
 		t.Errorf("%+v, want 3 to count as much as the two before", e)
 	}
-	for _, p := range []interference.Place{{GPU: "a100", Width: 8}, {GPU: "v100", Width: 4}, {GPU: "v100", Width: 8, How: interference.MPS}} {
+	for _, p := range []interference.Place{{GPU: "a100", Width: 8}, {GPU: "v100", Width: 4}, {GPU: "v100", Width: 8, How: sched.MPS}} {
 		if e := est(p); e.Source != interference.Prior {
 			t.Errorf("%+v in %v, want nothing known there", e, p)
 		}

@@ -16,7 +16,6 @@ import (
 // nothing is learned of a job whose model, on as many GPUs of that type, was never timed alone.
 type Learner struct {
 	History *History
-	How     Mechanism
 	// Epoch is how long an epoch of a job takes alone, 0 = unknown, where that is known better than by its model: jobs of a model
 	// may differ. nil = it is not.
 	Epoch func(v *sched.View, id sched.JobID) time.Duration
@@ -34,9 +33,9 @@ type watched struct {
 	epoch int32      // that ended then; 0 = none had
 }
 
-// NewLearner returns a Learner for h, of jobs that share GPUs by a mechanism.
-func NewLearner(h *History, how Mechanism) *Learner {
-	return &Learner{History: h, How: how, alone: &History{HalfLife: h.HalfLife}}
+// NewLearner returns a Learner for h.
+func NewLearner(h *History) *Learner {
+	return &Learner{History: h, alone: &History{HalfLife: h.HalfLife}}
 }
 
 var (
@@ -125,30 +124,52 @@ func (l *Learner) disturb(id sched.JobID) {
 	}
 }
 
-// beside returns the jobs on the GPUs of job id, itself among them, in the order of their numbers.
-func (l *Learner) beside(id sched.JobID) (list []sched.JobID) {
+// company returns the jobs on GPU g, in the order of their numbers.
+func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
+
+// beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false where it has other company on one GPU than
+// on another: how much the one slows it and how much the other nobody can tell. GPUs that it has for itself do not slow it.
+func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
+	list = []sched.JobID{id}
 	for _, g := range l.jobs[id].gpus {
-		list = append(list, l.on[g]...)
+		switch next := l.company(g); {
+		case len(next) == 1:
+		case len(list) == 1:
+			list = next
+		case !slices.Equal(next, list):
+			return nil, false
+		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return list, true
 }
 
-// place returns where job id runs, and the models of the jobs that hold a GPU of it; ok is false where one is unknown, or there are too many.
+// place returns where job id runs, and the models of list; ok is false where one is unknown, or there are too many, or the GPUs of id are of
+// several types or shared by several mechanisms: what is measured there says nothing of any.
 func (l *Learner) place(v *sched.View, id sched.JobID, list []sched.JobID) (p Place, models []string, ok bool) {
 	gpus := l.jobs[id].gpus
 	if len(gpus) == 0 {
 		return p, nil, false
 	}
-	typ := v.Nodes[v.GPUs[gpus[0]].Node].Spec.Type
-	p = Place{How: l.How, Width: int32(len(gpus))}
-	if int(typ) < len(v.Types) {
-		p.GPU = v.Types[typ]
+	p = PlaceOf(v, gpus[0], len(gpus))
+	for _, g := range gpus[1:] {
+		if PlaceOf(v, g, len(gpus)) != p {
+			return p, nil, false
+		}
 	}
 	for _, j := range list {
 		models = append(models, v.Jobs[j].Spec.Model)
 	}
 	return p, models, checkSet(p, models) == nil
+}
+
+// PlaceOf returns the place of a gang of a width on GPUs like g.
+func PlaceOf(v *sched.View, g sched.GPUID, width int) Place {
+	n := &v.Nodes[v.GPUs[g].Node].Spec
+	p := Place{How: n.Sharing, Width: int32(width)}
+	if int(n.Type) < len(v.Types) {
+		p.GPU = v.Types[n.Type]
+	}
+	return p
 }
 
 // epoch takes the time of an epoch that was whole and undisturbed.
@@ -159,7 +180,10 @@ func (l *Learner) epoch(v *sched.View, e *sched.Event) {
 	if begin == sched.Never || begin >= e.Time || w.from == sched.Never || w.epoch != next {
 		return
 	}
-	list := l.beside(e.Job)
+	list, ok := l.beside(e.Job)
+	if !ok {
+		return
+	}
 	for _, j := range list { // one that was not at work all the time did not slow it as much
 		if l.jobs[j].from > begin {
 			return
@@ -221,13 +245,21 @@ func (l *Learner) TellAlone(p Place, model string, epoch time.Duration) error {
 // outOfMemory is what CUDA and the frameworks on it say when device memory is short.
 const outOfMemory = "out of memory"
 
-// failed remembers a set of which one failed for want of memory.
+// failed remembers the sets of which one failed for want of memory: on which of its GPUs it was short it does not say.
 func (l *Learner) failed(v *sched.View, e *sched.Event) {
-	list := l.beside(e.Job)
-	if p, models, ok := l.place(v, e.Job, list); ok && len(list) > 1 && strings.Contains(strings.ToLower(e.Text), outOfMemory) {
-		_ = l.History.RecordOOM(p, models, e.Time) // the set was checked
+	if !strings.Contains(strings.ToLower(e.Text), outOfMemory) {
+		return
+	}
+	for _, g := range l.jobs[e.Job].gpus {
+		list := l.company(g)
+		if p, models, ok := l.place(v, e.Job, list); ok && len(list) > 1 {
+			_ = l.History.RecordOOM(p, models, e.Time) // the set was checked
+		}
 	}
 }
+
+// Format names what is saved.
+func (*Learner) Format() string { return "interference/1" }
 
 // SaveJob appends what is remembered of job j.
 func (l *Learner) SaveJob(j sched.JobID, b []byte) []byte {

@@ -21,7 +21,7 @@ type school struct {
 func newSchool(t *testing.T, models ...string) *school {
 	t.Helper()
 	h := &interference.History{}
-	c := &school{t, engine.NewState(engine.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h, interference.TimeSlicing), h}
+	c := &school{t, engine.NewState(engine.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h), h}
 	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}})
 	for _, m := range models {
 		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
@@ -36,8 +36,12 @@ func (c *school) event(e sched.Event) {
 
 // start lets job id begin at a time in seconds, having done work, and work from a later time on.
 func (c *school) start(id sched.JobID, at, from float64, work time.Duration) {
+	c.startOn(id, []sched.GPUID{0, 1}, at, from, work)
+}
+
+func (c *school) startOn(id sched.JobID, gpus []sched.GPUID, at, from float64, work time.Duration) {
 	now, n := sched.Time(at*1e9), c.s.View().Jobs[id].Attempts+1
-	c.event(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: []sched.GPUID{0, 1}, Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared}}})
+	c.event(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus, Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared}}})
 	c.event(sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: n, Code: int32(sched.Start)})
 	c.event(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: n, Work: work, WorkFrom: sched.Time(from * 1e9), Rate: 1})
 }
@@ -151,7 +155,7 @@ func (c *school) reload() {
 	c.t.Helper()
 	old := c.l
 	c.h = &interference.History{}
-	c.l = interference.NewLearner(c.h, interference.TimeSlicing)
+	c.l = interference.NewLearner(c.h)
 	if err := c.l.LoadRest(old.SaveRest(nil)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -161,8 +165,111 @@ func (c *school) reload() {
 		}
 	}
 	for _, bad := range [][]byte{nil, {9}, append(old.SaveRest(nil), 0)} {
-		if interference.NewLearner(&interference.History{}, 0).LoadRest(bad) == nil {
+		if interference.NewLearner(&interference.History{}).LoadRest(bad) == nil {
 			c.t.Errorf("loaded %v", bad)
 		}
+	}
+}
+
+// Ensure that what is learned of GPUs of one type that are shared by one mechanism says nothing of those shared by another, and that this survives a restart.
+func TestLearnerMechanisms(t *testing.T) {
+	c := newSchool(t)
+	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS, Pool: sched.None}})
+	place := func(how sched.Mechanism) interference.Place {
+		return interference.Place{GPU: "v100", How: how, Width: 2}
+	}
+	for _, m := range []string{"a", "b", "a", "b"} {
+		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
+		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
+			if err := c.l.TellAlone(place(how), m, 10*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for id, gpus := range [][]sched.GPUID{{0, 1}, {0, 1}, {2, 3}, {2, 3}} {
+		c.startOn(sched.JobID(id), gpus, 0, 0, 0)
+	}
+	c.epoch(0, 10, 1)
+	c.epoch(2, 10, 1)
+	c.epoch(2, 21, 2)
+	c.reload()
+	c.epoch(0, 25, 2)
+	c.end(3, 26, sched.Failed, "CUDA out of memory")
+	for how, want := range map[sched.Mechanism]string{sched.TimeSlicing: "1.500 exact, refused false", sched.MPS: "1.100 exact, refused true", sched.MIG: "2.000 prior, refused false"} {
+		est, err := c.h.Slowdowns(place(how), members("a", "b"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		oom, err := c.h.Refused(place(how), []string{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%.3f %v, refused %v", est[0].Slow, est[0].Source, oom); got != want {
+			t.Errorf("%v: %s, want %s", how, got, want)
+		}
+	}
+}
+
+// split is a school of a on GPUs 0 and 1, beside b on the one and c on the other, all timed alone.
+func split(t *testing.T) *school {
+	c := newSchool(t, "a")
+	for _, m := range []string{"b", "c"} {
+		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(1), Share: sched.ShareAllow}})
+	}
+	for id, gpus := range [][]sched.GPUID{{0, 1}, {0}, {1}} {
+		if err := c.l.TellAlone(interference.Place{GPU: "v100", Width: int32(len(gpus))}, string("abc"[id]), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		c.startOn(sched.JobID(id), gpus, 0, 0, 0)
+	}
+	return c
+}
+
+// Ensure that the epochs of a job that has other company on one of its GPUs than on the other say nothing: they are not those of a set of three; and that those
+// of one that has company on one GPU alone are those of a pair.
+func TestLearnerSplit(t *testing.T) {
+	c := split(t)
+	c.epoch(1, 12, 1)
+	c.epoch(0, 15, 1)
+	c.epoch(0, 30, 2)
+	if c.h.Len() != 1 {
+		t.Errorf("%d sets are known, want that of b beside a alone", c.h.Len())
+	}
+	c.end(2, 31, sched.Finished, "")
+	c.epoch(0, 40, 3)
+	c.epoch(0, 54, 4)
+	if got, want := c.known("a", "b"), "1.400 x1 exact; 1.035 x0 prior; "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Ensure that each company is remembered in which a job may have run out of memory.
+func TestLearnerSplitOOM(t *testing.T) {
+	c := split(t)
+	c.end(0, 15, sched.Failed, "out of memory")
+	p := interference.Place{GPU: "v100", Width: 2}
+	for _, other := range []string{"b", "c"} {
+		if is, err := c.h.Refused(p, []string{"a", other}); err != nil || !is {
+			t.Errorf("a beside %s: refused %v (%v), want true", other, is, err)
+		}
+	}
+}
+
+// Ensure that the epochs of jobs on GPUs that are shared by several mechanisms say nothing of any.
+func TestLearnerMixed(t *testing.T) {
+	c := newSchool(t, "a", "b")
+	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS, Pool: sched.None}})
+	for id := range sched.JobID(2) {
+		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
+			if err := c.l.TellAlone(interference.Place{GPU: "v100", How: how, Width: 2}, string("ab"[id]), 10*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.startOn(id, []sched.GPUID{1, 2}, 0, 0, 0)
+	}
+	c.epoch(0, 15, 1)
+	c.epoch(0, 30, 2)
+	if c.h.Len() != 0 {
+		t.Errorf("%d sets are known, want none", c.h.Len())
 	}
 }

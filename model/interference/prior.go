@@ -1,5 +1,7 @@
 package interference
 
+import "github.com/trainyard/trainyard/sched"
+
 // generic is the slow-down of sets by size, from EaCO's tables 1 to 4: the means of the sets of 2, of 3 and of 4 jobs.
 var generic = [...]float64{1: 1, 2: 1.035, 3: 1.083, 4: 1.245}
 
@@ -38,7 +40,7 @@ func ByUse(sum float64) float64 {
 //   - MPS, under which kernels run beside each other, by the sum of uses (ByUse), or by size if a use is unknown;
 //   - MIG, under which each has one n-th of the GPU: as long as its own use fits into that it is not slowed; an unknown use counts as all of
 //     the GPU. [Our assumption: no table is known to us.]
-func prior(how Mechanism, set []Member, i int) float64 {
+func prior(how sched.Mechanism, set []Member, i int) float64 {
 	n, sum, known := len(set), 0.0, true
 	for _, m := range set {
 		sum += m.Use
@@ -47,13 +49,13 @@ func prior(how Mechanism, set []Member, i int) float64 {
 	switch {
 	case n == 1:
 		return 1
-	case how == MIG:
+	case how == sched.MIG:
 		use := set[i].Use
 		if use == 0 {
 			use = 1
 		}
 		return max(1, use*float64(n))
-	case how == MPS && known:
+	case how == sched.MPS && known:
 		return ByUse(sum)
 	}
 	return Generic(n)

@@ -57,7 +57,7 @@ func (h *History) Load(b []byte) error {
 	if d.byte() != format {
 		return fmt.Errorf("interference: load: %d bytes that do not begin with format %d", len(b), format)
 	}
-	next := History{HalfLife: h.HalfLife}
+	next := History{HalfLife: h.HalfLife, changes: h.changes}
 	for range d.uvarint() {
 		if d.failed {
 			break
@@ -67,6 +67,7 @@ func (h *History) Load(b []byte) error {
 	if d.failed || len(d.b) > 0 {
 		return errors.New("interference: load: bytes that Save did not write")
 	}
+	next.changes++
 	*h = next
 	return nil
 }
@@ -78,7 +79,7 @@ type decoder struct {
 }
 
 func (d *decoder) entry(h *History) {
-	p := Place{How: Mechanism(d.byte())}
+	p := Place{How: sched.Mechanism(d.byte())}
 	oom := d.byte()
 	width := d.uvarint()
 	p.Width, p.GPU = int32(min(width, math.MaxInt32)), d.text()

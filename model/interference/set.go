@@ -9,26 +9,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Mechanism is how jobs share a GPU.
-type Mechanism uint8
-
-// Mechanisms.
-const (
-	TimeSlicing Mechanism = iota // processes take turns, as plain sharing does
-	MPS                          // kernels of several processes run at once
-	MIG                          // each has a slice of the GPU for itself
-	mechanisms
-)
-
-var mechanismWords = [...]string{"time-slicing", "mps", "mig"}
-
-// String returns the word of a known mechanism.
-func (m Mechanism) String() string { return mechanismWords[m] }
-
 // Place is where and how a set runs. What was measured in one place says nothing of another.
 type Place struct {
 	GPU   string // GPU type
-	How   Mechanism
+	How   sched.Mechanism
 	Width int32 // GPUs of the gang
 }
 
@@ -44,8 +28,8 @@ const MaxSet = 8
 // checkSet returns what is wrong with a set, or nil.
 func checkSet(p Place, models []string) error {
 	switch {
-	case p.How >= mechanisms || p.Width < 0:
-		return fmt.Errorf("interference: mechanism %d, width %d, want one of %s and a width >= 0", p.How, p.Width, strings.Join(mechanismWords[:], ", "))
+	case p.How >= sched.Mechanisms || p.Width < 0:
+		return fmt.Errorf("interference: mechanism %d, width %d, want one of %s and a width >= 0", p.How, p.Width, strings.Join(sched.MechanismWords(), ", "))
 	case len(models) == 0 || len(models) > MaxSet:
 		return fmt.Errorf("interference: a set of %d jobs, want 1 to %d", len(models), MaxSet)
 	case slices.Contains(models, ""):

@@ -44,6 +44,7 @@ const (
 	token          = 1    // second for which a report counts at once: a new way to run is known as soon as it is told
 	remembered     = 20   // times a stage, as work in a cell, after which old reports fade
 	notable        = 0.05 // a mean that has moved by less than this share is told as before
+	maxPools       = 4096 // kinds of jobs of which something is learned: nothing is of further ones
 	maxCells       = 4096 // of a pool: further ones are not learned
 	minRate        = 1e-9 // smaller rates are not learned, nor those above maxRate
 )
@@ -230,12 +231,15 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 
 func keyOf(spec *sched.JobSpec) poolKey { return poolKey{spec.Model, spec.GPUs.Want, spec.Batch} }
 
+// pool returns what is known of jobs like spec; what is told of more kinds than are kept goes into one that is forgotten.
 func (l *Learned) pool(spec *sched.JobSpec) *pool {
 	key := keyOf(spec)
 	p := l.pools[key]
 	if p == nil {
 		p = &pool{cells: make(map[cell]rates)}
-		l.pools[key] = p
+		if len(l.pools) < maxPools {
+			l.pools[key] = p
+		}
 	}
 	return p
 }
@@ -266,6 +270,9 @@ func (l *Learned) chain(key poolKey) Chain {
 
 func (l *Learned) chainOfNothing(key poolKey) Chain {
 	if l.blank[key] == nil {
+		if len(l.blank) >= maxPools {
+			clear(l.blank)
+		}
 		l.blank[key] = l.stages(key, &pool{})
 	}
 	return l.blank[key]

@@ -2,6 +2,7 @@ package speedup
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -280,4 +281,24 @@ func FuzzLearnedLoad(f *testing.F) {
 			t.Errorf("saved again and loaded: %v", err)
 		}
 	})
+}
+
+// Ensure that kinds of jobs without end do not grow what is remembered without end, and that what is known stays.
+func TestLearnedIsBounded(t *testing.T) {
+	l := NewLearned(4, 8)
+	for i := range maxPools + 100 {
+		v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: fmt.Sprint("m", i), GPUs: sched.Rigid(1)}}}}
+		l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished, Work: time.Duration(1+i) * time.Second})
+		if i > maxPools-3 {
+			l.Chain(v, 0)
+		}
+	}
+	if len(l.pools) != maxPools || len(l.blank) > maxPools {
+		t.Errorf("%d pools, %d of nothing, want %d", len(l.pools), len(l.blank), maxPools)
+	}
+	b := l.SaveRest(nil)
+	again := NewLearned(4, 8)
+	if err := again.LoadRest(b); err != nil || string(again.SaveRest(nil)) != string(b) {
+		t.Errorf("loaded with %v", err)
+	}
 }

@@ -15,6 +15,9 @@ import (
 // learnedFormat is the first byte that SaveRest writes.
 const learnedFormat = 3
 
+// Format names what is saved.
+func (*Learned) Format() string { return "learned-speedup/3" }
+
 // SaveJob appends what job j last told; nothing if it does not run.
 func (l *Learned) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(l.open) || l.open[j].at.gpus == 0 {
@@ -91,7 +94,7 @@ func (l *Learned) LoadRest(b []byte) error {
 	}
 	d := decoder{b: b[1:]}
 	pools := make(map[poolKey]*pool)
-	for range d.count(maxCount) {
+	for range d.count(maxPools) {
 		key, p := d.pool()
 		if d.bad {
 			break

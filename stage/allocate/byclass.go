@@ -7,7 +7,8 @@ import (
 )
 
 // ByClass has what another rule grants placed class by class, the first class first, inside a class in the order of the
-// grants: who suffers most from slow GPUs chooses first. Who is granted what stays as it is.
+// grants: who suffers most from slow GPUs chooses first. Who is granted what stays as it is. What the other rule learns it must be
+// told by others: list it in engine.Parts.Learn.
 //
 // Source: class priority of PAL (Jain et al., SC'24), as released.
 type ByClass struct {
@@ -15,7 +16,18 @@ type ByClass struct {
 	Class  func(v *sched.View, j sched.JobID) int // >= 0, few of them
 }
 
-var _ sched.Allocator = ByClass{}
+var (
+	_ sched.Allocator = ByClass{}
+	_ sched.Reviser   = ByClass{}
+)
+
+// Revision is that of the other rule.
+func (b ByClass) Revision() uint64 {
+	if r, ok := b.Grants.(sched.Reviser); ok {
+		return r.Revision()
+	}
+	return 0
+}
 
 // Allocate appends the grants.
 func (b ByClass) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {

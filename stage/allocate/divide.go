@@ -17,10 +17,11 @@ type Rule interface {
 // then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it. GPUs are taken to be
 // alike whatever node they are on.
 //
-// With Admits, the fewest GPUs of a job alone decide whether it takes part, and nobody who holds GPUs is left without: that
-// is elastic.Admit, over all types together. Without, all take part and Rule may give a job nothing.
+// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and nobody who holds
+// GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
 //
-// A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up others.
+// A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up others. No
+// more than elastic.MaxJobs take part on a type, the first of them.
 type Divide struct {
 	Rates  *Rates
 	Rule   Rule
@@ -79,7 +80,7 @@ func (a *Divide) begin(v *sched.View, room []int32) {
 		a.free, a.most = append(a.free, int(room[t])), append(a.most, 0)
 	}
 	for i := range v.Nodes {
-		if n := &v.Nodes[i]; n.State != sched.NodeGone && int(n.Spec.Type) < len(a.most) {
+		if n := &v.Nodes[i]; n.State != sched.NodeGone && v.PoolOf(n) == nil && int(n.Spec.Type) < len(a.most) {
 			a.most[n.Spec.Type] += n.Spec.GPUs
 		}
 	}
@@ -103,7 +104,7 @@ func (a *Divide) watch(v *sched.View, c *Claim, d *sched.Desired) {
 // enter has a job take part on a type, if its fewest GPUs are left there or none need be.
 func (a *Divide) enter(rank int, c Claim, t int) bool {
 	least, ok := c.Least()
-	if !ok || a.Admits && least > a.free[t] {
+	if !ok || a.Admits && least > a.free[t] || len(a.claims[t]) == elastic.MaxJobs {
 		return false
 	}
 	a.free[t] -= least

@@ -12,7 +12,7 @@ import (
 // Pollux divides GPUs so that the power mean, exponent -1, of the jobs' speedups over their fair share is as large as can be.
 // The share is the GPUs there are over the jobs. What a job would have at another width than it holds counts less the more
 // often it was restarted: max(0, age - restarts x Restart) / (age + Restart). A job without GPUs counts as a thousandth of a
-// node. No job is wider than twice what it has been at its widest.
+// node. No job is wider than twice what it has been at its widest, or, at first, than its fewest GPUs.
 //
 // The mean is largest where the sum of inverses is least, and that is a sum over jobs of terms in their own width: so the
 // best division is found exactly, by the dynamic programme of model/elastic.
@@ -56,7 +56,8 @@ func (p *Pollux) Divide(v *sched.View, dst []int, claims []Claim, gpus int) []in
 func (p *Pollux) row(v *sched.View, c *Claim, gpus, fair int) elastic.Job {
 	least := idleWorth * float64(p.PerNode)
 	share, factor := c.at(fair), p.restartFactor(v, c)
-	most := min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), c.Min))
+	fewest, _ := c.Least()
+	most := min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), fewest))
 	from := len(p.arena)
 	p.arena = append(p.arena, 0, 1) // width 0 of the programme is never looked at; without GPUs the gain is the unit alone
 	for k := 1; k <= most; k++ {
@@ -127,6 +128,9 @@ func (w *Widest) set(j sched.JobID, gpus int32) {
 	}
 	w.gpus[j] = gpus
 }
+
+// Format names what is saved.
+func (*Widest) Format() string { return "widest/1" }
 
 // SaveJob appends the width of job j.
 func (w *Widest) SaveJob(j sched.JobID, b []byte) []byte {

@@ -241,8 +241,11 @@ func (r *Rates) factorsOf(c *speedup.Curve) []float64 {
 	return s
 }
 
-// rigidly returns the factors of a job that only runs on so many GPUs.
+// rigidly returns the factors of a job that only runs on so many GPUs; none for one that asks for more than there can be.
 func (r *Rates) rigidly(gpus int32) []float64 {
+	if gpus > elastic.MaxGPUs {
+		return nil
+	}
 	s, ok := r.rigid[gpus]
 	if !ok {
 		if r.rigid == nil {

@@ -1,11 +1,11 @@
 package order
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/gittins"
 	"github.com/trainyard/trainyard/sched"
@@ -89,23 +89,25 @@ func (g *LearnedGittins) Observe(v *sched.View, e *sched.Event) {
 // Revision rises when the table was built anew.
 func (g *LearnedGittins) Revision() uint64 { return uint64(g.learned.Version()) }
 
+// Format names what is saved.
+func (*LearnedGittins) Format() string { return "learned-gittins/1" }
+
 // SaveRest appends the queues' memory and what was learned.
 func (g *LearnedGittins) SaveRest(b []byte) []byte {
-	part := g.MLFQ.SaveRest(nil)
-	b = binary.AppendUvarint(b, uint64(len(part)))
-	return g.learned.Save(append(b, part...))
+	return g.learned.Save(memo.Part(b, g.MLFQ.Format(), g.MLFQ.SaveRest(nil)))
 }
 
 // LoadRest restores what SaveRest wrote.
 func (g *LearnedGittins) LoadRest(b []byte) error {
-	n, k := binary.Uvarint(b)
-	if k <= 0 || n > uint64(len(b)-k) {
-		return errors.New("order: memory of learned sizes is cut short")
+	r := memo.NewReader(b)
+	queues, _ := r.Part(g.MLFQ.Format())
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("order: memory of learned sizes: %w", err)
 	}
-	if err := g.MLFQ.LoadRest(b[k : k+int(n)]); err != nil {
+	if err := g.MLFQ.LoadRest(queues); err != nil {
 		return err
 	}
-	if err := g.learned.Load(b[k+int(n):]); err != nil {
+	if err := g.learned.Load(r.Rest()); err != nil {
 		return err
 	}
 	g.index.build(g.learned.Sample())

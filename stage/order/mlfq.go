@@ -1,13 +1,12 @@
 package order
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -246,25 +245,20 @@ func (o *MLFQ) Notes() []sched.Note {
 	return n
 }
 
+// Format names what is saved.
+func (*MLFQ) Format() string { return "mlfq/1" }
+
 // SaveJob appends what is remembered of job j; nothing for one that is not known.
 func (o *MLFQ) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(o.jobs) || !o.jobs[j].known {
 		return b
 	}
 	t := &o.jobs[j]
-	flags := byte(t.part)
-	if t.holding {
-		flags |= 4
+	b = memo.Bool(memo.Bool(append(b, byte(t.part)), t.holding), t.astray)
+	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(t.baseRun), int64(t.waited), int64(t.since), int64(t.rankedIn)} {
+		b = memo.Int(b, x)
 	}
-	if t.astray {
-		flags |= 8
-	}
-	b = append(b, flags)
-	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(math.Float64bits(t.base)), int64(t.baseRun), int64(t.waited), int64(t.since),
-		int64(t.rankedIn), int64(math.Float64bits(t.index))} {
-		b = binary.AppendVarint(b, x)
-	}
-	return b
+	return memo.Float(memo.Float(b, t.base), t.index)
 }
 
 // LoadJob restores what SaveJob wrote.
@@ -272,27 +266,22 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	r := memo.NewReader(b)
+	t := turn{known: true, part: part(r.Byte(byte(inTail))), holding: r.Bool(), astray: r.Bool()}
+	t.queue = int32(r.Int(0, int64(len(o.Limits))))
+	for _, x := range []*int64{&t.seq, &t.front, (*int64)(&t.baseRun), (*int64)(&t.waited), (*int64)(&t.since)} {
+		*x = r.Int(math.MinInt64, math.MaxInt64)
+	}
+	t.rankedIn = int32(r.Int(0, int64(len(o.Limits)+1)))
+	t.base, t.index = r.Float(), r.Float()
+	r.Want(!math.IsNaN(t.base+t.index), "attained service %v, index %v", t.base, t.index)
+	if err := r.End(); err != nil {
+		return fmt.Errorf("order: memory of a job in %d queues: %w", len(o.Limits)+1, err)
+	}
 	for int(j) >= len(o.jobs) {
 		o.jobs = append(o.jobs, turn{})
 	}
-	flags, b := b[0], b[1:]
-	var x [9]int64
-	for i := range x {
-		y, n := binary.Varint(b)
-		if n <= 0 {
-			return errors.New("order: memory of a job is cut short")
-		}
-		x[i], b = y, b[n:]
-	}
-	base, index := math.Float64frombits(uint64(x[3])), math.Float64frombits(uint64(x[8]))
-	if len(b) != 0 || flags >= 16 || flags&3 == 3 || x[0] < 0 || x[0] > int64(len(o.Limits)) || math.IsNaN(base+index) {
-		return errors.New("order: memory of a job does not fit these queues")
-	}
-	o.jobs[j] = turn{known: true, part: part(flags & 3), holding: flags&4 != 0, astray: flags&8 != 0,
-		queue: int32(x[0]), seq: x[1], front: x[2], base: base,
-		baseRun: time.Duration(x[4]), waited: time.Duration(x[5]), since: sched.Time(x[6]),
-		rankedIn: int32(x[7]), index: index}
-	if flags&8 != 0 {
+	if o.jobs[j] = t; t.astray {
 		o.astray = append(o.astray, j)
 	}
 	return nil
@@ -300,43 +289,26 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 
 // SaveRest appends the counter of places and the notes nobody has asked for yet.
 func (o *MLFQ) SaveRest(b []byte) []byte {
-	b = binary.AppendVarint(b, o.seq)
-	b = binary.AppendUvarint(b, uint64(len(o.notes)))
+	b = memo.Uint(memo.Int(b, o.seq), uint64(len(o.notes)))
 	for _, n := range o.notes {
-		b = binary.AppendUvarint(b, uint64(n.Job))
-		b = append(b, byte(n.Why.Code))
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n.Why.A))
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(n.Why.B))
+		b = append(memo.Uint(b, uint64(n.Job)), byte(n.Why.Code))
+		b = memo.Float(memo.Float(b, n.Why.A), n.Why.B)
 	}
 	return b
 }
 
-var errQueues = errors.New("order: memory of the queues is malformed")
-
 // LoadRest restores what SaveRest wrote.
 func (o *MLFQ) LoadRest(b []byte) error {
-	seq, n := binary.Varint(b)
-	if n <= 0 {
-		return errQueues
+	r := memo.NewReader(b)
+	seq := r.Int(math.MinInt64, math.MaxInt64)
+	notes := make([]sched.Note, r.Count(1+1+8+8))
+	for i := range notes {
+		notes[i] = sched.Note{Job: sched.JobID(r.Uint(math.MaxInt32)),
+			Why: sched.Reason{Code: sched.ReasonCode(r.Byte(math.MaxUint8)), A: r.Float(), B: r.Float()}}
 	}
-	o.seq, b = seq, b[n:]
-	count, n := binary.Uvarint(b)
-	if n <= 0 {
-		return errQueues
+	if err := r.End(); err != nil {
+		return fmt.Errorf("order: memory of the queues: %w", err)
 	}
-	b = b[n:]
-	for range count {
-		job, n := binary.Uvarint(b)
-		if n <= 0 || len(b) < n+17 {
-			return errQueues
-		}
-		why := sched.Reason{Code: sched.ReasonCode(b[n]), A: math.Float64frombits(binary.LittleEndian.Uint64(b[n+1:])),
-			B: math.Float64frombits(binary.LittleEndian.Uint64(b[n+9:]))}
-		o.notes = append(o.notes, sched.Note{Job: sched.JobID(job), Why: why})
-		b = b[n+17:]
-	}
-	if len(b) != 0 {
-		return errQueues
-	}
+	o.seq, o.notes = seq, notes
 	return nil
 }

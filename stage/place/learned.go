@@ -1,10 +1,10 @@
 package place
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"math"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -89,6 +89,9 @@ func isSpread(v *sched.View, set []sched.GPUID) bool {
 // Revision rises when the limit changes.
 func (s *LearnedSkew) Revision() uint64 { return s.revision }
 
+// Format names what is saved.
+func (*LearnedSkew) Format() string { return "learned-skew/1" }
+
 // SaveJob writes nothing: what is learned is learned of models.
 func (s *LearnedSkew) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 
@@ -97,29 +100,18 @@ func (s *LearnedSkew) LoadJob(sched.JobID, []byte) error { return nil }
 
 // SaveRest appends the limit, which need not be what would be fitted now, its revision, and what was seen.
 func (s *LearnedSkew) SaveRest(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.Limit))
-	b = binary.AppendUvarint(b, s.revision)
-	b = binary.AppendUvarint(b, s.fresh)
-	return s.seen.Save(b)
+	return s.seen.Save(memo.Uint(memo.Uint(memo.Float(b, s.Limit), s.revision), s.fresh))
 }
-
-var errLimit = errors.New("place: memory of a learned limit is malformed")
 
 // LoadRest restores what SaveRest wrote. On error all stays as it was.
 func (s *LearnedSkew) LoadRest(b []byte) error {
-	if len(b) < 8 {
-		return errLimit
+	r := memo.NewReader(b)
+	limit, revision, fresh := r.Float(), r.Uint(math.MaxUint64), r.Uint(refitEvery-1)
+	r.Want(limit >= 0 && limit <= 1, "limit %v, want 0..1", limit)
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("place: memory of a learned limit: %w", err)
 	}
-	limit, b := math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-	revision, n := binary.Uvarint(b)
-	if n <= 0 || !(limit >= 0 && limit <= 1) {
-		return errLimit
-	}
-	fresh, k := binary.Uvarint(b[n:])
-	if k <= 0 || fresh >= refitEvery {
-		return errLimit
-	}
-	if err := s.seen.Load(b[n+k:]); err != nil {
+	if err := s.seen.Load(r.Rest()); err != nil {
 		return err
 	}
 	s.Limit, s.revision, s.fresh = limit, revision, fresh

@@ -1,11 +1,12 @@
 package place
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -146,6 +147,9 @@ func (o *Observed) look(m *seenModel) {
 // Revision rises when the class of a model changes.
 func (o *Observed) Revision() uint64 { return o.revision }
 
+// Format names what is saved.
+func (*Observed) Format() string { return "observed-classes/1" }
+
 // SaveJob writes nothing: what is learned is learned of models.
 func (o *Observed) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 
@@ -154,93 +158,47 @@ func (o *Observed) LoadJob(sched.JobID, []byte) error { return nil }
 
 // SaveRest appends the revision and, for each model by name, its class and its times.
 func (o *Observed) SaveRest(b []byte) []byte {
-	b = binary.AppendUvarint(b, o.revision)
-	names := make([]string, 0, len(o.models))
-	for name := range o.models {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	b = binary.AppendUvarint(b, uint64(len(names)))
-	for _, name := range names {
+	b = memo.Uint(memo.Uint(b, o.revision), uint64(len(o.models)))
+	for _, name := range slices.Sorted(maps.Keys(o.models)) {
 		m := o.models[name]
-		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
-		for _, n := range []uint64{uint64(m.class), m.fresh, uint64(len(m.gpus))} {
-			b = binary.AppendUvarint(b, n)
-		}
+		b = memo.Uint(memo.Uint(memo.Uint(memo.Text(b, name), uint64(m.class)), m.fresh), uint64(len(m.gpus)))
 		for i := range m.gpus {
-			b = binary.AppendUvarint(b, uint64(m.gpus[i].gpu))
-			b = binary.AppendUvarint(b, uint64(len(m.gpus[i].times)))
+			b = memo.Uint(memo.Uint(b, uint64(m.gpus[i].gpu)), uint64(len(m.gpus[i].times)))
 			for _, t := range m.gpus[i].times {
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(t))
+				b = memo.Float(b, t)
 			}
 		}
 	}
 	return b
 }
 
-var errObserved = errors.New("place: memory of observed classes is malformed")
-
 // LoadRest restores what SaveRest wrote. On error all stays as it was.
 func (o *Observed) LoadRest(b []byte) error {
-	in := &reader{b: b}
-	revision := in.number(math.MaxUint64)
+	r := memo.NewReader(b)
+	revision := r.Uint(math.MaxUint64)
 	models := make(map[string]*seenModel)
-	for range in.number(maxSeenModels) {
-		name := string(in.bytes(int(in.number(uint64(len(b))))))
-		m := &seenModel{class: int(in.number(uint64(len(o.scores.Classes) - 1))), fresh: in.number(math.MaxUint64)}
-		for range in.number(maxSeenGPUs) {
-			s := seenGPU{gpu: int(in.number(uint64(len(o.scores.GPUs) - 1)))}
-			for range in.number(maxSeenTimes) {
-				t := in.float()
-				in.bad = in.bad || !(t > 0) || math.IsInf(t, 1)
+	for range r.Uint(maxSeenModels) {
+		name := r.Text()
+		m := &seenModel{class: int(r.Uint(uint64(len(o.scores.Classes) - 1))), fresh: r.Uint(math.MaxUint64)}
+		for range r.Uint(maxSeenGPUs) {
+			s := seenGPU{gpu: int(r.Uint(uint64(len(o.scores.GPUs) - 1)))}
+			for range r.Uint(maxSeenTimes) {
+				t := r.Float()
+				r.Want(t > 0 && !math.IsInf(t, 1), "time %v, want > 0 and finite", t)
 				s.times = append(s.times, t)
 			}
-			in.bad = in.bad || len(s.times) == 0 || len(m.gpus) > 0 && s.gpu <= m.gpus[len(m.gpus)-1].gpu
+			r.Want(len(s.times) > 0 && (len(m.gpus) == 0 || s.gpu > m.gpus[len(m.gpus)-1].gpu), "GPU %d without times or out of order", s.gpu)
 			m.gpus = append(m.gpus, s)
 		}
-		in.bad = in.bad || name == "" || models[name] != nil
-		models[name] = m
-		if in.bad {
+		r.Want(name != "" && models[name] == nil, "model %.80q without a name or twice", name)
+		if r.Err() != nil {
 			break
 		}
+		models[name] = m
 	}
-	if in.bad || len(in.b) > 0 {
-		return errObserved
+	if err := r.End(); err != nil {
+		return fmt.Errorf("place: memory of observed classes: %w", err)
 	}
 	o.models, o.revision = models, revision
 	return nil
-}
-
-// reader cuts numbers off what was saved; once something is wrong it gives zeros.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-// number reads a number up to most.
-func (r *reader) number(most uint64) uint64 {
-	x, n := binary.Uvarint(r.b)
-	if r.bad || n <= 0 || x > most {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *reader) bytes(n int) []byte {
-	if r.bad || n > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	x := r.b[:n]
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *reader) float() float64 {
-	if x := r.bytes(8); x != nil {
-		return math.Float64frombits(binary.LittleEndian.Uint64(x))
-	}
-	return 0
 }

@@ -3,7 +3,7 @@ package place
 import "github.com/trainyard/trainyard/sched"
 
 // OneType has another rule place a job on the GPU type that it was granted, where there are several: who grants GPUs type by
-// type has counted on it.
+// type has counted on it. What the other rule learns it must be told by others: list it in engine.Parts.Learn.
 type OneType struct {
 	By sched.Placer
 	Of func(j sched.JobID) (t sched.TypeID, ok bool) // ok is false where any type will do
@@ -12,7 +12,12 @@ type OneType struct {
 	spec  sched.JobSpec
 }
 
-var _ sched.Placer = (*OneType)(nil)
+var (
+	_ sched.Placer    = (*OneType)(nil)
+	_ sched.Shaper    = (*OneType)(nil)
+	_ sched.NodeBound = (*OneType)(nil)
+	_ sched.Reviser   = (*OneType)(nil)
+)
 
 // Fits asks the other rule about that type.
 func (o *OneType) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bool {
@@ -22,6 +27,30 @@ func (o *OneType) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) boo
 // Place has the other rule place the job on that type.
 func (o *OneType) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID, bool) {
 	return o.By.Place(o.only(v, l, j), l, j, n, dst)
+}
+
+// Shape is that of the other rule.
+func (o *OneType) Shape(v *sched.View, j sched.JobID) int32 {
+	if s, ok := o.By.(sched.Shaper); ok {
+		return s.Shape(v, j)
+	}
+	return 0
+}
+
+// Need is that of the other rule on that type.
+func (o *OneType) Need(v *sched.View, l *sched.Ledger, j sched.JobID, n int) sched.NodeNeed {
+	if b, ok := o.By.(sched.NodeBound); ok {
+		return b.Need(o.only(v, l, j), l, j, n)
+	}
+	return sched.NodeNeed{}
+}
+
+// Revision is that of the other rule.
+func (o *OneType) Revision() uint64 {
+	if r, ok := o.By.(sched.Reviser); ok {
+		return r.Revision()
+	}
+	return 0
 }
 
 // only returns v as if job j accepted the one type alone.

@@ -39,3 +39,27 @@ func TestCap(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a job with a deadline gets the cap that is one for all, and none chosen by energy; and that it is known how much longer jobs take.
+func TestCapDeadline(t *testing.T) {
+	curve := power.Caps{{Limit: 100, Power: 90, Speed: 0.5}, {Limit: 150, Power: 140, Speed: 0.8}, {Limit: 250, Power: 200, Speed: 1}}
+	of := func(string) power.Caps { return curve }
+	for _, c := range []struct {
+		rule     provision.Cap
+		deadline sched.Time
+		want     sched.Watts
+		slow     float64
+	}{
+		{provision.Cap{Of: of, Slow: 1.25}, 0, 150, 1.25}, {provision.Cap{Of: of, Slow: 1.25}, 1, 0, 1}, {provision.Cap{Of: of, Slow: 1}, 0, 0, 1},
+		{provision.Cap{Of: of, Fixed: 100}, 1, 100, 2}, {provision.Cap{Of: of, Fixed: 50}, 0, 100, 2}, {provision.Cap{Of: of, Fixed: 300}, 1, 300, 1},
+		{provision.Cap{Of: func(string) power.Caps { return nil }, Fixed: 100}, 1, 0, 1},
+	} {
+		spec := &sched.JobSpec{GPUs: sched.Rigid(1), Deadline: c.deadline}
+		var d sched.Desired
+		d.Give(0, []sched.GPUID{0}, sched.Reason{})
+		c.rule.Provision(&sched.View{Jobs: []sched.Job{{Spec: spec}}}, &d)
+		if slow := c.rule.Slowdown(spec); d.Jobs[0].Cap != c.want || slow != c.slow {
+			t.Errorf("slow %v, fixed %v, deadline %v: cap %v, slow-down %v, want %v and %v", c.rule.Slow, c.rule.Fixed, c.deadline, d.Jobs[0].Cap, slow, c.want, c.slow)
+		}
+	}
+}

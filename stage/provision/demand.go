@@ -51,6 +51,18 @@ func (a Always) Demand(v *sched.View, dst []int32) []int32 {
 	return dst
 }
 
+// Told is a demand of as many GPUs of any type as it returns.
+type Told func() int32
+
+var _ Demand = Told(nil)
+
+// Demand is what f returns.
+func (f Told) Demand(v *sched.View, dst []int32) []int32 {
+	dst, types := zeros(v, dst)
+	dst[types] = f()
+	return dst
+}
+
 func zeros(v *sched.View, dst []int32) (zero []int32, types int) {
 	for i := range v.Nodes {
 		types = max(types, int(v.Nodes[i].Spec.Type)+1)

@@ -1,13 +1,12 @@
 package provision
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
+	"math"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
-
-var errCutShort = errors.New("provision: memory is cut short")
 
 // idleness remembers since when nodes have had nothing to do.
 type idleness struct {
@@ -53,6 +52,9 @@ func (i *idleness) busy(v *sched.View, n *sched.Node) bool {
 	return false
 }
 
+// Format names what is saved.
+func (*idleness) Format() string { return "idle/1" }
+
 // SaveJob appends nothing.
 func (*idleness) SaveJob(_ sched.JobID, b []byte) []byte { return b }
 
@@ -62,19 +64,20 @@ func (*idleness) LoadJob(sched.JobID, []byte) error { return nil }
 // SaveRest appends since when each node has been idle.
 func (i *idleness) SaveRest(b []byte) []byte {
 	for _, t := range i.since {
-		b = binary.LittleEndian.AppendUint64(b, uint64(t))
+		b = memo.Int(b, int64(t))
 	}
 	return b
 }
 
 // LoadRest takes what SaveRest wrote.
 func (i *idleness) LoadRest(b []byte) error {
-	if len(b)%8 != 0 {
-		return errCutShort
-	}
+	r := memo.NewReader(b)
 	i.since = i.since[:0]
-	for ; len(b) > 0; b = b[8:] {
-		i.since = append(i.since, sched.Time(binary.LittleEndian.Uint64(b)))
+	for r.Len() > 0 && r.Err() == nil {
+		i.since = append(i.since, sched.Time(r.Int(math.MinInt64, math.MaxInt64)))
+	}
+	if err := r.End(); err != nil {
+		return fmt.Errorf("provision: memory of idle nodes: %w", err)
 	}
 	return nil
 }

@@ -2,25 +2,29 @@ package provision
 
 import (
 	"cmp"
-	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that have
-// been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty, or,
-// with Move, has it emptied.
+// been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty,
+// or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves no demand, and goes as soon as
+// it is empty. With Move, nodes are emptied only where that is worth it.
 //
 // Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a boot
 // costs at most twice what knowing the future would (ski rental).
 type Rent struct {
 	idleness
-	drain
+	emptying
 	Demand Demand
 	Keep   time.Duration // >= 0
 	Most   int32         // nodes in all pools at most; 0 = what the pools allow
+	Drain  bool          // nodes that are not needed take no jobs any more, although some are on them
 	// Stopped reports a hard stop: nothing is rented, and nothing kept, not even what a pool says is the least; nil = none.
 	Stopped func() bool
 
@@ -56,6 +60,9 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 		keep := r.Keep
 		if n = min(max(n, p.Spec.Min), p.Spec.Max); stopped {
 			n, keep = 0, 0
+		}
+		if r.Drain {
+			r.drain(v, id, n, d)
 		}
 		n = r.letGo(v, id, n, keep, d)
 		left -= n
@@ -103,22 +110,26 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 	return n
 }
 
-// letGo names the nodes of pool id beyond n that may go, those idle longest first, and returns how many are to be there then.
+// letGo names the nodes of pool id beyond n that may go, those idle longest first, and those that drained. It returns how many
+// are to be there then.
 func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
-	here := int32(0)
+	here, draining := int32(0), int32(0)
 	r.leave = r.leave[:0]
 	for i := range v.Nodes {
-		node := &v.Nodes[i]
-		if node.Spec.Pool != id || !node.Joined() || node.Target == sched.NodeGone {
-			continue
-		}
-		here++
-		if since := r.since[i]; since != sched.Never {
+		node, since := &v.Nodes[i], r.since[i]
+		switch {
+		case node.Spec.Pool != id || !node.Joined() || node.Target == sched.NodeGone:
+		case node.Target != sched.NodeDraining:
+			here++
 			if due := since.Add(keep); due <= v.Now {
 				r.leave = append(r.leave, sched.NodeID(i))
-			} else if here > n || v.Pools[id].Target > n {
+			} else if since != sched.Never && (here > n || v.Pools[id].Target > n) {
 				d.WakeBy(due)
 			}
+		case since == sched.Never:
+			draining++
+		default:
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeGone})
 		}
 	}
 	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int { return cmp.Compare(r.since[a], r.since[b]) })
@@ -126,29 +137,69 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 	for _, node := range r.leave {
 		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeGone})
 	}
-	here -= int32(len(r.leave))
-	r.empty(v, id, here, n, d)
-	return max(n, here)
+	if r.Move != nil {
+		back := r.reopen(v, id, min(draining, n-here), d)
+		here, draining = here+back, draining-back
+		r.empty(v, id, here-int32(len(r.leave))-n, d)
+	}
+	return min(max(n, here-int32(len(r.leave)))+draining, v.Pools[id].Spec.Max)
 }
+
+// drain has the emptiest busy nodes of pool id beyond n take no more jobs, those that joined last first. Idle ones go anyway.
+func (r *Rent) drain(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) {
+	here := int32(0)
+	r.leave = r.leave[:0]
+	for i := range v.Nodes {
+		if node := &v.Nodes[i]; node.Spec.Pool == id && node.Open() {
+			here++
+			if r.since[i] == sched.Never {
+				r.leave = append(r.leave, sched.NodeID(i))
+			} else {
+				n++ // it is counted as one that has gone
+			}
+		}
+	}
+	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int {
+		return cmp.Or(cmp.Compare(wantedOn(v, a), wantedOn(v, b)), cmp.Compare(b, a))
+	})
+	for _, node := range r.leave[:min(len(r.leave), int(max(here-n, 0)))] {
+		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeDraining})
+	}
+}
+
+// wantedOn returns how many GPUs of a node jobs are to hold.
+func wantedOn(v *sched.View, id sched.NodeID) (gpus int) {
+	node := &v.Nodes[id]
+	for _, g := range v.GPUs[node.First : node.First+sched.GPUID(node.Spec.GPUs)] {
+		if g.Targets > 0 {
+			gpus++
+		}
+	}
+	return gpus
+}
+
+// Format names what is saved.
+func (*Rent) Format() string { return "rent/1" }
 
 // SaveRest appends since when pools have had a node too many, behind how many pools that are, then since when nodes have been idle.
 func (r *Rent) SaveRest(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(r.extra)))
+	b = memo.Uint(b, uint64(len(r.extra)))
 	for _, t := range r.extra {
-		b = binary.LittleEndian.AppendUint64(b, uint64(t))
+		b = memo.Int(b, int64(t))
 	}
 	return r.idleness.SaveRest(b)
 }
 
 // LoadRest takes what SaveRest wrote.
 func (r *Rent) LoadRest(b []byte) error {
-	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8)/8 {
-		return errCutShort
-	}
-	pools := binary.LittleEndian.Uint64(b)
+	m := memo.NewReader(b)
 	r.extra = r.extra[:0]
-	for b = b[8:]; pools > 0; pools, b = pools-1, b[8:] {
-		r.extra = append(r.extra, sched.Time(binary.LittleEndian.Uint64(b)))
+	for range m.Count(1) {
+		r.extra = append(r.extra, sched.Time(m.Int(math.MinInt64, math.MaxInt64)))
 	}
-	return r.idleness.LoadRest(b)
+	rest := m.Rest()
+	if err := m.End(); err != nil {
+		return fmt.Errorf("provision: memory of pools: %w", err)
+	}
+	return r.idleness.LoadRest(rest)
 }

@@ -14,6 +14,9 @@ var _ sched.Memory = (*widths)(nil)
 
 var errMemory = errors.New("boa: memory of a job is cut short")
 
+// Format names what is saved.
+func (*widths) Format() string { return "boa/2" }
+
 // SaveJob appends the path of job j; nothing of a job that is done or has none.
 func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(w.jobs) || len(w.jobs[j].path) == 0 {

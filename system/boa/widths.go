@@ -237,7 +237,7 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 		w.arrived(v, e.Job)
 	case sched.AttemptStarted, sched.Progressed, sched.EpochEnded:
 		w.route(e.Job).fresh = false
-	case sched.AttemptEnded, sched.JobCommanded, sched.Rejected, sched.StartFailed:
+	case sched.AttemptEnded, sched.JobCommanded, sched.JobChanged, sched.Rejected, sched.StartFailed:
 		w.route(e.Job).fresh = false
 		if v.Jobs[e.Job].State == sched.Done {
 			w.jobs[e.Job].path = nil

@@ -35,8 +35,10 @@ type seen struct {
 // nodeSpots are the usable GPUs of a node, the busiest first, then by number.
 type nodeSpots struct {
 	fresh bool
-	free  int // GPUs that nobody is to hold
+	even  bool // they have the same jobs and differ in nothing but their numbers
+	free  int  // GPUs that nobody is to hold
 	spots []spot
+	gpus  []sched.GPUID // of spots: what is taken of nodes that are even
 }
 
 // spot is what a newcomer finds on a GPU.
@@ -177,8 +179,25 @@ func (b *book) spots(v *sched.View, n sched.NodeID) *nodeSpots {
 			s.free++
 		}
 	}
-	slices.SortFunc(s.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.gpu, y.gpu)) })
+	if s.even = b.alike(s.spots); !s.even {
+		slices.SortFunc(s.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(y.use, x.use), cmp.Compare(x.gpu, y.gpu)) })
+	}
+	s.gpus = s.gpus[:0]
+	for i := range s.spots {
+		s.gpus = append(s.gpus, s.spots[i].gpu)
+	}
 	return s
+}
+
+// alike reports whether spots have the same jobs and differ in nothing but their numbers.
+func (b *book) alike(spots []spot) bool {
+	for i := range spots {
+		x := spots[i]
+		if x.gpu = spots[0].gpu; x != spots[0] || !slices.Equal(b.on[spots[i].gpu], b.on[x.gpu]) {
+			return false
+		}
+	}
+	return true
 }
 
 // spot looks at a GPU of so much memory: at what was measured there, else at what its jobs say of themselves.
@@ -203,15 +222,22 @@ func (b *book) spot(v *sched.View, g sched.GPUID, totalGB float64) spot {
 	return s
 }
 
+// same reports whether two GPUs are of a kind and have the same jobs.
+func (b *book) same(v *sched.View, g, h sched.GPUID) bool {
+	return slices.Equal(b.on[g], b.on[h]) && (v.GPUs[g].Node == v.GPUs[h].Node || kindOf(v, g) == kindOf(v, h))
+}
+
 // beside returns the jobs on gpus, in order of ids, in dst.
 func (b *book) beside(gpus []sched.GPUID, dst []sched.JobID) []sched.JobID {
 	dst = dst[:0]
-	var last []sched.JobID
-	for _, g := range gpus {
-		if all := b.on[g]; !slices.Equal(all, last) { // mostly the same jobs as on the GPU before
-			dst, last = append(dst, all...), all
+	for i, g := range gpus {
+		if i == 0 || !slices.Equal(b.on[g], b.on[gpus[i-1]]) {
+			dst = append(dst, b.on[g]...)
 		}
 	}
-	slices.Sort(dst)
-	return slices.Compact(dst)
+	if len(gpus) > 0 && len(dst) > len(b.on[gpus[0]]) {
+		slices.Sort(dst)
+		dst = slices.Compact(dst)
+	}
+	return dst
 }

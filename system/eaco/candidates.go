@@ -38,11 +38,13 @@ type candidate struct {
 // Deviation: the paper looks at every subset of GPUs. With nodes as units, the set found is the most used of all that fit where each node
 // fits by itself, see TestCandidatesAgainstAllSubsets.
 type finder struct {
-	rule rule
-	list []candidate
-	good []candidate
-	set  []sched.GPUID
-	gb   []float64
+	rule  rule
+	order []sched.NodeID // all nodes, as the last search had them: nearly in order for the next
+	list  []candidate    // scratch from here on
+	rest  []sched.NodeID // nodes that are not in list
+	good  []candidate
+	set   []sched.GPUID
+	gb    []float64
 }
 
 // joinable reports whether a job of need n may have the GPU.
@@ -56,11 +58,27 @@ func (f *finder) joinable(s *spot, n *need) bool {
 	return n.sum || s.freeGB > n.memGB
 }
 
+// offer returns the mean use of the GPUs that take would take, and whether it would.
+func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {
+	if !s.even {
+		f.set = f.set[:0]
+		return f.take(s, n, k)
+	}
+	if len(s.spots) < k {
+		return 0, false
+	}
+	x := &s.spots[0]
+	return x.use, f.joinable(x, n) && (x.tenants == 0 || x.freeGB > n.memGB)
+}
+
 // take appends the first k GPUs of a node that may be joined to f.set, and returns their mean use; ok is false where there are
 // not so many, or their memory does not do. The memory of each node must do for the job's part there.
 func (f *finder) take(s *nodeSpots, n *need, k int) (use float64, ok bool) {
-	if len(s.spots) < k {
-		return 0, false
+	if s.even {
+		if use, ok = f.offer(s, n, k); ok {
+			f.set = append(f.set, s.gpus[:k]...)
+		}
+		return use, ok
 	}
 	from, busy := len(f.set), false
 	f.gb = f.gb[:0]
@@ -103,40 +121,55 @@ func (f *finder) first(v *sched.View, b *book, n need, fits func([]sched.GPUID) 
 	return nil
 }
 
-// offers fills f.list with the nodes that offer k GPUs, by number.
-func (f *finder) offers(v *sched.View, b *book, n *need, k int, typ sched.TypeID, any bool) {
-	f.list = f.list[:0]
-	for i := range v.Nodes {
-		node := &v.Nodes[i]
-		if !node.Open() || node.Spec.GPUs < k || !n.types.Has(node.Spec.Type) || !any && node.Spec.Type != typ {
-			continue
-		}
-		s := b.spots(v, sched.NodeID(i))
-		f.set = f.set[:0]
-		if use, ok := f.take(s, n, k); ok {
-			f.list = append(f.list, candidate{sched.NodeID(i), use, s.free})
-		}
+// offers fills f.list with the nodes of types that offer k GPUs.
+func (f *finder) offers(v *sched.View, b *book, n *need, k int, types sched.TypeSet) {
+	for id := len(f.order); id < len(v.Nodes); id++ {
+		f.order = append(f.order, sched.NodeID(id))
 	}
+	f.list, f.rest = f.list[:0], f.rest[:0]
+	for _, id := range f.order {
+		if node := &v.Nodes[id]; node.Open() && node.Spec.GPUs >= k && types.Has(node.Spec.Type) {
+			s := b.spots(v, id)
+			if use, ok := f.offer(s, n, k); ok {
+				f.list = append(f.list, candidate{id, use, s.free})
+				continue
+			}
+		}
+		f.rest = append(f.rest, id)
+	}
+}
+
+// sort puts f.list in order from its element i on, those before being the first, and remembers the order.
+func (f *finder) sort(i int) {
+	slices.SortFunc(f.list[i:], before)
+	f.order = f.order[:0]
+	for _, c := range f.list {
+		f.order = append(f.order, c.node)
+	}
+	f.order = append(f.order, f.rest...)
 }
 
 // before orders candidates: the most used first, then those with fewer GPUs that nobody is to hold, then by number.
 func before(x, y candidate) int {
-	if x.use != y.use { // far oftener than not: cmp.Or would compare all
+	switch {
+	case x.use != y.use:
 		return cmp.Compare(y.use, x.use)
+	case x.free != y.free:
+		return x.free - y.free
 	}
-	return cmp.Or(cmp.Compare(x.free, y.free), cmp.Compare(x.node, y.node))
+	return int(x.node - y.node)
 }
 
 // inside looks at one node after the other.
 func (f *finder) inside(v *sched.View, b *book, n *need, fits func([]sched.GPUID) bool) bool {
-	f.offers(v, b, n, n.gpus, 0, true)
+	f.offers(v, b, n, n.gpus, n.types)
 	for i := range f.list {
 		switch i { // mostly the first will do: only if not, the others are put in order
 		case 0:
 			best := slices.Index(f.list, slices.MinFunc(f.list, before))
 			f.list[0], f.list[best] = f.list[best], f.list[0]
 		case 1:
-			slices.SortFunc(f.list[1:], before)
+			f.sort(1)
 		}
 		f.set = f.set[:0]
 		f.take(b.spots(v, f.list[i].node), n, n.gpus)
@@ -154,8 +187,8 @@ func (f *finder) across(v *sched.View, b *book, n *need, size int, fits func([]s
 		if !n.types.Has(typ) {
 			continue
 		}
-		f.offers(v, b, n, size, typ, false)
-		slices.SortFunc(f.list, before)
+		f.offers(v, b, n, size, sched.TypeSet(0).With(typ))
+		f.sort(0)
 		good := f.good[:0]
 		for _, c := range f.list {
 			f.set = f.set[:0]

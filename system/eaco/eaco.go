@@ -1,6 +1,7 @@
 package eaco
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -43,12 +44,12 @@ const (
 // Decider is EaCO.
 type Decider struct {
 	core
-	p     Params
-	jobs  []memo
-	worst [interference.MaxSet + 1]float64 // slow-down of sets by size, as far as known
+	p    Params
+	jobs []memo
 
 	crowd  []sched.JobID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
+	slack  bool           // in the search under way a set was refused for want of slack, which depends on the newcomer's epoch
 	users  map[string]int // GPUs held, by user; only where limited
 }
 
@@ -64,9 +65,11 @@ type memo struct {
 	risk  bool            // it was flagged as late
 }
 
-// kind are jobs for which the walk finds the same, as long as no deadline says where they may go and they were taken off nothing.
+// kind are jobs for which the walk finds the same, as long as no deadline, their own or for want of slack another's, says where they may go and they
+// were taken off nothing.
 type kind struct {
 	model string
+	util  float32
 	gpus  int32
 	types sched.TypeSet
 	memGB float32
@@ -76,37 +79,40 @@ type kind struct {
 
 // New returns EaCO.
 func New(p Params) (*Decider, error) {
-	for _, d := range []struct {
-		x   *float64
-		def float64
-	}{{&p.Use, DefaultThreshold}, {&p.Memory, DefaultThreshold}, {&p.Slow, DefaultSlow}, {&p.Patience, DefaultPatience}} {
-		if *d.x == 0 {
-			*d.x = d.def
-		}
-	}
-	if p.Most == 0 {
-		p.Most = DefaultMost
-	}
-	if p.Alone == 0 {
-		p.Alone = 1
-	}
-	switch {
-	case p.Work == nil || p.Learner == nil:
-		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
-	case !(p.Use > 0 && p.Use <= 1) || !(p.Memory > 0 && p.Memory <= 1):
-		return nil, fmt.Errorf("eaco: thresholds of use %v and memory %v, want numbers in (0, 1]", p.Use, p.Memory)
-	case p.Most < 1 || p.Most > interference.MaxSet:
-		return nil, fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
-	case !(p.Slow >= 1):
-		return nil, fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
-	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
-		return nil, fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
+	p.fill()
+	if err := p.validate(); err != nil {
+		return nil, err
 	}
 	d := &Decider{core: newCore(p.Knowledge, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
 		failed: make(map[kind]bool), users: make(map[string]int)}
 	p.Learner.Epoch = d.know.epoch
-	d.learned()
 	return d, nil
+}
+
+// fill puts defaults where nothing is told.
+func (p *Params) fill() {
+	p.Use, p.Memory = cmp.Or(p.Use, DefaultThreshold), cmp.Or(p.Memory, DefaultThreshold)
+	p.Slow, p.Patience = cmp.Or(p.Slow, DefaultSlow), cmp.Or(p.Patience, DefaultPatience)
+	p.Most, p.Alone = cmp.Or(p.Most, DefaultMost), cmp.Or(p.Alone, 1)
+}
+
+// validate returns the first thing wrong with p.
+func (p *Params) validate() error {
+	switch {
+	case p.Work == nil || p.Learner == nil:
+		return errors.New("eaco: no knowledge of work or no learner, want both")
+	case !(p.Use > 0 && p.Use <= 1) || !(p.Memory > 0 && p.Memory <= 1):
+		return fmt.Errorf("eaco: thresholds of use %v and memory %v, want numbers in (0, 1]", p.Use, p.Memory)
+	case p.Most < 1 || p.Most > interference.MaxSet:
+		return fmt.Errorf("eaco: %d jobs on a GPU, want 1 to %d", p.Most, interference.MaxSet)
+	case !(p.Slow >= 1):
+		return fmt.Errorf("eaco: slow-down limit %v, want a number >= 1 or inf", p.Slow)
+	case p.Alone < 1:
+		return fmt.Errorf("eaco: jobs of priority %d share with nobody, want a priority > 0", p.Alone)
+	case !(p.Patience > 0) || math.IsInf(p.Patience, 1):
+		return fmt.Errorf("eaco: patience %v, want a number > 0", p.Patience)
+	}
+	return nil
 }
 
 var (
@@ -131,14 +137,6 @@ func newMemo() memo {
 	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
 }
 
-// learned drops what was answered before something was learned.
-func (d *Decider) learned() {
-	d.ask.forget()
-	for n := range d.worst {
-		d.worst[n] = d.know.Learner.History.Worst(n)
-	}
-}
-
 // Observe folds an event.
 func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 	d.fold(v, e)
@@ -146,12 +144,11 @@ func (d *Decider) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.EpochEnded:
 		d.epochEnded(e)
-		d.learned()
 	case sched.AttemptStarted:
 		d.started(v, e)
-	case sched.AttemptEnded, sched.StartFailed:
-		d.jobs[e.Job].begin = sched.Never
-		d.learned()
+	case sched.AttemptEnded:
+		m := &d.jobs[e.Job]
+		m.begin, m.whole = sched.Never, m.whole && e.Outcome == sched.Preempted
 	case sched.Ordered:
 		if sched.ActionKind(e.Code) == sched.Stop {
 			m := &d.jobs[e.Job]
@@ -204,16 +201,14 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 		return 0
 	}
 	n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types, memGB: float64(j.Spec.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(j.Spec.Model)}
-	k := kind{j.Spec.Model, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
+	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}
-	plain := !n.share || !k.due && len(m.tried) == 0
+	d.slack = false
 	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus) })
 	if set == nil {
-		if plain {
-			d.failed[k] = true
-		}
+		d.failed[k] = !n.share || !k.due && len(m.tried) == 0 && !d.slack
 		return 0
 	}
 	d.give(v, id, set, n.share, out)

@@ -11,6 +11,9 @@ import (
 
 var errMemory = errors.New("eaco: memory that was not written by SaveJob or SaveRest")
 
+// Format names what is saved.
+func (*Decider) Format() string { return "eaco/1" }
+
 // SaveJob appends what is remembered of job j, then what the learner does.
 func (d *Decider) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) >= len(d.jobs) {
@@ -74,13 +77,6 @@ func (d *core) SaveRest(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.memGB))
 	}
 	return d.know.Learner.SaveRest(b)
-}
-
-// LoadRest takes what SaveRest wrote.
-func (d *Decider) LoadRest(b []byte) error {
-	err := d.core.LoadRest(b)
-	d.learned()
-	return err
 }
 
 // LoadRest takes what SaveRest wrote.

@@ -55,12 +55,10 @@ var (
 func (p *Pairs) Resume(v *sched.View) { p.prime(v) }
 
 // Observe folds an event.
-func (p *Pairs) Observe(v *sched.View, e *sched.Event) {
-	p.fold(v, e)
-	if e.Kind == sched.AttemptEnded || e.Kind == sched.EpochEnded {
-		p.ask.forget()
-	}
-}
+func (p *Pairs) Observe(v *sched.View, e *sched.Event) { p.fold(v, e) }
+
+// Format names what is saved.
+func (*Pairs) Format() string { return "pairs/1" }
 
 // SaveJob appends what the learner remembers of job j.
 func (p *Pairs) SaveJob(j sched.JobID, b []byte) []byte { return p.know.Learner.SaveJob(j, b) }
@@ -141,19 +139,20 @@ func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok boo
 		return 0, false
 	}
 	p.crowd = p.crowd[:0]
-	for o := range p.held {
-		if other := sched.JobID(o); p.single(v, other) && p.fits(v, id, other) {
-			p.crowd = append(p.crowd, other)
+	for g, on := range p.on {
+		if len(on) == 1 && p.held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
+			p.crowd = append(p.crowd, on[0])
 		}
 	}
+	slices.Sort(p.crowd)
 	if p.rule == Gandiva {
 		r := rand.New(rand.NewPCG(p.seed, uint64(id)))
 		r.Shuffle(len(p.crowd), func(i, j int) { p.crowd[i], p.crowd[j] = p.crowd[j], p.crowd[i] })
 	}
 	most := packedMore
 	for _, o := range p.crowd {
-		typ, width := v.Nodes[v.GPUs[p.held[o][0]].Node].Spec.Type, len(p.held[o])
-		both := 1/p.ask.slow(v, typ, width, id, nil, o) + 1/p.ask.slow(v, typ, width, o, nil, id)
+		at, width := p.held[o][0], len(p.held[o])
+		both := 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
 		switch {
 		case p.rule == Gandiva && both >= gandivaLeast:
 			return o, true

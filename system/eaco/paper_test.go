@@ -39,6 +39,23 @@ func TestPackFirst(t *testing.T) {
 	}
 }
 
+// Ensure that a job whose epochs are too long for the resident's slack does not keep out another of its model, whose are not.
+func TestSlackByEpoch(t *testing.T) {
+	rows := tables(t)
+	s := newStill(1)
+	s.add(job(rows, "VGG-16", 37.7), 0)
+	long := job(rows, "AlexNet", 0)
+	long.Spec.Epochs = 2
+	s.add(long, -1)
+	if got := s.decide(t, published(t, rows)); got != "wait" {
+		t.Errorf("epochs of 17 h: %s, want wait", got)
+	}
+	s.add(job(rows, "AlexNet", 0), -1)
+	if got := s.decide(t, published(t, rows)); got != "A trial 8" {
+		t.Errorf("behind it epochs of 0.4 h: %s, want A trial 8", got)
+	}
+}
+
 // Ensure that predictions are those of the tables, to the digits printed.
 func TestPredictions(t *testing.T) {
 	rows, l := tables(t), seeded(t, tables(t))
@@ -248,7 +265,7 @@ func TestPairRules(t *testing.T) {
 		for i, m := range []string{"a", "b"} {
 			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8), Share: sched.ShareAllow}}, -i)
 		}
-		d, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: interference.NewLearner(h, interference.TimeSlicing)}, c.rule, 0, 0)
+		d, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,19 +14,30 @@ type Knowledge struct {
 	Work    sched.Remainer             // of jobs alone; needed
 	Restart func(string) time.Duration // what a restart costs, by model; nil = nothing
 	Learner *interference.Learner      // history of sets; needed
+	// Capped is how much longer a job takes under the power cap that it will be given than without; nil = there are none. What jobs do to each other
+	// comes on top.
+	Capped func(*sched.JobSpec) float64
 }
 
-// epoch returns how long an epoch of job id takes alone, 0 if it has none.
+// capped returns how much longer job id takes under its power cap.
+func (k *Knowledge) capped(v *sched.View, id sched.JobID) float64 {
+	if k.Capped == nil {
+		return 1
+	}
+	return k.Capped(v.Jobs[id].Spec)
+}
+
+// epoch returns how long an epoch of job id takes alone under its cap, 0 if it has none.
 func (k *Knowledge) epoch(v *sched.View, id sched.JobID) time.Duration {
 	j := &v.Jobs[id]
 	if j.Spec.Epochs == 0 {
 		return 0
 	}
-	return max((j.WorkNow(v.Now)+k.Work.Remaining(v, id))/time.Duration(j.Spec.Epochs), 0)
+	work := max((j.WorkNow(v.Now)+k.Work.Remaining(v, id))/time.Duration(j.Spec.Epochs), 0)
+	return time.Duration(float64(work) * k.capped(v, id))
 }
 
-// finish returns when job id is done if a unit of work takes slow times as long as alone from now on: where it runs, or
-// started now.
+// finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or started now.
 func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
 	j, from := &v.Jobs[id], v.Now
 	switch {
@@ -35,7 +46,7 @@ func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Ti
 	case !j.HoldsDevices() && j.Attempts > 0 && k.Restart != nil:
 		from = from.Add(k.Restart(j.Spec.Model))
 	}
-	work := float64(max(k.Work.Remaining(v, id), 0)) * slow
+	work := float64(max(k.Work.Remaining(v, id), 0)) * k.capped(v, id) * slow
 	if !(work < float64(sched.Never)/2) {
 		return sched.Never
 	}
@@ -45,115 +56,149 @@ func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Ti
 // predictor answers what History says of sets, and keeps the answers until something is learned.
 type predictor struct {
 	learner *interference.Learner
-	number  map[string]int16 // of models, from 1
-	models  []string
-	jobs    []int16 // number of the model by job; 0 = not asked yet
+	changes int // of History, up to which known and worst hold
 	known   map[question]float64
-	members []interference.Member   // scratch
-	found   []interference.Estimate // scratch
+	worst   [interference.MaxSet + 1]float64
+
+	number  map[interference.Member]int32
+	list    []interference.Member // by number
+	jobs    []numbers             // by job
+	members []interference.Member // scratch
+	models  []string
+	found   []interference.Estimate
 }
 
-// question asks how much slower a job of model who is, of a width, beside others on GPUs of a type.
+// numbers are those of a job as a member of sets: of its model, and of its model with its use. 0 = not asked yet.
+type numbers struct{ model, used int32 }
+
+// question asks how much slower a job is, who is it and others being those beside it by their numbers. Its fields are of one size, so that it is
+// hashed at once.
 type question struct {
-	typ    sched.TypeID
+	kind   gpuKind
 	width  int32
-	who    int16
-	others [interference.MaxSet - 1]int16 // sorted, then zeros
+	who    int32
+	others [interference.MaxSet - 1]int32 // sorted, then zeros
 }
+
+// gpuKind is a type of GPU and a mechanism by which it is shared: what was measured of one kind says nothing of another.
+type gpuKind int32
+
+// kindOf returns the kind of GPU g.
+func kindOf(v *sched.View, g sched.GPUID) gpuKind {
+	n := &v.Nodes[v.GPUs[g].Node].Spec
+	return gpuKind(n.Type)<<8 | gpuKind(n.Sharing)
+}
+
+func (k gpuKind) how() sched.Mechanism { return sched.Mechanism(k & 0xff) }
+
+// maxKnown bounds the answers kept.
+const maxKnown = 1 << 16
 
 func newPredictor(l *interference.Learner) *predictor {
-	return &predictor{learner: l, number: make(map[string]int16), known: make(map[question]float64)}
+	p := &predictor{learner: l, changes: -1, number: make(map[interference.Member]int32), list: make([]interference.Member, 1), known: make(map[question]float64)}
+	return p
 }
 
-// forget is called when something may have been learned.
-func (p *predictor) forget() { clear(p.known) }
+// refresh drops what was answered before something was learned.
+func (p *predictor) refresh() {
+	h := p.learner.History
+	if p.changes == h.Changes() && len(p.known) < maxKnown {
+		return
+	}
+	p.changes = h.Changes()
+	clear(p.known)
+	for n := range p.worst {
+		p.worst[n] = h.Worst(n)
+	}
+}
 
-// of returns the number of a model.
-func (p *predictor) of(model string) int16 {
-	n, known := p.number[model]
+// worstOf returns what sets of n jobs were slowed by at most.
+func (p *predictor) worstOf(n int) float64 {
+	p.refresh()
+	return p.worst[min(n, len(p.worst)-1)]
+}
+
+// numberOf returns the number of job id on GPUs of a kind. Under time-slicing use is of no account: jobs of a model are one.
+func (p *predictor) numberOf(v *sched.View, id sched.JobID, how sched.Mechanism) int32 {
+	for len(p.jobs) < len(v.Jobs) {
+		p.jobs = append(p.jobs, numbers{})
+	}
+	n := &p.jobs[id]
+	if n.model == 0 {
+		s := v.Jobs[id].Spec
+		n.model, n.used = p.of(interference.Member{Model: s.Model}), p.of(interference.Member{Model: s.Model, Use: float64(s.Util)})
+	}
+	if how == sched.TimeSlicing {
+		return n.model
+	}
+	return n.used
+}
+
+// of returns the number of a member.
+func (p *predictor) of(m interference.Member) int32 {
+	n, known := p.number[m]
 	if !known {
-		n = int16(len(p.models) + 1)
-		p.number[model], p.models = n, append(p.models, model)
+		n = int32(len(p.list))
+		p.number[m], p.list = n, append(p.list, m)
 	}
 	return n
 }
 
-// model returns the number of the model of job id.
-func (p *predictor) model(v *sched.View, id sched.JobID) int16 {
-	for len(p.jobs) < len(v.Jobs) {
-		p.jobs = append(p.jobs, 0)
-	}
-	if p.jobs[id] == 0 {
-		p.jobs[id] = p.of(v.Jobs[id].Spec.Model)
-	}
-	return p.jobs[id]
-}
-
-// slow returns how much slower job id, width GPUs wide, is than alone beside others on GPUs of a type; itself among others does
+// slow returns how much slower job id, width GPUs wide, is than alone beside others on GPUs like g; itself among others does
 // not count. +Inf: together they ran out of memory before, or nothing can be said of so many.
-func (p *predictor) slow(v *sched.View, typ sched.TypeID, width int, id sched.JobID, others []sched.JobID, more sched.JobID) float64 {
-	q, n := question{typ: typ, width: int32(width), who: p.model(v, id)}, 0
-	add := func(o sched.JobID) bool {
-		if o == id || o == sched.None {
-			return true
+func (p *predictor) slow(v *sched.View, g sched.GPUID, width int, id sched.JobID, others []sched.JobID, more sched.JobID) float64 {
+	k := kindOf(v, g)
+	q, n := question{kind: k, width: int32(width), who: p.numberOf(v, id, k.how())}, 0
+	for i := range len(others) + 1 {
+		o := more
+		if i < len(others) {
+			o = others[i]
 		}
-		if n == len(q.others) {
-			return false
-		}
-		q.others[n] = p.model(v, o)
-		n++
-		return true
-	}
-	for _, o := range others {
-		if !add(o) {
+		switch {
+		case o == id || o == sched.None:
+			continue
+		case n == len(q.others):
 			return math.Inf(1)
 		}
-	}
-	if !add(more) {
-		return math.Inf(1)
+		q.others[n] = p.numberOf(v, o, k.how())
+		n++
 	}
 	if n == 0 {
 		return 1
 	}
-	slices.Sort(q.others[:n])
+	if n > 1 {
+		slices.Sort(q.others[:n])
+	}
+	p.refresh()
 	x, known := p.known[q]
 	if !known {
-		x = p.ask(v, q, n, others, more)
+		x = p.ask(interference.PlaceOf(v, g, width), &q, n)
 		p.known[q] = x
 	}
 	return x
 }
 
-// ask asks History.
-func (p *predictor) ask(v *sched.View, q question, n int, others []sched.JobID, more sched.JobID) float64 {
-	use := func(model int16) float64 {
-		for _, o := range append(slices.Clone(others), more) {
-			if o != sched.None && p.model(v, o) == model {
-				return float64(v.Jobs[o].Spec.Util)
-			}
+// ask asks History; n jobs are beside the one in question.
+func (p *predictor) ask(place interference.Place, q *question, n int) float64 {
+	p.members, p.models = p.members[:0], p.models[:0]
+	for i := range n + 1 {
+		m := &p.list[q.who]
+		if i > 0 {
+			m = &p.list[q.others[i-1]]
 		}
-		return 0
+		p.members, p.models = append(p.members, *m), append(p.models, m.Model)
 	}
-	p.members = append(p.members[:0], interference.Member{Model: p.models[q.who-1], Use: use(q.who)})
-	models := []string{p.models[q.who-1]}
-	for _, m := range q.others[:n] {
-		p.members = append(p.members, interference.Member{Model: p.models[m-1], Use: use(m)})
-		models = append(models, p.models[m-1])
-	}
-	place := interference.Place{How: p.learner.How, Width: q.width}
-	if int(q.typ) < len(v.Types) {
-		place.GPU = v.Types[q.typ]
-	}
-	if oom, err := p.learner.History.Refused(place, models); oom || err != nil {
+	h := p.learner.History
+	if oom, err := h.Refused(place, p.models); oom || err != nil {
 		return math.Inf(1)
 	}
-	found, err := p.learner.History.Slowdowns(place, p.members, p.found[:0])
+	found, err := h.Slowdowns(place, p.members, p.found[:0])
 	if p.found = found; err != nil {
 		return math.Inf(1)
 	}
 	worst := found[0].Slow
 	for i := range found { // equal models are kept apart by rank: which of them this job is nobody knows
-		if models[i] == models[0] {
+		if p.models[i] == p.models[0] {
 			worst = max(worst, found[i].Slow)
 		}
 	}

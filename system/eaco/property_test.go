@@ -77,7 +77,7 @@ func TestPromises(t *testing.T) {
 	keptAll, undone := 0, 0
 	for seed := range uint64(rows) {
 		m := drawn(seed, 0)
-		r := m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing))
+		r := m.run(t, build, interference.NewLearner(&interference.History{}))
 		kept, late := missed(m, r)
 		if keptAll += kept; late > 0 {
 			t.Errorf("seed %d: %d of %d that were kept are late\n%s", seed, late, kept, strings.Join(r.lines, "\n"))
@@ -97,7 +97,7 @@ func TestPromises(t *testing.T) {
 	kept, late := 0, 0
 	for seed := range uint64(rows) {
 		m := drawn(seed, 0.10)
-		k, l := missed(m, m.run(t, build, interference.NewLearner(&interference.History{}, interference.TimeSlicing)))
+		k, l := missed(m, m.run(t, build, interference.NewLearner(&interference.History{})))
 		kept, late = kept+k, late+l
 	}
 	t.Logf("with 10 %% noise: %d of %d late (%.1f %%)", late, kept, 100*float64(late)/float64(kept))
@@ -110,7 +110,7 @@ func TestSharingOff(t *testing.T) {
 		for i := range m.jobs {
 			m.jobs[i].Spec.GPUs = sched.Rigid(8)
 		}
-		l := interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+		l := interference.NewLearner(&interference.History{})
 		off := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Most: 1}) }, l)
 		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) {
 			s := baseline.FIFOSkip(place.Consolidate{})
@@ -218,7 +218,7 @@ func TestCandidatesAgainstAllSubsets(t *testing.T) {
 
 // generic are parameters without tables, so that predictions do not depend on widths.
 func generic(testing.TB) eaco.Params {
-	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{}, interference.TimeSlicing)}, Slow: math.Inf(1), LateWait: true, Memory: 1}
+	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1), LateWait: true, Memory: 1}
 }
 
 // bestSubset returns the most use of k nodes that fit, by looking at all subsets.
@@ -241,18 +241,22 @@ func bestSubset(use []float64, fits []bool, k int) (best float64, ok bool) {
 	return best, best >= 0
 }
 
-// BenchmarkSchedule is one job that arrives on 10,000 GPUs, three of four nodes shared by jobs with deadlines that leave no room for it.
+// BenchmarkSchedule is one job that arrives on 10,000 GPUs. Jobs of one and two to a GPU have them all, some of them with deadlines that leave no room for
+// it: all of one node, or of 1 to 8 GPUs each. "learned": the history has changed since the last decision, so that nothing is known by heart.
 func BenchmarkSchedule(b *testing.B) {
 	for _, c := range []struct {
 		name     string
+		widths   []int
 		deadline float64
-	}{{"first fits", 0}, {"none fits", 36.2}} {
+		learned  bool
+	}{{"first fits", []int{8}, 0, false}, {"none fits", []int{8}, 36.2, false}, {"none fits, learned", []int{8}, 36.2, true},
+		{"none fits, all widths, learned", []int{1, 2, 4, 8}, 36.2, true}} {
 		b.Run(c.name, func(b *testing.B) {
-			s := newStill(1250)
-			models := []string{"a", "b", "c", "d"}
+			s, p := newStill(1250), generic(b)
 			r := rand.New(rand.NewPCG(1, 1))
-			draw := func(deadline float64) trace.Job {
-				j := trace.Job{Duration: hours(36), Spec: sched.JobSpec{Model: models[r.IntN(4)], GPUs: sched.Rigid(8), Epochs: 90, Share: sched.ShareAllow, Util: 0.2, GPUMemGB: 10}}
+			draw := func(width int, deadline float64) trace.Job {
+				j := trace.Job{Duration: hours(36), Spec: sched.JobSpec{Model: string('a' + rune(r.IntN(4))), GPUs: sched.Rigid(width), Epochs: 90,
+					Share: sched.ShareAllow, Util: 0.1 + 0.2*float32(r.Float64()), GPUMemGB: 10}}
 				if deadline > 0 {
 					j.Spec.Deadline = sched.Time(hours(deadline))
 				}
@@ -260,11 +264,15 @@ func BenchmarkSchedule(b *testing.B) {
 			}
 			for n := range 1250 {
 				for range 1 + r.IntN(2) {
-					s.add(draw(c.deadline), n)
+					for at, width := 0, c.widths[r.IntN(len(c.widths))]; at < 8; at += width {
+						x := &s.view.Jobs[s.add(draw(width, c.deadline), n)]
+						for i := range x.Target {
+							x.Target[i] += sched.GPUID(at)
+						}
+					}
 				}
 			}
-			id := s.add(draw(0), -1)
-			p := generic(b)
+			id := s.add(draw(8, 0), -1)
 			p.Work = s
 			d, err := eaco.New(p)
 			if err != nil {
@@ -275,15 +283,24 @@ func BenchmarkSchedule(b *testing.B) {
 			var times []time.Duration
 			b.ReportAllocs()
 			for b.Loop() {
-				d.Observe(&s.view, &sched.Event{Kind: sched.Refused, Job: id})
-				d.Observe(&s.view, &sched.Event{Kind: sched.StartFailed, Job: id})
+				if c.learned {
+					if err := p.Learner.History.RecordOOM(interference.Place{}, []string{"x", "y"}, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+				d.Observe(&s.view, &sched.Event{Kind: sched.StartFailed, Job: id}) // have it look at the queue
 				out.Reset()
 				began := time.Now()
 				d.Decide(&s.view, &out)
 				times = append(times, time.Since(began))
 			}
+			if len(out.Jobs) > 0 != (c.deadline == 0) {
+				b.Fatalf("%d jobs got GPUs", len(out.Jobs))
+			}
 			slices.Sort(times)
-			b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-us")
+			for name, at := range map[string]int{"p50-us": len(times) / 2, "p99-us": len(times) * 99 / 100, "max-us": len(times) - 1} {
+				b.ReportMetric(float64(times[at].Microseconds()), name)
+			}
 		})
 	}
 }
@@ -321,7 +338,7 @@ func TestReborn(t *testing.T) {
 			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
 		} {
 			fresh := func() *interference.Learner {
-				return interference.NewLearner(&interference.History{}, interference.TimeSlicing)
+				return interference.NewLearner(&interference.History{})
 			}
 			m := drawn(seed, 0.1)
 			want := m.run(t, build, fresh())
@@ -358,19 +375,60 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// Ensure that wrong parameters are refused.
+// Ensure that what is known of GPUs shared by turns says nothing of those shared by MPS: there use counts, that of each job and not of its model.
+func TestMechanisms(t *testing.T) {
+	for _, c := range []struct {
+		how   sched.Mechanism
+		util  float32 // of the newcomer
+		limit float64
+		want  string
+	}{
+		{sched.TimeSlicing, 0.1, 1.2, "B started 8"}, {sched.TimeSlicing, 0.1, 1.3, "A trial 8"}, // 1.25, as measured
+		{sched.MPS, 0.1, 1, "A trial 8"}, {sched.MPS, 0.4, 1, "B started 8"}, {sched.MPS, 0.4, 1.04, "A trial 8"}, // uses of 0.6 and 0.9
+		{sched.MIG, 0.4, 1, "A trial 8"}, {sched.MIG, 0.55, 1.05, "B started 8"}, // half a GPU each
+	} {
+		s := newStill(2)
+		s.view.Nodes[0].Spec.Sharing = c.how
+		draw := func(model string, util float32) trace.Job {
+			return trace.Job{Duration: hours(10), Spec: sched.JobSpec{Model: model, GPUs: sched.Rigid(8), Epochs: 10, Share: sched.ShareAllow, Util: util, GPUMemGB: 10}}
+		}
+		s.add(draw("a", 0.5), 0)
+		s.add(draw("b", c.util), -1)
+		p := generic(t)
+		if p.Slow = c.limit; p.Learner.History.Record(interference.Place{GPU: "v100", Width: 8}, []string{"a", "b"}, []float64{1.25, 1.25}, 0) != nil {
+			t.Fatal("not recorded")
+		}
+		if got := s.decide(t, p); got != c.want {
+			t.Errorf("%v, use %v, limit %v: %s, want %s", c.how, c.util, c.limit, got, c.want)
+		}
+	}
+}
+
+// Ensure that wrong parameters are refused, and what is said of each.
 func TestWrongParams(t *testing.T) {
-	for _, spoil := range []func(*eaco.Params){
-		func(p *eaco.Params) { p.Use = -1 }, func(p *eaco.Params) { p.Memory = 1.1 }, func(p *eaco.Params) { p.Use = math.NaN() }, func(p *eaco.Params) { p.Most = 9 },
-		func(p *eaco.Params) { p.Slow = 0.5 }, func(p *eaco.Params) { p.Patience = math.Inf(1) }, func(p *eaco.Params) { p.Work = nil }, func(p *eaco.Params) { p.Learner = nil },
+	const both = "eaco: no knowledge of work or no learner, want both"
+	for _, c := range []struct {
+		spoil func(*eaco.Params)
+		want  string
+	}{
+		{func(p *eaco.Params) { p.Work = nil }, both}, {func(p *eaco.Params) { p.Learner = nil }, both},
+		{func(p *eaco.Params) { p.Use = -1 }, "eaco: thresholds of use -1 and memory 1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Use = math.NaN() }, "eaco: thresholds of use NaN and memory 1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Memory = 1.1 }, "eaco: thresholds of use 0.6 and memory 1.1, want numbers in (0, 1]"},
+		{func(p *eaco.Params) { p.Most = 9 }, "eaco: 9 jobs on a GPU, want 1 to 8"},
+		{func(p *eaco.Params) { p.Slow = 0.5 }, "eaco: slow-down limit 0.5, want a number >= 1 or inf"},
+		{func(p *eaco.Params) { p.Slow = math.NaN() }, "eaco: slow-down limit NaN, want a number >= 1 or inf"},
+		{func(p *eaco.Params) { p.Alone = -1 }, "eaco: jobs of priority -1 share with nobody, want a priority > 0"},
+		{func(p *eaco.Params) { p.Patience = math.Inf(1) }, "eaco: patience +Inf, want a number > 0"},
 	} {
 		p := generic(t)
 		p.Work = newStill(1)
 		if _, err := eaco.New(p); err != nil {
 			t.Fatal(err)
 		}
-		if spoil(&p); func() bool { _, err := eaco.New(p); return err == nil }() {
-			t.Errorf("%+v is taken", p)
+		c.spoil(&p)
+		if _, err := eaco.New(p); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }

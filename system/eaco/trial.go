@@ -13,41 +13,47 @@ const tolerance = 1e-9
 
 // admits reports whether job id may have gpus: at once if nobody is there, else on trial, where
 //
-//  1. none of the jobs there takes part in another trial, and id was not taken off them before;
-//  2. all keep their deadlines, or their limit, by what History says;
+//  1. all keep their deadlines, or their limit, by what History says;
+//  2. none of the jobs there takes part in another trial, and id was not taken off them before;
 //  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
 //     before then.
 func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool {
+	for i, g := range gpus {
+		if (i == 0 || !d.same(v, g, gpus[i-1])) && !d.allKeep(v, id, g, len(gpus)) {
+			return false // mostly on the first GPU: what follows is done for few sets
+		}
+	}
 	d.crowd = d.beside(gpus, d.crowd)
-	if len(d.crowd) == 0 {
-		return true
-	}
-	for _, o := range d.crowd {
-		if d.onTrial(o) {
-			return false
-		}
-	}
-	for _, t := range d.jobs[id].tried {
-		if slices.Equal(t, d.crowd) {
-			return false
-		}
-	}
-	slow := 1.0
-	width := len(gpus)
-	d.companies(gpus, func(g sched.GPUID) {
-		slow = max(slow, d.ask.slow(v, d.typeOf(v, g), width, id, d.on[g], sched.None))
-	})
-	if !d.keeps(v, id, slow) {
+	if slices.ContainsFunc(d.jobs[id].tried, func(t []sched.JobID) bool { return slices.Equal(t, d.crowd) }) {
 		return false
 	}
 	for _, o := range d.crowd {
-		if !d.keeps(v, o, d.slowOn(v, o, id, gpus)) {
+		if !slices.Equal(d.held[o], gpus) && (d.onTrial(o) || !d.keeps(v, o, d.slowOff(v, o, gpus))) {
 			return false
 		}
 	}
 	lasts := d.lasts(v, id, d.crowd, 1)
 	for _, o := range d.crowd {
 		if !d.spares(v, o, lasts) {
+			d.slack = true
+			return false
+		}
+	}
+	return true
+}
+
+// allKeep reports whether newcomer id, of a width, and all that are on GPU g keep their deadlines, or their limit, by how they slow each other there. A job is as
+// slow as on the slowest of its GPUs, so that each may be asked about by itself.
+func (d *Decider) allKeep(v *sched.View, id sched.JobID, g sched.GPUID, width int) bool {
+	there := d.on[g]
+	if len(there) == 0 {
+		return true
+	}
+	if !d.keeps(v, id, d.ask.slow(v, g, width, id, there, sched.None)) {
+		return false
+	}
+	for _, o := range there {
+		if !d.keeps(v, o, d.ask.slow(v, g, len(d.held[o]), o, there, id)) {
 			return false
 		}
 	}
@@ -56,39 +62,24 @@ func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool
 
 // onTrial reports whether job o shares a GPU with a newcomer on trial, or is one.
 func (d *Decider) onTrial(o sched.JobID) bool {
-	for i, g := range d.held[o] {
-		if (i == 0 || !slices.Equal(d.on[g], d.on[d.held[o][i-1]])) && slices.ContainsFunc(d.on[g], func(x sched.JobID) bool { return d.trial[x] }) {
-			return true
+	for _, g := range d.held[o] {
+		for _, other := range d.on[g] {
+			if d.trial[other] {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func (d *Decider) typeOf(v *sched.View, g sched.GPUID) sched.TypeID {
-	return v.Nodes[v.GPUs[g].Node].Spec.Type
-}
-
-// companies calls f once for each run of GPUs with the same jobs.
-func (d *Decider) companies(gpus []sched.GPUID, f func(g sched.GPUID)) {
-	for i, g := range gpus {
-		if i == 0 || !slices.Equal(d.on[g], d.on[gpus[i-1]]) {
-			f(g)
+// slowOff returns the slow-down of job o on those of its GPUs that are not among gpus, which are in order; 1 if all are.
+func (d *Decider) slowOff(v *sched.View, o sched.JobID, gpus []sched.GPUID) float64 {
+	slow, asked := 1.0, sched.GPUID(-1)
+	for _, g := range d.held[o] {
+		if _, in := slices.BinarySearch(gpus, g); in || asked >= 0 && d.same(v, g, asked) {
+			continue
 		}
-	}
-}
-
-// slowOn returns the slow-down of job o, which holds its GPUs, with newcomer id on gpus; None = without one.
-func (d *Decider) slowOn(v *sched.View, o, id sched.JobID, gpus []sched.GPUID) float64 {
-	slow, set, last := 1.0, d.held[o], sched.JobID(sched.None)
-	for i, g := range set {
-		more := sched.JobID(sched.None)
-		if _, in := slices.BinarySearch(gpus, g); in {
-			more = id
-		}
-		if i == 0 || more != last || !slices.Equal(d.on[g], d.on[set[i-1]]) {
-			slow = max(slow, d.ask.slow(v, d.typeOf(v, g), len(set), o, d.on[g], more))
-		}
-		last = more
+		slow, asked = max(slow, d.ask.slow(v, g, len(d.held[o]), o, d.on[g], sched.None)), g
 	}
 	return slow
 }
@@ -110,9 +101,6 @@ func (d *Decider) size(o sched.JobID) int {
 	return n
 }
 
-// worstOf returns what sets of n jobs were slowed by at most.
-func (d *Decider) worstOf(n int) float64 { return d.worst[min(n, len(d.worst)-1)] }
-
 // lasts returns how long a trial of job id beside others may last, so many more being on their GPUs than are now. It should be over when each has ended the epoch it is in and gone through
 // another, at the worst slow-down.
 func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, more int) time.Duration {
@@ -120,7 +108,7 @@ func (d *Decider) lasts(v *sched.View, id sched.JobID, others []sched.JobID, mor
 	for _, o := range others {
 		longest, n = max(longest, 2*d.know.epoch(v, o)), max(n, d.size(o)+more)
 	}
-	return time.Duration(min(float64(longest)*d.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
+	return time.Duration(min(float64(longest)*d.ask.worstOf(n)*d.p.Patience, float64(math.MaxInt64/4)))
 }
 
 // spares reports whether job o keeps its deadline after a trial that lasts so long and is undone: it has lost one epoch at
@@ -130,9 +118,9 @@ func (d *Decider) spares(v *sched.View, o sched.JobID, lasts time.Duration) bool
 	if end == 0 {
 		return true
 	}
-	worst := d.worstOf(d.size(o) + 1)
+	worst := d.ask.worstOf(d.size(o) + 1)
 	cost := max(float64(d.know.epoch(v, o))*worst, float64(lasts)*(1-1/worst))
-	before := d.know.finish(v, o, d.slowOn(v, o, sched.None, nil))
+	before := d.know.finish(v, o, d.slowOff(v, o, nil))
 	return before.Add(time.Duration(cost)) <= end
 }
 
@@ -190,7 +178,9 @@ func (d *Decider) trials(v *sched.View, out *sched.Desired) {
 		case v.Now >= m.until && ends != keep:
 			d.undo(id, others, true, out)
 		case v.Jobs[id].Later != nil: // it leaves at the end of its epoch
-			out.WakeBy(m.until)
+			if v.Now < m.until {
+				out.WakeBy(m.until)
+			}
 		case ends == keep:
 			d.keep(v, id, others, out)
 		case ends == undo:
@@ -220,7 +210,7 @@ func (d *Decider) judge(v *sched.View, id sched.JobID, others []sched.JobID) ver
 		j, m := &v.Jobs[o], &d.jobs[o]
 		alone := d.know.epoch(v, o)
 		switch {
-		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/j.Rate):
+		case j.Spec.Deadline > 0 && j.Attempt == sched.Running && j.Rate > 0 && !d.keeps(v, o, 1/(j.Rate*d.know.capped(v, o))):
 			return undo
 		case m.took == 0 || alone == 0:
 			all = wait

@@ -65,7 +65,7 @@ func seeded(t testing.TB, rows map[string]interference.EaCORow) *interference.Le
 	if err := h.Seed(sets); err != nil {
 		t.Fatal(err)
 	}
-	return interference.NewLearner(h, interference.TimeSlicing)
+	return interference.NewLearner(h)
 }
 
 // job returns a job of one of the paper's models: 8 GPUs, 90 epochs.

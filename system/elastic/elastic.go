@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/provision"
 )
 
 // Params are what the systems have in common.
@@ -59,14 +60,31 @@ func Pollux(p Params, perNode int) engine.Stages {
 	return s
 }
 
+// PolluxAutoscale is Pollux on as many nodes as its utility is worth, at most so many; the others are let go, or stay idle where
+// they are owned.
+func PolluxAutoscale(p Params, utility float64, perNode, most int, rent provision.Rent) engine.Stages {
+	s := Pollux(p, perNode)
+	by := s.Allocate.(*allocate.Divide)
+	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most, Interval: s.Round}
+	rent.Demand, rent.Drain = provision.Told(scale.GPUs), true
+	s.Allocate, s.Provision = scale, append(s.Provision, scale, &rent)
+	s.Replace, s.Move = true, unmoved{} // off the nodes that drain
+	return s
+}
+
+// unmoved finds no move worth a restart: only who cannot stay moves.
+type unmoved struct{}
+
+// Worth reports false.
+func (unmoved) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return false }
+
 func (p Params) stages(by *allocate.Divide) engine.Stages {
-	s := engine.Stages{Order: order.FIFO{}, Place: p.Place, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
+	s := engine.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
-	if _, learns := p.Place.(sched.Observer); !learns {
-		s.Place = &place.OneType{By: p.Place, Of: by.TypeOf}
-	}
-	if l, ok := p.Rates.Curves.(sched.Observer); ok {
-		s.Learn = append(s.Learn, l)
+	for _, part := range []any{p.Rates.Curves, p.Place} {
+		if l, ok := part.(sched.Observer); ok {
+			s.Learn = append(s.Learn, l)
+		}
 	}
 	return s
 }

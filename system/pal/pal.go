@@ -51,7 +51,11 @@ func replacing(of engine.Stages, k Knowledge, o Options) engine.Stages {
 	if k.Observed != nil {
 		of.Learn = append(of.Learn, k.Observed)
 	}
-	of.Allocate = allocate.ByClass{Grants: o.grants(), Class: k.Scores.Class}
+	grants := o.grants()
+	if l, ok := grants.(sched.Observer); ok {
+		of.Learn = append(of.Learn, l)
+	}
+	of.Allocate = allocate.ByClass{Grants: grants, Class: k.Scores.Class}
 	of.Admit, of.Replace, of.Quantum = nil, true, 0
 	of.Move, of.ReplaceEvery = worth{k, o.MoveCost}, o.ReplaceEvery
 	of.Round = FirstRound

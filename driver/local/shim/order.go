@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/driver/local/task"
 )
 
 // State is the folder in which a manager keeps what must outlive it:
@@ -21,6 +25,7 @@ import (
 //	devices/NAME      locks of the devices
 //	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt begun
 //	jobs/J/checkpoint the job's own
+//	jobs/J/odometer.json how its progress is counted and how fast it was
 //	jobs/J/A/         run directory of attempt A, see RunDir
 type State string
 
@@ -53,19 +58,28 @@ func (r RunDir) file(name string) string { return filepath.Join(string(r), name)
 
 // Order says what a shim is to run.
 type Order struct {
-	State   State         `json:"state"`
-	Job     int32         `json:"job"`
-	Attempt int32         `json:"attempt"`
-	Epoch   int64         `json:"epoch"` // of the manager that gives the order
-	Command []string      `json:"command"`
-	Dir     string        `json:"dir"`
-	Env     []string      `json:"env"`     // all of it: nothing is inherited
-	Grace   time.Duration `json:"grace"`   // from SIGTERM to SIGKILL
-	Devices []string      `json:"devices"` // names, locked while the attempt lives
-	Shared  bool          `json:"shared"`  // others may lock them shared as well
-	Locks   string        `json:"locks"`   // folder of these locks, of the whole machine; "" = State's own
-	Cgroup  string        `json:"cgroup"`  // under which the group of processes is made; "" = without
+	State    State           `json:"state"`
+	Job      int32           `json:"job"`
+	Attempt  int32           `json:"attempt"`
+	Epoch    int64           `json:"epoch"` // of the manager that gives the order
+	Command  []string        `json:"command"`
+	Dir      string          `json:"dir"`
+	Env      []string        `json:"env"`                // all of it: nothing is inherited
+	Grace    time.Duration   `json:"grace"`              // from SIGTERM to SIGKILL
+	Devices  []string        `json:"devices"`            // names, locked while the attempt lives
+	Shared   bool            `json:"shared"`             // others may lock them shared as well
+	Locks    string          `json:"locks"`              // folder of these locks, of the whole machine; "" = State's own
+	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
+	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself heeds the signal
+	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
 }
+
+// Checkpoint returns the folder in which the job saves.
+func (o *Order) Checkpoint() string { return cmp.Or(o.Save.Dir, o.State.Checkpoint(o.Job)) }
+
+// signals are those that task.Signals names.
+var signals = map[string]syscall.Signal{"": syscall.SIGTERM, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
+	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2}
 
 // GroupName names the group of processes of an attempt, uniquely on the machine.
 func (o *Order) GroupName() string {
@@ -94,13 +108,14 @@ type Alive struct {
 // Over says how an attempt ended.
 type Over struct {
 	Code     int           `json:"code"`               // exit code; 128 + signal; 126, 127 if there is nothing to run
-	Stopped  bool          `json:"stopped"`            // SIGTERM was sent before it ended
+	Stopped  bool          `json:"stopped"`            // it was told to end before it did
 	Killed   bool          `json:"killed"`             // the grace was over: SIGKILL
 	Failed   string        `json:"failed,omitempty"`   // it never started: the machine's fault, said in words
 	Suspects []string      `json:"suspects,omitempty"` // devices that the failure speaks of
 	Grace    time.Duration `json:"grace,omitempty"`    // that was given
 	Text     string        `json:"text,omitempty"`     // for people
 	Started  time.Time     `json:"started,omitzero"`
+	Told     time.Time     `json:"told,omitzero"` // when it was told to end
 	Ended    time.Time     `json:"ended"`
 }
 
@@ -110,7 +125,7 @@ func WriteOrder(o *Order) error {
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.State.Checkpoint(o.Job), 0o700); err != nil {
+	if err := os.MkdirAll(o.Checkpoint(), 0o700); err != nil {
 		return err
 	}
 	return writeJSON(dir.file("order.json"), o)

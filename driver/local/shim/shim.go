@@ -238,9 +238,9 @@ func (s *shim) untilDone(group *procs.Group, done <-chan struct{}, over *Over) {
 		return
 	case <-s.stop:
 	}
-	over.Stopped = true
-	if err := group.Signal(syscall.SIGTERM); err != nil {
-		slog.Warn("SIGTERM", "error", err)
+	over.Stopped, over.Told = true, time.Now()
+	if err := group.Signal(signals[s.order.Save.Signal]); err != nil {
+		slog.Warn("the job is not told to end", "error", err)
 	}
 	if allGone(group, done, s.order.Grace) {
 		return

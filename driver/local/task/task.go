@@ -11,18 +11,23 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/model/restart"
 )
 
 // Limits of a Task.
 const (
-	MaxSize   = 1 << 20   // bytes of the command and the environment together, see Task.Size
-	MaxArgs   = 10_000    // length of the command
-	MaxEnv    = 1_000     // variables
-	MaxText   = 1<<17 - 1 // bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
-	MaxName   = 200       // bytes of the name of a variable
-	MaxDir    = 4095      // bytes of the folder: PATH_MAX of Linux
-	MaxGrace  = time.Hour // of Grace
-	maxStored = 8 << 20   // bytes of an encoded Task: JSON writes a byte of text as six at most
+	MaxSize  = 1 << 20   // bytes of the command and the environment together, see Task.Size
+	MaxArgs  = 10_000    // length of the command
+	MaxEnv   = 1_000     // variables
+	MaxText  = 1<<17 - 1 // bytes of an argument, or of a variable as NAME=value: Linux runs no program with more (MAX_ARG_STRLEN)
+	MaxName  = 200       // bytes of the name of a variable
+	MaxDir   = 4095      // bytes of the folder: PATH_MAX of Linux
+	MaxGrace = time.Hour // of Grace
+
+	MaxBackoff = 24 * time.Hour // of Backoff
+	maxStored  = 8 << 20        // bytes of an encoded Task: JSON writes a byte of text as six at most
 )
 
 // Task is what a job runs. Those who were given one must not change its command and environment, which alike jobs share.
@@ -31,6 +36,48 @@ type Task struct {
 	Dir     string            `json:"dir"`           // absolute path of the folder it runs in
 	Env     map[string]string `json:"env,omitempty"` // added to the environment that the driver makes; nil and empty are alike
 	Grace   time.Duration     `json:"grace_ns"`      // between SIGTERM and SIGKILL; > 0, at most MaxGrace
+
+	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
+	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a restart.Scaling; "" = as the system decides
+	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs tell; "" = auto
+	// Backoff is how long the job rests after a failure of its own before it is tried again; 0..MaxBackoff.
+	Backoff time.Duration `json:"backoff_ns,omitempty"`
+}
+
+// Checkpoint says how a job saves what it has done. The zero value is the default.
+type Checkpoint struct {
+	Dir    string `json:"dir,omitempty"`    // absolute path of the folder it saves in; "" = one of its own
+	Signal string `json:"signal,omitempty"` // asks it to save and end: one of Signals; "" = TERM
+	Ready  string `json:"ready,omitempty"`  // file that it writes when all is saved, in the run directory if not absolute; "" = none
+}
+
+// Signals are the words that Checkpoint.Signal knows.
+var Signals = []string{"TERM", "INT", "HUP", "USR1", "USR2"}
+
+func (c *Checkpoint) validate() error {
+	if c.Dir != "" {
+		if err := CheckDir(c.Dir); err != nil {
+			return fmt.Errorf("checkpoint %w", err)
+		}
+	}
+	if c.Signal != "" && !slices.Contains(Signals, c.Signal) {
+		return fmt.Errorf("checkpoint signal %q, want one of %s", short(c.Signal), strings.Join(Signals, ", "))
+	}
+	if c.Ready == "" {
+		return nil
+	}
+	return CheckReady(c.Ready)
+}
+
+// CheckReady returns what keeps path from being Checkpoint.Ready, or nil.
+func CheckReady(path string) error {
+	switch {
+	case strings.IndexByte(path, 0) >= 0 || !utf8.ValidString(path) || len(path) > MaxDir:
+		return fmt.Errorf("checkpoint ready_file %q, want a path of text, at most %d bytes", short(path), MaxDir)
+	case path == "." || filepath.Clean(path) != path || !filepath.IsAbs(path) && !filepath.IsLocal(path):
+		return fmt.Errorf("checkpoint ready_file %q, want a file in the run directory, or an absolute path, cleaned", short(path))
+	}
+	return nil
 }
 
 // Size returns the bytes that the command and the environment take as the kernel counts them: arguments, and variables as
@@ -62,6 +109,18 @@ func (t Task) Validate() error {
 	}
 	if err := CheckDir(t.Dir); err != nil {
 		return err
+	}
+	if err := t.Checkpoint.validate(); err != nil {
+		return err
+	}
+	if _, err := restart.ParseScaling(t.LRScaling); t.LRScaling != "" && err != nil {
+		return err
+	}
+	if _, err := progress.ParseFrom(t.Progress); t.Progress != "" && err != nil {
+		return err
+	}
+	if t.Backoff < 0 || t.Backoff > MaxBackoff {
+		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
 	}
 	for i, a := range t.Command {
 		if err := CheckArg(a); err != nil {

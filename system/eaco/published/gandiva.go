@@ -1,6 +1,10 @@
 package published
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
+)
 
 // spread is gandiva: if all jobs fit, each gets an equal share of the cluster; otherwise they are paired at random, pairs that get less done than one job would are
 // dissolved, and pairs and jobs left alone get equal shares.
@@ -56,8 +60,9 @@ func (r *run) pair() {
 		if len(free) < 2 {
 			break
 		}
-		x, y := r.random.two(len(free))
-		a, b := free[x], free[y]
+		var two []*job
+		mersenne.Sample(r.random, slices.Clone(free), 2, func(j *job) { two = append(two, j) })
+		a, b := two[0], two[1]
 		if a.Kind.GPUs != b.Kind.GPUs {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
 )
 
 // Run plays jobs under p until all are done. It reads its arguments only, and is deterministic. It costs O(jobs in the system) per round, with
@@ -19,7 +21,7 @@ func Run(jobs []Job, p Params) Result {
 	r := &run{Params: p, queue: jobs, stale: true}
 	r.Round, r.Reset = cmp.Or(p.Round, DefaultRound), cmp.Or(p.Reset, DefaultReset)
 	if p.Policy == Gandiva {
-		r.random = newMersenne(p.Seed)
+		r.random = mersenne.New(p.Seed)
 	}
 	if len(jobs) > 0 {
 		r.now = jobs[0].Submit
@@ -51,7 +53,7 @@ type run struct {
 	worked    float64 // seconds in rounds since the last reset, of all places
 	held      float64 // GPU-seconds
 	count     int
-	random    *mersenne
+	random    *mersenne.Generator
 	kept      []*place        // of FIFO: who holds a place, by number of the job
 	pairs     map[*job]*place // of Gandiva: where each job is to run
 	order     []*job          // keys of pairs in order of insertion

@@ -157,7 +157,8 @@ func TestPolluxGolden(t *testing.T) {
 	}
 }
 
-// Ensure that Pollux takes longer at higher loads, however little it searches.
+// Ensure that Pollux takes longer at higher loads, and less long than the others were published to take there, however little it
+// searches.
 func TestPolluxLoads(t *testing.T) {
 	last := 0.0
 	for _, l := range loads {
@@ -166,6 +167,11 @@ func TestPolluxLoads(t *testing.T) {
 			t.Errorf("load %s: %.1f s, no more than at the load before, %.1f", l.load, got, last)
 		}
 		last = got
+		for _, other := range []string{"tiresias", "optimus"} {
+			if than := readSummary(t, "results-jobload/"+other+"-"+l.load).Avgs["workload-6"]; got >= than {
+				t.Errorf("load %s: %.1f s, %s %.1f, want it to take less", l.load, got, other, than)
+			}
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func (j *job) speed(slow float64) (float64, error) {
 	sqr, variance := j.App.Statistics.Gradient(j.epoch, j.batch())
 	scale := float64(j.batch()) / float64(j.App.Start)
 	gain := (variance + sqr) / (variance/scale + sqr)
-	if j.fixed == 0 || j.learnt.on {
+	if j.learnt.on {
 		j.learnt.observe(len(j.held), j.gpus, j.local, step, sync, sqr, variance)
 	}
 	return gain / (step + float64((step-sync)*float64(j.accum))) * slow, nil

@@ -1,6 +1,10 @@
 package published
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
+)
 
 // pickPacked takes n GPUs of the node that has the fewest free ones among those that have enough, else from node after
 // node, the one with the most free GPUs first. Ties: lowest node. Inside a node: lowest GPU.
@@ -41,7 +45,7 @@ func (r *run) pickRandom(n int) {
 			r.pool = append(r.pool, node*r.per+trailing(set))
 		}
 	}
-	r.random.sample(r.pool, n, func(gpu int) { r.pick[gpu/r.per] |= 1 << (gpu % r.per) })
+	mersenne.Sample(r.random, r.pool, n, func(gpu int) { r.pick[gpu/r.per] |= 1 << (gpu % r.per) })
 }
 
 // lowest is the n lowest members of set, or all of them if they are fewer.

@@ -1,6 +1,10 @@
 package published
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
+)
 
 // Draw returns the raw scores that the released simulator gives its GPUs: for each GPU and each class one row of the
 // class's file, drawn with replacement, over the median of the file. Rows holds the iteration time of each row, in any
@@ -18,26 +22,26 @@ func Draw(seed uint32, gpus int, rows Scores) (pm Scores) {
 	m := newGenerator(seed)
 	for range gpus {
 		for c := range rows {
-			pm[c] = append(pm[c], rows[c][m.below(len(rows[c]))]/medians[c])
+			pm[c] = append(pm[c], rows[c][m.Below(len(rows[c]))]/medians[c])
 		}
 	}
 	return pm
 }
 
-func newGenerator(seed uint32) *mersenne {
+func newGenerator(seed uint32) *mersenne.Generator {
 	if seed == 0 {
 		seed = DefaultSeed
 	}
-	return newMersenne(seed)
+	return mersenne.New(seed)
 }
 
 // generatorAfter is the generator as Draw leaves it.
-func generatorAfter(seed uint32, gpus int, rows [Classes]int) *mersenne {
+func generatorAfter(seed uint32, gpus int, rows [Classes]int) *mersenne.Generator {
 	m := newGenerator(seed)
 	for range gpus {
 		for _, n := range rows {
 			if n > 0 {
-				m.below(n)
+				m.Below(n)
 			}
 		}
 	}

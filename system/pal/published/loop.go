@@ -3,6 +3,8 @@ package published
 import (
 	"cmp"
 	"slices"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
 )
 
 // Run plays jobs under p until the tracked ones are done. It reads its arguments only, and is deterministic.
@@ -39,7 +41,7 @@ type run struct {
 	per     int
 	classes [Classes]*class // of scored policies
 	trace   *trace
-	random  *mersenne // of random policies
+	random  *mersenne.Generator // of random policies
 	tracked []*job
 	left    int // tracked jobs that are not done
 

@@ -8,13 +8,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
 )
 
 // naive restates the released simulator plainly: everything is done in each round, sets are lists of GPU numbers, PAL
 // tries all combinations. It shares with Run only the parameters and Python's generator.
 type naive struct {
 	Params
-	random, gaps *mersenne
+	random, gaps *mersenne.Generator
 	owner        []*naiveJob // per GPU
 	jobs         []*naiveJob // all that arrived and are not done, in order of arrival
 	now          int64       // seconds
@@ -34,7 +36,7 @@ type naiveJob struct {
 }
 
 func naiveRun(jobs []Job, p Params) Result {
-	n := &naive{Params: p, random: generatorAfter(p.Seed, p.gpus(), p.Rows), gaps: newMersenne(wrapSeed), owner: make([]*naiveJob, p.gpus())}
+	n := &naive{Params: p, random: generatorAfter(p.Seed, p.gpus(), p.Rows), gaps: mersenne.New(wrapSeed), owner: make([]*naiveJob, p.gpus())}
 	n.Tracked, n.MaxRounds = cmp.Or(p.Tracked, len(jobs)), cmp.Or(p.MaxRounds, DefaultMaxRounds)
 	all := make([]*naiveJob, 0, 2*len(jobs))
 	var busy, rounds int64
@@ -53,7 +55,7 @@ func naiveRun(jobs []Job, p Params) Result {
 			}
 			all, n.jobs = append(all, j), append(n.jobs, j)
 			if j.index >= len(jobs) {
-				n.gaps.float64()
+				n.gaps.Float64()
 			}
 		}
 		n.place()
@@ -92,7 +94,7 @@ func (n *naive) issue(jobs []Job, all []*naiveJob) *naiveJob {
 	j := &naiveJob{Job: jobs[i%len(jobs)], index: i}
 	if i >= len(jobs) {
 		look := *n.gaps
-		j.Submit = all[i-1].Submit + int64(math.Ceil(-math.Log(1-look.float64())/2*3600))
+		j.Submit = all[i-1].Submit + int64(math.Ceil(-math.Log(1-look.Float64())/2*3600))
 	}
 	m := modelOf(j.Model)
 	j.class, j.second = m.Class, m.Second
@@ -234,7 +236,7 @@ func (n *naive) try(j *naiveJob) bool {
 		got = naivePacked(n.perNode(), j.GPUs, free)
 	default:
 		if len(free) >= j.GPUs {
-			n.random.sample(free, j.GPUs, func(g int) { got = append(got, g) })
+			mersenne.Sample(n.random, free, j.GPUs, func(g int) { got = append(got, g) })
 		}
 	}
 	if got == nil {

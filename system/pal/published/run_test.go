@@ -278,62 +278,6 @@ func TestAddUp(t *testing.T) {
 	}
 }
 
-// Ensure that the generator is Python's: values printed by CPython 3.11.
-func TestMersenne(t *testing.T) {
-	for _, c := range []struct {
-		seed uint32
-		want []float64
-	}{
-		{42, []float64{0.6394267984578837, 0.025010755222666936, 0.27502931836911926}},
-		{1, []float64{0.13436424411240122, 0.8474337369372327}},
-	} {
-		m := newMersenne(c.seed)
-		for i, want := range c.want {
-			if got := m.float64(); got != want {
-				t.Errorf("seed %d, number %d: got %v, want %v", c.seed, i, got, want)
-			}
-		}
-	}
-	far := newMersenne(math.MaxUint32)
-	for range 1000 {
-		far.float64()
-	}
-	if got := far.float64(); got != 0.44832732332135994 {
-		t.Errorf("number 1000: got %v", got)
-	}
-}
-
-// Ensure that choice() and sample(), by pool and by set, are Python's: one stream after random.seed(42), CPython 3.11.
-func TestSample(t *testing.T) {
-	m := newMersenne(42)
-	for i, want := range []int{1309, 228, 51, 563, 501, 457, 285, 209} {
-		if got := m.below(1404); got != want {
-			t.Errorf("choice %d: got %d, want %d", i, got, want)
-		}
-	}
-	for _, c := range []struct {
-		list int
-		want []int
-	}{
-		{64, []int{11, 54, 4, 3}},
-		{64, []int{11, 13, 14, 32, 38, 1, 35, 12, 45, 41, 44, 34, 26, 61, 28, 37}},
-		{256, []int{142, 3, 81, 216, 174, 79, 110, 172}},
-		{22, []int{3, 2, 12, 11, 19}},
-	} {
-		var list, got []int
-		for i := range c.list {
-			list = append(list, i)
-		}
-		m.sample(list, len(c.want), func(x int) { got = append(got, x) })
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%d of %d: got %v, want %v", len(c.want), c.list, got, c.want)
-		}
-	}
-	if got := m.float64(); got != 0.26452086722201307 {
-		t.Errorf("random after that: got %v", got)
-	}
-}
-
 // Ensure that Run leaves its arguments alone and does the same twice.
 func TestSameTwice(t *testing.T) {
 	for seed := range uint64(300) {

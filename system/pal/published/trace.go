@@ -1,6 +1,10 @@
 package published
 
-import "math"
+import (
+	"math"
+
+	"github.com/trainyard/trainyard/internal/mersenne"
+)
 
 // What the released simulator does after the last job of its trace.
 const (
@@ -12,7 +16,7 @@ const (
 // an hour, rounded up to a second, each counted from the arrival before.
 type trace struct {
 	jobs   []Job
-	random *mersenne // nil: no wrap
+	random *mersenne.Generator // nil: no wrap
 	issued int
 	ahead  *job // the next job to arrive, nil after the last
 }
@@ -20,7 +24,7 @@ type trace struct {
 func newTrace(jobs []Job, wrap bool) *trace {
 	t := &trace{jobs: jobs}
 	if wrap {
-		t.random = newMersenne(wrapSeed)
+		t.random = mersenne.New(wrapSeed)
 	}
 	t.advance()
 	return t
@@ -36,7 +40,7 @@ func (t *trace) advance() {
 	}
 	j := newJob(t.jobs[t.issued%len(t.jobs)], t.issued)
 	if wraps {
-		j.Submit = last.Submit + int64(math.Ceil(-math.Log(1-t.random.float64())/wrapRate*3600))
+		j.Submit = last.Submit + int64(math.Ceil(-math.Log(1-t.random.Float64())/wrapRate*3600))
 	}
 	t.ahead = j
 	t.issued++

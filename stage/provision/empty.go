@@ -8,11 +8,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// drain empties nodes. Jobs end where they are, so that after a while many nodes are used a little. Where all would fit on fewer
+// emptying empties nodes. Jobs end where they are, so that after a while many nodes are used a little. Where all would fit on fewer
 // nodes, those on the node that is emptied most cheaply are to be placed elsewhere. That waits until the nodes too many have
 // cost as much as the moves will, as a skier rents until that has cost as much as skis: it costs at most twice what knowing the
 // future would.
-type drain struct {
+type emptying struct {
 	// Move is what it costs to move job j, in GPU-seconds, >= 0, +Inf = it is not to be moved; nil = nodes empty by themselves.
 	Move func(v *sched.View, j sched.JobID) float64
 
@@ -29,24 +29,24 @@ type load struct {
 	whole bool    // no job is on other nodes as well
 }
 
-// empty asks for a node of pool id to be emptied, or to be used again, if n of its nodes that are there are needed.
-func (r *drain) empty(v *sched.View, id sched.PoolID, here, n int32, d *sched.Desired) {
-	if r.Move == nil {
-		return
+// reopen has up to n busy nodes of pool id that drain take jobs again: they are needed after all. It returns how many.
+func (r *emptying) reopen(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) (back int32) {
+	for i := range v.Nodes {
+		if node := &v.Nodes[i]; back < n && node.Spec.Pool == id && node.Joined() && node.Target == sched.NodeDraining && node.Busy > 0 {
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeUp})
+			back++
+		}
 	}
+	return back
+}
+
+// empty asks for a node of pool id to be emptied, if there are more than are needed.
+func (r *emptying) empty(v *sched.View, id sched.PoolID, more int32, d *sched.Desired) {
 	for int(id) >= len(r.extra) {
 		r.extra = append(r.extra, sched.Never)
 	}
-	for i := range v.Nodes {
-		if node := &v.Nodes[i]; node.Spec.Pool == id && node.Joined() && node.Target == sched.NodeDraining {
-			if here--; here < n { // it is needed after all
-				d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeUp})
-				here++
-			}
-		}
-	}
 	switch {
-	case here <= n:
+	case more <= 0:
 		r.extra[id] = sched.Never
 		return
 	case r.extra[id] == sched.Never:
@@ -70,7 +70,7 @@ func (r *drain) empty(v *sched.View, id sched.PoolID, here, n int32, d *sched.De
 
 // cheapest returns the node of pool id whose jobs can all be moved at the least cost, the lowest of several; None if there is
 // none.
-func (r *drain) cheapest(v *sched.View, id sched.PoolID) (node sched.NodeID, cost float64) {
+func (r *emptying) cheapest(v *sched.View, id sched.PoolID) (node sched.NodeID, cost float64) {
 	r.look(v, id)
 	node, cost = sched.None, math.Inf(1)
 	for i := range r.at {
@@ -82,7 +82,7 @@ func (r *drain) cheapest(v *sched.View, id sched.PoolID) (node sched.NodeID, cos
 }
 
 // look takes stock of the open nodes of pool id.
-func (r *drain) look(v *sched.View, id sched.PoolID) {
+func (r *emptying) look(v *sched.View, id sched.PoolID) {
 	for len(r.at) < len(v.Nodes) {
 		r.at = append(r.at, load{})
 	}
@@ -112,7 +112,7 @@ func (r *drain) look(v *sched.View, id sched.PoolID) {
 }
 
 // fits reports whether the jobs of node i fit on other nodes, each on one.
-func (r *drain) fits(i int) bool {
+func (r *emptying) fits(i int) bool {
 	slices.SortFunc(r.at[i].jobs, func(a, b int32) int { return int(b - a) })
 	taken := make([]int32, len(r.at))
 	taken[i] = r.at[i].free

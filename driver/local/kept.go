@@ -1,0 +1,113 @@
+package local
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// tick is how far behind the clock a file may be dated: by the kernel's tick.
+const tick = 10 * time.Millisecond
+
+// keep notes in the end of an attempt how much of its work outlives it. Whoever has finished has lost nothing. Else what was done
+// since the newest checkpoint is lost, by the time since, unless the job says that all is saved: by its ready file, if that is
+// newer than the order to end, or by its last words. Its exit code does not tell: torchrun makes 1 of any. If nothing is known of
+// checkpoints, nothing is said to be lost; the first step of the next attempt will tell.
+func (a *attempt) keep(e *sched.Event, o *shim.Order, over *shim.Over) {
+	e.Work, e.Value = a.odo.Work(), float64(a.odo.Steps())
+	if e.Outcome == sched.Finished || over == nil || over.Started.IsZero() {
+		return
+	}
+	lost, known := a.lost(o, over)
+	switch {
+	case !known:
+		return
+	case lost > 0:
+		e.Work = max(e.Work-sched.ScaleDuration(lost, a.odo.Rate()), 0)
+		e.Text = also(e.Text, fmt.Sprintf("what it did in its last %v is lost", lost.Round(time.Second/10)))
+	default:
+		e.Text = also(e.Text, "what it did is saved")
+	}
+}
+
+func also(text, more string) string {
+	if text == "" {
+		return more
+	}
+	return text + "; " + more
+}
+
+// lost returns how much of the time of an attempt was for nothing.
+func (a *attempt) lost(o *shim.Order, over *shim.Over) (time.Duration, bool) {
+	if a.meter != nil && a.meter.ready {
+		return 0, true
+	}
+	end, trusted := over.Ended, over.Ended.Add(time.Hour) // any file is as good as complete
+	if over.Stopped && !over.Told.IsZero() {
+		end = over.Told
+		if o.Save.Ready != "" {
+			if a.isReady(o, end) {
+				return 0, true
+			}
+			trusted = end // a file made since may be half of a checkpoint
+		}
+	}
+	saved := newest(o.Checkpoint(), trusted)
+	if saved.IsZero() && o.Save == (shim.Order{}).Save {
+		return 0, false
+	}
+	if saved.Before(over.Started) {
+		saved = over.Started
+	}
+	return max(end.Sub(saved)-tick, 0), true
+}
+
+// isReady reports whether the ready file is newer than a time.
+func (a *attempt) isReady(o *shim.Order, than time.Time) bool {
+	path := o.Save.Ready
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(string(a.dir), path)
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.ModTime().After(than.Add(-tick))
+}
+
+// maxFiles is how many files of a checkpoint folder are looked at.
+const maxFiles = 10_000
+
+// unfinished are the endings of files that are being written.
+var unfinished = []string{".tmp", ".new", ".part", ".partial"}
+
+// newest returns when the newest file in a folder was written, of those not after a time; zero if there is none. Hidden files and
+// those that are being written, by their names, do not count.
+func newest(folder string, notAfter time.Time) (at time.Time) {
+	n := 0
+	_ = filepath.WalkDir(folder, func(path string, f fs.DirEntry, err error) error { // what cannot be read does not count
+		if n++; n > maxFiles {
+			return filepath.SkipAll
+		}
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // as said
+		case path != folder && strings.HasPrefix(f.Name(), "."):
+			if f.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case !f.Type().IsRegular() || slices.Contains(unfinished, filepath.Ext(path)):
+			return nil
+		}
+		if info, err := f.Info(); err == nil && info.ModTime().After(at) && !info.ModTime().After(notAfter) {
+			at = info.ModTime()
+		}
+		return nil
+	})
+	return at
+}

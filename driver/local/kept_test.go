@@ -1,0 +1,104 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that the work kept is that of the newest checkpoint that can be whole, or all of it where the ready file is newer than the
+// order to end, or the last words say so; and that an exit code tells nothing.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Add(-time.Hour).Truncate(time.Second)
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	stopped := shim.Over{Started: began, Stopped: true, Told: at(100), Ended: at(110)}
+	crashed := shim.Over{Started: began, Ended: at(110), Code: 1}
+	const all = 500 // seconds of work, 100 of them of this attempt or 110
+	for name, c := range map[string]struct {
+		over  shim.Over
+		save  task.Checkpoint
+		files map[string]int // written at; the ready file lies in the run directory
+		words string
+		want  int
+		text  string
+	}{
+		"nothing known":            {over: stopped, want: all},
+		"saved on demand":          {over: stopped, files: map[string]int{"a": 50, "b": 105}, want: all, text: "what it did is saved"},
+		"saved before":             {over: stopped, files: map[string]int{"a": 20, "deep/b": 70}, want: all - 30, text: "what it did in its last 30s is lost"},
+		"saved by an earlier one":  {over: stopped, files: map[string]int{"a": -20}, want: all - 100, text: "what it did in its last 1m40s is lost"},
+		"half written":             {over: stopped, files: map[string]int{"a": 60, "b.tmp": 105, "c.new": 105, ".d": 105, ".e/f": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+		"ready":                    {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 105, "done": 106}, want: all, text: "what it did is saved"},
+		"not ready":                {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 60, "b": 105}, want: all - 40, text: "what it did in its last 40s is lost"},
+		"ready long ago":           {over: stopped, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 60, "b": 105, "done": 61}, want: all - 40, text: "what it did in its last 40s is lost"},
+		"not even a checkpoint":    {over: stopped, save: task.Checkpoint{Ready: "done"}, want: all - 100, text: "what it did in its last 1m40s is lost"},
+		"crashed":                  {over: crashed, files: map[string]int{"a": 80}, want: all - 30, text: "what it did in its last 30s is lost"},
+		"crashed, ready or not":    {over: crashed, save: task.Checkpoint{Ready: "done"}, files: map[string]int{"a": 80, "done": 81}, want: all - 30, text: "what it did in its last 30s is lost"},
+		"last words":               {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\n", want: all, text: "what it did is saved"},
+		"last words but one":       {over: stopped, files: map[string]int{"a": 20}, words: "TRAINYARD ready\nTRAINYARD step=9\n", want: all - 80, text: "what it did in its last 1m20s is lost"},
+		"finished, with no saving": {over: shim.Over{Started: began, Ended: at(110)}, files: map[string]int{"a": 20}, want: all},
+	} {
+		r := newReader()
+		dir := t.TempDir()
+		r.a.dir, r.a.meter = shim.RunDir(filepath.Join(dir, "run")), r.tail
+		c.save.Dir = filepath.Join(dir, "ckpt")
+		if name == "nothing known" {
+			c.save.Dir = ""
+		}
+		for file, when := range c.files {
+			folder := c.save.Dir
+			if file == c.save.Ready {
+				folder = string(r.a.dir)
+			}
+			path := filepath.Join(folder, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			touch(t, path)
+			if err := os.Chtimes(path, at(when), at(when)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.at(0, c.words)
+		r.a.odo = progress.NewOdometer(1, progress.Kept{}, all*time.Second)
+		e := sched.Event{Kind: sched.AttemptEnded, Outcome: r.a.outcome(&c.over)}
+		r.a.keep(&e, &shim.Order{State: shim.State(dir), Save: c.save}, &c.over)
+		if e.Work.Round(time.Second) != time.Duration(c.want)*time.Second || e.Text != c.text {
+			t.Errorf("%s: work %v, %q, want %d s, %q", name, e.Work, e.Text, c.want, c.text)
+		}
+	}
+}
+
+// Ensure that a job is asked to save by the signal that it wants, in the folder that it wants, that its ready file is found, and
+// that it has not finished because it exits with 0.
+func TestReadyFile(t *testing.T) {
+	t.Parallel()
+	for want, script := range map[string]string{
+		"what it did is saved": `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; touch $TRAINYARD_RUN_DIR/.ready; exit 0' USR1; trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done`,
+		"is lost":              `trap 'echo x > $TRAINYARD_CHECKPOINT_DIR/1; exit 0' USR1; trap 'exit 7' TERM; sleep 0.3; echo up; while :; do sleep 0.05; done`,
+	} {
+		dir := t.TempDir()
+		job := task.Task{Command: []string{"sh", "-c", script}, Dir: dir, Grace: time.Minute,
+			Checkpoint: task.Checkpoint{Dir: filepath.Join(dir, "a", "b"), Signal: "USR1", Ready: ".ready"}}
+		d := open(t, folder(t), 1, 1, Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}})
+		t.Cleanup(d.Close)
+		h := take(t, d, sched.View{})
+		h.arrivals(1)
+		h.apply(start(0, 1, 0))
+		h.outputHas(0, 1, "up")
+		h.apply(stop(0, 1))
+		if e := h.end(0, sched.Preempted); e.Code != 0 || !strings.Contains(e.Text, want) {
+			t.Errorf("%+v, want code 0 and %q", e, want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "a", "b", "1")); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package progress
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Odometer turns what a job tells of its progress into the work that it has done and the rate at which it does more, over all
+// its attempts, whatever their width and batch size.
+//
+// Progress is counted in samples: those that the job tells; else its steps times the global batch size, where that is decided for
+// it; else in steps. A count is turned into work by the reference: the speed that was measured first, scaled in proportion
+// to the asked width. So an hour of work is what an hour on the asked GPUs achieves, as far as the first measurement tells, and
+// the rate is 1 there. The reference is fixed for the life of the job: a rate means the same in all its attempts. Up to the first
+// measurement the mean speed stands in for it.
+//
+// A job that goes back has lost work; what it counts by then is believed.
+//
+// Source: specification of the manager, section 5.3; the reference is ours.
+type Odometer struct {
+	Kept
+	want    int           // width asked
+	known   time.Duration // work that the log knows of, until counts tell
+	counts  bool          // they do
+	step    int64         // last
+	count   float64       // last
+	sum     float64       // seen to be counted, while there is no reference
+	took    float64       // by that, in seconds on the asked width
+	first   time.Time     // of the reading that met the first count of the attempt: what was written before is no measure
+	last    time.Time     // of the last count
+	turned  bool          // the first step of the attempt is known
+	batch   int           // of the attempt; 0 = the job's own affair
+	footing Footing       // of the attempt
+	window  Rate          // on this footing
+}
+
+// Kept is what of an Odometer outlives its process. The zero value knows nothing.
+type Kept struct {
+	Reference float64 `json:"reference"`       // counts per second of work; 0 = nothing was measured yet
+	Samples   bool    `json:"samples"`         // counts are samples that the job told
+	Batch     int     `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
+	Marks     []Mark  `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
+	Paces     []Pace  `json:"paces,omitempty"` // what was measured, the latest last
+}
+
+// Mark is a step from which on each step is so many counts.
+type Mark struct {
+	Step    int64   `json:"step"`
+	Count   float64 `json:"count"`
+	PerStep float64 `json:"per_step"`
+}
+
+// Footing is what the speed of a job depends on.
+type Footing struct {
+	Width   int `json:"width"`   // GPUs
+	Batch   int `json:"batch"`   // 0 = the job's own affair
+	Tenants int `json:"tenants"` // most jobs on one of its GPUs, itself included
+}
+
+// Pace is a speed measured, in counts per second.
+type Pace struct {
+	Footing
+	PerSecond float64 `json:"per_second"`
+}
+
+// Limits of what is believed of a job out of its senses.
+const (
+	MaxWork   = 100 * 365 * 24 * time.Hour
+	leastRate = 1e-3
+	mostRate  = 1e3
+	mostPaces = 32 // remembered
+)
+
+// NewOdometer returns the odometer of a job that asked for so many GPUs, with what was kept of it, and the work that the log
+// knows of.
+func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
+	o := &Odometer{Kept: kept, want: max(want, 1), known: known}
+	o.Begin(o.want, 0)
+	return o
+}
+
+// Begin says that an attempt on so many GPUs begins, or is met again. Its batch size is 0 if it is the job's own affair.
+func (o *Odometer) Begin(width, batch int) {
+	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
+	o.first, o.turned, o.window = time.Time{}, false, Rate{}
+}
+
+// Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured anew.
+func (o *Odometer) Share(tenants int) {
+	if n := max(tenants, 1); n != o.footing.Tenants {
+		o.footing.Tenants, o.window = n, Rate{}
+	}
+}
+
+// See takes in what the job told at a time, which must not fall, and reports whether that was progress.
+func (o *Odometer) See(at time.Time, m *Reading) bool {
+	var count float64
+	switch stepped := m.Has&Step != 0; {
+	case m.Has&Samples != 0:
+		if stepped {
+			o.step = m.Step
+		}
+		o.toSamples(m)
+		count = float64(m.Samples)
+	case stepped:
+		if o.step = m.Step; o.Samples {
+			return true
+		}
+		count = o.counted(m.Step, m.Anew)
+	default:
+		return false
+	}
+	o.note(at, count, m.Anew)
+	return true
+}
+
+// note takes in a count, which may be one of something else than before.
+func (o *Odometer) note(at time.Time, count float64, anew bool) {
+	if o.first.IsZero() {
+		o.first = at
+	}
+	if at.After(o.first) {
+		if count > o.count && !anew {
+			o.sum += count - o.count
+			o.took += at.Sub(o.last).Seconds() * o.wide()
+		}
+		o.window.Add(at.Sub(o.first), count, anew)
+	}
+	o.count, o.last, o.counts = count, at, true
+}
+
+// wide returns the width over the one asked.
+func (o *Odometer) wide() float64 { return float64(o.footing.Width) / float64(o.want) }
+
+// toSamples goes over to counting samples that are told, at the first of them: what is done is worth what it was.
+func (o *Odometer) toSamples(m *Reading) {
+	if o.Samples {
+		return
+	}
+	before := o.count
+	if m.Has&Step != 0 && len(o.Marks) > 0 && !m.Anew {
+		before = o.counted(m.Step, false)
+	}
+	if k := float64(m.Samples) / before; k > 0 && !math.IsInf(k, 1) {
+		o.scale(k)
+	} else { // nothing relates the two
+		o.known, o.Reference, o.Paces, o.sum, o.took = o.Work(), 0, nil, 0, 0
+	}
+	o.Samples, o.Marks, o.window = true, nil, Rate{}
+}
+
+// scale makes each count k counts.
+func (o *Odometer) scale(k float64) {
+	o.count *= k
+	o.sum *= k
+	o.Reference *= k
+	for i := range o.Paces {
+		o.Paces[i].PerSecond *= k
+	}
+	for i := range o.Marks {
+		o.Marks[i].Count *= k
+		o.Marks[i].PerStep *= k
+	}
+}
+
+// counted returns the count at a step. From the first step of an attempt on, steps count by the batch size of the attempt; those
+// before it, done or not, as they did.
+func (o *Odometer) counted(step int64, anew bool) float64 {
+	if o.batch > 0 && o.Batch == 0 { // so far steps; for want of better, of this batch size
+		o.scale(float64(o.batch))
+	}
+	if o.batch > 0 {
+		o.Batch = o.batch
+	}
+	each := float64(max(o.Batch, 1))
+	if anew || len(o.Marks) == 0 {
+		o.Marks = append(o.Marks[:0], Mark{PerStep: each})
+	}
+	if !o.turned {
+		o.turned = true
+		o.Marks = slices.DeleteFunc(o.Marks, func(m Mark) bool { return m.Step > step })
+		if last := &o.Marks[len(o.Marks)-1]; last.PerStep != each {
+			o.Marks = append(o.Marks, Mark{step, last.at(step), each})
+		}
+	}
+	i := len(o.Marks) - 1
+	for i > 0 && o.Marks[i].Step > step {
+		i--
+	}
+	return o.Marks[i].at(step)
+}
+
+func (m *Mark) at(step int64) float64 { return m.Count + float64(step-m.Step)*m.PerStep }
+
+// Measure looks at how fast the job has become, and reports whether Kept has something to keep that it had not: a first pace on a
+// footing.
+func (o *Odometer) Measure() (news bool) {
+	speed, ok := o.window.PerSecond()
+	if !ok || !(speed > 0) {
+		return false
+	}
+	if o.Reference == 0 {
+		o.Reference = speed / o.wide()
+	}
+	i := o.pace(func(f Footing) bool { return f == o.footing })
+	if news = i < 0; !news {
+		o.Paces = slices.Delete(o.Paces, i, i+1)
+	}
+	o.Paces = append(o.Paces, Pace{o.footing, speed})
+	if len(o.Paces) > mostPaces {
+		o.Paces = slices.Delete(o.Paces, 0, 1)
+	}
+	return news
+}
+
+// pace returns the latest pace on a footing that is right, -1 if there is none.
+func (o *Odometer) pace(right func(Footing) bool) int {
+	for i := len(o.Paces) - 1; i >= 0; i-- {
+		if right(o.Paces[i].Footing) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Known reports whether work follows from counts.
+func (o *Odometer) Known() bool { return o.counts && (o.Reference > 0 || o.sum > 0) }
+
+// Steps returns the last step told.
+func (o *Odometer) Steps() int64 { return o.step }
+
+// Work returns the work done, without what was lost, as far as it is known.
+func (o *Odometer) Work() time.Duration {
+	switch {
+	case !o.Known():
+		return o.known
+	case o.Reference > 0:
+		return bounded(o.count / o.Reference)
+	}
+	return bounded(o.count * o.took / o.sum)
+}
+
+func bounded(seconds float64) time.Duration {
+	return time.Duration(min(seconds*float64(time.Second), float64(MaxWork)))
+}
+
+// Rate returns work per time on the footing that the attempt has: as measured there last; else as on the same width and batch
+// size beside another number of tenants; else as measured last of all, in proportion to the width, the reference where nothing was.
+func (o *Odometer) Rate() float64 {
+	i := o.pace(func(f Footing) bool { return f == o.footing })
+	if i < 0 {
+		i = o.pace(func(f Footing) bool { return f.Width == o.footing.Width && f.Batch == o.footing.Batch })
+	}
+	if i < 0 {
+		i = len(o.Paces) - 1
+	}
+	rate := o.wide()
+	if i >= 0 && o.Reference > 0 {
+		p := o.Paces[i]
+		rate = p.PerSecond / o.Reference * float64(o.footing.Width) / float64(p.Width)
+	}
+	return min(max(rate, leastRate), mostRate)
+}

@@ -1,0 +1,144 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Submit hands jobs in. They arrive together with the next answer, in the order given, and the events point to the very specs
+// given, so that a sink can tell whose they are. From the call on these belong to the driver, which sets their times of
+// submission. They must be valid, and name under After none but jobs that arrive before. The channel is closed once what came
+// of it is durable. Submit may be called by anybody at any time.
+func (d *Driver) Submit(specs ...*sched.JobSpec) (durable <-chan struct{}) {
+	events := make([]sched.Event, len(specs))
+	for i, spec := range specs {
+		events[i] = sched.Event{Kind: sched.JobArrived, Spec: spec}
+	}
+	return d.wish(events...)
+}
+
+// Command passes on what a user wants done with a job that has arrived. The channel is closed once what came of it is durable.
+// It may be called by anybody at any time.
+func (d *Driver) Command(job sched.JobID, c sched.Command) (durable <-chan struct{}) {
+	return d.wish(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
+}
+
+// Tell passes on what a user wants of the machine:
+//
+//   - NodeChanged, Code NodeDraining: its GPUs are given to no new job, and those on them go on; NodeUp lifts that;
+//   - GPUChanged, Code GPUWithheld: the same of one GPU; GPUInUse lifts that, and the GPU is then what it is seen to be.
+//
+// The wish outlives the driver, as the View of the next one has it. What is so already is not told again. Anything else is
+// an error. The channel is closed once what came of it is durable. Tell may be called by anybody at any time.
+func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
+	switch {
+	case e.Kind == sched.NodeChanged:
+		if s := sched.NodeState(e.Code); s != sched.NodeDraining && s != sched.NodeUp {
+			return nil, fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
+		}
+	case e.Kind != sched.GPUChanged:
+		return nil, fmt.Errorf("local: an event of kind %d, want one about a node or a GPU", e.Kind)
+	case !(e.Value >= 0) || int(e.Value) >= len(d.devices):
+		return nil, fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
+	case sched.GPUState(e.Code) != sched.GPUWithheld && sched.GPUState(e.Code) != sched.GPUInUse:
+		return nil, fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
+	}
+	return d.wish(e), nil
+}
+
+// wish is what a user wants.
+type wish struct {
+	events  []sched.Event
+	durable chan struct{}
+}
+
+// wish keeps what a user wants for the next answer.
+func (d *Driver) wish(events ...sched.Event) <-chan struct{} {
+	w := wish{events, make(chan struct{})}
+	d.mu.Lock()
+	d.wishes = append(d.wishes, w)
+	d.mu.Unlock()
+	select {
+	case d.knock <- struct{}{}:
+	default:
+	}
+	return w.durable
+}
+
+// confirm tells those whose wishes were part of an earlier answer: it is durable by now, as the engine asks for the next.
+func (d *Driver) confirm() {
+	for _, durable := range d.answered {
+		close(durable)
+	}
+	d.answered = d.answered[:0]
+}
+
+// granted returns what of the wishes is to be told.
+func (d *Driver) granted() (events []sched.Event) {
+	d.mu.Lock()
+	wishes := d.wishes
+	d.wishes = nil
+	d.mu.Unlock()
+	for _, w := range wishes {
+		d.answered = append(d.answered, w.durable)
+		for _, e := range w.events {
+			switch {
+			case e.Kind == sched.GPUChanged:
+				d.withheld[int(e.Value)] = sched.GPUState(e.Code) == sched.GPUWithheld
+				events = append(events, d.changes()...)
+			case e.Kind == sched.NodeChanged:
+				events = slices.DeleteFunc(events, func(x sched.Event) bool { return x.Kind == e.Kind && x.Node == e.Node }) // the last counts
+				if !d.isSo(&e) {
+					events = append(events, e)
+				}
+			default:
+				events = append(events, e)
+			}
+		}
+	}
+	return events
+}
+
+// isSo reports whether the node of e is in its state already, or is none.
+func (d *Driver) isSo(e *sched.Event) bool {
+	return e.Node < 0 || int(e.Node) >= len(d.view.Nodes) || d.view.Nodes[e.Node].State == sched.NodeState(e.Code)
+}
+
+// ErrClosed says that the driver was closed before it did what it was asked.
+var ErrClosed = errors.New("closed")
+
+// Do has f called by the goroutine of the engine while that waits inside Next, and returns when f has returned: f may read the
+// View and what the Decider remembers, all of which is durable then. No answer comes of it, and no decision. Nothing goes on
+// meanwhile: f must be short, and must not call Do. The error is that of ctx, or ErrClosed, and f was not called then. Do may
+// be called by anybody at any time.
+func (d *Driver) Do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case d.visits <- func() { defer close(done); f() }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.quit:
+		return ErrClosed
+	}
+}
+
+// atOnce is how many functions are called in a row before the engine goes on.
+const atOnce = 16
+
+// receive calls the functions that wait, so that they are called however seldom the engine has to wait.
+func (d *Driver) receive() {
+	for range atOnce {
+		select {
+		case visit := <-d.visits:
+			visit()
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// newChanging draws a world whose users change what they want of jobs: of rigid ones, or of those that are resized.
+func newChanging(seed uint64) *world {
+	w := newWorld(seed)
+	if seed%3 == 2 {
+		w = newElastic(seed)
+	}
+	r := rand.New(rand.NewPCG(seed, 12))
+	for range 1 + r.IntN(8) {
+		j := sched.JobID(r.IntN(len(w.jobs)))
+		s := &w.jobs[j].Spec
+		c := s.Change()
+		if width := int32(1 + r.IntN(4)); r.IntN(4) > 0 {
+			c.GPUs = sched.Range{Min: width, Want: width, Max: width}
+			if w.system.admit == "elastic" {
+				c.GPUs.Max += int32(r.IntN(4))
+			}
+		}
+		if r.IntN(2) == 0 {
+			c.Priority = int32(r.IntN(5)) - 2
+		}
+		c.Deadline, c.WallTime = sched.Time(r.IntN(2))*second, time.Duration(r.IntN(2))
+		at := s.Submit + second*sched.Time(r.IntN(20)) + sched.Time(r.IntN(2))
+		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.JobChanged, Job: j, Change: &c})
+	}
+	w.sortInjected()
+	return w
+}
+
+func changingBroken(w *world) string {
+	v, err := w.run(engine.NewPipeline(w.stages()), &checker{})
+	if err != nil {
+		return err.Error()
+	}
+	if w.system.admit == "elastic" {
+		return leftWaiting(v, w.stages())
+	}
+	return w.atEnd(v)
+}
+
+// Ensure, on random worlds in which jobs change, that all invariants hold and all ends, that both walks agree, that saving
+// and loading changes nothing, and that the log replays byte for byte.
+func TestChange(t *testing.T) {
+	stopped := 0
+	for seed := range uint64(cases(t, 1500)) {
+		w := newChanging(seed)
+		bad := func(w *world) bool { return changingBroken(w) != "" }
+		if bad(w) {
+			w = w.shrink(bad)
+			t.Fatalf("%v\n%s", w, changingBroken(w))
+		}
+		if w.system.admit != "elastic" {
+			checkTwins(t, w)
+		}
+		if reloadDiffers(w) {
+			w = w.shrink(reloadDiffers)
+			var a, b transcript
+			_, errA := runTwin(w, false, &a)
+			r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+			_, errB := w.run(r, r, &b)
+			t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
+		}
+		var log bytes.Buffer
+		writer := engine.NewLogWriter(&log, w.header())
+		_, err := w.run(engine.NewPipeline(w.stages()), writer, sinkFunc(func(v *sched.View, e *sched.Event) {
+			if e.Kind == sched.JobChanged && v.Jobs[e.Job].HoldsDevices() && len(v.Jobs[e.Job].Target) == 0 {
+				stopped++
+			}
+		}))
+		if err == nil {
+			err = writer.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := engine.NewLogReader(&log, "log")
+		if err == nil {
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(engine.NewPipeline(w.stages())), engine.ReplayOptions{})
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	if stopped < 20 {
+		t.Errorf("%d attempts were stopped by a change: too few to say anything", stopped)
+	}
+}
+
+// Ensure that a spec which others may hold stays as it was, and that a change of what is not there, not to be, or over is
+// dropped with the reason.
+func TestChangeOfSpec(t *testing.T) {
+	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(2), Priority: 1, Task: "t"}
+	changed := spec.Changed(&sched.JobChange{GPUs: sched.Rigid(3), Deadline: 9})
+	if spec.GPUs != sched.Rigid(2) || spec.Priority != 1 || changed.GPUs != sched.Rigid(3) || changed.Priority != 0 || changed.Deadline != 9 || changed.Task != "t" {
+		t.Errorf("%+v changed to %+v", spec, changed)
+	}
+	if again := changed.Change(); again != (sched.JobChange{GPUs: sched.Rigid(3), Deadline: 9}) {
+		t.Errorf("may be changed from %+v", again)
+	}
+	for _, c := range []struct {
+		job    sched.JobID
+		change sched.JobChange
+		want   string
+	}{
+		{1, sched.JobChange{GPUs: sched.Rigid(1)}, "job 1 is not known"},
+		{-1, sched.JobChange{GPUs: sched.Rigid(1)}, "job -1 is not known"},
+		{0, sched.JobChange{GPUs: sched.Rigid(1)}, "job 0 is done"},
+		{0, sched.JobChange{}, "gpus 0, want > 0"},
+		{0, sched.JobChange{GPUs: sched.Range{Min: 2, Want: 1, Max: 2}}, "gpus 2..2 with default 1, want min <= default <= max"},
+		{0, sched.JobChange{GPUs: sched.Rigid(1), WallTime: -1}, "wall time -1ns, want >= 0"},
+		{0, sched.JobChange{GPUs: sched.Rigid(1), Deadline: -second}, "deadline -1s, want >= 0"},
+	} {
+		w := &world{types: []string{"a"}, nodes: []sched.NodeSpec{{Name: "n", GPUs: 4, Pool: sched.None}}}
+		s := engine.NewState(w.header())
+		events := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &w.nodes[0]}, {Kind: sched.JobArrived, Spec: spec}}
+		if c.want == "job 0 is done" {
+			events = append(events, sched.Event{Kind: sched.JobCommanded, Code: int32(sched.CancelJob)})
+		}
+		for i := range events {
+			s.Apply(&events[i])
+		}
+		got := ""
+		d := &answers{list: [][]sched.Event{{{Kind: sched.JobChanged, Job: c.job, Change: &c.change}}}}
+		must(engine.Run(context.Background(), s, d, engine.NewPipeline(plainFIFO), engine.Options{Dropped: func(_ *sched.Event, why string) { got = why }}))
+		if got != c.want {
+			t.Errorf("%d %+v: dropped for %q, want %q", c.job, c.change, got, c.want)
+		}
+	}
+}

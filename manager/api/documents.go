@@ -1,0 +1,162 @@
+package api
+
+// Job is how one job stands.
+type Job struct {
+	ID       int      `json:"id" doc:"number, by which it is asked for"`
+	Name     string   `json:"name"`
+	User     string   `json:"user,omitempty" doc:"who handed it in"`
+	Model    string   `json:"model,omitempty"`
+	Class    string   `json:"class,omitempty"`
+	State    string   `json:"state" doc:"held, waiting, starting, running, stopping or done"`
+	Outcome  string   `json:"outcome,omitempty" doc:"once done: finished, failed, cancelled or rejected"`
+	ExitCode int      `json:"exit_code,omitempty" doc:"of the last attempt that ended"`
+	Text     string   `json:"text,omitempty" doc:"what was said of its end"`
+	Why      string   `json:"why,omitempty" doc:"in a sentence, why it does not run"`
+	Priority int      `json:"priority,omitempty"`
+	Min      int      `json:"gpus_min" doc:"fewest GPUs"`
+	Want     int      `json:"gpus_want" doc:"GPUs asked for"`
+	Max      int      `json:"gpus_max" doc:"most GPUs"`
+	GPUs     []string `json:"gpus" doc:"names of the GPUs or slots that it holds"`
+	Batch    int      `json:"batch,omitempty" doc:"global batch size of the attempt, where the system chooses it"`
+	Shares   []int    `json:"shares_with,omitempty" doc:"jobs on the same GPUs"`
+
+	Attempt     int     `json:"attempt" doc:"number of attempts begun"`
+	Preemptions int     `json:"preemptions"`
+	Resizes     int     `json:"resizes"`
+	Submitted   string  `json:"submitted" doc:"RFC 3339"`
+	Started     string  `json:"started,omitempty" doc:"first start"`
+	Ended       string  `json:"ended,omitempty"`
+	QueueSec    float64 `json:"queue_s" doc:"seconds without GPUs"`
+	RunSec      float64 `json:"run_s" doc:"seconds with GPUs"`
+	GPUSeconds  float64 `json:"gpu_seconds" doc:"attained service"`
+	EnergyJ     float64 `json:"energy_j,omitempty"`
+
+	Step  int64   `json:"step,omitempty" doc:"training steps done, as it says"`
+	Total int64   `json:"total,omitempty" doc:"steps in all, as it says"`
+	Speed float64 `json:"speed,omitempty" doc:"progress per time, 1 = on the GPUs asked for, alone"`
+}
+
+// Jobs is a list of jobs.
+type Jobs struct {
+	Schema string `json:"schema" doc:"trainyard.jobs/v1"`
+	Now    string `json:"now"`
+	System string `json:"system"`
+	Jobs   []Job  `json:"jobs"`
+}
+
+// GPU is how one GPU or slot stands.
+type GPU struct {
+	Name     string  `json:"name"`
+	Type     string  `json:"type,omitempty"`
+	State    string  `json:"state" doc:"in-use, foreign, stuck, missing, quarantined, drained"`
+	Why      string  `json:"why,omitempty"`
+	Jobs     []int   `json:"jobs"`
+	MemoryMB float64 `json:"memory_mb,omitempty" doc:"in use"`
+	OfMB     float64 `json:"of_mb,omitempty" doc:"in all"`
+	Use      float64 `json:"use,omitempty" doc:"0 to 1"`
+	Watts    float64 `json:"watts,omitempty"`
+	HeldIdle bool    `json:"held_idle,omitempty" doc:"memory is held and nothing done with it"`
+	By       string  `json:"by,omitempty" doc:"processes on it"`
+}
+
+// Nodes is what jobs may run on.
+type Nodes struct {
+	Schema  string `json:"schema" doc:"trainyard.nodes/v1"`
+	Node    string `json:"node"`
+	Unit    string `json:"unit" doc:"GPU or slot"`
+	Drained bool   `json:"drained" doc:"nothing new starts"`
+	GPUs    []GPU  `json:"gpus"`
+}
+
+// Submission are jobs to be handed in.
+type Submission struct {
+	File string `json:"file" doc:"a job file, in YAML"`
+	Dir  string `json:"dir" doc:"absolute: what dir of jobs is relative to"`
+	// Env are variables of the submitter that jobs inherit, of those allowed.
+	Env map[string]string `json:"env,omitempty"`
+	Dry bool              `json:"dry,omitempty" doc:"only say what would become of them"`
+}
+
+// Submitted are the jobs that were handed in, durably, or would be.
+type Submitted struct {
+	Schema string     `json:"schema" doc:"trainyard.submitted/v1"`
+	Dry    bool       `json:"dry,omitempty"`
+	Jobs   []Estimate `json:"jobs"`
+}
+
+// Estimate is when and where a job is expected to run.
+type Estimate struct {
+	ID    int     `json:"id"`
+	Name  string  `json:"name"`
+	Start *Within `json:"start,omitempty" doc:"nothing if nothing is known"`
+	End   *Within `json:"end,omitempty"`
+}
+
+// Within is an interval of time that holds in 8 of 10 cases, and its middle.
+type Within struct {
+	Low, Median, High string `doc:"RFC 3339; empty = not in sight"`
+}
+
+// Resize is another width for a job.
+type Resize struct {
+	Min  int `json:"gpus_min,omitempty"`
+	Want int `json:"gpus_want,omitempty"`
+	Max  int `json:"gpus_max,omitempty"`
+}
+
+// Why is why a job stands as it does, and what would change that.
+type Why struct {
+	Schema   string     `json:"schema" doc:"trainyard.why/v1"`
+	Job      Job        `json:"job"`
+	Sentence string     `json:"sentence" doc:"the binding constraint, with its numbers"`
+	Code     string     `json:"code"`
+	Ahead    []Ahead    `json:"ahead" doc:"jobs before it in the order, best first"`
+	Start    *Within    `json:"start,omitempty"`
+	Remedies []Remedy   `json:"remedies" doc:"changes that would start it now, each tried on a copy"`
+	Figures  []Figure   `json:"figures" doc:"what the system goes by"`
+	Last     *Displaced `json:"preempted,omitempty"`
+}
+
+// Ahead is a job before another one.
+type Ahead struct {
+	ID    int    `json:"id"`
+	Name  string `json:"name"`
+	GPUs  int    `json:"gpus" doc:"holds or wants"`
+	State string `json:"state"`
+}
+
+// Remedy is a change that would start a job now.
+type Remedy struct {
+	Text    string  `json:"text"`
+	Command string  `json:"command,omitempty" doc:"that does it"`
+	Resize  *Resize `json:"resize,omitempty"`
+}
+
+// Figure is one of the numbers a system goes by.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+	Text  string  `json:"text,omitempty"`
+}
+
+// Displaced is how a job lost its GPUs.
+type Displaced struct {
+	By      int     `json:"by" doc:"the job that took them"`
+	Name    string  `json:"name"`
+	Rule    string  `json:"rule"`
+	At      string  `json:"at"`
+	LostSec float64 `json:"lost_s" doc:"seconds of work that were lost"`
+}
+
+// Info is who answers.
+type Info struct {
+	Schema   string            `json:"schema" doc:"trainyard.info/v1"`
+	Version  string            `json:"version"`
+	State    string            `json:"state" doc:"folder"`
+	System   string            `json:"system"`
+	Settings map[string]string `json:"settings"`
+	PID      int               `json:"pid"`
+	Since    string            `json:"since"`
+	Problems []string          `json:"problems" doc:"what doctor would tell"`
+}

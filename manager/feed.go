@@ -1,0 +1,82 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// feed tells those who follow how far the log is durable. It is a Sink.
+type feed struct {
+	mu   sync.Mutex
+	seq  uint64        // of the last event that is durable
+	news chan struct{} // closed by the next durable batch that has events
+
+	pending uint64
+}
+
+var (
+	_ engine.Sink    = (*feed)(nil)
+	_ engine.Batcher = (*feed)(nil)
+)
+
+// BeginBatch does nothing.
+func (f *feed) BeginBatch() {}
+
+// Log notes the event; it shows once the batch is durable.
+func (f *feed) Log(_ *sched.View, e *sched.Event) { f.pending = e.Seq }
+
+// EndBatch shows the events of the batch.
+func (f *feed) EndBatch() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending != f.seq {
+		f.seq = f.pending
+		close(f.news)
+		f.news = make(chan struct{})
+	}
+	return nil
+}
+
+// last returns the last durable event, and what is closed when there are more.
+func (f *feed) last() (seq uint64, more <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seq, f.news
+}
+
+// page is how many events are read from the store at once: short enough to keep nobody from writing.
+const page = 256
+
+// Events calls tell with the lines of the log from the event numbered from on, one by one and each without its newline, first those
+// that are there, then as they become durable. It returns when ctx ends, tell returns an error, or the manager stops (nil).
+func (m *Manager) Events(ctx context.Context, from uint64, tell func(seq uint64, line []byte) error) error {
+	for at := max(from, 1); ; {
+		last, more := m.feed.last()
+		for at <= last {
+			lines, err := m.store.Page(at, page)
+			if err != nil {
+				return err
+			}
+			if len(lines) == 0 {
+				return fmt.Errorf("manager: event %d of %d is not in the log", at, last)
+			}
+			for _, line := range lines {
+				if err := tell(at, line); err != nil {
+					return err
+				}
+				at++
+			}
+		}
+		select {
+		case <-more:
+		case <-m.over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

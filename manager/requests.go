@@ -1,0 +1,188 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Errors of requests.
+var (
+	ErrNoJob   = errors.New("no such job")
+	ErrDone    = errors.New("done already")
+	ErrStopped = errors.New("the manager stops")
+	ErrFixed   = errors.New("this manager runs the jobs of a file and takes no others")
+)
+
+// Submit hands jobs in, all of them or none, and returns the number of the first once they are durable; the others follow it. It
+// may be called by anybody while Run runs, as all requests.
+func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.JobID, err error) {
+	if m.o.Jobs != nil {
+		return sched.None, ErrFixed
+	}
+	err = Fits(&m.header, jobs, m.o.Unit)
+	if err != nil {
+		return sched.None, err
+	}
+	specs := make([]*sched.JobSpec, len(jobs))
+	var durable <-chan struct{}
+	err = m.do(ctx, func(d *local.Driver) {
+		m.next = max(m.next, sched.JobID(len(m.View().Jobs)))
+		first, m.next = m.next, m.next+sched.JobID(len(jobs))
+		for i := range jobs {
+			specs[i] = arrival(&jobs[i], first, m.View().Now)
+		}
+		durable = d.Submit(specs...)
+	})
+	if err != nil {
+		return sched.None, err
+	}
+	return first, m.await(ctx, durable)
+}
+
+// arrival is the specification of a job that is handed in now. Places of the list it came with become numbers of jobs.
+func arrival(j *jobfile.Job, first sched.JobID, now sched.Time) *sched.JobSpec {
+	spec := j.Spec
+	spec.Task = j.Task.Encode()
+	spec.After = nil
+	for _, place := range j.Spec.After {
+		spec.After = append(spec.After, first+place)
+	}
+	if j.Submit > 0 {
+		spec.NotBef = max(spec.NotBef, now.Add(j.Submit))
+	}
+	return &spec
+}
+
+// Command has done with a job what its user wants, and returns once that is durable. ErrNoJob and ErrDone say why it cannot be.
+func (m *Manager) Command(ctx context.Context, id sched.JobID, c sched.Command) error {
+	row, known, _ := m.board.Row(id)
+	switch {
+	case !known:
+		return ErrNoJob
+	case row.State == sched.Done:
+		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+	}
+	var durable <-chan struct{}
+	if err := m.do(ctx, func(d *local.Driver) { durable = d.Command(id, c) }); err != nil {
+		return err
+	}
+	if err := m.await(ctx, durable); err != nil {
+		return err
+	}
+	if row, _, _ := m.board.Row(id); row.State == sched.Done && !row.Cancelled {
+		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+	}
+	return nil
+}
+
+// Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable. f must be short,
+// keep nothing of it, and ask for nothing.
+func (m *Manager) Look(ctx context.Context, f func(*sched.View)) error {
+	return m.do(ctx, func(*local.Driver) { f(m.View()) })
+}
+
+// View is the state as Run's goroutine sees it.
+func (m *Manager) View() *sched.View { return m.state.View() }
+
+// do has f run between two instants, once Run has begun.
+func (m *Manager) do(ctx context.Context, f func(*local.Driver)) error {
+	select {
+	case <-m.up:
+	case <-m.over:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := m.driver.Do(ctx, func() { f(m.driver) }); ctx.Err() == nil && err != nil {
+		return ErrStopped
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// await waits until what was handed in is durable.
+func (m *Manager) await(ctx context.Context, durable <-chan struct{}) error {
+	select {
+	case <-durable:
+		return nil
+	case <-m.over:
+		select {
+		case <-durable: // both
+			return nil
+		default:
+			return ErrStopped
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Drain has no new job be given the machine, or lifts that; those on it go on. It returns once that is durable.
+func (m *Manager) Drain(ctx context.Context, on bool) error {
+	return m.tell(ctx, func(v *sched.View) []sched.Event {
+		state := sched.NodeUp
+		if on {
+			state = sched.NodeDraining
+		}
+		var events []sched.Event
+		for n := range v.Nodes {
+			events = append(events, sched.Event{Kind: sched.NodeChanged, Node: sched.NodeID(n), Code: int32(state)})
+		}
+		return events
+	})
+}
+
+// DrainGPUs is Drain for some GPUs.
+func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) error {
+	return m.tell(ctx, func(*sched.View) []sched.Event {
+		state := sched.GPUInUse
+		if on {
+			state = sched.GPUWithheld
+		}
+		var events []sched.Event
+		for _, g := range gpus {
+			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(g), Code: int32(state)})
+		}
+		return events
+	})
+}
+
+// tell passes on what a user wants of the machine.
+func (m *Manager) tell(ctx context.Context, wishes func(*sched.View) []sched.Event) (err error) {
+	var durable <-chan struct{}
+	asked := m.do(ctx, func(d *local.Driver) {
+		for _, e := range wishes(m.View()) {
+			if durable, err = d.Tell(e); err != nil {
+				return
+			}
+		}
+	})
+	if asked != nil || err != nil || durable == nil {
+		return errors.Join(asked, err)
+	}
+	return m.await(ctx, durable)
+}
+
+// Devices returns how the devices were when last looked at, by GPUID; nil before Run has begun.
+func (m *Manager) Devices() []device.Status {
+	select {
+	case <-m.up:
+		return m.driver.Status()
+	default:
+		return nil
+	}
+}
+
+// Header returns how the log begins: who decides, on what.
+func (m *Manager) Header() engine.Header { return m.header }
+
+// Dir returns the folder.
+func (m *Manager) Dir() string { return m.o.Dir }

@@ -1,0 +1,35 @@
+package system
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// moves is a Mover that weighs nothing.
+type moves struct{}
+
+func (moves) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return true }
+
+// Ensure that a round in which all may be placed anew counts like a quantum, unless moves are weighed.
+func TestEvery(t *testing.T) {
+	const m = time.Minute
+	for _, c := range []struct {
+		s    engine.Stages
+		want time.Duration
+	}{
+		{engine.Stages{}, 0},
+		{engine.Stages{Quantum: 2 * m}, 2 * m},
+		{engine.Stages{Round: 3 * m}, 0},
+		{engine.Stages{Round: 3 * m, Quantum: 2 * m}, 3 * m},
+		{engine.Stages{Round: 3 * m, Replace: true}, 3 * m},
+		{engine.Stages{Round: 3 * m, Replace: true, ReplaceEvery: 9 * m}, 9 * m},
+		{engine.Stages{Round: 3 * m, Replace: true, Move: moves{}}, 0},
+	} {
+		if got := every(&c.s); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.s, got, c.want)
+		}
+	}
+}

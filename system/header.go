@@ -1,0 +1,25 @@
+package system
+
+import "github.com/trainyard/trainyard/engine"
+
+// Begin returns the system that decides, or decided, what a log that begins with h holds. It is built from h and from what k
+// knows beside; Types, Pools, Budget, PerNode and MostGPUs of k are those of h. ShareLimit of h becomes that of the system.
+// adapt, if not nil, changes the stages of a system that has any, after the round of h.
+func Begin(h *engine.Header, k Knowledge, adapt func(*engine.Stages)) (System, error) {
+	info, err := Named(h.System)
+	if err != nil {
+		return System{}, err
+	}
+	k.Types, k.Pools, k.Budget, k.PerNode, k.MostGPUs = h.Types, h.Pools, h.Budget, h.NodeGPUs, h.GPUs
+	if round := h.Round; round > 0 {
+		more := adapt
+		adapt = func(st *engine.Stages) {
+			if st.Round = round; more != nil {
+				more(st)
+			}
+		}
+	}
+	sys, err := info.Build(k, NewSettings(h.Settings), adapt)
+	h.ShareLimit = max(sys.ShareLimit, 1)
+	return sys, err
+}
