@@ -9,7 +9,7 @@ import (
 // evictFor releases lower-ranked holders, worst first, until job id fits. If it never does, all is as before.
 func (p *Pipeline) evictFor(v *sched.View, id sched.JobID, n int, now float64) bool {
 	fits := p.evictUntilFits(v, id, n, now)
-	if !fits && p.s.MinRun > 0 {
+	if !fits && p.guards() {
 		p.noteProtected(v, id, now)
 	}
 	return fits
@@ -65,20 +65,29 @@ func (p *Pipeline) evictUntilFits(v *sched.View, id sched.JobID, n int, now floa
 	return fits
 }
 
-// isProtected reports whether victim has not run for MinRun yet.
+// guards reports whether any holder may be protected.
+func (p *Pipeline) guards() bool { return p.s.MinRun > 0 || p.s.Guard != nil }
+
+// isProtected reports whether victim has not run for MinRun yet, or is guarded.
 func (p *Pipeline) isProtected(v *sched.View, victim sched.JobID) bool {
-	return p.s.MinRun > 0 && v.Now < p.protectedUntil(v, victim)
+	return p.guards() && v.Now < p.protectedUntil(v, victim)
 }
 
-// protectedUntil returns when victim will have run for MinRun, at the earliest.
+// protectedUntil returns when victim will have run for MinRun, at the earliest, and as long as it is guarded.
 func (p *Pipeline) protectedUntil(v *sched.View, victim sched.JobID) sched.Time {
+	started := v.Now
 	switch j := &v.Jobs[victim]; j.Attempt {
 	case sched.Starting:
-		return v.Now.Add(p.s.MinRun)
 	case sched.Running:
-		return j.LastStart.Add(p.s.MinRun)
+		started = j.LastStart
+	default:
+		return 0
 	}
-	return 0
+	until := started.Add(p.s.MinRun)
+	if p.s.Guard != nil {
+		until = max(until, p.s.Guard.Until(v, victim, started))
+	}
+	return until
 }
 
 // nextVictim takes the worst holder ranked below job id out of the indices, or returns None.

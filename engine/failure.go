@@ -23,15 +23,16 @@ func (f *failure) covers(jobs []entry, id sched.JobID) bool {
 func (p *Pipeline) noteFailure(g *group, id sched.JobID) {
 	f := &g.fail
 	f.id, f.key, f.at = id, p.jobs[id].key, p.given.now()
-	f.cleared = p.cleared && p.s.MinRun == 0 // see addHeadBehind: it may be its second turn, and others have been placed
+	f.cleared = p.cleared && !p.guards() // see addHeadBehind: it may be its second turn, and others have been placed
 	f.nodes = append(f.nodes[:0], p.clear...)
 }
 
 // sinceFailure returns the nodes that were given up on since a job of the group of id, ranked no worse, did not fit, and
-// that failure; nil if there is none, or so much was given up that all nodes are as well looked at.
+// that failure; nil if there is none, or so much was given up that all nodes are as well looked at. Nor does given tell when a
+// Guard changes its mind.
 func (p *Pipeline) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
 	f := &p.groups.list[p.jobs[id].group].fail
-	if p.rising || !f.covers(p.jobs, id) {
+	if p.rising || p.s.Guard != nil || !f.covers(p.jobs, id) {
 		return nil, nil
 	}
 	nodes, known := p.given.since(f.at)

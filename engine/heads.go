@@ -37,7 +37,7 @@ func (p *Pipeline) addHead(i int32) {
 // addHeadBehind is addHead after job id was placed. A group whose best job ranks before id has had its turn, and more to
 // choose from: nobody in it fits. Under MinRun it is looked at again: given does not tell whose protection has ended.
 func (p *Pipeline) addHeadBehind(id sched.JobID, i int32, now float64) {
-	if best := p.groups.list[i].heap[0]; p.s.MinRun > 0 || beforeAt(&p.jobs[id], &p.jobs[best], id, best, now) {
+	if best := p.groups.list[i].heap[0]; p.guards() || beforeAt(&p.jobs[id], &p.jobs[best], id, best, now) {
 		p.addHead(i)
 	}
 }

@@ -16,6 +16,8 @@ type Stages struct {
 	Preempt bool
 	// MinRun protects an attempt from being preempted for so long after its start.
 	MinRun time.Duration
+	// Guard, if set, protects attempts as well, for as long as it says. It is Learn that has it hear events.
+	Guard sched.Guard
 	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only. Orders
 	// whose keys grow while jobs run need one, else nothing would ever preempt between events.
 	Quantum time.Duration
@@ -418,12 +420,13 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rev, p.dirty = rev, true
 		p.given.forget()
 		p.groups.empty(p.jobs) // cheaper than one by one
-		for id := range p.jobs {
-			if x := &p.jobs[id]; x.in != away {
-				if p.reshapes {
-					x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
-				}
-				p.rekey(v, sched.JobID(id))
+		if p.whole() { // of many jobs that there were, few are on the list
+			for _, id := range p.list {
+				p.renew(v, id)
+			}
+		} else {
+			for id := range p.jobs {
+				p.renew(v, sched.JobID(id))
 			}
 		}
 	}
@@ -435,6 +438,18 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rekey(v, id)
 		p.dirty = p.dirty || x.key != old
 	}
+}
+
+// renew asks for all that the stages say of job id, if it is there.
+func (p *Pipeline) renew(v *sched.View, id sched.JobID) {
+	x := &p.jobs[id]
+	if x.in == away {
+		return
+	}
+	if p.reshapes {
+		x.shape = p.groups.shapeOf(p, v, id)
+	}
+	p.rekey(v, id)
 }
 
 // revision changes whenever a stage's answers may all have changed.

@@ -45,6 +45,7 @@ type systemCase struct {
 	order, place, admit string
 	preempt             bool
 	minRun              time.Duration
+	guard               sched.Guard
 	quantum             time.Duration
 	round               time.Duration
 	userLimit           int
@@ -66,7 +67,7 @@ var (
 func (w *world) stages() engine.Stages {
 	c := &w.system
 	oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
-	s := engine.Stages{Preempt: c.preempt, MinRun: c.minRun, Quantum: c.quantum, Round: c.round, UserLimit: c.userLimit,
+	s := engine.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round, UserLimit: c.userLimit,
 		Block: c.block, KeepOrder: c.keepOrder}
 	sample, err := dist.NewEmpirical([]float64{0.5, 1, 2, 4, 4, 9, 20, 60})
 	must(err)
@@ -129,6 +130,13 @@ func (whim) Worth(_ *sched.View, j sched.JobID, was, now []sched.GPUID) bool {
 		sum += int(was[i]) + 2*int(now[i])
 	}
 	return sum%3 == 0
+}
+
+// thirds guards two jobs of three for some seconds.
+type thirds struct{}
+
+func (thirds) Until(_ *sched.View, j sched.JobID, started sched.Time) sched.Time {
+	return started + second*sched.Time(j%3*4)
 }
 
 func must(err error) {
@@ -263,6 +271,9 @@ func (w *world) drawSystem(r *rand.Rand) {
 	}
 	if r.IntN(6) == 0 {
 		c.userLimit = 1 + r.IntN(8)
+	}
+	if rand.New(rand.NewPCG(w.seed, 2)).IntN(4) == 0 {
+		c.guard = thirds{}
 	}
 }
 
@@ -479,6 +490,7 @@ func (w *world) shrink(bad func(*world) bool) *world {
 			func(x *world) { x.system.userLimit = 0 },
 			func(x *world) { x.system.round = 0 },
 			func(x *world) { x.system.minRun = 0 },
+			func(x *world) { x.system.guard = nil },
 			func(x *world) { x.system.knob = 0 },
 			func(x *world) { x.system.place = "count" },
 			func(x *world) { x.system.limits = nil },

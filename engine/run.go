@@ -220,8 +220,8 @@ func (r *run) order() {
 			a.GPUs = r.s.view.Jobs[a.Job].GPUs
 		}
 	}
-	if len(r.open) > 0 { // logged when they were first given
-		r.plan.Actions = append(r.plan.Actions, r.open...)
+	if len(r.open) > 0 { // logged when they were first given; an order of now replaces an older one, so it comes after
+		r.plan.Actions = slices.Concat(r.open, r.plan.Actions)
 		slices.SortStableFunc(r.plan.Actions, func(a, b sched.Action) int { return cmp.Compare(a.Kind, b.Kind) })
 		r.open = nil
 	}

@@ -149,7 +149,7 @@ func (p *Pipeline) mayFit(g *group, worst sched.JobID, now float64) bool {
 	if p.s.Admit != nil {
 		return true
 	}
-	if p.s.MinRun == 0 && g.fail.at == p.given.now() && !p.rising && g.fail.covers(p.jobs, g.heap[0]) {
+	if !p.guards() && g.fail.at == p.given.now() && !p.rising && g.fail.covers(p.jobs, g.heap[0]) {
 		return false // nothing was given up since it did not fit
 	}
 	s := &p.groups.shapes[g.shape]

@@ -26,7 +26,7 @@ func runTwin(w *world, whole bool, more ...engine.Sink) (hasher, error) {
 // Under MinRun the plain walk may ask to be woken for victims that the indices know to be of no use, so wake-ups do not
 // count there.
 func (h *hasher) skipTicks(w *world) *hasher {
-	h.ticks = w.system.minRun > 0
+	h.ticks = w.system.minRun > 0 || w.system.guard != nil
 	return h
 }
 

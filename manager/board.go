@@ -95,11 +95,11 @@ func (b *Board) Row(id sched.JobID) (row Row, known bool, changed <-chan struct{
 	return row, known, b.news
 }
 
-// Find returns the job of a name.
+// Find returns the latest job of a name.
 func (b *Board) Find(name string) (sched.JobID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range b.rows {
+	for i := len(b.rows) - 1; i >= 0; i-- {
 		if b.rows[i].Name == name {
 			return sched.JobID(i), true
 		}

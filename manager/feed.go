@@ -48,6 +48,12 @@ func (f *feed) last() (seq uint64, more <-chan struct{}) {
 	return f.seq, f.news
 }
 
+// LastEvent returns the number of the last event that is durable; 0 = there is none.
+func (m *Manager) LastEvent() uint64 {
+	seq, _ := m.feed.last()
+	return seq
+}
+
 // page is how many events are read from the store at once: short enough to keep nobody from writing.
 const page = 256
 

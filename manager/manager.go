@@ -41,9 +41,10 @@ type Options struct {
 	Version  string           // of this program
 	Log      *slog.Logger     // what users should hear of; nil = nobody does
 	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
+	Decided  func(ns int64)   // told how long each decision took that changed something; nil = nobody is
 }
 
-// Check says what is wrong with the system, its settings and the jobs it is to run.
+// Check says what is wrong with the system and its settings.
 func (o *Options) Check(ctx context.Context) error {
 	h, err := o.header(ctx)
 	if err == nil {
@@ -52,15 +53,7 @@ func (o *Options) Check(ctx context.Context) error {
 	if err == nil {
 		err = Fits(&h, o.jobs(), o.Unit)
 	}
-	if err != nil || !NeedsWork(h, o.Knows) {
-		return err
-	}
-	for i := range o.jobs() {
-		if spec := &o.jobs()[i].Spec; spec.WallTime == 0 {
-			return fmt.Errorf("system: %s: %w: job %s states no wall_time", o.System, system.ErrNoWork, spec.Name)
-		}
-	}
-	return nil
+	return err
 }
 
 // jobs are those known beforehand.
@@ -133,6 +126,9 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	}
 	err = o.Check(ctx) // before the folder is touched
 	if err != nil {
+		return nil, err
+	}
+	if o.Settings, err = Defaults(o.System, o.Settings); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)
@@ -313,11 +309,6 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	stop, err := m.serve(d)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	defer close(m.over)
 	m.driver = d
 	close(m.up)
@@ -326,7 +317,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, engine.Options{Sinks: sinks, Dropped: dropped})
+	o := engine.Options{Sinks: sinks, Dropped: dropped, Decided: m.o.Decided}
+	if began := time.Now(); o.Decided != nil {
+		o.Clock = func() int64 { return int64(time.Since(began)) }
+	}
+	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, o)
 }
 
 // begins is a driver that tells first, if there is a reason, that a system begins anew.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
@@ -186,3 +187,8 @@ func (m *Manager) Header() engine.Header { return m.header }
 
 // Dir returns the folder.
 func (m *Manager) Dir() string { return m.o.Dir }
+
+// Expects reports whether a job of that name is among those known beforehand. It may not have arrived yet.
+func (m *Manager) Expects(name string) bool {
+	return slices.ContainsFunc(m.o.jobs(), func(j jobfile.Job) bool { return j.Spec.Name == name })
+}

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,19 +11,24 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// Ensure that every system decides about real jobs, also of named models, or says why it does not.
+// Ensure that every system that rents nothing decides about real jobs of which nothing is known, also of named models, and
+// that those that rent say why they do not.
 func TestEveryRow(t *testing.T) {
-	jobs := []sched.JobSpec{{Name: "a", Model: "m", GPUs: sched.Range{Min: 1, Want: 1, Max: 4}, WallTime: 1e12}}
+	jobs := []sched.JobSpec{{Name: "a", Model: "m", GPUs: sched.Range{Min: 1, Want: 1, Max: 4}}}
 	for _, info := range system.Table() {
 		h := engine.Header{System: info.Name, GPUs: 4, NodeGPUs: 4, Types: []string{"slot"}}
 		sys, err := manager.System(&h, system.Knowledge{})
-		dec := sys.Decider
-		if err != nil {
-			if why := err.Error(); !strings.HasPrefix(why, "system: "+info.Name) || !strings.Contains(why, " want") && !strings.Contains(why, "; see") {
-				t.Errorf("%s: %v, want a reason and what to do", info.Name, err)
+		if info.Rents {
+			if want := "system: " + info.Name + " rents nodes"; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", info.Name, err, want)
 			}
 			continue
 		}
+		if err != nil {
+			t.Errorf("%s: %v, want it to learn what it has to know", info.Name, err)
+			continue
+		}
+		dec := sys.Decider
 		v := &sched.View{Now: 1, ShareLimit: 1, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4, Pool: sched.None}}}, GPUs: make([]sched.GPU, 4),
 			Jobs: []sched.Job{{Spec: &jobs[0], State: sched.Waiting}}}
 		e := sched.Event{Time: 1, Kind: sched.JobArrived}
@@ -36,5 +42,27 @@ func TestEveryRow(t *testing.T) {
 		if len(d.Jobs) == 0 {
 			t.Errorf("%s gives the only job nothing", info.Name)
 		}
+	}
+}
+
+// Ensure that keys have the values of real jobs where they are not set, and go into the header.
+func TestDefaults(t *testing.T) {
+	given := map[string]string{"min_run": "60"}
+	for name, want := range map[string]string{
+		"tiresias-las": "map[min_run:60 preempt_limit:6]",
+		"pal":          "map[min_run:60 preempt_limit:6 stragglers:watch]",
+		"packed":       "map[min_run:60 preempt_limit:6]",
+	} {
+		h := engine.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
+		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {
+			t.Errorf("%s: %v, %v, want %s", name, h.Settings, err, want)
+		}
+	}
+	h := engine.Header{System: "eaco", GPUs: 4, NodeGPUs: 4}
+	if _, err := manager.System(&h, system.Knowledge{}); err != nil || len(h.Settings) > 0 {
+		t.Errorf("eaco: %v, %v, want none", h.Settings, err)
+	}
+	if len(given) != 1 {
+		t.Errorf("what was given becomes %v", given)
 	}
 }

@@ -139,6 +139,12 @@ type Mover interface {
 	Worth(v *View, j JobID, was, now []GPUID) bool
 }
 
+// Guard says how long an attempt is to be left alone.
+type Guard interface {
+	// Until returns from when on job j, whose attempt began to run at started, may be stopped for others.
+	Until(v *View, j JobID, started Time) Time
+}
+
 // Provisioner completes what a Decider wants once it has decided about jobs: nodes to rent, release, wake or put to sleep,
 // GPUs to quarantine, power caps.
 type Provisioner interface {

@@ -42,7 +42,7 @@ const (
 	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all processes are gone, its devices are free
 	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps: all ranks run
 	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
-	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps
+	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = steps in all (0 = unknown)
 	EpochEnded               // Job, Attempt, Value = epoch; only where watched
 	NodeLeft                 // Node: down, released or asleep (Code = NodeState); its attempts ended before
 	NodeJoined               // NodeSpec: a new node, or one that came back under its name

@@ -95,8 +95,7 @@ func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
 
 // divideParams returns what the systems that resize jobs have in common.
 func divideParams(k Knowledge, s *Settings) (elastic.Params, error) {
-	restart := s.ByModel("restart_overhead", DefaultRestart)
-	r := &allocate.Rates{Work: k.Work, Seed: uint64(s.Int("seed", 0)), Restart: restart.Of,
+	r := &allocate.Rates{Work: k.Work, Seed: uint64(s.Int("seed", 0)), Restart: k.restart(s),
 		Most: int32(min(s.Int("k_max", 0), math.MaxInt32)), Horizon: s.Seconds("horizon", DefaultHorizon)}
 	p := elastic.Params{Rates: r, Place: s.Placer("packed", k), Interval: s.Seconds("interval", 0)}
 	batch := s.OneOf("batch", "free", append([]string{"free"}, batchRules...)...)

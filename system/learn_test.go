@@ -1,129 +1,122 @@
 package system_test
 
 import (
-	"fmt"
-	"reflect"
-	"slices"
-	"strings"
+	"bytes"
+	"context"
 	"testing"
+	"time"
 
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/allocate"
-	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that whatever learns or remembers in the stages of any system is known to the engine: that it is a stage itself or listed
-// among the parts, not hidden inside a stage that wraps it. It would never hear of anything, and be lost with a crash.
-func TestNothingLearnsUnheard(t *testing.T) {
-	tr := small()
+// listener is an estimator that counts what it hears.
+type listener struct {
+	remaining.Estimator
+	heard int
+}
+
+func (l *listener) Observe(*sched.View, *sched.Event) { l.heard++ }
+
+// Ensure that an estimator of work hears of every event, once, in every system.
+func TestWorkIsHeardOnce(t *testing.T) {
 	for _, info := range system.Table() {
-		if info.Stages == nil {
-			continue
+		l := &listener{}
+		sys, err := info.Build(system.Knowledge{Work: l, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(nil), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, settings := range []map[string]string{nil, {"placement": "skew", "pack_limit": "learned"}, {"order": "tiresias-gittins"}} {
-			if slices.ContainsFunc(keysOf(settings), func(key string) bool { return !slices.Contains(info.KeyNames(), key) }) {
-				continue
-			}
-			var hidden []string
-			look := func(st *engine.Stages) { hidden = unheard(st) }
-			k := system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}
-			if _, err := info.Build(k, system.NewSettings(settings), look); err != nil {
-				t.Fatal(err)
-			}
-			if len(hidden) > 0 {
-				t.Errorf("%s %v: hidden in its stages: %s", info.Name, settings, strings.Join(hidden, ", "))
-			}
+		sys.Decider.Observe(&sched.View{ShareLimit: 1}, &sched.Event{Kind: sched.Ticked})
+		if l.heard != 1 {
+			t.Errorf("%s: an event is heard %d times", info.Name, l.heard)
 		}
 	}
 }
 
-// Ensure that the test finds what is hidden.
-func TestUnheardIsFound(t *testing.T) {
-	learned, widest := place.NewLearnedSkew(nil), &allocate.Widest{}
-	st := engine.Stages{Place: &place.OneType{By: learned}, Allocate: &allocate.Divide{Rule: &allocate.Pollux{Seen: widest}}}
-	if got, want := unheard(&st), []string{"*place.LearnedSkew", "*allocate.Widest"}; !slices.Equal(got, want) {
-		t.Errorf("found %v, want %v", got, want)
+// learningSystem returns a system that learns the work of jobs.
+func learningSystem(t *testing.T, name string) system.System {
+	t.Helper()
+	return knowing(t, name, remaining.New())
+}
+
+func knowing(t *testing.T, name string, work sched.Remainer) system.System {
+	t.Helper()
+	info, err := system.Named(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if st.Learn = []sched.Observer{learned, widest}; len(unheard(&st)) > 0 {
-		t.Errorf("found %v although listed", unheard(&st))
+	sys, err := info.Build(system.Knowledge{Work: work, Scores: scores(), PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// simulate simulates a system on two nodes of four GPUs, and returns its figures and its log.
+func simulate(t *testing.T, name string, sys system.System, tr *trace.Trace) (metrics.Result, []byte) {
+	t.Helper()
+	c, err := cluster.Load("2x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second, Report: 5 * time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	h := engine.Header{System: name, ShareLimit: sys.ShareLimit}
+	rec, w := metrics.NewRecorder(len(tr.Jobs)), engine.NewLogWriter(&b, h)
+	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{rec, w}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rec.Result(name), b.Bytes()
+}
+
+// Ensure that systems which need the work of jobs run on what they learn of it, that a new one decides the same again, and
+// also if it is saved and loaded into another between any two instants.
+func TestLearnedWorkIsRemembered(t *testing.T) {
+	for _, name := range []string{"fifo-easy", "sjf", "srtf", "srsf", "pal", "eaco", "afs-l", "optimus"} {
+		result, log := simulate(t, name, learningSystem(t, name), small())
+		if result.Finished != 60 {
+			t.Errorf("%s: %d jobs finish, want 60", name, result.Finished)
+		}
+		r, err := engine.NewLogReader(bytes.NewReader(log), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := engine.ReplayOptions{Swap: func(_ uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
+			next := learningSystem(t, name).Decider
+			return next, engine.SaveMemory(v, dec).Load(v, next)
+		}}
+		if err := engine.Replay(context.Background(), r.Header(), r.Records(), learningSystem(t, name).Decider, o); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
-func keysOf(settings map[string]string) (keys []string) {
-	for key := range settings {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-// unheard returns the types of what implements sched.Observer or sched.Memory inside the stages, and is not one of those that
-// the engine looks at, nor inside one that implements the same and so can tell it.
-func unheard(st *engine.Stages) []string {
-	s := search{known: map[uintptr]bool{}}
-	stages := []any{st.Order, st.Place, st.Admit, st.Allocate}
-	for _, l := range st.Learn {
-		stages = append(stages, l)
-	}
-	for _, p := range st.Provision {
-		stages = append(stages, p)
-	}
-	for _, stage := range stages {
-		if v := reflect.ValueOf(stage); v.Kind() == reflect.Pointer {
-			s.known[v.Pointer()] = true
+// Ensure that what is learned is worth something where models tell long jobs from short ones: shortest first by it saves at least
+// half of what it would save by an oracle, over arrival.
+func TestLearnedWorkPays(t *testing.T) {
+	tr := small()
+	for i := range tr.Jobs {
+		tr.Jobs[i].Spec.Model = "quick"
+		if tr.Jobs[i].Duration > 1000*time.Second {
+			tr.Jobs[i].Spec.Model = "slow"
 		}
 	}
-	for _, stage := range append(stages, st.Move) {
-		if v := reflect.ValueOf(stage); v.IsValid() {
-			s.tells = [...]bool{v.Type().Implements(learning[0]), v.Type().Implements(learning[1])}
-			s.inside(v, 0)
-		}
-	}
-	return s.found
-}
-
-// search goes through values, unexported fields included.
-type search struct {
-	known map[uintptr]bool // visible to the engine, or visited
-	tells [2]bool          // by interface of learning: the stage looked at has it
-	found []string
-}
-
-var learning = [...]reflect.Type{reflect.TypeFor[sched.Observer](), reflect.TypeFor[sched.Memory]()}
-
-// visit looks at a value held by a stage, then inside.
-func (s *search) visit(v reflect.Value, depth int) {
-	switch v.Kind() {
-	case reflect.Interface:
-		if !v.IsNil() {
-			s.visit(v.Elem(), depth)
-		}
-		return
-	case reflect.Pointer:
-		if v.IsNil() || s.known[v.Pointer()] {
-			return
-		}
-		s.known[v.Pointer()] = true
-		for i, t := range learning {
-			if v.Type().Implements(t) && !s.tells[i] {
-				s.found = append(s.found, fmt.Sprint(v.Type()))
-				break
-			}
-		}
-	}
-	s.inside(v, depth)
-}
-
-// inside looks at what a struct holds, behind pointers. Six levels are more than any stage has.
-func (s *search) inside(v reflect.Value, depth int) {
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct || depth > 6 {
-		return
-	}
-	for i := range v.NumField() {
-		s.visit(v.Field(i), depth+1)
+	fifo, _ := simulate(t, "fifo-skip", learningSystem(t, "fifo-skip"), tr)
+	learned, _ := simulate(t, "srtf", learningSystem(t, "srtf"), tr)
+	oracle, _ := simulate(t, "srtf", knowing(t, "srtf", tr.Oracle()), tr)
+	if fifo.AvgJCT-learned.AvgJCT < (fifo.AvgJCT-oracle.AvgJCT)/2 {
+		t.Errorf("srtf: %v s on average by what it learns, %v by an oracle, fifo-skip %v", learned.AvgJCT, oracle.AvgJCT, fifo.AvgJCT)
 	}
 }

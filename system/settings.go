@@ -77,11 +77,16 @@ func (s *Settings) Int(key string, def int) int {
 
 // Seconds returns a duration given in seconds, at most a century.
 func (s *Settings) Seconds(key string, def time.Duration) time.Duration {
+	return s.seconds(key, def, "")
+}
+
+// seconds is Seconds of a key that may be something else as well.
+func (s *Settings) seconds(key string, def time.Duration, or string) time.Duration {
 	const century = 100 * 365.25 * 86400
 	if !s.Has(key) {
 		return def
 	}
-	return sched.Seconds(s.number(key, def.Seconds(), century, "a number >= 0, in seconds, at most a century"))
+	return sched.Seconds(s.number(key, def.Seconds(), century, "a number >= 0, in seconds, at most a century"+or))
 }
 
 // Durations are durations by model.

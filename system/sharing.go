@@ -33,8 +33,7 @@ func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 	if k.Work == nil {
 		return known, ErrNoWork
 	}
-	restart := s.ByModel("restart_overhead", DefaultRestart)
-	known.Restart = restart.Of
+	known.Restart = k.restart(s)
 	history := &interference.History{}
 	if s.OneOf("history", def, "learned", "tables") == "tables" {
 		if k.Sets == nil && s.Has("history") {

@@ -46,6 +46,11 @@ type Knowledge struct {
 	Classes *variability.ClassMap
 	// Locality is what distance costs, as known; nil = the key locality_penalty alone.
 	Locality *variability.Locality
+	// Restart is what a restart of a job of a model costs, by an estimator; nil = unknown. The key restart_overhead comes first.
+	Restart func(model string) time.Duration
+	// Learn are the estimators behind the other fields: they hear of every event before the system does, and are saved with it.
+	// Work is one of them if it is a sched.Observer.
+	Learn []sched.Observer
 	// Slow is the truth about GPUs that are slow for a while, for oracles; nil = unknown.
 	Slow watch.Truth
 }
@@ -64,6 +69,7 @@ type Info struct {
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
 	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
+	Scored bool // it places jobs by PM scores of the GPUs
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }
@@ -87,7 +93,8 @@ var Common = []Key{
 	{"placement", "consolidate", "exact GPUs: count, consolidate, packed, yarn or skew"},
 	{"pack_limit", "0.3", "placement skew: share of the largest tensor above which a model is consolidated, or learned"},
 	{"profiles", "", "MODEL=FILE,...: logs of tensor or message sizes that tell the skew of models (default: published ones)"},
-	{"min_run", "0", "seconds during which a started job cannot be preempted"},
+	{"min_run", "0", "seconds during which a started job cannot be preempted; auto = 300, or ten times what its restart costs if that is longer"},
+	{"preempt_limit", "0", "times that a job may be stopped for others within an hour; 0 = any number"},
 	{"user_limit", "0", "GPUs one user may hold at a time; 0 = no limit"},
 }
 
@@ -108,6 +115,24 @@ var Beliefs = []Key{
 	{"locality_penalty", "1", "time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)"},
 	{"classes", StatedClasses, "of jobs: stated (else as published of models); FILE with model,class or with profiles; observed = told from how fast jobs run"},
 	{"locality", "", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
+}
+
+// estimators returns Learn, behind Work if that learns.
+func (k *Knowledge) estimators() []sched.Observer {
+	list := slices.Clone(k.Learn)
+	if o, ok := k.Work.(sched.Observer); ok && !slices.Contains(list, o) {
+		list = slices.Insert(list, 0, o)
+	}
+	return list
+}
+
+// restart returns what restarts are believed to cost by model: by the key, else as learned.
+func (k *Knowledge) restart(s *Settings) func(model string) time.Duration {
+	given := s.ByModel("restart_overhead", DefaultRestart)
+	if k.Restart != nil && !s.Has("restart_overhead") {
+		return k.Restart
+	}
+	return given.Of
 }
 
 // Named returns the row called name, or an error that says which name is near.
@@ -188,20 +213,21 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 			return System{}, err
 		}
 		rules, err := i.provision(k, s)
-		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Provision: rules})
+		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Learn: k.estimators(), Provision: rules})
 		return sys, err
 	}
 	st, err := i.Stages(k, s)
 	if err != nil {
 		return System{}, err
 	}
-	st.MinRun = s.Seconds("min_run", 0)
+	s.protect(k, &st)
 	st.UserLimit = s.Int("user_limit", 0)
 	rules, err := i.provision(k, s)
 	if err != nil {
 		return System{}, err
 	}
 	st.Provision = append(st.Provision, rules...)
+	st.Learn = append(k.estimators(), st.Learn...)
 	if adapt != nil {
 		adapt(&st)
 	}

@@ -198,7 +198,7 @@ func TestDocumentedDefaults(t *testing.T) {
 // Ensure that every key is heeded: some value of it other than the default gives other events. The keys that name files
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
-	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "user_limit": "4", "unit": "seconds", "quantum": "100",
+	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "preempt_limit": "1", "user_limit": "4", "unit": "seconds", "quantum": "100",
 		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on",
 		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
@@ -214,7 +214,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 			if ok == slices.Contains(elsewhere, k.Name) {
 				t.Errorf("key %s: want it here or elsewhere", k.Name)
 			}
-			if !ok || info.Rents && k.Name != "user_limit" || k.Name == "min_run" && !preempts(t, &info, tr) {
+			if !ok || info.Rents && k.Name != "user_limit" || (k.Name == "min_run" || k.Name == "preempt_limit") && !preempts(t, &info, tr) {
 				continue
 			}
 			settings := base(&info)
@@ -248,6 +248,7 @@ func TestWrongValues(t *testing.T) {
 		"placement":     {"Packed", "x", ""},
 		"pack_limit":    append([]string{"Learned"}, numbers...),
 		"min_run":       append([]string{"inf", "1e12"}, numbers...),
+		"preempt_limit": {"x", "-1", "1.5", "", "auto", "inf"},
 		"user_limit":    {"x", "-1", "1.5", "", "99999999999999999999", "inf"},
 		"unit":          {"gpu", "second", ""},
 		"quantum":       append([]string{"inf", "1e12"}, numbers...),

@@ -47,9 +47,9 @@ var table = []Info{
 			{"delta", "", "static Gittins quantum (default: the upper limit of each queue)"}}, queueKeys...)},
 	{Name: "pal", Line: "PAL: placement by class, PM score and locality, anew every round, under any order", Assumes: "PM scores; the order's own",
 		Source: "Jain et al., SC'24", Stages: placing(pal.PAL), Keys: append([]Key{
-			{"tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang"}}, palKeys...), Common: limits},
+			{"tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang"}}, palKeys...), Common: limits, Scored: true},
 	{Name: "pm-first", Line: "the fastest GPUs first, wherever they are, anew every round, under any order", Assumes: "PM scores; the order's own",
-		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits},
+		Source: "Jain et al., SC'24", Stages: placing(pal.PMFirst), Keys: palKeys, Common: limits, Scored: true},
 	{Name: "packed", Line: "few nodes, anew every round (packed, non-sticky), under any order", Assumes: "the order's own",
 		Source: "Jain et al., SC'24, baseline", Stages: packing(pal.Packed), Keys: []Key{keyOrder, keyBackfill, keyReplace, keyStragglers}, Common: limits},
 	{Name: "packed-sticky", Line: "few nodes; jobs that run stay (packed, sticky), under any order", Assumes: "the order's own",
@@ -88,8 +88,8 @@ var (
 	keyOrder    = Key{"order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins"}
 	keyBackfill = Key{"backfill", "off", "on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up"}
 	keyReplace  = Key{"replace_every", "0", "seconds between placements of all anew, looked at on the grid of rounds; 0 = every round"}
-	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved"}, keyReplace, keyBackfill, keyStragglers}
-	limits      = []string{"min_run", "user_limit"}
+	palKeys     = []Key{keyOrder, {"move_cost", "62", "seconds a job must gain to be moved (default for real jobs: what its restart costs, as learned)"}, keyReplace, keyBackfill, keyStragglers}
+	limits      = []string{"min_run", "preempt_limit", "user_limit"}
 
 	keyStragglers = Key{"stragglers", "none", "GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known"}
 )
@@ -105,8 +105,11 @@ func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
 }
 
 // palOptions are the keys of the systems that place the jobs of another order.
-func palOptions(s *Settings) pal.Options {
-	o := pal.Options{MoveCost: s.Seconds("move_cost", 62*time.Second), ReplaceEvery: s.Seconds("replace_every", 0)}
+func palOptions(k Knowledge, s *Settings) pal.Options {
+	o := pal.Options{MoveCost: s.Seconds("move_cost", DefaultRestart), ReplaceEvery: s.Seconds("replace_every", 0)}
+	if k.Restart != nil && !s.Has("move_cost") {
+		o.Restart = k.restart(s)
+	}
 	if s.OneOf("backfill", "off", "on", "off") == "on" {
 		o.Grants = allocate.Quota{}
 	}
@@ -120,7 +123,7 @@ func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *
 		if err != nil {
 			return of, err
 		}
-		return watching(f(of, palOptions(s)), k, s, nil, nil)
+		return watching(f(of, palOptions(k, s)), k, s, nil, nil)
 	}
 }
 
@@ -135,7 +138,7 @@ func placing(f func(engine.Stages, pal.Knowledge, pal.Options) engine.Stages) fu
 			return of, err
 		}
 		known := palKnowledge(k, s)
-		return watching(f(of, known, palOptions(s)), k, s, known.Expected(k.Scores), known.Scores.Revise)
+		return watching(f(of, known, palOptions(k, s)), k, s, known.Expected(k.Scores), known.Scores.Revise)
 	}
 }
 

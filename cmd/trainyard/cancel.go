@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/api"
 )
 
 func newCancel() *cobra.Command {
@@ -25,13 +25,18 @@ the wish is durable. STATE is the state folder of the run.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := api.Dial(args[0])
+			if err != nil {
+				return err
+			}
+			defer client.Close()
 			var first error
 			for _, job := range args[1:] { // one that cannot be cancelled is told, and keeps nobody else
-				err := manager.Cancel(cmd.Context(), args[0], job)
+				_, err := client.Cancel(cmd.Context(), job)
 				switch {
 				case err == nil:
 					fmt.Fprintf(cmd.ErrOrStderr(), "job %s is cancelled\n", job)
-				case errors.Is(err, manager.ErrNoManager):
+				case errors.Is(err, api.ErrNoManager):
 					return cancelError(fmt.Errorf("%w; to end jobs, start the same `trainyard run` again and cancel them then", err))
 				case first == nil:
 					first = cancelError(err)
@@ -50,7 +55,7 @@ func cancelError(err error) error {
 	for _, kind := range []struct {
 		err  error
 		code int
-	}{{manager.ErrNoManager, exitUnreachable}, {manager.ErrNoJob, exitNotFound}, {manager.ErrDone, exitRefused}, {manager.ErrEarly, exitRefused}} {
+	}{{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrDone, exitRefused}, {api.ErrEarly, exitRefused}, {api.ErrForbidden, exitPermission}} {
 		if errors.Is(err, kind.err) {
 			return &codedError{kind.code, err}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -116,11 +117,19 @@ func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.Work = manager.Stated{}
 	was := h.ShareLimit
-	sys, err := system.Begin(h, k, nil)
+	sys, err := beginAs(h, k)
 	if err == nil && h.ShareLimit > was {
 		err = fmt.Errorf("log: share_limit %d, but %s is for %d", was, h.System, h.ShareLimit)
 	}
 	return sys.Decider, err
+}
+
+// beginAs returns the system of real jobs if the log is theirs, else one that learns what the simulator knew.
+func beginAs(h *engine.Header, k system.Knowledge) (system.System, error) {
+	if manager.Wrote(h) {
+		return manager.System(h, k)
+	}
+	k.Work = remaining.New()
+	return system.Begin(h, k, nil)
 }

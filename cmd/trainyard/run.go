@@ -21,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
@@ -78,10 +79,6 @@ Exit code 10 says that a job failed.`,
 	return cmd
 }
 
-// minRun is what protects a job from being preempted right after its start where --set does not say: real jobs take long
-// to come up.
-const minRun = "300"
-
 // run runs the jobs of a file to the end.
 func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
@@ -89,6 +86,8 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	meter := api.NewMeter()
+	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)
 	if err != nil {
 		return managerError(err)
@@ -98,6 +97,15 @@ func (f *runFlags) run(cmd *cobra.Command, path string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
 	f.warn(cmd, o.Jobs)
+	server, err := api.New(api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	stop, err := server.Listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
 		return f.detached(m, o.Dir)
@@ -155,9 +163,6 @@ func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, er
 	}
 	if o.Knows, err = f.knowledge(set); err != nil {
 		return o, err
-	}
-	if _, given := set["min_run"]; !given && slices.Contains(info.KeyNames(), "min_run") {
-		set["min_run"] = minRun
 	}
 	if o.Devices, o.Place, err = f.devices(cmd.Context(), cmd.Flags().Changed("slots")); err != nil {
 		return o, err

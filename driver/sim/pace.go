@@ -101,7 +101,7 @@ func (d *Driver) setPace(id sched.JobID) {
 	if until > j.done && until < work {
 		next.kind, work = paceEnd, until
 	}
-	next.at = j.from.Add(untilDone(work-j.done, rate))
+	next.at = max(j.from.Add(untilDone(work-j.done, rate)), d.now)
 	d.push(next)
 }
 
@@ -129,6 +129,12 @@ func (d *Driver) enter(id sched.JobID, dst []sched.Event) []sched.Event {
 	if d.runtime.Interference == nil {
 		return dst
 	}
+	d.seat(id)
+	return d.strike(id, dst)
+}
+
+// seat counts job id on its GPUs.
+func (d *Driver) seat(id sched.JobID) {
 	for _, g := range d.state[id].gpus {
 		for int(g) >= len(d.tenants) {
 			d.tenants = append(d.tenants, nil)
@@ -136,7 +142,6 @@ func (d *Driver) enter(id sched.JobID, dst []sched.Event) []sched.Event {
 		at, _ := slices.BinarySearch(d.tenants[g], id)
 		d.tenants[g] = slices.Insert(d.tenants[g], at, id)
 	}
-	return d.strike(id, dst)
 }
 
 // leave strikes job id, which runs no longer, from its GPUs, and speeds up those that it leaves behind. Who has left already
@@ -231,7 +236,6 @@ func (d *Driver) queueEpoch(id sched.JobID) {
 		return
 	}
 	j, t := &d.state[id], &d.jobs[id]
-	from := max(j.from, d.now)
 	done, end := d.workOf(j, d.now), func(n int32) time.Duration { return d.runtime.EpochEnd(t, int(n)) }
 	n := max(j.epoch, 1)
 	for n > 1 && end(n-1) > done { // it lost work
@@ -245,7 +249,7 @@ func (d *Driver) queueEpoch(id sched.JobID) {
 	}
 	if at := end(n); at <= t.Duration {
 		j.epoch = n
-		d.push(timed{at: from.Add(untilDone(at-done, j.rate)), kind: epochEnd, job: id, attempt: j.attempt, number: n})
+		d.push(timed{at: max(j.from.Add(untilDone(at-j.done, j.rate)), d.now), kind: epochEnd, job: id, attempt: j.attempt, number: n})
 	}
 }
 

@@ -123,9 +123,14 @@ var _ sched.Driver = (*Driver)(nil)
 // Now returns the simulated time.
 func (d *Driver) Now() sched.Time { return d.now }
 
-// Sync reports all nodes of the cluster as up at time 0. Nodes of pools are rented later.
+// Sync reports all nodes of the cluster as up at time 0; nodes of pools are rented later. If v shows that a run is under
+// way, Sync takes it over instead, and the simulation goes on from that instant: the first jobs of the trace must be those
+// of v, with durations that count from the beginning. A boot under way begins anew.
 func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view = v
+	if v.Version > 0 {
+		return d.adopt()
+	}
 	events := make([]sched.Event, len(d.cluster.Nodes))
 	for i := range events {
 		events[i] = sched.Event{Kind: sched.NodeJoined, NodeSpec: &d.cluster.Nodes[i]}

@@ -81,6 +81,8 @@ var exceptions = []exception{
 		"one driver cut into folders: a shim owns the processes of an attempt"},
 	{[]string{"manager/..."}, []string{"manager/..."},
 		"one service cut into folders"},
+	{[]string{"manager/whatif"}, []string{"experiment"},
+		"a recorded past under other systems is a simulation like any other"},
 	{[]string{"experiment/..."}, []string{"report/..."},
 		"an experiment ends in a picture"},
 	{[]string{"cmd/*"}, []string{"cmd/*"},

@@ -41,7 +41,8 @@ type Jobs struct {
 	Schema string `json:"schema" doc:"trainyard.jobs/v1"`
 	Now    string `json:"now"`
 	System string `json:"system"`
-	Jobs   []Job  `json:"jobs"`
+	Total  int    `json:"total" doc:"jobs that fit what was asked for, told or not"`
+	Jobs   []Job  `json:"jobs" doc:"by number"`
 }
 
 // GPU is how one GPU or slot stands.
@@ -71,6 +72,7 @@ type Nodes struct {
 // Submission are jobs to be handed in.
 type Submission struct {
 	File string `json:"file" doc:"a job file, in YAML"`
+	Name string `json:"name,omitempty" doc:"of that file, for what is said of mistakes in it"`
 	Dir  string `json:"dir" doc:"absolute: what dir of jobs is relative to"`
 	// Env are variables of the submitter that jobs inherit, of those allowed.
 	Env map[string]string `json:"env,omitempty"`
@@ -94,7 +96,9 @@ type Estimate struct {
 
 // Within is an interval of time that holds in 8 of 10 cases, and its middle.
 type Within struct {
-	Low, Median, High string `doc:"RFC 3339; empty = not in sight"`
+	Low    string `json:"low" doc:"RFC 3339; empty = not in sight"`
+	Median string `json:"median"`
+	High   string `json:"high"`
 }
 
 // Resize is another width for a job.
@@ -159,4 +163,18 @@ type Info struct {
 	PID      int               `json:"pid"`
 	Since    string            `json:"since"`
 	Problems []string          `json:"problems" doc:"what doctor would tell"`
+}
+
+// Output is a piece of what a job wrote. Pieces end anywhere, but not within a character.
+type Output struct {
+	Attempt int    `json:"attempt"`
+	Text    string `json:"text" doc:"as it was written; bytes that are no UTF-8 are U+FFFD. Not safe for a terminal"`
+}
+
+// OutputEnd says that an output was told to its end: all that there is, or, of one that is followed, all that there will be.
+type OutputEnd struct {
+	Attempt  int    `json:"attempt"`
+	State    string `json:"state" doc:"of the job"`
+	Outcome  string `json:"outcome,omitempty"`
+	ExitCode int    `json:"exit_code,omitempty"`
 }

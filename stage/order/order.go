@@ -58,7 +58,15 @@ func remaining(r sched.Remainer, v *sched.View, id sched.JobID, weight float64) 
 		return k, j.WorkFrom
 	}
 	k.Slope = -j.Rate * weight
+	if f, ok := r.(fading); ok {
+		return k, f.Until(v, id)
+	}
 	return k, sched.Never
+}
+
+// fading is a Remainer whose estimates do not just fall by the work that is done: it is to be asked again at a time.
+type fading interface {
+	Until(v *sched.View, j sched.JobID) sched.Time
 }
 
 // FewestGPUs ranks by width, narrowest first. It assumes nothing.

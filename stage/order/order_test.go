@@ -49,6 +49,24 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// fading is sizes that hold for a minute.
+type fading struct{ sizes }
+
+func (fading) Until(v *sched.View, _ sched.JobID) sched.Time { return v.Now.Add(time.Minute) }
+
+// Ensure that orders by remaining work ask again when their estimator says so, while the job works.
+func TestKeysFade(t *testing.T) {
+	o := order.SRTF{Work: fading{sizes{12 * time.Second}}}
+	v := running()
+	if k, until := o.Key(v, 0); k != (sched.Key{Value: 10, Slope: -0.5}) || until != 70e9 {
+		t.Errorf("%+v until %v, want it asked again after a minute", k, until)
+	}
+	v.Jobs[0].Attempt = sched.Ended
+	if _, until := o.Key(v, 0); until != sched.Never {
+		t.Errorf("a waiting job is asked again at %v", until)
+	}
+}
+
 func mlfq(t *testing.T, limits []float64, knob float64) *order.MLFQ {
 	t.Helper()
 	o, err := order.NewMLFQ(limits, false, knob, nil)

@@ -86,35 +86,39 @@ func (w *widths) known(classes []speedup.Class) error {
 
 // search makes a plan within the budget asked for.
 func (w *widths) search() error {
-	plan, err := w.p.plan(w.Classes, w.Asked, w.p.Seed)
+	if w.plans == nil {
+		plans, err := w.p.plan(w.Classes, w.p.Seed)
+		if err != nil {
+			return err
+		}
+		w.plans = plans
+	}
+	plan, err := w.plans.At(w.Asked)
 	if err == nil {
 		w.adopt(plan)
 	}
 	return err
 }
 
-// planner finds widths within a budget: optimal ones, those of the authors' search, or equal ones.
-type planner func(classes []price.Class, budget float64, seed uint64) (*price.Plan, error)
+// planner prepares plans for any budget: optimal ones, those of the authors' search, or equal widths.
+type planner func(classes []price.Class, seed uint64) (planned, error)
 
-func exactly(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
-	x, err := price.NewExact(classes)
-	if err != nil {
-		return nil, err
-	}
-	return x.At(budget)
+type planned interface {
+	At(budget float64) (*price.Plan, error)
 }
 
-func published(classes []price.Class, budget float64, seed uint64) (*price.Plan, error) {
-	g, err := price.NewGlue(classes, seed)
-	if err != nil {
-		return nil, err
-	}
-	return g.At(budget)
+func exactly(classes []price.Class, _ uint64) (planned, error) { return price.NewExact(classes) }
+
+func published(classes []price.Class, seed uint64) (planned, error) {
+	return price.NewGlue(classes, seed)
 }
 
-func equally(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
-	return price.EqualWidth(classes, budget)
-}
+func equally(classes []price.Class, _ uint64) (planned, error) { return equal(classes), nil }
+
+type equal []price.Class
+
+// At gives all the same width.
+func (e equal) At(budget float64) (*price.Plan, error) { return price.EqualWidth(e, budget) }
 
 func (w *widths) adopt(plan *price.Plan) {
 	w.Plan, w.Version = plan, w.Version+1
@@ -177,7 +181,7 @@ func (w *widths) count(v *sched.View) {
 		w.Due = v.Now.Add(w.Period)
 	}
 	seconds := v.Now.Sub(w.Began).Seconds()
-	w.Classes = w.Classes[:0]
+	w.Classes, w.plans = w.Classes[:0], nil
 	for _, s := range w.Seen {
 		if chain, _, _ := w.p.Curves.Chain(v, s.Last); chain != nil {
 			c := w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain})

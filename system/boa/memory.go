@@ -77,6 +77,6 @@ func (w *widths) LoadRest(b []byte) error {
 		}
 	}
 	s.Control = nil
-	w.state = s
+	w.state, w.plans = s, nil
 	return nil
 }

@@ -8,8 +8,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// tick is how often what was spent is looked at. Ours.
-const tick = 10 * time.Minute
+// tick is how often what was spent is looked at; longTick where a plan changes for nothing else. Ours.
+const (
+	tick     = 10 * time.Minute
+	longTick = time.Hour
+)
 
 // startPrice is what GPU time is worth at first where nothing is known: an eighth of a waiting job for each GPU. Ours.
 const startPrice = 1. / 8
@@ -108,10 +111,17 @@ func (w *widths) end() sched.Time {
 // stopped reports whether nothing may be rented for the rest of the month.
 func (w *widths) stopped() bool { return w.control != nil && w.control.Stopped() }
 
+func (w *widths) tick() time.Duration {
+	if w.p.Known != nil {
+		return longTick
+	}
+	return tick
+}
+
 // turn looks at what was spent, and at the plan.
 func (w *widths) turn(v *sched.View) {
 	hours, passed := w.Meter.take(v.Now), v.Now.Sub(w.Looked).Hours()
-	w.Looked, w.Look = v.Now, v.Now.Add(tick)
+	w.Looked, w.Look = v.Now, v.Now.Add(w.tick())
 	if w.control == nil {
 		w.correct(hours, passed)
 		w.estimate(v)

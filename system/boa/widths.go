@@ -19,6 +19,7 @@ type widths struct {
 	p Params
 	state
 	jobs    []route                         // by JobID
+	plans   planned                         // for the present classes; nil = to be made
 	control *price.Controller               // of the price; nil = there is a plan, or none yet
 	classes map[*speedup.Phase]*price.Class // by chain, for a price
 	offered []int                           // widths to choose from, ascending: the Configs of all classes

@@ -27,7 +27,9 @@ type Knowledge struct {
 
 // Options say how far the system goes. The zero value is as published.
 type Options struct {
-	MoveCost     time.Duration   // a job moves if it gains more
+	MoveCost time.Duration // a job moves if it gains more
+	// Restart is MoveCost by model, where that is known; nil = it is not.
+	Restart      func(model string) time.Duration
 	ReplaceEvery time.Duration   // all are placed anew in the first round at or after each multiple of it; 0 = in every round
 	Grants       sched.Allocator // who runs; nil = allocate.Prefix, the longest prefix of the order
 }
@@ -57,7 +59,7 @@ func replacing(of engine.Stages, k Knowledge, o Options) engine.Stages {
 	}
 	of.Allocate = allocate.ByClass{Grants: grants, Class: k.Scores.Class}
 	of.Admit, of.Replace, of.Quantum = nil, true, 0
-	of.Move, of.ReplaceEvery = worth{k, o.MoveCost}, o.ReplaceEvery
+	of.Move, of.ReplaceEvery = worth{k, o}, o.ReplaceEvery
 	of.Round = FirstRound
 	return of
 }
@@ -86,8 +88,8 @@ func PackedSticky(of engine.Stages, o Options) engine.Stages {
 
 // worth weighs moves: what is left to do gets shorter by the ratio of L x V there and here, and costs a restart.
 type worth struct {
-	k    Knowledge
-	cost time.Duration
+	k Knowledge
+	o Options
 }
 
 var _ sched.Mover = worth{}
@@ -99,8 +101,12 @@ func (w worth) Worth(v *sched.View, j sched.JobID, was, now []sched.GPUID) bool 
 	if w.k.Work != nil {
 		left = w.k.Work.Remaining(v, j)
 	}
+	price := w.o.MoveCost
+	if w.o.Restart != nil {
+		price = w.o.Restart(job.Spec.Model)
+	}
 	here, there := w.k.cost(v, j, was), w.k.cost(v, j, now)
-	return float64(left)*(here-there) > float64(w.cost)*there && there < here
+	return float64(left)*(here-there) > float64(price)*there && there < here
 }
 
 // cost is the time of an iteration on gpus over the nominal one, as far as is known.

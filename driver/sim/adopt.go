@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// adopt takes over a run that is under way, as the view shows it: the simulation goes on from its instant. The first jobs
+// of the trace are those of the view, which were done so much of their durations; the others are yet to arrive. What was
+// injected, disturbed or due to fail up to that instant is past.
+//
+// Attempts that run go on from where the view says that they work; those that start or stop do so once the delays have
+// passed since they were told to. A boot under way begins anew, for the view does not tell since when it lasts. Where
+// reports are noisy, those to come are drawn anew.
+func (d *Driver) adopt() ([]sched.Event, error) {
+	v := d.view
+	if n := len(v.Jobs); n > len(d.jobs) {
+		return nil, fmt.Errorf("sim: a run of %d jobs, want a trace that begins with them; it has %d", n, len(d.jobs))
+	}
+	if i := len(v.Jobs); i < len(d.jobs) && d.jobs[i].Spec.Submit < v.Now {
+		return nil, fmt.Errorf("sim: job %s is yet to arrive, at %v, want a time from %v on", d.jobs[i].Spec.Name, d.jobs[i].Spec.Submit, v.Now)
+	}
+	d.now, d.arrived = v.Now, len(v.Jobs)
+	d.forgetPast()
+	d.adoptNodes()
+	phases := d.adoptJobs()
+	for _, id := range phases[sched.Running] {
+		d.adoptPace(id)
+	}
+	// From here on as Apply does: stops, then starts, then all else. What was only just ordered is answered at once.
+	for _, id := range phases[sched.Stopping] {
+		d.adoptStop(id)
+	}
+	for _, id := range phases[sched.Starting] {
+		d.adoptStart(id)
+	}
+	d.adoptOrders()
+	events := d.soon
+	d.soon = nil
+	return events, d.broken
+}
+
+// forgetPast skips what happened up to now.
+func (d *Driver) forgetPast() {
+	for len(d.inject) > 0 && d.inject[0].Time <= d.now {
+		d.inject = d.inject[1:]
+	}
+	for len(d.changes) > 0 && d.changes[0].At <= d.now {
+		d.change(d.changes[0]) // nobody works yet
+		d.changes = d.changes[1:]
+	}
+	for d.outage.at <= d.now {
+		d.nextOutage()
+	}
+}
+
+func (d *Driver) adoptNodes() {
+	d.nodes = make([]nodeState, len(d.view.Nodes))
+	for i := range d.view.Nodes {
+		n := &d.view.Nodes[i]
+		d.nodes[i] = nodeState{state: n.State, generation: n.Generation}
+		d.widest = max(d.widest, n.Spec.GPUs)
+		if n.State == sched.NodeDown {
+			d.down++
+		}
+		if p := d.view.PoolOf(n); p != nil {
+			pool := d.pool(n.Spec.Pool)
+			pool.nodes, pool.last = p.Nodes, max(pool.last, numberIn(n.Spec.Name, p.Spec.Name))
+		}
+	}
+}
+
+// numberIn returns the number of a node named after its pool, see join; 0 if it is named otherwise.
+func numberIn(node, pool string) int32 {
+	digits, ok := strings.CutPrefix(node, pool+"-")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if !ok || err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// adoptJobs takes what the view shows of the jobs and returns those with an attempt, by its state, in the order in which
+// something last happened to them.
+func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
+	phases := make(map[sched.AttemptState][]sched.JobID)
+	for i := range d.view.Jobs {
+		id, j, s := sched.JobID(i), &d.view.Jobs[i], &d.state[i]
+		s.done, s.before, s.attempt, s.watched, s.epoch = j.Work, j.Work, j.Attempts, j.Watched, j.Epoch+1
+		if j.FirstStart >= 0 {
+			s.starts = 1
+		}
+		switch {
+		case j.State == sched.Done && (j.Outcome == sched.Finished || j.Outcome == sched.Cancelled):
+			d.done++
+		case j.HoldsDevices():
+			s.gpus, s.config, s.liveAt = j.GPUs, j.Live, int32(len(d.live))
+			d.live = append(d.live, id)
+			phases[j.Attempt] = append(phases[j.Attempt], id)
+		}
+		if j.Attempt == sched.Running {
+			d.adoptWork(id)
+		}
+	}
+	for _, ids := range phases {
+		slices.SortStableFunc(ids, func(a, b sched.JobID) int {
+			return cmp.Compare(d.view.Jobs[a].Settled, d.view.Jobs[b].Settled)
+		})
+	}
+	return phases
+}
+
+// adoptWork lets the attempt of job id run as last told. What it had done when it began follows from the rate it has.
+func (d *Driver) adoptWork(id sched.JobID) {
+	j, s := &d.view.Jobs[id], &d.state[id]
+	s.phase, s.began, s.from, s.told, s.toldAt = running, j.LastStart, j.WorkFrom, j.Work, j.WorkFrom
+	if j.FirstStart < j.LastStart || d.runtime.RestartAtFirst {
+		s.began = j.LastStart.Add(d.runtime.restart(&d.jobs[id]))
+	}
+	s.before = max(0, j.Work-sched.ScaleDuration(max(0, j.WorkFrom.Sub(s.began)), j.Rate))
+	if d.runtime.Interference != nil {
+		d.seat(id)
+	}
+}
+
+// adoptPace queues what is to come of job id, which runs. If it is not as fast as was told last, that is told.
+func (d *Driver) adoptPace(id sched.JobID) {
+	told, s := d.view.Jobs[id].Rate, &d.state[id]
+	if d.setPace(id); s.rate != told && d.runtime.Report == 0 {
+		s.rate = told
+		d.soon = d.repace(id, d.soon)
+	}
+	if d.runtime.Report > 0 {
+		d.push(timed{at: max(s.toldAt.Add(d.runtime.Report), d.now), kind: report, job: id, attempt: s.attempt})
+	}
+	if s.watched {
+		d.queueEpoch(id)
+	}
+}
+
+// adoptStop goes on stopping job id, whose work has stood still since it was told to.
+func (d *Driver) adoptStop(id sched.JobID) {
+	j, s := &d.view.Jobs[id], &d.state[id]
+	s.phase, s.stopping = stopping, sched.Preempted
+	if j.Cancel {
+		s.stopping = sched.Cancelled
+	}
+	if d.runtime.Penalty != nil && s.stopping == sched.Preempted {
+		s.done -= d.runtime.Penalty(len(s.gpus))
+	}
+	if at := j.WorkFrom.Add(d.runtime.StopDelay); at > d.now {
+		d.push(timed{at: at, kind: gone, job: id, attempt: s.attempt})
+		return
+	}
+	d.soon = d.end(id, s.stopping, s.done, d.soon)
+}
+
+// adoptStart goes on starting job id, to which nothing has happened since it was told to.
+func (d *Driver) adoptStart(id sched.JobID) {
+	s := &d.state[id]
+	s.phase = starting
+	if at := d.view.Jobs[id].Settled.Add(d.runtime.StartDelay); at > d.now {
+		d.push(timed{at: at, kind: up, job: id, attempt: s.attempt})
+		return
+	}
+	d.soon = d.begin(id, d.soon)
+}
+
+// adoptOrders carries out what nodes and pools were told and have not answered.
+func (d *Driver) adoptOrders() {
+	for i := range d.view.Nodes {
+		if n := &d.view.Nodes[i]; n.Awaited {
+			d.setNode(&sched.Action{Kind: sched.SetNode, Job: sched.None, Node: sched.NodeID(i), State: n.Ordered})
+		}
+	}
+	for i := range d.view.Pools {
+		if p := &d.view.Pools[i]; p.Ordered != p.Nodes {
+			d.rent(&sched.Action{Kind: sched.Rent, Job: sched.None, Pool: sched.PoolID(i), Count: p.Ordered})
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package engine_test
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// deaf is a driver that writes down how many nodes it is told to rent, and ends.
+type deaf struct{ rent []int32 }
+
+func (*deaf) Sync(context.Context, *sched.View) ([]sched.Event, error) { return nil, nil }
+func (*deaf) Next(context.Context, sched.Time) ([]sched.Event, error)  { return nil, io.EOF }
+func (*deaf) Now() sched.Time                                          { return 0 }
+func (d *deaf) Apply(_ context.Context, p sched.Plan) error {
+	for _, a := range p.Actions {
+		if a.Kind == sched.Rent {
+			d.rent = append(d.rent, a.Count)
+		}
+	}
+	return nil
+}
+
+// fewer wants two nodes of the first pool.
+type fewer struct{ engine.Pipeline }
+
+func (*fewer) Observe(*sched.View, *sched.Event)     {}
+func (*fewer) Waits() (until sched.Time, known bool) { return 0, false }
+func (*fewer) Decide(_ *sched.View, d *sched.Desired) {
+	d.Pools = append(d.Pools, sched.PoolTarget{Pool: 0, Count: 2})
+}
+
+// Ensure that of an order which an earlier run gave, and the first decision of this one replaces, the driver hears the old
+// one first: what it is told last holds.
+func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
+	s := engine.NewState(engine.Header{Pools: []sched.PoolSpec{{Name: "spot", GPUs: 1, Max: 5}}})
+	for _, e := range []sched.Event{
+		{Kind: sched.Moved, Job: sched.None, Node: sched.None, Code: 3},
+		{Kind: sched.Ordered, Job: sched.None, Code: int32(sched.Rent), Value: 3},
+	} {
+		s.Apply(&e)
+	}
+	var d deaf
+	if err := engine.Run(t.Context(), s, &d, &fewer{}, engine.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.rent, []int32{3, 2}) {
+		t.Errorf("told to rent %v nodes, want 3, then 2", d.rent)
+	}
+}

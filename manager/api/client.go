@@ -1,0 +1,279 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Client asks a manager. All may use it at any time. Its errors wrap those of this package, or that of the context.
+type Client struct {
+	base   string // scheme and host
+	token  string
+	name   string // what it is called in errors
+	http   *http.Client
+	folder *os.File // of the state, where the socket lies; nil over the network
+}
+
+// silence is how long a manager that is there may say nothing.
+const silence = patience + 5*time.Second
+
+// Dial returns a client of the manager of a state folder. Whether there is one the first request tells: ErrNoManager. A folder
+// that is not there is an error that wraps fs.ErrNotExist.
+func Dial(dir string) (*Client, error) {
+	folder, address, err := socketOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{base: "http://" + hostName, name: dir, folder: folder}
+	c.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", address)
+	}, MaxIdleConns: 4, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: silence}, CheckRedirect: noRedirect}
+	return c, nil
+}
+
+// DialNetwork returns a client of the manager that listens at an address, host:port. config says whom to trust and, where there is
+// no token, has the client's certificate.
+func DialNetwork(address, token string, config *tls.Config) *Client {
+	return &Client{base: "https://" + address, token: token, name: address,
+		http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConns: 4, IdleConnTimeout: time.Minute,
+			TLSHandshakeTimeout: patience, ResponseHeaderTimeout: silence}, CheckRedirect: noRedirect}}
+}
+
+// noRedirect keeps a token from being sent elsewhere.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close ends what the client keeps open.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	if c.folder == nil {
+		return nil
+	}
+	return c.folder.Close()
+}
+
+// Info returns who answers.
+func (c *Client) Info(ctx context.Context) (doc Info, err error) {
+	err = c.get(ctx, "/v1/info", &doc)
+	return doc, err
+}
+
+// Filter says which jobs are wanted; the zero value: all.
+type Filter struct {
+	States []string // any of them; nil = all
+	User   string   // "" = all
+	Limit  int      // the latest; 0 = all
+}
+
+// Jobs returns how the jobs stand.
+func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
+	q := url.Values{}
+	if len(f.States) > 0 {
+		q.Set("state", strings.Join(f.States, ","))
+	}
+	if f.User != "" {
+		q.Set("user", f.User)
+	}
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	return doc, err
+}
+
+// Job returns how a job stands; it is named by its number or name, as everywhere.
+func (c *Client) Job(ctx context.Context, job string) (doc Job, err error) {
+	err = c.get(ctx, jobPath(job, ""), &doc)
+	return doc, err
+}
+
+// Wait returns how a job stands once it is done.
+func (c *Client) Wait(ctx context.Context, job string) (doc Job, err error) {
+	for {
+		if err := c.get(ctx, jobPath(job, "wait")+"?seconds=10", &doc); err != nil || doc.State == "done" {
+			return doc, err
+		}
+		job = strconv.Itoa(doc.ID) // a later job may have its name
+	}
+}
+
+// Submit hands jobs in, all of them or none. They are durable when it returns.
+func (c *Client) Submit(ctx context.Context, in Submission) (doc Submitted, err error) {
+	err = c.post(ctx, "/v1/jobs", in, &doc)
+	return doc, err
+}
+
+// Cancel ends a job, whatever it does at the moment. The wish is durable when it returns, like those of all that follow; the
+// processes may take their grace still.
+func (c *Client) Cancel(ctx context.Context, job string) (doc Job, err error) {
+	err = c.post(ctx, jobPath(job, "cancel"), nil, &doc)
+	return doc, err
+}
+
+// Pause takes a job's GPUs away until it is resumed.
+func (c *Client) Pause(ctx context.Context, job string) (doc Job, err error) {
+	err = c.post(ctx, jobPath(job, "pause"), nil, &doc)
+	return doc, err
+}
+
+// Resume lets a paused job wait for GPUs again.
+func (c *Client) Resume(ctx context.Context, job string) (doc Job, err error) {
+	err = c.post(ctx, jobPath(job, "resume"), nil, &doc)
+	return doc, err
+}
+
+// Requeue stops a job's attempt and lets it wait for another.
+func (c *Client) Requeue(ctx context.Context, job string) (doc Job, err error) {
+	err = c.post(ctx, jobPath(job, "requeue"), nil, &doc)
+	return doc, err
+}
+
+// Nodes returns what jobs run on.
+func (c *Client) Nodes(ctx context.Context) (doc Nodes, err error) {
+	err = c.get(ctx, "/v1/nodes", &doc)
+	return doc, err
+}
+
+// Drain has nothing new start on the machine, or lifts that.
+func (c *Client) Drain(ctx context.Context, on bool) (doc Nodes, err error) {
+	err = c.post(ctx, "/v1/nodes/"+drainVerb(on), nil, &doc)
+	return doc, err
+}
+
+// DrainGPU is Drain for one GPU or slot, by its name or number.
+func (c *Client) DrainGPU(ctx context.Context, gpu string, on bool) (doc Nodes, err error) {
+	err = c.post(ctx, "/v1/gpus/"+url.PathEscape(gpu)+"/"+drainVerb(on), nil, &doc)
+	return doc, err
+}
+
+func drainVerb(on bool) string {
+	if on {
+		return "drain"
+	}
+	return "undrain"
+}
+
+// WriteLog writes the log so far, which trainyard replay reads. The values of variables are hidden in it.
+func (c *Client) WriteLog(ctx context.Context, w io.Writer) error {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/log", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(w, resp.Body)
+	return err
+}
+
+// jobPath is the path of a job, or of something of it.
+func jobPath(job, part string) string {
+	path := "/v1/jobs/" + url.PathEscape(job)
+	if part != "" {
+		path += "/" + part
+	}
+	return path
+}
+
+// maxAnswer bounds an answer: 100,000 jobs fit many times.
+const maxAnswer = 1 << 30
+
+func (c *Client) get(ctx context.Context, path string, doc any) error {
+	return c.ask(ctx, http.MethodGet, path, nil, doc)
+}
+
+func (c *Client) post(ctx context.Context, path string, body, doc any) error {
+	var b []byte
+	if body != nil {
+		var err error
+		if b, err = json.Marshal(body); err != nil {
+			return err
+		}
+		if len(b) > maxJobs { // a server that refuses to read it may not get to say so
+			return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(b), maxJobs)
+		}
+	}
+	return c.ask(ctx, http.MethodPost, path, b, doc)
+}
+
+// ask asks for a document.
+func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
+	resp, err := c.do(ctx, method, path, body, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc); err != nil {
+		return c.failed(ctx, fmt.Errorf("its answer: %w", err))
+	}
+	return nil
+}
+
+// do asks for something. An answer that is a problem is an error.
+func (c *Client) do(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header.Clone()
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.failed(ctx, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.problem(resp)
+}
+
+// failed is the error of a request that was not answered.
+func (c *Client) failed(ctx context.Context, err error) error {
+	late := net.Error(nil)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &late) && late.Timeout():
+		return fmt.Errorf("%s: %w: it does not answer; is it stopped?", c.name, ErrNoManager)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w: its socket is not open to you", c.name, ErrForbidden)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%s: %w", c.name, ErrNoManager)
+	}
+	return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, err)
+}
+
+// problem is the error that an answer tells.
+func (c *Client) problem(resp *http.Response) error {
+	p := Problem{Title: resp.Status, Status: resp.StatusCode}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&p)
+	if err != nil || kind != "application/problem+json" {
+		return fmt.Errorf("%s: %w: it answers %s", c.name, ErrNoManager, resp.Status)
+	}
+	p.Status = resp.StatusCode
+	if p.Detail == "" {
+		p.Detail = resp.Status
+	}
+	return told(&p)
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// logsInput says what of an output is wanted.
+type logsInput struct {
+	aboutJob
+	Attempt int       `query:"attempt" minimum:"0" doc:"from this attempt on; 0 = the latest"`
+	Follow  bool      `query:"follow" doc:"go on, through later attempts, until the job is done"`
+	Since   time.Time `query:"since" doc:"from the first attempt that wrote something since. What is written bears no times"`
+	Tail    int       `query:"tail" minimum:"-1" default:"-1" doc:"only so many of the last lines, of 8 MiB at most"`
+	From    string    `header:"Last-Event-ID" doc:"go on behind this event"`
+}
+
+// logs tells what a job writes: events of type output, at last one of type end.
+func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) error {
+	c := callerOf(r.Context())
+	board := s.o.Manager.Board()
+	read := reading{from: place{attempt: int32(in.Attempt)}, follow: in.Follow, tail: in.Tail, since: in.Since, dir: s.o.Manager.Dir(), job: c.job}
+	if in.From != "" {
+		p, err := parsePlace(in.From)
+		if err != nil {
+			return err
+		}
+		read.from, read.tail, read.since = p, -1, time.Time{}
+	}
+	read.current = func() (manager.Row, <-chan struct{}) {
+		row, _, changed := board.Row(c.job)
+		return row, changed
+	}
+	row, _ := read.current()
+	at, err := read.begin(row.Attempts)
+	if err != nil {
+		return err
+	}
+	read.from, read.since = at, time.Time{}
+	out, ctx, stop := newStream(w, r)
+	defer stop()
+	read.pieces = func(p place, text []byte) error { return out.output(p, text) }
+	read.ended = func(p place, row *manager.Row) error {
+		end := OutputEnd{Attempt: int(p.attempt), State: rowState(row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
+		return out.document("end", p.String(), end)
+	}
+	s.end(out, read.run(ctx))
+	return nil
+}
+
+// rowState says in a word how the job of a row stands.
+func rowState(row *manager.Row) string {
+	return stateOf(&sched.Job{State: row.State, Attempt: row.Attempt})
+}
+
+// eventsInput says from where on events are wanted.
+type eventsInput struct {
+	From string `query:"from" doc:"number of the first event; 0 = all, empty = only what is new"`
+	Last string `header:"Last-Event-ID" doc:"go on behind this event"`
+}
+
+// first is the number of the first event that is wanted.
+func (in *eventsInput) first(next uint64) (uint64, error) {
+	text, behind := in.From, uint64(0)
+	if in.Last != "" {
+		text, behind = in.Last, 1
+	}
+	if text == "" {
+		return next, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%w: event %q, want a number", ErrMalformed, text)
+	}
+	return n + behind, nil
+}
+
+// events tells the lines of the log as they become durable: events of type event.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput) error {
+	from, err := in.first(s.o.Manager.LastEvent() + 1)
+	if err != nil {
+		return err
+	}
+	out, ctx, stop := newStream(w, r)
+	defer stop()
+	s.end(out, s.o.Manager.Events(ctx, from, func(seq uint64, line []byte) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return out.send("event", strconv.FormatUint(seq, 10), redact(line))
+	}))
+	return nil
+}
+
+// log writes the log so far: its header, then the lines.
+func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
+	last := s.o.Manager.LastEvent()
+	r.Header.Set("Accept", "text/plain") // no events of a stream
+	out, ctx, stop := newStream(w, r)
+	defer stop()
+	if err := out.line(engine.AppendHeader(nil, s.o.Manager.Header())); err != nil || last == 0 {
+		return nil
+	}
+	s.end(out, s.o.Manager.Events(ctx, 1, func(seq uint64, line []byte) error {
+		if err := out.line(redact(line)); err != nil {
+			return err
+		}
+		if seq == last {
+			return errLast
+		}
+		return nil
+	}))
+	return nil
+}
+
+// errLast says that all was told.
+var errLast = errors.New("the last event")
+
+// end tells the client of a stream why it ended early: without that it would ask for it again. One that left is told nothing.
+func (s *Server) end(out *stream, err error) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errLast) {
+		return
+	}
+	s.o.Log.Debug("a stream ends", "error", err)
+	_ = out.document("problem", "", problemOf(err))
+}
+
+// output tells a piece of an output.
+func (s *stream) output(p place, text []byte) error {
+	if s.text {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.write(text)
+	}
+	return s.send("output", p.String(), logEvent(p, text))
+}
+
+// document tells a document as an event.
+func (s *stream) document(kind, id string, doc any) error {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return s.send(kind, id, b)
+}
+
+// line writes a line of text.
+func (s *stream) line(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buf = append(append(s.buf[:0], b...), '\n')
+	return s.write(s.buf)
+}

@@ -1,0 +1,270 @@
+package api
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Limits of requests.
+const (
+	patience   = 10 * time.Second // of the manager, and of the body
+	writing    = time.Minute      // for an answer, or a piece of a stream, to be taken
+	maxHeaders = 32 << 10
+	maxStreams = 64
+)
+
+// caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it must
+// not be about two jobs of a name.
+type caller struct {
+	who Who
+	job sched.JobID // None = the route is about none
+	// admitted reports whether he would be let in again.
+	admitted func() bool
+}
+
+type callerKey struct{}
+
+// callerOf returns who asks.
+func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
+
+// guard stands before all routes and refuses, before anything of a body is read, all that the table of rules does not allow:
+//
+//  1. that may come from a page in somebody's browser, which reaches what the page's maker cannot: under the name of another
+//     host, or with the marks that browsers leave;
+//  2. without an identity, so that nobody else learns what there is;
+//  3. to a path that is not as it stands in the table, or by another method;
+//  4. from somebody whose role is less than the route asks for, or about a job of another;
+//  5. with a body where none belongs, or a larger one, or another than JSON.
+type guard struct {
+	mux     *http.ServeMux
+	rules   map[string]rule
+	local   func(uid uint32) Who // at the other end of the unix socket
+	tokens  *Tokens
+	cert    *x509.Certificate // of the server, over the network
+	find    func(job string) (sched.JobID, error)
+	owner   func(ctx context.Context, id sched.JobID) (string, error)
+	streams chan struct{} // as many as there may be
+}
+
+// ServeHTTP lets a request pass or refuses it.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-store")
+	c, rule, err := g.check(r)
+	if err == nil && rule.stream {
+		select {
+		case g.streams <- struct{}{}:
+			defer func() { <-g.streams }()
+		default:
+			err = fmt.Errorf("%w: %d streams are open", ErrBusy, cap(g.streams))
+		}
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, rule.body+1) // huma wants to see that there is more
+	ctx := context.WithValue(r.Context(), callerKey{}, c)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(patience))
+	_ = control.SetWriteDeadline(time.Now().Add(writing))
+	if rule.stream {
+		_ = control.SetReadDeadline(time.Time{}) // the client may leave, and that is read
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	g.mux.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// refuse answers with a problem, and reads nothing more from the connection.
+func refuse(w http.ResponseWriter, err error) {
+	p := (*Problem)(nil)
+	errors.As(problemOf(err), &p)
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+// refusal is a problem of a status that no other error has.
+func refusal(status int, format string, args ...any) error {
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Code: "forbidden", err: ErrForbidden}
+}
+
+// check decides about a request.
+func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
+	if err = g.browser(r); err != nil {
+		return c, ru, err
+	}
+	c.who, c.admitted = g.identify(r)
+	if c.who.Role == Nobody {
+		return c, ru, refusal(http.StatusUnauthorized, "who are you? %s", g.hint(r))
+	}
+	pattern, err := g.route(r)
+	if err != nil {
+		return c, ru, err
+	}
+	ru, known := g.rules[pattern]
+	if !known {
+		return c, ru, refusal(http.StatusForbidden, "nobody may %s", pattern)
+	}
+	if c.who.Role < ru.least {
+		return c, ru, refusal(http.StatusForbidden, "%s is %v here, and this takes a role of %v", c.who.Name, c.who.Role, ru.least)
+	}
+	if c.job, err = g.jobOf(r, pattern); err != nil {
+		return c, ru, err
+	}
+	if ru.own && c.who.Role < Admin {
+		owner, err := g.owner(r.Context(), c.job)
+		if err != nil {
+			return c, ru, err
+		}
+		if owner != c.who.Name {
+			return c, ru, refusal(http.StatusForbidden, "job %d is not one of %s", c.job, c.who.Name)
+		}
+	}
+	return c, ru, checkBody(r, ru.body)
+}
+
+// browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS rebinding),
+// from another page (Origin), or with what browsers say of themselves. It holds for every method and route. What a client says
+// it is (User-Agent) counts for nothing.
+func (g *guard) browser(r *http.Request) error {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if !g.hosts(r, host) {
+		return refusal(http.StatusMisdirectedRequest, "host %q is not this one", r.Host)
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if origin != scheme+r.Host {
+			return refusal(http.StatusForbidden, "asked for by a page of %q", origin)
+		}
+	}
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && site != "none" {
+			return refusal(http.StatusForbidden, "asked for by a page of another site")
+		}
+	}
+	return nil
+}
+
+// hosts reports whether the server goes by a name: over the network it is one of its certificate.
+func (g *guard) hosts(r *http.Request, name string) bool {
+	if _, local := peerOf(r.Context()); local {
+		return name == hostName || name == "localhost"
+	}
+	return g.cert != nil && r.TLS != nil && g.cert.VerifyHostname(name) == nil
+}
+
+// identify says who asks, and how to ask again.
+func (g *guard) identify(r *http.Request) (Who, func() bool) {
+	if p, local := peerOf(r.Context()); local {
+		if p.err != nil {
+			return Who{}, nil
+		}
+		return g.local(p.uid), func() bool { return true }
+	}
+	var ask func() (Who, bool)
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case r.TLS == nil:
+		return Who{}, nil
+	case strings.EqualFold(scheme, "Bearer"):
+		ask = func() (Who, bool) { return g.tokens.bearer(secret, time.Now()) }
+	case len(r.TLS.PeerCertificates) > 0:
+		cert := r.TLS.PeerCertificates[0]
+		ask = func() (Who, bool) { return g.tokens.certified(cert.Raw, time.Now()) }
+	default:
+		return Who{}, nil
+	}
+	who, _ := ask()
+	return who, func() bool { again, ok := ask(); return ok && again == who }
+}
+
+// hint says how to become somebody.
+func (g *guard) hint(r *http.Request) string {
+	if _, local := peerOf(r.Context()); local {
+		return "this manager answers its owner and root alone"
+	}
+	return "want a token that holds, or a certificate that is admitted"
+}
+
+// route returns the route of a request, if its path and method are as they stand in the table.
+func (g *guard) route(r *http.Request) (pattern string, err error) {
+	p := r.URL.Path
+	if r.URL.RawPath != "" || p != path.Clean(p) || r.URL.Host != "" || r.URL.Opaque != "" {
+		return "", refusal(http.StatusNotFound, "no such path, want one that is written plainly")
+	}
+	_, pattern = g.mux.Handler(r)
+	method, _, _ := strings.Cut(pattern, " ")
+	if method == r.Method {
+		return pattern, nil
+	}
+	if methods := g.methods(r); len(methods) > 0 {
+		return "", refusal(http.StatusMethodNotAllowed, "%s is not for this path, want %s", r.Method, strings.Join(methods, " or "))
+	}
+	return "", refusal(http.StatusNotFound, "no such path, see /openapi.json")
+}
+
+// methods returns those that the path of a request knows.
+func (g *guard) methods(r *http.Request) (list []string) {
+	for _, m := range []string{http.MethodGet, http.MethodPost} {
+		other := *r
+		other.Method = m
+		if _, pattern := g.mux.Handler(&other); pattern != "" {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// jobOf returns the job that a request is about.
+func (g *guard) jobOf(r *http.Request, pattern string) (sched.JobID, error) {
+	i := slices.Index(strings.Split(pattern, "/"), "{job}")
+	if i < 0 {
+		return sched.None, nil
+	}
+	return g.find(strings.Split(r.URL.Path, "/")[i])
+}
+
+// checkBody refuses a body that does not belong, as far as its headers tell.
+func checkBody(r *http.Request, limit int64) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	if r.ContentLength > limit || limit == 0 {
+		return &Problem{http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), "malformed", ErrMalformed}
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return &Problem{http.StatusText(http.StatusUnsupportedMediaType), http.StatusUnsupportedMediaType,
+			"a body of another type, want application/json", "malformed", ErrMalformed}
+	}
+	return nil
+}

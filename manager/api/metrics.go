@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Meter counts what happens while a manager runs. It is to be the last of its sinks.
+type Meter struct {
+	kinds   [sched.EventKinds]prometheus.Counter
+	commits prometheus.Counter
+	took    prometheus.Histogram
+	all     []prometheus.Collector
+	steps   []int64 // of training, by job, as told last; of Run's goroutine
+	batch   bool    // has events
+}
+
+var (
+	_ engine.Sink    = (*Meter)(nil)
+	_ engine.Batcher = (*Meter)(nil)
+)
+
+// NewMeter returns a meter at zero.
+func NewMeter() *Meter {
+	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_events_total", Help: "Events of the log, by kind."}, []string{"kind"})
+	m := &Meter{
+		commits: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_commits_total", Help: "Batches of events made durable."}),
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trainyard_decision_seconds",
+			Help: "Time of a decision that changed something.", Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10)}),
+	}
+	for k := sched.NoEvent + 1; k < sched.EventKinds; k++ {
+		m.kinds[k] = events.WithLabelValues(k.String())
+	}
+	m.all = []prometheus.Collector{events, m.commits, m.took}
+	return m
+}
+
+// Decided counts a decision, see manager.Options.
+func (m *Meter) Decided(nanoseconds int64) { m.took.Observe(float64(nanoseconds) / 1e9) }
+
+// BeginBatch does nothing.
+func (m *Meter) BeginBatch() {}
+
+// Log counts an event.
+func (m *Meter) Log(v *sched.View, e *sched.Event) {
+	m.batch = true
+	m.kinds[e.Kind].Inc()
+	if e.Value > 0 && (e.Kind == sched.Progressed || e.Kind == sched.AttemptStarted || e.Kind == sched.AttemptEnded) {
+		for len(m.steps) < len(v.Jobs) {
+			m.steps = append(m.steps, 0)
+		}
+		m.steps[e.Job] = int64(e.Value)
+	}
+}
+
+// EndBatch counts a batch.
+func (m *Meter) EndBatch() error {
+	if m.batch {
+		m.commits.Inc()
+	}
+	m.batch = false
+	return nil
+}
+
+// newMetrics returns the handler of figures.
+func (s *Server) newMetrics() http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(s.o.Meter.all...)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), standing{s})
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4, DisableCompression: true})
+}
+
+// standing tells how jobs and GPUs stand when figures are asked for.
+type standing struct{ s *Server }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("trainyard_"+name, help, labels, nil)
+}
+
+var (
+	descJobs        = desc("jobs", "Jobs, by how they stand.", "state")
+	descOutcomes    = desc("jobs_done_total", "Jobs that are done, by outcome.", "outcome")
+	descQueue       = desc("queue_length", "Jobs that wait for GPUs.")
+	descGPUs        = desc("gpus", "GPUs or slots, by state; busy ones are in use by a job.", "state")
+	descPreemptions = desc("preemptions_total", "Targets taken away with none given in exchange.")
+	descRestarts    = desc("restarts_total", "Attempts beyond the first of a job.")
+	descResizes     = desc("resizes_total", "Targets exchanged for a set of another size.")
+	descService     = desc("gpu_seconds_total", "GPU time that jobs attained.")
+	descEnergy      = desc("energy_joules_total", "Energy of the GPUs since the first job arrived, as far as it is measured.")
+	descStreams     = desc("streams", "Streams that are open.")
+)
+
+// Describe tells the names of the figures.
+func (standing) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts, descResizes, descService, descEnergy, descStreams} {
+		ch <- d
+	}
+}
+
+// tally is what is counted over all jobs and GPUs.
+type tally struct {
+	jobs, gpus, outcomes           map[string]int
+	preemptions, restarts, resizes int
+	service, energy                float64
+}
+
+// Collect looks at the manager. One that does not answer in time has no such figures.
+func (x standing) Collect(ch chan<- prometheus.Metric) {
+	t := tally{jobs: make(map[string]int), gpus: make(map[string]int), outcomes: make(map[string]int)}
+	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+	defer cancel()
+	if err := x.s.o.Manager.Look(ctx, func(v *sched.View) { x.count(v, &t) }); err != nil {
+		ch <- prometheus.NewInvalidMetric(descJobs, err)
+		return
+	}
+	tell := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, value, labels...)
+	}
+	for _, state := range states {
+		tell(descJobs, prometheus.GaugeValue, float64(t.jobs[state]), state)
+	}
+	for o := sched.Finished; o <= sched.RejectedJob; o++ {
+		if o != sched.Preempted && o != sched.NodeLost {
+			tell(descOutcomes, prometheus.CounterValue, float64(t.outcomes[o.String()]), o.String())
+		}
+	}
+	for _, state := range append([]string{"busy", "quarantined"}, gpuStates[:]...) {
+		tell(descGPUs, prometheus.GaugeValue, float64(t.gpus[state]), state)
+	}
+	tell(descQueue, prometheus.GaugeValue, float64(t.jobs["waiting"]))
+	tell(descPreemptions, prometheus.CounterValue, float64(t.preemptions))
+	tell(descRestarts, prometheus.CounterValue, float64(t.restarts))
+	tell(descResizes, prometheus.CounterValue, float64(t.resizes))
+	tell(descService, prometheus.CounterValue, t.service)
+	tell(descEnergy, prometheus.CounterValue, t.energy)
+	tell(descStreams, prometheus.GaugeValue, float64(len(x.s.guard.streams)))
+}
+
+// count counts the jobs and GPUs of a View.
+func (x standing) count(v *sched.View, t *tally) {
+	for id := range v.Jobs {
+		j := &v.Jobs[id]
+		t.jobs[stateOf(j)]++
+		t.outcomes[j.Outcome.String()]++
+		t.preemptions += int(j.Preemptions)
+		t.restarts += max(int(j.Attempts)-1, 0)
+		t.resizes += int(j.Resizes)
+		t.service += float64(j.ServiceNow(v.Now))
+	}
+	for g := range v.GPUs {
+		state := gpuDoc(v, sched.GPUID(g)).State
+		if v.GPUs[g].Holders > 0 {
+			state = "busy"
+		}
+		t.gpus[state]++
+	}
+	result, _ := x.s.o.Manager.Result()
+	t.energy = result.EnergyKWh * 3.6e6
+}

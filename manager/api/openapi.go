@@ -1,0 +1,40 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// describe begins the description of the routes. What each takes and answers is added with the route itself.
+func describe(version string) *huma.OpenAPI {
+	const prefix = "#/components/schemas/"
+	return &huma.OpenAPI{OpenAPI: "3.1.0",
+		Info: &huma.Info{Title: "Trainyard", Version: version,
+			Description: "Jobs on the GPUs of one machine. Over the unix socket the kernel says who asks; over the network a bearer token or a client certificate does."},
+		Components: &huma.Components{Schemas: huma.NewMapRegistry(prefix, huma.DefaultSchemaNamer),
+			SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}, "certificate": {Type: "mutualTLS"}}},
+		Security: []map[string][]string{{"bearer": {}}, {"certificate": {}}},
+	}
+}
+
+// operation describes a route of the table of rules.
+func operation(method, path, id, summary string) huma.Operation {
+	pattern := method + " " + path
+	ru := rules[pattern]
+	who := fmt.Sprintf("Least role: %v", ru.least)
+	if ru.own {
+		who += ", of the job's own user"
+	}
+	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".", MaxBodyBytes: ru.body + 1,
+		BodyReadTimeout: -1, SkipValidateParams: false}
+	for _, status := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden} {
+		op.Errors = append(op.Errors, status)
+	}
+	if strings.Contains(path, "{") {
+		op.Errors = append(op.Errors, http.StatusNotFound)
+	}
+	return op
+}

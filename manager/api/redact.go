@@ -1,0 +1,47 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/trainyard/trainyard/driver/local/task"
+)
+
+// hidden stands for the value of a variable.
+const hidden = "(hidden)"
+
+// redact returns a line of the log without the values of the variables that a job's environment is given: passwords and tokens
+// are among them. It is the same to all who replay it, but for those who would start processes.
+func redact(line []byte) []byte {
+	if !bytes.Contains(line, []byte(`"event":"arrived"`)) {
+		return line
+	}
+	const key = `"task":`
+	from := bytes.Index(line, []byte(key))
+	if from < 0 {
+		return line
+	}
+	from += len(key)
+	d := json.NewDecoder(bytes.NewReader(line[from:]))
+	text := ""
+	if d.Decode(&text) != nil {
+		return []byte(`{"event":"arrived","task":"` + hidden + `"}`) // a line that we did not write
+	}
+	to := from + int(d.InputOffset())
+	b, _ := json.Marshal(redactTask(text))
+	return append(append(bytes.Clone(line[:from]), b...), line[to:]...)
+}
+
+// redactTask returns the encoding of a task without the values of its variables.
+func redactTask(text string) string {
+	t, err := task.DecodeTask(text)
+	if err != nil {
+		return hidden
+	}
+	env := make(map[string]string, len(t.Env))
+	for name := range t.Env {
+		env[name] = hidden
+	}
+	t.Env = env
+	return t.Encode()
+}

@@ -1,0 +1,232 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+)
+
+// TestMain makes this binary a shim where the driver starts it as one, and a client where a test does.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "shim" {
+		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
+	}
+	if dir := os.Getenv(clientEnv); dir != "" {
+		otherUser(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// rig is a manager that runs, its server, and ways to it.
+type rig struct {
+	testing.TB
+	dir    string
+	o      Options
+	server *Server
+	client *Client // over the unix socket
+	pool   *x509.CertPool
+	url    string // over the network
+}
+
+// newRig starts a manager of slots without jobs and serves it, over the network as well if tokens are made by setup.
+func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{TB: t, dir: filepath.Join(t.TempDir(), "state")}
+	meter := NewMeter()
+	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots), Place: "slots", Unit: "slot", System: "fifo-skip",
+		Shim: []string{exe, "shim"}, Sinks: []engine.Sink{meter}, Decided: meter.Decided})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.o = Options{Manager: m, Meter: meter, Version: "test", Unit: "slot"}
+	if setup != nil {
+		setup(r)
+	}
+	if r.server, err = New(r.o); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := r.server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- m.Run(ctx) }()
+	if r.client, err = Dial(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.endJobs()
+		cancel()
+		if err := <-over; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		stop()
+		_ = r.client.Close()
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// endJobs cancels what is not done and waits for its processes.
+func (r *rig) endJobs() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	doc, err := r.client.Jobs(ctx, Filter{States: []string{"starting", "running", "stopping"}})
+	if err != nil {
+		r.Error(err)
+	}
+	for _, j := range doc.Jobs {
+		_, _ = r.client.Cancel(ctx, j.Name)
+		if _, err := r.client.Wait(ctx, j.Name); err != nil {
+			r.Error(err)
+		}
+	}
+}
+
+// network has the rig serve on the network too.
+func network(t testing.TB) func(r *rig) {
+	t.Helper()
+	return func(r *rig) {
+		cert, key, leaf := newCert(t, "server")
+		folder := t.TempDir()
+		r.o.Cert, r.o.Key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+		write(t, r.o.Cert, cert)
+		write(t, r.o.Key, key)
+		r.pool = x509.NewCertPool()
+		r.pool.AddCert(leaf)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.o.Network = l.Addr().String()
+		_ = l.Close()
+		r.url = "https://" + r.o.Network
+	}
+}
+
+func write(t testing.TB, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newCert makes a certificate that signs itself, for this machine.
+func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificate) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), leaf
+}
+
+// token makes a token for a role.
+func (r *rig) token(name, user string, role Role) string {
+	r.Helper()
+	secret, err := OpenTokens(r.dir).Add(Token{Name: name, User: user, Role: role.String()})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return secret
+}
+
+// dial returns a client over the network.
+func (r *rig) dial(token string) *Client {
+	return DialNetwork(r.o.Network, token, &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13})
+}
+
+// submit hands jobs in by the socket and returns them.
+func (r *rig) submit(file string) []Estimate {
+	r.Helper()
+	doc, err := r.client.Submit(r.Context(), Submission{File: file, Dir: filepath.Dir(r.dir)})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return doc.Jobs
+}
+
+// later are jobs of two users that are held for long.
+const later = `
+defaults: {command: [sleep, 1h], submit: 1h}
+jobs: [{name: of-ann, user: ann}, {name: of-bob, user: bob}]
+`
+
+// ask sends a request over the network as it is, and returns the answer.
+func (r *rig) ask(method, path, token, body string, change func(*http.Request)) (status int, text string) {
+	r.Helper()
+	req, err := http.NewRequestWithContext(r.Context(), method, r.url+"/", strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if req.URL.Opaque = path; strings.HasPrefix(path, "//") { // neither escaped nor cleaned
+		req.URL.Opaque, req.URL.Path = "", path
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if change != nil {
+		change(req)
+	}
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
+		ExpectContinueTimeout: 10 * time.Second},
+		CheckRedirect: noRedirect, Timeout: 20 * time.Second}
+	resp, err := c.Do(req)
+	if err != nil {
+		r.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return resp.StatusCode, ""
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, resp.Body); err != nil {
+		r.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, b.String()
+}

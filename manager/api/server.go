@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// hostName is what clients call the manager at the other end of a unix socket.
+const hostName = "trainyard"
+
+// Options say what a Server serves, and to whom.
+type Options struct {
+	Manager *manager.Manager
+	Meter   *Meter // among the sinks of the Manager
+	Version string // of this program
+	Unit    string // what jobs hold: GPU or slot
+	Log     *slog.Logger
+	// Group may use the socket as well, each of its users as User; nil = the owner of the folder and root alone.
+	Group *int
+	// Network is where the server listens on the network, as in ":7070"; "" = nowhere. It takes a certificate, and somebody who
+	// may ask: see Tokens.
+	Network string
+	Cert    string // file of the certificate, in PEM
+	Key     string // file of its key
+}
+
+// Server answers requests about the jobs of a Manager while that runs.
+type Server struct {
+	o       Options
+	tokens  *Tokens
+	owner   uint32 // of the folder
+	origin  time.Time
+	began   time.Time
+	docs    huma.API
+	guard   *guard
+	parsing chan struct{} // a job file is read by one at a time: its tree takes much memory
+	metrics http.Handler
+}
+
+// New returns a server of the manager in o. It serves nobody before Listen.
+func New(o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	dir := o.Manager.Dir()
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	origin, err := time.Parse(time.RFC3339Nano, o.Manager.Header().Origin)
+	if err != nil {
+		return nil, fmt.Errorf("api: origin of the log: %w", err)
+	}
+	s := &Server{o: o, tokens: OpenTokens(dir), owner: info.Sys().(*syscall.Stat_t).Uid, origin: origin, began: time.Now(),
+		parsing: make(chan struct{}, 1)}
+	mux := http.NewServeMux()
+	s.guard = &guard{mux: mux, rules: rules, local: s.local, tokens: s.tokens, find: s.find, owner: s.ownerOf,
+		streams: make(chan struct{}, maxStreams)}
+	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats, DefaultFormat: "application/json",
+		RejectUnknownQueryParameters: true})
+	s.routes()
+	s.metrics = s.newMetrics()
+	return s, nil
+}
+
+// local says who is at the other end of the unix socket, by the user that the kernel names.
+func (s *Server) local(uid uint32) Who {
+	switch {
+	case uid == 0 || uid == s.owner:
+		return Who{userName(uid), Admin}
+	case s.o.Group != nil: // who reaches the socket is of the group
+		return Who{userName(uid), User}
+	}
+	return Who{}
+}
+
+// ServeHTTP answers one request. What it says of who asks counts only on connections that Listen made.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.ServeHTTP(w, r) }
+
+// Listen serves on the socket of the state folder and, if that is asked for, on the network, until stop is called. The manager
+// must have the folder.
+func (s *Server) Listen() (stop func(), err error) {
+	l, done, err := s.listenSocket()
+	if err != nil {
+		return nil, fmt.Errorf("api: control socket: %w", err)
+	}
+	listeners := []net.Listener{l}
+	if s.o.Network != "" {
+		n, err := s.listenNetwork()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("api: %s: %w", s.o.Network, err), l.Close(), done())
+		}
+		listeners = append(listeners, n)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: patience, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: maxHeaders, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
+		Protocols: new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
+	server.Protocols.SetHTTP1(true)
+	var serving sync.WaitGroup
+	for _, l := range listeners {
+		serving.Go(func() {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.o.Log.Error("nobody is answered any more", "address", l.Addr(), "error", err)
+			}
+		})
+	}
+	return func() {
+		cancel() // streams
+		end, late := context.WithTimeout(context.Background(), time.Second)
+		defer late()
+		_ = server.Shutdown(end)
+		_ = server.Close()
+		serving.Wait()
+		_ = done()
+	}, nil
+}
+
+// discard takes what the server says of connections that break: it is the affair of those who made them.
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// Modes of the socket and the folder it is in.
+const (
+	alone      = 0o600
+	withGroup  = 0o660
+	folderMode = 0o710 // whoever may pass sees nothing
+)
+
+// listenSocket listens on the socket of the folder.
+func (s *Server) listenSocket() (net.Listener, func() error, error) {
+	dir := s.o.Manager.Dir()
+	folder, address, err := socketOf(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = os.Remove(address) // of a manager that died; the folder is ours
+	mode := os.FileMode(alone)
+	l, err := net.Listen("unix", address) // in a folder that is closed to others so far
+	if err == nil && s.o.Group != nil {
+		mode = withGroup
+		err = errors.Join(os.Chown(address, -1, *s.o.Group), os.Chown(dir, -1, *s.o.Group), os.Chmod(dir, folderMode))
+	}
+	if err == nil {
+		err = os.Chmod(address, mode)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Close())
+	}
+	return l, folder.Close, nil
+}
+
+// socketOf returns the address of the control socket in dir, which is short wherever that is, and valid while folder is open.
+func socketOf(dir string) (folder *os.File, address string, err error) {
+	fd, err := syscall.Open(dir, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0) // who may pass need not read it
+	if err != nil {
+		return nil, "", &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir), filepath.Join("/proc/self/fd", strconv.Itoa(fd), "control"), nil
+}
+
+const oPath = 0x200000 // O_PATH of Linux
+
+// listenNetwork listens on the network, where nobody is answered without an identity, on this machine neither.
+func (s *Server) listenNetwork() (net.Listener, error) {
+	list, err := s.tokens.List()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.o.Cert == "" || s.o.Key == "":
+		return nil, fmt.Errorf("%w without a certificate and its key", ErrRefused)
+	case len(list) == 0:
+		return nil, fmt.Errorf("%w: nobody could ask: make a token first", ErrRefused)
+	}
+	pair, err := tls.LoadX509KeyPair(s.o.Cert, s.o.Key)
+	if err != nil {
+		return nil, err
+	}
+	s.guard.cert = pair.Leaf
+	l, err := net.Listen("tcp", s.o.Network)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequestClientCert, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// find returns the job that a text names: by number, or else the latest of that name.
+func (s *Server) find(text string) (sched.JobID, error) {
+	board := s.o.Manager.Board()
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		if _, known, _ := board.Row(sched.JobID(n)); known {
+			return sched.JobID(n), nil
+		}
+	}
+	if id, ok := board.Find(text); ok {
+		return id, nil
+	}
+	if s.o.Manager.Expects(text) {
+		return sched.None, fmt.Errorf("job %q: %w", text, ErrEarly)
+	}
+	return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
+}
+
+// ownerOf returns whose a job is.
+func (s *Server) ownerOf(ctx context.Context, id sched.JobID) (name string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = s.o.Manager.Look(ctx, func(v *sched.View) { name = v.Jobs[id].Spec.User })
+	return name, err
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// states are the words for how a job stands.
+var states = []string{"held", "waiting", "starting", "running", "stopping", "done"}
+
+// stateOf says in a word how a job stands.
+func stateOf(j *sched.Job) string {
+	switch {
+	case j.State == sched.Done:
+		return "done"
+	case j.HoldsDevices():
+		return j.Attempt.String()
+	case j.State == sched.Held:
+		return "held"
+	}
+	return "waiting"
+}
+
+// list returns the jobs that fit a filter.
+func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
+	rows := s.o.Manager.Board().Rows()
+	doc := Jobs{Schema: "trainyard.jobs/v1", System: s.o.Manager.Header().System}
+	err := s.o.Manager.Look(ctx, func(v *sched.View) {
+		x := s.teller(v, rows)
+		ids := make([]sched.JobID, 0, len(v.Jobs))
+		for id := range v.Jobs {
+			j := &v.Jobs[id]
+			if (in.User == "" || j.Spec.User == in.User) && (len(in.State) == 0 || slices.Contains(in.State, stateOf(j))) {
+				ids = append(ids, sched.JobID(id))
+			}
+		}
+		if doc.Total = len(ids); in.Limit > 0 {
+			ids = ids[max(len(ids)-in.Limit, 0):]
+		}
+		doc.Jobs = make([]Job, len(ids))
+		for i, id := range ids {
+			doc.Jobs[i] = x.job(id)
+		}
+		doc.Now = x.when(v.Now)
+	})
+	return doc, err
+}
+
+// one returns how a job stands.
+func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows := s.o.Manager.Board().Rows()
+	err = s.o.Manager.Look(ctx, func(v *sched.View) {
+		if int(id) < len(v.Jobs) {
+			doc = s.teller(v, rows).job(id)
+		}
+	})
+	return doc, err
+}
+
+// teller makes documents of a View, while it may be looked at.
+type teller struct {
+	v      *sched.View
+	rows   []manager.Row // by job
+	books  []metrics.Job // by job
+	steps  []int64       // by job
+	origin time.Time
+}
+
+func (s *Server) teller(v *sched.View, rows []manager.Row) *teller {
+	_, books := s.o.Manager.Result()
+	return &teller{v, rows, books, s.o.Meter.steps, s.origin}
+}
+
+// when says a time as RFC 3339.
+func (x *teller) when(t sched.Time) string {
+	return x.origin.Add(time.Duration(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// job returns the document of a job.
+func (x *teller) job(id sched.JobID) Job {
+	j := &x.v.Jobs[id]
+	spec := j.Spec
+	now := x.v.Now
+	doc := Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class, State: stateOf(j),
+		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min), Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
+		GPUs: make([]string, 0, len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
+		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
+	if int(id) < len(x.rows) {
+		doc.ExitCode, doc.Text = int(x.rows[id].Code), x.rows[id].Text
+	}
+	if int(id) < len(x.books) {
+		doc.EnergyJ = float64(x.books[id].Energy)
+	}
+	if int(id) < len(x.steps) {
+		doc.Step = x.steps[id]
+	}
+	if j.FirstStart != sched.None {
+		doc.Started = x.when(j.FirstStart)
+	}
+	if j.State == sched.Done {
+		doc.Ended, now = x.when(j.End), j.End
+	}
+	doc.QueueSec = max(now.Sub(j.Arrived).Seconds()-doc.RunSec, 0)
+	if j.HoldsDevices() {
+		doc.Batch = int(j.Live.Batch)
+		x.place(&doc, j, id)
+	}
+	if j.Attempt == sched.Running {
+		doc.Speed = j.Rate
+	}
+	return doc
+}
+
+// place says what a job holds, and with whom.
+func (x *teller) place(doc *Job, j *sched.Job, id sched.JobID) {
+	shared := false
+	for _, g := range j.GPUs {
+		doc.GPUs = append(doc.GPUs, gpuName(x.v, g))
+		shared = shared || x.v.GPUs[g].Holders > 1
+	}
+	if !shared {
+		return
+	}
+	for other := range x.v.Jobs {
+		o := &x.v.Jobs[other]
+		if sched.JobID(other) != id && o.HoldsDevices() && slices.ContainsFunc(o.GPUs, func(g sched.GPUID) bool { return slices.Contains(j.GPUs, g) }) {
+			doc.Shares = append(doc.Shares, other)
+		}
+	}
+}
+
+// gpuName names a GPU as its driver does.
+func gpuName(v *sched.View, g sched.GPUID) string {
+	n := &v.Nodes[v.GPUs[g].Node]
+	if n.Spec.Devices == nil {
+		return strconv.Itoa(int(g))
+	}
+	return n.Spec.Devices[g-n.First]
+}
+
+// nodes returns what jobs run on.
+func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
+	status := s.o.Manager.Devices()
+	doc := Nodes{Schema: "trainyard.nodes/v1", Unit: s.o.Unit}
+	err := s.o.Manager.Look(ctx, func(v *sched.View) {
+		doc.Drained = len(v.Nodes) > 0
+		for i := range v.Nodes {
+			n := &v.Nodes[i]
+			if i == 0 {
+				doc.Node = n.Spec.Name
+			}
+			doc.Drained = doc.Drained && !n.Open()
+		}
+		doc.GPUs = make([]GPU, len(v.GPUs))
+		for g := range v.GPUs {
+			doc.GPUs[g] = gpuDoc(v, sched.GPUID(g))
+		}
+		for id := range v.Jobs {
+			if j := &v.Jobs[id]; j.HoldsDevices() {
+				for _, g := range j.GPUs {
+					doc.GPUs[g].Jobs = append(doc.GPUs[g].Jobs, id)
+				}
+			}
+		}
+	})
+	for g := range doc.GPUs {
+		if g < len(status) {
+			measured(&doc.GPUs[g], &status[g])
+		}
+	}
+	return doc, err
+}
+
+// gpuDoc says how a GPU stands as far as the View tells.
+func gpuDoc(v *sched.View, g sched.GPUID) GPU {
+	gpu := &v.GPUs[g]
+	doc := GPU{Name: gpuName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
+	if t := v.Nodes[gpu.Node].Spec.Type; int(t) < len(v.Types) {
+		doc.Type = v.Types[t]
+	}
+	if gpu.State == sched.GPUInUse && gpu.Quarantined {
+		doc.State = "quarantined"
+	}
+	return doc
+}
+
+// measured adds what was seen of a device.
+func measured(doc *GPU, s *device.Status) {
+	r := &s.Reading
+	doc.Why, doc.OfMB = s.Why, float64(s.MemoryGB)*1024
+	doc.MemoryMB, doc.Use, doc.Watts = max(r.UsedMiB, 0), max(r.Use, 0), max(r.Watts, 0)
+	doc.HeldIdle = s.HeldIdle(&device.DefaultRule)
+	if len(r.Processes) > 0 {
+		doc.By = s.By()
+	}
+}
+
+// gpuStates are the words for the states of a GPU.
+var gpuStates = [...]string{sched.GPUInUse: "in-use", sched.GPUForeign: "foreign", sched.GPUMissing: "missing", sched.GPUStuck: "stuck",
+	sched.GPUWithheld: "drained"}

@@ -1,0 +1,153 @@
+package whatif
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Candidate is a system to be tried on a History.
+type Candidate struct {
+	System   string
+	Settings map[string]string // as of experiment.Simulation; what restarts, starts and stops take is as measured unless said
+	Budget   float64           // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
+}
+
+// Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record, whatever
+// became of them later, and no others, so that rows can be compared. Times are in seconds.
+type Row struct {
+	System      string
+	Settings    map[string]string
+	Recorded    bool // it is the record itself
+	Jobs        int  // that ended, of those counted
+	MeanJCT     float64
+	P95JCT      float64 // nearest rank
+	MeanQueue   float64 // without GPUs
+	Makespan    float64 // first arrival to last end
+	Busy        float64 // share of the GPU time of nodes that were up in which work went on, by whatever job
+	Preemptions int64
+	Error       *Difference // of the simulation from the record, where both are of the same system; else nil
+	Err         error       // it could not be simulated: no figures
+}
+
+// Difference is how far a simulation is from the record, relative to it: 0.1 = a tenth more.
+type Difference struct {
+	MeanJCT, P95JCT, Makespan float64
+	MeanQueue                 float64 // relative to the mean JCT, for nobody may have waited
+	PerJob                    float64 // median over jobs of the size of the difference of their JCT
+}
+
+// Itself returns the system that decided in the record, to see how far a simulation of it is from what happened.
+func (h *History) Itself() Candidate {
+	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget, Round: h.Header.Round}
+}
+
+// Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A candidate
+// that cannot be simulated has its error in its row; the error returned is that of ctx.
+//
+// Systems that ask how much work a job has left are told the truth, which the recorded run may not have known.
+func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) {
+	rows := []Row{h.Recorded}
+	for i := range list {
+		row := h.simulate(ctx, &list[i])
+		if ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (h *History) simulate(ctx context.Context, c *Candidate) Row {
+	sim := &experiment.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
+		Budget: c.Budget, Round: c.Round}
+	out, err := sim.Run(ctx)
+	if err != nil {
+		return Row{System: c.System, Settings: c.Settings, Err: err}
+	}
+	last := sched.Time(0)
+	for i := range out.PerJob {
+		last = max(last, out.PerJob[i].Finish)
+	}
+	row := h.row(out.PerJob, out.GPUBusy, last)
+	row.System, row.Settings = c.System, c.Settings
+	if h.decidedBy(c) {
+		row.Error = h.difference(&row, out.PerJob)
+	}
+	return row
+}
+
+// decidedBy reports whether c is what the record was decided by.
+func (h *History) decidedBy(c *Candidate) bool {
+	was := &h.Header
+	return c.System == was.System && c.Budget == was.Budget && c.Round == was.Round && maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
+}
+
+// settings returns those of c, with what was measured where c says nothing. What was never seen has its usual default.
+func (h *History) settings(c *Candidate) map[string]string {
+	m := &h.Measured
+	all := map[string]string{"start_delay": sched.FormatSeconds(m.Start), "stop_delay": sched.FormatSeconds(m.Stop)}
+	if m.Restarts > 0 || m.AtFirst {
+		all["restart_overhead"] = sched.FormatSeconds(m.Restart)
+	}
+	if m.AtFirst {
+		all["restart_at_first"] = "yes"
+	}
+	maps.Copy(all, c.Settings)
+	return all
+}
+
+// ownKeys returns the settings of a system without those of the simulated world.
+func ownKeys(settings map[string]string) map[string]string {
+	own := maps.Clone(settings)
+	for _, k := range experiment.RuntimeKeys {
+		delete(own, k.Name)
+	}
+	return own
+}
+
+// row sums up what became of the jobs that are counted.
+func (h *History) row(jobs []metrics.Job, busy float64, end sched.Time) Row {
+	counted := make([]metrics.Job, 0, h.Ended)
+	for i, j := range jobs {
+		if !h.ended[i] {
+			continue
+		}
+		if j.Outcome == sched.Failed || j.Outcome == sched.Cancelled {
+			j.Outcome = sched.Finished // after the same work, as its simulation does
+		}
+		counted = append(counted, j)
+	}
+	r := metrics.FromJobs("", counted, end)
+	return Row{Jobs: r.Finished, MeanJCT: r.AvgJCT, P95JCT: r.P95JCT, MeanQueue: r.AvgQueue, Makespan: r.Makespan, Busy: busy,
+		Preemptions: r.Preemptions}
+}
+
+// difference compares a simulation with the record.
+func (h *History) difference(row *Row, jobs []metrics.Job) *Difference {
+	was := &h.Recorded
+	d := &Difference{MeanJCT: relative(row.MeanJCT, was.MeanJCT), P95JCT: relative(row.P95JCT, was.P95JCT),
+		MeanQueue: relative(row.MeanQueue-was.MeanQueue+was.MeanJCT, was.MeanJCT), Makespan: relative(row.Makespan, was.Makespan)}
+	var sizes []float64
+	for i := range jobs {
+		if h.ended[i] && jobs[i].Outcome == sched.Finished {
+			sizes = append(sizes, math.Abs(relative(jobs[i].JCT().Seconds(), h.Jobs[i].JCT().Seconds())))
+		}
+	}
+	if slices.Sort(sizes); len(sizes) > 0 {
+		d.PerJob = sizes[(len(sizes)-1)/2]
+	}
+	return d
+}
+
+// relative returns (x-was)/was; 0 where both are nothing, at the scale of a nanosecond where only was is.
+func relative(x, was float64) float64 {
+	return (x - was) / max(was, time.Nanosecond.Seconds())
+}

@@ -1,0 +1,65 @@
+package whatif
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Displacement tells how a job last lost its GPUs to a decision.
+type Displacement struct {
+	Job  sched.JobID
+	By   sched.JobID      // who took them; None where the decision names nobody
+	Why  sched.ReasonCode // the rule, such as sched.WhyPreempted
+	At   sched.Time
+	Lost time.Duration // work that was done and not saved; 0 until the attempt has ended
+	Back sched.Time    // when the job was up again; Never = not yet
+}
+
+// Displacements is a sink that remembers who displaced whom, by the reasons in the log. The zero value is ready to use. It
+// is to be told the whole log, the part that is replayed included.
+type Displacements struct {
+	of   map[sched.JobID]*Displacement
+	work map[sched.JobID]time.Duration // done when the attempt that is stopping was told to
+}
+
+var _ engine.Sink = (*Displacements)(nil)
+
+// Of returns how job j last lost its GPUs to a decision; ok is false if it never did.
+func (d *Displacements) Of(j sched.JobID) (_ Displacement, ok bool) {
+	x, ok := d.of[j]
+	if !ok {
+		return Displacement{}, false
+	}
+	return *x, true
+}
+
+// Log notes targets that are taken away, what is lost by it and when the job is back.
+func (d *Displacements) Log(v *sched.View, e *sched.Event) {
+	switch {
+	case e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() && v.Job(e.Job).Attempt != sched.Stopping:
+		if d.of == nil {
+			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
+		}
+		x := &Displacement{Job: e.Job, By: sched.None, Why: e.Why.Code, At: e.Time, Back: sched.Never}
+		if x.Why == sched.WhyPreempted {
+			x.By = e.Why.Job
+		}
+		d.of[e.Job] = x
+		return
+	case e.Job == sched.None || d.of[e.Job] == nil || d.of[e.Job].Back != sched.Never:
+		return
+	}
+	switch x := d.of[e.Job]; {
+	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop:
+		d.work[e.Job] = v.Job(e.Job).Work
+	case e.Kind == sched.AttemptEnded:
+		if was, ok := d.work[e.Job]; ok {
+			x.Lost = max(was-e.Work, 0)
+			delete(d.work, e.Job)
+		}
+	case e.Kind == sched.AttemptStarted:
+		x.Back = e.Time
+	}
+}

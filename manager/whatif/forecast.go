@@ -1,0 +1,198 @@
+package whatif
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ForecastOptions say how far a forecast looks, and how often.
+type ForecastOptions struct {
+	World   World
+	Draws   int           // simulated futures; 0 = 20
+	Seed    uint64        // of what is drawn: the same seed, the same forecast
+	Horizon time.Duration // of simulated time; 0 = 30 days
+	Events  int           // of one simulated future at most; 0 = a million
+}
+
+// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. A single draw
+// stands for all three.
+type Span struct{ P10, P50, P90 sched.Time }
+
+// Estimate is what a forecast says of one job.
+type Estimate struct {
+	Job   sched.JobID
+	Basis Basis // of the work it has left
+	Start Span  // next start: of a job that is up, when it came up
+	End   Span
+	// Within counts the draws in which the job ended within the horizon: with none of them, no end is known.
+	Within int
+}
+
+// Forecast is a look into the future.
+type Forecast struct {
+	At    sched.Time // of the moment
+	Until sched.Time // the horizon
+	Draws int        // that were finished
+	Cut   int        // of them, those that ended for too many events, before the horizon
+	Jobs  []Estimate // of all jobs that are not done, by JobID
+}
+
+// Of returns the estimate of job j, nil if it is done or not known.
+func (f *Forecast) Of(j sched.JobID) *Estimate {
+	i, ok := slices.BinarySearchFunc(f.Jobs, j, func(e Estimate, j sched.JobID) int { return cmp.Compare(e.Job, j) })
+	if !ok {
+		return nil
+	}
+	return &f.Jobs[i]
+}
+
+func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
+	d := *o
+	if o.Draws < 0 || o.Horizon < 0 || o.Events < 0 {
+		return d, fmt.Errorf("whatif: %d draws, horizon %v, %d events, want >= 0", o.Draws, o.Horizon, o.Events)
+	}
+	d.Draws, d.Horizon, d.Events = cmp.Or(o.Draws, 20), cmp.Or(o.Horizon, 30*24*time.Hour), cmp.Or(o.Events, 1_000_000)
+	return d, nil
+}
+
+// Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and tells when
+// jobs start and end. Nobody else arrives but the arrivals of the world, nobody gives a command, and what is broken or paused
+// stays so: a job that is paused never starts.
+//
+// When ctx ends, the draws finished so far are the forecast; with none it is the error of ctx.
+func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*Forecast, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	v := m.View()
+	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon)}
+	drawn := make([]times, len(v.Jobs))
+	for draw := range o.Draws {
+		t, cut, err := m.draw(ctx, w, &o, uint64(draw), f.Until)
+		switch {
+		case ctx.Err() != nil && f.Draws > 0:
+			return f.sum(v, w, drawn), nil
+		case err != nil:
+			return nil, err
+		}
+		f.Draws++
+		if cut {
+			f.Cut++
+		}
+		for j := range drawn {
+			drawn[j].starts = append(drawn[j].starts, t.start[j])
+			drawn[j].ends = append(drawn[j].ends, t.end[j])
+		}
+	}
+	return f.sum(v, w, drawn), nil
+}
+
+// times are those drawn for one job.
+type times struct{ starts, ends []sched.Time }
+
+// draw simulates one future.
+func (m *Moment) draw(ctx context.Context, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
+	v := m.View()
+	left := make([]time.Duration, len(v.Jobs))
+	for j := range left {
+		if v.Jobs[j].State == sched.Done {
+			continue
+		}
+		// Each job has a sequence of its own: what is drawn for it does not depend on who else is there.
+		r := rand.New(rand.NewPCG(o.Seed, draw<<32|uint64(j)))
+		left[j], _ = w.Left(v, sched.JobID(j), max(r.Float64(), math.SmallestNonzeroFloat64))
+	}
+	d, err := m.simulate(&o.World, left)
+	if err != nil {
+		return nil, false, err
+	}
+	t := newTimes(v)
+	b := &bounded{Driver: d, until: until, events: o.Events}
+	err = m.GoOn(ctx, b, t)
+	return t, b.over && b.events < 0, err
+}
+
+// timesOf notes when the jobs of a moment start next and end.
+type timesOf struct{ start, end []sched.Time }
+
+func newTimes(v *sched.View) *timesOf {
+	t := &timesOf{make([]sched.Time, len(v.Jobs)), make([]sched.Time, len(v.Jobs))}
+	for i := range v.Jobs {
+		t.start[i], t.end[i] = sched.Never, sched.Never
+		if v.Jobs[i].Up && v.Jobs[i].Attempt == sched.Running {
+			t.start[i] = v.Jobs[i].LastStart
+		}
+	}
+	return t
+}
+
+var _ engine.Sink = (*timesOf)(nil)
+
+// Log notes the first start and the end of a job of the moment.
+func (t *timesOf) Log(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.AttemptStarted, sched.AttemptEnded, sched.JobCommanded, sched.Rejected:
+	default:
+		return
+	}
+	if int(e.Job) >= len(t.start) {
+		return // it came later
+	}
+	if e.Kind == sched.AttemptStarted && t.start[e.Job] == sched.Never {
+		t.start[e.Job] = e.Time
+	}
+	if j := v.Job(e.Job); j.State == sched.Done && j.Outcome != sched.RejectedJob {
+		t.end[e.Job] = j.End
+	}
+}
+
+// sum fills in the estimates.
+func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
+	for i := range v.Jobs {
+		if v.Jobs[i].State == sched.Done {
+			continue
+		}
+		id, d := sched.JobID(i), &drawn[i]
+		e := Estimate{Job: id, Start: spanOf(d.starts), End: spanOf(d.ends)}
+		_, e.Basis = w.Left(v, id, 0.5)
+		for _, at := range d.ends {
+			if at != sched.Never {
+				e.Within++
+			}
+		}
+		f.Jobs = append(f.Jobs, e)
+	}
+	return f
+}
+
+// spanOf sorts what was drawn and returns its quantiles.
+func spanOf(at []sched.Time) Span {
+	slices.Sort(at)
+	return Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+}
+
+// quantile returns the q-quantile of n sorted times, that at rank q(n+1): if the truth is one more draw, it lies below with
+// probability q. Between two ranks it is in between, Never if the later one is.
+func quantile(sorted []sched.Time, q float64) sched.Time {
+	n := len(sorted)
+	rank := min(max(q*float64(n+1), 1), float64(n)) - 1
+	i := int(rank)
+	lo, hi := sorted[i], sorted[min(i+1, n-1)]
+	switch part := rank - float64(i); {
+	case part == 0 || lo == hi:
+		return lo
+	case hi == sched.Never:
+		return sched.Never
+	default:
+		return lo.Add(time.Duration(part * float64(hi.Sub(lo))))
+	}
+}

@@ -1,0 +1,303 @@
+package whatif_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// lognormal draws a duration with a median of a minute.
+func lognormal(r *rand.Rand) time.Duration { return sched.Seconds(60 * math.Exp(0.9*r.NormFloat64())) }
+
+// Ensure that in worlds whose durations come from the distribution that the forecast knows, by a sample of it, about eight
+// in ten jobs end, and start, within the intervals given at a random instant before.
+func TestIntervalsAreCalibrated(t *testing.T) {
+	for _, name := range []string{"fifo", "fifo-skip", "tiresias-las"} {
+		var ends, starts, jobs, waiting float64
+		for seed := range uint64(120) {
+			w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 3))
+			w.cluster.Failures.MTBF, w.runtime.Changes, w.cluster.Pools, w.header.Pools = 0, nil, nil, nil
+			var earlier []float64
+			for range 40 {
+				earlier = append(earlier, lognormal(r).Seconds())
+			}
+			for i := range w.trace.Jobs {
+				j := &w.trace.Jobs[i]
+				j.Spec.Submit, j.Duration = 0, lognormal(r)
+			}
+			all, err := dist.NewEmpirical(earlier)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, ended := cutAnywhere(t, w, name, r)
+			if m == nil {
+				continue
+			}
+			f, err := m.Forecast(t.Context(), &whatif.Work{All: all}, whatif.ForecastOptions{World: whatif.World{Runtime: w.runtime}, Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range f.Jobs {
+				if truth := ended.end[e.Job]; truth >= 0 { // the system may have rejected it
+					jobs++
+					ends += in(truth, e.End)
+				}
+				if truth := ended.start[e.Job]; truth > f.At {
+					waiting++
+					starts += in(truth, e.Start)
+				}
+			}
+		}
+		t.Logf("%s: %.3f of %v ends and %.3f of %v starts within", name, ends/jobs, jobs, starts/waiting, waiting)
+		for _, share := range []float64{ends / jobs, starts / waiting} {
+			if share < 0.74 || share > 0.88 {
+				t.Errorf("%s: %.3f within the intervals, want about 0.8", name, share)
+			}
+		}
+	}
+}
+
+func in(at sched.Time, s whatif.Span) float64 {
+	if s.P10 <= at && at <= s.P90 {
+		return 1
+	}
+	return 0
+}
+
+// truth is when jobs first started, and ended; -1 = never.
+type truth struct{ start, end map[sched.JobID]sched.Time }
+
+func (x *truth) Log(v *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.AttemptStarted:
+		if _, ok := x.start[e.Job]; !ok {
+			x.start[e.Job] = e.Time
+		}
+	case sched.AttemptEnded:
+		if v.Job(e.Job).State == sched.Done {
+			x.end[e.Job] = e.Time
+		}
+	}
+}
+
+// cutAnywhere runs w under the named system and returns a moment of it at random, nil if hardly anything happened.
+func cutAnywhere(t *testing.T, w *world, name string, r *rand.Rand) (*whatif.Moment, *truth) {
+	t.Helper()
+	fresh, limit, ok := w.system(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	w.header.ShareLimit = max(limit, 1)
+	n := &counter{}
+	dec, _ := fresh()
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{n}}); err != nil {
+		t.Fatal(err)
+	}
+	if n.n < 4 {
+		return nil, nil
+	}
+	c, x := &cutter{w: w, fresh: fresh, after: 2 + r.IntN(n.n-3)}, &truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
+	c.dec, _ = fresh()
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []engine.Sink{c, x}}); err != nil {
+		t.Fatal(err)
+	}
+	for j := range w.trace.Jobs {
+		if _, ok := x.end[sched.JobID(j)]; !ok {
+			x.end[sched.JobID(j)] = -1
+		}
+	}
+	return c.moment, x
+}
+
+// twoJobs is a cluster of one GPU on which job 0 has run for 10 s of 60 while job 1, of 30 s, waits.
+func twoJobs(t *testing.T, name string, change func(jobs []trace.Job)) (*world, *whatif.Moment) {
+	t.Helper()
+	w := newWorld(1)
+	w.runtime, w.cluster.Pools, w.header.Pools, w.sleep = sim.Runtime{}, nil, nil, ""
+	w.cluster.Failures.MTBF = 0
+	w.cluster.Nodes, w.cluster.Types, w.header.Types = w.cluster.Nodes[:1], []string{"a"}, []string{"a"}
+	w.cluster.Nodes[0].GPUs, w.cluster.Nodes[0].Type = 1, 0
+	w.scores = scoresOf(1, rand.New(rand.NewPCG(1, 1)))
+	w.trace.Jobs = []trace.Job{
+		{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(1)}, Duration: 60 * time.Second},
+		{Spec: sched.JobSpec{Name: "b", Submit: 10e9, GPUs: sched.Rigid(1)}, Duration: 30 * time.Second},
+	}
+	if change != nil {
+		change(w.trace.Jobs)
+	}
+	fresh, limit, ok := w.system(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	w.header.ShareLimit = max(limit, 1)
+	dec, _ := fresh()
+	c := &cutter{w: w, fresh: fresh, dec: dec, at: 10e9}
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{c}}); err != nil {
+		t.Fatal(err)
+	}
+	if c.moment == nil || c.moment.View().Now != 10e9 {
+		t.Fatalf("cut at %v, want 10 s", c.moment.View().Now)
+	}
+	return w, c.moment
+}
+
+func steps(left ...time.Duration) *whatif.Work {
+	return &whatif.Work{Steps: func(j sched.JobID) (time.Duration, bool) { return left[j], true }}
+}
+
+// Ensure that what jobs say of their steps gives a point: start and end to the nanosecond, whatever the draw.
+func TestStepsGiveAPoint(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(s float64) whatif.Span {
+		x := sched.Time(sched.Seconds(s))
+		return whatif.Span{P10: x, P50: x, P90: x}
+	}
+	if f.Draws != 20 || f.At != 10e9 || len(f.Jobs) != 2 ||
+		*f.Of(0) != (whatif.Estimate{Job: 0, Start: at(0), End: at(60), Within: 20}) ||
+		*f.Of(1) != (whatif.Estimate{Job: 1, Start: at(60), End: at(90), Within: 20}) {
+		t.Errorf("%+v", f)
+	}
+	if f.Of(7) != nil {
+		t.Error("an estimate of a job that is not there")
+	}
+}
+
+// Ensure that a job which does not end, or not even start, within the horizon says so, and so does a forecast cut short.
+func TestHorizon(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := f.Of(1); f.Until != 70e9 || e.Start.P50 != 60e9 || e.End.P10 != sched.Never || e.Within != 0 {
+		t.Errorf("until %v, %+v, want a start at 60 s and no end", f.Until, e)
+	}
+	if f, err = m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Events: 1, Draws: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if e := f.Of(1); f.Cut != 3 || e.Start.P50 != sched.Never {
+		t.Errorf("%+v, want three draws cut short and no start", f)
+	}
+}
+
+// Ensure that a forecast ends with its context, with what it has.
+func TestForecastEndsWithItsContext(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	ctx, stop := context.WithCancel(t.Context())
+	drawn := 0
+	w := &whatif.Work{Steps: func(j sched.JobID) (time.Duration, bool) {
+		if drawn++; drawn == 6 { // in the third draw
+			stop()
+		}
+		return time.Second, true
+	}}
+	f, err := m.Forecast(ctx, w, whatif.ForecastOptions{})
+	if err != nil || f.Draws != 2 || f.Of(1).Within != 2 {
+		t.Errorf("%+v, %v, want the two draws that were done", f, err)
+	}
+	if _, err = m.Forecast(ctx, w, whatif.ForecastOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that the context ended", err)
+	}
+}
+
+// Ensure that the same seed gives the same forecast, another seed another, and that neither touches the moment.
+func TestForecastRepeats(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	w := newWorld(5)
+	m, _ := cutAnywhere(t, w, "tiresias-las", r)
+	before := fmt.Sprintf("%+v", m.View())
+	text := func(seed uint64) string {
+		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Seed: seed, World: whatif.World{Runtime: w.runtime}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v", f)
+	}
+	if a, b, c := text(1), text(1), text(2); a != b || a == c {
+		t.Errorf("%s\n%s\n%s", a, b, c)
+	}
+	if after := fmt.Sprintf("%+v", m.View()); before != after {
+		t.Error("the moment has changed")
+	}
+}
+
+// Ensure that wrong options are refused.
+func TestForecastOptions(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	if _, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: -1}); err == nil || !strings.Contains(err.Error(), "-1 draws") {
+		t.Error(err)
+	}
+}
+
+// Ensure that work left is what was found: by steps, by class, by all, by wall time, by nothing, and never beyond the wall
+// time.
+func TestWorkLeft(t *testing.T) {
+	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: "a", WallTime: 50 * time.Second}, Attempt: sched.Running, Rate: 1, WorkFrom: 70e9},
+		{Spec: &sched.JobSpec{Model: "b"}}}}
+	some := func(x ...float64) *dist.Empirical {
+		e, err := dist.NewEmpirical(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	class := func(s *sched.JobSpec) string { return s.Model }
+	for _, c := range []struct {
+		name  string
+		w     whatif.Work
+		job   sched.JobID
+		u     float64
+		want  time.Duration
+		basis whatif.Basis
+	}{
+		{"steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return 7, true }}, 0, .5, 7, whatif.BySteps},
+		{"negative steps", whatif.Work{Steps: func(sched.JobID) (time.Duration, bool) { return -7, true }}, 0, .5, 0, whatif.BySteps},
+		{"class, 10, 34 and 42 s of which it has done 30", whatif.Work{Class: class, Earlier: map[string]*dist.Empirical{"a": some(10, 34, 42)}, All: some(1)}, 0, .5,
+			8 * time.Second, whatif.ByClass},
+		{"class, bounded by the wall time", whatif.Work{Class: class, Earlier: map[string]*dist.Empirical{"a": some(10, 34, 90)}}, 0, .6, 20 * time.Second, whatif.ByClass},
+		{"all", whatif.Work{Class: class, All: some(5, 15)}, 1, 1. / 3, 5 * time.Second, whatif.ByAll},
+		{"longer than all: its wall time", whatif.Work{All: some(5, 15)}, 0, .25, 5 * time.Second, whatif.ByWallTime},
+		{"nothing", whatif.Work{}, 1, .5, time.Hour, whatif.ByNothing},
+		{"almost for ever", whatif.Work{}, 1, 1 - 1e-16, 100 * 365 * 24 * time.Hour, whatif.ByNothing},
+	} {
+		got, basis := c.w.Left(v, c.job, c.u)
+		if d := got - c.want; d < -10 || d > 10 || basis != c.basis {
+			t.Errorf("%s: %v by %v, want %v by %v", c.name, got, basis, c.want, c.basis)
+		}
+	}
+}
+
+// Ensure that distributions are made of jobs that finished, and of enough of them.
+func TestLearn(t *testing.T) {
+	v := &sched.View{}
+	add := func(model string, work time.Duration, o sched.Outcome) {
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{Model: model, User: "u"}, State: sched.Done, Outcome: o, Work: work})
+	}
+	for i := range 5 {
+		add("a", time.Duration(i+1)*time.Second, sched.Finished)
+		add("b", time.Minute, sched.Cancelled)
+	}
+	for range 4 {
+		add("c", time.Hour, sched.Finished)
+	}
+	w := whatif.Learn(v, whatif.Alike)
+	if len(w.Earlier) != 1 || w.Earlier["u/a"].Count() != 5 || w.All.Count() != 9 {
+		t.Errorf("%+v", w)
+	}
+}

@@ -1,0 +1,196 @@
+package whatif
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// History is a recorded run made into a trace and a cluster on which other systems can be tried.
+//
+// The work of a job is what was measured: what it reported, or, if it never did, the time that its last attempt took. Jobs
+// arrive when they arrived. Jobs that were not over when the record ended (or were refused later), but had run, are censored: they are simulated,
+// for they took GPUs from others, with the work they had done so far, and no figure counts them. What users did to jobs
+// (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when
+// it has done the same work.
+type History struct {
+	Header   engine.Header
+	Trace    *trace.Trace
+	Cluster  *cluster.Cluster // the nodes as last seen, down ones included
+	Jobs     []metrics.Job    // what became of each job of Trace
+	Recorded Row              // the run itself
+	Ended    int              // jobs of Trace that figures count
+	Censored int              // jobs of Trace that they do not
+	NeverRan int              // jobs of the record left out: their work is not known
+	Measured Overheads
+
+	ended []bool // by job of Trace
+}
+
+// Overheads are what starts and stops took, by the median; 0 = nothing, or never seen.
+type Overheads struct {
+	Start, Stop time.Duration // from the order until the attempt was up or gone
+	Restart     time.Duration // from an attempt being up until it did work again
+	Restarts    int           // seen
+	AtFirst     bool          // Restart is that of first starts too
+}
+
+// ReadHistory reads a log to its end, where nobody decides anything anew. It is an error if no job ran.
+func ReadHistory(r *engine.LogReader) (*History, error) {
+	rec, spent := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}
+	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent)
+	if err != nil {
+		return nil, fmt.Errorf("whatif: %w", err)
+	}
+	v := s.View()
+	h := &History{Header: r.Header(), Measured: spent.sum(v)}
+	if h.Cluster, err = clusterOf(v); err != nil {
+		return nil, err
+	}
+	result := rec.Result(h.Header.System)
+	h.addJobs(v, rec.Jobs)
+	if len(h.Jobs) == 0 {
+		return nil, fmt.Errorf("whatif: no job of %d in the log has run", len(v.Jobs))
+	}
+	h.Recorded = h.row(h.Jobs, result.GPUBusy, v.Now)
+	h.Recorded.System, h.Recorded.Settings, h.Recorded.Recorded = h.Header.System, h.Header.Settings, true
+	return h, nil
+}
+
+// addJobs makes a trace of the jobs that ran.
+func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
+	h.Trace = &trace.Trace{Format: "recorded", Source: "a log of " + cmp.Or(h.Header.System, "an unknown system")}
+	number := make(map[sched.JobID]sched.JobID) // in the trace, by that in the log
+	names := make(map[string]bool)
+	for i := range v.Jobs {
+		id, j := sched.JobID(i), &v.Jobs[i]
+		if j.FirstStart < 0 {
+			h.NeverRan++
+			continue
+		}
+		number[id] = sched.JobID(len(h.Jobs))
+		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: measured(v, j)})
+		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
+		if over(j) {
+			h.Ended++
+		} else {
+			h.Censored++
+		}
+	}
+}
+
+// over reports whether j, which ran, came to an end of its own.
+func over(j *sched.Job) bool { return j.State == sched.Done && j.Outcome != sched.RejectedJob }
+
+// specOf returns what job id said, as a job of a trace says it: it is submitted when it arrived, its name is its own, and
+// of the jobs that it waits for those are left that ran.
+func specOf(id sched.JobID, j *sched.Job, number map[sched.JobID]sched.JobID, names map[string]bool) sched.JobSpec {
+	s := *j.Spec
+	s.Submit, s.Task, s.After = j.Arrived, "", nil
+	for _, d := range j.Spec.After {
+		if n, ok := number[d]; ok {
+			s.After = append(s.After, n)
+		}
+	}
+	if s.Name == "" || names[s.Name] {
+		s.Name = fmt.Sprintf("%s#%d", cmp.Or(s.Name, "job"), id)
+	}
+	names[s.Name] = true
+	if s.Deadline > 0 && s.Deadline <= s.Submit {
+		s.Deadline = 0 // it was late when it came
+	}
+	return s
+}
+
+// clusterOf returns the cluster that v shows.
+func clusterOf(v *sched.View) (*cluster.Cluster, error) {
+	c := &cluster.Cluster{Name: "recorded", Types: v.Types}
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		if n.Spec.Pool != sched.None || n.State == sched.NodeGone {
+			continue
+		}
+		c.Nodes = append(c.Nodes, n.Spec)
+		for int(n.Spec.Type) >= len(c.Types) {
+			c.Types = append(slices.Clip(c.Types), fmt.Sprint("type", len(c.Types)))
+		}
+	}
+	for i := range v.Pools {
+		p := v.Pools[i].Spec
+		c.Pools = append(c.Pools, cluster.Pool{PoolSpec: p, Node: sched.NodeSpec{GPUs: p.GPUs, Type: p.Type, DollarsHr: p.Price}})
+	}
+	if len(c.Nodes)+len(c.Pools) == 0 {
+		return nil, errors.New("whatif: the log has no nodes")
+	}
+	return c, nil
+}
+
+// attempt names an attempt of a job and what it was told.
+type attempt struct {
+	job    sched.JobID
+	number int32
+	what   sched.ActionKind
+}
+
+// overheads measures what starts and stops take.
+type overheads struct {
+	ordered               map[attempt]sched.Time
+	starts, stops, resume []time.Duration
+}
+
+// Log notes orders and their answers.
+func (o *overheads) Log(_ *sched.View, e *sched.Event) {
+	switch a := (attempt{e.Job, e.Attempt, sched.Start}); e.Kind {
+	case sched.Ordered:
+		if a.what = sched.ActionKind(e.Code); a.what == sched.Start || a.what == sched.Stop {
+			o.ordered[a] = e.Time
+		}
+	case sched.AttemptStarted:
+		if at, ok := o.ordered[a]; ok {
+			o.starts = append(o.starts, e.Time.Sub(at))
+		}
+		if e.Attempt > 1 {
+			o.resume = append(o.resume, e.WorkFrom.Sub(e.Time))
+		}
+	case sched.AttemptEnded:
+		delete(o.ordered, a)
+		if a.what = sched.Stop; o.ordered[a] > 0 {
+			o.stops = append(o.stops, e.Time.Sub(o.ordered[a]))
+			delete(o.ordered, a)
+		}
+	}
+}
+
+// sum returns the medians. Jobs that report their work lose some time at every start, their first too, before the first
+// report: it shows in those that finished in one go on the GPUs asked for.
+func (o *overheads) sum(v *sched.View) Overheads {
+	m := Overheads{Start: median(o.starts), Stop: median(o.stops), Restart: max(median(o.resume), 0), Restarts: len(o.resume)}
+	var first []time.Duration
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		if j.Outcome == sched.Finished && j.Attempts == 1 && j.Work > 0 && j.Spec.GPUs.Min == j.Spec.GPUs.Max {
+			first = append(first, j.Run-j.Work)
+		}
+	}
+	if d := median(first); d > 0 && m.Restart == 0 {
+		m.Restart, m.AtFirst = d, true
+	}
+	return m
+}
+
+// median returns the middle one, the lower of two; 0 of none.
+func median(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	slices.Sort(d)
+	return d[(len(d)-1)/2]
+}

@@ -1,0 +1,165 @@
+package whatif_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// record runs w under the named system and returns its log, up to the given time.
+func (w *world) record(t testing.TB, name string, until sched.Time) string {
+	t.Helper()
+	fresh, limit, ok := w.system(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	w.header.ShareLimit, w.header.System = max(limit, 1), name
+	var b bytes.Buffer
+	l := engine.NewLogWriter(&b, w.header)
+	dec, _ := fresh()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	end := sinkFunc(func(v *sched.View) {
+		if v.Now >= until {
+			stop()
+		}
+	})
+	err := engine.Run(ctx, engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{l, end}})
+	if err != nil && ctx.Err() == nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+type sinkFunc func(v *sched.View)
+
+func (f sinkFunc) Log(v *sched.View, _ *sched.Event) { f(v) }
+
+func read(t *testing.T, log string) *whatif.History {
+	t.Helper()
+	r, err := engine.NewLogReader(strings.NewReader(log), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := whatif.ReadHistory(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Ensure that a recorded simulation, read from its log and simulated again under the same system, gives the same figures:
+// whatever restarts, starts and stops took is measured.
+func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
+	preempted := int64(0)
+	for seed := range uint64(40) {
+		for _, name := range []string{"fifo", "fifo-skip", "las", "srtf", "tiresias-las"} {
+			w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 4))
+			w.cluster.Failures.MTBF, w.cluster.Pools, w.header.Pools, w.sleep = 0, nil, nil, ""
+			w.runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second, StopDelay: time.Duration(r.IntN(3)) * time.Second,
+				Restart: time.Duration(1+r.IntN(5)) * time.Second}
+			w.cluster.Nodes[0].GPUs = 4 // so that nobody is rejected: those are not simulated, and the books would differ
+			w.scores = scoresOf(w.cluster.MostGPUs(), r)
+			for i := range w.trace.Jobs {
+				w.trace.Jobs[i].Spec.Model = "" // known models go slower on two nodes
+				w.trace.Jobs[i].Spec.GPUs = sched.Rigid(int(w.trace.Jobs[i].Spec.GPUs.Want))
+			}
+			h := read(t, w.record(t, name, sched.Never))
+			c := whatif.Candidate{System: name}
+			if name == "las" {
+				c.Settings = map[string]string{"quantum": "30"}
+				h.Header.Settings = map[string]string{"quantum": "30"}
+				if h.Measured.Restarts == 0 { // the default is longer than the quantum
+					c.Settings["restart_overhead"] = "1"
+				}
+			}
+			rows, err := h.Compare(t.Context(), []whatif.Candidate{c})
+			if err != nil || rows[1].Err != nil {
+				t.Fatal(err, rows[1].Err)
+			}
+			preempted += rows[0].Preemptions
+			want := rows[0]
+			want.Recorded, want.Settings, want.Error = false, c.Settings, &whatif.Difference{}
+			if got := fmt.Sprintf("%+v %+v", rows[1], *rows[1].Error); strip(got) != strip(fmt.Sprintf("%+v %+v", want, *want.Error)) {
+				t.Fatalf("seed %d, %s: measured %+v\nrecorded  %+v\nsimulated %s", seed, name, h.Measured, want, got)
+			}
+		}
+	}
+	if preempted == 0 {
+		t.Error("nobody was ever preempted")
+	}
+}
+
+// strip takes addresses out.
+func strip(s string) string {
+	i := strings.Index(s, "0x")
+	if i < 0 {
+		return s
+	}
+	return s[:i] + strings.TrimLeft(s[i:], "0x123456789abcdef")
+}
+
+// Ensure that of a record that breaks off, those that ran are simulated and not counted, and those that never did are left
+// out, with what waited for them.
+func TestHistoryBreaksOff(t *testing.T) {
+	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
+		job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).job(10, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
+	w, _ := s.moment(t)
+	w.trace.Jobs[1].Spec.Name = "j0"
+	w.trace.Jobs = append(w.trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)}, Duration: 1})
+	h := read(t, w.record(t, "fifo", 30e9))
+	if h.Ended != 1 || h.Censored != 1 || h.NeverRan != 3 || len(h.Trace.Jobs) != 2 {
+		t.Fatalf("%d ended, %d censored, %d never ran, %d in the trace", h.Ended, h.Censored, h.NeverRan, len(h.Trace.Jobs))
+	}
+	a, b := &h.Trace.Jobs[0], &h.Trace.Jobs[1]
+	if a.Duration != 10*time.Second || a.Spec.User != "u" || a.Spec.Model != "m" || b.Duration != 20*time.Second || b.Spec.Name != "j0#1" || b.Spec.Submit != 1e9 {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+	rows, err := h.Compare(t.Context(), []whatif.Candidate{{System: "srtf"}, {System: "nothing"}, h.Itself()})
+	if err != nil || len(rows) != 4 {
+		t.Fatal(rows, err)
+	}
+	if !rows[0].Recorded || rows[0].Jobs != 1 || rows[0].MeanJCT != 10 || rows[1].Jobs != 1 || rows[1].MeanJCT != 10 || rows[1].Error != nil {
+		t.Errorf("%+v", rows)
+	}
+	if rows[2].Err == nil || rows[3].Error == nil || rows[3].Error.PerJob != 0 {
+		t.Errorf("%+v", rows[2:])
+	}
+}
+
+// Ensure that the work of jobs that never reported any is the time of their last attempt.
+func TestSilentJobs(t *testing.T) {
+	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)})
+	log := strings.ReplaceAll(s.log(t), `"work":10`, `"work":0`)
+	if h := read(t, log); h.Trace.Jobs[0].Duration != 10*time.Second {
+		t.Errorf("%v, want 10 s", h.Trace.Jobs[0].Duration)
+	}
+}
+
+// Ensure that what cannot be made a history of is an error that says why.
+func TestNoHistory(t *testing.T) {
+	log := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).log(t)
+	lines := strings.SplitAfter(log, "\n")
+	for want, text := range map[string]string{"the log has no nodes": lines[0], "no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
+		r, err := engine.NewLogReader(strings.NewReader(text), "log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = whatif.ReadHistory(r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

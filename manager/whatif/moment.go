@@ -1,0 +1,141 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// System makes Deciders that know nothing yet, each alike the one that decides in the cluster: the same system, settings and
+// knowledge.
+type System func() (sched.Decider, error)
+
+// Moment is a cluster at one instant, with what its system remembers. It is never changed.
+type Moment struct {
+	header engine.Header
+	state  *engine.State // never run
+	memory engine.Memory
+	fresh  System
+}
+
+// Take copies the moment that v shows, of a log with header h, and what dec, who decides, remembers. It is to be called
+// between two batches, by who runs the engine; what it returns keeps nothing of v and dec. What jobs said of themselves
+// (Job.Spec) is shared, for it never changes.
+func Take(h engine.Header, v *sched.View, dec sched.Memory, fresh System) (*Moment, error) {
+	return NewMoment(h, *v, engine.SaveMemory(v, dec), fresh)
+}
+
+// NewMoment is Take for a view of which the memory was saved already, by engine.SaveMemory at the same instant.
+func NewMoment(h engine.Header, v sched.View, memory engine.Memory, fresh System) (*Moment, error) {
+	s, err := engine.Restore(h, v)
+	if err != nil {
+		return nil, fmt.Errorf("whatif: %w", err)
+	}
+	return &Moment{h, s, memory, fresh}, nil
+}
+
+// View returns what the cluster looked like, for reading.
+func (m *Moment) View() *sched.View { return m.state.View() }
+
+// fork is a copy to go on with.
+type fork struct {
+	state *engine.State
+	dec   sched.Decider
+}
+
+// fork returns a copy of the moment in which fresh decides, or m's own system if that is nil, and in which job id, unless it
+// is None, had said spec.
+func (m *Moment) fork(fresh System, id sched.JobID, spec *sched.JobSpec) (fork, error) {
+	v := *m.View()
+	if id != sched.None {
+		v.Jobs = slices.Clone(v.Jobs)
+		v.Jobs[id].Spec = spec
+	}
+	if fresh == nil {
+		fresh = m.fresh
+	}
+	s, err := engine.Restore(m.header, v)
+	if err != nil {
+		return fork{}, fmt.Errorf("whatif: %w", err)
+	}
+	dec, err := fresh()
+	if err == nil {
+		err = m.memory.Load(s.View(), dec)
+	}
+	if err != nil {
+		return fork{}, fmt.Errorf("whatif: %w", err)
+	}
+	return fork{s, dec}, nil
+}
+
+// World is what the future is simulated in, beside what the moment shows.
+type World struct {
+	Runtime  sim.Runtime      // zero = starts and stops cost nothing, and a gang of half the width asked for goes half as fast
+	Failures cluster.Failures // of the nodes of the moment, in order; zero = none fails, and none that is down comes back
+	Pools    []cluster.Pool   // what rented nodes are like; nil = their GPUs, type and price alone
+	Arrivals []trace.Job      // jobs to come, in order of submission, not before the moment; After counts from the moment's jobs on
+}
+
+// simulate returns a simulation that goes on from the moment. left is the work that each job of the moment has still to do;
+// that of jobs that are done is not looked at.
+func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
+	v := m.View()
+	t := &trace.Trace{Jobs: make([]trace.Job, len(v.Jobs), len(v.Jobs)+len(w.Arrivals))}
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		t.Jobs[i] = trace.Job{Spec: *j.Spec, Duration: j.WorkNow(v.Now) + max(left[i], 0)}
+	}
+	t.Jobs = append(t.Jobs, w.Arrivals...)
+	c := &cluster.Cluster{Types: v.Types, Failures: w.Failures, Pools: w.Pools}
+	for i := range v.Nodes {
+		c.Nodes = append(c.Nodes, v.Nodes[i].Spec)
+	}
+	d, err := sim.New(t, c, sim.Options{Runtime: w.Runtime})
+	if err != nil {
+		return nil, fmt.Errorf("whatif: %w", err)
+	}
+	return d, nil
+}
+
+// bounded is a driver that ends at a horizon.
+type bounded struct {
+	sched.Driver
+	until  sched.Time
+	events int // that it may still report
+	over   bool
+}
+
+// Next ends at the first instant beyond the horizon, and after as many events as there may be.
+func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	events, err := b.Driver.Next(ctx, until)
+	if err != nil || len(events) == 0 {
+		return events, err
+	}
+	if b.events -= len(events); b.events < 0 || events[0].Time > b.until {
+		b.over = true
+		return nil, io.EOF
+	}
+	return events, nil
+}
+
+// errNoJob is the error about a job that the moment does not show.
+var errNoJob = errors.New("whatif: no such job")
+
+// GoOn lets the engine and a copy of the system go on from the moment under d, which is told the moment by Sync, until
+// nothing can happen any more, d ends or ctx does. sinks are told every event.
+func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...engine.Sink) error {
+	f, err := m.fork(nil, sched.None, nil)
+	if err != nil {
+		return err
+	}
+	return engine.Run(ctx, f.state, d, f.dec, engine.Options{Sinks: sinks})
+}

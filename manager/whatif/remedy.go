@@ -1,0 +1,268 @@
+package whatif
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Change is something about a job, or about the budget, that could be otherwise. The order is that of what it costs the one
+// who makes it, the least first: where else the job may run, a promise about its length, company on its GPUs, its speed, the
+// turns of others, money.
+type Change uint8
+
+// Changes.
+const (
+	MoreTypes       Change = iota // Spec.Types: one more
+	ShorterWallTime               // Spec.WallTime
+	AllowSharing                  // Spec.Share
+	FewerGPUs                     // Spec.GPUs
+	HigherPriority                // Spec.Priority
+	MoreBudget                    // of a system that rents
+)
+
+var changes = [...]string{"types", "wall_time", "share", "gpus", "priority", "budget"}
+
+// String returns the key of a job file that is to be changed, or "budget".
+func (c Change) String() string { return changes[c] }
+
+// Remedy is a change with which the system would start the job, as it was found to do on a copy.
+type Remedy struct {
+	Change    Change
+	Spec      *sched.JobSpec // the job as it would have to be; its own for MoreBudget
+	Budget    float64        // MoreBudget: in GPUs
+	GPUs      []sched.GPUID  // that it would be given
+	At        sched.Time     // when: now, at the system's next turn, or once nodes have booted
+	Displaces []sched.JobID  // jobs that would have to go for it, by JobID
+}
+
+// RemedyOptions say what may be changed beside what a job says of itself.
+type RemedyOptions struct {
+	// Budgeted makes the System of another budget, in GPUs, for a system that rents; nil = there is no budget to raise.
+	Budgeted func(gpus float64) System
+	Budget   float64 // as it is
+	World    World   // in which nodes boot
+}
+
+// Remedies are what would let a waiting job start.
+type Remedies struct {
+	Unchanged bool       // it would start as it is, by At
+	At        sched.Time // see Unchanged
+	List      []Remedy   // the cheapest of each kind; those that displace nobody before others, then by Change
+	Tried     int        // changes that were verified, these included
+}
+
+// Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy of
+// the moment in which the job has said so from the beginning, and is looked at anew, the system decides once, or, where its
+// turns are rounds, at its next turn. Nobody ends meanwhile.
+//
+// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error.
+func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (*Remedies, error) {
+	v := m.View()
+	if j < 0 || int(j) >= len(v.Jobs) {
+		return nil, fmt.Errorf("%w: job %d of %d", errNoJob, j, len(v.Jobs))
+	}
+	job := v.Job(j)
+	if !job.Eligible() || len(job.Target) > 0 {
+		return nil, fmt.Errorf("whatif: job %d is %v and has %d GPUs given, want one that waits for some", j, job.State, len(job.Target))
+	}
+	s := search{ctx: ctx, m: m, job: j}
+	if err := s.unchanged(); err != nil || s.found.Unchanged {
+		return &s.found, err
+	}
+	for c := range MoreBudget {
+		if err := s.try(c, candidates(v, job.Spec, job.WorkNow(v.Now), c)); err != nil {
+			return nil, err
+		}
+	}
+	if o.Budgeted != nil {
+		if err := s.raise(&o); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(s.found.List, func(a, b Remedy) int {
+		return cmp.Or(cmp.Compare(min(len(a.Displaces), 1), min(len(b.Displaces), 1)), cmp.Compare(a.Change, b.Change))
+	})
+	return &s.found, nil
+}
+
+// search looks for remedies of one job.
+type search struct {
+	ctx   context.Context
+	m     *Moment
+	job   sched.JobID
+	holds []bool // by job: it has a target if nothing is changed
+	found Remedies
+}
+
+// unchanged has the system decide about the job as it is, for comparison.
+func (s *search) unchanged() error {
+	v, err := s.decide(nil, s.m.View().Job(s.job).Spec)
+	if err != nil {
+		return err
+	}
+	s.holds = make([]bool, len(v.Jobs))
+	for i := range v.Jobs {
+		s.holds[i] = len(v.Jobs[i].Target) > 0
+	}
+	s.found.Unchanged, s.found.At = s.holds[s.job], v.Now
+	return nil
+}
+
+// try verifies specs until one lets the job start.
+func (s *search) try(c Change, specs []sched.JobSpec) error {
+	for i := range specs {
+		v, err := s.decide(nil, &specs[i])
+		if err != nil {
+			return err
+		}
+		if s.found.Tried++; s.take(v, Remedy{Change: c, Spec: &specs[i]}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// take adds r to what was found if v shows that the job is given GPUs.
+func (s *search) take(v *sched.View, r Remedy) bool {
+	gpus := v.Job(s.job).Target
+	if len(gpus) == 0 {
+		return false
+	}
+	r.GPUs, r.At = slices.Clone(gpus), v.Now
+	for i := range s.holds {
+		if s.holds[i] && len(v.Jobs[i].Target) == 0 && v.Jobs[i].State != sched.Done {
+			r.Displaces = append(r.Displaces, sched.JobID(i))
+		}
+	}
+	s.found.List = append(s.found.List, r)
+	return true
+}
+
+// decide returns what a fork looks like after one decision of fresh, nil = the moment's own system, in which the job says spec.
+func (s *search) decide(fresh System, spec *sched.JobSpec) (*sched.View, error) {
+	f, err := s.m.fork(fresh, s.job, spec)
+	if err != nil {
+		return nil, err
+	}
+	err = engine.Run(s.ctx, f.state, &once{job: s.job}, f.dec, engine.Options{})
+	if err == nil {
+		err = s.ctx.Err()
+	}
+	return f.state.View(), err
+}
+
+// once is a driver of one decision. It tells that the job was paused and resumed, so that whoever decides looks at it anew,
+// and lets pass the time to the next turn if the job is given nothing before.
+type once struct {
+	v    *sched.View
+	job  sched.JobID
+	over bool
+}
+
+// nextTurn is how far away a turn may be to count as the next.
+const nextTurn = 10 * time.Minute
+
+// Sync has the job looked at anew.
+func (d *once) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
+	d.v = v
+	return anew(v, d.job), nil
+}
+
+// anew has whoever decides look at job j as if it had just come.
+func anew(v *sched.View, j sched.JobID) []sched.Event {
+	command := func(c sched.Command) sched.Event {
+		return sched.Event{Time: v.Now, Kind: sched.JobCommanded, Job: j, Code: int32(c)}
+	}
+	return []sched.Event{command(sched.PauseJob), command(sched.ResumeJob)}
+}
+
+// Next lets one turn come.
+func (d *once) Next(_ context.Context, until sched.Time) ([]sched.Event, error) {
+	if d.over || len(d.v.Job(d.job).Target) > 0 || until > d.v.Now.Add(nextTurn) {
+		return nil, io.EOF
+	}
+	d.over = true
+	return []sched.Event{{Time: max(until, d.v.Now), Kind: sched.Ticked}}, nil
+}
+
+// Apply does nothing: what is planned is enough.
+func (d *once) Apply(context.Context, sched.Plan) error { return nil }
+
+// Now is the time of the last event.
+func (d *once) Now() sched.Time { return d.v.Now }
+
+// raises are the factors on the budget that are tried.
+var raises = []float64{1.25, 1.5, 2, 3, 4}
+
+// raise verifies larger budgets until one lets the job start, now or on nodes that are rented for it.
+func (s *search) raise(o *RemedyOptions) error {
+	boot := time.Duration(0)
+	for i := range s.m.View().Pools {
+		boot = max(boot, s.m.View().Pools[i].Spec.Boot)
+	}
+	until := s.m.View().Now.Add(boot + nextTurn)
+	for _, by := range append([]float64{1}, raises...) {
+		v, err := s.rent(o, by*o.Budget, until)
+		if err != nil {
+			return err
+		}
+		if by == 1 { // for comparison: it may come by and by
+			if len(v.Job(s.job).Target) > 0 {
+				return nil
+			}
+			continue
+		}
+		if s.found.Tried++; s.take(v, Remedy{Change: MoreBudget, Spec: v.Job(s.job).Spec, Budget: by * o.Budget}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// rent returns what a fork with another budget looks like once the job is given GPUs, or at until. Nobody ends meanwhile.
+func (s *search) rent(o *RemedyOptions, budget float64, until sched.Time) (*sched.View, error) {
+	f, err := s.m.fork(o.Budgeted(budget), sched.None, nil)
+	if err != nil {
+		return nil, err
+	}
+	left := make([]time.Duration, len(f.state.View().Jobs))
+	for i := range left {
+		left[i] = century
+	}
+	w := o.World
+	w.Arrivals = nil
+	d, err := s.m.simulate(&w, left)
+	if err != nil {
+		return nil, err
+	}
+	err = engine.Run(s.ctx, f.state, &untilGiven{bounded{Driver: d, until: until, events: 1_000_000}, f.state.View(), s.job}, f.dec, engine.Options{})
+	return f.state.View(), err
+}
+
+// untilGiven is a driver that ends as soon as a job is given GPUs.
+type untilGiven struct {
+	bounded
+	v   *sched.View
+	job sched.JobID
+}
+
+// Sync has the job looked at anew.
+func (d *untilGiven) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
+	events, err := d.bounded.Sync(ctx, v)
+	return append(events, anew(v, d.job)...), err
+}
+
+// Next ends when the job has a target.
+func (d *untilGiven) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	if len(d.v.Job(d.job).Target) > 0 {
+		return nil, io.EOF
+	}
+	return d.bounded.Next(ctx, until)
+}

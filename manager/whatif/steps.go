@@ -1,0 +1,45 @@
+package whatif
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Steps is a sink that remembers how many training steps jobs have done and what work that was, as their reports tell. The
+// zero value is ready to use; it is to be told the whole log, the part that is replayed included.
+type Steps struct{ per map[sched.JobID]float64 }
+
+var _ engine.Sink = (*Steps)(nil)
+
+// Log takes a report that tells both.
+func (s *Steps) Log(_ *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.AttemptStarted, sched.Progressed, sched.AttemptEnded:
+	default:
+		return
+	}
+	if e.Value > 0 && e.Work > 0 {
+		if s.per == nil {
+			s.per = make(map[sched.JobID]float64)
+		}
+		s.per[e.Job] = float64(e.Work) / e.Value
+	}
+}
+
+// Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not known,
+// if they take as long as those so far. What it returns keeps nothing of s and v.
+func (s *Steps) Left(v *sched.View, total func(j sched.JobID, spec *sched.JobSpec) float64) func(sched.JobID) (time.Duration, bool) {
+	left := make(map[sched.JobID]time.Duration)
+	for j, per := range s.per {
+		job := v.Job(j)
+		if n := total(j, job.Spec); n > 0 && job.State != sched.Done {
+			left[j] = max(0, time.Duration(min(per*n, float64(century)))-job.WorkNow(v.Now))
+		}
+	}
+	return func(j sched.JobID) (time.Duration, bool) {
+		d, ok := left[j]
+		return d, ok
+	}
+}
