@@ -420,7 +420,7 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rev, p.dirty = rev, true
 		p.given.forget()
 		p.groups.empty(p.jobs) // cheaper than one by one
-		if p.whole() { // of many jobs that there were, few are on the list
+		if p.whole() {         // of many jobs that there were, few are on the list
 			for _, id := range p.list {
 				p.renew(v, id)
 			}

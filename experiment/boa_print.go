@@ -44,10 +44,25 @@ func printBOA(w io.Writer, mixes []*boaMix) error {
 				fmt.Fprintf(&b, "%-23s %d jobs did not finish\n", "", r.Left)
 			}
 		}
+		m.printPairs(&b)
 	}
 	b.WriteString(boaFoot)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printPairs tells pollux-autoscale and boa-exact for as much money.
+func (m *boaMix) printPairs(b *strings.Builder) {
+	if len(m.Pairs) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%-23s %7s %-21s %s\n", "for as much", "utility", "paid", "JCT s")
+	for i := range m.Pairs {
+		p := &m.Pairs[i]
+		fmt.Fprintf(b, "%-23s %7g %-21s %s\n", p.Pollux.System, p.Utility, within(p.Pollux.Spend, 1), within(p.Pollux.JCT, 0))
+		fmt.Fprintf(b, "%-23s %7s %-21s %s\n", p.BOA.System, "", within(p.BOA.Spend, 1), within(p.BOA.JCT, 0))
+		fmt.Fprintf(b, "%-23s %7s %-21s %s\n", "", "", "", within(p.Ratio, 2)+" times")
+	}
 }
 
 // within prints a mean and its interval with so many digits.
