@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,6 +250,35 @@ func TestMonth(t *testing.T) {
 			t.Errorf("%s=%s: %v", key, value, err)
 		}
 		delete(s.Settings, key)
+	}
+}
+
+// Ensure that over two months what January left goes over into February as far as was agreed and no further, and that money
+// that is used up stops all until the next month.
+func TestTwoMonths(t *testing.T) {
+	const (
+		january, february = 31 * 24, 28 * 24 // hours
+		budget            = 1500.            // GPU-hours; the jobs of February take more than twice that
+		hour              = 3600e9
+	)
+	m := ownMix()
+	m.rate, m.Hours = 5, january+february
+	tr := m.trace(3)
+	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
+	for _, carry := range []float64{0, 300, 1e9} {
+		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
+		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Sinks: []engine.Sink{first, second}, Settings: map[string]string{
+			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
+		out, err := s.Run(t.Context())
+		if err != nil || out.Unfinished > 0 {
+			t.Fatal(err, out)
+		}
+		spent, next := january*first.mean(), february*second.mean()
+		most := budget + min(carry, budget-spent)
+		t.Logf("carry %v: %.1f and %.1f GPU-hours, of at most %.1f", carry, spent, next, most)
+		if spent > budget/2 || next > most+1 || next < .9*most {
+			t.Errorf("carry %v: %.1f GPU-hours in January and %.1f in February, want the latter nearly %.1f", carry, spent, next, most)
+		}
 	}
 }
 
