@@ -55,6 +55,7 @@ type boaMix struct {
 	Pairs   []boaPair `json:"at_equal_spend"` // one for each of Targets
 
 	perNode int
+	asIs    bool   // plans are followed whatever they turn out to cost
 	restart string // key restart_overhead
 	apps    map[string]speedup.App
 	rate    float64 // jobs per hour
@@ -231,6 +232,9 @@ func (m *boaMix) simulate(ctx context.Context, name, information string, budget 
 		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.perNode*m.perNode)
 	default:
 		keys["information"] = information
+		if m.asIs {
+			keys["correct"] = "no"
+		}
 	}
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
 	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: m.mix, Sinks: []engine.Sink{paid}}
