@@ -17,6 +17,7 @@ const (
 	exitConflict    = 4 // the state folder is in use, or begun with something else
 	exitRefused     = 5 // what was asked for makes no sense any more, as to cancel a job that is done
 	exitUnreachable = 6 // no manager runs there
+	exitTimeout     = 7 // no answer in time, or not done in the time given
 	exitPermission  = 8
 	exitMalformed   = 9 // malformed trace, cluster, distribution, job or log file
 	exitJobFailed   = 10

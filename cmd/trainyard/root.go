@@ -20,8 +20,8 @@ which jobs run, on exactly which GPUs. What runs in its simulator is what runs
 in production.
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
-6 no manager there, 8 permission, 9 malformed input file, 10 job failed,
-130 interrupted.`,
+6 no manager there, 7 not in time, 8 permission, 9 malformed input file,
+10 job failed, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       ownBuild().Version,
@@ -30,7 +30,8 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newRun(), newCancel(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newProbe(), newExperiment(), newVersion())
+	root.AddCommand(newServe(), newRun(), newSubmit(), newPs(), newLogs(), newWait(), newCancel(), newPause(), newResume(), newRequeue(),
+		newEvents(), newNodes(), newDrain(), newUndrain(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newProbe(), newExperiment(), newVersion())
 	addCompletion(root)
 	addHelp(root)
 	return root

@@ -10,81 +10,82 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/engine"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
-	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/system"
 )
 
 // runFlags are the flags of run as given.
 type runFlags struct {
-	state     string
-	slots     int
-	system    string
-	sets      []string
+	runsOn
+	handIn
+	propagate bool
 	json      bool
 	quiet     bool
 	jobsOut   string
 	eventsOut string
-	scores    string // file of PM scores
-	unit      string // what jobs hold, in a word: GPU or slot
 }
 
 func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run JOBS.yaml",
-		Short: "Run the jobs of a file on this machine, as a system decides",
-		Long: `Runs the jobs of a file as processes of this machine: on its NVIDIA GPUs, or on
-CPU slots where it has none. The system decides who runs when, on which of them;
-a job that is preempted gets SIGTERM, its grace, then SIGKILL, and starts again
-when its turn comes (see examples/jobs.yaml and docs/jobs.md).
+		Use:   "run {JOBS.yaml | -- COMMAND ARGUMENTS...}",
+		Short: "Run jobs on this machine, as a system decides, and follow them",
+		Long: `Runs the jobs of a file, or one command, as processes of this machine: on its NVIDIA
+GPUs, or on CPU slots where it has none. The system decides who runs when, on which
+of them; a job that is preempted gets SIGTERM, its grace, then SIGKILL, and starts
+again when its turn comes (see examples/jobs.yaml and docs/jobs.md).
 
-All is kept in the state folder. Ctrl-C, a crash or a kill of this command harms
-no job: jobs that run go on, and the same command takes up where it left off.
+Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in there and
+followed. Else, or with flags that say who decides or on what, this command is their
+manager: all is kept in the state folder. Ctrl-C, a crash or a kill of this command
+harms no job: jobs that run go on, and the same command takes up where it left off.
 To end a job, use ` + "`trainyard cancel`" + `.
 
-Exit code 10 says that a job failed.`,
-		Example: `  trainyard run jobs.yaml
+Exit code: that of a job which failed, from 1 to 125, where it was handed in; 10 says
+that a job failed.`,
+		Example: `  trainyard run --gpus 2 -- python train.py
   trainyard run jobs.yaml --slots 4 --system tiresias-las --set '*.min_run=0'`,
-		Args: exactly("JOBS.yaml"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		Args: wantJobs,
+		RunE: f.run,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
-	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
-	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
-	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
-	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
+	f.runsOn.define(cmd)
+	f.handIn.define(cmd)
+	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are handed in: exit with the code of one that failed, from 1 to 125")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per job to `FILE.csv`")
 	fs.StringVar(&f.eventsOut, "events-out", "", "write every event to `FILE.jsonl`: `trainyard replay` reads it")
 	fs.BoolVar(&f.quiet, "quiet", false, "do not tell on stderr what happens")
-	completeFlag(cmd, "system", oneOf(systemNames))
 	return cmd
 }
 
-// run runs the jobs of a file to the end.
-func (f *runFlags) run(cmd *cobra.Command, path string) error {
+// run hands the jobs in where somebody takes them, else runs them to the end.
+func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
-	o, err := f.options(cmd, path)
+	if c := f.served(cmd); c != nil {
+		defer c.Close()
+		return f.runServed(cmd, c, args)
+	}
+	o, err := f.options(cmd, args)
 	if err != nil {
 		return err
+	}
+	if f.dry {
+		return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
 	meter := api.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
@@ -141,71 +142,41 @@ func (f *runFlags) warn(cmd *cobra.Command, jobs *jobfile.File) {
 	}
 }
 
-// options are what the manager is given.
-func (f *runFlags) options(cmd *cobra.Command, path string) (manager.Options, error) {
-	var o manager.Options
-	info, err := system.Named(f.system)
-	if err != nil {
-		return o, usage(err)
-	}
-	settings, err := parseSets(f.sets, []*system.Info{info}, "")
+// options are what a manager of our own is given.
+func (f *runFlags) options(cmd *cobra.Command, args []string) (manager.Options, error) {
+	o, err := f.runsOn.options(cmd.Context(), cmd)
 	if err != nil {
 		return o, err
 	}
-	set := settings[0]
-	for _, k := range experiment.RuntimeKeys {
-		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
-			return o, usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.system, k.Name)
-		}
-	}
-	if key, why := manager.Foreign(set); key != "" {
-		return o, usagef("--set %s.%s: %s", f.system, key, why)
-	}
-	if o.Knows, err = f.knowledge(set); err != nil {
+	if err := f.jobs(cmd, args, &o); err != nil {
 		return o, err
-	}
-	if o.Devices, o.Place, err = f.devices(cmd.Context(), cmd.Flags().Changed("slots")); err != nil {
-		return o, err
-	}
-	if o.Jobs, err = jobfile.Read(path); err != nil {
-		return o, jobFileError(err)
-	}
-	if o.Dir = f.state; o.Dir == "" {
-		o.Dir = strings.TrimSuffix(path, filepath.Ext(path)) + ".state"
 	}
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if !f.quiet {
 		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
-	o.System, o.Settings, o.Version = f.system, set, ownBuild().Version
-	o.Unit = f.unit
-	o.Shim = []string{"/proc/self/exe", shimVerb}
-	return o, cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(path))
+	return o, cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(args[0]))
 }
 
-// knowledge reads what the system is to know from files.
-func (f *runFlags) knowledge(set map[string]string) (system.Knowledge, error) {
-	scores, err := readOptional("variability", f.scores, variability.ReadScores)
-	if err != nil {
-		return system.Knowledge{}, err
-	}
-	return knowledgeOf(set, scores)
-}
-
-// devices are what jobs may hold; given says that --slots was.
-func (f *runFlags) devices(ctx context.Context, given bool) (device.Backend, string, error) {
-	if given && f.slots <= 0 {
-		return nil, "", usagef("--slots %d, want > 0", f.slots)
-	}
-	if !given {
-		if gpus, found := device.Find(ctx); found {
-			f.unit = "GPU"
-			return gpus, "GPUs", nil
+// jobs are those to be run, and the folder in which all is kept: beside the file, or a new one for a command.
+func (f *runFlags) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err error) {
+	o.Dir = f.state
+	if !isCommand(cmd) {
+		if o.Jobs, err = jobfile.Read(args[0]); err != nil {
+			return jobFileError(err)
 		}
-		f.slots = runtime.NumCPU()
+		o.Dir = cmp.Or(o.Dir, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+".state")
+		return nil
 	}
-	f.unit = "slot"
-	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+	s, err := f.submission(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.Jobs, err = jobfile.Parse([]byte(s.File), "command"); err != nil || o.Dir != "" {
+		return err
+	}
+	o.Dir = fmt.Sprintf("%s-%s.state", o.Jobs.Jobs[0].Spec.Name, time.Now().Format("20060102-150405"))
+	return nil
 }
 
 // refused gives the error of a request its exit code.
@@ -259,14 +230,18 @@ func managerError(err error) error {
 
 // detached says what goes on without us.
 func (f *runFlags) detached(m *manager.Manager, dir string) error {
-	live := 0
-	for _, row := range m.Board().Rows() {
-		if row.Attempt != sched.NoAttempt && row.Attempt != sched.Ended {
-			live++
+	return &codedError{exitInterrupted, fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; the same command takes up %s again",
+		alive(m.Board().Rows()), dir)}
+}
+
+// alive counts the jobs that have an attempt.
+func alive(rows []manager.Row) (n int) {
+	for i := range rows {
+		if a := rows[i].Attempt; a != sched.NoAttempt && a != sched.Ended {
+			n++
 		}
 	}
-	return &codedError{exitInterrupted, fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; the same command takes up %s again",
-		live, dir)}
+	return n
 }
 
 // report tells how the jobs ended, and fails if one did.

@@ -266,7 +266,7 @@ func (c *campaign) accept(name string) {
 // cancel asks for the end of a job and reports whether that is granted. It may find no manager, or lose it meanwhile.
 func (c *campaign) cancel(name string) bool {
 	const exitRefused = 5
-	code, said := command(c.t, c.dir, "cancel", "state", name)
+	code, said := command(c.t, c.dir, "cancel", "--state", "state", name)
 	if code == exitRefused {
 		c.t.Errorf("cancel of %s, which does not end by itself: %s", name, said)
 	}

@@ -63,7 +63,7 @@ func TestOneManager(t *testing.T) {
 		t.Errorf("the second manager: code %d, want %d: %s", code, exitConflict, &two.stderr)
 	}
 	one.signal(syscall.SIGCONT)
-	if code, said := command(t, dir, "cancel", "state", "first"); code != 0 {
+	if code, said := command(t, dir, "cancel", "--state", "state", "first"); code != 0 {
 		t.Errorf("cancel: code %d: %s", code, said)
 	}
 	if !one.within(patience) || one.cmd.ProcessState.ExitCode() != 0 {
@@ -91,7 +91,7 @@ func TestStaleManager(t *testing.T) {
 	for over := false; !over && sockets(alive.PID) < 3; { // its own, one of either manager
 		over = now.within(time.Millisecond)
 	}
-	if code, said := command(t, dir, "cancel", "state", "first"); code != 0 {
+	if code, said := command(t, dir, "cancel", "--state", "state", "first"); code != 0 {
 		t.Fatalf("cancel: code %d: %s\n%s", code, said, &now.stderr)
 	}
 	stale.signal(syscall.SIGCONT)

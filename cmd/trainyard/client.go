@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// stateVariable names the state folder where --state does not.
+const stateVariable = "TRAINYARD_STATE"
+
+// addState gives a verb the flag that says which manager is meant.
+func addState(cmd *cobra.Command, state *string) {
+	cmd.Flags().StringVar(state, "state", "", "state `FOLDER` of the manager (default: $"+stateVariable+", else that of the user)")
+	_ = cmd.MarkFlagDirname("state")
+}
+
+// stateFolder returns the folder that a flag, the environment or the user's home names.
+func stateFolder(flag string) (string, error) {
+	for _, dir := range []string{flag, os.Getenv(stateVariable)} {
+		if dir != "" {
+			return dir, nil
+		}
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "trainyard"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usagef("no state folder: %w; give --state", err)
+	}
+	return filepath.Join(home, ".local", "state", "trainyard"), nil
+}
+
+// dial reaches the manager of a folder.
+func dial(state string) (*api.Client, error) {
+	dir, err := stateFolder(state)
+	if err != nil {
+		return nil, err
+	}
+	c, err := api.Dial(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", dir, api.ErrNoManager)
+	}
+	return c, apiError(err)
+}
+
+// asking is a verb that asks a manager.
+func asking(state *string, ask func(cmd *cobra.Command, c *api.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := dial(*state)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return apiError(ask(cmd, c, args))
+	}
+}
+
+// apiCodes are the exit codes of what a manager may answer. The first that fits holds.
+var apiCodes = []struct {
+	err  error
+	code int
+}{
+	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrDone, exitRefused},
+	{api.ErrEarly, exitRefused}, {api.ErrFixed, exitConflict}, {api.ErrStopped, exitUnreachable}, {api.ErrRefused, exitRefused},
+	{api.ErrForbidden, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout}, {api.ErrMalformed, exitMalformed},
+}
+
+// apiError gives an error of a request its exit code, and says what to do where that helps.
+func apiError(err error) error {
+	if coded := (*codedError)(nil); err == nil || errors.As(err, &coded) {
+		return err
+	}
+	for _, x := range apiCodes {
+		if !errors.Is(err, x.err) {
+			continue
+		}
+		if x.code == exitUnreachable && errors.Is(err, api.ErrNoManager) {
+			err = fmt.Errorf("%w; start one by `trainyard serve`, or name its folder by --state", err)
+		}
+		return &codedError{x.code, err}
+	}
+	return err
+}
+
+// when returns a time of a document for people: the time of day, with its date unless that is today.
+func when(text string, now time.Time) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	switch {
+	case err != nil:
+		return "-"
+	case t.Local().Format(time.DateOnly) == now.Local().Format(time.DateOnly):
+		return t.Local().Format(time.TimeOnly)
+	}
+	return t.Local().Format(time.DateTime)
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+func newEvents() *cobra.Command {
+	var state string
+	var follow bool
+	var from int64
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print what happened, as lines of JSON",
+		Long: `Prints the log of events so far: what came from outside, what was decided, what was
+ordered. ` + "`trainyard replay`" + ` reads it. With --follow it has no header, and goes on.`,
+		Example: "  trainyard events > log.jsonl && trainyard replay log.jsonl\n  trainyard events -f",
+		Args:    exactly(),
+		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			switch {
+			case !follow && cmd.Flags().Changed("from"):
+				return usagef("--from %d, want it with --follow: what there is is printed whole", from)
+			case !follow:
+				return c.WriteLog(cmd.Context(), cmd.OutOrStdout())
+			}
+			err := c.Events(cmd.Context(), from, func(_ uint64, line []byte) error {
+				return writeText(cmd.OutOrStdout(), string(line)+"\n")
+			})
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}),
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	addState(cmd, &state)
+	fs.BoolVarP(&follow, "follow", "f", false, "what happens from now on, until interrupted")
+	fs.Int64Var(&from, "from", -1, "with --follow: from event number `SEQ` on, 0 = all")
+	return cmd
+}

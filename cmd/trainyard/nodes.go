@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+func newNodes() *cobra.Command {
+	var state string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "nodes",
+		Aliases: []string{"gpus"},
+		Short:   "List the GPUs of this machine, and who is on them",
+		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory and
+power, and why one is given to no job: foreign processes, memory that did not
+become free, a drain.`,
+		Args: exactly(),
+		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			doc, err := c.Nodes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), doc)
+			}
+			return writeText(cmd.OutOrStdout(), nodesText(&doc, widthOf(cmd.OutOrStdout())))
+		}),
+	}
+	addState(cmd, &state)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of the table")
+	return cmd
+}
+
+func nodesText(doc *api.Nodes, width int) string {
+	t := table{left: 2}
+	t.add(doc.Unit, "state", "jobs", "use", "memory", "power", "remarks")
+	for i := range doc.GPUs {
+		g := &doc.GPUs[i]
+		t.add(gpuNames([]string{g.Name}), gpuState(g), numbers(g.Jobs), useText(g), memoryText(g), wattsText(g), remarks(g))
+	}
+	t.cut(6, width)
+	text := t.text(width)
+	if doc.Drained {
+		text += fmt.Sprintf("\n%s is drained: nothing new starts; `trainyard undrain` lifts that.\n", doc.Node)
+	}
+	return text
+}
+
+// gpuState is the state of a GPU in a word: idle and busy where it may be used.
+func gpuState(g *api.GPU) string {
+	switch {
+	case g.State != "in-use":
+		return g.State
+	case len(g.Jobs) > 0:
+		return "busy"
+	}
+	return "idle"
+}
+
+func numbers(jobs []int) string {
+	if len(jobs) == 0 {
+		return "-"
+	}
+	words := make([]string, len(jobs))
+	for i, id := range jobs {
+		words[i] = strconv.Itoa(id)
+	}
+	return strings.Join(words, ",")
+}
+
+func useText(g *api.GPU) string {
+	if g.OfMB == 0 {
+		return "-"
+	}
+	return percent(g.Use)
+}
+
+func memoryText(g *api.GPU) string {
+	if g.OfMB == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f of %.0f GiB", g.MemoryMB/1024, g.OfMB/1024)
+}
+
+func wattsText(g *api.GPU) string {
+	if g.Watts == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f W", g.Watts)
+}
+
+// remarks say what is unusual about a GPU.
+func remarks(g *api.GPU) string {
+	switch {
+	case g.Why != "":
+		return g.Why
+	case g.HeldIdle:
+		return "memory is held and nothing done with it by " + g.By
+	}
+	return ""
+}
+
+func newDrain() *cobra.Command {
+	return drainVerb("drain", true, "Have nothing new start, on this machine or on some of its GPUs",
+		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named, until
+that is undrained. It survives restarts of the manager.`)
+}
+
+func newUndrain() *cobra.Command {
+	return drainVerb("undrain", false, "Let jobs start again on a drained machine or GPU",
+		`Takes back what drain did, for the machine or for the GPUs named.`)
+}
+
+func drainVerb(verb string, on bool, short, long string) *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:     verb + " [GPU...]",
+		Short:   short,
+		Long:    long,
+		Example: fmt.Sprintf("  trainyard %s\n  trainyard %s slot0 slot1", verb, verb),
+		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			if len(args) == 0 {
+				doc, err := c.Drain(cmd.Context(), on)
+				if err == nil {
+					told(cmd.ErrOrStderr(), doc.Node, on)
+				}
+				return err
+			}
+			return each(cmd, args, func(gpu string) error {
+				_, err := c.DrainGPU(cmd.Context(), gpu, on)
+				if err == nil {
+					told(cmd.ErrOrStderr(), gpu, on)
+				}
+				return err
+			})
+		}),
+	}
+	addState(cmd, &state)
+	return cmd
+}
+
+func told(w io.Writer, what string, on bool) {
+	if on {
+		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)
+		return
+	}
+	fmt.Fprintf(w, "%s takes jobs again\n", what)
+}

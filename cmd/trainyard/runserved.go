@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask for a manager
+// of their own; nil = there is none.
+func (f *runFlags) served(cmd *cobra.Command) *api.Client {
+	for _, own := range []string{"slots", "system", "set", "variability", "jobs-out", "events-out"} {
+		if cmd.Flags().Changed(own) {
+			return nil
+		}
+	}
+	c, err := dial(f.state)
+	if err != nil {
+		return nil
+	}
+	if _, err := c.Info(cmd.Context()); err != nil {
+		_ = c.Close()
+		return nil
+	}
+	return c
+}
+
+// runServed hands jobs in and follows them to their end. Who interrupts leaves them alone.
+func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) error {
+	s, err := f.submission(cmd, args)
+	if err != nil {
+		return err
+	}
+	doc, err := c.Submit(cmd.Context(), s)
+	switch {
+	case err != nil:
+		return apiError(err)
+	case f.dry:
+		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout())))
+	}
+	names := make([]string, len(doc.Jobs))
+	for i := range doc.Jobs {
+		names[i] = strconv.Itoa(doc.Jobs[i].ID)
+	}
+	if !f.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, `trainyard logs -f %s` comes back\n", span(names), names[0])
+	}
+	if len(names) == 1 {
+		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), false))
+	} else {
+		err = f.follow(cmd, c, &doc)
+	}
+	if errors.Is(err, context.Canceled) {
+		return f.left(cmd, c, names)
+	}
+	if err != nil {
+		return apiError(err)
+	}
+	jobs, err := waitFor(cmd.Context(), c, names)
+	if err != nil {
+		return apiError(err)
+	}
+	return worst(jobs, f.propagate)
+}
+
+// span lists numbers that follow each other.
+func span(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return names[0] + " to " + names[len(names)-1]
+}
+
+// secondPress is how soon a second interrupt means that the jobs are to end.
+const secondPress = 2 * time.Second
+
+// left says that the jobs go on. Another interrupt soon after ends them, as far as the user confirms it.
+func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt)
+	defer signal.Stop(again)
+	fmt.Fprintf(cmd.ErrOrStderr(), "\njob %s goes on; `trainyard logs -f %s` comes back, Ctrl-C once more asks to cancel\n", span(names), names[0])
+	select {
+	case <-again:
+	case <-time.After(secondPress):
+		return &codedError{exitInterrupted, errors.New("left")}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "cancel job %s? [y/N] ", span(names))
+	var answer string
+	_, _ = fmt.Fscanln(cmd.InOrStdin(), &answer)
+	if !strings.EqualFold(answer, "y") {
+		return &codedError{exitInterrupted, errors.New("left")}
+	}
+	ctx, stop := context.WithTimeout(context.Background(), secondPress)
+	defer stop()
+	err := each(cmd, names, func(job string) error {
+		_, err := c.Cancel(ctx, job)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return &codedError{exitInterrupted, errors.New("cancelled")}
+}
+
+// happened is what of a line of the log is told to users.
+type happened struct {
+	Event   string  `json:"event"`
+	Job     int     `json:"job"`
+	Attempt int     `json:"attempt"`
+	Outcome string  `json:"outcome"`
+	Code    int     `json:"code"`
+	Time    float64 `json:"time"`
+	Text    string  `json:"text"`
+}
+
+// follow tells in lines what happens to the jobs until all are done.
+func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted) error {
+	names := make(map[int]string)
+	for i := range doc.Jobs {
+		names[doc.Jobs[i].ID] = doc.Jobs[i].Name
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	over := make(chan error, 1)
+	go func() {
+		ids := make([]string, len(doc.Jobs))
+		for i := range doc.Jobs {
+			ids[i] = strconv.Itoa(doc.Jobs[i].ID)
+		}
+		_, err := waitFor(ctx, c, ids)
+		over <- err
+		stop()
+	}()
+	err := c.Events(ctx, -1, func(_ uint64, line []byte) error {
+		h := happened{Job: -1}
+		if json.Unmarshal(line, &h) != nil || f.quiet {
+			return nil
+		}
+		if name, ours := names[h.Job]; ours {
+			tellHappened(cmd.ErrOrStderr(), &h, name)
+		}
+		return nil
+	})
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	select {
+	case err = <-over: // which ended the events
+	default:
+	}
+	return err
+}
+
+// tellHappened tells one event, if it means something to users.
+func tellHappened(w io.Writer, h *happened, name string) {
+	text := ""
+	switch h.Event {
+	case "started":
+		text = fmt.Sprintf("attempt %d runs", h.Attempt)
+	case "ended":
+		if text = fmt.Sprintf("attempt %d %s", h.Attempt, h.Outcome); h.Code != 0 {
+			text += fmt.Sprintf(" with exit code %d", h.Code)
+		}
+	case "start-failed":
+		text = fmt.Sprintf("attempt %d could not start: %s", h.Attempt, api.Printable(h.Text))
+	default:
+		return
+	}
+	fmt.Fprintf(w, "job %d %s: %s\n", h.Job, name, text)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/system"
+)
+
+// runsOn are the flags that say who decides about real jobs, and on what they run.
+type runsOn struct {
+	state  string
+	slots  int
+	system string
+	sets   []string
+	scores string // file of PM scores
+	unit   string // what jobs hold, in a word: GPU or slot
+}
+
+// define adds all of them but state, which verbs explain each in their way.
+func (f *runsOn) define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
+	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
+	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
+	completeFlag(cmd, "system", oneOf(systemNames))
+}
+
+// options are what the manager is given, but for its folder and its jobs.
+func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Options, err error) {
+	info, err := system.Named(f.system)
+	if err != nil {
+		return o, usage(err)
+	}
+	if o.Settings, err = f.settings(info); err != nil {
+		return o, err
+	}
+	scores, err := readOptional("variability", f.scores, variability.ReadScores)
+	if err != nil {
+		return o, err
+	}
+	if o.Knows, err = knowledgeOf(o.Settings, scores); err != nil {
+		return o, err
+	}
+	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
+		return o, err
+	}
+	o.System, o.Version, o.Unit = f.system, ownBuild().Version, f.unit
+	o.Shim = []string{"/proc/self/exe", shimVerb}
+	return o, nil
+}
+
+// settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
+func (f *runsOn) settings(info *system.Info) (map[string]string, error) {
+	settings, err := parseSets(f.sets, []*system.Info{info}, "")
+	if err != nil {
+		return nil, err
+	}
+	set := settings[0]
+	for _, k := range experiment.RuntimeKeys {
+		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
+			return nil, usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.system, k.Name)
+		}
+	}
+	if key, why := manager.Foreign(set); key != "" {
+		return nil, usagef("--set %s.%s: %s", f.system, key, why)
+	}
+	return set, nil
+}
+
+// devices are what jobs may hold; given says that --slots was.
+func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, string, error) {
+	if given && f.slots <= 0 {
+		return nil, "", usagef("--slots %d, want > 0", f.slots)
+	}
+	if !given {
+		if gpus, found := device.Find(ctx); found {
+			f.unit = "GPU"
+			return gpus, "GPUs", nil
+		}
+		f.slots = runtime.NumCPU()
+	}
+	f.unit = "slot"
+	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// serveFlags are the flags of serve as given.
+type serveFlags struct {
+	runsOn
+	network   string
+	cert, key string
+	group     int
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Manage this machine: take jobs, run them, until it is told to stop",
+		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the NVIDIA
+GPUs of this machine, or on CPU slots where it has none. It needs no root and no
+other service; all it knows is in the state folder.
+
+When it stops, is killed or crashes, jobs that run go on, and the next serve of
+the folder takes them over. Another --system than last time takes over as well.
+
+It listens on a socket in the folder, which only its owner can reach. --listen
+has it listen on the network too, with TLS, for those who have a token.`,
+		Example: `  trainyard serve
+  trainyard serve --slots 4 --system tiresias-las --set '*.min_run=60'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	addState(cmd, &f.state)
+	f.define(cmd)
+	fs.StringVar(&f.network, "listen", "", "`ADDRESS` on the network, as in :7070; needs --tls-cert and --tls-key")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
+	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
+	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
+	return cmd
+}
+
+// serve manages the folder until ctx ends.
+func (f *serveFlags) serve(cmd *cobra.Command) error {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
+	if f.network != "" && (f.cert == "" || f.key == "") {
+		return usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
+	}
+	o, err := f.options(cmd.Context(), cmd)
+	if err != nil {
+		return err
+	}
+	if o.Dir, err = stateFolder(f.state); err != nil {
+		return err
+	}
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return err
+	}
+	err = refused(o.Check(cmd.Context()))
+	if err != nil {
+		return err
+	}
+	meter := api.NewMeter()
+	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.Sinks, o.Decided = []engine.Sink{meter}, meter.Decided
+	m, err := manager.Open(cmd.Context(), o)
+	if err != nil {
+		return managerError(err)
+	}
+	defer m.Close()
+	a := api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log, Network: f.network, Cert: f.cert, Key: f.key}
+	if f.group >= 0 {
+		a.Group = &f.group
+	}
+	server, err := api.New(a)
+	if err != nil {
+		return err
+	}
+	stop, err := server.Listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m))
+	err = m.Run(cmd.Context())
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s on, and the next serve of %s takes them over\n", goOn(m), o.Dir)
+		return nil
+	}
+	return err
+}
+
+// hello says what is served and what to type first.
+func (f *serveFlags) hello(m *manager.Manager) string {
+	h := m.Header()
+	var b strings.Builder
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), counted(h.GPUs, f.unit), h.System, m.Dir())
+	option := ""
+	if f.state != "" {
+		option = " --state " + f.state
+	}
+	fmt.Fprintf(&b, "trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n", option, option)
+	if f.network != "" {
+		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", f.network)
+	}
+	return b.String()
+}
+
+// took says what was found in the folder.
+func (f *serveFlags) took(m *manager.Manager) string {
+	if !m.Resumed() {
+		return ""
+	}
+	rows := m.Board().Rows()
+	return fmt.Sprintf("goes on, %s known, %d running", counted(len(rows), "job"), alive(rows))
+}
+
+// goOn says how many jobs run although nobody manages them.
+func goOn(m *manager.Manager) string {
+	if n := alive(m.Board().Rows()); n != 1 {
+		return fmt.Sprintf("%d jobs go", n)
+	}
+	return "1 job goes"
+}

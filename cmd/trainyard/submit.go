@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// handIn are the flags and arguments that say which jobs are meant: those of a file, or one command.
+type handIn struct {
+	gpus int
+	name string
+	dry  bool
+}
+
+// define adds the flags.
+func (f *handIn) define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.IntVar(&f.gpus, "gpus", 1, "`N` GPUs or slots for the command")
+	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
+	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
+}
+
+// wantJobs wants a job file, or a command behind --.
+func wantJobs(cmd *cobra.Command, args []string) error {
+	at := cmd.ArgsLenAtDash()
+	switch {
+	case at < 0 && len(args) == 1, at == 0 && len(args) > 0:
+		return nil
+	case at < 0:
+		return usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", ownName(cmd), counted(len(args), "argument"), cmd.CommandPath())
+	}
+	return usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", ownName(cmd), cmd.CommandPath())
+}
+
+// isCommand reports whether the arguments are a command.
+func isCommand(cmd *cobra.Command) bool { return cmd.ArgsLenAtDash() == 0 }
+
+// submission returns the jobs that are meant. A mistake is told here, with its line, before anybody is asked.
+func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission, err error) {
+	text, name := []byte(nil), args[0]
+	switch {
+	case isCommand(cmd):
+		name = "the command line"
+		text, err = f.inline(args)
+	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
+		return s, usagef("%s: --gpus and --name are for a command; those of %s stand in it", ownName(cmd), args[0])
+	case name == "-":
+		name = "standard input"
+		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), jobfile.MaxFile+1))
+	default:
+		text, err = strictyaml.ReadFile(args[0], jobfile.MaxFile)
+	}
+	if err != nil {
+		return s, err
+	}
+	_, err = jobfile.Parse(text, name)
+	if err != nil {
+		return s, malformed(err)
+	}
+	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
+	if s.Dir, err = os.Getwd(); err == nil && !isCommand(cmd) && args[0] != "-" {
+		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
+	}
+	return s, err
+}
+
+// passed are the variables of ours that jobs are given: they run with the PATH of who hands them in, not that of the manager.
+func passed() map[string]string {
+	env := make(map[string]string)
+	for _, kv := range local.Passed() {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// inline writes the command as a job file.
+func (f *handIn) inline(args []string) ([]byte, error) {
+	name := f.name
+	if name == "" {
+		name = strings.Trim(strings.Map(func(r rune) rune {
+			if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+				return r
+			}
+			return '-'
+		}, filepath.Base(args[0])), "._-")
+	}
+	job := map[string]any{"command": args, "gpus": f.gpus}
+	if name != "" {
+		job["name"] = name[:min(len(name), jobfile.MaxName)]
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // JSON is YAML
+	e.SetEscapeHTML(false)
+	err := e.Encode(map[string]any{"jobs": []any{job}})
+	return b.Bytes(), err
+}
+
+// submitFlags are the flags of submit as given.
+type submitFlags struct {
+	handIn
+	state string
+	json  bool
+}
+
+func newSubmit() *cobra.Command {
+	var f submitFlags
+	cmd := &cobra.Command{
+		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
+		Short: "Hand in jobs, and leave",
+		Long: `Hands the jobs of a file, of standard input, or one command to the manager of this
+machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a crash nor a
+power cut loses them. It prints their numbers.
+
+A command runs in this folder, with this PATH and the like; give other variables
+by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
+		Example: `  trainyard submit --gpus 2 -- python train.py --epochs 10
+  trainyard submit jobs.yaml`,
+		Args: wantJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.submission(cmd, args)
+			if err != nil {
+				return err
+			}
+			return asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.submit(cmd, c, s) })(cmd, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	addState(cmd, &f.state)
+	f.define(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document instead of the numbers")
+	return cmd
+}
+
+func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission) error {
+	doc, err := c.Submit(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), doc)
+	}
+	if f.dry {
+		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout())))
+	}
+	var b strings.Builder
+	for i := range doc.Jobs {
+		fmt.Fprintln(&b, doc.Jobs[i].ID)
+	}
+	if err := writeText(cmd.OutOrStdout(), b.String()); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n", counted(len(doc.Jobs), "job"))
+	return nil
+}
+
+// planText says what is expected of jobs.
+func planText(doc *api.Submitted, width int) string {
+	t := table{left: 2}
+	t.add("job", "name", "starts", "ends")
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		t.add(fmt.Sprint(j.ID), j.Name, within(j.Start), within(j.End))
+	}
+	return t.text(width)
+}
+
+// within writes an interval of time for people.
+func within(w *api.Within) string {
+	now := time.Now()
+	switch {
+	case w == nil:
+		return "unknown"
+	case w.Median == "" && w.Low == "":
+		return "not in sight"
+	case w.High == "":
+		return when(w.Low, now) + " or later"
+	case w.Low == w.High:
+		return when(w.Median, now)
+	}
+	return when(w.Low, now) + " to " + when(w.High, now)
+}
+
+// waitFor returns how jobs stand once they are done.
+func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job, err error) {
+	for _, name := range names {
+		doc, err := c.Wait(ctx, name)
+		if err != nil {
+			return docs, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// jobExit is the exit code that tells how a job ended: its own where it failed with one that a shell can pass on.
+func jobExit(j *api.Job, propagate bool) error {
+	switch {
+	case j.Outcome == "finished":
+		return nil
+	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
+		return &codedError{j.ExitCode, fmt.Errorf("%s failed with exit code %d", jobTitle(j), j.ExitCode)}
+	case j.Outcome == "failed":
+		return &codedError{exitJobFailed, fmt.Errorf("%s failed: %s", jobTitle(j), j.Text)}
+	}
+	return &codedError{exitJobFailed, fmt.Errorf("%s was %s", jobTitle(j), j.Outcome)}
+}

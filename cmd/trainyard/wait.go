@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+func newWait() *cobra.Command {
+	var state string
+	var timeout time.Duration
+	var propagate bool
+	cmd := &cobra.Command{
+		Use:   "wait JOB...",
+		Short: "Wait until jobs are done",
+		Long: `Waits until jobs, by number or name, are done. Its exit code is 0 if all have
+finished, else the worst of theirs; 7 if --timeout came first.`,
+		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
+		Args:              jobs,
+		ValidArgsFunction: jobNames(&state),
+		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			ctx := cmd.Context()
+			if cmd.Flags().Changed("timeout") {
+				if timeout <= 0 {
+					return usagef("--timeout %v, want > 0", timeout)
+				}
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, timeout)
+				defer stop()
+			}
+			docs, err := waitFor(ctx, c, args)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return &codedError{exitTimeout, fmt.Errorf("not done after %v: %s", timeout, args[len(docs)])}
+			}
+			if err != nil {
+				return err
+			}
+			return worst(docs, propagate)
+		}),
+	}
+	addState(cmd, &state)
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after `DURATION`, such as 90m (default: never)")
+	cmd.Flags().BoolVar(&propagate, "propagate", true, "exit with the code of a job that failed, from 1 to 125; else with 10")
+	return cmd
+}
+
+// worst is the error of the job with the largest exit code; nil if all have finished.
+func worst(docs []api.Job, propagate bool) (most error) {
+	for i := range docs {
+		if err := jobExit(&docs[i], propagate); err != nil && (most == nil || exitCode(err) > exitCode(most)) {
+			most = err
+		}
+	}
+	return most
+}
