@@ -101,9 +101,9 @@ func wattsText(g *api.GPU) string {
 func remarks(g *api.GPU) string {
 	switch {
 	case g.Why != "":
-		return g.Why
+		return api.Printable(g.Why)
 	case g.HeldIdle:
-		return "memory is held and nothing done with it by " + g.By
+		return "memory is held and nothing done with it by " + api.Printable(g.By)
 	}
 	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -163,8 +162,8 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 		if json.Unmarshal(line, &h) != nil || f.quiet {
 			return nil
 		}
-		if name, ours := names[h.Job]; ours {
-			tellHappened(cmd.ErrOrStderr(), &h, name)
+		if name, ours := names[h.Job]; ours && happenedText(&h) != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %d %s: %s\n", h.Job, name, happenedText(&h))
 		}
 		return nil
 	})
@@ -178,20 +177,20 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 	return err
 }
 
-// tellHappened tells one event, if it means something to users.
-func tellHappened(w io.Writer, h *happened, name string) {
-	text := ""
+// happenedText tells one event in a sentence, "" if it means nothing to users.
+func happenedText(h *happened) string {
 	switch h.Event {
+	case "arrived":
+		return "handed in"
 	case "started":
-		text = fmt.Sprintf("attempt %d runs", h.Attempt)
+		return fmt.Sprintf("attempt %d runs", h.Attempt)
 	case "ended":
-		if text = fmt.Sprintf("attempt %d %s", h.Attempt, h.Outcome); h.Code != 0 {
-			text += fmt.Sprintf(" with exit code %d", h.Code)
+		if h.Code != 0 {
+			return fmt.Sprintf("attempt %d %s with exit code %d", h.Attempt, h.Outcome, h.Code)
 		}
+		return fmt.Sprintf("attempt %d %s", h.Attempt, h.Outcome)
 	case "start-failed":
-		text = fmt.Sprintf("attempt %d could not start: %s", h.Attempt, api.Printable(h.Text))
-	default:
-		return
+		return fmt.Sprintf("attempt %d could not start: %s", h.Attempt, api.Printable(h.Text))
 	}
-	fmt.Fprintf(w, "job %d %s: %s\n", h.Job, name, text)
+	return ""
 }
