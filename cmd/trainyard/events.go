@@ -16,8 +16,9 @@ func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print what happened, as lines of JSON",
-		Long: `Prints the log of events so far: what came from outside, what was decided, what was
-ordered. ` + "`trainyard replay`" + ` reads it. With --follow it has no header, and goes on.`,
+		Long: `Prints the log of events so far: what came from outside, what was decided, what
+was ordered. ` + "`trainyard replay`" + ` reads it. With --follow it has no header, and
+goes on.`,
 		Example: "  trainyard events > log.jsonl && trainyard replay log.jsonl\n  trainyard events -f",
 		Args:    exactly(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {

@@ -28,8 +28,8 @@ func newLogs() *cobra.Command {
 		Use:   "logs JOB",
 		Short: "Print what a job writes",
 		Long: `Prints the output of a job, by number or name: of its latest attempt, or with
---follow of that and all that come, until the job is done. What would do more to a
-terminal than write and colour is left out, unless --raw is given.`,
+--follow of that and all that come, until the job is done. What would do more
+to a terminal than write and colour is left out, unless --raw is given.`,
 		Example:           "  trainyard logs 3\n  trainyard logs resnet50 -f --tail 20",
 		Args:              exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.state),

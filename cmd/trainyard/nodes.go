@@ -19,9 +19,9 @@ func newNodes() *cobra.Command {
 		Use:     "nodes",
 		Aliases: []string{"gpus"},
 		Short:   "List the GPUs of this machine, and who is on them",
-		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory and
-power, and why one is given to no job: foreign processes, memory that did not
-become free, a drain.`,
+		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory
+and power, and why one is given to no job: foreign processes, memory that did
+not become free, a drain.`,
 		Args: exactly(),
 		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			doc, err := c.Nodes(cmd.Context())
@@ -110,8 +110,8 @@ func remarks(g *api.GPU) string {
 
 func newDrain() *cobra.Command {
 	return drainVerb("drain", true, "Have nothing new start, on this machine or on some of its GPUs",
-		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named, until
-that is undrained. It survives restarts of the manager.`)
+		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named,
+until that is undrained. It survives restarts of the manager.`)
 }
 
 func newUndrain() *cobra.Command {

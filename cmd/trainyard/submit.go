@@ -123,9 +123,9 @@ func newSubmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
 		Short: "Hand in jobs, and leave",
-		Long: `Hands the jobs of a file, of standard input, or one command to the manager of this
-machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a crash nor a
-power cut loses them. It prints their numbers.
+		Long: `Hands the jobs of a file, of standard input, or one command to the manager of
+this machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a
+crash nor a power cut loses them. It prints their numbers.
 
 A command runs in this folder, with this PATH and the like; give other variables
 by a job file. ` + "`trainyard run`" + ` does the same and follows.`,

@@ -21,9 +21,9 @@ func newTopVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, jobs and events on one screen",
-		Long: `Shows the GPUs with their jobs, use, memory and power, the queue, and what happens,
-and lets you cancel, pause and ask by a key; ? lists them. It fits 80 columns and 24
-lines. What is not a terminal is told once, as lines.`,
+		Long: `Shows the GPUs with their jobs, use, memory and power, the queue, and what
+happens, and lets you cancel, pause and ask by a key; ? lists them. It fits 80
+columns and 24 lines. What is not a terminal is told once, as lines.`,
 		Args: exactly(),
 		RunE: asking(&state, showTop),
 	}
