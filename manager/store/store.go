@@ -77,8 +77,8 @@ func take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed while it starts a shim
-// leaves its lock to the new process, until that has become the shim.
+// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed, or closed, while this process
+// starts another leaves its lock to the new process, until that runs a program of its own.
 const orphaned = 2 * time.Second
 
 // lock takes the lock of a folder. ErrBusy: the process that it names has it.
@@ -91,7 +91,7 @@ func lock(f *os.File) error {
 		var b [20]byte
 		n, _ := f.ReadAt(b[:], 0)
 		pid, err := strconv.Atoi(string(b[:n]))
-		gone := err != nil || errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+		gone := err != nil || pid == os.Getpid() || errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 		if !gone || time.Now().After(end) {
 			return fmt.Errorf("%w (process %s)", ErrBusy, b[:n])
 		}
