@@ -78,12 +78,17 @@ func topLines(cmd *cobra.Command, b *board) error {
 	return new(psFlags).table(out, cmd.ErrOrStderr(), &b.jobs)
 }
 
-// lookEvery is how old what is shown may be: times, use and power change without an event.
-const lookEvery = time.Second
+// lookEvery is how old what is shown may be: times, use and power change without an event. Where a look takes long, as with very many
+// jobs, it is lookRest times that: a screen must not keep the manager busy.
+const (
+	lookEvery = time.Second
+	lookRest  = 10
+)
 
 // watchBoard tells one look after the other until ctx ends.
 func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 	for ctx.Err() == nil {
+		began := time.Now()
 		b, err := lookAt(ctx, c)
 		switch {
 		case ctx.Err() != nil:
@@ -93,7 +98,7 @@ func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 		default:
 			tell(b)
 		}
-		pause(ctx, lookEvery)
+		pause(ctx, max(lookEvery, lookRest*time.Since(began)))
 	}
 }
 

@@ -218,3 +218,17 @@ func TestTopNews(t *testing.T) {
 		t.Error("an old loss is told")
 	}
 }
+
+// BenchmarkTop takes a look at 10,000 jobs and shows it.
+func BenchmarkTop(b *testing.B) {
+	many := busyBoard()
+	for id := 100; id < 10000; id++ {
+		many.jobs.Jobs = append(many.jobs.Jobs, api.Job{ID: id, Name: "sweep", State: "waiting"})
+	}
+	m, _ := wished(many)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Update(many)
+		m.screen()
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ type top struct {
 	seen   board
 	now    time.Time
 	lost   error          // why nothing newer than seen is known
-	names  map[int]string // of jobs seen so far
+	names  map[int]string // of the jobs in seen
+	before map[int]string // of those of the look before: the end of a job may be told after a look without it
 	ticker []string       // what happened, the latest last
 
 	chosen int    // number of the job that keys are about; -1 = none
@@ -53,7 +55,7 @@ type (
 const keptEvents = 50
 
 func newTop(do func(string, int) tea.Cmd) *top {
-	return &top{width: 80, height: 24, chosen: -1, names: make(map[int]string), do: do}
+	return &top{width: 80, height: 24, chosen: -1, do: do}
 }
 
 func (t *top) Init() tea.Cmd { return nil }
@@ -88,11 +90,15 @@ func (t *top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // look takes a newer look. A chosen job that is gone gives way to the first.
 func (t *top) look(b board) {
 	t.seen, t.now, t.lost = b, b.at, nil
+	t.before, t.names = t.names, make(map[int]string, len(b.jobs.Jobs))
 	for i := range b.jobs.Jobs {
 		t.names[b.jobs.Jobs[i].ID] = b.jobs.Jobs[i].Name
 	}
 	t.choose(0)
 }
+
+// name is that of a job seen lately, "" if none was.
+func (t *top) name(id int) string { return cmp.Or(t.names[id], t.before[id]) }
 
 // tick adds an event to the ticker, if it means something to users.
 func (t *top) tick(h *happened) {
@@ -100,7 +106,7 @@ func (t *top) tick(h *happened) {
 	if text == "" {
 		return
 	}
-	line := t.now.Format("15:04:05") + " " + jobTitle(&api.Job{ID: h.Job, Name: t.names[h.Job]}) + ": " + text
+	line := t.now.Format("15:04:05") + " " + jobTitle(&api.Job{ID: h.Job, Name: t.name(h.Job)}) + ": " + text
 	t.ticker = append(t.ticker[max(len(t.ticker)-keptEvents+1, 0):], line)
 }
 

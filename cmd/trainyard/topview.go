@@ -159,7 +159,7 @@ func (t *top) gpuLine(index int, g *api.GPU) string {
 		name += " " + short
 	}
 	for i, id := range g.Jobs {
-		words[i] = fmt.Sprintf("%d %s", id, t.names[id])
+		words[i] = fmt.Sprintf("%d %s", id, t.name(id))
 		colour = jobColour(id)
 	}
 	job := strings.Join(words, ", ")
@@ -241,7 +241,7 @@ func (t *top) foot() string {
 	text, colour := "↑↓ choose  k cancel  p pause/resume  w why  l logs  / filter  ? help  q quit", faint
 	switch {
 	case t.asking:
-		text, colour = fmt.Sprintf("cancel job %d %s? y/n", t.chosen, t.names[t.chosen]), bad
+		text, colour = fmt.Sprintf("cancel job %d %s? y/n", t.chosen, t.name(t.chosen)), bad
 	case t.typing:
 		text, colour = "/"+t.filter+"▏ Enter keeps it, Esc shows all", noHint
 	case t.page != nil:
