@@ -22,6 +22,7 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -107,7 +108,9 @@ type Manager struct {
 	recorder *metrics.Recorder
 	board    *Board
 	feed     *feed
-	renewed  string // why the system begins anew; "" = it goes on
+	lost     *whatif.Displacements // of Run's goroutine
+	steps    *whatif.Steps         // of Run's goroutine
+	renewed  string                // why the system begins anew; "" = it goes on
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more
@@ -265,7 +268,7 @@ func (m *Manager) replay(ctx context.Context, from uint64) error {
 		return err
 	}
 	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board, m.feed}, From: from})
+		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
 	return errors.Join(err, done())
 }
 
@@ -284,6 +287,7 @@ func (m *Manager) read() (*engine.LogReader, func() error, error) {
 	m.dec = sys.Decider
 	m.recorder, m.board = metrics.NewRecorder(len(m.o.jobs())), NewBoard()
 	m.feed = &feed{news: make(chan struct{})}
+	m.lost, m.steps = new(whatif.Displacements), new(whatif.Steps)
 	return r, done, nil
 }
 
@@ -313,7 +317,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.driver = d
 	close(m.up)
 	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
+	sinks := append([]engine.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}

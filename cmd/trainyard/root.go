@@ -30,7 +30,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newServe(), newRun(), newSubmit(), newPs(), newLogs(), newWait(), newCancel(), newPause(), newResume(), newRequeue(),
+	root.AddCommand(newServe(), newRun(), newSubmit(), newPs(), newLogs(), newWait(), newCancel(), newPause(), newResume(), newRequeue(), newResize(), newWhy(), newExplain(), newWhatif(),
 		newEvents(), newNodes(), newDrain(), newUndrain(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newProbe(), newExperiment(), newVersion())
 	addCompletion(root)
 	addHelp(root)
