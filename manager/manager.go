@@ -38,6 +38,7 @@ type Options struct {
 	Settings map[string]string
 	Knows    system.Knowledge // from files that keys of the system name
 	Shim     []string         // see local.Options
+	Tell     time.Duration    // see local.Options
 	Version  string           // of this program
 	Log      *slog.Logger     // what users should hear of; nil = nobody does
 	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
@@ -304,7 +305,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	host, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices, Types: m.header.Types,
-		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Log: m.o.Log})
+		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell, Log: m.o.Log})
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
+	// Tell is how often progress is told, at most; speeds are measured from readings half as far apart. 0 = every 10 s. Jobs of
+	// seconds need it shorter, and then the log grows faster.
+	Tell time.Duration
 	Log  *slog.Logger // what users should hear of; nil = nobody does
 }
 
