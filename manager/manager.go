@@ -36,6 +36,7 @@ type Options struct {
 	Unit     string         // what one of them is called: GPU or slot
 	System   string         // who decides
 	Settings map[string]string
+	Round    time.Duration    // decisions at multiples of it only; 0 = the system's own
 	Knows    system.Knowledge // from files that keys of the system name
 	Shim     []string         // see local.Options
 	Tell     time.Duration    // see local.Options
@@ -81,7 +82,7 @@ func (o *Options) header(ctx context.Context) (engine.Header, error) {
 	}
 	host, _ := os.Hostname()
 	h := engine.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
-		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Types: device.Types(list), GPUs: len(list)}
+		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Round: o.Round, Types: device.Types(list), GPUs: len(list)}
 	for _, t := range h.Types {
 		n := 0
 		for i := range list {

@@ -59,6 +59,9 @@ func Defaults(name string, settings map[string]string) (map[string]string, error
 	if info.Scored {
 		defaults["stragglers"] = "watch"
 	}
+	if info.Sleeps { // the machine does not
+		defaults["sleep"] = "inf"
+	}
 	takes := info.KeyNames()
 	for key, value := range defaults {
 		if _, given := all[key]; !given && slices.Contains(takes, key) {
