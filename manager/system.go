@@ -19,14 +19,19 @@ import (
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
 // beside what their submitters say. What is not given there is learned as jobs run: their work, what a restart costs
-// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents nodes.
+// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents
+// nodes and h has no pools, or the reverse.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
 		return system.System{}, err
 	}
-	if info.Rents {
-		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want another", h.System)
+	if info.Rents != (len(h.Pools) > 0) {
+		wish := "a system that rents"
+		if info.Rents {
+			wish = "a budget, or a system that does not rent"
+		}
+		return system.System{}, fmt.Errorf("system: %s with a budget of %v slots, want %s", h.System, h.Budget, wish)
 	}
 	if k.Work == nil {
 		k.Work = remaining.New()

@@ -27,7 +27,7 @@ func TestOptimusResizesTorchrun(t *testing.T) {
 	s.options.Knows = growing(2)
 	s.run()
 	train := s.submit(`jobs: [{name: train, model: net, grace: 2m, gpus: {min: 1, max: 2}, batch: {global_min: 64, global_max: 128, per_gpu_max: 64, lr_scaling: linear},
-  command: [sh, -c, 'echo "scale $TRAINYARD_LR_SCALE"; exec "$0" --epochs 2 --dataset 4096 --report-every 1 --step-time 0.05', ` + example + `]}]`)
+  command: [sh, -c, 'echo "scale $TRAINYARD_LR_SCALE"; exec "$0" --epochs 1 --dataset 4096 --report-every 1 --step-time 0.05', ` + example + `]}]`)
 	s.await(0, "the training makes steps", func(e *sched.Event) bool { return e.Kind == sched.Progressed && e.Job == train && e.Value > 4 })
 	guest := s.submit("jobs: [{name: guest, command: " + until("go") + "}]")
 	s.started(guest, 1)
