@@ -26,12 +26,11 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	if err != nil {
 		return system.System{}, err
 	}
-	if info.Rents != (len(h.Pools) > 0) {
-		wish := "a system that rents"
-		if info.Rents {
-			wish = "a budget, or a system that does not rent"
-		}
-		return system.System{}, fmt.Errorf("system: %s with a budget of %v slots, want %s", h.System, h.Budget, wish)
+	switch lent := len(h.Pools) > 0; {
+	case info.Rents && !lent:
+		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want --budget, or another system", h.System)
+	case lent && !info.Rents:
+		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does", h.System)
 	}
 	if k.Work == nil {
 		k.Work = remaining.New()
