@@ -22,8 +22,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// calibrate runs a few jobs alone, on widths of their own, and takes what they need beyond their steps for the price of a start
-// and an end.
+// calibrate runs a few jobs, each on slots of its own from the start, and takes what they need beyond their steps for the price of
+// a start and an end.
 func (c *comparison) calibrate(ctx context.Context) error {
 	apps := c.apps()
 	var jobs strings.Builder
@@ -34,17 +34,14 @@ func (c *comparison) calibrate(ctx context.Context) error {
 		seconds := stages[0].Size / stages[0].Law.At(float64(width))
 		alone = append(alone, seconds)
 		c.job(&jobs, fmt.Sprint("alone-", i), kind, fmt.Sprint(width), 0)
-		if i > 0 {
-			fmt.Fprintf(&jobs, "    after: [alone-%d]\n", i-1)
-		}
 	}
-	o := manager.Options{Devices: device.Slots(4), System: "fifo"}
+	o := manager.Options{Devices: device.Slots(9), System: "fifo"}
 	_, done, err := c.manage(ctx, "alone", jobs.String(), o)
 	if err != nil {
 		return fmt.Errorf("alone: %w", err)
 	}
 	for i := range done {
-		c.Overhead += max(done[i].held-alone[i], 0) / float64(len(done))
+		c.Overhead += max(done[i].jct-alone[i], 0) / float64(len(done))
 	}
 	return nil
 }
@@ -82,7 +79,7 @@ func (c *comparison) real(ctx context.Context, name, systemName string, reserved
 }
 
 // ended is a job that was run.
-type ended struct{ held float64 } // seconds from the order to start to its end
+type ended struct{ jct float64 } // seconds
 
 // manage runs a list of jobs to its end.
 func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Options) (*metrics.Result, []ended, error) {
@@ -108,7 +105,7 @@ func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Op
 		if list[i].Outcome != sched.Finished {
 			return nil, nil, errors.Join(fmt.Errorf("job %s %v: see its output", list[i].Name, list[i].Outcome), m.Close())
 		}
-		done[i].held = list[i].Finish.Sub(list[i].Start).Seconds()
+		done[i].jct = list[i].JCT().Seconds()
 	}
 	return &result, done, m.Close()
 }
