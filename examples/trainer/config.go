@@ -13,6 +13,7 @@ import (
 // config is what flags and environment ask for.
 type config struct {
 	steps           int           // > 0
+	until           int           // samples to train on, whatever the batch size, instead of steps; 0 = steps
 	batch           int           // samples per step over all workers, > 0
 	dataset         int           // samples in an epoch, > 0
 	width           int           // workers, > 0
@@ -48,6 +49,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (config,
 	fs := flag.NewFlagSet("trainer", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.IntVar(&c.steps, "steps", 1000, "steps to train")
+	fs.IntVar(&c.until, "samples", 0, "samples to train on, whatever the batch size, instead of --steps; the last step is a whole one")
 	fs.IntVar(&c.batch, "batch", 256, "global batch in samples; $TRAINYARD_BATCH_GLOBAL goes before it")
 	fs.IntVar(&epochSteps, "epoch-steps", 50, "length of an epoch in steps of --batch samples: the size of the data set")
 	fs.StringVar(&c.checkpointDir, "checkpoint-dir", "", "folder of checkpoints; $TRAINYARD_CHECKPOINT_DIR goes before it")
@@ -83,6 +85,7 @@ func (c *config) checkFlags(epochSteps int) error {
 		got, lo, hi int
 	}{
 		{"--steps", c.steps, 1, maxSteps},
+		{"--samples", c.until, 0, maxSteps},
 		{"--batch", c.batch, 1, maxBatch},
 		{"--epoch-steps", epochSteps, 1, maxSteps},
 		{"--checkpoint-every", c.checkpointEvery, 0, maxSteps},
