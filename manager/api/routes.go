@@ -129,8 +129,12 @@ func (s *Server) info(context.Context, *nothing) (Info, error) {
 	if settings == nil {
 		settings = map[string]string{}
 	}
+	problems, err := s.o.Manager.Problems()
+	if err != nil {
+		return Info{}, err
+	}
 	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: []string{}}, nil
+		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: problems}, nil
 }
 
 // jobsInput filters a list.
