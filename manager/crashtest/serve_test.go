@@ -15,7 +15,7 @@ import (
 
 // daemons is a folder that one `trainyard serve` after the other manages.
 type daemons struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	state  shim.State
 	slots  int
@@ -24,7 +24,7 @@ type daemons struct {
 }
 
 // newDaemons makes a folder for jobs on so many slots, and a ledger for trainers. What runs in it ends with the test.
-func newDaemons(t *testing.T, slots int, args ...string) *daemons {
+func newDaemons(t testing.TB, slots int, args ...string) *daemons {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(trainyard), "served-") // goes with the programs: tests may share it
 	if err != nil {
@@ -56,7 +56,9 @@ func (d *daemons) up() *life {
 func (d *daemons) answers(l *life) api.Info {
 	d.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		info, err := d.dial().Info(d.t.Context())
+		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second) // who answers may be an earlier one, which is stopped
+		info, err := d.dial().Info(ctx)
+		cancel()
 		if err == nil && info.PID == l.cmd.Process.Pid {
 			return info
 		}

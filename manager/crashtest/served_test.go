@@ -68,6 +68,7 @@ func campaignServed(t *testing.T, n int, seed uint64) *served {
 	stop()
 	load.Wait()
 	s.finish()
+	s.log = readLog(t, s.dir)
 	return s
 }
 
@@ -213,5 +214,4 @@ func (s *served) finish() {
 		s.t.Fatal(err)
 	}
 	s.daemons.end(l)
-	s.log = readLog(s.t, s.dir)
 }
