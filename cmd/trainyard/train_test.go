@@ -165,12 +165,12 @@ func TestTenJobs(t *testing.T) {
 	args := []string{"run", path, "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.8"}
 	table, followed := trainyard(t, exitOK, append(args, "--events-out", log)...)
 	t.Log("\n" + table)
-	for _, want := range []string{"job   name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
+	for _, want := range []string{"job", "name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table misses %q", want)
 		}
 	}
-	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75; it waits", "attempt 2 runs on slot"} {
+	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75 (what it did is saved); it waits", "attempt 2 runs on slot"} {
 		if !strings.Contains(followed, want) {
 			t.Errorf("nothing said of %q:\n%s", want, followed)
 		}

@@ -375,8 +375,8 @@ func TestRevoke(t *testing.T) {
 		t.Errorf("replayed after it was revoked: %v", err)
 	}
 	select {
-	case <-ended:
-		t.Logf("the stream ended after %v", time.Since(revoked))
+	case err := <-ended:
+		t.Logf("the stream ended after %v: %v", time.Since(revoked), err)
 	case <-time.After(20 * time.Second):
 		t.Error("the stream of a revoked token goes on")
 	}

@@ -39,6 +39,7 @@ func post[I, O any](s *Server, path, id, summary string, f func(context.Context,
 
 func add[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (O, error)) {
 	huma.Register(s.docs, op, func(ctx context.Context, in *I) (*answer[O], error) {
+		callerOf(ctx).bodyRead()
 		doc, err := f(ctx, in)
 		if err != nil {
 			return nil, problemOf(err)
@@ -237,8 +238,8 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 		if spec.User != who.Name && who.Role < Admin {
 			return Submitted{}, refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
 		}
-		if err := inherit(&jobs[i].Task, in.Body.Env); err != nil {
-			return Submitted{}, fmt.Errorf("%w: job %s: %w", ErrMalformed, spec.Name, err)
+		if bad := inherit(&jobs[i].Task, in.Body.Env); bad != nil {
+			return Submitted{}, fmt.Errorf("%w: job %s: %w", ErrMalformed, spec.Name, bad)
 		}
 	}
 	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}

@@ -79,8 +79,8 @@ func take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed while it starts a shim
-// leaves its lock to the new process, until that has become the shim; so does one of this very process that has closed the folder.
+// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed, or closed, while this process
+// starts another leaves its lock to the new process, until that runs a program of its own.
 const orphaned = 2 * time.Second
 
 // lock takes the lock of a folder. ErrBusy: the process that it names has it.

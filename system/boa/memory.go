@@ -15,7 +15,7 @@ var _ sched.Memory = (*widths)(nil)
 var errMemory = errors.New("boa: memory of a job is cut short")
 
 // Format names what is saved.
-func (*widths) Format() string { return "boa/1" }
+func (*widths) Format() string { return "boa/2" }
 
 // SaveJob appends the path of job j; nothing of a job that is done or has none.
 func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
@@ -77,6 +77,6 @@ func (w *widths) LoadRest(b []byte) error {
 		}
 	}
 	s.Control = nil
-	w.state = s
+	w.state, w.plans = s, nil
 	return nil
 }
