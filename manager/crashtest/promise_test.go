@@ -124,7 +124,8 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 // books are the accounts of a log, kept the simple way: slot by slot.
 type books struct {
 	service map[sched.JobID]float64 // GPU-seconds from the start of their processes to their end
-	coming  float64                 // GPU-seconds held before that
+	held    map[sched.JobID]float64 // GPU-seconds from the order to start them to their end
+	coming  float64                 // GPU-seconds held before the start
 	idle    float64
 	span    float64 // seconds from the first event to the last
 	again   []string
@@ -140,11 +141,13 @@ type slot struct {
 // accounts reads the log of a campaign slot by slot.
 func accounts(t *testing.T, s *served) *books {
 	t.Helper()
-	b := &books{service: make(map[sched.JobID]float64)}
+	b := &books{service: make(map[sched.JobID]float64), held: make(map[sched.JobID]float64)}
 	var from, at sched.Time
 	all := slices.Repeat([]slot{{job: sched.None}}, s.slots)
 	turn := func(x *slot, job sched.JobID, up bool) {
-		switch took := (at - x.since).Seconds(); {
+		took := (at - x.since).Seconds()
+		b.held[x.job] += took
+		switch {
 		case x.job == sched.None:
 			b.idle += took
 		case x.up:

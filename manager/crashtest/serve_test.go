@@ -127,6 +127,18 @@ func (d *daemons) until(name, state string) api.Job {
 	}
 }
 
+// keepLog writes the log to events.jsonl.
+func (d *daemons) keepLog() {
+	d.t.Helper()
+	file, err := os.Create(filepath.Join(d.dir, "events.jsonl"))
+	if err == nil {
+		err = errors.Join(d.dial().WriteLog(d.t.Context(), file), file.Close())
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // end has a daemon stop as its user has it stop.
 func (d *daemons) end(l *life) {
 	d.t.Helper()

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -206,12 +204,6 @@ func (s *served) finish() {
 			s.t.Fatalf("%d jobs do not end", busy)
 		}
 	}
-	file, err := os.Create(filepath.Join(s.dir, "events.jsonl"))
-	if err == nil {
-		err = errors.Join(s.dial().WriteLog(s.t.Context(), file), file.Close())
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.keepLog()
 	s.daemons.end(l)
 }
