@@ -19,7 +19,7 @@ import (
 const simError = 0.05
 
 // Promise 12: a simulation of what a daemon was given has the JCTs that its jobs had, within 5 percent on average. The simulation knows how
-// long each job held its slots; that it had to wait, and for how long, it finds itself. (TestReplayOfRealJobs in cmd/trainyard has several
+// long each job held its slots; that it had to wait, and for how long, it finds itself. (TestPromise12ReplayOfRealJobs in cmd/trainyard has several
 // systems decide again what they decided live.)
 func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 	for _, system := range []string{"fifo", "fifo-skip"} {
