@@ -143,3 +143,18 @@ func marked(t *testing.T, mark string) (list []string) {
 	}
 	return list
 }
+
+// Promise 9: where the start of an attempt is what was set aside, the attempt is found as it runs; nothing starts twice.
+func TestPromise09StartSetAside(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "fifo", 2, blocked)
+	r.runUntil(sched.AttemptStarted, 0)
+	r.execute("update log set batch = batch + 1 where seq = (select max(seq) from log)")
+	m := r.open()
+	r.finish(m)
+	if list, err := m.Problems(); err != nil || len(list) != 1 || rows(m) != allDone {
+		t.Errorf("%s; problems %q, %v; want %s and one", rows(m), list, err, allDone)
+	}
+	r.close(m)
+	r.close(r.open()) // and again, of the whole log
+}

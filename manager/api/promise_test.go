@@ -136,11 +136,11 @@ func TestPromise23SecretsAreNowhereElse(t *testing.T) {
 		token = r.token("canary", "ann", User)
 	})
 	secrets := []string{"canary-90d1e2", "canary-77ab01", token}
-	_, err := r.client.Submit(t.Context(), Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": secrets[0]},
+	_, submitted := r.client.Submit(t.Context(), Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": secrets[0]},
 		File: `defaults: {env: {DB_PASSWORD: ` + secrets[1] + `}}
 jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: runs, command: [sleep, 1h], grace: 1s}]`})
-	if err != nil {
-		t.Fatal(err)
+	if submitted != nil {
+		t.Fatal(submitted)
 	}
 	if j, err := r.client.Wait(t.Context(), "over"); err != nil || j.ExitCode != 3 {
 		t.Errorf("%+v, %v", j, err)
@@ -154,7 +154,7 @@ jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: r
 		t.Error(err)
 	}
 	holders := 0
-	err = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
+	walked := filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -178,8 +178,8 @@ jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: r
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
+	if walked != nil {
+		t.Error(walked)
 	}
 	if info, err := os.Stat(r.dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder has mode %v, %v, want 0700", info.Mode(), err)

@@ -45,7 +45,7 @@ func BenchmarkSubmit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer c.Close()
+		b.Cleanup(func() { _ = c.Close() })
 		all = append(all, c)
 	}
 	s := d.submission("jobs: [{command: [sleep, 1h], submit: 10h}]")

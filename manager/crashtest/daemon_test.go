@@ -149,8 +149,8 @@ func TestPromise08StaleManagerCannotAct(t *testing.T) {
 	stale.signal(syscall.SIGCONT)
 	switch err := <-answered; {
 	case err == nil:
-		if _, err := d.dial().Job(t.Context(), "ghost"); err != nil {
-			t.Errorf("a stale daemon has acknowledged a job that is lost: %v", err)
+		if _, lost := d.dial().Job(t.Context(), "ghost"); lost != nil {
+			t.Errorf("a stale daemon has acknowledged a job that is lost: %v", lost)
 		}
 	default:
 		t.Logf("the stale daemon: %v", err)

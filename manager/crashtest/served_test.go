@@ -94,6 +94,11 @@ func (s *served) shoot() {
 // client hands in lists of jobs and cancels some, and keeps what was acknowledged. A request that is not answered is forgotten.
 func (s *served) client(ctx context.Context, number int, r *rand.Rand) {
 	var c *api.Client
+	defer func() {
+		if c != nil {
+			_ = c.Close()
+		}
+	}()
 	for n := 0; ctx.Err() == nil; n++ {
 		time.Sleep(time.Duration(r.Int64N(int64(pauseMost))))
 		if c == nil {
@@ -102,7 +107,6 @@ func (s *served) client(ctx context.Context, number int, r *rand.Rand) {
 				c = nil
 				continue // there is no folder yet
 			}
-			defer c.Close()
 		}
 		prefix := fmt.Sprintf("c%d-%d", number, n)
 		var err error

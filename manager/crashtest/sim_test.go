@@ -53,7 +53,7 @@ func TestPromise12SimulationHasTheJCTsOfTheLiveRun(t *testing.T) {
 				}
 				spec := *e.Spec
 				held := b.held[e.Job] / float64(spec.GPUs.Want)
-				spec.Submit, spec.NotBef, spec.Task = sched.Time(max(e.Spec.NotBef-begun, 0)), 0, ""
+				spec.Submit, spec.NotBef, spec.Task = max(e.Spec.NotBef-begun, 0), 0, ""
 				jobs.Jobs = append(jobs.Jobs, trace.Job{Spec: spec, Duration: time.Duration(held * float64(time.Second))})
 			})
 			sum := 0.0

@@ -151,7 +151,8 @@ func (l *lines) Read(b []byte) (int, error) {
 		if !r.sound() {
 			return 0, fmt.Errorf("store: %w", damaged(r.seq))
 		}
-		l.rest = append(r.line, '\n')
+		r.line = append(r.line, '\n')
+		l.rest = r.line
 	}
 	n := copy(b, l.rest)
 	l.rest = l.rest[n:]
