@@ -109,6 +109,7 @@ type Manager struct {
 	feed     *feed
 	renewed  string // why the system begins anew; "" = it goes on
 	before   uint64 // the log is read up to here
+	aside    []store.Aside
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more

@@ -8,13 +8,9 @@ import (
 
 // Problems says in sentences what somebody should look at: events that were set aside, and jobs that cannot be started. Nothing of it keeps
 // the others from running. Anybody may ask at any time.
-func (m *Manager) Problems() ([]string, error) {
+func (m *Manager) Problems() []string {
 	list := []string{}
-	aside, err := m.store.Aside()
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range aside {
+	for _, a := range m.aside {
 		list = append(list, fmt.Sprintf("event %d of the log was set aside: %s; what it told is lost", a.Seq, a.Why))
 	}
 	for id, row := range m.board.Rows() {
@@ -22,13 +18,13 @@ func (m *Manager) Problems() ([]string, error) {
 			list = append(list, fmt.Sprintf("job %d (%s) cannot be started (%d times in a row): %s", id, row.Name, row.Failures, row.Text))
 		}
 	}
-	return list, nil
+	return list
 }
 
 // tellAside warns of events that were set aside, whenever a manager begins.
-func (m *Manager) tellAside() error {
-	list, err := m.store.Aside()
-	for _, a := range list {
+func (m *Manager) tellAside() (err error) {
+	m.aside, err = m.store.Aside()
+	for _, a := range m.aside {
 		m.o.Log.Warn("an event of the log was set aside", "seq", a.Seq, "why", a.Why)
 	}
 	return err

@@ -130,12 +130,8 @@ func (s *Server) info(context.Context, *nothing) (Info, error) {
 	if settings == nil {
 		settings = map[string]string{}
 	}
-	problems, err := s.o.Manager.Problems()
-	if err != nil {
-		return Info{}, err
-	}
 	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: problems}, nil
+		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
 }
 
 // jobsInput filters a list.

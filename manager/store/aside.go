@@ -34,7 +34,7 @@ type Aside struct {
 	Why string
 }
 
-// Aside returns what was set aside, in the order in which that was done. It may be called by anybody while the store is open.
+// Aside returns what was set aside, in the order in which that was done.
 func (s *Store) Aside() (list []Aside, err error) {
 	rows, err := s.db.Query("select seq, why from aside order by rowid")
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
 
-// Store is the log of one manager. It belongs to one goroutine, but for Lines, Page and Aside.
+// Store is the log of one manager. It belongs to one goroutine, but for Lines and Page.
 type Store struct {
 	dir   string
 	lock  *os.File
