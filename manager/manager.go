@@ -118,6 +118,8 @@ type Manager struct {
 	lost     *whatif.Displacements // of Run's goroutine
 	steps    *whatif.Steps         // of Run's goroutine
 	renewed  string                // why the system begins anew; "" = it goes on
+	before   uint64                // the log is read up to here
+	aside    []store.Aside
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more
@@ -145,9 +147,12 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, up: make(chan struct{}), over: make(chan struct{})}
+	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{})}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
+	}
+	if err == nil {
+		err = m.tellAside()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -226,7 +231,7 @@ func (m *Manager) logged() (engine.Header, error) {
 
 // open begins to read the log.
 func (m *Manager) open() (*engine.LogReader, func() error, error) {
-	lines, err := m.store.Lines()
+	lines, err := m.store.LinesBefore(m.before)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,9 +242,28 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 	return r, lines.Close, nil
 }
 
-// recover replays the log, from where a system last began anew. Where this program would have decided otherwise than the
-// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+// recover brings the state to where the log ends. Where all but the last event can be believed, that one is set aside, see Problems;
+// the folder of an attempt that it told of has the driver refuse to go on.
 func (m *Manager) recover(ctx context.Context) error {
+	fault := m.rebuild(ctx)
+	if fault == nil || ctx.Err() != nil {
+		return fault
+	}
+	last, err := m.store.Last()
+	if err != nil || last <= 1 {
+		return fault
+	}
+	m.before = last
+	if err := m.rebuild(ctx); err != nil {
+		return fault
+	}
+	m.before = math.MaxInt64
+	return m.store.SetAside(last, fault.Error())
+}
+
+// rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
+// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+func (m *Manager) rebuild(ctx context.Context) error {
 	from, err := m.lastRenewed()
 	if m.renewed != "" { // by us, just now
 		from = math.MaxUint64

@@ -133,7 +133,7 @@ func (s *Server) info(context.Context, *nothing) (Info, error) {
 		settings = map[string]string{}
 	}
 	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: []string{}}, nil
+		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
 }
 
 // jobsInput filters a list.
