@@ -19,7 +19,7 @@ import (
 // served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask for a manager
 // of their own; nil = there is none.
 func (f *runFlags) served(cmd *cobra.Command) *api.Client {
-	for _, own := range []string{"slots", "system", "set", "variability", "jobs-out", "events-out"} {
+	for _, own := range []string{"slots", "system", "set", "variability", "budget", "jobs-out", "events-out"} {
 		if cmd.Flags().Changed(own) {
 			return nil
 		}

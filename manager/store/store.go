@@ -17,7 +17,7 @@ import (
 )
 
 // version is the schema of the database. A newer one is refused.
-const version = 1
+const version = 2
 
 // Errors that callers act on.
 var (
@@ -25,6 +25,8 @@ var (
 	ErrBusy = errors.New("in use by another trainyard")
 	// ErrFenced says that a later manager has the folder, although we never let go of it.
 	ErrFenced = errors.New("a later trainyard has the folder")
+	// ErrDamaged says that an event in the log is not what was written.
+	ErrDamaged = errors.New("damaged")
 	// ErrForeign says that the folder holds something, but no log.
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
@@ -139,7 +141,7 @@ func uri(path string) string {
 	return string(b)
 }
 
-// check refuses a database that is not of the present version.
+// check refuses a database that is not ours or newer, and brings an older one to the present version.
 func (s *Store) check() error {
 	have := 0
 	if err := s.db.QueryRow("pragma user_version").Scan(&have); err != nil {
@@ -148,10 +150,14 @@ func (s *Store) check() error {
 	switch {
 	case have > version:
 		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have, version)
-	case have < version:
+	case have < 1:
 		return fmt.Errorf("%s is no log of a Trainyard", fileName)
+	case have < version:
+		if _, err := s.db.Exec(fmt.Sprintf(upgrade, version)); err != nil {
+			return fmt.Errorf("%s: version %d cannot be brought to %d: %w", fileName, have, version, err)
+		}
 	}
-	return nil
+	return s.setDamagedAside()
 }
 
 // Close gives the folder back.
