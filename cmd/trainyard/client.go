@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +80,9 @@ var apiCodes = []struct {
 func apiError(err error) error {
 	if coded := (*codedError)(nil); err == nil || errors.As(err, &coded) {
 		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return &codedError{exitInterrupted, errors.New("interrupted")}
 	}
 	for _, x := range apiCodes {
 		if !errors.Is(err, x.err) {

@@ -109,9 +109,13 @@ func (d *Driver) granted() (events []sched.Event) {
 	return events
 }
 
-// isSo reports whether the node of e is in its state already, or is none.
+// isSo reports whether the node of e is in its state already, or is none that is there.
 func (d *Driver) isSo(e *sched.Event) bool {
-	return e.Node < 0 || int(e.Node) >= len(d.view.Nodes) || d.view.Nodes[e.Node].State == sched.NodeState(e.Code)
+	if e.Node < 0 || int(e.Node) >= len(d.view.Nodes) {
+		return true
+	}
+	state := d.view.Nodes[e.Node].State
+	return state == sched.NodeState(e.Code) || d.lending.on && state == sched.NodeGone
 }
 
 // ErrClosed says that the driver was closed before it did what it was asked.

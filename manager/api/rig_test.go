@@ -102,6 +102,9 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 func (r *rig) endJobs() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
+	if _, err := r.client.Drain(ctx, true); err != nil { // nothing starts in the place of what ends
+		r.Error(err)
+	}
 	doc, err := r.client.Jobs(ctx, Filter{States: []string{"starting", "running", "stopping"}})
 	if err != nil {
 		r.Error(err)

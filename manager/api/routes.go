@@ -38,6 +38,7 @@ func post[I, O any](s *Server, path, id, summary string, f func(context.Context,
 
 func add[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (O, error)) {
 	huma.Register(s.docs, op, func(ctx context.Context, in *I) (*answer[O], error) {
+		callerOf(ctx).bodyRead()
 		doc, err := f(ctx, in)
 		if err != nil {
 			return nil, problemOf(err)
@@ -132,7 +133,7 @@ func (s *Server) info(context.Context, *nothing) (Info, error) {
 		settings = map[string]string{}
 	}
 	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: []string{}}, nil
+		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
 }
 
 // jobsInput filters a list.
@@ -235,8 +236,8 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 		if spec.User != who.Name && who.Role < Admin {
 			return Submitted{}, refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
 		}
-		if err := inherit(&jobs[i].Task, in.Body.Env); err != nil {
-			return Submitted{}, fmt.Errorf("%w: job %s: %w", ErrMalformed, spec.Name, err)
+		if bad := inherit(&jobs[i].Task, in.Body.Env); bad != nil {
+			return Submitted{}, fmt.Errorf("%w: job %s: %w", ErrMalformed, spec.Name, bad)
 		}
 	}
 	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}

@@ -30,10 +30,9 @@ func stateOf(j *sched.Job) string {
 
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
-	rows := s.o.Manager.Board().Rows()
 	doc := Jobs{Schema: "trainyard.jobs/v1", System: s.o.Manager.Header().System}
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
-		x := s.teller(v, rows)
+		x := s.teller(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
@@ -57,10 +56,9 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rows := s.o.Manager.Board().Rows()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
-			doc = s.teller(v, rows).job(id)
+			doc = s.teller(v).job(id)
 		}
 	})
 	return doc, err
@@ -77,7 +75,9 @@ type teller struct {
 	says   manager.Teller
 }
 
-func (s *Server) teller(v *sched.View, rows []manager.Row) *teller {
+// teller is for who looks: rows that were read before would be older than the View, and a job that has just failed would have no exit code.
+func (s *Server) teller(v *sched.View) *teller {
+	rows := s.o.Manager.Board().Rows()
 	_, books := s.o.Manager.Result()
 	return &teller{v, rows, books, s.o.Meter.steps, s.origin, engine.NewBrief(v), s.says(v)}
 }
