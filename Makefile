@@ -45,7 +45,8 @@ build: ## build bin/trainyard, and bin/trainer for the examples
 run: build ## compare several systems on a bundled trace, then train ten small jobs for real on four slots
 	$(BIN) simulate --trace examples/testbed.csv --cluster 15x4 --system fifo,fifo-skip,srtf,las,tiresias-las,tiresias-gittins
 	@rm -rf bin/run.state
-	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system tiresias-las --set '*.min_run=0' --set '*.thresholds=4'
+	$(BIN) run examples/jobs.yaml --slots 4 --state bin/run.state --system pollux --set '*.interval=1' --set '*.min_run=0' \
+		--set '*.restart_overhead=0.3' --set '*.horizon=10'
 
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)

@@ -89,7 +89,7 @@ func (p *Pipeline) runsAsGranted(v *sched.View, id sched.JobID) bool {
 func (p *Pipeline) giveUpUngranted(v *sched.View) {
 	for _, id := range p.list {
 		g := p.grant(id)
-		keeps := g != nil && !p.replaces && len(p.ledger.Set(id)) == int(g.GPUs)
+		keeps := g != nil && !p.replaces && !g.Anew && len(p.ledger.Set(id)) == int(g.GPUs)
 		if p.jobs[id].in == holding && !keeps && !p.isProtected(v, id) {
 			p.touch(id)
 			p.unbook(id)

@@ -93,6 +93,7 @@ type Pipeline struct {
 	// The walk under way.
 	walkNo       uint32
 	list         []sched.JobID // whole pass: all jobs in order; kept between walks if KeepOrder
+	asking       []sched.JobID // refresh works on it
 	cursor       int           // whole pass: where the search for victims goes on in list
 	heads        []int32       // groups whose best job may still fit
 	headsChanged bool          // heads is to be built anew
@@ -420,12 +421,15 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rev, p.dirty = rev, true
 		p.given.forget()
 		p.groups.empty(p.jobs) // cheaper than one by one
-		for id := range p.jobs {
-			if x := &p.jobs[id]; x.in != away {
-				if p.reshapes {
-					x.shape = p.groups.shapeOf(p, v, sched.JobID(id))
-				}
-				p.rekey(v, sched.JobID(id))
+		if p.whole() {         // of many jobs that there were, few are on the list; orders remember in what order they were asked
+			p.asking = append(p.asking[:0], p.list...)
+			slices.Sort(p.asking)
+			for _, id := range p.asking {
+				p.renew(v, id)
+			}
+		} else {
+			for id := range p.jobs {
+				p.renew(v, sched.JobID(id))
 			}
 		}
 	}
@@ -437,6 +441,18 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rekey(v, id)
 		p.dirty = p.dirty || x.key != old
 	}
+}
+
+// renew asks for all that the stages say of job id, if it is there.
+func (p *Pipeline) renew(v *sched.View, id sched.JobID) {
+	x := &p.jobs[id]
+	if x.in == away {
+		return
+	}
+	if p.reshapes {
+		x.shape = p.groups.shapeOf(p, v, id)
+	}
+	p.rekey(v, id)
 }
 
 // revision changes whenever a stage's answers may all have changed.

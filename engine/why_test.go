@@ -291,7 +291,7 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x engine.Waiting) string {
 	case engine.WaitBehind:
 		return is(w.system.admit == "stop" && len(x.Ahead) > 0 && slices.Contains(x.Ahead, x.Jobs[0]) && !fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
 	case engine.WaitBusy:
-		return is(free == int(x.Have) && free < n && n <= usable && len(x.Jobs) > 0 && (x.Until == 0 || x.Until > v.Now && w.system.minRun > 0))
+		return is(free == int(x.Have) && free < n && n <= usable && len(x.Jobs) > 0 && (x.Until == 0 || x.Until > v.Now && (w.system.minRun > 0 || w.system.guard != nil)))
 	case engine.WaitFragmented:
 		return is(free == int(x.Have) && free >= n && !fits(id, n))
 	case engine.WaitReserved:

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
@@ -27,6 +28,7 @@ var boaRows = []struct {
 	{"equal-width", "equal-width", "estimated", false},
 	{"fifo-skip, reserved", "fifo-skip", "", false},
 	{"tiresias-las, reserved", "tiresias-las", "", false},
+	{"elastic-fifo, reserved", "elastic-fifo", "", false},
 	{"boa-exact, perfect", "boa-exact", "perfect", true},
 	{"boa, perfect", "boa", "perfect", true},
 	{"equal-width, perfect", "equal-width", "perfect", true},
@@ -34,6 +36,10 @@ var boaRows = []struct {
 
 // boaBoot is how long a rented node boots. Ours, in the range of a cloud's virtual machines.
 const boaBoot = 120. // seconds
+
+// autoscaleRound is how often pollux-autoscale decides, in seconds: it is to be longer than any restart. Published: 60 s, with
+// restarts of 30.
+const autoscaleRound = 300
 
 // boaMix is a workload that goes on for long: a published one, drawn from with repeats at its rate, or one of our own.
 type boaMix struct {
@@ -44,9 +50,12 @@ type boaMix struct {
 	WarmUp  float64   `json:"warm_up"` // of them, cut off
 	Seeds   int       `json:"seeds"`
 	Budgets []float64 `json:"budgets_gpus"`
-	Rows    []boaRow  `json:"rows"` // one for each system and budget
+	Targets []float64 `json:"utilities"`      // of pollux-autoscale
+	Rows    []boaRow  `json:"rows"`           // one for each system and budget
+	Pairs   []boaPair `json:"at_equal_spend"` // one for each of Targets
 
 	perNode int
+	asIs    bool   // plans are followed whatever they turn out to cost
 	restart string // key restart_overhead
 	apps    map[string]speedup.App
 	rate    float64 // jobs per hour
@@ -63,6 +72,15 @@ type boaRow struct {
 	Spend  estimate `json:"gpus"`      // paid for on average after the warm-up, until the last arrival
 	JCT    estimate `json:"avg_jct_s"` // of jobs submitted after it
 	Left   int      `json:"unfinished"`
+}
+
+// boaPair is pollux-autoscale, whose spending follows from the utility it aims at, and boa-exact, learned as well, with a budget of as
+// much: each seed's own.
+type boaPair struct {
+	Utility float64  `json:"utility"`
+	Pollux  boaRow   `json:"pollux_autoscale"`
+	BOA     boaRow   `json:"boa_exact"`
+	Ratio   estimate `json:"jct_ratio"` // of pollux-autoscale over boa-exact, over seeds
 }
 
 // boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs took: in the
@@ -101,10 +119,10 @@ func boaMixes(o Options) ([]*boaMix, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 2,
-		Budgets: []float64{24, 32, 48}, restart: "cifar10=50,deepspeech2=25,bert=120"}
-	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 48, WarmUp: 24, Seeds: 2,
-		Budgets: []float64{112, 160}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
+	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 90, WarmUp: 30, Seeds: 2,
+		Budgets: []float64{24, 32, 48}, Targets: []float64{0.35, 0.5, 0.65}, restart: "cifar10=50,deepspeech2=25,bert=120"}
+	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 32, Seeds: 2,
+		Budgets: []float64{112, 160}, Targets: []float64{0.5}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
 	for _, m := range []struct {
 		*boaMix
 		file   string
@@ -127,7 +145,7 @@ func boaMixes(o Options) ([]*boaMix, error) {
 
 // ownMix needs no data: two applications that scale as Amdahl's law says, one well.
 func ownMix() *boaMix {
-	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40},
+	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40}, Targets: []float64{0.5},
 		restart: "60", rate: 6, apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}}
 	for _, model := range []string{"wide", "narrow"} {
 		m.draw = append(m.draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
@@ -165,16 +183,58 @@ func (m *boaMix) run(ctx context.Context) error {
 			m.Rows = append(m.Rows, row)
 		}
 	}
+	for _, utility := range m.Targets {
+		if err := m.pair(ctx, utility); err != nil {
+			return fmt.Errorf("pollux-autoscale at utility %v: %w", utility, err)
+		}
+	}
 	return nil
 }
 
-// simulate runs one system and returns what it spent after the warm-up.
+// pair runs pollux-autoscale, and boa-exact on what that spent.
+func (m *boaMix) pair(ctx context.Context, utility float64) error {
+	p := boaPair{Utility: utility, Pollux: boaRow{System: autoscale}, BOA: boaRow{System: "boa-exact"}}
+	var spend, jct [2][]float64
+	var ratios []float64
+	for seed := range m.Seeds {
+		out, paid, err := m.simulate(ctx, autoscale, "", utility, uint64(seed)+1)
+		if err != nil {
+			return err
+		}
+		p.Pollux.Left += out.Unfinished
+		spend[0], jct[0] = append(spend[0], paid), append(jct[0], m.settledJCT(out))
+		out, paid, err = m.simulate(ctx, "boa-exact", "estimated", paid, uint64(seed)+1)
+		if err != nil {
+			return err
+		}
+		p.BOA.Left += out.Unfinished
+		spend[1], jct[1] = append(spend[1], paid), append(jct[1], m.settledJCT(out))
+		ratios = append(ratios, jct[0][seed]/jct[1][seed])
+	}
+	p.Pollux.Spend, p.Pollux.JCT = bootstrap(spend[0]), bootstrap(jct[0])
+	p.BOA.Spend, p.BOA.JCT = bootstrap(spend[1]), bootstrap(jct[1])
+	p.Ratio = bootstrap(ratios)
+	m.Pairs = append(m.Pairs, p)
+	return nil
+}
+
+// autoscale is the system that rents by a target of utility instead of a budget.
+const autoscale = "pollux-autoscale"
+
+// simulate runs one system and returns what it spent after the warm-up. The budget of pollux-autoscale is its target of utility.
 func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64, seed uint64) (*Outcome, float64, error) {
 	keys := map[string]string{"restart_overhead": m.restart, "restart_at_first": "yes"}
-	if information == "" {
+	switch {
+	case name == autoscale:
+		keys["utility"], keys["interval"] = fmt.Sprint(budget), fmt.Sprint(autoscaleRound)
+		budget = slices.Max(m.Budgets)
+	case information == "":
 		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.perNode*m.perNode)
-	} else {
+	default:
 		keys["information"] = information
+		if m.asIs {
+			keys["correct"] = "no"
+		}
 	}
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
 	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: m.mix, Sinks: []engine.Sink{paid}}

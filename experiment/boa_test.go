@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
@@ -89,7 +91,7 @@ func TestOccupancy(t *testing.T) {
 		}
 		seen := &occupancy{window: window}
 		s := Simulation{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8, Apps: map[string]speedup.App{"root": byRoot(64)},
-			Settings: map[string]string{"information": "perfect", "restart_overhead": "0"}, Sinks: []engine.Sink{seen}}
+			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"}, Sinks: []engine.Sink{seen}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +156,7 @@ func TestClosedForm(t *testing.T) {
 	}{{"boa-exact", .98, 1.02, .93, 1.07, 0}, {"boa", .99, 1.2, .8, 1.07, 60}} {
 		paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
 		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.apps, Sinks: []engine.Sink{paid},
-			Settings: map[string]string{"information": "perfect", "restart_overhead": "60", "restart_at_first": "yes"}}
+			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60", "restart_at_first": "yes"}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -190,6 +192,42 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 }
 
+// Ensure that jobs of higher priority get more GPUs, as the price says: with s = k^0.5, loads of 1 and 1, weights 4 and 1, and 6 GPUs
+// on average, widths 16 and 4.
+// Reference: specs of BOA, section 4.8.
+func TestPriorities(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	tr := &trace.Trace{Format: "generated"}
+	for i, at := 0, 0.; i < 1200; i++ {
+		at += r.ExpFloat64() / 2
+		tr.Jobs = append(tr.Jobs, trace.Job{Duration: time.Hour, Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "root", Priority: int32(2 * (i % 2)),
+			Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
+	}
+	for _, c := range []struct {
+		information, weight string
+		low, high           float64 // JCT in s of jobs of priority 0 and 2
+	}{{"estimated", "2", 1800, 900}, {"perfect", "2", 1800, 900}, {"price", "2", 1800, 900}, {"price", "1", 1200, 1200}} {
+		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: "boa-exact", Budget: 6, Apps: map[string]speedup.App{"root": byRoot(64)}, Settings: map[string]string{
+			"information": c.information, "curves": "oracle", "restart_overhead": "0", "priority_weight": c.weight}}
+		out, err := s.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var jct, n [2]float64
+		for i := range out.PerJob {
+			if i > 200 {
+				high := tr.Jobs[i].Spec.Priority / 2
+				jct[high], n[high] = jct[high]+out.PerJob[i].JCT().Seconds(), n[high]+1
+			}
+		}
+		low, high := jct[0]/n[0], jct[1]/n[1]
+		t.Logf("%s, weight %s: %.0f and %.0f s", c.information, c.weight, low, high)
+		if math.Abs(low/c.low-1) > .15 || math.Abs(high/c.high-1) > .15 {
+			t.Errorf("%s, weight %s: %.0f and %.0f s, want about %.0f and %.0f", c.information, c.weight, low, high, c.low, c.high)
+		}
+	}
+}
+
 // Ensure that a month's money is not overspent, and that jobs go on when the next month begins.
 func TestMonth(t *testing.T) {
 	m := ownMix()
@@ -212,6 +250,35 @@ func TestMonth(t *testing.T) {
 			t.Errorf("%s=%s: %v", key, value, err)
 		}
 		delete(s.Settings, key)
+	}
+}
+
+// Ensure that over two months what January left goes over into February as far as was agreed and no further, and that money
+// that is used up stops all until the next month.
+func TestTwoMonths(t *testing.T) {
+	const (
+		january, february = 31 * 24, 28 * 24 // hours
+		budget            = 1500.            // GPU-hours; the jobs of February take more than twice that
+		hour              = 3600e9
+	)
+	m := ownMix()
+	m.rate, m.Hours = 5, january+february
+	tr := m.trace(3)
+	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
+	for _, carry := range []float64{0, 300, 1e9} {
+		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
+		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Sinks: []engine.Sink{first, second}, Settings: map[string]string{
+			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
+		out, err := s.Run(t.Context())
+		if err != nil || out.Unfinished > 0 {
+			t.Fatal(err, out)
+		}
+		spent, next := january*first.mean(), february*second.mean()
+		most := budget + min(carry, budget-spent)
+		t.Logf("carry %v: %.1f and %.1f GPU-hours, of at most %.1f", carry, spent, next, most)
+		if spent > budget/2 || next > most+1 || next < .9*most {
+			t.Errorf("carry %v: %.1f GPU-hours in January and %.1f in February, want the latter nearly %.1f", carry, spent, next, most)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ const (
 // all of a class of one size, where nodes of one GPU are there at once: what a plan takes for granted, but that whole jobs
 // come and go. jct is the mean time that the plan expects, in hours.
 func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float64, seeds int) (*Verified, error) {
-	m := &boaMix{perNode: 1, apps: make(map[string]speedup.App)}
+	m := &boaMix{asIs: true, perNode: 1, apps: make(map[string]speedup.App)}
 	var restarts []string
 	for i, k := range kinds {
 		model := fmt.Sprint("class", i)

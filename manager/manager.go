@@ -22,6 +22,7 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -114,7 +115,11 @@ type Manager struct {
 	recorder *metrics.Recorder
 	board    *Board
 	feed     *feed
-	renewed  string // why the system begins anew; "" = it goes on
+	lost     *whatif.Displacements // of Run's goroutine
+	steps    *whatif.Steps         // of Run's goroutine
+	renewed  string                // why the system begins anew; "" = it goes on
+	before   uint64                // the log is read up to here
+	aside    []store.Aside
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more
@@ -142,9 +147,12 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, up: make(chan struct{}), over: make(chan struct{})}
+	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{})}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
+	}
+	if err == nil {
+		err = m.tellAside()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -223,7 +231,7 @@ func (m *Manager) logged() (engine.Header, error) {
 
 // open begins to read the log.
 func (m *Manager) open() (*engine.LogReader, func() error, error) {
-	lines, err := m.store.Lines()
+	lines, err := m.store.LinesBefore(m.before)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,9 +242,28 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 	return r, lines.Close, nil
 }
 
-// recover replays the log, from where a system last began anew. Where this program would have decided otherwise than the
-// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+// recover brings the state to where the log ends. Where all but the last event can be believed, that one is set aside, see Problems;
+// the folder of an attempt that it told of has the driver refuse to go on.
 func (m *Manager) recover(ctx context.Context) error {
+	fault := m.rebuild(ctx)
+	if fault == nil || ctx.Err() != nil {
+		return fault
+	}
+	last, err := m.store.Last()
+	if err != nil || last <= 1 {
+		return fault
+	}
+	m.before = last
+	if err := m.rebuild(ctx); err != nil {
+		return fault
+	}
+	m.before = math.MaxInt64
+	return m.store.SetAside(last, fault.Error())
+}
+
+// rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
+// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+func (m *Manager) rebuild(ctx context.Context) error {
 	from, err := m.lastRenewed()
 	if m.renewed != "" { // by us, just now
 		from = math.MaxUint64
@@ -280,7 +307,7 @@ func (m *Manager) replay(ctx context.Context, from uint64) error {
 		return err
 	}
 	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board, m.feed}, From: from})
+		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
 	return errors.Join(err, done())
 }
 
@@ -299,6 +326,7 @@ func (m *Manager) read() (*engine.LogReader, func() error, error) {
 	m.dec = sys.Decider
 	m.recorder, m.board = metrics.NewRecorder(len(m.o.jobs())), NewBoard()
 	m.feed = &feed{news: make(chan struct{})}
+	m.lost, m.steps = new(whatif.Displacements), new(whatif.Steps)
 	return r, done, nil
 }
 
@@ -328,7 +356,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.driver = d
 	close(m.up)
 	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
+	sinks := append([]engine.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}

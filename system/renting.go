@@ -19,6 +19,8 @@ var boaKeys = []Key{
 	{"budget", "", "GPUs rented on average (default: that of --budget)"},
 	{"information", "estimated", "estimated: arrivals are counted; perfect: rates and speeds are known; price: only what is spent is known"},
 	keyCurves,
+	{"priority_weight", "2", "a step of a job's priority multiplies by it what the job's delay is worth; 1 = priorities play no part"},
+	{"correct", "yes", "plan for less or more than the budget, so that what is really spent comes to it; no: as if plans were right"},
 	{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
 	{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"},
 	{"month_budget", "0", "information=price: GPU-hours to be rented in each calendar month, instead of budget; used up, all stops"},
@@ -28,14 +30,15 @@ var boaKeys = []Key{
 }
 
 // equalKeys are those of equal-width, which knows no price.
-var equalKeys = append([]Key{boaKeys[0], {"information", "estimated", "estimated: arrivals are counted; perfect: rates and speeds are known"}}, boaKeys[2:5]...)
+var equalKeys = append([]Key{boaKeys[0], {"information", "estimated", "estimated: arrivals are counted; perfect: rates and speeds are known"}}, keyCurves, boaKeys[4], boaKeys[5], boaKeys[6])
 
 var keyCurves = Key{"curves", "learned", "how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)"}
 
 // boaParams returns what a system that rents to a budget assumes.
 func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 	information := s.OneOf("information", "estimated", "estimated", "perfect", "price")
-	p := boa.Params{Budget: s.Float("budget", k.Budget), Priced: information == "price", Restart: k.restart(s), PerNode: k.PerNode, Seed: uint64(s.Int("seed", 0)),
+	p := boa.Params{Budget: s.Float("budget", k.Budget), Priced: information == "price", Fixed: s.OneOf("correct", "yes", "yes", "no") == "no",
+		Restart: k.restart(s), PerNode: k.PerNode, Seed: uint64(s.Int("seed", 0)), Weight: s.number("priority_weight", 2, 1e3, "a number from 0 to 1000"),
 		Rent: provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(s.Int("max_nodes", 0))}}
 	if n := len(k.Types); n > 1 {
 		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types", n)
@@ -46,6 +49,9 @@ func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 			return p, errors.New("information=perfect, want applications whose speeds are known: --profiles")
 		}
 		knows = "oracle"
+	}
+	for i := range k.Pools {
+		p.Boot = max(p.Boot, k.Pools[i].Boot)
 	}
 	err := month(k, s, &p)
 	if err != nil {

@@ -69,7 +69,7 @@ type Info struct {
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
 	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
-	Scored bool // it places jobs by PM scores of the GPUs
+	Scored bool     // it places jobs by PM scores of the GPUs
 	// Batches says that it chooses batch sizes: those that a trace of profiled applications gives are not for it.
 	Batches bool
 }

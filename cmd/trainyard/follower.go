@@ -58,7 +58,11 @@ func (f *follower) tale(v *sched.View, e *sched.Event) string {
 	case sched.AttemptStarted:
 		return fmt.Sprintf("attempt %d runs on %s", e.Attempt, f.list(v.Jobs[e.Job].GPUs))
 	case sched.Ordered:
-		if sched.ActionKind(e.Code) == sched.Stop {
+		switch {
+		case sched.ActionKind(e.Code) != sched.Stop:
+		case len(v.Jobs[e.Job].Target) > 0:
+			return "is told to save, to go on on " + f.list(v.Jobs[e.Job].Target)
+		default:
 			return "is told to stop: " + e.Outcome.String()
 		}
 	case sched.AttemptEnded:
@@ -90,6 +94,9 @@ func ended(j *sched.Job, e *sched.Event) string {
 	}
 	if j.State == sched.Done {
 		return text
+	}
+	if len(j.Target) > 0 {
+		return fmt.Sprintf("attempt %d ended: %s; it goes on", e.Attempt, text)
 	}
 	return fmt.Sprintf("attempt %d ended: %s; it waits", e.Attempt, text)
 }

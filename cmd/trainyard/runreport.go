@@ -12,12 +12,12 @@ import (
 // runText is the table of jobs, which hold units, and a line about all of them.
 func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, unit string, width int) string {
 	t := &table{left: 2}
-	t.add("", "", "", "", "", "", "at-", "pre-", "")
-	t.add("job", "name", unit+"s", "JCT", "queue", "run", "tempts", "empted", "end")
+	t.add("", "", "", "", "", "", "at-", "pre-", "re-", "")
+	t.add("job", "name", unit+"s", "JCT", "queue", "run", "tempts", "empted", "sized", "end")
 	for i := range jobs {
 		j := &jobs[i]
 		row := []string{strconv.Itoa(i), j.Name, strconv.Itoa(int(j.GPUs)), "-", "-", shortTime(j.Run.Seconds()),
-			strconv.Itoa(int(rows[i].Attempts)), strconv.Itoa(int(j.Preemptions)), fateOf(j, &rows[i])}
+			strconv.Itoa(int(rows[i].Attempts)), strconv.Itoa(int(j.Preemptions)), strconv.Itoa(int(j.Resizes)), fateOf(j, &rows[i])}
 		if j.Outcome == sched.Finished {
 			row[3], row[4] = shortTime(j.JCT().Seconds()), shortTime(j.Queue().Seconds())
 		}

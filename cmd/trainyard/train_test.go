@@ -165,12 +165,12 @@ func TestTenJobs(t *testing.T) {
 	args := []string{"run", path, "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.8"}
 	table, followed := trainyard(t, exitOK, append(args, "--events-out", log)...)
 	t.Log("\n" + table)
-	for _, want := range []string{"job   name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
+	for _, want := range []string{"job", "name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table misses %q", want)
 		}
 	}
-	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75; it waits", "attempt 2 runs on slot"} {
+	for _, want := range []string{"is told to stop: preempted", "preempted with exit code 75 (what it did is saved); it waits", "attempt 2 runs on slot"} {
 		if !strings.Contains(followed, want) {
 			t.Errorf("nothing said of %q:\n%s", want, followed)
 		}
@@ -187,7 +187,7 @@ func TestTenJobs(t *testing.T) {
 }
 
 // Ensure that what other systems decided about real jobs can be decided again as well.
-func TestReplayOfRealJobs(t *testing.T) {
+func TestPromise12ReplayOfRealJobs(t *testing.T) {
 	jobs := []training{{"long", 2, 80, "20ms", 2, 0, "800ms"}, {"wide", 4, 20, "40ms", 1, 300, "200ms"}, {"short", 1, 20, "10ms", 3, 400, "200ms"}}
 	for _, c := range []struct {
 		system   string

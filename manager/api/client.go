@@ -26,7 +26,8 @@ type Client struct {
 	token  string
 	name   string // what it is called in errors
 	http   *http.Client
-	folder *os.File // of the state, where the socket lies; nil over the network
+	slow   *http.Client // for what takes long to be durable
+	folder *os.File     // of the state, where the socket lies; nil over the network
 }
 
 // silence is how long a manager that is there may say nothing.
@@ -40,18 +41,27 @@ func Dial(dir string) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: "http://" + hostName, name: dir, folder: folder}
-	c.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	c.via(&http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", address)
-	}, MaxIdleConns: 4, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: silence}, CheckRedirect: noRedirect}
+	}})
 	return c, nil
 }
 
 // DialNetwork returns a client of the manager that listens at an address, host:port. config says whom to trust and, where there is
 // no token, has the client's certificate.
 func DialNetwork(address, token string, config *tls.Config) *Client {
-	return &Client{base: "https://" + address, token: token, name: address,
-		http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConns: 4, IdleConnTimeout: time.Minute,
-			TLSHandshakeTimeout: patience, ResponseHeaderTimeout: silence}, CheckRedirect: noRedirect}}
+	c := &Client{base: "https://" + address, token: token, name: address}
+	c.via(&http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: patience})
+	return c
+}
+
+// via makes the ways on which c asks.
+func (c *Client) via(t *http.Transport) {
+	t.MaxIdleConns, t.IdleConnTimeout, t.ResponseHeaderTimeout = 4, time.Minute, silence
+	c.http = &http.Client{Transport: t, CheckRedirect: noRedirect}
+	t = t.Clone()
+	t.ResponseHeaderTimeout = submitting + silence
+	c.slow = &http.Client{Transport: t, CheckRedirect: noRedirect}
 }
 
 // noRedirect keeps a token from being sent elsewhere.
@@ -60,6 +70,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // Close ends what the client keeps open.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
+	c.slow.CloseIdleConnections()
 	if c.folder == nil {
 		return nil
 	}
@@ -236,7 +247,11 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, heade
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(req)
+	way := c.http
+	if path == "/v1/jobs" && method == http.MethodPost {
+		way = c.slow
+	}
+	resp, err := way.Do(req)
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}

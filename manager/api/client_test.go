@@ -241,3 +241,11 @@ func BenchmarkServeJobs(b *testing.B) {
 		b.SetBytes(n)
 	}
 }
+
+// BenchmarkSubmit hands in as many jobs as a file may have.
+func BenchmarkSubmit(b *testing.B) {
+	r := newRig(b, 1, nil)
+	for b.Loop() {
+		r.submit("jobs: [{command: [x], submit: 1h, count: 100000}]")
+	}
+}

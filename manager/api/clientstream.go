@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,14 +36,11 @@ func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(O
 	}
 	err = c.follow(ctx, jobPath(strconv.Itoa(doc.ID), "logs")+"?"+q.Encode(), func(e sseEvent) error {
 		if e.kind == "end" {
-			if err := json.Unmarshal(e.data, &end); err != nil {
-				return err
-			}
-			return io.EOF
+			return cmp.Or(json.Unmarshal(e.data, &end), io.EOF)
 		}
 		var out Output
-		if err := json.Unmarshal(e.data, &out); err != nil {
-			return err
+		if bad := json.Unmarshal(e.data, &out); bad != nil {
+			return bad
 		}
 		return tell(out)
 	})
@@ -81,14 +79,12 @@ func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) er
 			return err
 		}
 		err = readEvents(resp.Body, func(e sseEvent) error {
-			err := error(nil)
+			wish := tell
 			if e.kind == "problem" {
-				err = problemIn(e.data)
-			} else {
-				err = tell(e)
+				wish = problemIn
 			}
-			if err != nil {
-				return errTold{err}
+			if stop := wish(e); stop != nil {
+				return errTold{stop}
 			}
 			header.Set("Last-Event-ID", e.id)
 			return nil
@@ -109,9 +105,9 @@ func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) er
 }
 
 // problemIn is the error that the last event of a stream tells.
-func problemIn(data []byte) error {
+func problemIn(e sseEvent) error {
 	var p Problem
-	if err := json.Unmarshal(data, &p); err != nil {
+	if err := json.Unmarshal(e.data, &p); err != nil {
 		return err
 	}
 	return told(&p)

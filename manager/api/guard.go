@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 // Limits of requests.
 const (
 	patience   = 10 * time.Second // of the manager, and of the body
+	submitting = time.Minute      // for many jobs to become durable
 	writing    = time.Minute      // for an answer, or a piece of a stream, to be taken
 	maxHeaders = 32 << 10
 	maxStreams = 64
@@ -32,6 +34,8 @@ type caller struct {
 	job sched.JobID // None = the route is about none
 	// admitted reports whether he would be let in again.
 	admitted func() bool
+	// bodyRead is to be called once the body was read: it had a time limit.
+	bodyRead func()
 }
 
 type callerKey struct{}
@@ -64,8 +68,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
-	c, rule, err := g.check(r)
-	if err == nil && rule.stream {
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(writing)) // what an earlier request of the connection set is over
+	c, ru, err := g.check(r)
+	if err == nil && ru.stream {
 		select {
 		case g.streams <- struct{}{}:
 			defer func() { <-g.streams }()
@@ -77,16 +83,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, rule.body+1) // huma wants to see that there is more
+	c.bodyRead = func() { _ = control.SetReadDeadline(time.Time{}) } // its end would look like a client that left
+	r.Body = http.MaxBytesReader(w, r.Body, ru.body+1)               // huma wants to see that there is more
 	ctx := context.WithValue(r.Context(), callerKey{}, c)
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(patience))
-	_ = control.SetWriteDeadline(time.Now().Add(writing))
-	if rule.stream {
-		_ = control.SetReadDeadline(time.Time{}) // the client may leave, and that is read
-	} else {
+	if !ru.stream {
+		within := cmp.Or(ru.within, patience)
+		_ = control.SetWriteDeadline(time.Now().Add(within + writing))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
+		ctx, cancel = context.WithTimeout(ctx, within)
 		defer cancel()
 	}
 	g.mux.ServeHTTP(w, r.WithContext(ctx))
@@ -112,7 +116,8 @@ func refusal(status int, format string, args ...any) error {
 
 // check decides about a request.
 func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
-	if err = g.browser(r); err != nil {
+	err = g.browser(r)
+	if err != nil {
 		return c, ru, err
 	}
 	c.who, c.admitted = g.identify(r)

@@ -29,10 +29,7 @@ func operation(method, path, id, summary string) huma.Operation {
 		who += ", of the job's own user"
 	}
 	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".", MaxBodyBytes: ru.body + 1,
-		BodyReadTimeout: -1, SkipValidateParams: false}
-	for _, status := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden} {
-		op.Errors = append(op.Errors, status)
-	}
+		BodyReadTimeout: patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
 	if strings.Contains(path, "{") {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}

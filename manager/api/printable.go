@@ -25,6 +25,7 @@ type Printer struct {
 	part   []byte // the beginning of a rune
 	cr     bool   // the last was a carriage return
 	styled bool   // the last SGR was no reset
+	styles bool   // that in held is none
 }
 
 // escape says in which part of an escape sequence the text is.
@@ -54,9 +55,16 @@ func (p *Printer) Append(dst, piece []byte) []byte {
 			n := plainBytes(piece)
 			dst, piece = append(dst, piece[:n]...), piece[n:]
 		}
-		if !utf8.FullRune(piece) {
+		switch {
+		case len(piece) == 0:
+			return dst
+		case piece[0] < utf8.RuneSelf:
+			dst = p.next(dst, rune(piece[0]))
+			piece = piece[1:]
+			continue
+		case !utf8.FullRune(piece):
 			p.part = bytes.Clone(piece)
-			break
+			return dst
 		}
 		r, n := utf8.DecodeRune(piece)
 		dst = p.next(dst, r)
@@ -141,7 +149,7 @@ func (p *Printer) plain(dst []byte, r rune) []byte {
 	case r == esc:
 		p.state = escaped
 	case r == 0x9b: // the same as ESC [, in one character
-		p.state, p.held = sequence, append(p.held[:0], esc, '[')
+		p.state, p.held, p.styles = sequence, append(p.held[:0], esc, '['), false
 	case r == 0x90 || r == 0x98 || r >= 0x9d && r <= 0x9f:
 		p.state = text
 	case r == '\n' || r == '\t':
@@ -162,7 +170,7 @@ func turns(r rune) bool {
 func (p *Printer) introduce(r rune) {
 	switch {
 	case r == '[':
-		p.state, p.held = sequence, append(p.held[:0], esc, '[')
+		p.state, p.held, p.styles = sequence, append(p.held[:0], esc, '['), false
 	case r == ']' || r == 'P' || r == 'X' || r == '^' || r == '_':
 		p.state = text
 	case r >= ' ' && r <= '/':
@@ -178,6 +186,7 @@ func (p *Printer) sequence(dst []byte, r rune) []byte {
 	switch {
 	case r >= '0' && r <= ';' && p.state == sequence && len(p.held) < maxSGR:
 		p.held = append(p.held, byte(r))
+		p.styles = p.styles || r != '0' && r != ';'
 		return dst
 	case r >= ' ' && r <= '?':
 		p.state = dropped
@@ -187,7 +196,7 @@ func (p *Printer) sequence(dst []byte, r rune) []byte {
 		return dst
 	case r == 'm' && p.state == sequence:
 		dst = append(append(dst, p.held...), 'm')
-		p.styled = len(bytes.Trim(p.held[2:], "0;")) > 0
+		p.styled = p.styles
 	}
 	p.state = plain
 	return dst

@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Role is what somebody may do. Roles are ordered: each may do all that a lesser one may.
 type Role uint8
@@ -37,9 +40,10 @@ type Who struct {
 // rule says who may use a route, and how much it reads and lasts.
 type rule struct {
 	least  Role
-	own    bool  // {job} must be his own unless he is an Admin
-	body   int64 // bytes that may be sent; 0 = none
-	stream bool  // lasts until the client has enough: it has no deadline, but there are few of them at a time
+	own    bool          // {job} must be his own unless he is an Admin
+	body   int64         // bytes that may be sent; 0 = none
+	within time.Duration // it is answered; 0 = patience
+	stream bool          // lasts until the client has enough: it has no deadline, but there are few of them at a time
 }
 
 // Limits of what is sent to a route.
@@ -57,16 +61,19 @@ var rules = map[string]rule{
 	"GET /v1/nodes":           {least: Viewer},
 	"GET /v1/jobs":            {least: Viewer},
 	"GET /v1/jobs/{job}":      {least: Viewer},
+	"GET /v1/jobs/{job}/why":  {least: Viewer},
+	"GET /v1/decisions/{seq}": {least: Viewer},
 	"GET /v1/jobs/{job}/wait": {least: Viewer, stream: true},
 	"GET /v1/jobs/{job}/logs": {least: Viewer, stream: true},
 	"GET /v1/events":          {least: Viewer, stream: true},
 	"GET /v1/log":             {least: Viewer, stream: true},
 
-	"POST /v1/jobs":               {least: User, body: maxJobs},
+	"POST /v1/jobs":               {least: User, body: maxJobs, within: submitting},
 	"POST /v1/jobs/{job}/cancel":  {least: User, own: true},
 	"POST /v1/jobs/{job}/pause":   {least: User, own: true},
 	"POST /v1/jobs/{job}/resume":  {least: User, own: true},
 	"POST /v1/jobs/{job}/requeue": {least: User, own: true},
+	"POST /v1/jobs/{job}/resize":  {least: User, own: true, body: maxBody},
 
 	"POST /v1/nodes/drain":        {least: Admin},
 	"POST /v1/nodes/undrain":      {least: Admin},

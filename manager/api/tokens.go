@@ -218,7 +218,8 @@ func (t *Tokens) change(f func([]Token) ([]Token, error)) error {
 		return err
 	}
 	defer folder.Close() // and its lock
-	if err = unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
+	err = unix.Flock(int(folder.Fd()), unix.LOCK_EX)
+	if err != nil {
 		return err
 	}
 	t.mu.Lock()

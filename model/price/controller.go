@@ -11,14 +11,21 @@ import (
 type Pay struct {
 	Average float64   // cost per hour, > 0; or 0, with
 	Month   MonthRule // a budget by month; its zero value = none
-	Gain    float64   // per hour, see Steer; 0 = 0.2. Ours: at twice the target the price doubles in 3.5 hours
+	Gain    float64   // per hour in the long run, see Steer; 0 = 0.2. Ours: at twice the target the price doubles in 3.5 hours
+	Least   float64   // the price stays within Least and Most, so that it comes back soon from where it does nothing; 0 = 1e-9 and
+	Most    float64   // 1e9
 }
+
+// haste is how many hours' worth of moves a controller makes up for at its start, when the price it was given may be
+// far off: after t hours its gain is 1 + haste/(1+t) times that of the long run. Ours.
+const haste = 10
 
 // Controller is the price that keeps spending at what was agreed. It is a state machine as Month is; times are seconds since
 // 1970 UTC.
 type Controller struct {
 	pay   Pay
 	price float64
+	began int64
 	last  int64
 	month *Month // nil = on average
 }
@@ -28,16 +35,24 @@ func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	if pay.Gain == 0 {
 		pay.Gain = 0.2
 	}
+	if pay.Least == 0 {
+		pay.Least = leastPrice
+	}
+	if pay.Most == 0 {
+		pay.Most = mostPrice
+	}
 	monthly := pay.Month != MonthRule{}
 	switch {
 	case !(price > 0) || math.IsInf(price, 1):
 		return nil, fmt.Errorf("price: controller: price %v, want > 0", price)
 	case !(pay.Gain > 0) || math.IsInf(pay.Gain, 1):
 		return nil, fmt.Errorf("price: controller: gain %v, want > 0", pay.Gain)
+	case !(pay.Least >= leastPrice && pay.Least <= pay.Most && pay.Most <= mostPrice):
+		return nil, fmt.Errorf("price: controller: prices from %v to %v, want them from %v to %v", pay.Least, pay.Most, leastPrice, mostPrice)
 	case !(pay.Average >= 0) || math.IsInf(pay.Average, 1) || (pay.Average > 0) == monthly:
 		return nil, fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0", pay.Average, pay.Month.Budget)
 	}
-	c := &Controller{pay: pay, price: price, last: now}
+	c := &Controller{pay: pay, price: price, began: now, last: now}
 	if monthly {
 		m, err := NewMonth(pay.Month, now)
 		if err != nil {
@@ -58,12 +73,13 @@ func (c *Controller) Spend(now int64, amount float64) {
 		c.month.Spend(now, amount)
 	}
 	if hours > 0 {
-		c.price = min(max(Steer(c.price, c.pay.Gain*hours, amount, target), leastPrice), mostPrice)
+		gain := c.pay.Gain * (1 + haste/(1+float64(c.last-c.began)/3600))
+		c.price = min(max(Steer(c.price, gain*hours, amount, target), c.pay.Least), c.pay.Most)
 	}
 	c.last = now
 }
 
-// Prices stay within these: a long stop must not send one to 0 or +Inf.
+// Prices always stay within these: a long stop must not send one to 0 or +Inf.
 const (
 	leastPrice = 1e-9
 	mostPrice  = 1e9
@@ -79,12 +95,13 @@ func (c *Controller) Stopped() bool { return c.month != nil && c.month.Stopped()
 func (c *Controller) Month() *Month { return c.month }
 
 // controllerFormat is the first byte that Save writes.
-const controllerFormat = 1
+const controllerFormat = 2
 
-// Save appends the state to b: format, price and last time, then that of the month. What was agreed is not part of it.
+// Save appends the state to b: format, price, first and last time, then that of the month. What was agreed is not part of it.
 func (c *Controller) Save(b []byte) []byte {
 	b = append(b, controllerFormat)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.price))
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.began))
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.last))
 	if c.month != nil {
 		b = c.month.Save(b)
@@ -94,12 +111,13 @@ func (c *Controller) Save(b []byte) []byte {
 
 // Load replaces the state by one that Save wrote under the same agreement. On error the state stays as it was.
 func (c *Controller) Load(b []byte) error {
-	const own = 1 + 2*8
+	const own = 1 + 3*8
 	if len(b) < own || b[0] != controllerFormat || c.month == nil && len(b) > own {
 		return fmt.Errorf("price: controller: load: %d bytes, want a state of format %d", len(b), controllerFormat)
 	}
-	price, last := math.Float64frombits(binary.LittleEndian.Uint64(b[1:])), int64(binary.LittleEndian.Uint64(b[9:]))
-	if !(price >= leastPrice && price <= mostPrice) || last < -maxUnix || last > maxUnix {
+	price := math.Float64frombits(binary.LittleEndian.Uint64(b[1:]))
+	began, last := int64(binary.LittleEndian.Uint64(b[9:])), int64(binary.LittleEndian.Uint64(b[17:]))
+	if !(price >= leastPrice && price <= mostPrice) || began < -maxUnix || began > last || last > maxUnix {
 		return errors.New("price: controller: load: a state that no spending leads to")
 	}
 	if c.month != nil {
@@ -109,6 +127,6 @@ func (c *Controller) Load(b []byte) error {
 		}
 		*c.month = next
 	}
-	c.price, c.last = price, last
+	c.price, c.began, c.last = price, began, last
 	return nil
 }

@@ -2,7 +2,6 @@ package speedup
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -13,20 +12,24 @@ import (
 // (JobSpec.Model), asked width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the
 // work of those that finished. Jobs of different asked width count work in different units, and are not pooled.
 //
-// A width that was measured packed has its measured rate. Others follow from a fit of Overlap to all that was measured, made
-// whenever a job runs in a new way or there are twice as many reports as at the last, and on what work means: on the GPUs asked for, packed, a job has rate 1. What was not observed is taken to cost nothing, so that
-// little data makes a hopeful curve: its end is to be tried, not trusted. Batch sizes below or above are not weighed
-// against each other by what they are worth: a rate is work, in which lost efficiency is lost time. A width on which the
-// usual batch size does not fit (BatchRange.PerGPU) is not possible unless it was seen.
+// Speeds are told by stages of work, for how well a job scales changes as it trains: a chain has a phase for each stage up
+// to the mean work of the jobs that finished; as long as none has, up to AssumedSeconds. Its unit of progress is a second of work.
+// What a job tells counts for as long as it holds: a mean is over time.
 //
-// A chain has one phase: rates are averages over the training. Its size is the mean work of the jobs that finished; as
-// long as none has, AssumedSeconds. Its unit of progress is a second of work.
+// A width that was measured packed in a stage has its measured rate. Others follow from a fit of Overlap to all that was
+// measured, made whenever a job runs in a new way or there are twice as many reports as at the last, and on what work
+// means: on the GPUs asked for, packed, a job has rate 1. In each stage the fit is corrected by what it is off at the measured widths
+// nearest by. What was not observed is taken to cost nothing, so that little data makes a hopeful curve: its end is to be
+// tried, not trusted. Batch sizes below or above are not weighed against each other by what they are worth: a rate is
+// work, in which lost efficiency is lost time. A width on which the usual batch size does not fit (BatchRange.PerGPU) is
+// not possible unless it was seen.
 //
 // Jobs without an application are unknown. Slow GPUs and neighbours on shared GPUs count as if they belonged to the width.
 type Learned struct {
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
 	blank            map[poolKey]Chain // of pools of which nothing is known: they follow from the key
+	open             []spell           // by JobID: what a job last told, and holds
 }
 
 var (
@@ -35,10 +38,11 @@ var (
 	_ sched.Memory   = (*Learned)(nil)
 )
 
-// How rates are learned. The weight is that of the authors' code of BOA for gradient statistics; the others are ours.
+// How rates are learned. All are ours.
 const (
 	AssumedSeconds = 3600 // work of a job before one of its kind has finished
-	leastWeight    = 0.1  // of a new report in the mean of its cell
+	token          = 1    // second for which a report counts at once: a new way to run is known as soon as it is told
+	remembered     = 20   // times a stage, as work in a cell, after which old reports fade
 	notable        = 0.05 // a mean that has moved by less than this share is told as before
 	maxPools       = 4096 // kinds of jobs of which something is learned: nothing is of further ones
 	maxCells       = 4096 // of a pool: further ones are not learned
@@ -59,9 +63,8 @@ type pool struct {
 	reports  int64
 	fitted   int64   // reports when model was fitted; 0 = it was not
 	model    Overlap // of what was not measured
-	cells    map[cell]*rate
-	curve    Curve // follows from model and cells; zero = to be made
-	chain    Chain // follows from the curve and the finished; nil = to be made
+	cells    map[cell]rates
+	chain    Chain // follows from model, cells and the finished; nil = to be made
 }
 
 // cell is a way to have run. Batch 0 = the job's own affair.
@@ -71,12 +74,20 @@ func (c cell) compare(d cell) int {
 	return cmp.Or(cmp.Compare(c.gpus, d.gpus), cmp.Compare(c.nodes, d.nodes), cmp.Compare(c.batch, d.batch))
 }
 
-// rate is a harmonic mean of reports, for as much work is done slowly as fast: the plain one of the first, then one in which
-// old reports fade.
+// rates are what was seen of a cell, by stage.
+type rates []rate
+
+// rate is work done over the time that it took.
 type rate struct {
-	n    int64
-	mean float64
-	told float64 // mean as of the last notable change
+	work, seconds float64
+	told          float64 // work over seconds as of the last notable change; 0 = nothing was seen
+}
+
+// spell is a rate that job told, at the work that it had done.
+type spell struct {
+	at   cell // gpus 0 = none
+	rate float64
+	from float64 // seconds of work
 }
 
 // NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have widths
@@ -89,8 +100,10 @@ func NewLearned(gpusPerNode, maxGPUs int) *Learned {
 func (l *Learned) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted, sched.Progressed:
+		l.close(v, e)
 		l.reported(v, e)
 	case sched.AttemptEnded:
+		l.close(v, e)
 		job := &v.Jobs[e.Job]
 		if e.Outcome != sched.Finished || job.Spec.Model == "" || e.Work <= 0 {
 			return
@@ -102,6 +115,25 @@ func (l *Learned) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
+// close counts what a job has done since it last told its rate.
+func (l *Learned) close(v *sched.View, e *sched.Event) {
+	if int(e.Job) >= len(l.open) || l.open[e.Job].at.gpus == 0 {
+		return
+	}
+	s := l.open[e.Job]
+	l.open[e.Job] = spell{}
+	key := keyOf(v.Jobs[e.Job].Spec)
+	p := l.pools[key]
+	if p == nil || p.cells[s.at] == nil {
+		return
+	}
+	for stage, from, to := stageOf(s.from), s.from, min(e.Work.Seconds(), MaxDuration.Seconds()); from < to; stage++ {
+		end := min(to, stageEnd(stage))
+		p.add(s.at, stage, end-from, (end-from)/s.rate)
+		from = end
+	}
+}
+
 func (l *Learned) reported(v *sched.View, e *sched.Event) {
 	job := &v.Jobs[e.Job]
 	if job.Spec.Model == "" || len(job.GPUs) == 0 || !(e.Rate >= minRate && e.Rate <= maxRate) {
@@ -109,27 +141,70 @@ func (l *Learned) reported(v *sched.View, e *sched.Event) {
 	}
 	p, key := l.pool(job.Spec), keyOf(job.Spec)
 	at := cell{int32(len(job.GPUs)), nodesOf(v, job.GPUs), job.Live.Batch}
-	r := p.cells[at]
-	if r == nil {
-		if len(p.cells) == maxCells {
-			return
-		}
-		r = &rate{}
-		p.cells[at] = r
+	first := p.cells[at] == nil
+	if first && len(p.cells) == maxCells {
+		return
 	}
-	r.n++
-	if r.n == 1 {
-		r.mean = e.Rate
-	} else {
-		pace := 1/r.mean + float64(max(1/float64(r.n), leastWeight)*(1/e.Rate-1/r.mean))
-		r.mean = 1 / pace
+	for int(e.Job) >= len(l.open) {
+		l.open = append(l.open, spell{})
 	}
-	if math.Abs(r.mean-r.told) > notable*r.told {
-		r.told, p.curve, p.chain = r.mean, Curve{}, nil
-	}
-	if p.reports++; r.n == 1 || p.reports >= 2*p.fitted {
+	s := spell{at, e.Rate, min(max(e.Work, 0), MaxDuration).Seconds()}
+	l.open[e.Job] = s
+	p.add(at, stageOf(s.from), token*e.Rate, token)
+	if p.reports++; first || p.reports >= 2*p.fitted {
 		l.fit(key, p)
 	}
+}
+
+// add counts work done in a stage.
+func (p *pool) add(at cell, stage int, work, seconds float64) {
+	list := p.cells[at]
+	for stage >= len(list) {
+		list = append(list, rate{})
+	}
+	p.cells[at] = list
+	r := &list[stage]
+	r.work, r.seconds = r.work+work, r.seconds+seconds
+	if most := remembered * (stageEnd(stage) - stageStart(stage)); r.work > most {
+		r.work, r.seconds = most, r.seconds*most/r.work
+	}
+	if mean := r.work / r.seconds; math.Abs(mean-r.told) > notable*r.told {
+		r.told, p.chain = mean, nil
+	}
+}
+
+// Stages of training: the first ends after so much work, each one after it at so many times the work of the one before. Ours: fine
+// at the beginning, where gradients change most, and as many for a long job as to know it.
+const (
+	firstStage  = 300 // seconds of work
+	stageGrowth = 1.5
+)
+
+// stageEnds are the seconds of work at which stages end, up to MaxDuration.
+var stageEnds = func() (ends []float64) {
+	for end := float64(firstStage); ; end *= stageGrowth {
+		if ends = append(ends, end); end > MaxDuration.Seconds() {
+			return ends
+		}
+	}
+}()
+
+func stageEnd(stage int) float64 { return stageEnds[stage] }
+
+func stageStart(stage int) float64 {
+	if stage == 0 {
+		return 0
+	}
+	return stageEnds[stage-1]
+}
+
+// stageOf returns the stage in which so many seconds of work have been done. At its end the next has begun.
+func stageOf(work float64) int {
+	i, exact := slices.BinarySearch(stageEnds, work)
+	if exact {
+		i++
+	}
+	return i
 }
 
 // fit has the model of p follow from what was measured.
@@ -140,7 +215,7 @@ func (l *Learned) fit(key poolKey, p *pool) {
 	} else {
 		p.model = p.model.refit(timings)
 	}
-	p.fitted, p.curve, p.chain = p.reports, Curve{}, nil
+	p.fitted, p.chain = p.reports, nil
 }
 
 // nodesOf counts the nodes of gpus, which are in order: those of a node lie side by side.
@@ -161,7 +236,7 @@ func (l *Learned) pool(spec *sched.JobSpec) *pool {
 	key := keyOf(spec)
 	p := l.pools[key]
 	if p == nil {
-		p = &pool{cells: make(map[cell]*rate)}
+		p = &pool{cells: make(map[cell]rates)}
 		if len(l.pools) < maxPools {
 			l.pools[key] = p
 		}
@@ -169,32 +244,28 @@ func (l *Learned) pool(spec *sched.JobSpec) *pool {
 	return p
 }
 
-// Chain returns what is known of job j, nil if it names no application. The share done is that of the mean job of its kind.
+// Chain returns what is known of job j, nil if it names no application. Phase and share done are those of the mean job of its kind.
 func (l *Learned) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done float64) {
 	job := &v.Jobs[j]
 	if job.Spec.Model == "" {
 		return nil, 0, 0
 	}
-	c, size := l.chain(keyOf(job.Spec))
-	return c, 0, min(1, job.WorkNow(v.Now).Seconds()/size)
+	c = l.chain(keyOf(job.Spec))
+	work := job.WorkNow(v.Now).Seconds()
+	phase = min(stageOf(max(work, 0)), len(c)-1)
+	return c, phase, min(max(0, work-stageStart(phase))/c[phase].Size, 1)
 }
 
-// chain returns the chain of a pool, and its size. Asking for one of which nothing is known leaves no trace.
-func (l *Learned) chain(key poolKey) (c Chain, size float64) {
+// chain returns the chain of a pool. Asking for one of which nothing is known leaves no trace.
+func (l *Learned) chain(key poolKey) Chain {
 	p := l.pools[key]
 	if p == nil {
-		return l.chainOfNothing(key), AssumedSeconds
-	}
-	if p.curve.Speed == nil {
-		p.curve = l.curve(key, p)
-		if p.fitted == 0 { // jobs have finished, and reported nothing
-			p.curve = l.chainOfNothing(key)[0].Curve
-		}
+		return l.chainOfNothing(key)
 	}
 	if p.chain == nil {
-		p.chain = Chain{{Size: p.size(), Curve: p.curve}}
+		p.chain = l.stages(key, p)
 	}
-	return p.chain, p.size()
+	return p.chain
 }
 
 func (l *Learned) chainOfNothing(key poolKey) Chain {
@@ -202,9 +273,7 @@ func (l *Learned) chainOfNothing(key poolKey) Chain {
 		if len(l.blank) >= maxPools {
 			clear(l.blank)
 		}
-		nothing := &pool{}
-		nothing.model = Overlap{}.refit(nothing.timings(l.nominal(key, nothing))) // one timing: a short search finds it
-		l.blank[key] = Chain{{Size: AssumedSeconds, Curve: l.curve(key, nothing)}}
+		l.blank[key] = l.stages(key, &pool{})
 	}
 	return l.blank[key]
 }
@@ -214,95 +283,4 @@ func (p *pool) size() float64 {
 		return AssumedSeconds
 	}
 	return p.work
-}
-
-// nominal is how jobs run on what they ask for.
-func (l *Learned) nominal(key poolKey, p *pool) cell {
-	at := cell{key.want, int32(ceilDiv(int(key.want), l.perNode)), p.usualBatch()}
-	if key.batch.Min == key.batch.Max {
-		at.batch = key.batch.Max
-	}
-	return at
-}
-
-// curve tells measured widths as they are and the others by the fitted model.
-func (l *Learned) curve(key poolKey, p *pool) Curve {
-	nominal := l.nominal(key, p)
-	samples := nominal.samples(nominal)
-	c := Curve{Speed: make([]float64, l.maxGPUs+1), Batch: make([]int32, l.maxGPUs+1)}
-	seen := p.packed(l.perNode)
-	for gpus := 1; gpus <= l.maxGPUs; gpus++ {
-		perGPU := ceilDiv(samples, gpus)
-		if m, ok := seen[gpus]; ok {
-			c.Speed[gpus], c.Batch[gpus] = m.rate, m.batch
-		} else if key.batch.PerGPU == 0 || perGPU <= int(key.batch.PerGPU) {
-			c.Speed[gpus], c.Batch[gpus] = float64(samples)/p.model.Update(gpus, ceilDiv(gpus, l.perNode), perGPU, 1), nominal.batch
-		}
-	}
-	if slices.Max(c.Batch) == 0 {
-		c.Batch = nil
-	}
-	return c
-}
-
-// usualBatch returns the batch size with most reports, the smaller of two; 0 without any.
-func (p *pool) usualBatch() (usual int32) {
-	reports := make(map[int32]int64)
-	for at, r := range p.cells {
-		reports[at.batch] += r.n
-	}
-	for _, batch := range slices.Sorted(maps.Keys(reports)) {
-		if batch > 0 && (usual == 0 || reports[batch] > reports[usual]) {
-			usual = batch
-		}
-	}
-	return usual
-}
-
-// unknownBatch is how many samples for each GPU asked a job is taken to train with where nobody has said.
-const unknownBatch = 64
-
-// samples returns the samples of an update in a cell.
-func (c cell) samples(nominal cell) int {
-	switch {
-	case c.batch > 0:
-		return int(c.batch)
-	case nominal.batch > 0:
-		return int(nominal.batch)
-	}
-	return unknownBatch * int(nominal.gpus)
-}
-
-// timings returns what was measured, in order, and that the nominal rate is 1 if nothing was measured there.
-func (p *pool) timings(nominal cell) []Timing {
-	rates := map[cell]float64{nominal: 1}
-	for at, r := range p.cells {
-		rates[at] = r.told
-	}
-	var list []Timing
-	for _, at := range slices.SortedFunc(maps.Keys(rates), cell.compare) {
-		samples := at.samples(nominal)
-		list = append(list, Timing{GPUs: int(at.gpus), Nodes: int(at.nodes), PerGPU: ceilDiv(samples, int(at.gpus)), Step: float64(samples) / rates[at]})
-	}
-	return list
-}
-
-type measured struct {
-	rate  float64
-	batch int32
-}
-
-// packed returns the best rate of each width measured on as few nodes as hold it; ties go to the smaller batch size.
-func (p *pool) packed(perNode int) map[int]measured {
-	best := make(map[int]measured)
-	for at, r := range p.cells {
-		gpus := int(at.gpus)
-		if int(at.nodes) != ceilDiv(gpus, perNode) {
-			continue
-		}
-		if b, ok := best[gpus]; !ok || r.told > b.rate || r.told == b.rate && at.batch < b.batch {
-			best[gpus] = measured{r.told, at.batch}
-		}
-	}
-	return best
 }

@@ -24,7 +24,7 @@ func yard(gpus int, specs ...*sched.JobSpec) *sched.View {
 	return v
 }
 
-// runs has job j report a rate on GPUs from..from+n-1.
+// runs has job j report a rate on GPUs from..from+n-1 as it begins.
 func runs(l *Learned, v *sched.View, j sched.JobID, from, n int, r float64) {
 	job := &v.Jobs[j]
 	job.GPUs = job.GPUs[:0]
@@ -79,8 +79,11 @@ func TestLearnedFindsCurves(t *testing.T) {
 		case 1, 2, 4, 8, 16:
 			allowed = 1e-12
 		}
-		if k > 16 {
-			allowed = .15
+		if k > 16 { // to be tried, not trusted: as good as it went on before
+			if got := c[0].Speed[k]; got < want || got > c[0].Speed[16]*c[0].Speed[16]/c[0].Speed[8]*(1+1e-9) {
+				t.Errorf("%d GPUs: %.3f, want between the truth, %.3f, and the step from 8 to 16 once more", k, got, want)
+			}
+			continue
 		}
 		if off := math.Abs(c[0].Speed[k]/want - 1); off > allowed {
 			t.Errorf("%d GPUs: %.3f, want %.3f", k, c[0].Speed[k], want)
@@ -132,7 +135,50 @@ func TestLearnedMemory(t *testing.T) {
 	}
 }
 
-// Ensure that reports fade, that small changes are not told, and that odd rates are not learned.
+// does has job j run at a rate on GPUs 0..n-1 from some work to another, in seconds.
+func does(l *Learned, v *sched.View, j sched.JobID, n int, r, from, to float64) {
+	v.Jobs[j].GPUs = nil
+	for g := range n {
+		v.Jobs[j].GPUs = append(v.Jobs[j].GPUs, sched.GPUID(g))
+	}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: j, Rate: r, Work: sched.Seconds(from)})
+	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: j, Outcome: sched.Preempted, Work: sched.Seconds(to)})
+}
+
+// Ensure that a report counts for as long as it holds, not for being one, and that work done in several stages counts in each.
+func TestLearnedStages(t *testing.T) {
+	v := yard(8, spec("bert", 2, 64))
+	l := NewLearned(4, 8)
+	does(l, v, 0, 4, 1, 0, 300)   // all of the first stage, in 300 s
+	does(l, v, 0, 4, 3, 300, 700) // all of the second, in 50 s, and most of the third
+	for range 5 {
+		runs(l, v, 0, 0, 4, 1)
+		l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 0, Outcome: sched.Failed})
+	}
+	c, _, _ := l.Chain(v, 0)
+	for stage, want := range []float64{1, 3, 3} {
+		if got := c[stage].Speed[4]; math.Abs(got/want-1) > .01 {
+			t.Errorf("stage %d: rate %v on 4 GPUs, want %v", stage, got, want)
+		}
+	}
+	if sizes := []float64{c[0].Size, c[1].Size, c[2].Size}; !reflect.DeepEqual(sizes, []float64{300, 150, 225}) {
+		t.Errorf("stages of %v s of work, want 300, 150, 225", sizes)
+	}
+	// A stage that was not seen has the mean of those that were, and one in which other widths were has what they say of it.
+	if got, want := c[4].Speed[4], 1012.5/(300+712.5/3); math.Abs(got/want-1) > .01 {
+		t.Errorf("a stage not seen: rate %v, want %v", got, want)
+	}
+	// Twice the widest goes on as before, by no more than the number of GPUs: from 1 to 1, and from 1 to 3. Wider is no better.
+	if early, late := c[0].Speed[8], c[1].Speed[8]; math.Abs(early-1) > .01 || math.Abs(late-6) > .06 {
+		t.Errorf("8 GPUs, not seen: rates %v and %v, want 1 and 6", early, late)
+	}
+	v.Jobs[0].Work = 700 * time.Second
+	if _, phase, done := l.Chain(v, 0); phase != 3 || math.Abs(done-25/337.5) > 1e-12 {
+		t.Errorf("phase %d, of which %v done; want 3, 25 s of 337.5", phase, done)
+	}
+}
+
+// Ensure that what is old fades, that small changes are not told, and that odd rates are not learned.
 func TestLearnedReports(t *testing.T) {
 	v := yard(8, spec("bert", 2, 64))
 	l := NewLearned(4, 8)
@@ -141,17 +187,17 @@ func TestLearnedReports(t *testing.T) {
 		return c[0].Speed[4]
 	}
 	for range 50 {
-		runs(l, v, 0, 0, 4, 1.5)
+		does(l, v, 0, 4, 1.5, 0, 300)
 	}
-	runs(l, v, 0, 0, 4, 1.6)
-	if got := speed(); got != 1.5 {
-		t.Errorf("%v after one report of 1.6 in 51, want still 1.5", got)
+	does(l, v, 0, 4, 1.6, 0, 300)
+	if got := speed(); math.Abs(got-1.5) > 1e-9 {
+		t.Errorf("%v after one run at 1.6 of 51, want still 1.5", got)
 	}
-	for range 60 {
-		runs(l, v, 0, 0, 4, 3)
+	for range 80 {
+		does(l, v, 0, 4, 3, 0, 300)
 	}
 	if got := speed(); math.Abs(got-3) > .16 {
-		t.Errorf("%v after 60 reports of 3, want about that", got)
+		t.Errorf("%v after 80 runs at 3, want about that", got)
 	}
 	before := l.SaveRest(nil)
 	for _, r := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-12, 1e12} {
@@ -190,18 +236,22 @@ func TestLearnedSaves(t *testing.T) {
 			}
 		}
 		saved := b.SaveRest([]byte("x"))[1:]
-		b = NewLearned(4, 8)
-		if err := b.LoadRest(saved); err != nil {
+		next := NewLearned(4, 8)
+		if err := next.LoadRest(saved); err != nil {
 			t.Fatal(err)
 		}
+		for k := range specs {
+			one := b.SaveJob(sched.JobID(k), nil)
+			if err := next.LoadJob(sched.JobID(k), one); err != nil || !bytes.Equal(next.SaveJob(sched.JobID(k), nil), one) {
+				t.Fatalf("step %d: job %d: %v, or another memory of it", i, k, err)
+			}
+		}
+		b = next
 		if !bytes.Equal(b.SaveRest(nil), saved) || !bytes.Equal(a.SaveRest(nil), saved) {
 			t.Fatalf("step %d: what is saved differs", i)
 		}
 	}
-	if err := a.LoadJob(3, nil); err != nil || len(a.SaveJob(3, nil)) != 0 {
-		t.Errorf("job 3: %v", err)
-	}
-	if err := a.LoadJob(3, []byte{1}); err == nil || err.Error() != "speedup: load: 1 bytes about job 3, want none" {
+	if err := a.LoadJob(3, []byte{1}); err == nil || err.Error() != "speedup: load: 1 bytes about job 3 that are no rate" {
 		t.Errorf("error %v", err)
 	}
 	saved := a.SaveRest(nil)

@@ -13,23 +13,41 @@ import (
 )
 
 // learnedFormat is the first byte that SaveRest writes.
-const learnedFormat = 2
+const learnedFormat = 3
 
 // Format names what is saved.
-func (*Learned) Format() string { return "learned-speedup/2" }
+func (*Learned) Format() string { return "learned-speedup/3" }
 
-// SaveJob appends nothing: nothing is remembered of a single job.
-func (l *Learned) SaveJob(_ sched.JobID, b []byte) []byte { return b }
-
-// LoadJob wants nothing.
-func (l *Learned) LoadJob(j sched.JobID, b []byte) error {
-	if len(b) > 0 {
-		return fmt.Errorf("speedup: load: %d bytes about job %d, want none", len(b), j)
+// SaveJob appends what job j last told; nothing if it does not run.
+func (l *Learned) SaveJob(j sched.JobID, b []byte) []byte {
+	if int(j) >= len(l.open) || l.open[j].at.gpus == 0 {
+		return b
 	}
+	s := &l.open[j]
+	for _, x := range []int32{s.at.gpus, s.at.nodes, s.at.batch} {
+		b = binary.AppendUvarint(b, uint64(x))
+	}
+	return appendFloat(appendFloat(b, s.rate), s.from)
+}
+
+// LoadJob takes what SaveJob wrote.
+func (l *Learned) LoadJob(j sched.JobID, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	d := decoder{b: b}
+	s := spell{at: d.cell(), rate: d.float(minRate, maxRate), from: d.float(0, MaxDuration.Seconds())}
+	if d.bad || len(d.b) > 0 {
+		return fmt.Errorf("speedup: load: %d bytes about job %d that are no rate", len(b), j)
+	}
+	for int(j) >= len(l.open) {
+		l.open = append(l.open, spell{})
+	}
+	l.open[j] = s
 	return nil
 }
 
-// SaveRest appends the pools in order of application, width and batch range, each with its cells in order.
+// SaveRest appends the pools in order of application, width and batch range, each with its cells in order, and those with their stages.
 func (l *Learned) SaveRest(b []byte) []byte {
 	b = append(b, learnedFormat)
 	b = binary.AppendUvarint(b, uint64(len(l.pools)))
@@ -48,11 +66,13 @@ func (l *Learned) SaveRest(b []byte) []byte {
 		}
 		b = binary.AppendUvarint(b, uint64(len(p.cells)))
 		for _, at := range slices.SortedFunc(maps.Keys(p.cells), cell.compare) {
-			r := p.cells[at]
-			for _, x := range []int64{int64(at.gpus), int64(at.nodes), int64(at.batch), r.n} {
+			for _, x := range []int32{at.gpus, at.nodes, at.batch} {
 				b = binary.AppendUvarint(b, uint64(x))
 			}
-			b = appendFloat(appendFloat(b, r.mean), r.told)
+			b = binary.AppendUvarint(b, uint64(len(p.cells[at])))
+			for _, r := range p.cells[at] {
+				b = appendFloat(appendFloat(appendFloat(b, r.work), r.seconds), r.told)
+			}
 		}
 	}
 	return b
@@ -126,7 +146,7 @@ func (d *decoder) pool() (poolKey, *pool) {
 	d.b = d.b[n:]
 	key.want = int32(d.count(math.MaxInt32))
 	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)), PerGPU: int32(d.count(math.MaxInt32))}
-	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]*rate)}
+	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]rates)}
 	p.reports, p.fitted = int64(d.count(math.MaxInt64/2)), int64(d.count(math.MaxInt64/2))
 	var model params
 	for i := range model {
@@ -134,14 +154,22 @@ func (d *decoder) pool() (poolKey, *pool) {
 	}
 	p.model = model.overlap()
 	for range d.count(maxCells) {
-		at := cell{int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32))}
-		r := &rate{n: int64(d.count(math.MaxInt64)), mean: d.float(minRate, maxRate), told: d.float(minRate, maxRate)}
-		d.bad = d.bad || at.gpus < 1 || at.nodes < 1 || at.nodes > at.gpus || r.n < 1
-		if d.bad {
+		at := d.cell()
+		for range d.count(uint64(len(stageEnds))) {
+			r := rate{work: d.float(0, math.MaxFloat64), seconds: d.float(0, math.MaxFloat64), told: d.float(0, 2*maxRate)}
+			d.bad = d.bad || (r.seconds > 0) != (r.told > 0) || (r.seconds > 0) != (r.work > 0)
+			p.cells[at] = append(p.cells[at], r)
+		}
+		if d.bad = d.bad || !(p.cells[at].mean() > 0); d.bad {
 			return key, p
 		}
-		p.cells[at] = r
 	}
 	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
 	return key, p
+}
+
+func (d *decoder) cell() cell {
+	at := cell{int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32)), int32(d.count(math.MaxInt32))}
+	d.bad = d.bad || at.gpus < 1 || at.nodes < 1 || at.nodes > at.gpus
+	return at
 }

@@ -1,6 +1,10 @@
 package allocate
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/sched"
+)
 
 // Wants says how wide each job is to run, and how, as if there were GPUs for all: nobody queues.
 type Wants interface {
@@ -12,7 +16,7 @@ type Wants interface {
 
 // ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps it. A
 // job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there within the time a
-// restart costs; else, or with Partial, it makes do with what there is.
+// restart costs; else, or with Partial, it makes do with what there is. Who is on a node that drains is placed anew.
 type ByWidth struct {
 	Wants
 	Partial bool                   // as the authors of BOA have it: always make do
@@ -28,7 +32,7 @@ func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *s
 		job := &v.Jobs[j]
 		if have := int32(len(job.Target)); have > 0 {
 			want, c := b.Want(v, j)
-			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c}
+			g := sched.Grant{Job: j, GPUs: want, Least: min(want, have), Want: want, Config: c, Anew: drains(v, job)}
 			if want > have {
 				g.GPUs, g.Config = have, job.Config
 			}
@@ -98,6 +102,11 @@ func (b ByWidth) begin(v *sched.View, room []int32, j sched.JobID, wait bool) sc
 	room[best] -= g.GPUs
 	g.Least = g.GPUs
 	return g
+}
+
+// drains reports whether job j holds GPUs of a node that is to be emptied.
+func drains(v *sched.View, j *sched.Job) bool {
+	return slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return v.Nodes[v.GPUs[g].Node].Target == sched.NodeDraining })
 }
 
 func typeOf(v *sched.View, j *sched.Job) sched.TypeID {

@@ -27,6 +27,7 @@ func (i *idleness) update(v *sched.View, d *sched.Desired) {
 	}
 	for n := range v.Nodes {
 		switch {
+		case !v.Nodes[n].Joined(): // nobody is on it
 		case i.busy(v, &v.Nodes[n]):
 			i.since[n] = sched.Never
 		case i.since[n] == sched.Never:

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/stage/provision"
@@ -152,4 +153,65 @@ type watched struct {
 func (w *watched) Provision(v *sched.View, d *sched.Desired) {
 	w.see(v)
 	w.Rent.Provision(v, d)
+}
+
+// Ensure that nodes that jobs would fit without are emptied, once they have cost what the moves cost, and that the jobs go on
+// elsewhere; that none is emptied whose jobs cost too much to move, or do not fit elsewhere.
+func TestEmpty(t *testing.T) {
+	const pool = "pools: [{name: spot, gpus: 2, price_per_hour: 3600, max: 9}]"
+	pair := func(long float64) []trace.Job {
+		return []trace.Job{job(0, 1, 100), job(0, 1, long), job(1, 1, 100), job(1, 1, long)}
+	}
+	for _, c := range []struct {
+		name string
+		move float64 // GPU-seconds
+		jobs []trace.Job
+		want string
+		cost float64
+	}{
+		// From 101 s on two nodes hold a job each: 20 s later the second node has cost the 40 GPU-seconds of a move.
+		{"worth it", 40, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 121 spot-1 draining; 121 job 1; 121 spot-1 gone; 201 spot-2 gone; ", 121 + 200},
+		{"too dear", math.Inf(1), pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 spot-1 gone; 201 spot-2 gone; ", 200 + 200},
+		{"too late", 400, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 spot-1 gone; 201 spot-2 gone; ", 200 + 200},
+		// Three GPUs on two nodes: no node can be emptied.
+		{"no room", 0, []trace.Job{job(0, 2, 50), job(0, 1, 200)}, "0 spot-1 up; 0 spot-2 up; 0 job 0; 0 job 1; 50 spot-1 gone; 200 spot-2 gone; ", 250},
+	} {
+		rule := &provision.Rent{Demand: &provision.Wanted{Wants: asAsked{}}}
+		rule.Move = func(*sched.View, sched.JobID) float64 { return c.move }
+		d, err := sim.New(&trace.Trace{Jobs: c.jobs}, parse(t, pool), sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := engine.NewState(engine.Header{Types: []string{"gpu"}, Pools: parse(t, pool).PoolSpecs()})
+		var log script
+		dec := engine.Stages{Order: order.FIFO{}, Place: place.Packed{}, Allocate: allocate.ByWidth{Wants: asAsked{}}, Parts: engine.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+		if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+			t.Fatal(err)
+		}
+		p := &s.View().Pools[0]
+		if cost := float64(p.SpentNow(s.View().Now)); log.String() != c.want || math.Abs(cost-c.cost) > 1e-9 {
+			t.Errorf("%s: %s for %v; want %s for %v", c.name, log.String(), cost, c.want, c.cost)
+		}
+		saved := rule.SaveRest(nil)
+		other := &provision.Rent{}
+		if err := other.LoadRest(saved); err != nil || string(other.SaveRest(nil)) != string(saved) {
+			t.Errorf("%s: %v, or another memory", c.name, err)
+		}
+		for n := range saved {
+			if err := other.LoadRest(saved[:n]); err == nil && n < 2 {
+				t.Errorf("%s: loaded %d of %d bytes", c.name, n, len(saved))
+			}
+		}
+	}
+}
+
+// asAsked has every job as wide as it asks to be.
+type asAsked struct{}
+
+func (asAsked) Want(v *sched.View, j sched.JobID) (int32, sched.Config) {
+	return v.Jobs[j].Spec.GPUs.Want, sched.Config{}
+}
+
+func (asAsked) Narrower(*sched.View, sched.JobID, int32) (sched.Config, bool) {
+	return sched.Config{}, false
 }

@@ -2,21 +2,25 @@ package provision
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that have
 // been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty,
 // or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves no demand, and goes as soon as
-// it is empty.
+// it is empty. With Move, nodes are emptied only where that is worth it.
 //
 // Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a boot
 // costs at most twice what knowing the future would (ski rental).
 type Rent struct {
 	idleness
+	emptying
 	Demand Demand
 	Keep   time.Duration // >= 0
 	Most   int32         // nodes in all pools at most; 0 = what the pools allow
@@ -133,6 +137,11 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 	for _, node := range r.leave {
 		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeGone})
 	}
+	if r.Move != nil {
+		back := r.reopen(v, id, min(draining, n-here), d)
+		here, draining = here+back, draining-back
+		r.empty(v, id, here-int32(len(r.leave))-n, d)
+	}
 	return min(max(n, here-int32(len(r.leave)))+draining, v.Pools[id].Spec.Max)
 }
 
@@ -167,4 +176,30 @@ func wantedOn(v *sched.View, id sched.NodeID) (gpus int) {
 		}
 	}
 	return gpus
+}
+
+// Format names what is saved.
+func (*Rent) Format() string { return "rent/1" }
+
+// SaveRest appends since when pools have had a node too many, behind how many pools that are, then since when nodes have been idle.
+func (r *Rent) SaveRest(b []byte) []byte {
+	b = memo.Uint(b, uint64(len(r.extra)))
+	for _, t := range r.extra {
+		b = memo.Int(b, int64(t))
+	}
+	return r.idleness.SaveRest(b)
+}
+
+// LoadRest takes what SaveRest wrote.
+func (r *Rent) LoadRest(b []byte) error {
+	m := memo.NewReader(b)
+	r.extra = r.extra[:0]
+	for range m.Count(1) {
+		r.extra = append(r.extra, sched.Time(m.Int(math.MinInt64, math.MaxInt64)))
+	}
+	rest := m.Rest()
+	if err := m.End(); err != nil {
+		return fmt.Errorf("provision: memory of pools: %w", err)
+	}
+	return r.idleness.LoadRest(rest)
 }

@@ -29,12 +29,16 @@ type Params struct {
 	Curves  speedup.Source
 	PerNode int             // GPUs of a node
 	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = not known
+	Fixed   bool            // follow plans whatever they turn out to cost, as the theory has it
 	Priced  bool            // steer the price by what was spent, and know no rates at all
 	Restart func(model string) time.Duration
-	Seed    uint64 // of the authors' search
+	Weight  float64       // a step of a job's priority multiplies by it what the job's delay is worth; 0 = 1: priorities play no part
+	Seed    uint64        // of the authors' search
+	Boot    time.Duration // of a rented node
 	Rent    provision.Rent
 
-	plan planner // how widths are found
+	plan        planner // how widths are found
+	asPublished bool    // when they are found again, and from what
 }
 
 // Cycle is how often the authors' allocator decides.
@@ -66,7 +70,7 @@ func soonest(p Params, place sched.Placer) (engine.Stages, error) {
 // Published is the system as its authors run it: decisions every minute, widths by their search, partial widths where
 // GPUs are short.
 func Published(p Params, place sched.Placer) (engine.Stages, error) {
-	p.plan = published
+	p.plan, p.asPublished = published, true
 	w, err := newWidths(p)
 	if err != nil {
 		return engine.Stages{}, err
@@ -79,6 +83,9 @@ func Published(p Params, place sched.Placer) (engine.Stages, error) {
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) engine.Stages {
 	rent := w.p.Rent
 	rent.Demand, rent.Stopped = &provision.Wanted{Wants: w}, w.stopped
+	if !w.p.asPublished {
+		rent.Move = w.toMove
+	}
 	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
@@ -110,6 +117,12 @@ func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *
 
 // Revision changes when all widths may have.
 func (g granting) Revision() uint64 { return uint64(g.w.Version) }
+
+// toMove returns what a restart of job j costs, in GPU-seconds: the GPUs it holds meanwhile, and its delay at the price of now.
+func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
+	job := &v.Jobs[j]
+	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + w.weight(job.Spec)/w.price())
+}
 
 // clock wakes the system when plan or price are to be looked at again.
 type clock struct {

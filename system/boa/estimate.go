@@ -18,7 +18,7 @@ type Estimates struct {
 	Classes []price.Class // that it is for
 	Credit  []float64     // of each class, see price.Diffuse
 	Asked   float64       // budget that the plan was asked for
-	Seen    []seen        // arrivals by application, in order of their first
+	Seen    []seen        // arrivals by application and weight, in order of their first
 	Period  time.Duration
 	Due     sched.Time // when rates, sizes and curves are estimated anew; Never = not
 	Look    sched.Time // when to look at what was spent
@@ -26,21 +26,23 @@ type Estimates struct {
 	Factor  float64 // on the budget, so that what is really spent comes to it
 }
 
-// seen is what arrived of an application.
+// seen is what arrived of an application, of equal weight.
 type seen struct {
-	Model string
-	Jobs  int
-	Last  sched.JobID // the latest tells the curves
+	Model  string
+	Weight float64
+	Jobs   int
+	Last   sched.JobID // the latest tells the curves
 }
 
-// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed.
+// The published recomputation: every ten minutes at first, and ten times as rarely whenever ten periods have passed. Else it
+// is every ten minutes.
 const (
 	firstPeriod = 10 * time.Minute
 	slower      = 10
 )
 
 // cheapest is the price at which every job takes the widths that cost least GPU time.
-const cheapest = 1e9
+const cheapest = mostPrice
 
 // arrived counts job j.
 func (w *widths) arrived(v *sched.View, j sched.JobID) {
@@ -49,14 +51,25 @@ func (w *widths) arrived(v *sched.View, j sched.JobID) {
 		w.Due, w.Look = v.Now.Add(w.Period), v.Now.Add(tick)
 		w.Meter.At = v.Now
 	}
-	model := v.Jobs[j].Spec.Model
-	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model })
+	model, weight := v.Jobs[j].Spec.Model, w.weight(v.Jobs[j].Spec)
+	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model && s.Weight == weight })
 	if i < 0 {
-		i, w.Seen = len(w.Seen), append(w.Seen, seen{Model: model})
+		i, w.Seen = len(w.Seen), append(w.Seen, seen{Model: model, Weight: weight})
 	}
 	w.Seen[i].Jobs++
 	w.Seen[i].Last = j
 }
+
+// weight returns what a unit of delay of a job is worth, 1 at priority 0.
+func (w *widths) weight(spec *sched.JobSpec) float64 {
+	if w.p.Weight == 0 || spec.Priority == 0 {
+		return 1
+	}
+	return math.Pow(w.p.Weight, float64(min(max(spec.Priority, -mostSteps), mostSteps)))
+}
+
+// mostSteps bounds the steps of priority that count.
+const mostSteps = 20
 
 // known makes the one plan of perfect information. A budget that is too small is an error.
 func (w *widths) known(classes []speedup.Class) error {
@@ -73,35 +86,39 @@ func (w *widths) known(classes []speedup.Class) error {
 
 // search makes a plan within the budget asked for.
 func (w *widths) search() error {
-	plan, err := w.p.plan(w.Classes, w.Asked, w.p.Seed)
+	if w.plans == nil {
+		plans, err := w.p.plan(w.Classes, w.p.Seed)
+		if err != nil {
+			return err
+		}
+		w.plans = plans
+	}
+	plan, err := w.plans.At(w.Asked)
 	if err == nil {
 		w.adopt(plan)
 	}
 	return err
 }
 
-// planner finds widths within a budget: optimal ones, those of the authors' search, or equal ones.
-type planner func(classes []price.Class, budget float64, seed uint64) (*price.Plan, error)
+// planner prepares plans for any budget: optimal ones, those of the authors' search, or equal widths.
+type planner func(classes []price.Class, seed uint64) (planned, error)
 
-func exactly(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
-	x, err := price.NewExact(classes)
-	if err != nil {
-		return nil, err
-	}
-	return x.At(budget)
+type planned interface {
+	At(budget float64) (*price.Plan, error)
 }
 
-func published(classes []price.Class, budget float64, seed uint64) (*price.Plan, error) {
-	g, err := price.NewGlue(classes, seed)
-	if err != nil {
-		return nil, err
-	}
-	return g.At(budget)
+func exactly(classes []price.Class, _ uint64) (planned, error) { return price.NewExact(classes) }
+
+func published(classes []price.Class, seed uint64) (planned, error) {
+	return price.NewGlue(classes, seed)
 }
 
-func equally(classes []price.Class, budget float64, _ uint64) (*price.Plan, error) {
-	return price.EqualWidth(classes, budget)
-}
+func equally(classes []price.Class, _ uint64) (planned, error) { return equal(classes), nil }
+
+type equal []price.Class
+
+// At gives all the same width.
+func (e equal) At(budget float64) (*price.Plan, error) { return price.EqualWidth(e, budget) }
 
 func (w *widths) adopt(plan *price.Plan) {
 	w.Plan, w.Version = plan, w.Version+1
@@ -117,16 +134,17 @@ const (
 // correct moves the factor on the budget by what was spent in so many hours. The authors' code has such a factor; how it
 // moves is ours: as the price does.
 func (w *widths) correct(spent, hours float64) {
-	if w.Plan != nil && hours > 0 {
+	if w.Plan != nil && hours > 0 && !w.p.Fixed {
 		w.Factor = 1 / price.Steer(1/w.Factor, gainPerHour*hours, spent, w.p.Budget*hours)
 		w.Factor = min(max(w.Factor, leastFactor), mostFactor)
 	}
 }
 
-// estimate makes a plan from what has arrived so far when it is time, or for another budget from what was estimated before.
+// estimate makes a plan from what has arrived so far when it is time, or for another budget from what was estimated before,
+// or is known.
 func (w *widths) estimate(v *sched.View) {
 	asked := w.p.Budget * w.Factor
-	if w.Due <= v.Now {
+	if w.Due <= v.Now && w.p.Known == nil {
 		w.count(v)
 	} else if w.Plan == nil || math.Abs(asked-w.Asked) <= notable*w.Asked {
 		return
@@ -157,16 +175,18 @@ func (w *widths) frugal() {
 // count estimates rates, sizes and curves.
 func (w *widths) count(v *sched.View) {
 	for w.Due <= v.Now {
-		if v.Now.Sub(w.Began) >= slower*w.Period {
+		if w.p.asPublished && v.Now.Sub(w.Began) >= slower*w.Period {
 			w.Period *= slower
 		}
 		w.Due = v.Now.Add(w.Period)
 	}
 	seconds := v.Now.Sub(w.Began).Seconds()
-	w.Classes = w.Classes[:0]
+	w.Classes, w.plans = w.Classes[:0], nil
 	for _, s := range w.Seen {
 		if chain, _, _ := w.p.Curves.Chain(v, s.Last); chain != nil {
-			w.Classes = append(w.Classes, w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain}))
+			c := w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain})
+			c.Weight = s.Weight
+			w.Classes = append(w.Classes, c)
 		}
 	}
 }

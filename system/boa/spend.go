@@ -8,11 +8,21 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// tick is how often what was spent is looked at. Ours.
-const tick = 10 * time.Minute
+// tick is how often what was spent is looked at; longTick where a plan changes for nothing else. Ours.
+const (
+	tick     = 10 * time.Minute
+	longTick = time.Hour
+)
 
 // startPrice is what GPU time is worth at first where nothing is known: an eighth of a waiting job for each GPU. Ours.
 const startPrice = 1. / 8
+
+// Prices beyond these change no width: at the least a GPU is worth having that saves a ten-thousandth of a waiting job, at the most
+// the delay of a hundred jobs is worth no more than a GPU. Ours.
+const (
+	leastPrice = 1e-4
+	mostPrice  = 100
+)
 
 // notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be told: every change
 // may cost restarts. Ours.
@@ -49,7 +59,7 @@ func (m *meter) take(now sched.Time) (hours float64) {
 
 // steer begins to control the price.
 func (w *widths) steer(now sched.Time) (err error) {
-	pay := price.Pay{Average: w.p.Budget, Month: w.p.Month}
+	pay := price.Pay{Average: w.p.Budget, Month: w.p.Month, Least: leastPrice, Most: mostPrice}
 	if w.p.Month != (price.MonthRule{}) {
 		pay.Average = 0
 	}
@@ -58,16 +68,27 @@ func (w *widths) steer(now sched.Time) (err error) {
 	return err
 }
 
+// price returns what GPU time is worth now, that of the start where the plan knows none.
+func (w *widths) price() float64 {
+	switch {
+	case w.control != nil:
+		return w.Told
+	case w.Plan != nil && w.Plan.Price > 0:
+		return w.Plan.Price
+	}
+	return startPrice
+}
+
 // clock returns the seconds since 1970.
 func (w *widths) clock(now sched.Time) int64 { return w.p.Epoch + int64(now.Seconds()) }
 
 // next returns when plan and price are to be looked at again.
 func (w *widths) next() sched.Time {
 	switch {
-	case w.p.Known != nil || w.Began == sched.Never:
+	case w.Began == sched.Never, w.p.Known != nil && w.p.Fixed:
 		return sched.Never
 	case w.control == nil:
-		return min(w.Due, w.Look)
+		return w.Look
 	}
 	return min(w.Look, w.end())
 }
@@ -90,10 +111,17 @@ func (w *widths) end() sched.Time {
 // stopped reports whether nothing may be rented for the rest of the month.
 func (w *widths) stopped() bool { return w.control != nil && w.control.Stopped() }
 
+func (w *widths) tick() time.Duration {
+	if w.p.Known != nil {
+		return longTick
+	}
+	return tick
+}
+
 // turn looks at what was spent, and at the plan.
 func (w *widths) turn(v *sched.View) {
 	hours, passed := w.Meter.take(v.Now), v.Now.Sub(w.Looked).Hours()
-	w.Looked, w.Look = v.Now, v.Now.Add(tick)
+	w.Looked, w.Look = v.Now, v.Now.Add(w.tick())
 	if w.control == nil {
 		w.correct(hours, passed)
 		w.estimate(v)

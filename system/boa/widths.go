@@ -1,6 +1,7 @@
 package boa
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ type widths struct {
 	p Params
 	state
 	jobs    []route                         // by JobID
+	plans   planned                         // for the present classes; nil = to be made
 	control *price.Controller               // of the price; nil = there is a plan, or none yet
 	classes map[*speedup.Phase]*price.Class // by chain, for a price
 	offered []int                           // widths to choose from, ascending: the Configs of all classes
@@ -113,24 +115,44 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 		return true
 	}
 	job := &v.Jobs[j]
+	weight := w.weight(job.Spec)
 	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.offered, len(job.Target))}
 	if w.control != nil {
-		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told, at, r.path), int32(phase)
+		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told/weight, at, r.path), int32(phase)
 		return true
 	}
 	if w.Plan == nil {
 		return false
 	}
-	i := slices.IndexFunc(w.Classes, func(c price.Class) bool { return c.Name == job.Spec.Model })
+	i := w.classFor(job.Spec.Model, weight)
 	if i < 0 || len(w.Classes[i].Times) != len(chain) {
 		return false
 	}
-	if w.Plan.Price == 0 || len(r.path) == 0 && job.Attempts == 0 { // the plan has no price to choose by
+	mine := cmp.Or(w.Classes[i].Weight, 1) == weight
+	if w.Plan.Price == 0 || mine && len(r.path) == 0 && job.Attempts == 0 { // or the plan has no price to choose by
 		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
 		return true
 	}
-	r.path, r.from = w.Classes[i].Best(w.Plan.Price, at, r.path), int32(phase)
+	c := &w.Classes[i]
+	r.path, r.from = c.Best(w.Plan.Price*cmp.Or(c.Weight, 1)/weight, at, r.path), int32(phase)
 	return true
+}
+
+// classFor returns the class of jobs of a model and weight; where there are none of that weight, as an oracle tells none, the
+// first of the model; -1 where there is no class.
+func (w *widths) classFor(model string, weight float64) int {
+	first := -1
+	for i := range w.Classes {
+		if c := &w.Classes[i]; c.Name == model {
+			if cmp.Or(c.Weight, 1) == weight {
+				return i
+			}
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	return first
 }
 
 // whole returns the path of the plan for a job of class i. Newcomers of a class with two paths take turns.
@@ -169,25 +191,32 @@ func (w *widths) offerFor(chain speedup.Chain) {
 	}
 }
 
-// offer returns the widths up to most to choose from. Where curves are learned those on more than one node are few, with a node
-// of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every width that looks good has to be tried before it is known. Ours; the authors measured 1, 2,
-// 4, 8, 12 and 16.
+// offer returns the widths up to most to choose from: beyond a node whole nodes only, unless the authors' own are wanted, who
+// know no nodes. Where curves are learned those on more than one node are few, with a node of 4 GPUs 8, 12, 16, 24, 32, 48, ...: every
+// width that looks good has to be tried before it is known. Ours; the authors measured 1, 2, 4, 8, 12 and 16.
 func (w *widths) offer(most int) []int {
 	_, learned := w.p.Curves.(sched.Observer)
 	perNode := max(w.p.PerNode, 1)
 	var list []int
 	for k := 1; k <= most; k++ {
 		nodes := k / perNode
-		if !learned || k <= perNode || k%perNode == 0 && bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3) {
+		whole := k <= perNode || k%perNode == 0
+		few := k <= perNode || bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3)
+		if (whole || w.p.asPublished && !learned) && (few || !learned) {
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
-// classOf turns an application into a class of the price's, whose Configs are the widths offered.
+// classOf turns an application into a class of the price's, whose Configs are the widths offered. A change of width takes
+// nodes that boot, waited and paid for, as well as a restart: the authors count the restart alone.
 func (w *widths) classOf(c speedup.Class) price.Class {
-	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.p.Restart(c.Model).Seconds()}
+	restart := w.p.Restart(c.Model)
+	if !w.p.asPublished {
+		restart += w.p.Boot
+	}
+	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: restart.Seconds()}
 	w.offerFor(c.Chain)
 	for _, k := range w.offered {
 		out.Configs = append(out.Configs, price.Config{GPUs: k})
@@ -212,7 +241,7 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.JobCommanded, sched.JobChanged, sched.Rejected, sched.StartFailed:
 		w.route(e.Job).fresh = false
 		if v.Jobs[e.Job].State == sched.Done {
-			w.jobs[e.Job].path = nil
+			w.jobs[e.Job] = route{}
 		}
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Ordered, sched.Moved:
 		w.Meter.read(v)
