@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -14,23 +15,57 @@ import (
 // jobs on slots that are rented alone, gives one a width that is worth its price, and lets all slots go when nobody needs them.
 func TestBOARentsSlots(t *testing.T) {
 	t.Parallel()
+	s := renting(t).run()
+	jobs := s.submit(`jobs: [{name: a, count: 3, model: net, gpus: {min: 1, max: 12, default: 1}, command: [TRAINER, --steps, 40, --step-time, 50ms, --parallel, 0.5]}]`)
+	last := 0
+	for j := range sched.JobID(3) {
+		last = max(last, s.finished(jobs+j))
+		if n := len(s.slots(jobs+j, 1)); n != 3 {
+			t.Errorf("job %d ran on %d slots, want the 3 that a budget of 2 pays for", j, n)
+		}
+	}
+	s.allLetGo(last)
+	s.wantRented()
+}
+
+// Ensure that a manager that comes back knows which slots are lent: a job that ran meanwhile keeps them, another gets others, and in
+// the end none is lent.
+func TestBOAComesBack(t *testing.T) {
+	t.Parallel()
+	s := renting(t).run()
+	const waiting = "model: net, gpus: {min: 1, max: 12, default: 1}, command: "
+	a := s.submit("jobs: [{name: a, " + waiting + until("go") + "}]")
+	s.started(a, 1)
+	s.stop()
+	s.run()
+	b := s.submit("jobs: [{name: b, " + waiting + until("go") + "}]")
+	s.started(b, 1)
+	s.let("go")
+	s.allLetGo(max(s.finished(a), s.finished(b)))
+	s.wantRented()
+	if x, y := s.slots(a, 1), s.slots(b, 1); fmt.Sprint(x, y) != "[slot-0 slot-1 slot-2] [slot-3 slot-4 slot-5]" {
+		t.Errorf("they ran on %v and %v, want three slots each", x, y)
+	}
+}
+
+// renting is a scene of slots to be rented, for jobs of which half runs in parallel: k slots take (k+1)/2 times the slot-seconds of
+// one, and one slot's work arrives.
+func renting(t *testing.T) *scene {
+	t.Helper()
 	const slots = 12
 	app := speedup.Stages{{Size: 4, Law: speedup.Amdahl{Parallel: .5}}}
 	s := newScene(t, "boa-exact", device.Slots(slots), map[string]string{"min_run": "0", "preempt_limit": "0", "information": "perfect", "restart_overhead": "0"})
 	s.options.Budget = 2.001 // rounding
 	s.options.Knows = system.Knowledge{Speeds: speedup.NewOracle(map[string]speedup.App{"net": app}, 1, slots),
 		Mix: []speedup.Class{{Model: "net", Rate: 1. / 4, Chain: speedup.ChainOf(app, 1, slots, sched.BatchRange{})}}}
-	s.run()
-	jobs := s.submit(`jobs: [{name: a, count: 3, model: net, gpus: {min: 1, max: 12, default: 1}, command: [TRAINER, --steps, 40, --step-time, 50ms, --parallel, 0.5]}]`)
-	last := 0
-	for j := range sched.JobID(3) {
-		last = max(last, s.finished(jobs+j))
-		if n := len(s.slots(jobs+j, 1)); n != 3 { // 1 slot's work at a time, which takes (k+1)/2 on k
-			t.Errorf("job %d ran on %d slots, want the 3 that a budget of 2 pays for", j, n)
-		}
-	}
+	return s
+}
+
+// allLetGo waits, from an event on, until no slot is lent.
+func (s *scene) allLetGo(from int) {
+	s.Helper()
 	joined := make(map[sched.NodeID]bool)
-	s.await(last, "all slots are let go", func(*sched.Event) bool {
+	s.await(from, "all slots are let go", func(*sched.Event) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		clear(joined)
@@ -44,7 +79,6 @@ func TestBOARentsSlots(t *testing.T) {
 		}
 		return len(joined) == 0
 	})
-	s.wantRented()
 }
 
 // wantRented checks that every attempt held slots only while these were rented.

@@ -54,6 +54,7 @@ type scene struct {
 	dir     string
 	options manager.Options
 	m       *manager.Manager
+	stop    func() // ends the run; what runs goes on
 
 	mu   sync.Mutex
 	log  []sched.Event
@@ -73,7 +74,7 @@ func newScene(t *testing.T, system string, devices device.Backend, settings map[
 	return s
 }
 
-// run runs the manager until the test ends. Then no job runs any more.
+// run runs the manager until the test ends, or it is stopped. In the end no job runs any more.
 func (s *scene) run() *scene {
 	s.Helper()
 	var err error
@@ -83,12 +84,16 @@ func (s *scene) run() *scene {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.m.Run(ctx) }()
-	s.Cleanup(func() {
+	m := s.m
+	s.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+		if err := errors.Join(<-ended, m.Close()); !errors.Is(err, context.Canceled) {
 			s.Errorf("the manager ended with %v", err)
 		}
-		_ = s.m.Close()
+	})
+	stop := s.stop
+	s.Cleanup(func() {
+		stop()
 		s.endAll()
 		if s.Failed() {
 			s.show()
