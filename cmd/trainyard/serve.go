@@ -32,9 +32,9 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Manage this machine: take jobs, run them, until it is told to stop",
-		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the NVIDIA
-GPUs of this machine, or on CPU slots where it has none. It needs no root and no
-other service; all it knows is in the state folder.
+		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the
+NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root
+and no other service; all it knows is in the state folder.
 
 When it stops, is killed or crashes, jobs that run go on, and the next serve of
 the folder takes them over. Another --system than last time takes over as well.

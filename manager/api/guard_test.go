@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -250,6 +251,7 @@ func TestBodies(t *testing.T) {
 var lattice = map[string]string{
 	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa", "GET /v1/jobs": "vuoa",
 	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa", "GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
+	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
 	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua", "POST /v1/jobs/{job}/resume": "ua",
 	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a", "POST /v1/gpus/{gpu}/drain": "a",
 	"POST /v1/gpus/{gpu}/undrain": "a",
@@ -267,6 +269,7 @@ func TestPromise20Lattice(t *testing.T) {
 		tokens['o'] = r.token("o", "bob", User)
 		tokens['a'] = r.token("a", "root", Admin)
 	})
+	seq := r.decided()
 	for pattern := range rules {
 		if lattice[pattern] == "" {
 			t.Errorf("%s is not in the lattice", pattern)
@@ -274,7 +277,7 @@ func TestPromise20Lattice(t *testing.T) {
 		method, path, _ := strings.Cut(pattern, " ")
 		for role, token := range tokens {
 			r.submit(later)
-			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0").Replace(path)
+			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -282,6 +285,9 @@ func TestPromise20Lattice(t *testing.T) {
 			if path == "/v1/jobs" && method == http.MethodPost {
 				b, _ := json.Marshal(Submission{File: "jobs: [{command: [x], submit: 1h}]", Dir: "/"})
 				body = string(b)
+			}
+			if strings.HasSuffix(path, "resize") {
+				body = `{"gpus_max": 1}`
 			}
 			status, text := r.ask(method, p, token, body, nil)
 			want := http.StatusForbidden
