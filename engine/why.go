@@ -25,7 +25,9 @@ func (c *composed) Explain(v *sched.View, id sched.JobID, say func(sched.Fact)) 
 		explain(l, v, id, say)
 	}
 	for _, s := range c.provision {
-		explain(s, v, id, say)
+		if p, ok := c.Decider.(*Pipeline); !ok || p.s.Allocate != any(s) { // else it has spoken as a stage
+			explain(s, v, id, say)
+		}
 	}
 }
 

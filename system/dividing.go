@@ -54,7 +54,7 @@ func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (
 func weighing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, ErrNoWork
+			return engine.Stages{}, errNoWork
 		}
 		return dividing(f)(k, s)
 	}

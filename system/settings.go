@@ -216,5 +216,5 @@ var errNoScores = errors.New("no PM scores of the GPUs were given; see --variabi
 
 var errNoTruth = errors.New("stragglers=oracle: nobody knows which GPUs are slow; only simulations do, of the key slow_gpus")
 
-// ErrNoWork says that a system must be told the remaining work of jobs.
-var ErrNoWork = errors.New("no knowledge of remaining work was given")
+// errNoWork says that a system must be told the remaining work of jobs.
+var errNoWork = errors.New("no knowledge of remaining work was given")

@@ -31,7 +31,7 @@ var keyPairs = Key{keyHistory.Name, "", keyHistory.Doc + " (default where there 
 func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
 	known := eaco.Knowledge{Work: k.Work}
 	if k.Work == nil {
-		return known, ErrNoWork
+		return known, errNoWork
 	}
 	known.Restart = k.restart(s)
 	history := &interference.History{}

@@ -201,7 +201,7 @@ func plain(f func(sched.Placer) engine.Stages) func(Knowledge, *Settings) (engin
 func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
 	return func(k Knowledge, s *Settings) (engine.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, ErrNoWork
+			return engine.Stages{}, errNoWork
 		}
 		return f(s.Placer("consolidate", k), k.Work), nil
 	}

@@ -64,10 +64,10 @@ func overtakes(jobs []Job, left []float64, widths []int, top, j int) bool {
 	if length(&jobs[j], left[j], widths[j]) <= length(&jobs[top], left[top], widths[top]) {
 		a, b = j, top
 	}
-	beforeA, afterA, stepA := around(&jobs[a], widths[a])
-	beforeB, afterB, stepB := around(&jobs[b], widths[b])
+	now, _ := Gains(&jobs[a], widths[a])
+	_, later := Gains(&jobs[b], widths[b])
 	winner := a
-	if (afterB-beforeB)/afterB/stepB > (afterA-beforeA)/beforeA/stepA {
+	if later > now {
 		winner = b
 	}
 	return winner == j
@@ -81,11 +81,16 @@ func length(j *Job, left float64, width int) float64 {
 	return left / j.S[width]
 }
 
-// around returns the factors before and after a job's next step, and its GPUs.
-func around(j *Job, width int) (before, after, gpus float64) {
+// Gains returns the relative gain that AFSL sees in a job's next step from a width, for each GPU of the step: over its speed before the
+// step, +Inf for a job without GPUs, and over that after it; 0 where it cannot grow.
+func Gains(j *Job, width int) (now, later float64) {
+	step := stepOf(j, width)
+	if step == 0 {
+		return 0, 0
+	}
+	before, after := 0.0, j.S[width+step]
 	if width > 0 {
 		before = j.S[width]
 	}
-	step := stepOf(j, width)
-	return before, j.S[width+step], float64(step)
+	return (after - before) / before / float64(step), (after - before) / after / float64(step)
 }

@@ -24,7 +24,7 @@ func Optimus(dst []int, jobs []Job, left []float64, gpus int, gains []float64) [
 	widths := dst[from:]
 	gains = gains[:0]
 	for j := range jobs {
-		gains = append(gains, savingOf(&jobs[j], left[j], widths[j]))
+		gains = append(gains, Saving(&jobs[j], left[j], widths[j]))
 	}
 	for gpus > 0 {
 		top := -1
@@ -39,14 +39,14 @@ func Optimus(dst []int, jobs []Job, left []float64, gpus int, gains []float64) [
 		step := stepOf(&jobs[top], widths[top])
 		widths[top] += step
 		gpus -= step
-		gains[top] = savingOf(&jobs[top], left[top], widths[top])
+		gains[top] = Saving(&jobs[top], left[top], widths[top])
 	}
 	return dst
 }
 
-// savingOf returns the seconds that a job's next step takes off its remaining time, for each GPU; 0 if it has no GPUs or cannot
+// Saving returns the seconds that a job's next step takes off its remaining time, for each GPU; 0 if it has no GPUs or cannot
 // grow.
-func savingOf(j *Job, left float64, width int) float64 {
+func Saving(j *Job, left float64, width int) float64 {
 	if width == 0 {
 		return 0
 	}

@@ -1,10 +1,7 @@
 package speedup
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -24,7 +21,7 @@ type Worth interface {
 	Gain(phase, batch int) float64
 }
 
-// Limits says which batch sizes an application takes.
+// Limits says which batch sizes an application takes. Limits that contradict each other leave no way to run.
 type Limits struct {
 	Start     int // smallest global batch size, > 0
 	Max       int // largest, >= Start
@@ -43,24 +40,6 @@ type Limits struct {
 	List []int
 	// MaxGPUs bounds the widths that Best answers for; 0 = no bound.
 	MaxGPUs int
-}
-
-// Validate returns the first thing wrong with l: field, value, wish. Limits that contradict each other leave no way to run; these
-// are wrong on any number of GPUs.
-func (l *Limits) Validate() error {
-	switch {
-	case l.Start < 1 || l.Max < l.Start || l.Max > maxCount:
-		return fmt.Errorf("speedup: batch sizes %d..%d, want 1 <= Start <= Max <= %d", l.Start, l.Max, maxCount)
-	case l.MinPerGPU < 1 || l.MaxPerGPU < l.MinPerGPU:
-		return fmt.Errorf("speedup: %d..%d samples on each GPU, want 1 <= MinPerGPU <= MaxPerGPU", l.MinPerGPU, l.MaxPerGPU)
-	case l.Probe && !l.Accumulate:
-		return errors.New("speedup: Probe without Accumulate, want both or neither")
-	case l.MaxGPUs < 0:
-		return fmt.Errorf("speedup: MaxGPUs %d, want >= 0", l.MaxGPUs)
-	case !slices.IsSorted(l.List):
-		return fmt.Errorf("speedup: list of batch sizes %v, want it to rise", l.List)
-	}
-	return nil
 }
 
 // BatchPoints is how many batch sizes, in geometric progression, Best tries.

@@ -41,7 +41,7 @@ func (p *Pollux) Divide(v *sched.View, dst []int, claims []Claim, gpus int) []in
 		return dst
 	}
 	p.jobs, p.arena = p.jobs[:0], p.arena[:0]
-	fair := (gpus + len(claims) - 1) / len(claims)
+	fair := fairShare(gpus, len(claims))
 	for i := range claims {
 		p.jobs = append(p.jobs, p.row(v, &claims[i], gpus, fair))
 	}
@@ -52,12 +52,20 @@ func (p *Pollux) Divide(v *sched.View, dst []int, claims []Claim, gpus int) []in
 	return dst
 }
 
+// fairShare is the GPUs there are over the jobs, rounded up.
+func fairShare(gpus, jobs int) int { return (gpus + jobs - 1) / jobs }
+
+// widest returns the most GPUs that a job may have now.
+func (p *Pollux) widest(c *Claim, gpus int) int {
+	fewest, _ := c.Least()
+	return min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), fewest))
+}
+
 // row returns what a job's share of the sum falls by at each width, which is shifted by one: no GPUs is width 1.
 func (p *Pollux) row(v *sched.View, c *Claim, gpus, fair int) elastic.Job {
 	least := idleWorth * float64(p.PerNode)
 	share, factor := c.at(fair), p.restartFactor(v, c)
-	fewest, _ := c.Least()
-	most := min(c.Max, len(c.S)-1, gpus, max(2*p.Seen.Of(c.ID), fewest))
+	most := p.widest(c, gpus)
 	from := len(p.arena)
 	p.arena = append(p.arena, 0, 1) // width 0 of the programme is never looked at; without GPUs the gain is the unit alone
 	for k := 1; k <= most; k++ {

@@ -15,16 +15,24 @@ var _ sched.Memory = (*widths)(nil)
 var errMemory = errors.New("boa: memory of a job is cut short")
 
 // Format names what is saved.
-func (*widths) Format() string { return "boa/2" }
+func (*widths) Format() string { return "boa/3" }
 
-// SaveJob appends the path of job j; nothing of a job that is done or has none.
+// SaveJob appends the path of job j and what follows from it; nothing of a job that was never looked at.
 func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
-	if int(j) >= len(w.jobs) || len(w.jobs[j].path) == 0 {
+	if int(j) >= len(w.jobs) || w.jobs[j].version == 0 {
 		return b
 	}
 	r := &w.jobs[j]
-	b = binary.AppendUvarint(b, uint64(r.version))
-	b = binary.AppendUvarint(b, uint64(r.from))
+	flags := uint64(0)
+	if r.fresh {
+		flags |= 1
+	}
+	if r.ahead {
+		flags |= 2
+	}
+	for _, x := range []uint64{uint64(r.version), uint64(r.from), flags, uint64(r.gpus)} {
+		b = binary.AppendUvarint(b, x)
+	}
 	for _, i := range r.path {
 		b = binary.AppendUvarint(b, uint64(i))
 	}
@@ -41,12 +49,12 @@ func (w *widths) LoadJob(j sched.JobID, b []byte) error {
 		}
 		list, b = append(list, x), b[n:]
 	}
-	if len(list) < 3 {
+	if len(list) < 4 || list[2] > 3 {
 		return errMemory
 	}
 	r := w.route(j)
-	*r = route{version: uint32(list[0]), from: int32(list[1])}
-	for _, i := range list[2:] {
+	*r = route{version: uint32(list[0]), from: int32(list[1]), fresh: list[2]&1 != 0, ahead: list[2]&2 != 0, gpus: int32(list[3])}
+	for _, i := range list[4:] {
 		r.path = append(r.path, int(i))
 	}
 	return nil
