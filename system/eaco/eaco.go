@@ -45,7 +45,7 @@ const (
 type Decider struct {
 	core
 	p    Params
-	jobs []memo
+	jobs []known
 
 	crowd  []sched.JobID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
@@ -53,8 +53,8 @@ type Decider struct {
 	users  map[string]int // GPUs held, by user; only where limited
 }
 
-// memo is what is remembered of a job.
-type memo struct {
+// known is what is remembered of a job.
+type known struct {
 	tried [][]sched.JobID // sets that it was taken off
 	from  sched.Time      // it is part of a trial whose jobs all work since then; Never = it is not
 	until sched.Time      // of a newcomer on trial: when the trial ends at the latest
@@ -129,12 +129,12 @@ func (d *Decider) Resume(v *sched.View) {
 // meet makes room for jobs that are new.
 func (d *Decider) meet(v *sched.View) {
 	for len(d.jobs) < len(v.Jobs) {
-		d.jobs = append(d.jobs, newMemo())
+		d.jobs = append(d.jobs, newKnown())
 	}
 }
 
-func newMemo() memo {
-	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
+func newKnown() known {
+	return known{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
 }
 
 // Observe folds an event.
