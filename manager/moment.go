@@ -54,11 +54,11 @@ func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched
 			durable = d.Change(id, c)
 		}
 	})
-	if err = errors.Join(asked, err); err != nil {
-		return err
+	if failed := errors.Join(asked, err); failed != nil {
+		return failed
 	}
-	if err = m.await(ctx, durable); err != nil {
-		return err
+	if late := m.await(ctx, durable); late != nil {
+		return late
 	}
 	if row, _, _ := m.board.Row(id); row.State == sched.Done { // it may have been before
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
@@ -80,8 +80,8 @@ func (m *Manager) changeable(spec *sched.JobSpec, c *sched.JobChange) error {
 // Plan says when jobs would start and end if they were handed in now; the first of the estimates is that of the first job. Nothing comes
 // of it. It may take until ctx ends.
 func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forecast, first sched.JobID, err error) {
-	if err := Fits(&m.header, jobs, m.o.Unit); err != nil {
-		return nil, sched.None, err
+	if misfit := Fits(&m.header, jobs, m.o.Unit); misfit != nil {
+		return nil, sched.None, misfit
 	}
 	var moment *whatif.Moment
 	var left func(sched.JobID) (time.Duration, bool)
@@ -89,8 +89,8 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 		left = m.stepsLeft(v)
 		moment, err = whatif.Take(m.header, v, m.dec, m.fresh)
 	})
-	if err = errors.Join(asked, err); err != nil {
-		return nil, sched.None, err
+	if failed := errors.Join(asked, err); failed != nil {
+		return nil, sched.None, failed
 	}
 	v := moment.View()
 	first = sched.JobID(len(v.Jobs))
@@ -145,13 +145,13 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 		left = m.stepsLeft(v)
 		moment, err = whatif.Take(m.header, v, m.dec, m.fresh)
 	})
-	if err = errors.Join(asked, err); err != nil {
-		return nil, err
+	if failed := errors.Join(asked, err); failed != nil {
+		return nil, failed
 	}
 	a.View = moment.View()
 	if j := a.View.Job(id); o.Remedies > 0 && j.Eligible() && len(j.Target) == 0 {
-		if err := a.remedy(ctx, moment, id, o.Remedies); err != nil {
-			return nil, err
+		if failed := a.remedy(ctx, moment, id, o.Remedies); failed != nil {
+			return nil, failed
 		}
 	}
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {

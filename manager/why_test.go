@@ -33,20 +33,20 @@ func TestWhyAndResize(t *testing.T) {
 		t.Fatalf("%+v, want fewer slots to do", a.Remedies)
 	}
 	width := func(r sched.Range) func(*sched.JobChange) { return func(c *sched.JobChange) { c.GPUs = r } }
-	if err := s.m.Change(t.Context(), first+1, width(a.Remedies.List[0].Spec.GPUs)); err != nil {
-		t.Fatal(err)
+	if bad := s.m.Change(t.Context(), first+1, width(a.Remedies.List[0].Spec.GPUs)); bad != nil {
+		t.Fatal(bad)
 	}
 	s.until(first+1, "running", runs)
-	if err := s.m.Change(t.Context(), first, width(sched.Rigid(2))); err != nil {
-		t.Fatal(err)
+	if bad := s.m.Change(t.Context(), first, width(sched.Rigid(2))); bad != nil {
+		t.Fatal(bad)
 	}
 	s.until(first, "running again", func(r *manager.Row) bool { return runs(r) && r.Attempts == 2 })
-	if err := s.m.Look(t.Context(), func(v *sched.View) {
+	if bad := s.m.Look(t.Context(), func(v *sched.View) {
 		if j := v.Job(first); len(j.GPUs) != 2 || j.Spec.GPUs != sched.Rigid(2) {
 			t.Errorf("job a holds %v and asks for %+v, want 2", j.GPUs, j.Spec.GPUs)
 		}
-	}); err != nil {
-		t.Error(err)
+	}); bad != nil {
+		t.Error(bad)
 	}
 	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != engine.NotWaiting || a.Forecast != nil || a.Remedies != nil {
 		t.Errorf("%+v, %v, want that it runs, and nothing that was not asked for", a, err)

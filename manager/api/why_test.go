@@ -34,8 +34,8 @@ func TestWhyOverTheWire(t *testing.T) {
 	if err != nil || len(dry.Jobs) != 1 || dry.Jobs[0].Start == nil || dry.Jobs[0].ID != jobs[1].ID+1 {
 		t.Errorf("%+v, %v, want an estimate", dry, err)
 	}
-	if job, err := r.client.Resize(t.Context(), "b", *doc.Remedies[0].Resize); err != nil || job.Min != 1 || job.Max != 1 {
-		t.Errorf("%+v, %v, want 1 slot asked for", job, err)
+	if job, bad := r.client.Resize(t.Context(), "b", *doc.Remedies[0].Resize); bad != nil || job.Min != 1 || job.Max != 1 {
+		t.Errorf("%+v, %v, want 1 slot asked for", job, bad)
 	}
 	for doc.Code != "" {
 		if doc, err = r.client.Why(t.Context(), "b", 0, 0); err != nil {
@@ -43,8 +43,8 @@ func TestWhyOverTheWire(t *testing.T) {
 		}
 	}
 	for _, x := range []Resize{{}, {Min: 2, Max: 1}, {Max: 1 << 30}, {Max: 5, Min: 5}} {
-		if _, err := r.client.Resize(t.Context(), "b", x); !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrRefused) {
-			t.Errorf("%+v: %v, want it refused", x, err)
+		if _, bad := r.client.Resize(t.Context(), "b", x); !errors.Is(bad, ErrMalformed) && !errors.Is(bad, ErrRefused) {
+			t.Errorf("%+v: %v, want it refused", x, bad)
 		}
 	}
 	d, err := r.client.Explain(t.Context(), seq)
