@@ -68,8 +68,9 @@ func run(w io.Writer, trainer string, seeds int) error {
 	defer os.RemoveAll(dir)
 	if trainer == "" {
 		trainer = filepath.Join(dir, "trainer")
-		if out, err := exec.Command("go", "build", "-o", trainer, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %w\n%s", err, out)
+		out, failed := exec.Command("go", "build", "-o", trainer, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
+		if failed != nil {
+			return fmt.Errorf("go build: %w\n%s", failed, out)
 		}
 	}
 	var pairs []pair
