@@ -94,7 +94,7 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	}
 	v := moment.View()
 	first = sched.JobID(len(v.Jobs))
-	o := whatif.ForecastOptions{}
+	o := whatif.ForecastOptions{Others: true}
 	for i := range jobs {
 		o.Planned = append(o.Planned, arrival(&jobs[i], first, v.Now))
 	}
@@ -157,7 +157,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left), whatif.ForecastOptions{})
+		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left), whatif.ForecastOptions{Others: true})
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}

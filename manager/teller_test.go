@@ -36,7 +36,9 @@ func stage() manager.Teller {
 // Ensure that every constraint is told in a sentence with its numbers, the very words.
 func TestSentences(t *testing.T) {
 	told := map[engine.WaitCode]bool{engine.NotWaiting: true}
-	at := func(f func(j *sched.Job)) func(*manager.Teller) { return func(t *manager.Teller) { f(&t.View.Jobs[0]) } }
+	at := func(f func(j *sched.Job)) func(*manager.Teller) {
+		return func(t *manager.Teller) { f(&t.View.Jobs[0]) }
+	}
 	for _, c := range []struct {
 		w    engine.Waiting
 		with func(*manager.Teller)

@@ -62,8 +62,8 @@ func base(info *system.Info) map[string]string {
 	return set
 }
 
-// run simulates a system and returns the hash of its events and its figures.
-func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string) (string, metrics.Result) {
+// run simulates a system and returns the hash of its events and its figures. more are sinks that are told its Decider.
+func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string, more ...func(sched.Decider) engine.Sink) (string, metrics.Result) {
 	t.Helper()
 	sys, err := build(info, tr, nil, settings)
 	if err != nil {
@@ -85,7 +85,11 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 		t.Fatal(err)
 	}
 	h, rec := &engine.Hash{}, metrics.NewRecorder(len(tr.Jobs))
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{h, rec}}); err != nil {
+	sinks := []engine.Sink{h, rec}
+	for _, f := range more {
+		sinks = append(sinks, f(sys.Decider))
+	}
+	if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum(), rec.Result(info.Name)

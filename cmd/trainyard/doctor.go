@@ -156,7 +156,7 @@ func (p *patient) manager() []finding {
 			all = append(all, finding{"manager", wrong, "it does not tell all: " + oneLine(p.err.Error()), "look into what serve wrote to its stderr"})
 		}
 		for _, problem := range p.info.Problems {
-			all = append(all, finding{"manager", wrong, api.Printable(problem), "look into what serve wrote to its stderr"})
+			all = append(all, finding{"manager", note, api.Printable(problem), "all else goes on; serve says more on its stderr"})
 		}
 		return all
 	}

@@ -195,6 +195,14 @@ func TestDoctorServed(t *testing.T) {
 	_, _ = trainyard(t, exitOK, "undrain", "--state", r.state(), "slot-1")
 	_, _ = trainyard(t, exitOK, "drain", "--state", r.state())
 	want("devices", note, "is drained: nothing new starts")
+	output := shim.State(r.state()).RunDir(0, 1).Output()
+	if err := os.Truncate(output, muchOutput+1<<30); err != nil { // a hole takes no disk
+		t.Fatal(err)
+	}
+	want("leftovers", note, "the output of jobs that are done takes 11.0 GiB")
+	if err := os.Truncate(output, 0); err != nil {
+		t.Fatal(err)
+	}
 	attempt(t, r.state(), 7, 1, 1)
 	want("leftovers", note, "is of no job that the manager knows")
 	attempt(t, r.state(), 7, 1, os.Getpid())

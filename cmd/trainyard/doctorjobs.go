@@ -78,6 +78,9 @@ func gpuFinding(g *api.GPU) []finding {
 	return nil
 }
 
+// muchOutput is as many bytes of output of jobs that are done as are worth a note.
+const muchOutput = 10 << 30
+
 // leftovers tells of processes and folders of jobs that should not be there any more.
 func (p *patient) leftovers() []finding {
 	const name = "leftovers"
@@ -86,7 +89,7 @@ func (p *patient) leftovers() []finding {
 		return []finding{{name, wrong, oneLine(err.Error()), "give --state a folder without signs of patterns in its name"}}
 	}
 	var all []finding
-	running := 0
+	running, kept := 0, int64(0)
 	for _, order := range runs {
 		run := filepath.Dir(order)
 		job, err := strconv.Atoi(filepath.Base(filepath.Dir(run)))
@@ -98,6 +101,13 @@ func (p *patient) leftovers() []finding {
 			running++
 		}
 		all = append(all, p.leftover(job, run, pid, lives)...)
+		if info, err := os.Stat(shim.RunDir(run).Output()); err == nil && p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done" {
+			kept += info.Size()
+		}
+	}
+	if kept > muchOutput {
+		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
+			"delete the folders below " + filepath.Join(p.dir, "jobs") + " that you need no more: they are missed by `trainyard logs` alone"})
 	}
 	switch {
 	case len(all) > 0:

@@ -24,6 +24,7 @@ type planFlags struct {
 	reserve    string
 	rent       string
 	verify     bool
+	elastic    int // GPUs; 0 = not asked for
 	json       bool
 	trace      planTrace
 }
@@ -48,12 +49,26 @@ when jobs arrive, then play no part beyond their averages.
 
 Where the file names GPU types with prices, the budget is money per hour.
 
+With --elastic nothing is rented: all jobs of a trace run at once, and for each
+number of GPUs up to the one given it says what they do at best, and what one
+GPU more would add.
+
 boa-exact is the optimum; boa is the search of the BOA authors: phases merged at
 random, widths rounded, less budget until it fits.`,
 		Example: `  trainyard plan --workload classes.yaml --budget 48
   trainyard plan --workload classes.yaml --budget 48 --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("elastic") {
+				p, err := planElastic(&f)
+				if err != nil {
+					return err
+				}
+				if f.json {
+					return writeJSON(cmd.OutOrStdout(), p)
+				}
+				return writeText(cmd.OutOrStdout(), p.text(widthOf(cmd.OutOrStdout())))
+			}
 			p, err := plan(&f)
 			if err != nil {
 				return err
@@ -90,6 +105,7 @@ func (f *planFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.trace.restart, "restart-overhead", "", "of jobs of a trace: `SECONDS`, or MODEL=SECONDS,...,SECONDS (default 62)")
 	fs.StringVar(&f.trace.widest, "max-gpus", "", "of jobs of a trace: `GPUS`, or MODEL=GPUS,...,GPUS (default: as they ask)")
 	fs.IntVar(&f.trace.perNode, "gpus-per-node", 0, "`GPUS` of a node, on as few of which as will do jobs of a trace run (default 4)")
+	fs.IntVar(&f.elastic, "elastic", 0, "say what each GPU up to `GPUS` is worth to the jobs of a trace under elastic scaling; with --profiles, without a budget")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 }
 

@@ -63,8 +63,8 @@ func TestPlanDoc(t *testing.T) {
 			}
 		}
 	}
-	if shown != 7 {
-		t.Errorf("%d blocks and commands, want 7", shown)
+	if shown != 9 {
+		t.Errorf("%d blocks and commands, want 9", shown)
 	}
 }
 

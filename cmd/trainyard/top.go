@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -167,29 +166,11 @@ func logPage(ctx context.Context, c *api.Client, job string) tea.Msg {
 	return pageText{"the end of what job " + job + " wrote; `trainyard logs -f " + job + "` follows it", b.String()}
 }
 
-// whyPage is why a job stands as it does.
+// whyPage is why a job stands as it does, as far as can be told soon.
 func whyPage(ctx context.Context, c *api.Client, job string) tea.Msg {
-	j, err := c.Job(ctx, job)
+	doc, err := c.Why(ctx, job, tryFor, tryFor)
 	if err != nil {
 		return noted(oneLine(err.Error()))
 	}
-	now := time.Now()
-	text := fmt.Sprintf("%s is %s\n", jobTitle(&j), jobState(&j))
-	if j.Why != "" {
-		text += j.Why + "\n"
-	}
-	text += fmt.Sprintf("\nwants     %s\nholds     %s\nsubmitted %s, waited %s in all\nran       %s in %s, preempted %d, resized %d\n", wishText(&j), gpuNames(j.GPUs),
-		when(j.Submitted, now), shortTime(j.QueueSec), shortTime(j.RunSec), counted(j.Attempt, "attempt"), j.Preemptions, j.Resizes)
-	if j.Text != "" {
-		text += "last      " + j.Text + "\n"
-	}
-	return pageText{"why", text}
-}
-
-// wishText is how many GPUs a job wants.
-func wishText(j *api.Job) string {
-	if j.Min != j.Max {
-		return fmt.Sprintf("%d, takes %d to %d", j.Want, j.Min, j.Max)
-	}
-	return strconv.Itoa(j.Want)
+	return pageText{"why job " + job + " stands as it does; `trainyard why " + job + "` says the same", whyText(&doc, defaultWidth, time.Now())}
 }

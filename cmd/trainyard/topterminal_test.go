@@ -89,6 +89,7 @@ func TestTopTerminal(t *testing.T) {
 		press("", "long")
 		press("k", "cancel job 0 long?")
 		press("n", "q quit")
+		press("w", "stands as it does")
 		press("?", "after a question")
 		press("q", "\x1b[?1049l") // the screen before is back
 		if err := top.Wait(); err != nil {

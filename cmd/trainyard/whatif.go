@@ -115,9 +115,9 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 	defer r.Close()
 	broke := make(chan error, 1)
 	go func() {
-		err := apiError(c.WriteLog(cmd.Context(), w))
-		broke <- err
-		_ = w.CloseWithError(err)
+		cause := apiError(c.WriteLog(cmd.Context(), w))
+		broke <- cause
+		_ = w.CloseWithError(cause)
 	}()
 	h, err := readHistory(r, "log of the manager")
 	_ = r.Close()

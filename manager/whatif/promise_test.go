@@ -149,7 +149,12 @@ func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (
 
 // Promise 18: ensure that on traces like Philly's about eight in ten of the jobs that wait at a random instant start within the
 // intervals that were told then, by what earlier jobs took. Of each instant one job counts: those of one queue start late together.
+// The band is 75 to 85 % and two standard errors of so few. That jobs repeat the one before (Repeat) no forecast knows of yet.
 func TestPromise18StartsAreCalibrated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	total, within := 0.0, 0.0
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy"} {
 		inside, all, early, late := 0.0, 0.0, 0.0, 0.0
 		for seed := uint64(0); seed < 200; seed++ {
@@ -182,6 +187,10 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %.3f of %v starts within, %v early %v late", name, inside/all, all, early, late)
+		total, within = total+all, within+inside
+	}
+	if share := within / total; share < 0.70 || share > 0.90 {
+		t.Errorf("%.3f of %v within, want about 0.8", share, total)
 	}
 }
 
@@ -192,7 +201,7 @@ func phillyLike(t *testing.T, seed uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Seed, g.Jobs, g.Profile, g.Load, g.GPUs = seed, 400, nil, 1.1, 32
+	g.Repeat, g.Seed, g.Jobs, g.Profile, g.Load, g.GPUs = 0, seed, 400, nil, 1.1, 32
 	g.Mix = slices.DeleteFunc(g.Mix, func(w trace.Width) bool { return w.GPUs > 8 })
 	w := newWorld(1)
 	w.runtime, w.sleep, w.trace = sim.Runtime{}, "", trace.Generate(g)

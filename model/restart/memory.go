@@ -1,17 +1,15 @@
 package restart
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
-
-var errMemory = errors.New("restart: memory is cut short, too long or out of range")
 
 // Format names what Save writes.
 func (*Costs) Format() string { return "restart-costs/1" }
@@ -22,16 +20,16 @@ func (c *Costs) SaveJob(j sched.JobID, b []byte) []byte {
 		return b
 	}
 	p := &c.jobs[j]
-	b = binary.AppendUvarint(append(b, byte(p.doing)), uint64(p.since))
-	return binary.AppendUvarint(b, uint64(p.work))
+	return memo.Uint(memo.Uint(memo.Uint(b, uint64(p.doing)), uint64(p.since)), uint64(p.work))
 }
 
 // LoadJob takes what SaveJob wrote.
 func (c *Costs) LoadJob(j sched.JobID, b []byte) error {
-	r := reader{b: b}
-	p := phase{doing(r.number(uint64(doings) - 1)), sched.Time(r.number(math.MaxInt64)), time.Duration(r.number(math.MaxInt64))}
-	if r.bad || len(r.b) > 0 || p.doing == running {
-		return errMemory
+	r := memo.NewReader(b)
+	p := phase{doing(r.Uint(uint64(doings) - 1)), sched.Time(r.Uint(math.MaxInt64)), time.Duration(r.Uint(math.MaxInt64))}
+	r.Want(p.doing != running, "of an attempt of which nothing is awaited")
+	if err := r.End(); err != nil {
+		return memoryError(err)
 	}
 	*c.phase(j) = p
 	return nil
@@ -40,19 +38,18 @@ func (c *Costs) LoadJob(j sched.JobID, b []byte) error {
 // SaveRest appends what is known of all models, then of each by name.
 func (c *Costs) SaveRest(b []byte) []byte {
 	b = c.all.save(b)
-	b = binary.AppendUvarint(b, uint64(len(c.models)))
+	b = memo.Uint(b, uint64(len(c.models)))
 	for _, name := range slices.Sorted(maps.Keys(c.models)) {
-		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
-		b = c.models[name].save(b)
+		b = c.models[name].save(memo.Text(b, name))
 	}
 	return b
 }
 
 func (x *cost) save(b []byte) []byte {
 	for _, t := range []times{x.up, x.step, x.stop} {
-		b = binary.AppendUvarint(b, uint64(len(t)))
+		b = memo.Uint(b, uint64(len(t)))
 		for _, d := range t {
-			b = binary.AppendUvarint(b, uint64(d))
+			b = memo.Uint(b, uint64(d))
 		}
 	}
 	return b
@@ -60,17 +57,16 @@ func (x *cost) save(b []byte) []byte {
 
 // LoadRest takes what SaveRest wrote. On error all stays as it was.
 func (c *Costs) LoadRest(b []byte) error {
-	r := reader{b: b}
-	all, models := r.cost(), make(map[string]*cost)
-	for range r.number(maxModels) {
-		name, x := r.text(), r.cost()
-		if r.bad = r.bad || models[name] != nil; r.bad {
-			break
-		}
-		models[name] = &x
+	r, all, models := memo.NewReader(b), cost{}, make(map[string]*cost)
+	all.load(r)
+	for range r.Uint(maxModels) {
+		name, x := r.Text(), &cost{}
+		x.load(r)
+		r.Want(models[name] == nil, "model %.80q twice", name)
+		models[name] = x
 	}
-	if r.bad || len(r.b) > 0 {
-		return errMemory
+	if err := r.End(); err != nil {
+		return memoryError(err)
 	}
 	c.all, c.models = all, models
 	return nil
@@ -83,7 +79,7 @@ func (*Guard) Format() string { return "guard/1" }
 func (g *Guard) SaveJob(j sched.JobID, b []byte) []byte {
 	if int(j) < len(g.stopped) {
 		for _, t := range g.stopped[j] {
-			b = binary.AppendUvarint(b, uint64(t))
+			b = memo.Uint(b, uint64(t))
 		}
 	}
 	return b
@@ -91,13 +87,14 @@ func (g *Guard) SaveJob(j sched.JobID, b []byte) []byte {
 
 // LoadJob takes what SaveJob wrote.
 func (g *Guard) LoadJob(j sched.JobID, b []byte) error {
-	r := reader{b: b}
 	var stopped []sched.Time
-	for len(r.b) > 0 && !r.bad {
-		stopped = append(stopped, sched.Time(r.number(math.MaxInt64)))
+	r := memo.NewReader(b)
+	for r.Len() > 0 && r.Err() == nil {
+		stopped = append(stopped, sched.Time(r.Uint(math.MaxInt64)))
 	}
-	if r.bad || len(stopped) == 0 || len(stopped) > g.PerHour || !slices.IsSorted(stopped) {
-		return errMemory
+	r.Want(len(stopped) > 0 && len(stopped) <= g.PerHour && slices.IsSorted(stopped), "%d times of stops, want 1 to %d that rise", len(stopped), g.PerHour)
+	if err := r.End(); err != nil {
+		return memoryError(err)
 	}
 	for int(j) >= len(g.stopped) {
 		g.stopped = append(g.stopped, nil)
@@ -111,42 +108,22 @@ func (g *Guard) SaveRest(b []byte) []byte { return b }
 
 // LoadRest reads nothing.
 func (g *Guard) LoadRest(b []byte) error {
-	if len(b) > 0 {
-		return errMemory
-	}
-	return nil
+	return memoryError(memo.NewReader(b).End())
 }
 
-// reader cuts numbers off what was saved; once something is wrong it gives zeros.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number(most uint64) uint64 {
-	x, n := binary.Uvarint(r.b)
-	if r.bad = r.bad || n <= 0 || x > most; r.bad {
-		return 0
-	}
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *reader) text() string {
-	n := r.number(uint64(len(r.b)))
-	if r.bad = r.bad || n > uint64(len(r.b)); r.bad {
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
-
-func (r *reader) cost() (x cost) {
+// load reads what save wrote.
+func (x *cost) load(r *memo.Reader) {
 	for _, t := range []*times{&x.up, &x.step, &x.stop} {
-		for range r.number(newest) {
-			*t = append(*t, time.Duration(r.number(math.MaxInt64)))
+		for range r.Uint(newest) {
+			*t = append(*t, time.Duration(r.Uint(math.MaxInt64)))
 		}
 	}
-	return x
+}
+
+// memoryError says what is wrong with what was saved, nil if nothing is.
+func memoryError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("restart: memory: %w", err)
 }

@@ -22,8 +22,8 @@ type teller interface {
 	tell(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact))
 }
 
-// Explain says the width and the batch size of job j, its scaling factors by width, what another width counts for, and what
-// the rule weighs, as of the last division. Of a job that took no part it says what it needs at least, and what there was.
+// Explain says the width and the batch size of job j, its scaling factors by width, and what the rule weighs, as of the last
+// division. Of a job that took no part it says what it needs at least, and what there was.
 func (a *Divide) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	job := &v.Jobs[j]
 	if job.State == sched.Done {
@@ -69,7 +69,7 @@ func (a *Divide) tellLeftOut(v *sched.View, j sched.JobID, say func(sched.Fact))
 	}
 }
 
-// tell says the factors of a claim at the widths that are possible, and what they count for.
+// tell says the factors of a claim at the widths that are possible.
 func (c *Claim) tell(say func(sched.Fact)) {
 	var list []string
 	for k := c.Min; k <= min(c.Max, len(c.S)-1); k++ {
@@ -78,21 +78,22 @@ func (c *Claim) tell(say func(sched.Fact)) {
 		}
 	}
 	say(sched.Fact{Name: "scaling-factors", Text: strings.Join(list, " ")})
+}
+
+// mostCells bounds the table that is filled for one question: it takes 8 MiB, and some tens of milliseconds.
+const mostCells = 1 << 20
+
+// tell says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more and one less would make of it: +Inf where somebody would
+// have to leave. Then what each GPU is worth that there might be, P(J, K) - P(J, K-1), from the first beyond the fewest of all up to
+// twice those there are, where that is no table too large.
+func (s *Sum) tell(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
+	c := &claims[i]
 	if c.Move != 1 {
 		say(sched.Fact{Name: "other-widths-count", Value: c.Move})
 	}
 	if c.Held > 0 && c.Held < len(c.S) && c.Stay != c.S[c.Held] {
 		say(sched.Fact{Name: "factor-if-unchanged", Value: c.Stay})
 	}
-}
-
-// mostCells bounds the table that is filled for one question: it takes 8 MiB, and some tens of milliseconds.
-const mostCells = 1 << 20
-
-// tell says P(J, K), the sum as it counts, and what one GPU more and one less would make of it: +Inf where somebody would
-// have to leave. Then what each GPU is worth that there might be, P(J, K) - P(J, K-1), from the first beyond the fewest of all up to
-// twice those there are, where that is no table too large.
-func (s *Sum) tell(_ *sched.View, claims []Claim, _, gpus int, say func(sched.Fact)) {
 	most := min(max(2*gpus, gpus+1), elastic.MaxGPUs)
 	s.jobs, s.arena = s.jobs[:0], s.arena[:0]
 	least := 0

@@ -47,16 +47,37 @@ type finder struct {
 	gb    []float64
 }
 
-// joinable reports whether a job of need n may have the GPU.
-func (f *finder) joinable(s *spot, n *need) bool {
+// bar is why a job may not have a GPU.
+type bar uint8
+
+const (
+	joins    bar = iota
+	unshared     // the job shares with nobody, or somebody there does not or is on trial
+	full         // as many jobs are there as may be
+	used         // it is used above the threshold
+	noMemory     // its memory is, or too little is left
+	bars
+)
+
+// barred returns why a job of need n may not have the GPU.
+func (f *finder) barred(s *spot, n *need) bar {
 	switch {
 	case s.tenants == 0:
-		return true
-	case !n.share || s.closed || s.tenants >= f.rule.most || s.use > f.rule.use || s.memory > f.rule.memory:
-		return false
+		return joins
+	case !n.share || s.closed:
+		return unshared
+	case s.tenants >= f.rule.most:
+		return full
+	case s.use > f.rule.use:
+		return used
+	case s.memory > f.rule.memory || !n.sum && !(s.freeGB > n.memGB):
+		return noMemory
 	}
-	return n.sum || s.freeGB > n.memGB
+	return joins
 }
+
+// joinable reports whether a job of need n may have the GPU.
+func (f *finder) joinable(s *spot, n *need) bool { return f.barred(s, n) == joins }
 
 // offer returns the mean use of the GPUs that take would take, and whether it would.
 func (f *finder) offer(s *nodeSpots, n *need, k int) (use float64, ok bool) {

@@ -45,7 +45,7 @@ const (
 type Decider struct {
 	core
 	p    Params
-	jobs []memo
+	jobs []known
 
 	crowd  []sched.JobID  // scratch
 	failed map[kind]bool  // kinds of jobs for which nothing was found in this walk
@@ -53,8 +53,8 @@ type Decider struct {
 	users  map[string]int // GPUs held, by user; only where limited
 }
 
-// memo is what is remembered of a job.
-type memo struct {
+// known is what is remembered of a job.
+type known struct {
 	tried [][]sched.JobID // sets that it was taken off
 	from  sched.Time      // it is part of a trial whose jobs all work since then; Never = it is not
 	until sched.Time      // of a newcomer on trial: when the trial ends at the latest
@@ -129,12 +129,12 @@ func (d *Decider) Resume(v *sched.View) {
 // meet makes room for jobs that are new.
 func (d *Decider) meet(v *sched.View) {
 	for len(d.jobs) < len(v.Jobs) {
-		d.jobs = append(d.jobs, newMemo())
+		d.jobs = append(d.jobs, newKnown())
 	}
 }
 
-func newMemo() memo {
-	return memo{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
+func newKnown() known {
+	return known{from: sched.Never, until: sched.Never, begin: sched.Never, edge: -1}
 }
 
 // Observe folds an event.
@@ -192,7 +192,7 @@ func (d *Decider) walk(v *sched.View, out *sched.Desired) {
 // how many GPUs it gave.
 func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) int {
 	j, m := &v.Jobs[id], &d.jobs[id]
-	late := j.Spec.Deadline > 0 && d.know.finish(v, id, 1) > j.Spec.Deadline
+	late := d.late(v, id)
 	if late && !m.risk {
 		m.risk = true
 		out.Notes = append(out.Notes, sched.Note{Job: id, Why: sched.Reason{Code: sched.WhyAtRisk}})
@@ -200,13 +200,13 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 	if late && d.p.LateWait {
 		return 0
 	}
-	n := need{gpus: int(j.Spec.GPUs.Want), types: j.Spec.Types, memGB: float64(j.Spec.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(j.Spec.Model)}
+	n := d.need(v, id, late)
 	k := kind{j.Spec.Model, j.Spec.Util, j.Spec.GPUs.Want, j.Spec.Types, j.Spec.GPUMemGB, n.share, n.share && j.Spec.Deadline > 0}
 	if d.failed[k] {
 		return 0
 	}
 	d.slack = false
-	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus) })
+	set := d.first(v, &d.book, n, func(gpus []sched.GPUID) bool { return d.admits(v, id, gpus).code == admitted })
 	if set == nil {
 		d.failed[k] = !n.share || !k.due && len(m.tried) == 0 && !d.slack
 		return 0
@@ -215,11 +215,37 @@ func (d *Decider) schedule(v *sched.View, id sched.JobID, out *sched.Desired) in
 	return len(set)
 }
 
-// mayShare reports whether enough is known of job id, and whether it consents.
-func (d *Decider) mayShare(v *sched.View, id sched.JobID) bool {
+// late reports whether job id would miss its deadline even alone.
+func (d *Decider) late(v *sched.View, id sched.JobID) bool {
+	end := v.Jobs[id].Spec.Deadline
+	return end > 0 && d.know.finish(v, id, 1) > end
+}
+
+// need returns what job id asks of a set; one that is late anyway shares with nobody.
+func (d *Decider) need(v *sched.View, id sched.JobID, late bool) need {
 	s := v.Jobs[id].Spec
-	return s.Share != sched.ShareNever && s.Priority < d.p.Alone && d.p.Most > 1 && v.ShareLimit > 1 &&
-		s.Model != "" && s.Epochs > 0 && s.Util > 0 && s.GPUMemGB > 0 && d.know.epoch(v, id) > 0
+	return need{gpus: int(s.GPUs.Want), types: s.Types, memGB: float64(s.GPUMemGB), share: !late && d.mayShare(v, id), sum: d.spreads(s.Model)}
+}
+
+// mayShare reports whether enough is known of job id, and whether it consents.
+func (d *Decider) mayShare(v *sched.View, id sched.JobID) bool { return d.alone(v, id) == "" }
+
+// alone says why job id shares with nobody, "" if it may.
+func (d *Decider) alone(v *sched.View, id sched.JobID) string {
+	s := v.Jobs[id].Spec
+	switch {
+	case d.p.Most <= 1 || v.ShareLimit <= 1:
+		return "nobody does here"
+	case s.Share == sched.ShareNever:
+		return "it does not want to"
+	case s.Priority >= d.p.Alone:
+		return "of its priority"
+	case s.Model == "" || s.Epochs <= 0 || !(s.Util > 0) || !(s.GPUMemGB > 0):
+		return "model, epochs, use or memory is not told"
+	case d.know.epoch(v, id) <= 0:
+		return "how long an epoch takes is unknown"
+	}
+	return ""
 }
 
 // spreads reports whether jobs of a model spread over their GPUs.

@@ -76,7 +76,7 @@ func (p *Pairs) Decide(v *sched.View, out *sched.Desired) {
 	asleep := asleep(v) // GPUs that there is room on once they are awake
 	for _, id := range slices.Clone(p.waiting) {
 		j := &v.Jobs[id]
-		if p.userGPUs > 0 && p.holds(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
+		if p.userGPUs > 0 && p.heldBy(v, j.Spec.User)+int(j.Spec.GPUs.Want) > p.userGPUs {
 			continue
 		}
 		var set []sched.GPUID
@@ -114,16 +114,6 @@ func asleep(v *sched.View) (n int) {
 	return n
 }
 
-// holds returns how many GPUs a user has.
-func (p *Pairs) holds(v *sched.View, user string) (n int) {
-	for id := range p.held {
-		if v.Jobs[id].Spec.User == user {
-			n += len(p.held[id])
-		}
-	}
-	return n
-}
-
 func (p *Pairs) give(v *sched.View, id sched.JobID, set []sched.GPUID, why sched.Reason, out *sched.Desired) {
 	t := out.Give(id, set, why)
 	if v.Jobs[id].Spec.Share != sched.ShareNever {
@@ -135,24 +125,17 @@ func (p *Pairs) give(v *sched.View, id sched.JobID, set []sched.GPUID, why sched
 
 // partner returns the job that id is to join.
 func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok bool) {
-	if s := v.Jobs[id].Spec; s.Share == sched.ShareNever || s.Model == "" || v.ShareLimit < 2 {
+	if !joinsOthers(v, id) {
 		return 0, false
 	}
-	p.crowd = p.crowd[:0]
-	for g, on := range p.on {
-		if len(on) == 1 && p.held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
-			p.crowd = append(p.crowd, on[0])
-		}
-	}
-	slices.Sort(p.crowd)
+	p.singles(v, id)
 	if p.rule == Gandiva {
 		r := rand.New(rand.NewPCG(p.seed, uint64(id)))
 		r.Shuffle(len(p.crowd), func(i, j int) { p.crowd[i], p.crowd[j] = p.crowd[j], p.crowd[i] })
 	}
 	most := packedMore
 	for _, o := range p.crowd {
-		at, width := p.held[o][0], len(p.held[o])
-		both := 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
+		both := p.together(v, id, o)
 		switch {
 		case p.rule == Gandiva && both >= gandivaLeast:
 			return o, true
@@ -161,6 +144,29 @@ func (p *Pairs) partner(v *sched.View, id sched.JobID) (best sched.JobID, ok boo
 		}
 	}
 	return best, ok
+}
+
+// joinsOthers reports whether job id may share GPUs, and enough is known of it.
+func joinsOthers(v *sched.View, id sched.JobID) bool {
+	s := v.Jobs[id].Spec
+	return s.Share != sched.ShareNever && s.Model != "" && v.ShareLimit >= 2
+}
+
+// singles has p.crowd be the jobs that id could join, in order of ids.
+func (p *Pairs) singles(v *sched.View, id sched.JobID) {
+	p.crowd = p.crowd[:0]
+	for g, on := range p.on {
+		if len(on) == 1 && p.held[on[0]][0] == sched.GPUID(g) && p.single(v, on[0]) && p.fits(v, id, on[0]) {
+			p.crowd = append(p.crowd, on[0])
+		}
+	}
+	slices.Sort(p.crowd)
+}
+
+// together returns the work of jobs id and o on the GPUs of o, over that of one alone.
+func (p *Pairs) together(v *sched.View, id, o sched.JobID) float64 {
+	at, width := p.held[o][0], len(p.held[o])
+	return 1/p.ask.slow(v, at, width, id, nil, o) + 1/p.ask.slow(v, at, width, o, nil, id)
 }
 
 // single reports whether job o shares its GPUs, but with nobody yet.

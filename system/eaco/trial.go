@@ -11,53 +11,78 @@ import (
 // tolerance is what a slow-down may exceed its limit by: rounding.
 const tolerance = 1e-9
 
-// admits reports whether job id may have gpus: at once if nobody is there, else on trial, where
+// refusal is why a job may not have a set of GPUs.
+type refusal struct {
+	code obstacle
+	job  sched.JobID // for whose sake: the newcomer, or one that is there
+	slow float64     // it would be so much slower than alone
+}
+
+type obstacle uint8
+
+const (
+	admitted obstacle = iota
+	tooSlow           // by what History says, a deadline or a limit would be broken
+	tried             // the newcomer was taken off these jobs before
+	onTrial           // there is a trial under way
+	noSlack           // a deadline would not outlast a trial that is undone
+)
+
+// admits reports whether job id may have gpus, or why not: at once if nobody is there, else on trial, where
 //
 //  1. all keep their deadlines, or their limit, by what History says;
 //  2. none of the jobs there takes part in another trial, and id was not taken off them before;
 //  3. each that has a deadline keeps it if it is slowed as much as any set so large ever was until the trial is over, and all goes on as
 //     before then.
-func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) bool {
+func (d *Decider) admits(v *sched.View, id sched.JobID, gpus []sched.GPUID) refusal {
 	for i, g := range gpus {
-		if (i == 0 || !d.same(v, g, gpus[i-1])) && !d.allKeep(v, id, g, len(gpus)) {
-			return false // mostly on the first GPU: what follows is done for few sets
+		if i == 0 || !d.same(v, g, gpus[i-1]) {
+			if r := d.allKeep(v, id, g, len(gpus)); r.code != admitted {
+				return r // mostly on the first GPU: what follows is done for few sets
+			}
 		}
 	}
 	d.crowd = d.beside(gpus, d.crowd)
 	if slices.ContainsFunc(d.jobs[id].tried, func(t []sched.JobID) bool { return slices.Equal(t, d.crowd) }) {
-		return false
+		return refusal{code: tried, job: id}
 	}
 	for _, o := range d.crowd {
-		if !slices.Equal(d.held[o], gpus) && (d.onTrial(o) || !d.keeps(v, o, d.slowOff(v, o, gpus))) {
-			return false
+		if slices.Equal(d.held[o], gpus) {
+			continue
+		}
+		if d.onTrial(o) {
+			return refusal{code: onTrial, job: o}
+		}
+		if slow := d.slowOff(v, o, gpus); !d.keeps(v, o, slow) {
+			return refusal{tooSlow, o, slow}
 		}
 	}
 	lasts := d.lasts(v, id, d.crowd, 1)
 	for _, o := range d.crowd {
 		if !d.spares(v, o, lasts) {
 			d.slack = true
-			return false
+			return refusal{code: noSlack, job: o}
 		}
 	}
-	return true
+	return refusal{}
 }
 
-// allKeep reports whether newcomer id, of a width, and all that are on GPU g keep their deadlines, or their limit, by how they slow each other there. A job is as
+// allKeep finds the first, of newcomer id, of a width, and all that are on GPU g, who does not keep its deadline, or its limit, by how they slow each other there. A job is as
 // slow as on the slowest of its GPUs, so that each may be asked about by itself.
-func (d *Decider) allKeep(v *sched.View, id sched.JobID, g sched.GPUID, width int) bool {
+func (d *Decider) allKeep(v *sched.View, id sched.JobID, g sched.GPUID, width int) refusal {
 	there := d.on[g]
 	if len(there) == 0 {
-		return true
+		return refusal{}
 	}
-	if !d.keeps(v, id, d.ask.slow(v, g, width, id, there, sched.None)) {
-		return false
+	if slow := d.ask.slow(v, g, width, id, there, sched.None); !d.keeps(v, id, slow) {
+		return refusal{tooSlow, id, slow}
 	}
 	for _, o := range there {
-		if !d.keeps(v, o, d.ask.slow(v, g, len(d.held[o]), o, there, id)) {
-			return false
+		if slow := d.ask.slow(v, g, len(d.held[o]), o, there, id); !d.keeps(v, o, slow) {
+			return refusal{tooSlow, o, slow}
 		}
 	}
-	return true
+	return refusal{}
 }
 
 // onTrial reports whether job o shares a GPU with a newcomer on trial, or is one.
