@@ -68,7 +68,8 @@ func run(w io.Writer, trainer string, seeds int) error {
 	defer os.RemoveAll(dir)
 	if trainer == "" {
 		trainer = filepath.Join(dir, "trainer")
-		if out, failed := exec.Command("go", "build", "-o", trainer, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput(); failed != nil {
+		out, failed := exec.Command("go", "build", "-o", trainer, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
+		if failed != nil {
 			return fmt.Errorf("go build: %w\n%s", failed, out)
 		}
 	}
