@@ -2,17 +2,16 @@ package boa
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/gob"
-	"errors"
 	"fmt"
+	"math"
 
+	"github.com/trainyard/trainyard/internal/memo"
+	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/sched"
 )
 
 var _ sched.Memory = (*widths)(nil)
-
-var errMemory = errors.New("boa: memory of a job is cut short")
 
 // Format names what is saved.
 func (*widths) Format() string { return "boa/2" }
@@ -23,32 +22,24 @@ func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
 		return b
 	}
 	r := &w.jobs[j]
-	b = binary.AppendUvarint(b, uint64(r.version))
-	b = binary.AppendUvarint(b, uint64(r.from))
+	b = memo.Uint(memo.Uint(b, uint64(r.version)), uint64(r.from))
 	for _, i := range r.path {
-		b = binary.AppendUvarint(b, uint64(i))
+		b = memo.Uint(b, uint64(i))
 	}
 	return b
 }
 
 // LoadJob takes what SaveJob wrote.
 func (w *widths) LoadJob(j sched.JobID, b []byte) error {
-	var list []uint64
-	for len(b) > 0 {
-		x, n := binary.Uvarint(b)
-		if n <= 0 || x > 1<<31-1 {
-			return errMemory
-		}
-		list, b = append(list, x), b[n:]
+	m := memo.NewReader(b)
+	r := route{version: uint32(m.Uint(math.MaxUint32)), from: int32(m.Uint(math.MaxInt32)), path: price.Path{int(m.Uint(math.MaxInt32))}}
+	for m.Len() > 0 && m.Err() == nil {
+		r.path = append(r.path, int(m.Uint(math.MaxInt32)))
 	}
-	if len(list) < 3 {
-		return errMemory
+	if err := m.End(); err != nil {
+		return fmt.Errorf("boa: memory of a job: %w", err)
 	}
-	r := w.route(j)
-	*r = route{version: uint32(list[0]), from: int32(list[1])}
-	for _, i := range list[2:] {
-		r.path = append(r.path, int(i))
-	}
+	*w.route(j) = r
 	return nil
 }
 
