@@ -193,7 +193,8 @@ func (r *run) move(d *sched.Desired) (nodes bool) {
 		if why := r.s.checkNode(n); why != "" {
 			r.refuse(sched.None, why)
 		} else if v.Nodes[n.Node].Target != n.State {
-			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)})
+			r.own = sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)}
+			r.emit(&r.own)
 			nodes = true
 		}
 	}
@@ -201,7 +202,8 @@ func (r *run) move(d *sched.Desired) (nodes bool) {
 		if why := checkPool(v, p); why != "" {
 			r.refuse(sched.None, why)
 		} else if v.Pools[p.Pool].Target != p.Count {
-			r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: sched.None, Pool: p.Pool, Code: p.Count})
+			r.own = sched.Event{Time: v.Now, Kind: sched.Moved, Node: sched.None, Pool: p.Pool, Code: p.Count}
+			r.emit(&r.own)
 		}
 	}
 	return nodes

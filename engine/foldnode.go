@@ -52,7 +52,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 func (s *State) slotFor(gpus int) sched.NodeID {
 	v := &s.view
 	if gone := s.gone[gpus]; len(gone) > 0 {
-		return slices.Min(gone)
+		return gone[0]
 	}
 	id := sched.NodeID(len(v.Nodes))
 	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}, First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
@@ -80,16 +80,19 @@ func (s *State) nodeChanged(e *sched.Event) {
 // setNode keeps the list of gone slots, and what is paid for, in step with a node's state.
 func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) {
 	n := &s.view.Nodes[id]
-	was := *n
+	was, joined := n.State, n.Joined()
 	n.State = state
 	switch size := n.Spec.GPUs; {
-	case state == sched.NodeGone && was.State != sched.NodeGone:
-		s.gone[size] = append(s.gone[size], id)
-	case was.State == sched.NodeGone && state != sched.NodeGone:
-		s.gone[size] = slices.DeleteFunc(s.gone[size], func(g sched.NodeID) bool { return g == id })
+	case state == sched.NodeGone && was != sched.NodeGone:
+		at, _ := slices.BinarySearch(s.gone[size], id)
+		s.gone[size] = slices.Insert(s.gone[size], at, id)
+	case was == sched.NodeGone && state != sched.NodeGone:
+		if at, known := slices.BinarySearch(s.gone[size], id); known {
+			s.gone[size] = slices.Delete(s.gone[size], at, at+1)
+		}
 	}
 	p := s.view.PoolOf(n)
-	if p == nil || was.Joined() == n.Joined() {
+	if p == nil || joined == n.Joined() {
 		return
 	}
 	p.Settle(e.Time)

@@ -93,6 +93,7 @@ type Pipeline struct {
 	// The walk under way.
 	walkNo       uint32
 	list         []sched.JobID // whole pass: all jobs in order; kept between walks if KeepOrder
+	asking       []sched.JobID // refresh works on it
 	cursor       int           // whole pass: where the search for victims goes on in list
 	heads        []int32       // groups whose best job may still fit
 	headsChanged bool          // heads is to be built anew
@@ -420,8 +421,10 @@ func (p *Pipeline) refresh(v *sched.View) {
 		p.rev, p.dirty = rev, true
 		p.given.forget()
 		p.groups.empty(p.jobs) // cheaper than one by one
-		if p.whole() {         // of many jobs that there were, few are on the list
-			for _, id := range p.list {
+		if p.whole() {         // of many jobs that there were, few are on the list; orders remember in what order they were asked
+			p.asking = append(p.asking[:0], p.list...)
+			slices.Sort(p.asking)
+			for _, id := range p.asking {
 				p.renew(v, id)
 			}
 		} else {

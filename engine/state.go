@@ -13,7 +13,7 @@ type State struct {
 	view  sched.View
 	seq   uint64
 	slots map[string]sched.NodeID // by node name; the latest taker of a slot
-	gone  map[int][]sched.NodeID  // slots to be taken again, by number of GPUs
+	gone  map[int][]sched.NodeID  // slots to be taken again, by number of GPUs, in order
 	sets  setPool
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention

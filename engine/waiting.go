@@ -222,7 +222,23 @@ func nearest(list []stock, n int) stock {
 
 // room says what keeps n GPUs from being free for job id, by their numbers alone: NotWaiting if nothing does.
 func room(v *sched.View, id sched.JobID, n int) Waiting {
-	s := nearest(stocks(v, v.Jobs[id].Spec.Types), n)
+	w := roomOf(stocks(v, v.Jobs[id].Spec.Types), n)
+	switch w.Code {
+	case WaitUnusable:
+		for g := range v.GPUs {
+			if n := &v.Nodes[v.GPUs[g].Node]; n.Spec.Type == w.Type && n.State != sched.NodeGone && !v.Usable(sched.GPUID(g)) {
+				w.GPUs = append(w.GPUs, sched.GPUID(g))
+			}
+		}
+	case WaitBusy:
+		w.Jobs = holdersOf(v, w.Type)
+	}
+	return w
+}
+
+// roomOf is room in numbers, without jobs and GPUs.
+func roomOf(list []stock, n int) Waiting {
+	s := nearest(list, n)
 	w := Waiting{Need: int32(n), Largest: int32(s.largest), Type: s.typ, Have: int32(s.free)}
 	switch s.hurdles(n) {
 	case 0:
@@ -231,13 +247,8 @@ func room(v *sched.View, id sched.JobID, n int) Waiting {
 		w.Code, w.Have = WaitRented, int32(s.there)
 	case 2:
 		w.Code, w.Have = WaitUnusable, int32(s.usable)
-		for g := range v.GPUs {
-			if n := &v.Nodes[v.GPUs[g].Node]; n.Spec.Type == s.typ && n.State != sched.NodeGone && !v.Usable(sched.GPUID(g)) {
-				w.GPUs = append(w.GPUs, sched.GPUID(g))
-			}
-		}
 	case 3:
-		w.Code, w.Jobs = WaitBusy, holdersOf(v, s.typ)
+		w.Code = WaitBusy
 	}
 	return w
 }

@@ -16,6 +16,7 @@ type Row struct {
 	Outcome   sched.Outcome // once done
 	Code      int32         // exit code of the last attempt that ended
 	Text      string        // what was said of its end
+	Failures  int32         // starts that failed in a row
 	Cancelled bool          // its user wants it gone
 }
 
@@ -55,6 +56,7 @@ func (b *Board) Log(v *sched.View, e *sched.Event) {
 	}
 	j, row := &v.Jobs[e.Job], &b.pending[e.Job]
 	row.State, row.Attempt, row.Attempts, row.Outcome, row.Cancelled = j.State, j.Attempt, j.Attempts, j.Outcome, j.Cancel
+	row.Failures = j.StartFailures
 	if e.Kind == sched.AttemptEnded || e.Kind == sched.StartFailed {
 		row.Code, row.Text = e.Code, e.Text
 	}

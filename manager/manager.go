@@ -22,6 +22,7 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -36,8 +37,11 @@ type Options struct {
 	Unit     string         // what one of them is called: GPU or slot
 	System   string         // who decides
 	Settings map[string]string
+	Budget   float64          // slots in use on average, for systems that rent: they are lent one by one then; 0 = all are there always
+	Round    time.Duration    // decisions at multiples of it only; 0 = the system's own
 	Knows    system.Knowledge // from files that keys of the system name
 	Shim     []string         // see local.Options
+	Tell     time.Duration    // see local.Options
 	Version  string           // of this program
 	Log      *slog.Logger     // what users should hear of; nil = nobody does
 	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
@@ -80,7 +84,11 @@ func (o *Options) header(ctx context.Context) (engine.Header, error) {
 	}
 	host, _ := os.Hostname()
 	h := engine.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
-		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Types: device.Types(list), GPUs: len(list)}
+		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Round: o.Round, Types: device.Types(list), GPUs: len(list)}
+	if o.Budget > 0 {
+		h.Budget, h.Pools, h.NodeGPUs = o.Budget, local.Pools(list), 1
+		return h, nil
+	}
 	for _, t := range h.Types {
 		n := 0
 		for i := range list {
@@ -107,7 +115,11 @@ type Manager struct {
 	recorder *metrics.Recorder
 	board    *Board
 	feed     *feed
-	renewed  string // why the system begins anew; "" = it goes on
+	lost     *whatif.Displacements // of Run's goroutine
+	steps    *whatif.Steps         // of Run's goroutine
+	renewed  string                // why the system begins anew; "" = it goes on
+	before   uint64                // the log is read up to here
+	aside    []store.Aside
 
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more
@@ -135,9 +147,12 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, up: make(chan struct{}), over: make(chan struct{})}
+	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{})}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
+	}
+	if err == nil {
+		err = m.tellAside()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -167,20 +182,28 @@ func (m *Manager) begin(ctx context.Context) error {
 		return err
 	case h.Trace != m.o.trace():
 		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of its own by --state", m.o.Dir, ErrOther)
-	case (h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings)) && m.o.Jobs == nil:
+	case (h.Budget > 0) != (m.o.Budget > 0):
+		return fmt.Errorf("manager: %s: %w budget: %v slots, now %v, 0 being none; give it a folder of its own", m.o.Dir, ErrOther, h.Budget, m.o.Budget)
+	case m.o.same(&h):
+		return nil
+	case m.o.Jobs == nil:
 		return m.change(h)
-	case h.System != m.o.System || !maps.Equal(h.Settings, m.o.Settings):
+	default:
 		return fmt.Errorf("manager: %s: %w system: %s, now %s; give it a folder of its own", m.o.Dir, ErrOther,
 			systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	}
-	return nil
+}
+
+// same reports whether the one of header h decides, and alike.
+func (o *Options) same(h *engine.Header) bool {
+	return h.System == o.System && maps.Equal(h.Settings, o.Settings) && h.Budget == o.Budget
 }
 
 // change has another system go on with what the one of header h leaves.
 func (m *Manager) change(h engine.Header) error {
 	m.renewed = systemText(h.System, h.Settings) + " gives way to " + systemText(m.o.System, m.o.Settings)
 	most := h.ShareLimit // of what may be shared already
-	h.System, h.Settings = m.o.System, m.o.Settings
+	h.System, h.Settings, h.Budget = m.o.System, m.o.Settings, m.o.Budget
 	if _, err := System(&h, m.o.Knows); err != nil {
 		return err
 	}
@@ -208,7 +231,7 @@ func (m *Manager) logged() (engine.Header, error) {
 
 // open begins to read the log.
 func (m *Manager) open() (*engine.LogReader, func() error, error) {
-	lines, err := m.store.Lines()
+	lines, err := m.store.LinesBefore(m.before)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,9 +242,28 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 	return r, lines.Close, nil
 }
 
-// recover replays the log, from where a system last began anew. Where this program would have decided otherwise than the
-// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+// recover brings the state to where the log ends. Where all but the last event can be believed, that one is set aside, see Problems;
+// the folder of an attempt that it told of has the driver refuse to go on.
 func (m *Manager) recover(ctx context.Context) error {
+	fault := m.rebuild(ctx)
+	if fault == nil || ctx.Err() != nil {
+		return fault
+	}
+	last, err := m.store.Last()
+	if err != nil || last <= 1 {
+		return fault
+	}
+	m.before = last
+	if err := m.rebuild(ctx); err != nil {
+		return fault
+	}
+	m.before = math.MaxInt64
+	return m.store.SetAside(last, fault.Error())
+}
+
+// rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
+// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
+func (m *Manager) rebuild(ctx context.Context) error {
 	from, err := m.lastRenewed()
 	if m.renewed != "" { // by us, just now
 		from = math.MaxUint64
@@ -265,7 +307,7 @@ func (m *Manager) replay(ctx context.Context, from uint64) error {
 		return err
 	}
 	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.board, m.feed}, From: from})
+		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
 	return errors.Join(err, done())
 }
 
@@ -284,6 +326,7 @@ func (m *Manager) read() (*engine.LogReader, func() error, error) {
 	m.dec = sys.Decider
 	m.recorder, m.board = metrics.NewRecorder(len(m.o.jobs())), NewBoard()
 	m.feed = &feed{news: make(chan struct{})}
+	m.lost, m.steps = new(whatif.Displacements), new(whatif.Steps)
 	return r, done, nil
 }
 
@@ -304,7 +347,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	host, _ := os.Hostname()
 	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices, Types: m.header.Types,
-		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Log: m.o.Log})
+		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell, Lend: len(m.header.Pools) > 0, Log: m.o.Log})
 	if err != nil {
 		return err
 	}
@@ -313,7 +356,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.driver = d
 	close(m.up)
 	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]engine.Sink{m.recorder, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
+	sinks := append([]engine.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}

@@ -83,10 +83,14 @@ func (m *Manager) Command(ctx context.Context, id sched.JobID, c sched.Command) 
 	return nil
 }
 
-// Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable. f must be short,
-// keep nothing of it, and ask for nothing.
+// Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable; its time is the
+// present, not that of the last event. f must be short, keep nothing of it, and ask for nothing.
 func (m *Manager) Look(ctx context.Context, f func(*sched.View)) error {
-	return m.do(ctx, func(*local.Driver) { f(m.View()) })
+	return m.do(ctx, func(d *local.Driver) {
+		v := *m.View()
+		v.Now = max(v.Now, d.Clock())
+		f(&v)
+	})
 }
 
 // View is the state as Run's goroutine sees it.

@@ -52,15 +52,16 @@ func TestDefaults(t *testing.T) {
 		"tiresias-las": "map[min_run:60 preempt_limit:6]",
 		"pal":          "map[min_run:60 preempt_limit:6 stragglers:watch]",
 		"packed":       "map[min_run:60 preempt_limit:6]",
+		"eaco":         "map[min_run:60 sleep:inf]",
 	} {
 		h := engine.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
 		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {
 			t.Errorf("%s: %v, %v, want %s", name, h.Settings, err, want)
 		}
 	}
-	h := engine.Header{System: "eaco", GPUs: 4, NodeGPUs: 4}
+	h := engine.Header{System: "gandiva", GPUs: 4, NodeGPUs: 4}
 	if _, err := manager.System(&h, system.Knowledge{}); err != nil || len(h.Settings) > 0 {
-		t.Errorf("eaco: %v, %v, want none", h.Settings, err)
+		t.Errorf("gandiva: %v, %v, want none", h.Settings, err)
 	}
 	if len(given) != 1 {
 		t.Errorf("what was given becomes %v", given)

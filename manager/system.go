@@ -19,14 +19,18 @@ import (
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
 // beside what their submitters say. What is not given there is learned as jobs run: their work, what a restart costs
-// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents nodes.
+// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents
+// nodes and h has no pools, or the reverse.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
 		return system.System{}, err
 	}
-	if info.Rents {
-		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want another", h.System)
+	switch lent := len(h.Pools) > 0; {
+	case info.Rents && !lent:
+		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want --budget, or another system", h.System)
+	case lent && !info.Rents:
+		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does", h.System)
 	}
 	if k.Work == nil {
 		k.Work = remaining.New()
@@ -58,6 +62,9 @@ func Defaults(name string, settings map[string]string) (map[string]string, error
 	defaults := map[string]string{"min_run": system.AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour)}
 	if info.Scored {
 		defaults["stragglers"] = "watch"
+	}
+	if info.Sleeps { // the machine does not
+		defaults["sleep"] = "inf"
 	}
 	takes := info.KeyNames()
 	for key, value := range defaults {

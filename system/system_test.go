@@ -208,7 +208,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
 		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes", "seed", // where there is something to rent
-		"month_budget", "month_carry", "month_zone", "month_from",
+		"month_budget", "month_carry", "month_zone", "month_from", "priority_weight", "correct",
 		"objective", "batch", "lr", "fairness", "horizon"} // known applications: package experiment
 	tr := small()
 	for _, info := range system.Table() {

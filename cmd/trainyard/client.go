@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +70,8 @@ var apiCodes = []struct {
 	err  error
 	code int
 }{
-	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrDone, exitRefused},
+	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrNoEvent, exitNotFound},
+	{api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
 	{api.ErrEarly, exitRefused}, {api.ErrFixed, exitConflict}, {api.ErrStopped, exitUnreachable}, {api.ErrRefused, exitRefused},
 	{api.ErrForbidden, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout}, {api.ErrMalformed, exitMalformed},
 }
@@ -78,6 +80,9 @@ var apiCodes = []struct {
 func apiError(err error) error {
 	if coded := (*codedError)(nil); err == nil || errors.As(err, &coded) {
 		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return &codedError{exitInterrupted, errors.New("interrupted")}
 	}
 	for _, x := range apiCodes {
 		if !errors.Is(err, x.err) {

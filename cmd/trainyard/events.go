@@ -16,15 +16,23 @@ func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print what happened, as lines of JSON",
-		Long: `Prints the log of events so far: what came from outside, what was decided, what was
-ordered. ` + "`trainyard replay`" + ` reads it. With --follow it has no header, and goes on.`,
+		Long: `Prints the log of events so far: what came from outside, what was decided, what
+was ordered. ` + "`trainyard replay`" + ` reads it. With --follow it has no header, and
+goes on.`,
 		Example: "  trainyard events > log.jsonl && trainyard replay log.jsonl\n  trainyard events -f",
 		Args:    exactly(),
-		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case !follow && cmd.Flags().Changed("from"):
-				return usagef("--from %d, want it with --follow: what there is is printed whole", from)
+			case !cmd.Flags().Changed("from"):
 			case !follow:
+				return usagef("--from %d, want it with --follow: what there is is printed whole", from)
+			case from < 0:
+				return usagef("--from %d, want >= 0", from)
+			}
+			return nil
+		},
+		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			if !follow {
 				return c.WriteLog(cmd.Context(), cmd.OutOrStdout())
 			}
 			err := c.Events(cmd.Context(), from, func(_ uint64, line []byte) error {

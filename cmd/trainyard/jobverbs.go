@@ -21,8 +21,8 @@ SIGTERM, their grace, then SIGKILL. Returns once the wish is durable.`)
 
 func newPause() *cobra.Command {
 	return jobVerb("pause", "is paused", (*api.Client).Pause, "Take the GPUs of jobs away until they are resumed",
-		`Stops jobs as a preemption does (SIGTERM, their grace, then SIGKILL), by number or
-name, and keeps them from starting until they are resumed.`)
+		`Stops jobs as a preemption does (SIGTERM, their grace, then SIGKILL), by number
+or name, and keeps them from starting until they are resumed.`)
 }
 
 func newResume() *cobra.Command {
@@ -33,8 +33,8 @@ their last checkpoint.`)
 
 func newRequeue() *cobra.Command {
 	return jobVerb("requeue", "is stopped and waits for its turn", (*api.Client).Requeue, "Stop jobs and let them wait for their turn again",
-		`Stops the attempts of jobs, by number or name, as a preemption does, and lets the
-jobs wait for another.`)
+		`Stops the attempts of jobs, by number or name, as a preemption does, and lets
+the jobs wait for another.`)
 }
 
 // jobVerb is a verb that has the manager do something with each of its jobs.

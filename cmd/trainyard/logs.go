@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -26,19 +28,13 @@ func newLogs() *cobra.Command {
 		Use:   "logs JOB",
 		Short: "Print what a job writes",
 		Long: `Prints the output of a job, by number or name: of its latest attempt, or with
---follow of that and all that come, until the job is done. What would do more to a
-terminal than write and colour is left out, unless --raw is given.`,
+--follow of that and all that come, until the job is done. What would do more
+to a terminal than write and colour is left out, unless --raw is given.`,
 		Example:           "  trainyard logs 3\n  trainyard logs resnet50 -f --tail 20",
 		Args:              exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.state),
-		RunE: asking(&f.state, func(cmd *cobra.Command, c *api.Client, args []string) error {
-			o := api.LogOptions{Attempt: f.attempt, Follow: f.follow, Tail: f.tail}
-			if f.since > 0 {
-				o.Since = time.Now().Add(-f.since)
-			}
-			_, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
-			return err
-		}),
+		PreRunE:           f.check,
+		RunE:              asking(&f.state, f.logs),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -49,6 +45,31 @@ terminal than write and colour is left out, unless --raw is given.`,
 	fs.IntVar(&f.attempt, "attempt", 0, "attempt `N`, or from there on with --follow (default: the latest)")
 	fs.BoolVar(&f.raw, "raw", false, "as it was written, control sequences included")
 	return cmd
+}
+
+func (f *logsFlags) check(cmd *cobra.Command, _ []string) error {
+	set := cmd.Flags().Changed
+	switch {
+	case set("tail") && f.tail < 0:
+		return usagef("--tail %d, want >= 0", f.tail)
+	case set("attempt") && f.attempt <= 0:
+		return usagef("--attempt %d, want > 0", f.attempt)
+	case set("since") && f.since <= 0:
+		return usagef("--since %v, want > 0", f.since)
+	}
+	return nil
+}
+
+func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error {
+	o := api.LogOptions{Attempt: f.attempt, Follow: f.follow, Tail: f.tail}
+	if f.since > 0 {
+		o.Since = time.Now().Add(-f.since)
+	}
+	_, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
+	if errors.Is(err, context.Canceled) {
+		return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", args[0])}
+	}
+	return err
 }
 
 // outputTo writes pieces of output as they come, and says on the side where another attempt begins.

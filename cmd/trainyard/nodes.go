@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,9 @@ func newNodes() *cobra.Command {
 		Use:     "nodes",
 		Aliases: []string{"gpus"},
 		Short:   "List the GPUs of this machine, and who is on them",
-		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory and
-power, and why one is given to no job: foreign processes, memory that did not
-become free, a drain.`,
+		Long: `Lists the GPUs or slots of the machine: which jobs hold them, their use, memory
+and power, and why one is given to no job: foreign processes, memory that did
+not become free, a drain.`,
 		Args: exactly(),
 		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			doc, err := c.Nodes(cmd.Context())
@@ -100,17 +101,17 @@ func wattsText(g *api.GPU) string {
 func remarks(g *api.GPU) string {
 	switch {
 	case g.Why != "":
-		return g.Why
+		return api.Printable(g.Why)
 	case g.HeldIdle:
-		return "memory is held and nothing done with it by " + g.By
+		return "memory is held and nothing done with it by " + api.Printable(g.By)
 	}
 	return ""
 }
 
 func newDrain() *cobra.Command {
 	return drainVerb("drain", true, "Have nothing new start, on this machine or on some of its GPUs",
-		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named, until
-that is undrained. It survives restarts of the manager.`)
+		`Jobs that run go on; nothing new starts on the machine, or on the GPUs named,
+until that is undrained. It survives restarts of the manager.`)
 }
 
 func newUndrain() *cobra.Command {
@@ -121,10 +122,11 @@ func newUndrain() *cobra.Command {
 func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
-		Use:     verb + " [GPU...]",
-		Short:   short,
-		Long:    long,
-		Example: fmt.Sprintf("  trainyard %s\n  trainyard %s slot0 slot1", verb, verb),
+		Use:               verb + " [GPU...]",
+		Short:             short,
+		Long:              long,
+		ValidArgsFunction: gpuArgs(&state),
+		Example:           fmt.Sprintf("  trainyard %s\n  trainyard %s slot-0 slot-1", verb, verb),
 		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				doc, err := c.Drain(cmd.Context(), on)
@@ -152,4 +154,23 @@ func told(w io.Writer, what string, on bool) {
 		return
 	}
 	fmt.Fprintf(w, "%s takes jobs again\n", what)
+}
+
+// gpuArgs offers the names of GPUs or slots, as far as a manager answers.
+func gpuArgs(state *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		c, err := dial(*state)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer c.Close()
+		doc, _ := c.Nodes(cmd.Context())
+		var names []string
+		for i := range doc.GPUs {
+			if name := doc.GPUs[i].Name; !slices.Contains(args, name) {
+				names = append(names, name)
+			}
+		}
+		return withPrefix(names, typed), cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/manager/api"
@@ -37,7 +41,13 @@ func newPs() *cobra.Command {
 		Example: `  trainyard ps
   trainyard ps --all -o csv > jobs.csv`,
 		Args: exactly(),
-		RunE: asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, err := f.writer(cmd)
+			if err != nil {
+				return err
+			}
+			return asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c, write) })(cmd, args)
+		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -46,7 +56,7 @@ func newPs() *cobra.Command {
 	fs.StringSliceVar(&f.states, "job-state", nil, "only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
 	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")
 	fs.IntVarP(&f.limit, "limit", "n", 0, "only the latest `N` (default: all)")
-	fs.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, name, json, jsonl or csv (default: a table)")
+	fs.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, name, json, jsonl, yaml or csv (default: a table)")
 	fs.BoolVar(&f.json, "json", false, "the same as -o json")
 	fs.BoolVarP(&f.watch, "watch", "w", false, "once again at every change, until interrupted")
 	completeFlag(cmd, "output", oneOf(func() []string { return psFormats }))
@@ -54,18 +64,43 @@ func newPs() *cobra.Command {
 	return cmd
 }
 
-var psFormats = []string{"wide", "name", "json", "jsonl", "csv"}
+var psFormats = []string{"wide", "name", "json", "jsonl", "yaml", "csv"}
 
-// ps lists jobs, once or at every change.
-func (f *psFlags) ps(cmd *cobra.Command, c *api.Client) error {
+// writer returns what writes jobs in the format that was asked for. A list that is watched as JSON is one document a line.
+func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, error) {
 	if f.json {
 		f.output = "json"
 	}
-	write, known := map[string]func(io.Writer, *api.Jobs) error{"": f.table, "wide": f.table, "name": writeNames, "json": func(w io.Writer, d *api.Jobs) error { return writeJSON(w, d) },
-		"jsonl": writeJobLines, "csv": writeJobsCSV}[f.output]
-	if !known {
-		return usagef("-o %s, want %s", f.output, strings.Join(psFormats, ", "))
+	for _, s := range f.states {
+		if s != "done" && !slices.Contains(unfinished, s) {
+			return nil, usagef("--job-state %s, want some of %s, done", s, strings.Join(unfinished, ", "))
+		}
 	}
+	if f.limit < 0 {
+		return nil, usagef("--limit %d, want > 0, or 0 for all", f.limit)
+	}
+	switch f.output {
+	case "", "wide":
+		return func(w io.Writer, doc *api.Jobs) error { return f.table(w, cmd.ErrOrStderr(), doc) }, nil
+	case "name":
+		return writeNames, nil
+	case "json":
+		if f.watch {
+			return func(w io.Writer, doc *api.Jobs) error { return json.NewEncoder(w).Encode(doc) }, nil
+		}
+		return func(w io.Writer, doc *api.Jobs) error { return writeJSON(w, doc) }, nil
+	case "jsonl":
+		return writeJobLines, nil
+	case "yaml":
+		return writeJobsYAML, nil
+	case "csv":
+		return writeJobsCSV, nil
+	}
+	return nil, usagef("-o %s, want %s", f.output, strings.Join(psFormats, ", "))
+}
+
+// ps lists jobs, once or at every change.
+func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *api.Jobs) error) error {
 	filter := api.Filter{States: f.states, User: f.user, Limit: f.limit}
 	if !f.all && len(f.states) == 0 {
 		filter.States = unfinished
@@ -77,32 +112,55 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client) error {
 		}
 		return write(cmd.OutOrStdout(), &doc)
 	}
-	if err := show(); err != nil || !f.watch {
-		return err
+	if !f.watch {
+		return show()
 	}
-	return f.again(cmd, c, show)
+	err := changes(cmd.Context(), c, show)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
-// watchEvery is how long changes are gathered before they are shown.
-const watchEvery = time.Second
+// gatherFor is how long changes are gathered before they are shown.
+const gatherFor = time.Second
 
-// again shows the list whenever something has changed.
-func (f *psFlags) again(cmd *cobra.Command, c *api.Client, show func() error) error {
-	due := time.Now()
-	return c.Events(cmd.Context(), -1, func(uint64, []byte) error {
-		if time.Now().Before(due) {
+// changes calls show now and, at most once in gatherFor, whenever something has happened, until ctx ends or something fails.
+func changes(ctx context.Context, c *api.Client, show func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	news, over := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		over <- c.Events(ctx, -1, func(uint64, []byte) error {
+			select {
+			case news <- struct{}{}:
+			default: // it is known that there are news
+			}
 			return nil
+		})
+	}()
+	for {
+		if err := show(); err != nil {
+			return err
 		}
-		time.Sleep(watchEvery)
-		due = time.Now()
-		return show()
-	})
+		select {
+		case err := <-over:
+			return err
+		case <-time.After(gatherFor):
+		}
+		select {
+		case err := <-over:
+			return err
+		case <-news:
+		}
+	}
 }
 
 // table writes jobs for people.
-func (f *psFlags) table(w io.Writer, doc *api.Jobs) error {
+func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 	if len(doc.Jobs) == 0 {
-		return writeText(w, "no jobs; hand one in by `trainyard submit -- COMMAND`\n")
+		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done by --all")
+		return nil
 	}
 	wide := f.output == "wide"
 	t := table{left: 3}
@@ -194,6 +252,14 @@ func writeJobLines(w io.Writer, doc *api.Jobs) error {
 		}
 	}
 	return nil
+}
+
+func writeJobsYAML(w io.Writer, doc *api.Jobs) error {
+	b, err := yaml.MarshalWithOptions(doc, yaml.UseJSONMarshaler())
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return writeText(w, string(b))
 }
 
 func writeJobsCSV(w io.Writer, doc *api.Jobs) error {

@@ -28,9 +28,10 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	})
 	root.SetVersionTemplate("trainyard {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().Bool("no-color", false, "plain text; nothing is coloured yet, so this changes nothing")
+	root.PersistentFlags().Bool("no-color", false, "no colours, as with $NO_COLOR")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newServe(), newRun(), newSubmit(), newPs(), newLogs(), newWait(), newCancel(), newPause(), newResume(), newRequeue(),
+	root.AddCommand(newServe(), newRun(), newSubmit(), newPs(), newTopVerb(), newDoctor(), newLogs(), newWhy(), newExplain(), newWait(),
+		newCancel(), newPause(), newResume(), newRequeue(), newResize(), newWhatif(),
 		newEvents(), newNodes(), newDrain(), newUndrain(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newProbe(), newExperiment(), newVersion())
 	addCompletion(root)
 	addHelp(root)

@@ -42,19 +42,20 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run {JOBS.yaml | -- COMMAND ARGUMENTS...}",
 		Short: "Run jobs on this machine, as a system decides, and follow them",
-		Long: `Runs the jobs of a file, or one command, as processes of this machine: on its NVIDIA
-GPUs, or on CPU slots where it has none. The system decides who runs when, on which
-of them; a job that is preempted gets SIGTERM, its grace, then SIGKILL, and starts
-again when its turn comes (see examples/jobs.yaml and docs/jobs.md).
+		Long: `Runs the jobs of a file, or one command, as processes of this machine: on its
+NVIDIA GPUs, or on CPU slots where it has none. The system decides who runs
+when, on which of them; a job that is preempted gets SIGTERM, its grace, then
+SIGKILL, and starts again when its turn comes (see examples/jobs.yaml and
+docs/jobs.md).
 
 Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in there and
-followed. Else, or with flags that say who decides or on what, this command is their
-manager: all is kept in the state folder. Ctrl-C, a crash or a kill of this command
-harms no job: jobs that run go on, and the same command takes up where it left off.
-To end a job, use ` + "`trainyard cancel`" + `.
+followed. Else, or with flags that say who decides or on what, this command is
+their manager: all is kept in the state folder. Ctrl-C, a crash or a kill of
+this command harms no job: jobs that run go on, and the same command takes up
+where it left off. To end a job, use ` + "`trainyard cancel`" + `.
 
-Exit code: that of a job which failed, from 1 to 125, where it was handed in; 10 says
-that a job failed.`,
+Exit code: that of a job which failed, from 1 to 125, where it was handed in;
+10 says that a job failed.`,
 		Example: `  trainyard run --gpus 2 -- python train.py
   trainyard run jobs.yaml --slots 4 --system tiresias-las --set '*.min_run=0'`,
 		Args: wantJobs,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 // served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask for a manager
 // of their own; nil = there is none.
 func (f *runFlags) served(cmd *cobra.Command) *api.Client {
-	for _, own := range []string{"slots", "system", "set", "variability", "jobs-out", "events-out"} {
+	for _, own := range []string{"slots", "system", "set", "variability", "budget", "jobs-out", "events-out"} {
 		if cmd.Flags().Changed(own) {
 			return nil
 		}
@@ -56,7 +55,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, `trainyard logs -f %s` comes back\n", span(names), names[0])
 	}
-	if len(names) == 1 {
+	if len(names) == 1 && !f.json {
 		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), false))
 	} else {
 		err = f.follow(cmd, c, &doc)
@@ -71,7 +70,22 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if err != nil {
 		return apiError(err)
 	}
+	if err := f.servedReport(cmd, jobs); err != nil {
+		return err
+	}
 	return worst(jobs, f.propagate)
+}
+
+// servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the output of one.
+func (f *runFlags) servedReport(cmd *cobra.Command, jobs []api.Job) error {
+	doc := api.Jobs{Schema: "trainyard.jobs/v1", Now: time.Now().UTC().Format(time.RFC3339Nano), Total: len(jobs), Jobs: jobs}
+	switch {
+	case f.json:
+		return writeJSON(cmd.OutOrStdout(), &doc)
+	case len(jobs) > 1:
+		return new(psFlags).table(cmd.OutOrStdout(), cmd.ErrOrStderr(), &doc)
+	}
+	return nil
 }
 
 // span lists numbers that follow each other.
@@ -94,13 +108,13 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 	select {
 	case <-again:
 	case <-time.After(secondPress):
-		return &codedError{exitInterrupted, errors.New("left")}
+		return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", span(names))}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "cancel job %s? [y/N] ", span(names))
 	var answer string
 	_, _ = fmt.Fscanln(cmd.InOrStdin(), &answer)
 	if !strings.EqualFold(answer, "y") {
-		return &codedError{exitInterrupted, errors.New("left")}
+		return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", span(names))}
 	}
 	ctx, stop := context.WithTimeout(context.Background(), secondPress)
 	defer stop()
@@ -148,8 +162,8 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 		if json.Unmarshal(line, &h) != nil || f.quiet {
 			return nil
 		}
-		if name, ours := names[h.Job]; ours {
-			tellHappened(cmd.ErrOrStderr(), &h, name)
+		if name, ours := names[h.Job]; ours && happenedText(&h) != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %d %s: %s\n", h.Job, name, happenedText(&h))
 		}
 		return nil
 	})
@@ -163,20 +177,20 @@ func (f *runFlags) follow(cmd *cobra.Command, c *api.Client, doc *api.Submitted)
 	return err
 }
 
-// tellHappened tells one event, if it means something to users.
-func tellHappened(w io.Writer, h *happened, name string) {
-	text := ""
+// happenedText tells one event in a sentence, "" if it means nothing to users.
+func happenedText(h *happened) string {
 	switch h.Event {
+	case "arrived":
+		return "handed in"
 	case "started":
-		text = fmt.Sprintf("attempt %d runs", h.Attempt)
+		return fmt.Sprintf("attempt %d runs", h.Attempt)
 	case "ended":
-		if text = fmt.Sprintf("attempt %d %s", h.Attempt, h.Outcome); h.Code != 0 {
-			text += fmt.Sprintf(" with exit code %d", h.Code)
+		if h.Code != 0 {
+			return fmt.Sprintf("attempt %d %s with exit code %d", h.Attempt, h.Outcome, h.Code)
 		}
+		return fmt.Sprintf("attempt %d %s", h.Attempt, h.Outcome)
 	case "start-failed":
-		text = fmt.Sprintf("attempt %d could not start: %s", h.Attempt, api.Printable(h.Text))
-	default:
-		return
+		return fmt.Sprintf("attempt %d could not start: %s", h.Attempt, api.Printable(h.Text))
 	}
-	fmt.Fprintf(w, "job %d %s: %s\n", h.Job, name, text)
+	return ""
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 
@@ -21,6 +22,7 @@ type runsOn struct {
 	system string
 	sets   []string
 	scores string // file of PM scores
+	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
 }
 
@@ -30,6 +32,7 @@ func (f *runsOn) define(cmd *cobra.Command) {
 	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
 	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
+	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
 	completeFlag(cmd, "system", oneOf(systemNames))
 }
@@ -43,6 +46,9 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if o.Settings, err = f.settings(info); err != nil {
 		return o, err
 	}
+	if !(f.budget >= 0) || f.budget == 0 && cmd.Flags().Changed("budget") || math.IsInf(f.budget, 1) {
+		return o, usagef("--budget %v, want > 0", f.budget)
+	}
 	scores, err := readOptional("variability", f.scores, variability.ReadScores)
 	if err != nil {
 		return o, err
@@ -53,6 +59,7 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
 		return o, err
 	}
+	o.Budget = f.budget
 	o.System, o.Version, o.Unit = f.system, ownBuild().Version, f.unit
 	o.Shim = []string{"/proc/self/exe", shimVerb}
 	return o, nil

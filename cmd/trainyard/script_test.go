@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -30,7 +32,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *rewrite,
-		Setup:         copyTraces,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv(stateVariable, filepath.Join(e.WorkDir, "none.state"))
+			return copyTraces(e)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode,
 			"json": scriptJSON,
@@ -44,11 +49,15 @@ func TestScripts(t *testing.T) {
 // is
 //
 //	ends N trainyard ...   runs the command, which must end with exit code N, whatever it says
+//	until REGEXP COMMAND   runs the command until it succeeds and its stdout matches
+//
+// A manager that a script serves has the folder day.state.
 func TestRunScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/run",
 		UpdateScripts: *rewrite,
 		Setup: func(e *testscript.Env) error {
+			e.Setenv(stateVariable, filepath.Join(e.WorkDir, "day.state"))
 			e.Setenv("PATH", programs+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Defer(func() {
 				if err := endJobs(e.WorkDir); err != nil {
@@ -58,9 +67,10 @@ func TestRunScripts(t *testing.T) {
 			return copyTraces(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": scriptCode,
-			"ends": scriptEnds,
-			"json": scriptJSON,
+			"code":  scriptCode,
+			"ends":  scriptEnds,
+			"json":  scriptJSON,
+			"until": scriptUntil,
 		},
 	})
 }
@@ -91,6 +101,22 @@ func scriptEnds(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP COMMAND...")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(50 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if err := ts.Exec(args[1], args[2:]...); err == nil && want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still not: %s", want)
+		}
 	}
 }
 

@@ -32,9 +32,9 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Manage this machine: take jobs, run them, until it is told to stop",
-		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the NVIDIA
-GPUs of this machine, or on CPU slots where it has none. It needs no root and no
-other service; all it knows is in the state folder.
+		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the
+NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root
+and no other service; all it knows is in the state folder.
 
 When it stops, is killed or crashes, jobs that run go on, and the next serve of
 the folder takes them over. Another --system than last time takes over as well.
@@ -101,7 +101,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m))
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s on, and the next serve of %s takes them over\n", goOn(m), o.Dir)
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s\n", goOn(m, o.Dir))
 		return nil
 	}
 	return err
@@ -133,9 +133,13 @@ func (f *serveFlags) took(m *manager.Manager) string {
 }
 
 // goOn says how many jobs run although nobody manages them.
-func goOn(m *manager.Manager) string {
-	if n := alive(m.Board().Rows()); n != 1 {
-		return fmt.Sprintf("%d jobs go", n)
+func goOn(m *manager.Manager, dir string) string {
+	switch n := alive(m.Board().Rows()); n {
+	case 0:
+		return "no job runs, and the next serve of " + dir + " knows them all"
+	case 1:
+		return "1 job goes on, and the next serve of " + dir + " takes it over"
+	default:
+		return fmt.Sprintf("%d jobs go on, and the next serve of %s takes them over", n, dir)
 	}
-	return "1 job goes"
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,9 +123,9 @@ func newSubmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
 		Short: "Hand in jobs, and leave",
-		Long: `Hands the jobs of a file, of standard input, or one command to the manager of this
-machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a crash nor a
-power cut loses them. It prints their numbers.
+		Long: `Hands the jobs of a file, of standard input, or one command to the manager of
+this machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a
+crash nor a power cut loses them. It prints their numbers.
 
 A command runs in this folder, with this PATH and the like; give other variables
 by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
@@ -195,10 +196,18 @@ func within(w *api.Within) string {
 	return when(w.Low, now) + " to " + when(w.High, now)
 }
 
-// waitFor returns how jobs stand once they are done.
+// waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited for.
 func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job, err error) {
-	for _, name := range names {
-		doc, err := c.Wait(ctx, name)
+	ids := make([]string, len(names))
+	for i, name := range names {
+		doc, err := c.Job(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = strconv.Itoa(doc.ID) // a later job may have its name
+	}
+	for _, id := range ids {
+		doc, err := c.Wait(ctx, id)
 		if err != nil {
 			return docs, err
 		}
@@ -215,7 +224,18 @@ func jobExit(j *api.Job, propagate bool) error {
 	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
 		return &codedError{j.ExitCode, fmt.Errorf("%s failed with exit code %d", jobTitle(j), j.ExitCode)}
 	case j.Outcome == "failed":
-		return &codedError{exitJobFailed, fmt.Errorf("%s failed: %s", jobTitle(j), j.Text)}
+		return &codedError{exitJobFailed, fmt.Errorf("%s failed%s", jobTitle(j), failedText(j))}
 	}
 	return &codedError{exitJobFailed, fmt.Errorf("%s was %s", jobTitle(j), j.Outcome)}
+}
+
+// failedText is what is known of a failure.
+func failedText(j *api.Job) string {
+	switch {
+	case j.Text != "":
+		return ": " + j.Text
+	case j.ExitCode != 0:
+		return fmt.Sprintf(" with exit code %d", j.ExitCode)
+	}
+	return ""
 }

@@ -187,7 +187,7 @@ func TestTenJobs(t *testing.T) {
 }
 
 // Ensure that what other systems decided about real jobs can be decided again as well.
-func TestReplayOfRealJobs(t *testing.T) {
+func TestPromise12ReplayOfRealJobs(t *testing.T) {
 	jobs := []training{{"long", 2, 80, "20ms", 2, 0, "800ms"}, {"wide", 4, 20, "40ms", 1, 300, "200ms"}, {"short", 1, 20, "10ms", 3, 400, "200ms"}}
 	for _, c := range []struct {
 		system   string

@@ -23,19 +23,25 @@ finished, else the worst of theirs; 7 if --timeout came first.`,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              jobs,
 		ValidArgsFunction: jobNames(&state),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("timeout") && timeout <= 0 {
+				return usagef("--timeout %v, want > 0", timeout)
+			}
+			return nil
+		},
 		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			ctx := cmd.Context()
-			if cmd.Flags().Changed("timeout") {
-				if timeout <= 0 {
-					return usagef("--timeout %v, want > 0", timeout)
-				}
+			if timeout > 0 {
 				var stop context.CancelFunc
 				ctx, stop = context.WithTimeout(ctx, timeout)
 				defer stop()
 			}
 			docs, err := waitFor(ctx, c, args)
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			switch {
+			case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return &codedError{exitTimeout, fmt.Errorf("not done after %v: %s", timeout, args[len(docs)])}
+			case errors.Is(err, context.Canceled):
+				return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", args[len(docs)])}
 			}
 			if err != nil {
 				return err

@@ -33,6 +33,12 @@ type Options struct {
 	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
+	// Lend makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's header must
+	// have their Pools.
+	Lend bool
+	// Tell is how often progress is told, at most; speeds are measured from readings half as far apart. 0 = every 10 s. Jobs of
+	// seconds need it shorter, and then the log grows faster.
+	Tell time.Duration
 	Log  *slog.Logger // what users should hear of; nil = nobody does
 }
 
@@ -58,6 +64,7 @@ type Driver struct {
 	eye      *device.Sampler
 	watch    *device.Watch
 	gauge    gauge
+	lending  lending
 	looked   time.Time  // when the devices were last looked at
 	looking  bool       // that is under way
 	seen     chan sight // what it showed
@@ -104,7 +111,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
-		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
+		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
 		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
@@ -281,7 +288,7 @@ func (d *Driver) rest(e *sched.Event) {
 // left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.later = append(d.later, d.granted()...)
+	d.later = append(append(d.later, d.granted()...), d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
@@ -345,8 +352,16 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			}
 		case sched.WatchEpochs:
 			d.watched[a.Job] = a.On
-		case sched.SetNode, sched.Rent:
-			d.o.Log.Warn("this machine neither sleeps nor is rented", "state", a.State, "nodes", a.Count)
+		case sched.Rent:
+			if d.lending.on {
+				d.lending.wanted[a.Pool] = a.Count // the next answer tells
+			}
+		case sched.SetNode:
+			if !d.lending.on || a.State == sched.NodeAsleep {
+				d.o.Log.Warn("this machine does not sleep", "state", a.State)
+				break
+			}
+			d.setNode(a)
 		case sched.Adjust:
 			d.o.Log.Debug("power caps are not set here", "job", a.Job, "watts", a.Cap)
 		default:

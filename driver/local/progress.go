@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // Limits of the reading.
 const (
 	readEvery = 200 * time.Millisecond
-	tellEvery = 10 * time.Second // at most so often in the log
+	tellEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
 )
 
 // odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the log: without
@@ -47,6 +48,7 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		want = int(d.specs[job].GPUs.Want)
 	}
 	d.progress[job] = progress.NewOdometer(want, kept, known)
+	d.progress[job].Apart = d.o.Tell / 2
 	return d.progress[job]
 }
 
@@ -109,7 +111,7 @@ func newTail(a *attempt, from progress.From, tell func(sched.Event)) *tail {
 func (t *tail) run() {
 	defer close(t.over)
 	defer t.listen()()
-	tick := time.NewTicker(readEvery)
+	tick := time.NewTicker(min(readEvery, cmp.Or(t.a.d.o.Tell, readEvery)))
 	defer tick.Stop()
 	for {
 		select {
@@ -220,7 +222,7 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
 	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= tellEvery && t.a.odo.Known() {
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && t.a.odo.Known() {
 		t.told = now
 		t.measured()
 	}

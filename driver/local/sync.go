@@ -51,9 +51,14 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 }
 
 // machine returns the machine as nodes, if v does not know it. The states of its GPUs were told as v has them.
-func (d *Driver) machine(v *sched.View) ([]sched.Event, error) {
+func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
+	d.lending.resume(v, len(d.devices))
 	if len(v.Nodes) == 0 {
-		return d.nodes()
+		events, err = d.nodes()
+		if d.lending.on {
+			events = d.lending.introduce(events, max(d.at, 1))
+		}
+		return events, err
 	}
 	for i := range d.devices {
 		d.state[i] = v.GPUs[i].State

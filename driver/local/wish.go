@@ -27,6 +27,12 @@ func (d *Driver) Command(job sched.JobID, c sched.Command) (durable <-chan struc
 	return d.wish(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
 }
 
+// Change passes on how a user wants a job from now on that has arrived; it must be valid. The channel is closed once what came
+// of it is durable. It may be called by anybody at any time.
+func (d *Driver) Change(job sched.JobID, c sched.JobChange) (durable <-chan struct{}) {
+	return d.wish(sched.Event{Kind: sched.JobChanged, Job: job, Change: &c})
+}
+
 // Tell passes on what a user wants of the machine:
 //
 //   - NodeChanged, Code NodeDraining: its GPUs are given to no new job, and those on them go on; NodeUp lifts that;
@@ -103,9 +109,13 @@ func (d *Driver) granted() (events []sched.Event) {
 	return events
 }
 
-// isSo reports whether the node of e is in its state already, or is none.
+// isSo reports whether the node of e is in its state already, or is none that is there.
 func (d *Driver) isSo(e *sched.Event) bool {
-	return e.Node < 0 || int(e.Node) >= len(d.view.Nodes) || d.view.Nodes[e.Node].State == sched.NodeState(e.Code)
+	if e.Node < 0 || int(e.Node) >= len(d.view.Nodes) {
+		return true
+	}
+	state := d.view.Nodes[e.Node].State
+	return state == sched.NodeState(e.Code) || d.lending.on && state == sched.NodeGone
 }
 
 // ErrClosed says that the driver was closed before it did what it was asked.
@@ -127,6 +137,9 @@ func (d *Driver) Do(ctx context.Context, f func()) error {
 		return ErrClosed
 	}
 }
+
+// Clock returns the present, in the time of events. It is for functions that Do calls.
+func (d *Driver) Clock() sched.Time { return d.clock() }
 
 // atOnce is how many functions are called in a row before the engine goes on.
 const atOnce = 16

@@ -13,6 +13,7 @@ import (
 // config is what flags and environment ask for.
 type config struct {
 	steps           int           // > 0
+	until           int           // samples to train on, whatever the batch size, instead of steps; 0 = steps
 	batch           int           // samples per step over all workers, > 0
 	dataset         int           // samples in an epoch, > 0
 	width           int           // workers, > 0
@@ -21,6 +22,7 @@ type config struct {
 	checkpointEvery int           // steps, 0 for only at the end and when asked to stop
 	reportEvery     int           // steps, > 0
 	stepTime        time.Duration // least wall time of a step at width 1
+	parallel        float64       // share of it that width divides, 0..1
 	saveTime        time.Duration // added to the save of a run that is asked to stop
 	seed            uint64        // of the initial weights
 	failAt          int           // step, -1 for none
@@ -47,12 +49,14 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (config,
 	fs := flag.NewFlagSet("trainer", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.IntVar(&c.steps, "steps", 1000, "steps to train")
+	fs.IntVar(&c.until, "samples", 0, "samples to train on, whatever the batch size, instead of --steps; the last step is a whole one")
 	fs.IntVar(&c.batch, "batch", 256, "global batch in samples; $TRAINYARD_BATCH_GLOBAL goes before it")
 	fs.IntVar(&epochSteps, "epoch-steps", 50, "length of an epoch in steps of --batch samples: the size of the data set")
 	fs.StringVar(&c.checkpointDir, "checkpoint-dir", "", "folder of checkpoints; $TRAINYARD_CHECKPOINT_DIR goes before it")
 	fs.IntVar(&c.checkpointEvery, "checkpoint-every", 50, "steps between checkpoints; 0 saves only when stopped and at the end")
 	fs.IntVar(&c.reportEvery, "report-every", 10, "steps between progress lines")
 	fs.DurationVar(&c.stepTime, "step-time", 0, "least wall time of a step at width 1; at width n it is an n-th of it")
+	fs.Float64Var(&c.parallel, "parallel", 1, "share of --step-time that is divided so; the rest is not (Amdahl's law)")
 	fs.DurationVar(&c.saveTime, "save-time", 0, "time added to the save on SIGTERM and SIGINT")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the initial weights")
 	fs.IntVar(&c.failAt, "fail-at", -1, "exit with code 3 at this step, before it is saved; -1 for never")
@@ -81,6 +85,7 @@ func (c *config) checkFlags(epochSteps int) error {
 		got, lo, hi int
 	}{
 		{"--steps", c.steps, 1, maxSteps},
+		{"--samples", c.until, 0, maxSteps},
 		{"--batch", c.batch, 1, maxBatch},
 		{"--epoch-steps", epochSteps, 1, maxSteps},
 		{"--checkpoint-every", c.checkpointEvery, 0, maxSteps},
@@ -93,6 +98,9 @@ func (c *config) checkFlags(epochSteps int) error {
 	}
 	if c.stepTime < 0 || c.saveTime < 0 {
 		return fmt.Errorf("--step-time %v and --save-time %v, want >= 0", c.stepTime, c.saveTime)
+	}
+	if !(c.parallel >= 0 && c.parallel <= 1) {
+		return fmt.Errorf("--parallel %v, want 0 to 1", c.parallel)
 	}
 	return nil
 }
@@ -134,8 +142,10 @@ func intFrom(getenv func(string) string, name string, unset, limit int) (int, er
 	return n, nil
 }
 
-// pace is the least wall time of a step: perfect scaling, step-time over width.
-func (c *config) pace() time.Duration { return c.stepTime / time.Duration(c.width) }
+// pace is the least wall time of a step.
+func (c *config) pace() time.Duration {
+	return time.Duration(float64(c.stepTime) * (1 - c.parallel + c.parallel/float64(c.width)))
+}
 
 // markerDir is the folder that remembers that --fail-once has failed, or "".
 func (c *config) markerDir() string {

@@ -26,10 +26,11 @@
 //	TRAINYARD step=120 total=1000 loss=0.83 samples=30720 epoch=2   at the start, every --report-every steps, at the end
 //	TRAINYARD saved step=100                                       a checkpoint is on disk
 //	TRAINYARD preempted step=120 signal=terminated                 the last line of a run that was asked to stop
-//	{"steps":1000,"loss":...,"hash":"...","width":1,...}           the result, also in --out
+//	{"steps":1000,"loss":...,"hash":"...","accuracy":...}           the result, also in --out
 //	TRAINYARD done steps=1000 loss=0.31 hash=...                   the last line of a run that finished
 //
-// The loss is the mean cross-entropy over 256 samples that are never trained on. Messages go to stderr.
+// The loss is the mean cross-entropy over 256 samples that are never trained on; the accuracy in the result is the share of
+// 10,000 others that are told right. Messages go to stderr.
 //
 // # Exit codes
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 )
 
@@ -17,6 +18,9 @@ const numWeights = hidden*(inputs+1) + classes*(hidden+1)
 
 // heldOut is the number of samples that the loss is measured on.
 const heldOut = 256
+
+// tests is the number of samples that the accuracy at the end is measured on.
+const tests = 10_000
 
 // model is a perceptron with one hidden layer of rectified units and a softmax, trained data-parallel.
 type model struct {
@@ -106,6 +110,19 @@ func (m *model) loss() float64 {
 		sum += m.judge.forward(m.weights, class)
 	}
 	return sum / heldOut
+}
+
+// accuracy returns the share of the test samples, those behind the held-out ones, whose class has the highest score.
+func (m *model) accuracy() float64 {
+	right := 0
+	for i := range tests {
+		class := m.judge.data.sample(heldOut+i, m.judge.x[:])
+		m.judge.forward(m.weights, class)
+		if m.judge.scores[class] == slices.Max(m.judge.scores[:]) {
+			right++
+		}
+	}
+	return float64(right) / tests
 }
 
 // hash returns the SHA-256 of the weights, each as little-endian float64.

@@ -32,6 +32,8 @@ type result struct {
 	Hash    string  `json:"hash"`
 	Width   int     `json:"width"`
 	Samples int     `json:"samples"`
+
+	Accuracy float64 `json:"accuracy"` // on the test samples
 }
 
 func newTraining(c config, l *ledger, stdout, stderr io.Writer) *training {
@@ -72,7 +74,7 @@ func (t *training) run(stop <-chan os.Signal) (code int, err error) {
 		if err != nil || fails {
 			return exitFailed, err
 		}
-		if t.step >= t.steps {
+		if t.step >= t.total() {
 			return exitDone, t.finish()
 		}
 		if t.checkpointEvery > 0 && t.step > 0 && t.step%t.checkpointEvery == 0 {
@@ -88,12 +90,20 @@ func (t *training) run(stop <-chan os.Signal) (code int, err error) {
 		t.apply(grad, t.rate)
 		t.step++
 		t.samples += t.batch
-		if t.step%t.reportEvery == 0 || t.step == t.steps {
+		if t.step%t.reportEvery == 0 || t.step == t.total() {
 			if err := t.report(); err != nil {
 				return exitError, err
 			}
 		}
 	}
+}
+
+// total returns the steps at the end, as far as the batch size stays what it is.
+func (t *training) total() int {
+	if t.until == 0 {
+		return t.steps
+	}
+	return t.step + (max(t.until-t.samples, 0)+t.batch-1)/t.batch
 }
 
 // wait returns after d, which may be negative, with nil, or as soon as a signal is there.
@@ -127,7 +137,7 @@ func (t *training) report() error {
 		return fmt.Errorf("step %d: loss %v: the learning rate %v is too high", t.step, loss, t.rate)
 	}
 	fmt.Fprintf(t.stdout, "TRAINYARD step=%d total=%d loss=%.6g samples=%d epoch=%d\n",
-		t.step, t.steps, loss, t.samples, t.samples/t.dataset)
+		t.step, t.total(), loss, t.samples, t.samples/t.dataset)
 	return nil
 }
 
@@ -196,7 +206,7 @@ func (t *training) finish() error {
 	if err := t.save(); err != nil {
 		return err
 	}
-	r := result{t.step, t.loss(), t.hash(), t.width, t.samples}
+	r := result{t.step, t.loss(), t.hash(), t.width, t.samples, t.accuracy()}
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err

@@ -313,6 +313,30 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// Ensure that a run over so many samples ends with the first step that completes them, also when it went on with another batch
+// size, and says how accurate it is.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"--batch", "64", "--report-every", "1", "--samples"}
+	start(t, []string{checkpoints(dir)}, append(args, "640")...).wantCode(exitDone)
+	p := start(t, []string{checkpoints(dir), "TRAINYARD_BATCH_GLOBAL=100"}, append(args, "1000")...).wantCode(exitDone)
+	var r result
+	for _, line := range p.lines {
+		if strings.HasPrefix(line, "{") {
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r.Steps != 14 || r.Samples != 1040 || !(r.Accuracy > 0 && r.Accuracy < 1) {
+		t.Errorf("%+v, want 10 steps of 64 and 4 of 100", r)
+	}
+	if first := p.lines[0]; !strings.Contains(first, "step=10 total=14 ") {
+		t.Errorf("it begins with %q, want 14 steps expected", first)
+	}
+}
+
 // Ensure that a failure loses the work since the last checkpoint, comes back on each attempt, and with --fail-once on the
 // first one only, whether a checkpoint folder or the ledger remembers it.
 func TestFailAt(t *testing.T) {
@@ -347,6 +371,8 @@ func TestErrors(t *testing.T) {
 		{"A=", "--steps 0", exitUsage, "--steps 0"},
 		{"A=", "--fail-once --fail-at 3", exitUsage, "--fail-once"},
 		{"A=", "--step-time -1s", exitUsage, "--step-time"},
+		{"A=", "--parallel 1.5", exitUsage, "--parallel 1.5"},
+		{"A=", "--samples -1", exitUsage, "--samples -1"},
 		{"A=", "more", exitUsage, `"more"`},
 		{"A=", "--nonsense", exitUsage, "nonsense"},
 		{width(0), "", exitUsage, "TRAINYARD_NUM_GPUS"},
@@ -380,5 +406,9 @@ func TestParse(t *testing.T) {
 	c.width = 4
 	if c.pace() != 1500*time.Millisecond {
 		t.Errorf("pace %v at width 4, want 1.5s", c.pace())
+	}
+	c.parallel = 0.5
+	if c.pace() != 3750*time.Millisecond {
+		t.Errorf("pace %v at width 4 with half of it parallel, want 3.75s", c.pace())
 	}
 }

@@ -114,9 +114,16 @@ type Why struct {
 	Job      Job        `json:"job"`
 	Sentence string     `json:"sentence" doc:"the binding constraint, with its numbers"`
 	Code     string     `json:"code"`
-	Ahead    []Ahead    `json:"ahead" doc:"jobs before it in the order, best first"`
-	Start    *Within    `json:"start,omitempty"`
+	Ahead    []Ahead    `json:"ahead" doc:"jobs before it in the order, best first: those that wait, the first 20 of them"`
+	AheadAll int        `json:"ahead_total" doc:"how many there are"`
+	AheadGPU int        `json:"ahead_gpus" doc:"GPUs that they want in all"`
+	Start    *Within    `json:"start,omitempty" doc:"next start; nothing if it runs, is done, or nothing is known"`
+	End      *Within    `json:"end,omitempty"`
+	Draws    int        `json:"draws" doc:"simulated futures behind start and end"`
+	Soon     string     `json:"soon,omitempty" doc:"when the system starts it by itself if nobody else comes"`
 	Remedies []Remedy   `json:"remedies" doc:"changes that would start it now, each tried on a copy"`
+	Tried    int        `json:"tried" doc:"changes that were tried"`
+	Hurried  bool       `json:"hurried,omitempty" doc:"the time was over before all were tried"`
 	Figures  []Figure   `json:"figures" doc:"what the system goes by"`
 	Last     *Displaced `json:"preempted,omitempty"`
 }
@@ -131,9 +138,13 @@ type Ahead struct {
 
 // Remedy is a change that would start a job now.
 type Remedy struct {
-	Text    string  `json:"text"`
-	Command string  `json:"command,omitempty" doc:"that does it"`
-	Resize  *Resize `json:"resize,omitempty"`
+	Text    string   `json:"text"`
+	Change  string   `json:"change" doc:"what of the job would change: gpus, types, wall_time, share, priority"`
+	Value   string   `json:"value" doc:"what it would be"`
+	Command string   `json:"command,omitempty" doc:"that does it; empty = it is to be handed in again"`
+	Resize  *Resize  `json:"resize,omitempty"`
+	GPUs    []string `json:"gpus" doc:"that it would be given"`
+	Takes   []int    `json:"displaces" doc:"jobs that would have to go for it"`
 }
 
 // Figure is one of the numbers a system goes by.
@@ -146,11 +157,52 @@ type Figure struct {
 
 // Displaced is how a job lost its GPUs.
 type Displaced struct {
-	By      int     `json:"by" doc:"the job that took them"`
+	By      int     `json:"by" doc:"the job that took them; -1 = nobody is named"`
 	Name    string  `json:"name"`
-	Rule    string  `json:"rule"`
+	Rule    string  `json:"rule" doc:"word of the reason in the log"`
+	Text    string  `json:"text" doc:"both in words"`
 	At      string  `json:"at"`
 	LostSec float64 `json:"lost_s" doc:"seconds of work that were lost"`
+	Back    string  `json:"back,omitempty" doc:"when it was up again; nothing = not yet, see start"`
+}
+
+// Decision is one decision of the log, decided again.
+type Decision struct {
+	Schema   string   `json:"schema" doc:"trainyard.decision/v1"`
+	Seq      uint64   `json:"seq"`
+	Event    string   `json:"event" doc:"decided, refused, rejected or noted"`
+	At       string   `json:"at"`
+	System   string   `json:"system"`
+	Job      int      `json:"job"`
+	Name     string   `json:"name"`
+	Sentence string   `json:"sentence"`
+	Was      []string `json:"was" doc:"GPUs that it was to hold before"`
+	GPUs     []string `json:"gpus" doc:"GPUs that it is to hold from then on"`
+	Reason   Reason   `json:"reason"`
+	Free     []string `json:"free" doc:"GPUs that were free"`
+	Waited   []Ahead  `json:"waited" doc:"jobs that waited, in the order in which they were looked at where there is one"`
+	Ordered  bool     `json:"ordered" doc:"there is such an order"`
+	Chosen   []Chosen `json:"chosen" doc:"what the system wanted of the instant"`
+	Refused  []Chosen `json:"refused" doc:"what of that was refused, and why"`
+	Figures  []Figure `json:"figures" doc:"what the system went by, of this job"`
+}
+
+// Reason is why something was decided, as the log has it. What a and b are depends on the code.
+type Reason struct {
+	Code string  `json:"code"`
+	Job  int     `json:"job" doc:"the other job, where the code has to do with one"`
+	A    float64 `json:"a"`
+	B    float64 `json:"b"`
+	Text string  `json:"text" doc:"in words"`
+}
+
+// Chosen is a target of a job.
+type Chosen struct {
+	Job    int      `json:"job"`
+	Name   string   `json:"name"`
+	GPUs   []string `json:"gpus" doc:"none = all are taken away"`
+	Reason Reason   `json:"reason"`
+	Text   string   `json:"text,omitempty"`
 }
 
 // Info is who answers.

@@ -126,7 +126,7 @@ func (r *rig) output(job, attempt int, text string) string {
 }
 
 // Ensure that whatever a job makes of its output, only a file of its own is read, and that what is no UTF-8 is told as such.
-func TestHostileOutput(t *testing.T) {
+func TestPromise22HostileOutput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	r.submit(later)
@@ -226,7 +226,7 @@ func TestGrowingOutput(t *testing.T) {
 
 // Ensure that a line of 100 MB is told in pieces whose memory is bounded, to one who reads and to one who does not, and that
 // neither keeps the manager from anything.
-func TestLongLine(t *testing.T) {
+func TestPromise22LongLine(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.submit(later)
 	path := r.output(0, 1, "")
@@ -361,7 +361,7 @@ func TestStalledReader(t *testing.T) {
 }
 
 // Ensure that the value of a variable shows in no answer, list, stream or file but the store's own.
-func TestCanary(t *testing.T) {
+func TestPromise23Canary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	const canary, second = "canary-7f3a9c", "canary-b81e44"

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ import (
 
 // Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a route that
 // somebody adds without a rule fails here, and is refused to everybody until it has one.
-func TestEveryRouteHasARule(t *testing.T) {
+func TestPromise19EveryRouteHasARule(t *testing.T) {
 	r := newRig(t, 1, nil)
 	var routes []string
 	for path, item := range r.server.docs.OpenAPI().Paths {
@@ -98,7 +99,7 @@ func TestOpenAPI(t *testing.T) {
 // Ensure that what a page in somebody's browser may have made is refused on every route, with a token that holds as well: under
 // another host (DNS rebinding, as in CVE-2025-62593 of Ray), from another page (CSRF), also where the method is one that no
 // guard thought of (CVE-2026-27482), whatever the client says it is.
-func TestBrowsers(t *testing.T) {
+func TestPromise19Browsers(t *testing.T) {
 	t.Parallel()
 	admin := ""
 	r := newRig(t, 1, func(r *rig) {
@@ -150,7 +151,7 @@ func TestBrowsers(t *testing.T) {
 }
 
 // Ensure that only paths and methods as in the table are answered, and that nobody without an identity learns which those are.
-func TestPathsAndMethods(t *testing.T) {
+func TestPromise19PathsAndMethods(t *testing.T) {
 	t.Parallel()
 	admin := ""
 	r := newRig(t, 1, func(r *rig) {
@@ -250,6 +251,7 @@ func TestBodies(t *testing.T) {
 var lattice = map[string]string{
 	"GET /openapi.json": "vuoa", "GET /metrics": "vuoa", "GET /v1/info": "vuoa", "GET /v1/nodes": "vuoa", "GET /v1/jobs": "vuoa",
 	"GET /v1/jobs/{job}": "vuoa", "GET /v1/jobs/{job}/wait": "vuoa", "GET /v1/jobs/{job}/logs": "vuoa", "GET /v1/events": "vuoa", "GET /v1/log": "vuoa",
+	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
 	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua", "POST /v1/jobs/{job}/resume": "ua",
 	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a", "POST /v1/gpus/{gpu}/drain": "a",
 	"POST /v1/gpus/{gpu}/undrain": "a",
@@ -257,7 +259,7 @@ var lattice = map[string]string{
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those of others
 // or to the machine (CVE-2025-43904, CVE-2026-65140 of Slurm).
-func TestLattice(t *testing.T) {
+func TestPromise20Lattice(t *testing.T) {
 	t.Parallel()
 	tokens := map[rune]string{'n': "trainyard_nobody"}
 	r := newRig(t, 1, func(r *rig) {
@@ -267,6 +269,7 @@ func TestLattice(t *testing.T) {
 		tokens['o'] = r.token("o", "bob", User)
 		tokens['a'] = r.token("a", "root", Admin)
 	})
+	seq := r.decided()
 	for pattern := range rules {
 		if lattice[pattern] == "" {
 			t.Errorf("%s is not in the lattice", pattern)
@@ -274,7 +277,7 @@ func TestLattice(t *testing.T) {
 		method, path, _ := strings.Cut(pattern, " ")
 		for role, token := range tokens {
 			r.submit(later)
-			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0").Replace(path)
+			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -282,6 +285,9 @@ func TestLattice(t *testing.T) {
 			if path == "/v1/jobs" && method == http.MethodPost {
 				b, _ := json.Marshal(Submission{File: "jobs: [{command: [x], submit: 1h}]", Dir: "/"})
 				body = string(b)
+			}
+			if strings.HasSuffix(path, "resize") {
+				body = `{"gpus_max": 1}`
 			}
 			status, text := r.ask(method, p, token, body, nil)
 			want := http.StatusForbidden
@@ -300,7 +306,7 @@ func TestLattice(t *testing.T) {
 
 // Ensure that a user hands in jobs as himself, whoever he says they are of, and that a later job of a name does not let him at
 // an earlier one of another.
-func TestUserHandsInAsHimself(t *testing.T) {
+func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	t.Parallel()
 	ann := ""
 	r := newRig(t, 1, func(r *rig) {
@@ -334,7 +340,7 @@ func TestUserHandsInAsHimself(t *testing.T) {
 
 // Ensure that a token is refused from the next request on once it is revoked or over, and that what is streamed to its bearer ends
 // soon; that a certificate is admitted by its key alone, and revoked likewise.
-func TestRevoke(t *testing.T) {
+func TestPromise20Revoke(t *testing.T) {
 	t.Parallel()
 	secret, short := "", ""
 	cert, key, _ := newCert(t, "ann")
@@ -408,7 +414,7 @@ func TestRevoke(t *testing.T) {
 
 // Ensure that the network is not served without a certificate, a key and somebody who may ask, on the loopback neither, and that
 // a file of tokens that others may write admits nobody.
-func TestNetworkRefused(t *testing.T) {
+func TestPromise19NetworkRefused(t *testing.T) {
 	r := newRig(t, 1, nil)
 	o := r.o
 	for _, c := range []struct{ cert, key, says string }{
@@ -461,7 +467,7 @@ func otherUser(dir string) {
 
 // Ensure that who is at the other end of the socket is whom the kernel names, whatever he says: nobody if the socket is not open to
 // a group, even where somebody opened its folder; a user if it is.
-func TestPeerCredentials(t *testing.T) {
+func TestPromise20PeerCredentials(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be another user")
 	}

@@ -45,7 +45,7 @@ var hostile = []struct{ name, in, want string }{
 }
 
 // Ensure that nothing but text and colours reaches a terminal, and that it is the same however the output is cut into pieces.
-func TestPrintable(t *testing.T) {
+func TestPromise22Printable(t *testing.T) {
 	for _, c := range hostile {
 		if got := Printable(c.in); got != c.want {
 			t.Errorf("%s: %q is shown as %q, want %q", c.name, c.in, got, c.want)
@@ -62,7 +62,7 @@ func TestPrintable(t *testing.T) {
 }
 
 // Ensure that a bomb of colours and a sequence without end keep nothing.
-func TestPrinterKeepsLittle(t *testing.T) {
+func TestPromise22PrinterKeepsLittle(t *testing.T) {
 	for name, bomb := range map[string]string{"SGR": "1;", "params": "9", "runes": "\xf0", "strings": "\x1b]"} {
 		var p Printer
 		p.Append(nil, []byte("\x1b["))

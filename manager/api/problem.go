@@ -14,6 +14,9 @@ var (
 	ErrNoManager = errors.New("no trainyard runs there")
 	ErrNoJob     = manager.ErrNoJob
 	ErrNoGPU     = errors.New("no such GPU or slot")
+	ErrNoEvent   = manager.ErrNoEvent
+	ErrNoDecided = manager.ErrNoDecision  // an event that is none
+	ErrElsewhere = manager.ErrOtherSystem // decided by one that is not here any more
 	ErrDone      = manager.ErrDone
 	ErrEarly     = errors.New("not handed in yet; try again when it is")
 	ErrFixed     = manager.ErrFixed   // this manager takes no jobs
@@ -54,6 +57,9 @@ var problems = []struct {
 }{
 	{"no-job", http.StatusNotFound, ErrNoJob},
 	{"no-gpu", http.StatusNotFound, ErrNoGPU},
+	{"no-event", http.StatusNotFound, ErrNoEvent},
+	{"no-decision", http.StatusConflict, ErrNoDecided},
+	{"other-system", http.StatusConflict, ErrElsewhere},
 	{"done", http.StatusConflict, ErrDone},
 	{"early", http.StatusTooEarly, ErrEarly},
 	{"fixed", http.StatusConflict, ErrFixed},

@@ -11,12 +11,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -232,4 +234,26 @@ func (r *rig) ask(method, path, token, body string, change func(*http.Request)) 
 		r.Fatalf("%s %s: %v", method, path, err)
 	}
 	return resp.StatusCode, b.String()
+}
+
+// decided runs a job and returns the number of the event by which it was given its GPUs.
+func (r *rig) decided() (seq uint64) {
+	r.Helper()
+	job := r.submit("jobs: [{name: quick, command: ['true']}]")[0].ID
+	if _, err := r.client.Wait(r.Context(), strconv.Itoa(job)); err != nil {
+		r.Fatal(err)
+	}
+	var log bytes.Buffer
+	if err := r.client.WriteLog(r.Context(), &log); err != nil {
+		r.Fatal(err)
+	}
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, `"event":"decided"`) && strings.Contains(line, fmt.Sprintf(`"job":%d,`, job)) {
+			if _, err := fmt.Sscanf(line, `{"seq":%d,`, &seq); err == nil {
+				return seq
+			}
+		}
+	}
+	r.Fatalf("job %d was given nothing\n%s", job, log.String())
+	return 0
 }

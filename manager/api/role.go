@@ -61,6 +61,8 @@ var rules = map[string]rule{
 	"GET /v1/nodes":           {least: Viewer},
 	"GET /v1/jobs":            {least: Viewer},
 	"GET /v1/jobs/{job}":      {least: Viewer},
+	"GET /v1/jobs/{job}/why":  {least: Viewer},
+	"GET /v1/decisions/{seq}": {least: Viewer},
 	"GET /v1/jobs/{job}/wait": {least: Viewer, stream: true},
 	"GET /v1/jobs/{job}/logs": {least: Viewer, stream: true},
 	"GET /v1/events":          {least: Viewer, stream: true},
@@ -71,6 +73,7 @@ var rules = map[string]rule{
 	"POST /v1/jobs/{job}/pause":   {least: User, own: true},
 	"POST /v1/jobs/{job}/resume":  {least: User, own: true},
 	"POST /v1/jobs/{job}/requeue": {least: User, own: true},
+	"POST /v1/jobs/{job}/resize":  {least: User, own: true, body: maxBody},
 
 	"POST /v1/nodes/drain":        {least: Admin},
 	"POST /v1/nodes/undrain":      {least: Admin},

@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/trainyard/trainyard/driver/local/task"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -83,10 +82,13 @@ func (s *Server) routes() {
 	get(s, "/v1/jobs", "jobs", "How the jobs stand", s.jobs)
 	get(s, "/v1/jobs/{job}", "job", "How a job stands", s.job)
 	get(s, "/v1/jobs/{job}/wait", "wait", "How a job stands once it is done, or after a while", s.wait)
+	get(s, "/v1/jobs/{job}/why", "why", "Why a job stands as it does, and what would change that", s.why)
+	get(s, "/v1/decisions/{seq}", "explain", "A decision of the log, decided again", s.explain)
 	raw(s, "/v1/jobs/{job}/logs", "logs", "What a job writes", "text/event-stream", s.logs)
 	raw(s, "/v1/events", "events", "What happens, as it is durable: lines of the log", "text/event-stream", s.events)
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
+	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
 	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
 		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (Job, error) { return s.command(ctx, in.Job, c) })
 	}
@@ -131,7 +133,7 @@ func (s *Server) info(context.Context, *nothing) (Info, error) {
 		settings = map[string]string{}
 	}
 	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: []string{}}, nil
+		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
 }
 
 // jobsInput filters a list.
@@ -239,12 +241,10 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 		}
 	}
 	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}
-	first := sched.JobID(0)
-	if h := s.o.Manager.Header(); in.Body.Dry {
-		err = manager.Fits(&h, jobs, s.o.Unit)
-	} else {
-		first, err = s.o.Manager.Submit(ctx, jobs)
+	if in.Body.Dry {
+		return doc, s.foresee(ctx, jobs, doc.Jobs)
 	}
+	first, err := s.o.Manager.Submit(ctx, jobs)
 	if err != nil {
 		return Submitted{}, err
 	}

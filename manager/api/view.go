@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
@@ -30,10 +30,9 @@ func stateOf(j *sched.Job) string {
 
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
-	rows := s.o.Manager.Board().Rows()
 	doc := Jobs{Schema: "trainyard.jobs/v1", System: s.o.Manager.Header().System}
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
-		x := s.teller(v, rows)
+		x := s.teller(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
@@ -57,10 +56,9 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rows := s.o.Manager.Board().Rows()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
-			doc = s.teller(v, rows).job(id)
+			doc = s.teller(v).job(id)
 		}
 	})
 	return doc, err
@@ -73,11 +71,15 @@ type teller struct {
 	books  []metrics.Job // by job
 	steps  []int64       // by job
 	origin time.Time
+	brief  *engine.Brief
+	says   manager.Teller
 }
 
-func (s *Server) teller(v *sched.View, rows []manager.Row) *teller {
+// teller is for who looks: rows that were read before would be older than the View, and a job that has just failed would have no exit code.
+func (s *Server) teller(v *sched.View) *teller {
+	rows := s.o.Manager.Board().Rows()
 	_, books := s.o.Manager.Result()
-	return &teller{v, rows, books, s.o.Meter.steps, s.origin}
+	return &teller{v, rows, books, s.o.Meter.steps, s.origin, engine.NewBrief(v), s.says(v)}
 }
 
 // when says a time as RFC 3339.
@@ -103,6 +105,10 @@ func (x *teller) job(id sched.JobID) Job {
 	if int(id) < len(x.steps) {
 		doc.Step = x.steps[id]
 	}
+	if j.State != sched.Done && j.Attempt != sched.Running {
+		w := x.brief.Why(id)
+		doc.Why = x.says.Sentence(id, &w)
+	}
 	if j.FirstStart != sched.None {
 		doc.Started = x.when(j.FirstStart)
 	}
@@ -124,7 +130,7 @@ func (x *teller) job(id sched.JobID) Job {
 func (x *teller) place(doc *Job, j *sched.Job, id sched.JobID) {
 	shared := false
 	for _, g := range j.GPUs {
-		doc.GPUs = append(doc.GPUs, gpuName(x.v, g))
+		doc.GPUs = append(doc.GPUs, manager.GPUName(x.v, g))
 		shared = shared || x.v.GPUs[g].Holders > 1
 	}
 	if !shared {
@@ -136,15 +142,6 @@ func (x *teller) place(doc *Job, j *sched.Job, id sched.JobID) {
 			doc.Shares = append(doc.Shares, other)
 		}
 	}
-}
-
-// gpuName names a GPU as its driver does.
-func gpuName(v *sched.View, g sched.GPUID) string {
-	n := &v.Nodes[v.GPUs[g].Node]
-	if n.Spec.Devices == nil {
-		return strconv.Itoa(int(g))
-	}
-	return n.Spec.Devices[g-n.First]
 }
 
 // nodes returns what jobs run on.
@@ -183,7 +180,7 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 // gpuDoc says how a GPU stands as far as the View tells.
 func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 	gpu := &v.GPUs[g]
-	doc := GPU{Name: gpuName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
+	doc := GPU{Name: manager.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
 	if t := v.Nodes[gpu.Node].Spec.Type; int(t) < len(v.Types) {
 		doc.Type = v.Types[t]
 	}

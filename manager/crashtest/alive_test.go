@@ -23,7 +23,7 @@ type runner struct {
 }
 
 // runDirs are the run directories in a state folder.
-func runDirs(t *testing.T, state shim.State) (dirs []shim.RunDir) {
+func runDirs(t testing.TB, state shim.State) (dirs []shim.RunDir) {
 	t.Helper()
 	orders, err := filepath.Glob(filepath.Join(string(state), "jobs", "*", "*", "order.json"))
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *campaign) note(took time.Duration, ok bool) {
 }
 
 // endAll ends what still runs in a state folder, as a later manager would.
-func endAll(t *testing.T, state shim.State) {
+func endAll(t testing.TB, state shim.State) {
 	t.Helper()
 	const later = 1 << 40
 	if err := state.SetEpoch(later); err != nil {

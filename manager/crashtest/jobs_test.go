@@ -74,7 +74,7 @@ func jobs() []job {
 }
 
 // writeJobs writes the job file and makes the ledger's folder.
-func writeJobs(t *testing.T, dir string, list []job) (path string) {
+func writeJobs(t testing.TB, dir string, list []job) (path string) {
 	t.Helper()
 	ledger := filepath.Join(dir, "ledger")
 	if err := os.Mkdir(ledger, 0o700); err != nil {

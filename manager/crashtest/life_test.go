@@ -15,9 +15,9 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 )
 
-// life is one process of `trainyard run`.
+// life is one process of `trainyard run` or `trainyard serve`.
 type life struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	began  time.Time
 	stdout bytes.Buffer
@@ -27,11 +27,17 @@ type life struct {
 	killed bool            // by us
 }
 
-// begin starts a life in folder dir, armed with a failpoint if that is not "". Each line it says is passed to line, from
-// a goroutine of its own.
+// begin starts a life that runs the jobs of dir on four slots. Each line it says is passed to line.
 func begin(t *testing.T, dir, armed string, line func(string), more ...string) *life {
 	t.Helper()
-	args := append([]string{"run", "jobs.yaml", "--state", "state", "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.4"}, more...)
+	args := []string{"run", "jobs.yaml", "--state", "state", "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.4"}
+	return live(t, dir, armed, line, append(args, more...)...)
+}
+
+// live starts a life in folder dir, armed with a failpoint if that is not "". Each line it says is passed to line, from a
+// goroutine of its own.
+func live(t testing.TB, dir, armed string, line func(string), args ...string) *life {
+	t.Helper()
 	l := &life{t: t, cmd: exec.Command(trainyard, args...), began: time.Now(), heard: make(chan struct{}), over: make(chan struct{})}
 	l.cmd.Dir, l.cmd.Stdout = dir, &l.stdout
 	l.cmd.Env = append(os.Environ(), failpoint.Variable+"="+armed)
@@ -96,7 +102,7 @@ func (l *life) shot() bool {
 }
 
 // command runs another verb of the program in dir and returns its exit code and what it said.
-func command(t *testing.T, dir string, args ...string) (code int, said string) {
+func command(t testing.TB, dir string, args ...string) (code int, said string) {
 	t.Helper()
 	cmd := exec.Command(trainyard, args...)
 	cmd.Dir = dir

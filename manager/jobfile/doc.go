@@ -35,6 +35,8 @@
 //	    cpus: 4                     # per GPU; default 0, no demand
 //	    memory_gb: 16               # per GPU; default 0, no demand
 //	    gpu_memory_gb: 12           # per GPU; default 0, unknown
+//	    gpu_use: 0.4                # of each GPU when alone, 0 to 1; default 0, unknown. Who shares must say both, and
+//	    epochs: 90                  # how many it trains; default unknown
 //
 // Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a circle of jobs that wait for each
 // other, a reserved variable, or an anchor, alias, tag or merge key is an error that says where it is, what it is and what

@@ -24,6 +24,7 @@ const (
 	defaultGrace = 30 * time.Second
 	maxRetries   = 1_000_000
 	maxBatch     = 1_000_000_000
+	maxEpochs    = 1_000_000_000
 )
 
 // entry is an item of the list: one job, or several alike.
@@ -133,6 +134,8 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
 		strictyaml.Key("memory_gb", strictyaml.Figure(y, &s.MemoryGB)),
 		strictyaml.Key("gpu_memory_gb", strictyaml.Figure(y, &s.GPUMemGB)),
+		strictyaml.Key("gpu_use", func(key string, n ast.Node) { r.use(key, n, &s.Util) }),
+		strictyaml.Key("epochs", strictyaml.Whole(y, &s.Epochs, 1, maxEpochs)),
 	}
 }
 
@@ -140,6 +143,16 @@ const (
 	nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 	nameWish  = "1 to 64 letters, digits, dots, _ and -, a letter or digit first and no two dots in a row"
 )
+
+// use reads a share of a GPU.
+func (r *reader) use(key string, n ast.Node, dst *float32) {
+	x, ok := strictyaml.Decimal(n)
+	if !ok || x > 1 {
+		r.Fail(n, "%s, want a share from 0 to 1", strictyaml.Describe(key, n))
+		return
+	}
+	*dst = float32(x)
+}
 
 // name reads the name of a job. It becomes no path, but may stand in one some day, and in a command line.
 func (r *reader) name(n ast.Node, dst *string) {

@@ -26,6 +26,8 @@ type line struct {
 	CPUs     float32          `json:"cpus,omitempty"`
 	Memory   float32          `json:"memory_gb,omitempty"`
 	GPUMem   float32          `json:"gpu_memory_gb,omitempty"`
+	GPUUse   float32          `json:"gpu_use,omitempty"`
+	Epochs   int32            `json:"epochs,omitempty"`
 	Share    string           `json:"share"`
 	Retries  int32            `json:"retries,omitempty"`
 	WallTime int64            `json:"wall_time_ns,omitempty"`
@@ -43,7 +45,7 @@ func hash(jobs []Job, tasks []string) string {
 		s := &jobs[i].Spec
 		l := line{
 			Submit: int64(jobs[i].Submit), Name: s.Name, User: s.User, Group: s.Group, Model: s.Model, Class: s.Class,
-			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB,
+			Priority: s.Priority, GPUs: s.GPUs, Batch: s.Batch, CPUs: s.CPUs, Memory: s.MemoryGB, GPUMem: s.GPUMemGB, GPUUse: s.Util, Epochs: s.Epochs,
 			Share: shares[s.Share], Retries: s.Retries, WallTime: int64(s.WallTime), After: s.After, Task: tasks[i],
 		}
 		if err := out.Encode(l); err != nil {

@@ -184,7 +184,7 @@ func TestHash(t *testing.T) {
 	}
 	seen := map[string]string{want: base}
 	for _, change := range []string{"submit: 1s", "user: u", "group: u", "model: u", "class: u", "priority: 1", "retries: 1", "gpus: {max: 2}", "gpus: {max: 2, default: 1}",
-		"batch: {global_min: 1, global_max: 2}", "wall_time: 1s", "share: allow", "share: require", "cpus: 1", "memory_gb: 1", "gpu_memory_gb: 1",
+		"batch: {global_min: 1, global_max: 2}", "wall_time: 1s", "share: allow", "share: require", "cpus: 1", "memory_gb: 1", "gpu_memory_gb: 1", "gpu_use: 0.5", "epochs: 2",
 		"grace: 1s", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
 		src := "jobs: [{command: [z], name: z}, {" + change + "}]\ndefaults: {command: [x]}"
 		if got := parse(t, src).Hash; seen[got] != "" {

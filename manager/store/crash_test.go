@@ -75,7 +75,7 @@ func dieInside(w *Writer, last, seq uint64) error {
 	// Enough of it that pages go to the file before the commit.
 	for range 200 {
 		seq++
-		if _, err := tx.Exec("insert into log values (?, ?, ?)", int64(seq), int64(w.batch), make([]byte, 64<<10)); err != nil {
+		if _, err := tx.Exec("insert into log values (?, ?, ?, null)", int64(seq), int64(w.batch), make([]byte, 64<<10)); err != nil {
 			return err
 		}
 	}

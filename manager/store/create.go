@@ -20,8 +20,18 @@ const (
 const schema = `
 begin immediate;
 create table meta (name text primary key, value text not null) without rowid;
-create table log (seq integer primary key, batch integer not null, line blob not null);
+create table log (seq integer primary key, batch integer not null, line blob not null, sum integer);
+create table aside (seq integer not null, batch integer not null, line blob not null, sum integer, why text not null);
 insert into meta values ('epoch', '0');
+pragma user_version = %d;
+commit;
+`
+
+// upgrade brings version 1, whose lines have no checksum, to the present one.
+const upgrade = `
+begin immediate;
+alter table log add column sum integer;
+create table aside (seq integer not null, batch integer not null, line blob not null, sum integer, why text not null);
 pragma user_version = %d;
 commit;
 `

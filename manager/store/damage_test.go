@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,12 @@ func takeImage(t *testing.T, dir string) image {
 // put writes the image to a new folder, with one file cut to size bytes; size < 0 removes it.
 func (x image) put(t *testing.T, cut string, size int) string {
 	t.Helper()
-	dir := t.TempDir()
+	return x.putIn(t, t.TempDir(), cut, size)
+}
+
+// putIn is put in a folder that may hold an earlier one.
+func (x image) putIn(t *testing.T, dir, cut string, size int) string {
+	t.Helper()
 	for name, b := range x {
 		if name == cut && size < 0 {
 			continue
@@ -172,4 +178,57 @@ func TestReadOnly(t *testing.T) {
 	if err == nil {
 		t.Error("no error")
 	}
+}
+
+// walStride is the distance of the cuts beyond the first page; 1 = every byte.
+var walStride = flag.Int("wal-stride", 997, "distance of the cuts of the write-ahead log beyond one page, in bytes")
+
+// Promise 1, power cut: a write-ahead log that ends anywhere has all batches whose sync had returned before that byte was written, and
+// never half of one, nor is it taken for new. Every byte of one page in the middle, and by stride elsewhere.
+func TestPromise01CutWriteAheadLog(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 20); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+	s = open(t, dir)
+	wal := filepath.Join(dir, fileName+"-wal")
+	synced := []int{0} // length of the file when so many batches more were acknowledged
+	for n := uint64(21); n <= 60; n++ {
+		if err := write(s.Writer(n-1), &seq, n, n); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(wal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synced = append(synced, int(info.Size()))
+	}
+	whole := takeImage(t, dir)
+	length, middle := len(whole[fileName+"-wal"]), synced[20]
+	place, cuts, refused := t.TempDir(), 0, 0
+	for size := 0; size <= length; size++ {
+		inPage := size >= middle && size < middle+4096+24
+		if !inPage && size%*walStride != 0 && size != length {
+			continue
+		}
+		cuts++
+		want := uint64(20)
+		for n, end := range synced {
+			if end <= size {
+				want = 20 + uint64(n)
+			}
+		}
+		last, err := read(t, whole.putIn(t, place, fileName+"-wal", size))
+		if err != nil {
+			refused++
+		} else if last < want {
+			t.Errorf("cut to %d of %d bytes: %d batches, %d were acknowledged by then", size, length, last, want)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d cuts of %d bytes, %d refused", cuts, length, refused)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/failpoint"
@@ -64,13 +65,14 @@ func (w *Writer) commit() error {
 	if fenced := w.s.own(tx); fenced != nil {
 		return fenced
 	}
-	insert, err := tx.Prepare("insert into log values (?, ?, ?)")
+	insert, err := tx.Prepare("insert into log values (?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
 	from := 0
 	for _, r := range w.rows {
-		if _, err := insert.Exec(int64(r.seq), int64(w.batch), w.lines[from:r.end]); err != nil {
+		line := w.lines[from:r.end]
+		if _, err := insert.Exec(int64(r.seq), int64(w.batch), line, sum(r.seq, w.batch, line)); err != nil {
 			return err
 		}
 		from = r.end
@@ -111,13 +113,17 @@ func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 	return lines, nil
 }
 
-// Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed.
-func (s *Store) Lines() (io.ReadCloser, error) {
+// Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed. A line that is not
+// what was written is an error when its turn comes: ErrDamaged.
+func (s *Store) Lines() (io.ReadCloser, error) { return s.LinesBefore(math.MaxInt64) }
+
+// LinesBefore is Lines up to the event before the one numbered seq.
+func (s *Store) LinesBefore(seq uint64) (io.ReadCloser, error) {
 	header := ""
 	if err := s.db.QueryRow("select value from meta where name = 'header'").Scan(&header); err != nil {
 		return nil, fmt.Errorf("store: header: %w", err)
 	}
-	rows, err := s.db.Query("select line from log order by seq")
+	rows, err := s.db.Query("select seq, batch, line, sum from log where seq < ? order by seq", int64(seq))
 	if err != nil {
 		return nil, fmt.Errorf("store: log: %w", err)
 	}
@@ -138,10 +144,15 @@ func (l *lines) Read(b []byte) (int, error) {
 			}
 			return 0, io.EOF
 		}
-		if err := l.rows.Scan(&l.rest); err != nil {
+		var r stored
+		if err := r.scan(l.rows); err != nil {
 			return 0, fmt.Errorf("store: log: %w", err)
 		}
-		l.rest = append(l.rest, '\n')
+		if !r.sound() {
+			return 0, fmt.Errorf("store: %w", damaged(r.seq))
+		}
+		r.line = append(r.line, '\n')
+		l.rest = r.line
 	}
 	n := copy(b, l.rest)
 	l.rest = l.rest[n:]

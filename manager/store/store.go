@@ -17,7 +17,7 @@ import (
 )
 
 // version is the schema of the database. A newer one is refused.
-const version = 1
+const version = 2
 
 // Errors that callers act on.
 var (
@@ -25,6 +25,8 @@ var (
 	ErrBusy = errors.New("in use by another trainyard")
 	// ErrFenced says that a later manager has the folder, although we never let go of it.
 	ErrFenced = errors.New("a later trainyard has the folder")
+	// ErrDamaged says that an event in the log is not what was written.
+	ErrDamaged = errors.New("damaged")
 	// ErrForeign says that the folder holds something, but no log.
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )
@@ -77,8 +79,8 @@ func take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed while it starts a shim
-// leaves its lock to the new process, until that has become the shim.
+// orphaned is how long a lock may be held by nobody that can be named. A manager that is killed, or closed, while this process
+// starts another leaves its lock to the new process, until that runs a program of its own.
 const orphaned = 2 * time.Second
 
 // lock takes the lock of a folder. ErrBusy: the process that it names has it.
@@ -91,7 +93,7 @@ func lock(f *os.File) error {
 		var b [20]byte
 		n, _ := f.ReadAt(b[:], 0)
 		pid, err := strconv.Atoi(string(b[:n]))
-		gone := err != nil || errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+		gone := err != nil || pid == os.Getpid() || errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 		if !gone || time.Now().After(end) {
 			return fmt.Errorf("%w (process %s)", ErrBusy, b[:n])
 		}
@@ -139,7 +141,7 @@ func uri(path string) string {
 	return string(b)
 }
 
-// check refuses a database that is not of the present version.
+// check refuses a database that is not ours or newer, and brings an older one to the present version.
 func (s *Store) check() error {
 	have := 0
 	if err := s.db.QueryRow("pragma user_version").Scan(&have); err != nil {
@@ -148,10 +150,14 @@ func (s *Store) check() error {
 	switch {
 	case have > version:
 		return fmt.Errorf("%s was written by a newer Trainyard (version %d, this one knows %d)", fileName, have, version)
-	case have < version:
+	case have < 1:
 		return fmt.Errorf("%s is no log of a Trainyard", fileName)
+	case have < version:
+		if _, err := s.db.Exec(fmt.Sprintf(upgrade, version)); err != nil {
+			return fmt.Errorf("%s: version %d cannot be brought to %d: %w", fileName, have, version, err)
+		}
 	}
-	return nil
+	return s.setDamagedAside()
 }
 
 // Close gives the folder back.

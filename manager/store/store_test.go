@@ -235,7 +235,7 @@ func TestNotOurs(t *testing.T) {
 		name, want string
 		make       func(t *testing.T, path string)
 	}{
-		{"newer", "newer Trainyard (version 2, this one knows 1)", func(t *testing.T, path string) { execute(t, path, "pragma user_version = 2") }},
+		{"newer", "newer Trainyard (version 3, this one knows 2)", func(t *testing.T, path string) { execute(t, path, "pragma user_version = 3") }},
 		{"of something else", "no log of a Trainyard", func(t *testing.T, path string) { execute(t, path, "pragma user_version = 0") }},
 		{"empty", "is empty", func(t *testing.T, path string) { truncate(t, path, 0) }},
 		{"text", "not a database", func(t *testing.T, path string) {

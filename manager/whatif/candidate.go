@@ -35,7 +35,11 @@ func candidates(v *sched.View, s *sched.JobSpec, done time.Duration, c Change) (
 			if s.GPUs.Want > s.GPUs.Min { // a system that resizes may start with fewer
 				add(func(n *sched.JobSpec) { n.GPUs.Min = k })
 			}
-			add(func(n *sched.JobSpec) { n.GPUs.Min, n.GPUs.Want = k, k })
+			add(func(n *sched.JobSpec) {
+				if n.GPUs.Min, n.GPUs.Want = k, k; s.GPUs.Min == s.GPUs.Max { // it never said that it could be resized
+					n.GPUs.Max = k
+				}
+			})
 		}
 	case HigherPriority:
 		for _, p := range above(v, s.Priority) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // ForecastOptions say how far a forecast looks, and how often.
@@ -20,6 +21,11 @@ type ForecastOptions struct {
 	Seed    uint64        // of what is drawn: the same seed, the same forecast
 	Horizon time.Duration // of simulated time; 0 = 30 days
 	Events  int           // of one simulated future at most; 0 = a million
+	// Others has others hand in jobs as they did before the moment. Without it nobody comes but the arrivals of the world.
+	Others bool
+	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After names them, and
+	// estimates of their own.
+	Planned []*sched.JobSpec
 }
 
 // Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. A single draw
@@ -45,8 +51,11 @@ type Forecast struct {
 	Jobs  []Estimate // of all jobs that are not done, by JobID
 }
 
-// Of returns the estimate of job j, nil if it is done or not known.
+// Of returns the estimate of job j, nil if it is done or not known, or f is nil.
 func (f *Forecast) Of(j sched.JobID) *Estimate {
+	if f == nil {
+		return nil
+	}
 	i, ok := slices.BinarySearchFunc(f.Jobs, j, func(e Estimate, j sched.JobID) int { return cmp.Compare(e.Job, j) })
 	if !ok {
 		return nil
@@ -73,11 +82,11 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 	if err != nil {
 		return nil, err
 	}
-	v := m.View()
+	v := withPlanned(m.View(), o.Planned)
 	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon)}
 	drawn := make([]times, len(v.Jobs))
 	for draw := range o.Draws {
-		t, cut, err := m.draw(ctx, w, &o, uint64(draw), f.Until)
+		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
 		switch {
 		case ctx.Err() != nil && f.Draws > 0:
 			return f.sum(v, w, drawn), nil
@@ -96,13 +105,26 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 	return f.sum(v, w, drawn), nil
 }
 
+// withPlanned returns v with jobs that wait, as copies.
+func withPlanned(v *sched.View, planned []*sched.JobSpec) *sched.View {
+	if len(planned) == 0 {
+		return v
+	}
+	all := *v
+	all.Jobs = slices.Clone(v.Jobs)
+	for _, spec := range planned {
+		all.Jobs = append(all.Jobs, sched.Job{Spec: spec, State: sched.Waiting, Arrived: v.Now, FirstStart: sched.None, LastStart: sched.None})
+	}
+	return &all
+}
+
 // times are those drawn for one job.
 type times struct{ starts, ends []sched.Time }
 
-// draw simulates one future.
-func (m *Moment) draw(ctx context.Context, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
-	v := m.View()
+// draw simulates one future of v: the moment with the jobs that are planned.
+func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
 	left := make([]time.Duration, len(v.Jobs))
+	w = w.resampled(rand.New(rand.NewPCG(^o.Seed, draw)))
 	for j := range left {
 		if v.Jobs[j].State == sched.Done {
 			continue
@@ -111,7 +133,11 @@ func (m *Moment) draw(ctx context.Context, w *Work, o *ForecastOptions, draw uin
 		r := rand.New(rand.NewPCG(o.Seed, draw<<32|uint64(j)))
 		left[j], _ = w.Left(v, sched.JobID(j), max(r.Float64(), math.SmallestNonzeroFloat64))
 	}
-	d, err := m.simulate(&o.World, left)
+	world := o.world(v.Now, left)
+	if o.Others {
+		world.Arrivals = append(world.Arrivals, others(m.View(), w, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+	}
+	d, err := m.simulate(world, left[:len(m.View().Jobs)])
 	if err != nil {
 		return nil, false, err
 	}
@@ -119,6 +145,19 @@ func (m *Moment) draw(ctx context.Context, w *Work, o *ForecastOptions, draw uin
 	b := &bounded{Driver: d, until: until, events: o.Events}
 	err = m.GoOn(ctx, b, t)
 	return t, b.over && b.events < 0, err
+}
+
+// world returns that of o with the planned jobs among its arrivals, whose work is left, behind that of the moment's jobs.
+func (o *ForecastOptions) world(now sched.Time, left []time.Duration) *World {
+	w := o.World
+	w.Arrivals = nil
+	for i, spec := range o.Planned {
+		s := *spec
+		s.Submit = now
+		w.Arrivals = append(w.Arrivals, trace.Job{Spec: s, Duration: left[len(left)-len(o.Planned)+i]})
+	}
+	w.Arrivals = append(w.Arrivals, o.World.Arrivals...)
+	return &w
 }
 
 // timesOf notes when the jobs of a moment start next and end.

@@ -92,6 +92,19 @@ func (stated) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return max(v.Job(j).Spec.WallTime-v.Job(j).WorkNow(v.Now), 0)
 }
 
+// knows is the truth about the jobs of a trace. Of one that is handed in again on a copy it knows nothing: an hour.
+type knows struct {
+	trace.Oracle
+	jobs int
+}
+
+func (k knows) Remaining(v *sched.View, j sched.JobID) time.Duration {
+	if int(j) < k.jobs {
+		return k.Oracle.Remaining(v, j)
+	}
+	return time.Hour
+}
+
 func scoresOf(gpus int, r *rand.Rand) *variability.Scores {
 	s := &variability.Scores{Name: "test", Classes: []string{"A"}, PM: [][]float64{make([]float64, gpus)}}
 	for g := range gpus {
@@ -121,7 +134,7 @@ func (w *world) system(name string) (fresh whatif.System, shareLimit int, ok boo
 	}
 	build := func() (system.System, error) {
 		most := w.cluster.MostGPUs()
-		k := system.Knowledge{Work: w.trace.Oracle(), Types: w.cluster.Types, PerNode: 4, MostGPUs: most, Scores: w.scores,
+		k := system.Knowledge{Work: knows{w.trace.Oracle(), len(w.trace.Jobs)}, Types: w.cluster.Types, PerNode: 4, MostGPUs: most, Scores: w.scores,
 			Pools: w.cluster.PoolSpecs(), Budget: float64(most) / 2}
 		if w.stated {
 			k.Work = stated{}

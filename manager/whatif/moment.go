@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
@@ -52,18 +51,12 @@ type fork struct {
 	dec   sched.Decider
 }
 
-// fork returns a copy of the moment in which fresh decides, or m's own system if that is nil, and in which job id, unless it
-// is None, had said spec.
-func (m *Moment) fork(fresh System, id sched.JobID, spec *sched.JobSpec) (fork, error) {
-	v := *m.View()
-	if id != sched.None {
-		v.Jobs = slices.Clone(v.Jobs)
-		v.Jobs[id].Spec = spec
-	}
+// fork returns a copy of the moment in which fresh decides, or m's own system if that is nil.
+func (m *Moment) fork(fresh System) (fork, error) {
 	if fresh == nil {
 		fresh = m.fresh
 	}
-	s, err := engine.Restore(m.header, v)
+	s, err := engine.Restore(m.header, *m.View())
 	if err != nil {
 		return fork{}, fmt.Errorf("whatif: %w", err)
 	}
@@ -133,7 +126,7 @@ var errNoJob = errors.New("whatif: no such job")
 // GoOn lets the engine and a copy of the system go on from the moment under d, which is told the moment by Sync, until
 // nothing can happen any more, d ends or ctx does. sinks are told every event.
 func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...engine.Sink) error {
-	f, err := m.fork(nil, sched.None, nil)
+	f, err := m.fork(nil)
 	if err != nil {
 		return err
 	}

@@ -59,10 +59,11 @@ type Remedies struct {
 }
 
 // Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy of
-// the moment in which the job has said so from the beginning, and is looked at anew, the system decides once, or, where its
-// turns are rounds, at its next turn. Nobody ends meanwhile.
+// the moment the user makes it, and the system decides once, or, where its turns are rounds, at its next turn. Nobody ends
+// meanwhile. What can be changed of a job that is there is changed (GPUs); for all else it is cancelled and handed in again.
 //
-// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error.
+// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error and
+// what was found so far.
 func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (*Remedies, error) {
 	v := m.View()
 	if j < 0 || int(j) >= len(v.Jobs) {
@@ -78,12 +79,12 @@ func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (
 	}
 	for c := range MoreBudget {
 		if err := s.try(c, candidates(v, job.Spec, job.WorkNow(v.Now), c)); err != nil {
-			return nil, err
+			return &s.found, err
 		}
 	}
 	if o.Budgeted != nil {
 		if err := s.raise(&o); err != nil {
-			return nil, err
+			return &s.found, err
 		}
 	}
 	slices.SortStableFunc(s.found.List, func(a, b Remedy) int {
@@ -103,7 +104,7 @@ type search struct {
 
 // unchanged has the system decide about the job as it is, for comparison.
 func (s *search) unchanged() error {
-	v, err := s.decide(nil, s.m.View().Job(s.job).Spec)
+	v, err := s.decide(s.job, changed(s.job, s.m.View().Job(s.job).Spec))
 	if err != nil {
 		return err
 	}
@@ -118,20 +119,35 @@ func (s *search) unchanged() error {
 // try verifies specs until one lets the job start.
 func (s *search) try(c Change, specs []sched.JobSpec) error {
 	for i := range specs {
-		v, err := s.decide(nil, &specs[i])
+		as, events := s.job, changed(s.job, &specs[i])
+		if c != FewerGPUs {
+			as, events = sched.JobID(len(s.m.View().Jobs)), again(s.job, &specs[i])
+		}
+		v, err := s.decide(as, events)
 		if err != nil {
 			return err
 		}
-		if s.found.Tried++; s.take(v, Remedy{Change: c, Spec: &specs[i]}) {
+		if s.found.Tried++; s.take(v, as, Remedy{Change: c, Spec: &specs[i]}) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// take adds r to what was found if v shows that the job is given GPUs.
-func (s *search) take(v *sched.View, r Remedy) bool {
-	gpus := v.Job(s.job).Target
+// changed has job j be otherwise from now on.
+func changed(j sched.JobID, spec *sched.JobSpec) []sched.Event {
+	c := spec.Change()
+	return []sched.Event{{Kind: sched.JobChanged, Job: j, Change: &c}}
+}
+
+// again hands job j in again, otherwise, and cancels it as it is.
+func again(j sched.JobID, spec *sched.JobSpec) []sched.Event {
+	return []sched.Event{{Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
+}
+
+// take adds r to what was found if v shows that the job, by the number it has then, is given GPUs.
+func (s *search) take(v *sched.View, as sched.JobID, r Remedy) bool {
+	gpus := v.Job(as).Target
 	if len(gpus) == 0 {
 		return false
 	}
@@ -145,34 +161,39 @@ func (s *search) take(v *sched.View, r Remedy) bool {
 	return true
 }
 
-// decide returns what a fork looks like after one decision of fresh, nil = the moment's own system, in which the job says spec.
-func (s *search) decide(fresh System, spec *sched.JobSpec) (*sched.View, error) {
-	f, err := s.m.fork(fresh, s.job, spec)
+// decide returns what a fork looks like after one decision of the moment's own system about what events tell. It is job id
+// that is to be given GPUs.
+func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, error) {
+	f, err := s.m.fork(nil)
 	if err != nil {
 		return nil, err
 	}
-	err = engine.Run(s.ctx, f.state, &once{job: s.job}, f.dec, engine.Options{})
+	err = engine.Run(s.ctx, f.state, &once{job: id, tell: events}, f.dec, engine.Options{})
 	if err == nil {
 		err = s.ctx.Err()
 	}
 	return f.state.View(), err
 }
 
-// once is a driver of one decision. It tells that the job was paused and resumed, so that whoever decides looks at it anew,
-// and lets pass the time to the next turn if the job is given nothing before.
+// once is a driver of one decision about what it tells. It lets pass the time to the next turn if the job is given nothing
+// before.
 type once struct {
 	v    *sched.View
 	job  sched.JobID
+	tell []sched.Event
 	over bool
 }
 
 // nextTurn is how far away a turn may be to count as the next.
 const nextTurn = 10 * time.Minute
 
-// Sync has the job looked at anew.
+// Sync tells what the user does.
 func (d *once) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.v = v
-	return anew(v, d.job), nil
+	for i := range d.tell {
+		d.tell[i].Time = v.Now
+	}
+	return d.tell, nil
 }
 
 // anew has whoever decides look at job j as if it had just come.
@@ -219,7 +240,7 @@ func (s *search) raise(o *RemedyOptions) error {
 			}
 			continue
 		}
-		if s.found.Tried++; s.take(v, Remedy{Change: MoreBudget, Spec: v.Job(s.job).Spec, Budget: by * o.Budget}) {
+		if s.found.Tried++; s.take(v, s.job, Remedy{Change: MoreBudget, Spec: v.Job(s.job).Spec, Budget: by * o.Budget}) {
 			return nil
 		}
 	}
@@ -228,7 +249,7 @@ func (s *search) raise(o *RemedyOptions) error {
 
 // rent returns what a fork with another budget looks like once the job is given GPUs, or at until. Nobody ends meanwhile.
 func (s *search) rent(o *RemedyOptions, budget float64, until sched.Time) (*sched.View, error) {
-	f, err := s.m.fork(o.Budgeted(budget), sched.None, nil)
+	f, err := s.m.fork(o.Budgeted(budget))
 	if err != nil {
 		return nil, err
 	}

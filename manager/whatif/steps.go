@@ -9,7 +9,10 @@ import (
 
 // Steps is a sink that remembers how many training steps jobs have done and what work that was, as their reports tell. The
 // zero value is ready to use; it is to be told the whole log, the part that is replayed included.
-type Steps struct{ per map[sched.JobID]float64 }
+type Steps struct {
+	per   map[sched.JobID]float64 // work of a step
+	total map[sched.JobID]float64
+}
 
 var _ engine.Sink = (*Steps)(nil)
 
@@ -20,13 +23,19 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 	default:
 		return
 	}
+	if s.per == nil {
+		s.per, s.total = make(map[sched.JobID]float64), make(map[sched.JobID]float64)
+	}
+	if e.Kind == sched.Progressed && e.Code > 0 {
+		s.total[e.Job] = float64(e.Code)
+	}
 	if e.Value > 0 && e.Work > 0 {
-		if s.per == nil {
-			s.per = make(map[sched.JobID]float64)
-		}
 		s.per[e.Job] = float64(e.Work) / e.Value
 	}
 }
+
+// Total returns how many steps job j says that it has in all; 0 = it does not say.
+func (s *Steps) Total(j sched.JobID) float64 { return s.total[j] }
 
 // Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not known,
 // if they take as long as those so far. What it returns keeps nothing of s and v.

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/model/dist"
@@ -49,27 +50,80 @@ func Alike(s *sched.JobSpec) string {
 	return ""
 }
 
-// Learn makes distributions of the jobs of v that finished, classed by class: of each with at least five, and of all.
+// Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished, and of
+// all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those that finished
+// alone, long jobs would be missing for as long as they run.
 func Learn(v *sched.View, class func(*sched.JobSpec) string) *Work {
-	sizes, all := make(map[string][]float64), []float64(nil)
+	classes, all := make(map[string]*lives), new(lives)
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		if j.State != sched.Done || j.Outcome != sched.Finished {
-			continue
-		}
-		work := measured(v, j).Seconds()
-		all = append(all, work)
-		if c := class(j.Spec); c != "" {
-			sizes[c] = append(sizes[c], work)
+		finished := j.State == sched.Done && j.Outcome == sched.Finished
+		if work := measured(v, j); finished || j.State != sched.Done && work > 0 {
+			all.add(work, finished)
+			c := class(j.Spec)
+			if classes[c] == nil {
+				classes[c] = new(lives)
+			}
+			classes[c].add(work, finished)
 		}
 	}
-	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: empirical(all)}
-	for c, s := range sizes {
-		if e := empirical(s); e != nil {
+	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: all.sizes()}
+	for c, l := range classes {
+		if e := l.sizes(); e != nil && c != "" {
 			w.Earlier[c] = e
 		}
 	}
 	return w
+}
+
+// lives are what is known of the sizes of jobs: of those that finished the size, of others that it is more than they have done.
+type lives struct{ ended, open []float64 }
+
+func (l *lives) add(work time.Duration, finished bool) {
+	if finished {
+		l.ended = append(l.ended, work.Seconds())
+	} else {
+		l.open = append(l.open, work.Seconds())
+	}
+}
+
+// sizes returns as many sizes as jobs, evenly likely, by the estimate of Kaplan and Meier; nil if too few have finished. What
+// that leaves beyond the longest has the tail of jobs of which nothing is known.
+func (l *lives) sizes() *dist.Empirical {
+	if len(l.ended) < fewest {
+		return nil
+	}
+	slices.Sort(l.ended)
+	slices.Sort(l.open)
+	n := len(l.ended) + len(l.open)
+	list, risk, open, more := make([]float64, 0, n), n, 0, 1.0
+	quantile := func() float64 { return (float64(len(list)) + 0.5) / float64(n) }
+	for _, size := range l.ended {
+		for ; open < len(l.open) && l.open[open] < size; open++ {
+			risk--
+		}
+		more *= 1 - 1/float64(risk)
+		risk--
+		for len(list) < n && quantile() <= 1-more {
+			list = append(list, size)
+		}
+	}
+	for longest := max(l.ended[len(l.ended)-1], last(l.open)); len(list) < n; {
+		u := (quantile() - (1 - more)) / more
+		list = append(list, longest+longTail(sched.Seconds(longest), u).Seconds())
+	}
+	e, err := dist.NewEmpirical(list)
+	if err != nil {
+		return nil // cannot be: none is negative
+	}
+	return e
+}
+
+func last(sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)-1]
 }
 
 // measured returns the work that job j has done as it was reported; of a job that is done and never reported any, which
@@ -82,18 +136,6 @@ func measured(v *sched.View, j *sched.Job) time.Duration {
 		return max(j.Work, 0)
 	}
 	return j.End.Sub(j.LastStart)
-}
-
-// empirical returns the distribution of sizes, which are not negative; nil if they are too few.
-func empirical(sizes []float64) *dist.Empirical {
-	if len(sizes) < fewest {
-		return nil
-	}
-	e, err := dist.NewEmpirical(sizes)
-	if err != nil {
-		return nil // cannot be: none is negative
-	}
-	return e
 }
 
 // of returns the distribution that job s goes by, nil if there is none.

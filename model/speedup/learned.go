@@ -64,7 +64,8 @@ type pool struct {
 	fitted   int64   // reports when model was fitted; 0 = it was not
 	model    Overlap // of what was not measured
 	cells    map[cell]rates
-	chain    Chain // follows from model, cells and the finished; nil = to be made
+	chain    Chain  // follows from model, cells and the finished; nil = to be made
+	made     []made // by stage: what it was last made of
 }
 
 // cell is a way to have run. Batch 0 = the job's own affair.

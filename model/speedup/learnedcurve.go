@@ -17,24 +17,46 @@ func (l *Learned) nominal(key poolKey, p *pool) cell {
 
 // stages returns the phases of the mean job of a pool.
 func (l *Learned) stages(key poolKey, p *pool) Chain {
-	model := p.model
+	model, nominal := p.model, l.nominal(key, p)
 	if p.fitted == 0 { // nothing was reported
-		model = Overlap{}.refit(p.timings(l.nominal(key, p))) // one timing: a short search finds it
+		model = Overlap{}.refit(p.timings(nominal)) // one timing: a short search finds it
 	}
 	if len(p.cells) == 0 {
-		return Chain{{Size: p.size(), Curve: l.curve(key, p, &model, nil)}}
+		return Chain{{Size: p.size(), Curve: l.curve(key, nominal, &model, nil)}}
 	}
-	overall := p.packed(l.perNode, rates.mean)
+	ways := slices.SortedFunc(maps.Keys(p.cells), cell.compare)
+	overall := p.packed(ways, l.perNode, rates.mean)
 	var c Chain
 	for stage, size := 0, p.size(); stageStart(stage) < size; stage++ {
-		seen := p.packed(l.perNode, func(r rates) float64 { return r.told(stage) })
+		seen := p.packed(ways, l.perNode, func(r rates) float64 { return r.told(stage) })
 		if len(seen) == 0 {
 			seen = overall
 		}
-		seen = withNominal(seen, l.nominal(key, p))
-		c = append(c, Phase{Size: min(size, stageEnd(stage)) - stageStart(stage), Curve: l.curve(key, p, &model, seen)})
+		seen = withNominal(seen, nominal)
+		c = append(c, Phase{Size: min(size, stageEnd(stage)) - stageStart(stage), Curve: l.curveOf(key, p, stage, nominal, &model, seen)})
 	}
 	return c
+}
+
+// made is a curve and all that it follows from beside the key of its pool.
+type made struct {
+	nominal cell
+	model   Overlap
+	seen    []measured
+	curve   Curve
+}
+
+// curveOf returns the curve of a stage, the one of last time if nothing has changed that it follows from: most of what is told
+// is of one stage, or of how long jobs are.
+func (l *Learned) curveOf(key poolKey, p *pool, stage int, nominal cell, model *Overlap, seen []measured) Curve {
+	for stage >= len(p.made) {
+		p.made = append(p.made, made{})
+	}
+	m := &p.made[stage]
+	if m.curve.Speed == nil || m.nominal != nominal || m.model != *model || !slices.EqualFunc(m.seen, seen, measured.equal) {
+		*m = made{nominal, *model, slices.Clone(seen), l.curve(key, nominal, model, seen)}
+	}
+	return m.curve
 }
 
 // withNominal adds what work means where it was not measured: rate 1 on what is asked for.
@@ -49,8 +71,7 @@ func withNominal(seen []measured, nominal cell) []measured {
 func compareWidth(m measured, gpus int) int { return m.gpus - gpus }
 
 // curve tells widths measured in a stage as they are, and the others by the fitted model, corrected.
-func (l *Learned) curve(key poolKey, p *pool, model *Overlap, seen []measured) Curve {
-	nominal := l.nominal(key, p)
+func (l *Learned) curve(key poolKey, nominal cell, model *Overlap, seen []measured) Curve {
 	samples := nominal.samples(nominal)
 	modelled := func(gpus int) float64 {
 		return float64(samples) / model.Update(gpus, ceilDiv(gpus, l.perNode), ceilDiv(samples, gpus), 1)
@@ -61,14 +82,14 @@ func (l *Learned) curve(key poolKey, p *pool, model *Overlap, seen []measured) C
 	c := Curve{Speed: make([]float64, l.maxGPUs+1), Batch: make([]int32, l.maxGPUs+1)}
 	for gpus := 1; gpus <= l.maxGPUs; gpus++ {
 		i, ok := slices.BinarySearchFunc(seen, gpus, compareWidth)
-		if ok {
+		switch {
+		case ok:
 			c.Speed[gpus], c.Batch[gpus] = seen[i].rate, seen[i].batch
-		} else if key.batch.PerGPU == 0 || ceilDiv(samples, gpus) <= int(key.batch.PerGPU) {
-			speed := modelled(gpus) * math.Exp2(math.Log2E*offAt(seen, i, gpus))
-			if i == len(seen) && i > 1 {
-				speed = beyond(seen, gpus)
-			}
-			c.Speed[gpus], c.Batch[gpus] = speed, nominal.batch
+		case key.batch.PerGPU > 0 && ceilDiv(samples, gpus) > int(key.batch.PerGPU): // not possible
+		case i == len(seen) && i > 1:
+			c.Speed[gpus], c.Batch[gpus] = beyond(seen, gpus), nominal.batch
+		default:
+			c.Speed[gpus], c.Batch[gpus] = modelled(gpus)*math.Exp2(math.Log2E*offAt(seen, i, gpus)), nominal.batch
 		}
 	}
 	if slices.Max(c.Batch) == 0 {
@@ -177,10 +198,15 @@ type measured struct {
 	off   float64 // logarithm of rate over that of the model
 }
 
+// equal reports whether the same was measured.
+func (m measured) equal(o measured) bool {
+	return m.gpus == o.gpus && m.rate == o.rate && m.batch == o.batch
+}
+
 // packed returns the best rate of each width measured on as few nodes as hold it, in order of width; ties go to the smaller
-// batch size.
-func (p *pool) packed(perNode int, rate func(rates) float64) (list []measured) {
-	for _, at := range slices.SortedFunc(maps.Keys(p.cells), cell.compare) {
+// batch size. The ways are those of all cells, in order.
+func (p *pool) packed(ways []cell, perNode int, rate func(rates) float64) (list []measured) {
+	for _, at := range ways {
 		gpus, told := int(at.gpus), rate(p.cells[at])
 		if int(at.nodes) != ceilDiv(gpus, perNode) || told == 0 {
 			continue

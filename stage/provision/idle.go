@@ -12,9 +12,30 @@ import (
 type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
+	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It follows
+	// from the View, and is made anew after events of nodes.
+	here   []sched.NodeID
+	listed bool // here is as of now
 }
 
-// update looks at all nodes. A node is busy while a job is on one of its GPUs, or is to be.
+// Observe hears of nodes that come and go.
+func (i *idleness) Observe(_ *sched.View, e *sched.Event) {
+	if e.Kind == sched.NodeJoined || e.Kind == sched.NodeLeft || e.Kind == sched.NodeChanged {
+		i.listed = false
+	}
+}
+
+// list makes here anew.
+func (i *idleness) list(v *sched.View) {
+	i.here, i.listed = i.here[:0], true
+	for n := range v.Nodes {
+		if v.Nodes[n].Joined() {
+			i.here = append(i.here, sched.NodeID(n))
+		}
+	}
+}
+
+// update looks at all nodes that have joined. A node is busy while a job is on one of its GPUs, or is to be.
 func (i *idleness) update(v *sched.View, d *sched.Desired) {
 	for len(i.mark) < len(v.GPUs) {
 		i.mark = append(i.mark, false)
@@ -25,15 +46,17 @@ func (i *idleness) update(v *sched.View, d *sched.Desired) {
 	for len(i.since) < len(v.Nodes) {
 		i.since = append(i.since, v.Now)
 	}
-	for n := range v.Nodes {
-		switch {
-		case !v.Nodes[n].Joined(): // nobody is on it
-		case i.busy(v, &v.Nodes[n]):
+	if !i.listed {
+		i.list(v)
+	}
+	for _, n := range i.here {
+		switch node := &v.Nodes[n]; {
+		case i.busy(v, node):
 			i.since[n] = sched.Never
 		case i.since[n] == sched.Never:
 			i.since[n] = v.Now
-		case v.Nodes[n].Since > i.since[n]: // another machine has the slot
-			i.since[n] = v.Nodes[n].Since
+		case node.Since > i.since[n]: // another machine has the slot
+			i.since[n] = node.Since
 		}
 	}
 	for _, g := range d.GPUs {
@@ -73,7 +96,7 @@ func (i *idleness) SaveRest(b []byte) []byte {
 // LoadRest takes what SaveRest wrote.
 func (i *idleness) LoadRest(b []byte) error {
 	r := memo.NewReader(b)
-	i.since = i.since[:0]
+	i.since, i.listed = i.since[:0], false
 	for r.Len() > 0 && r.Err() == nil {
 		i.since = append(i.since, sched.Time(r.Int(math.MinInt64, math.MaxInt64)))
 	}

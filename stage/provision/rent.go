@@ -36,6 +36,7 @@ type Rent struct {
 var (
 	_ sched.Provisioner = (*Rent)(nil)
 	_ sched.Memory      = (*Rent)(nil)
+	_ sched.Observer    = (*Rent)(nil)
 )
 
 // Provision names the nodes that go and gives each pool its number.
@@ -75,8 +76,8 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 // subtractOwned takes from the demand what nodes that are owned serve, first each type's own.
 func (r *Rent) subtractOwned(v *sched.View) {
 	any := len(r.demand) - 1
-	for i := range v.Nodes {
-		n := &v.Nodes[i]
+	for _, id := range r.here {
+		n := &v.Nodes[id]
 		if n.Spec.Pool != sched.None || !n.Open() {
 			continue
 		}
@@ -115,21 +116,21 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
 	here, draining := int32(0), int32(0)
 	r.leave = r.leave[:0]
-	for i := range v.Nodes {
+	for _, i := range r.here {
 		node, since := &v.Nodes[i], r.since[i]
 		switch {
-		case node.Spec.Pool != id || !node.Joined() || node.Target == sched.NodeGone:
+		case node.Spec.Pool != id || node.Target == sched.NodeGone:
 		case node.Target != sched.NodeDraining:
 			here++
 			if due := since.Add(keep); due <= v.Now {
-				r.leave = append(r.leave, sched.NodeID(i))
+				r.leave = append(r.leave, i)
 			} else if since != sched.Never && (here > n || v.Pools[id].Target > n) {
 				d.WakeBy(due)
 			}
 		case since == sched.Never:
 			draining++
 		default:
-			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeGone})
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: i, State: sched.NodeGone})
 		}
 	}
 	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int { return cmp.Compare(r.since[a], r.since[b]) })
@@ -149,11 +150,11 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 func (r *Rent) drain(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) {
 	here := int32(0)
 	r.leave = r.leave[:0]
-	for i := range v.Nodes {
+	for _, i := range r.here {
 		if node := &v.Nodes[i]; node.Spec.Pool == id && node.Open() {
 			here++
 			if r.since[i] == sched.Never {
-				r.leave = append(r.leave, sched.NodeID(i))
+				r.leave = append(r.leave, i)
 			} else {
 				n++ // it is counted as one that has gone
 			}

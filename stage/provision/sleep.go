@@ -20,6 +20,7 @@ type Sleep struct {
 var (
 	_ sched.Provisioner = (*Sleep)(nil)
 	_ sched.Memory      = (*Sleep)(nil)
+	_ sched.Observer    = (*Sleep)(nil)
 )
 
 // Provision wakes nodes, in order of their numbers, or puts them to sleep.

@@ -7,22 +7,28 @@ import (
 	"math"
 
 	"github.com/trainyard/trainyard/internal/memo"
-	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/sched"
 )
 
 var _ sched.Memory = (*widths)(nil)
 
 // Format names what is saved.
-func (*widths) Format() string { return "boa/2" }
+func (*widths) Format() string { return "boa/3" }
 
-// SaveJob appends the path of job j; nothing of a job that is done or has none.
+// SaveJob appends the path of job j and what follows from it; nothing of a job that was never looked at.
 func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
-	if int(j) >= len(w.jobs) || len(w.jobs[j].path) == 0 {
+	if int(j) >= len(w.jobs) || w.jobs[j].version == 0 {
 		return b
 	}
 	r := &w.jobs[j]
-	b = memo.Uint(memo.Uint(b, uint64(r.version)), uint64(r.from))
+	flags := uint64(0)
+	if r.fresh {
+		flags |= 1
+	}
+	if r.ahead {
+		flags |= 2
+	}
+	b = memo.Uint(memo.Uint(memo.Uint(memo.Uint(b, uint64(r.version)), uint64(r.from)), flags), uint64(r.gpus))
 	for _, i := range r.path {
 		b = memo.Uint(b, uint64(i))
 	}
@@ -32,7 +38,9 @@ func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
 // LoadJob takes what SaveJob wrote.
 func (w *widths) LoadJob(j sched.JobID, b []byte) error {
 	m := memo.NewReader(b)
-	r := route{version: uint32(m.Uint(math.MaxUint32)), from: int32(m.Uint(math.MaxInt32)), path: price.Path{int(m.Uint(math.MaxInt32))}}
+	r := route{version: uint32(m.Uint(math.MaxUint32)), from: int32(m.Uint(math.MaxInt32))}
+	flags := m.Uint(3)
+	r.fresh, r.ahead, r.gpus = flags&1 != 0, flags&2 != 0, int32(m.Uint(math.MaxInt32))
 	for m.Len() > 0 && m.Err() == nil {
 		r.path = append(r.path, int(m.Uint(math.MaxInt32)))
 	}

@@ -241,7 +241,7 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 	case sched.AttemptEnded, sched.JobCommanded, sched.JobChanged, sched.Rejected, sched.StartFailed:
 		w.route(e.Job).fresh = false
 		if v.Jobs[e.Job].State == sched.Done {
-			w.jobs[e.Job].path = nil
+			w.jobs[e.Job] = route{}
 		}
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Ordered, sched.Moved:
 		w.Meter.read(v)

@@ -20,6 +20,7 @@ import (
 // Source: specification of the manager, section 5.3; the reference is ours.
 type Odometer struct {
 	Kept
+	Apart   time.Duration // between the readings that a speed is measured from, at least; 0 = the default of Rate
 	want    int           // width asked
 	known   time.Duration // work that the log knows of, until counts tell
 	counts  bool          // they do
@@ -83,13 +84,13 @@ func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
 // Begin says that an attempt on so many GPUs begins, or is met again. Its batch size is 0 if it is the job's own affair.
 func (o *Odometer) Begin(width, batch int) {
 	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
-	o.first, o.turned, o.window = time.Time{}, false, Rate{}
+	o.first, o.turned, o.window = time.Time{}, false, Rate{Apart: o.Apart}
 }
 
 // Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured anew.
 func (o *Odometer) Share(tenants int) {
 	if n := max(tenants, 1); n != o.footing.Tenants {
-		o.footing.Tenants, o.window = n, Rate{}
+		o.footing.Tenants, o.window = n, Rate{Apart: o.Apart}
 	}
 }
 
@@ -147,7 +148,7 @@ func (o *Odometer) toSamples(m *Reading) {
 	} else { // nothing relates the two
 		o.known, o.Reference, o.Paces, o.sum, o.took = o.Work(), 0, nil, 0, 0
 	}
-	o.Samples, o.Marks, o.window = true, nil, Rate{}
+	o.Samples, o.Marks, o.window = true, nil, Rate{Apart: o.Apart}
 }
 
 // scale makes each count k counts.

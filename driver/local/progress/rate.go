@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 // Source: specification of the manager, section 5.3, asks for a robust slope over a window; this one is ours, after Theil and
 // Sen, who take all pairs: one pause in the middle of a window is between half of those.
 type Rate struct {
+	Apart  time.Duration // between readings, at least; 0 = apart
 	points [window]point // of this run of counts, oldest first
 	n      int
 	last   float64 // count
@@ -25,7 +27,7 @@ type point struct {
 	count float64
 }
 
-// Size of a Rate: readings are apart by at least apart, so that a window is 2 minutes or longer.
+// Size of a Rate: readings are apart by at least apart, unless it says otherwise, so that a window is 2 minutes or longer.
 const (
 	window = 25
 	apart  = 5 * time.Second
@@ -45,7 +47,7 @@ func (r *Rate) Add(at time.Duration, count float64, anew bool) {
 		r.cut = true
 		return
 	}
-	if r.n > 0 && at < r.points[r.n-1].at+apart {
+	if r.n > 0 && at < r.points[r.n-1].at+cmp.Or(r.Apart, apart) {
 		return
 	}
 	if r.n == window {

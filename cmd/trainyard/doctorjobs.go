@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/driver/local/procs"
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// unixStat is what Stat tells beside what all systems have.
+type unixStat = syscall.Stat_t
+
+// holder returns the process that has a state folder, by its lock.
+func holder(dir string) (pid string, held bool) {
+	f, err := os.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) // let go of as soon as f is closed
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return "", false
+	}
+	b := make([]byte, 20)
+	n, _ := f.ReadAt(b, 0)
+	return strings.TrimSpace(string(b[:n])), true
+}
+
+// devices tells of GPUs that are given to no job.
+func (p *patient) devices() []finding {
+	const name = "devices"
+	if p.nodes == nil {
+		return []finding{{name, fine, "not looked at: only a manager knows", ""}}
+	}
+	var all []finding
+	if p.nodes.Drained {
+		all = append(all, finding{name, note, p.nodes.Node + " is drained: nothing new starts", "`trainyard undrain` when you are done"})
+	}
+	for i := range p.nodes.GPUs {
+		all = append(all, gpuFinding(&p.nodes.GPUs[i])...)
+	}
+	if len(all) == 0 {
+		all = append(all, finding{name, fine, counted(len(p.nodes.GPUs), p.nodes.Unit) + " in use", ""})
+	}
+	return all
+}
+
+// todo is what to do about a GPU, by its state.
+var todo = map[string]string{
+	"foreign":     "end these processes, or have them run as jobs; it is used again once they are gone",
+	"stuck":       "end what holds its memory; if nothing does, `nvidia-smi --gpu-reset` or a restart of the machine",
+	"missing":     "look for NVRM and Xid in dmesg; it may need a reset, or another cable",
+	"quarantined": "look into the output of the jobs that failed on it; it is tried again after a while",
+}
+
+func gpuFinding(g *api.GPU) []finding {
+	text := g.Name + " is " + g.State
+	if r := remarks(g); r != "" {
+		text += ": " + r
+	}
+	switch {
+	case g.State == "drained":
+		return []finding{{"devices", note, text, "`trainyard undrain " + g.Name + "` when you are done"}}
+	case g.State != "in-use":
+		return []finding{{"devices", wrong, text, todo[g.State]}}
+	case g.HeldIdle:
+		return []finding{{"devices", note, g.Name + ": " + remarks(g), "ask its user whether that can go"}}
+	}
+	return nil
+}
+
+// muchOutput is as many bytes of output of jobs that are done as are worth a note.
+const muchOutput = 10 << 30
+
+// leftovers tells of processes and folders of jobs that should not be there any more.
+func (p *patient) leftovers() []finding {
+	const name = "leftovers"
+	runs, err := filepath.Glob(filepath.Join(p.dir, "jobs", "*", "*", "order.json"))
+	if err != nil {
+		return []finding{{name, wrong, oneLine(err.Error()), "give --state a folder without signs of patterns in its name"}}
+	}
+	var all []finding
+	running, kept := 0, int64(0)
+	for _, order := range runs {
+		run := filepath.Dir(order)
+		job, err := strconv.Atoi(filepath.Base(filepath.Dir(run)))
+		if err != nil {
+			continue
+		}
+		pid, lives := shimOf(shim.RunDir(run))
+		if lives {
+			running++
+		}
+		all = append(all, p.leftover(job, run, pid, lives)...)
+		if info, err := os.Stat(shim.RunDir(run).Output()); err == nil && p.jobs != nil && job < len(p.jobs.Jobs) && p.jobs.Jobs[job].State == "done" {
+			kept += info.Size()
+		}
+	}
+	if kept > muchOutput {
+		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
+			"delete the folders below " + filepath.Join(p.dir, "jobs") + " that you need no more: they are missed by `trainyard logs` alone"})
+	}
+	switch {
+	case len(all) > 0:
+		return all
+	case p.info == nil && running > 0:
+		return []finding{{name, note, counted(running, "job") + " running, managed by nobody", "`trainyard serve` takes them over"}}
+	}
+	return []finding{{name, fine, fmt.Sprintf("nothing; %s, %d running", counted(len(runs), "attempt"), running), ""}}
+}
+
+// leftover tells what is wrong with one run directory. Only a manager can say.
+func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
+	if p.jobs == nil {
+		return nil
+	}
+	kill := howToEnd(shim.RunDir(run), pid)
+	_, err := shim.RunDir(run).Over()
+	switch {
+	case job >= len(p.jobs.Jobs) && lives:
+		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d runs job %d, which the manager does not know", pid, job), kill}}
+	case job >= len(p.jobs.Jobs):
+		return []finding{{"leftovers", note, fmt.Sprintf("%s is of no job that the manager knows", run), "rm -r " + filepath.Dir(run)}}
+	case p.jobs.Jobs[job].State != "done":
+		return nil
+	case lives:
+		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d goes on although %s is done", pid, jobTitle(&p.jobs.Jobs[job])), kill}}
+	case err != nil:
+		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run, jobTitle(&p.jobs.Jobs[job])), "rm -r " + run}}
+	}
+	return nil
+}
+
+// howToEnd says how the processes of an attempt are ended by hand. Its shim heeds no signal that it can ignore, but ends once nothing
+// is left of what it started.
+func howToEnd(run shim.RunDir, pid int) string {
+	if o, err := run.Order(); err == nil && o.Cgroup != "" {
+		return "echo 1 > " + filepath.Join(o.Cgroup, o.GroupName(), "cgroup.kill")
+	}
+	return fmt.Sprintf("`pstree -p %d` shows what it started: `kill -KILL` these, then it ends", pid)
+}
+
+// shimOf returns the process that runs an attempt, and whether it lives: a pid alone may be that of another one by now.
+func shimOf(run shim.RunDir) (pid int, lives bool) {
+	a, err := run.Alive()
+	if err != nil {
+		return 0, false
+	}
+	boot, err := procs.BootID()
+	if err != nil || boot != a.BootID {
+		return 0, false
+	}
+	began, err := procs.StartTime(a.PID)
+	return a.PID, err == nil && began == a.StartTime
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// startServing serves a folder until the test is over, in a folder of its own.
+func startServing(t *testing.T, flags ...string) *live {
+	t.Helper()
+	r := &live{dir: t.TempDir()}
+	t.Cleanup(func() {
+		if err := endJobs(r.dir); err != nil {
+			t.Error(err)
+		}
+	})
+	r.args = append([]string{"serve", "--state", r.state()}, flags...)
+	r.start(t)
+	await(t, "it answers", func() bool {
+		return exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "nodes", "--state", r.state()).Run() == nil
+	})
+	return r
+}
+
+// beside starts another command about the same folder.
+func (r *live) beside(t *testing.T, args ...string) *live {
+	t.Helper()
+	other := &live{dir: r.dir, args: append([]string{args[0], "--state", r.state()}, args[1:]...)}
+	other.start(t)
+	return other
+}
+
+// Ensure that an interrupt of a verb that follows ends the verb with 130, says so, and leaves the jobs alone.
+func TestInterruptServed(t *testing.T) {
+	t.Parallel()
+	r := startServing(t, "--slots", "2")
+	file := filepath.Join(r.dir, "jobs.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll("jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}]", "WAITING", waiting)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	followed := r.beside(t, "run", file)
+	r.up(t, 0)
+	r.up(t, 1)
+	for _, x := range []struct {
+		verb *live
+		code int
+		says string
+	}{
+		{followed, exitInterrupted, "trainyard: interrupted; job 0 to 1 goes on\n"},
+		{r.beside(t, "run", "--", "true"), exitInterrupted, "\njob 2 goes on; `trainyard logs -f 2` comes back, Ctrl-C once more asks to cancel\n"},
+		{r.beside(t, "logs", "-f", "a"), exitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.beside(t, "wait", "a", "b"), exitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.beside(t, "events", "-f", "--from", "0"), exitOK, ""},
+		{r.beside(t, "ps", "-w", "-o", "name"), exitOK, ""},
+	} {
+		await(t, "it follows", func() bool { return follows(x.verb) })
+		if err := x.verb.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		x.verb.end(t, x.code)
+		wantSaid(t, x.verb.stderr.String(), x.says)
+	}
+	_, _ = trainyard(t, exitTimeout, "wait", "--state", r.state(), "--timeout", "1ms", "a", "b")
+	r.release(t)
+	_, _ = trainyard(t, exitOK, "wait", "--state", r.state(), "0", "1", "2")
+}
+
+// follows reports whether a verb has its connection, by its open files.
+func follows(r *live) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", r.Process.Pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if to, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			return true
+		}
+	}
+	return false
+}
+
+// Ensure that a second interrupt asks, and cancels only who says yes.
+func TestInterruptTwice(t *testing.T) {
+	t.Parallel()
+	r := startServing(t, "--slots", "2")
+	for i, c := range []struct{ answer, says string }{{"n\n", "goes on"}, {"y\n", "cancelled"}} {
+		f := &live{dir: r.dir, args: []string{"run", "--state", r.state(), "--", "sleep", "1000"}}
+		f.Cmd = exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), f.args...)
+		said, err := f.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Stdin = strings.NewReader(c.answer)
+		if err := f.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		for _, until := range []string{"comes back\n", "asks to cancel\n"} {
+			for b := make([]byte, 1); !strings.HasSuffix(text, until); text += string(b) {
+				if _, err := said.Read(b); err != nil {
+					t.Fatalf("%v: %s", err, text)
+				}
+			}
+			if err := f.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rest := make([]byte, 4096)
+		for n := 1; n > 0; {
+			n, _ = said.Read(rest)
+			text += string(rest[:n])
+		}
+		f.end(t, exitInterrupted)
+		wantSaid(t, text, fmt.Sprintf("cancel job %d? [y/N] ", i), c.says)
+	}
+	_, _ = trainyard(t, exitJobFailed, "wait", "--state", r.state(), "1")
+	out, _ := trainyard(t, exitOK, "ps", "--state", r.state(), "-o", "name")
+	if out != "0\n" {
+		t.Errorf("jobs that are not done: %q, want 0 alone", out)
+	}
+}
+
+// Ensure that every answer of a manager has its exit code.
+func TestAnswerCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{
+		{api.ErrNoManager, exitUnreachable}, {api.ErrStopped, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound},
+		{api.ErrDone, exitRefused}, {api.ErrEarly, exitRefused}, {api.ErrRefused, exitRefused}, {api.ErrFixed, exitConflict},
+		{api.ErrForbidden, exitPermission}, {fs.ErrPermission, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout},
+		{api.ErrMalformed, exitMalformed}, {context.Canceled, exitInterrupted}, {fs.ErrInvalid, exitGeneral}, {nil, exitOK},
+	} {
+		got := exitOK
+		if err := apiError(c.err); err != nil {
+			got = exitCode(err)
+		}
+		if got != c.code {
+			t.Errorf("%v: exit code %d, want %d", c.err, got, c.code)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/system"
+)
+
+// whatifFlags are the flags of whatif as given.
+type whatifFlags struct {
+	state   string
+	log     string
+	systems []string
+	sets    []string
+	json    bool
+}
+
+// whatifDefault are the systems that are tried where none is named: they need no knowledge but that of the log.
+var whatifDefault = []string{"fifo", "fifo-easy", "las", "tiresias-las", "srtf"}
+
+func newWhatif() *cobra.Command {
+	var f whatifFlags
+	cmd := &cobra.Command{
+		Use:   "whatif",
+		Short: "Say how jobs would have fared under other systems",
+		Long: `Takes what the manager of this machine recorded (or a log of --events-out),
+and simulates it under other systems: the jobs as they came, with the work
+they turned out to be, on the same GPUs. The first line is what happened. The
+second is a simulation of the system that decided, so that it shows how far
+simulations are from what happens.
+
+Pauses, cancels and failures are not repeated. Systems that ask how long jobs
+take are told, which the one that decided was not.`,
+		Example: `  trainyard whatif
+  trainyard whatif --system srtf,las --log log.jsonl --json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.whatif(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	addState(cmd, &f.state)
+	fs.StringVar(&f.log, "log", "", "log `FILE.jsonl` instead of that of the manager")
+	fs.StringSliceVar(&f.systems, "system", nil, "`NAMES` of systems (default: "+strings.Join(whatifDefault, ",")+")")
+	fs.StringArrayVar(&f.sets, "set", nil, "key of a system, as in simulate: `SYSTEM.KEY=VALUE`")
+	fs.BoolVar(&f.json, "json", false, "one JSON document instead of a table")
+	completeFlag(cmd, "system", listOf(system.Names))
+	return cmd
+}
+
+func (f *whatifFlags) whatif(cmd *cobra.Command) error {
+	names := f.systems
+	if len(names) == 0 {
+		names = slices.Clone(whatifDefault)
+	}
+	infos, err := systemsNamed(names)
+	if err != nil {
+		return err
+	}
+	settings, err := parseSets(f.sets, infos, "")
+	if err != nil {
+		return err
+	}
+	h, err := f.history(cmd)
+	if err != nil {
+		return err
+	}
+	list := []whatif.Candidate{h.Itself()}
+	for i, info := range infos {
+		set := settings[i]
+		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
+			if set, err = manager.Defaults(info.Name, set); err != nil {
+				return err
+			}
+		}
+		if info.Name != h.Header.System || len(settings[i]) > 0 {
+			list = append(list, whatif.Candidate{System: info.Name, Settings: set})
+		}
+	}
+	rows, err := h.Compare(cmd.Context(), list)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), whatifDoc(h, rows))
+	}
+	return writeText(cmd.OutOrStdout(), whatifText(h, rows, widthOf(cmd.OutOrStdout())))
+}
+
+// history reads the log that is meant.
+func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
+	if f.log != "" {
+		file, err := os.Open(f.log)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return readHistory(file, f.log)
+	}
+	c, err := dial(f.state)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	r, w := io.Pipe()
+	defer r.Close()
+	broke := make(chan error, 1)
+	go func() {
+		cause := apiError(c.WriteLog(cmd.Context(), w))
+		broke <- cause
+		_ = w.CloseWithError(cause)
+	}()
+	h, err := readHistory(r, "log of the manager")
+	_ = r.Close()
+	if cause := <-broke; err != nil && exitCode(cause) == exitUnreachable {
+		return nil, cause
+	}
+	return h, err
+}
+
+func readHistory(log io.Reader, name string) (*whatif.History, error) {
+	r, err := engine.NewLogReader(log, name)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	h, err := whatif.ReadHistory(r)
+	if err != nil {
+		return nil, malformed(fmt.Errorf("%s: %w", name, err))
+	}
+	return h, nil
+}
+
+// whatifText says for people how the jobs fared, and would have.
+func whatifText(h *whatif.History, rows []whatif.Row, width int) string {
+	t := table{left: 2}
+	t.add("system", "", "jobs", "mean jct", "", "p95 jct", "queued", "makespan", "busy", "preempted")
+	var notes strings.Builder
+	base := &rows[0]
+	for i := range rows {
+		r := &rows[i]
+		what, diff := "", ""
+		switch {
+		case r.Recorded:
+			what = "recorded"
+		default:
+			diff = change(r.MeanJCT, base.MeanJCT)
+		}
+		if r.Err != nil {
+			fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("%s cannot be simulated: %v", r.System, r.Err), width, 2))
+			continue
+		}
+		t.add(r.System, what, strconv.Itoa(r.Jobs), shortTime(r.MeanJCT), diff, shortTime(r.P95JCT), shortTime(r.MeanQueue), shortTime(r.Makespan),
+			percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
+		if d := r.Error; d != nil {
+			fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, %+.1f%% in makespan; by job, %.1f%% (median).",
+				r.System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob), width, 2))
+		}
+	}
+	fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("%s ended and are counted; %d that had not were simulated and are not, %d never ran. A start took %v, a stop %v, a restart %v.",
+		counted(h.Ended, "job"), h.Censored, h.NeverRan, h.Measured.Start, h.Measured.Stop, h.Measured.Restart), width, 2))
+	return t.text(width) + notes.String()
+}
+
+// whatifJSON is the document of whatif --json. Names are only ever added.
+type whatifJSON struct {
+	Schema   string    `json:"schema"`
+	Ended    int       `json:"ended"`
+	Censored int       `json:"censored"`
+	NeverRan int       `json:"never_ran"`
+	StartSec float64   `json:"start_s"`
+	StopSec  float64   `json:"stop_s"`
+	Restart  float64   `json:"restart_s"`
+	Rows     []rowJSON `json:"rows"`
+}
+
+type rowJSON struct {
+	System      string            `json:"system"`
+	Settings    map[string]string `json:"settings"`
+	Recorded    bool              `json:"recorded"`
+	Error       string            `json:"error,omitempty"`
+	Jobs        int               `json:"jobs"`
+	MeanJCT     float64           `json:"mean_jct_s"`
+	P95JCT      float64           `json:"p95_jct_s"`
+	MeanQueue   float64           `json:"mean_queue_s"`
+	Makespan    float64           `json:"makespan_s"`
+	Busy        float64           `json:"busy"`
+	Preemptions int64             `json:"preemptions"`
+	SimError    *simErrorJSON     `json:"sim_error,omitempty"`
+}
+
+// simErrorJSON is how far the simulation of the system that decided is from the record, relative to it.
+type simErrorJSON struct {
+	MeanJCT   float64 `json:"mean_jct"`
+	P95JCT    float64 `json:"p95_jct"`
+	MeanQueue float64 `json:"mean_queue"`
+	Makespan  float64 `json:"makespan"`
+	PerJob    float64 `json:"per_job_median"`
+}
+
+func whatifDoc(h *whatif.History, rows []whatif.Row) whatifJSON {
+	doc := whatifJSON{Schema: "trainyard.whatif/v1", Ended: h.Ended, Censored: h.Censored, NeverRan: h.NeverRan,
+		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds()}
+	for i := range rows {
+		r := &rows[i]
+		row := rowJSON{System: r.System, Settings: r.Settings, Recorded: r.Recorded, Jobs: r.Jobs, MeanJCT: r.MeanJCT, P95JCT: r.P95JCT,
+			MeanQueue: r.MeanQueue, Makespan: r.Makespan, Busy: r.Busy, Preemptions: r.Preemptions}
+		if row.Settings == nil {
+			row.Settings = map[string]string{}
+		}
+		if r.Err != nil {
+			row.Error = r.Err.Error()
+		}
+		if d := r.Error; d != nil {
+			row.SimError = &simErrorJSON{d.MeanJCT, d.P95JCT, d.MeanQueue, d.Makespan, d.PerJob}
+		}
+		doc.Rows = append(doc.Rows, row)
+	}
+	return doc
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/manager/api"
+)
+
+// whyFlags are the flags of why as given.
+type whyFlags struct {
+	state string
+	ahead time.Duration
+	json  bool
+}
+
+// tryFor is how long remedies are tried.
+const tryFor = time.Second
+
+func newWhy() *cobra.Command {
+	var f whyFlags
+	cmd := &cobra.Command{
+		Use:   "why JOB",
+		Short: "Say why a job stands as it does, and what would change that",
+		Long: `Says what keeps a job, by number or name, from running: the one constraint
+that binds, with its numbers; who is before it; when it is expected to start
+and end (in 8 of 10 cases); what would start it now, each tried on a copy of
+this moment, with the command that does it; the figures that the system goes
+by; and, of one that lost its GPUs, to whom, and how much work.`,
+		Example: `  trainyard why 3
+  trainyard why bert --ahead 0 --json`,
+		Args:              exactly("JOB"),
+		ValidArgsFunction: jobNames(&f.state),
+		RunE:              asking(&f.state, func(cmd *cobra.Command, c *api.Client, args []string) error { return f.why(cmd, c, args[0]) }),
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	addState(cmd, &f.state)
+	fs.DurationVar(&f.ahead, "ahead", 2*time.Second, "look into the future for so long at most, up to 5s; 0 = do not")
+	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
+	return cmd
+}
+
+func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
+	if f.ahead < 0 || f.ahead > 5*time.Second {
+		return usagef("--ahead %v, want 0 to 5s", f.ahead)
+	}
+	doc, err := c.Why(cmd.Context(), job, f.ahead, tryFor)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), doc)
+	}
+	return writeText(cmd.OutOrStdout(), whyText(&doc, widthOf(cmd.OutOrStdout()), time.Now()))
+}
+
+// whyText says an answer for people.
+func whyText(doc *api.Why, width int, now time.Time) string {
+	var b strings.Builder
+	b.WriteString(wrap(jobTitle(&doc.Job)+" "+doc.Sentence+".", width, 2) + "\n")
+	if doc.AheadAll > 0 {
+		b.WriteString(entry("ahead", aheadText(doc), width))
+	}
+	if doc.Start != nil {
+		b.WriteString(entry("starts", within(doc.Start), width))
+	}
+	if doc.End != nil {
+		b.WriteString(entry("ends", within(doc.End), width))
+	}
+	switch {
+	case doc.Soon != "":
+		b.WriteString(entry("now", "the system starts it by itself at its next turn, "+when(doc.Soon, now), width))
+	case len(doc.Remedies) == 0 && doc.Tried > 0:
+		b.WriteString(entry("now", "nothing that it could ask for would start it: "+counted(doc.Tried, "change")+" tried", width))
+	}
+	for i := range doc.Remedies {
+		b.WriteString(remedyText(&doc.Remedies[i], width))
+	}
+	if doc.Hurried {
+		b.WriteString(entry("", "there was no time to try all changes", width))
+	}
+	if d := doc.Last; d != nil {
+		b.WriteString(entry("lost", lostText(d, now), width))
+	}
+	if len(doc.Figures) > 0 {
+		b.WriteString(entry("figures", figuresText(doc.Figures), width))
+	}
+	return b.String()
+}
+
+// aheadText lists the first of those who are before a job.
+func aheadText(doc *api.Why) string {
+	const most = 5
+	var words []string
+	for i := range doc.Ahead[:min(len(doc.Ahead), most)] {
+		a := &doc.Ahead[i]
+		words = append(words, fmt.Sprintf("%d %s (%d)", a.ID, a.Name, a.GPUs))
+	}
+	if n := doc.AheadAll - most; n > 0 {
+		words = append(words, fmt.Sprintf("%d more", n))
+	}
+	return fmt.Sprintf("%s, for %d in all: %s", counted(doc.AheadAll, "job"), doc.AheadGPU, strings.Join(words, ", "))
+}
+
+// remedyText says what would start a job, the command first where there is one.
+func remedyText(r *api.Remedy, width int) string {
+	text := r.Text
+	if r.Command != "" {
+		text = "`" + r.Command + "`: " + r.Text
+	}
+	return entry("now", "would start "+text+", on "+gpuNames(r.GPUs), width)
+}
+
+// lostText says how a job lost its GPUs.
+func lostText(d *api.Displaced, now time.Time) string {
+	text := fmt.Sprintf("its GPUs at %s %s; %s of work lost", when(d.At, now), d.Text, shortTime(d.LostSec))
+	if d.Back != "" {
+		return text + "; back at " + when(d.Back, now)
+	}
+	return text + "; not back yet"
+}
+
+// figuresText lists figures.
+func figuresText(list []api.Figure) string {
+	words := make([]string, len(list))
+	for i := range list {
+		f := &list[i]
+		value := f.Text
+		if value == "" {
+			value = strings.TrimSpace(strconv.FormatFloat(f.Value, 'g', 4, 64) + " " + f.Unit)
+		}
+		words[i] = strings.ReplaceAll(f.Name, "-", " ") + " " + value
+	}
+	return strings.Join(words, "; ")
+}

@@ -1,0 +1,27 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Why returns why a job stands as it does. ahead bounds the look into the future, try the time in which remedies are tried; 0 = none.
+func (c *Client) Why(ctx context.Context, job string, ahead, try time.Duration) (doc Why, err error) {
+	q := url.Values{"ahead_ms": {strconv.FormatInt(ahead.Milliseconds(), 10)}, "try_ms": {strconv.FormatInt(try.Milliseconds(), 10)}}
+	err = c.get(ctx, jobPath(job, "why")+"?"+q.Encode(), &doc)
+	return doc, err
+}
+
+// Explain returns a decision of the log, decided again.
+func (c *Client) Explain(ctx context.Context, seq uint64) (doc Decision, err error) {
+	err = c.get(ctx, "/v1/decisions/"+strconv.FormatUint(seq, 10), &doc)
+	return doc, err
+}
+
+// Resize gives a job another width, or range of widths.
+func (c *Client) Resize(ctx context.Context, job string, r Resize) (doc Job, err error) {
+	err = c.post(ctx, jobPath(job, "resize"), r, &doc)
+	return doc, err
+}

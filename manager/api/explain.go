@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/sched"
+)
+
+type explainInput struct {
+	Seq uint64 `path:"seq" doc:"number of an event of the log"`
+}
+
+// explain decides a decision of the log again.
+func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error) {
+	done, err := s.think(ctx)
+	if err != nil {
+		return Decision{}, err
+	}
+	defer done()
+	d, err := s.o.Manager.Explain(ctx, in.Seq)
+	if err != nil {
+		return Decision{}, err
+	}
+	x := whyTeller{Teller: s.says(d.View)}
+	e := &d.Event
+	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Job: int(e.Job),
+		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,
+		Waited: x.waited(d), Chosen: []Chosen{}, Refused: []Chosen{}, Figures: figures(d.Facts)}
+	if e.Job != sched.None {
+		doc.Name = x.View.Job(e.Job).Spec.Name
+	}
+	for _, w := range d.Wanted {
+		doc.Chosen = append(doc.Chosen, x.chosen(w.Job, w.GPUs, w.Why, ""))
+	}
+	for i := range d.Refused {
+		r := &d.Refused[i]
+		doc.Refused = append(doc.Refused, x.chosen(r.Job, r.GPUs, r.Why, r.Text))
+	}
+	doc.Sentence = x.decided(d)
+	return doc, nil
+}
+
+// waited lists who waited, with what they wanted then.
+func (x *whyTeller) waited(d *manager.Decision) []Ahead {
+	docs := x.list(d.Waited)
+	for i := range docs {
+		docs[i].GPUs, docs[i].State = int(x.View.Job(d.Waited[i]).Spec.GPUs.Want), "waiting"
+	}
+	return docs
+}
+
+func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason, text string) Chosen {
+	doc := Chosen{Job: int(id), GPUs: x.gpuNames(gpus), Reason: x.reason(why), Text: text}
+	if id >= 0 && int(id) < len(x.View.Jobs) {
+		doc.Name = x.View.Job(id).Spec.Name
+	}
+	return doc
+}
+
+// reason says why, with the numbers that the code has.
+func (x *whyTeller) reason(r sched.Reason) Reason {
+	doc := Reason{Code: r.Code.String(), Job: int(sched.None), A: r.A, B: r.B}
+	other := "another job"
+	if slices.Contains(withJob, r.Code) && r.Job >= 0 && int(r.Job) < len(x.View.Jobs) {
+		doc.Job, other = int(r.Job), x.Name(r.Job)
+	}
+	if text, ok := reasonTexts[r.Code]; ok {
+		doc.Text = text(r, other)
+	}
+	return doc
+}
+
+// withJob are the reasons that have to do with another job.
+var withJob = []sched.ReasonCode{sched.WhyPreempted, sched.WhyTrial, sched.WhyKept, sched.WhyUndone, sched.WhyPaired}
+
+// reasonTexts say reasons in words.
+var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string{
+	sched.WhyStarted:   func(sched.Reason, string) string { return "it was its turn and it fits" },
+	sched.WhyPreempted: func(_ sched.Reason, other string) string { return other + " is before it and takes what it held" },
+	sched.WhyMoved: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("another set serves it better: gain %.3g", r.A)
+	},
+	sched.WhyResized: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("%g instead of %g serve it better", r.B, r.A)
+	},
+	sched.WhyPromoted: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("it waited %.3g s after it had run %.3g s", r.A, r.B)
+	},
+	sched.WhyDemoted: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("its service, %.3g, reached the limit: queue %g", r.B, r.A)
+	},
+	sched.WhyTooWide: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("it needs %g, and there can never be more than %g", r.A, r.B)
+	},
+	sched.WhyQuota: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("its user would hold %g, of %g allowed", r.A, r.B)
+	},
+	sched.WhyInvalid:     func(sched.Reason, string) string { return "it breaks a rule" },
+	sched.WhyStartFailed: func(r sched.Reason, _ string) string { return fmt.Sprintf("%g starts failed", r.A) },
+	sched.WhyTrial: func(r sched.Reason, other string) string {
+		return fmt.Sprintf("it joins %s on trial; %g jobs are there", other, r.A)
+	},
+	sched.WhyKept: func(_ sched.Reason, other string) string { return "its trial beside " + other + " is over: it stays" },
+	sched.WhyUndone: func(_ sched.Reason, other string) string {
+		return "beside " + other + " a deadline or a limit would be missed"
+	},
+	sched.WhyPaired: func(_ sched.Reason, other string) string { return "it shares with " + other },
+	sched.WhyAtRisk: func(sched.Reason, string) string { return "it would miss its deadline even alone" },
+	sched.WhyNoRoom: func(r sched.Reason, _ string) string {
+		return fmt.Sprintf("it needs %g, %g are to be had, and it is not to wait", r.A, r.B)
+	},
+}
+
+// decided says a decision in a sentence.
+func (x *whyTeller) decided(d *manager.Decision) string {
+	e := &d.Event
+	who := "the cluster"
+	if e.Job != sched.None {
+		who = x.Name(e.Job)
+	}
+	now, was := len(e.GPUs), len(d.Was)
+	text := ""
+	switch {
+	case e.Kind != sched.Decided:
+		text = fmt.Sprintf("%s: %v", who, e.Kind)
+	case was == 0:
+		text = fmt.Sprintf("%s is given %d of %d free %ss", who, now, len(d.Free), x.Unit)
+	case now == 0:
+		text = fmt.Sprintf("%s has its %d %ss taken away", who, was, x.Unit)
+	case now == was:
+		text = fmt.Sprintf("%s is given %d other %ss", who, now, x.Unit)
+	default:
+		text = fmt.Sprintf("%s is given %d %ss instead of %d", who, now, x.Unit, was)
+	}
+	if i := slices.Index(d.Waited, e.Job); i >= 0 && d.Order != nil {
+		text += fmt.Sprintf("; it was number %d of %d that waited", i+1, len(d.Waited))
+	}
+	if why := x.reason(e.Why).Text; why != "" {
+		text += ": " + why
+	}
+	return text
+}

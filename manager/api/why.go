@@ -1,0 +1,229 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// says returns who says in sentences how the jobs of v stand, by the clock of this machine.
+func (s *Server) says(v *sched.View) manager.Teller {
+	return manager.Teller{View: v, Unit: s.o.Unit, System: s.o.Manager.Header().System, Origin: s.origin.Local()}
+}
+
+// think lets one at a time go on, and returns what ends that.
+func (s *Server) think(ctx context.Context) (done func(), err error) {
+	select {
+	case s.thinking <- struct{}{}:
+		return func() { <-s.thinking }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// whyInput says what is asked about a job.
+type whyInput struct {
+	aboutJob
+	Ahead int `query:"ahead_ms" minimum:"0" maximum:"5000" default:"2000" doc:"milliseconds for a look into the future at most; 0 = none"`
+	Try   int `query:"try_ms" minimum:"0" maximum:"3000" default:"1000" doc:"milliseconds for trying remedies at most; 0 = none"`
+}
+
+func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
+	id := callerOf(ctx).job
+	done, err := s.think(ctx)
+	if err != nil {
+		return Why{}, err
+	}
+	defer done()
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	a, err := s.o.Manager.Why(ctx, id, manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)})
+	if err != nil {
+		return Why{}, fmt.Errorf("job %d: %w", id, err)
+	}
+	doc, err := s.one(ctx, id)
+	if err != nil {
+		return Why{}, err
+	}
+	x := whyTeller{s.says(a.View), a, id}
+	x.Forecast = a.Forecast
+	return x.why(doc), nil
+}
+
+// whyTeller makes documents of an answer.
+type whyTeller struct {
+	manager.Teller
+	a  *manager.Answer
+	id sched.JobID
+}
+
+// mostAhead is how many of the jobs ahead are listed.
+const mostAhead = 20
+
+func (x *whyTeller) why(job Job) Why {
+	a, w := x.a, &x.a.Waiting
+	doc := Why{Schema: "trainyard.why/v1", Job: job, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
+		AheadAll: len(w.Ahead), Remedies: []Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
+	for _, id := range w.Ahead {
+		doc.AheadGPU += int(x.View.Job(id).Spec.GPUs.Want)
+	}
+	if e := a.Forecast.Of(x.id); e != nil {
+		doc.Draws, doc.End = a.Forecast.Draws, x.within(e.End)
+		if x.View.Job(x.id).Attempt != sched.Running {
+			doc.Start = x.within(e.Start)
+		}
+	}
+	if r := a.Remedies; r != nil {
+		doc.Tried = r.Tried
+		for i := range r.List {
+			doc.Remedies = append(doc.Remedies, x.remedy(&r.List[i]))
+		}
+		if r.Unchanged {
+			doc.Soon = x.rfc3339(r.At)
+		}
+	}
+	if a.Last != nil {
+		doc.Last = x.displaced(a.Last)
+	}
+	return doc
+}
+
+// sentence says how the job stands, also of one that runs or is done.
+func (x *whyTeller) sentence() string {
+	if text := x.Sentence(x.id, &x.a.Waiting); text != "" {
+		return text
+	}
+	j := x.View.Job(x.id)
+	if j.State == sched.Done {
+		return "is done: " + j.Outcome.String()
+	}
+	text := "runs on " + x.Units(len(j.GPUs))
+	if e := x.Forecast.Of(x.id); e != nil {
+		text += " until " + x.Around(e.End)
+	}
+	return text
+}
+
+// list says how jobs stand in short.
+func (x *whyTeller) list(ids []sched.JobID) []Ahead {
+	docs := make([]Ahead, len(ids))
+	for i, id := range ids {
+		j := x.View.Job(id)
+		docs[i] = Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), State: stateOf(j)}
+		if len(j.Target) > 0 {
+			docs[i].GPUs = len(j.Target)
+		}
+	}
+	return docs
+}
+
+func figures(facts []sched.Fact) []Figure {
+	docs := make([]Figure, len(facts))
+	for i, f := range facts {
+		docs[i] = figure(f)
+	}
+	return docs
+}
+
+// largest is what infinity is told as: JSON has none.
+const largest = 1e308
+
+func figure(f sched.Fact) Figure {
+	value := min(max(f.Value, -largest), largest)
+	if math.IsNaN(value) {
+		value = 0
+	}
+	return Figure{Name: f.Name, Value: value, Unit: f.Unit, Text: f.Text}
+}
+
+// remedy says what would start the job.
+func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
+	doc := Remedy{Change: r.Change.String(), GPUs: x.gpuNames(r.GPUs), Takes: make([]int, len(r.Displaces))}
+	for i, id := range r.Displaces {
+		doc.Takes[i] = int(id)
+	}
+	doc.Value, doc.Text = x.changed(r)
+	if r.Change == whatif.FewerGPUs {
+		doc.Resize = &Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}
+		doc.Command = fmt.Sprintf("trainyard resize %d --gpus %s", x.id, doc.Value)
+	}
+	if n := len(r.Displaces); n > 0 {
+		doc.Text += fmt.Sprintf(", in place of %s", x.Name(r.Displaces[0]))
+		if n > 1 {
+			doc.Text += fmt.Sprintf(" and %d more", n-1)
+		}
+	}
+	return doc
+}
+
+// changed says what of the job would be otherwise: as it would stand in a job file, and in words.
+func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
+	s := r.Spec
+	switch r.Change {
+	case whatif.MoreTypes:
+		for t, name := range x.View.Types {
+			if s.Types.Has(sched.TypeID(t)) && !x.View.Job(x.id).Spec.Types.Has(sched.TypeID(t)) {
+				value = name
+			}
+		}
+		return value, "handed in again for GPUs of type " + value + " too"
+	case whatif.ShorterWallTime:
+		value = sched.FormatSeconds(s.WallTime)
+		return value, fmt.Sprintf("handed in again with a wall time of %v, if that is enough", s.WallTime)
+	case whatif.AllowSharing:
+		return "allow", "handed in again with share: allow"
+	case whatif.HigherPriority:
+		value = strconv.Itoa(int(s.Priority))
+		return value, "handed in again with priority " + value
+	}
+	value = widths(s.GPUs)
+	return value, "with " + x.Units(int(s.GPUs.Want))
+}
+
+// widths writes a range as resize reads it.
+func widths(r sched.Range) string {
+	switch {
+	case r.Min == r.Max:
+		return strconv.Itoa(int(r.Min))
+	case r.Want == r.Max:
+		return fmt.Sprintf("%d:%d", r.Min, r.Max)
+	}
+	return fmt.Sprintf("%d:%d:%d", r.Min, r.Max, r.Want)
+}
+
+// displaced says how the job lost its GPUs.
+func (x *whyTeller) displaced(d *whatif.Displacement) *Displaced {
+	doc := &Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At), LostSec: d.Lost.Seconds()}
+	if d.By != sched.None {
+		doc.Name = x.View.Job(d.By).Spec.Name
+	}
+	if d.Back != sched.Never {
+		doc.Back = x.rfc3339(d.Back)
+	}
+	return doc
+}
+
+func (x *whyTeller) gpuNames(gpus []sched.GPUID) []string {
+	names := make([]string, len(gpus))
+	for i, g := range gpus {
+		names[i] = manager.GPUName(x.View, g)
+	}
+	return names
+}
+
+func (x *whyTeller) within(s whatif.Span) *Within {
+	return &Within{Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50), High: x.rfc3339(s.P90)}
+}
+
+// rfc3339 says a time for programs; "" = never.
+func (x *whyTeller) rfc3339(t sched.Time) string {
+	if t == sched.Never {
+		return ""
+	}
+	return x.Origin.Add(time.Duration(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+}

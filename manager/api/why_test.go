@@ -1,0 +1,60 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Ensure that why, resize, explain and a dry run tell what they promise over the wire, and that the command of a remedy does it.
+func TestWhyOverTheWire(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 4, nil)
+	seq := r.decided()
+	jobs := r.submit("jobs: [{name: a, gpus: 3, command: [sleep, 1h]}, {name: b, gpus: 2, command: [sleep, 1h]}]")
+	a, b := jobs[0].ID, strconv.Itoa(jobs[1].ID)
+	var doc Why
+	var err error
+	for doc.Code != "busy" {
+		if doc, err = r.client.Why(t.Context(), "b", 3*time.Second, 3*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf("needs 2 slots, 1 is free, 3 held by job %d (a) until ", a)
+	if doc.Schema != "trainyard.why/v1" || !strings.HasPrefix(doc.Sentence, want) || doc.Job.Why != "needs 2 slots, 1 is free" || doc.Start == nil || doc.Draws == 0 {
+		t.Errorf("%+v, want %s", doc, want)
+	}
+	if len(doc.Remedies) == 0 || doc.Remedies[0].Command != "trainyard resize "+b+" --gpus 1" || doc.Remedies[0].Resize == nil {
+		t.Fatalf("%+v, want fewer slots to do", doc.Remedies)
+	}
+	dry, err := r.client.Submit(t.Context(), Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true})
+	if err != nil || len(dry.Jobs) != 1 || dry.Jobs[0].Start == nil || dry.Jobs[0].ID != jobs[1].ID+1 {
+		t.Errorf("%+v, %v, want an estimate", dry, err)
+	}
+	if job, err := r.client.Resize(t.Context(), "b", *doc.Remedies[0].Resize); err != nil || job.Min != 1 || job.Max != 1 {
+		t.Errorf("%+v, %v, want 1 slot asked for", job, err)
+	}
+	for doc.Code != "" {
+		if doc, err = r.client.Why(t.Context(), "b", 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []Resize{{}, {Min: 2, Max: 1}, {Max: 1 << 30}, {Max: 5, Min: 5}} {
+		if _, err := r.client.Resize(t.Context(), "b", x); !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrRefused) {
+			t.Errorf("%+v: %v, want it refused", x, err)
+		}
+	}
+	d, err := r.client.Explain(t.Context(), seq)
+	if err != nil || d.Event != "decided" || len(d.GPUs) != 1 || len(d.Chosen) != 1 || d.Reason.Text != "it was its turn and it fits" {
+		t.Errorf("%+v, %v, want a decision", d, err)
+	}
+	if _, err = r.client.Explain(t.Context(), 1<<50); !errors.Is(err, ErrNoEvent) {
+		t.Errorf("%v, want %v", err, ErrNoEvent)
+	}
+	if _, err = r.client.Explain(t.Context(), 1); !errors.Is(err, ErrNoDecided) {
+		t.Errorf("%v, want %v", err, ErrNoDecided)
+	}
+}

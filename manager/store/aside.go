@@ -1,0 +1,123 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the checksum of a row, of its numbers as well: a line under the number of another is damage.
+func sum(seq, batch uint64, line []byte) int64 {
+	numbers := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, seq), batch)
+	return int64(crc32.Update(crc32.Checksum(numbers, castagnoli), castagnoli, line))
+}
+
+// stored is a row of the log as it is read back.
+type stored struct {
+	seq, batch uint64
+	line       []byte
+	sum        sql.NullInt64 // none: written by version 1
+}
+
+func (r *stored) scan(rows *sql.Rows) error { return rows.Scan(&r.seq, &r.batch, &r.line, &r.sum) }
+
+// sound reports whether the row is what was written, as far as can be told.
+func (r *stored) sound() bool { return !r.sum.Valid || r.sum.Int64 == sum(r.seq, r.batch, r.line) }
+
+// Aside is an event that was taken out of the log, because it could not be believed.
+type Aside struct {
+	Seq uint64
+	Why string
+}
+
+// Aside returns what was set aside, in the order in which that was done.
+func (s *Store) Aside() (list []Aside, err error) {
+	rows, err := s.db.Query("select seq, why from aside order by rowid")
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a Aside
+		if err := rows.Scan(&a.Seq, &a.Why); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		list = append(list, a)
+	}
+	return list, rows.Err()
+}
+
+// Last returns the number of the last event; 0 = there is none.
+func (s *Store) Last() (seq uint64, err error) {
+	if err := s.db.QueryRow("select coalesce(max(seq), 0) from log").Scan(&seq); err != nil {
+		return 0, fmt.Errorf("store: log: %w", err)
+	}
+	return seq, nil
+}
+
+// SetAside takes the events from the one numbered seq to the end out of the log, durably. They are kept, see Aside.
+func (s *Store) SetAside(seq uint64, why string) error {
+	tx, err := s.db.Begin()
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	_, err = tx.Exec("insert into aside select seq, batch, line, sum, ? from log where seq >= ? order by seq", why, int64(seq))
+	if err == nil {
+		_, err = tx.Exec("delete from log where seq >= ?", int64(seq))
+	}
+	if err = errors.Join(err, tx.Commit()); err != nil {
+		return fmt.Errorf("store: event %d cannot be set aside: %w", seq, err)
+	}
+	return nil
+}
+
+// mostAside is how many events may be set aside at once: what the last writes can have held.
+const mostAside = 1000
+
+// setDamagedAside sets aside what is damaged at the end of the log: the last pages that were written. What was damaged in the middle
+// is found when the log is read, and refused; so is a log of which nothing else is left, or more than last writes can have hit.
+func (s *Store) setDamagedAside() error {
+	seq, err := s.damagedFrom()
+	if err != nil || seq == 0 {
+		return err
+	}
+	last, err := s.Last()
+	if err != nil {
+		return err
+	}
+	if seq == 1 || last-seq >= mostAside {
+		return damaged(seq)
+	}
+	return s.SetAside(seq, "its checksum is wrong")
+}
+
+// damaged is the error about an event that cannot be set aside, and what to do about it.
+func damaged(seq uint64) error {
+	return fmt.Errorf("event %d in %s is %w: its checksum is wrong; put a copy of the file from before back, or serve another folder (--state): "+
+		"jobs that run here go on to their end", seq, fileName, ErrDamaged)
+}
+
+// damagedFrom returns the first of the damaged events at the end of the log; 0 = the last one is sound.
+func (s *Store) damagedFrom() (seq uint64, err error) {
+	rows, err := s.db.Query("select seq, batch, line, sum from log order by seq desc")
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", fileName, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r stored
+		if err := r.scan(rows); err != nil {
+			return 0, fmt.Errorf("%s: %w", fileName, err)
+		}
+		if r.sound() {
+			return seq, nil
+		}
+		seq = r.seq
+	}
+	return seq, rows.Err()
+}

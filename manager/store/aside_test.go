@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Promise 9: an event that is not what was written is set aside where the log ends with it, and kept; in the middle of the log, or where
+// nothing else is left, it is an error that says which event, each time.
+func TestPromise09DamagedRows(t *testing.T) {
+	const flip = "update log set line = cast(replace(cast(line as text), '\"time\":', '\"time\":1') as blob) where seq "
+	for _, c := range []struct {
+		name, damage string
+		left         uint64 // events in the log; 0 = refused
+		says         string
+	}{
+		{"the last", flip + "= 18", 17, "set aside [18]"},
+		{"the last three", flip + ">= 16", 15, "set aside [16 17 18]"},
+		{"its number of a batch", "update log set batch = 2 where seq = 18", 17, "set aside [18]"},
+		{"in the middle", flip + "= 7", 0, "event 7 in trainyard.db is damaged"},
+		{"in the middle and the last", flip + "in (7, 18)", 0, "event 7 in"},
+		{"all", flip + "> 0", 0, "event 1 in"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, seq := begin(t, dir), uint64(0)
+			if err := write(s.Writer(0), &seq, 1, 6); err != nil || seq != 18 {
+				t.Fatal(seq, err)
+			}
+			closed(t, s)
+			execute(t, filepath.Join(dir, fileName), c.damage)
+			for range 2 {
+				s, err := Open(dir)
+				log := ""
+				if err == nil {
+					log, err = text(s)
+				}
+				if c.left == 0 {
+					if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "another folder") {
+						t.Errorf("got %v, want ErrDamaged with %q", err, c.says)
+					}
+				} else {
+					var seqs []uint64
+					list, asideErr := s.Aside()
+					for _, a := range list {
+						seqs = append(seqs, a.Seq)
+					}
+					if lines := strings.Count(log, "\n") - 1; err != nil || asideErr != nil || lines != int(c.left) || fmt.Sprint("set aside ", seqs) != c.says {
+						t.Errorf("%d events, set aside %v, %v, %v; want %d and %s", lines, seqs, err, asideErr, c.left, c.says)
+					}
+				}
+				if s != nil {
+					closed(t, s)
+				}
+			}
+		})
+	}
+}
+
+// Ensure that a log of the first version is brought to the present one with all that is in it, and goes on.
+func TestUpgrade(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
+		t.Fatal(err)
+	}
+	before, err := text(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+	execute(t, filepath.Join(dir, fileName), "alter table log drop column sum; drop table aside; pragma user_version = 1")
+	s = open(t, dir)
+	if after, err := text(s); err != nil || after != before {
+		t.Errorf("%d bytes, %v, want the %d from before", len(after), err, len(before))
+	}
+	if err := write(s.Writer(6), &seq, 7, 9); err != nil {
+		t.Error(err)
+	}
+	closed(t, s)
+	if last := batches(t, open(t, dir)); last != 9 {
+		t.Errorf("%d batches, want 9", last)
+	}
+}

@@ -1,0 +1,119 @@
+package manager_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/sched"
+)
+
+const minute = sched.Time(time.Minute)
+
+// stage is a machine of 8 slots on which bert (1) and gpt (2) run; the others of its jobs wait, or are said to.
+func stage() manager.Teller {
+	job := func(name, user string, gpus int, target ...sched.GPUID) sched.Job {
+		j := sched.Job{Spec: &sched.JobSpec{Name: name, User: user, GPUs: sched.Rigid(gpus)}, State: sched.Waiting, Target: target, GPUs: target}
+		if len(target) > 0 {
+			j.State, j.Attempt = sched.Active, sched.Running
+		}
+		return j
+	}
+	v := &sched.View{Now: 10 * minute, Jobs: []sched.Job{job("resnet", "ann", 4), job("bert", "bob", 3, 0, 1, 2), job("gpt", "ann", 2, 3, 4), job("", "", 1), job("", "", 1, 5)},
+		Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 8, Devices: strings.Fields("slot-0 slot-1 slot-2 slot-3 slot-4 slot-5 slot-6 slot-7")}}}, GPUs: make([]sched.GPU, 8)}
+	for g, s := range []sched.GPUState{sched.GPUInUse, sched.GPUForeign, sched.GPUMissing, sched.GPUStuck, sched.GPUWithheld} {
+		v.GPUs[g].State = s
+	}
+	v.GPUs[5].Quarantined = true
+	span := func(p10, p50, p90 sched.Time) whatif.Span { return whatif.Span{P10: p10, P50: p50, P90: p90} }
+	return manager.Teller{View: v, Unit: "slot", System: "las", Origin: time.Date(2026, 5, 4, 13, 0, 0, 0, time.UTC),
+		Forecast: &whatif.Forecast{Jobs: []whatif.Estimate{{Job: 1, End: span(50*minute, 70*minute, 90*minute)}, {Job: 2, End: span(20*minute, 30*minute, sched.Never)}}}}
+}
+
+// Ensure that every constraint is told in a sentence with its numbers, the very words.
+func TestSentences(t *testing.T) {
+	told := map[engine.WaitCode]bool{engine.NotWaiting: true}
+	at := func(f func(j *sched.Job)) func(*manager.Teller) {
+		return func(t *manager.Teller) { f(&t.View.Jobs[0]) }
+	}
+	for _, c := range []struct {
+		w    engine.Waiting
+		with func(*manager.Teller)
+		want string
+	}{
+		{engine.Waiting{}, nil, ""},
+		{engine.Waiting{Code: engine.WaitStarts}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6, 7} }), "is about to run on 2 slots: its processes start"},
+		{engine.Waiting{Code: engine.WaitStops}, at(func(j *sched.Job) { j.Cancel = true }), "was cancelled; its processes end"},
+		{engine.Waiting{Code: engine.WaitStops}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6} }), "stops, to go on with 1 slot"},
+		{engine.Waiting{Code: engine.WaitStops}, nil, "stops, and then waits for its turn"},
+		{engine.Waiting{Code: engine.WaitFreeing, Jobs: []sched.JobID{1}, GPUs: []sched.GPUID{0, 1}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 6, 7} }),
+			"is to run on 4 slots; job 1 (bert) has to leave slot-0, slot-1 first"},
+		{engine.Waiting{Code: engine.WaitFreeing, Jobs: []sched.JobID{1, 2}, GPUs: []sched.GPUID{0, 1, 2, 3, 4}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 2, 3, 4} }),
+			"is to run on 5 slots; job 1 (bert) and job 2 (gpt) have to leave slot-0, slot-1, slot-2, 2 more first"},
+		{engine.Waiting{Code: engine.WaitPaused}, nil, "is paused by its user; `trainyard resume 0` lets it wait for its turn"},
+		{engine.Waiting{Code: engine.WaitAfter, Jobs: []sched.JobID{1, 2, 3, 4}}, nil, "depends on job 1 (bert), job 2 (gpt), job 3 and 1 more, not done yet"},
+		{engine.Waiting{Code: engine.WaitUntil, Until: 70 * minute}, nil, "is not to start before 14:10, as its user wants"},
+		{engine.Waiting{Code: engine.WaitRetry, Until: 10*minute + 30e9}, nil, "could not start, or lost its node; it is tried again at 13:10:30"},
+		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 8}, nil, "needs 9 slots, and there are never more than 8"},
+		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 1, Type: 1}, func(t *manager.Teller) { t.View.Types = []string{"v100", "h100"} },
+			"needs 9 slots, and there is never more than 1 of type h100"},
+		{engine.Waiting{Code: engine.WaitQuota, Need: 4, Have: 2, Limit: 3, Jobs: []sched.JobID{2}}, nil, "needs 4 slots, and its user ann holds 2 of 3 allowed: job 2 (gpt)"},
+		{engine.Waiting{Code: engine.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may be rented"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 4, 5}}, nil,
+			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 2 more are not to be used"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6}, nil, "needs 7 slots, and 6 may be used"},
+		{engine.Waiting{Code: engine.WaitNeverFits, Need: 5, Have: 8}, nil, "needs 5 slots, and would not fit if all were free: nodes, CPUs or memory do not suit it"},
+		{engine.Waiting{Code: engine.WaitBehind, Need: 1, Have: 2, Jobs: []sched.JobID{0}}, nil,
+			"needs 1 slot, 2 are free, but job 0 (resnet), which needs 4 slots, is before it and may not be passed"},
+		{engine.Waiting{Code: engine.WaitBusy, Need: 4, Have: 3, Jobs: []sched.JobID{1}}, nil, "needs 4 slots, 3 are free, 3 held by job 1 (bert) until about 14:10 ± 20 min"},
+		{engine.Waiting{Code: engine.WaitBusy, Need: 4, Have: 1, Jobs: []sched.JobID{4, 1, 2}, Until: 12 * minute}, nil,
+			"needs 4 slots, 1 is free, 2 held by job 2 (gpt) until 13:20 or later, 3 held by job 1 (bert) until about 14:10 ± 20 min, 1 held by job 4; " +
+				"one of them may be preempted from 13:12 on"},
+		{engine.Waiting{Code: engine.WaitBusy, Need: 4}, nil, "needs 4 slots, none is free"},
+		{engine.Waiting{Code: engine.WaitFragmented, Need: 3, Have: 3, Largest: 2}, nil,
+			"needs 3 slots, 3 are free, but not where they are wanted, or without the CPUs and memory: at most 2 on one node"},
+		{engine.Waiting{Code: engine.WaitReserved, Need: 2, Have: 2, Jobs: []sched.JobID{0}}, nil, "needs 2 slots, 2 are free, but reserved for job 0 (resnet), which is before it"},
+		{engine.Waiting{Code: engine.WaitUngranted, Need: 2, Have: 7}, nil, "needs 2 slots, 7 are free, but others make better use of them"},
+		{engine.Waiting{Code: engine.WaitUndecided, Need: 2, Have: 7, Until: 15 * minute}, nil, "needs 2 slots, 7 are free; las decides again at 13:15"},
+		{engine.Waiting{Code: engine.WaitSystem, Need: 2, Have: 4}, nil, "needs 2 slots, 4 are free; it waits for its turn"},
+	} {
+		s := stage()
+		if c.with != nil {
+			c.with(&s)
+		}
+		told[c.w.Code] = true
+		if got := s.Sentence(0, &c.w); got != c.want {
+			t.Errorf("%v:\n%s, want\n%s", c.w.Code, got, c.want)
+		}
+	}
+	for code := engine.NotWaiting; !strings.HasPrefix(code.String(), "wait-"); code++ {
+		if !told[code] {
+			t.Errorf("%v has no words", code)
+		}
+	}
+}
+
+// Ensure that times are told as exactly as they are known.
+func TestAround(t *testing.T) {
+	s := stage()
+	for _, c := range []struct {
+		p10, p50, p90 sched.Time
+		want          string
+	}{
+		{70 * minute, 70 * minute, 70 * minute, "about 14:10"},
+		{60 * minute, 70 * minute, 80 * minute, "about 14:10 ± 10 min"},
+		{30 * minute, 40 * minute, 200 * minute, "some time from 13:30 to 16:20"},
+		{11 * minute, 11*minute + 5e9, 11*minute + 8e9, "about 13:11:05 ± 5 s"},
+		{20 * 60 * minute, 26 * 60 * minute, 34 * 60 * minute, "about 5 May 15:00 ± 8 h"},
+		{70 * minute, 80 * minute, sched.Never, "14:10 or later"},
+		{sched.Never, sched.Never, sched.Never, "a time that is not in sight"},
+	} {
+		if got := s.Around(whatif.Span{P10: c.p10, P50: c.p50, P90: c.p90}); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
