@@ -1,12 +1,12 @@
 package allocate
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/model/elastic"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -185,33 +185,27 @@ func (a *Autoscale) LoadJob(sched.JobID, []byte) error { return nil }
 
 // SaveRest appends the number of nodes, when it was looked at, and the utilities seen.
 func (a *Autoscale) SaveRest(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(a.nodes))
-	b = binary.AppendVarint(b, int64(a.looked))
+	b = memo.Int(memo.Uint(b, uint64(a.nodes)), int64(a.looked))
 	for _, u := range a.seen {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(u))
+		b = memo.Float(b, u)
 	}
 	return b
 }
 
 // LoadRest takes what SaveRest wrote.
 func (a *Autoscale) LoadRest(b []byte) error {
-	nodes, n := binary.Uvarint(b)
-	if n <= 0 || nodes > elastic.MaxGPUs {
-		return errAutoscale
+	r := memo.NewReader(b)
+	nodes, looked := int(r.Uint(elastic.MaxGPUs)), sched.Time(r.Int(math.MinInt64, math.MaxInt64))
+	var seen []float64
+	for r.Len() > 0 && r.Err() == nil {
+		u := r.Float()
+		r.Want(u >= 0 && u <= elastic.MaxFactor, "utility %v, want 0 to %v", u, elastic.MaxFactor)
+		seen = append(seen, u)
 	}
-	looked, m := binary.Varint(b[n:])
-	if b = b[n+max(m, 0):]; m <= 0 || len(b)%8 != 0 || len(b)/8 >= Intervals {
-		return errAutoscale
+	r.Want(len(seen) < Intervals, "%d utilities, want less than %d", len(seen), Intervals)
+	if err := r.End(); err != nil {
+		return fmt.Errorf("allocate: memory of the number of nodes: %w", err)
 	}
-	a.nodes, a.looked, a.seen = int(nodes), sched.Time(looked), a.seen[:0]
-	for ; len(b) > 0; b = b[8:] {
-		u := math.Float64frombits(binary.LittleEndian.Uint64(b))
-		if !(u >= 0 && u <= elastic.MaxFactor) {
-			return errAutoscale
-		}
-		a.seen = append(a.seen, u)
-	}
+	a.nodes, a.looked, a.seen = nodes, looked, seen
 	return nil
 }
-
-var errAutoscale = errors.New("allocate: memory of the number of nodes is damaged")

@@ -1,10 +1,10 @@
 package allocate
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/model/elastic"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -145,7 +145,7 @@ func (w *Widest) SaveJob(j sched.JobID, b []byte) []byte {
 	if w.Of(j) == 0 {
 		return b
 	}
-	return binary.AppendUvarint(b, uint64(w.Of(j)))
+	return memo.Uint(b, uint64(w.Of(j)))
 }
 
 // SaveRest appends nothing.
@@ -153,9 +153,10 @@ func (w *Widest) SaveRest(b []byte) []byte { return b }
 
 // LoadJob takes what SaveJob wrote.
 func (w *Widest) LoadJob(j sched.JobID, b []byte) error {
-	gpus, n := binary.Uvarint(b)
-	if n != len(b) || gpus > elastic.MaxGPUs {
-		return errors.New("allocate: memory of a job's width is damaged")
+	r := memo.NewReader(b)
+	gpus := r.Uint(elastic.MaxGPUs)
+	if err := r.End(); err != nil {
+		return fmt.Errorf("allocate: memory of a job's width: %w", err)
 	}
 	w.set(j, int32(gpus))
 	return nil
@@ -163,8 +164,8 @@ func (w *Widest) LoadJob(j sched.JobID, b []byte) error {
 
 // LoadRest takes what SaveRest wrote.
 func (w *Widest) LoadRest(b []byte) error {
-	if len(b) > 0 {
-		return errors.New("allocate: memory of widths is longer than what was written")
+	if err := memo.NewReader(b).End(); err != nil {
+		return fmt.Errorf("allocate: memory of widths: %w", err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestBad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range []string{"", "\x01", "\x01\x02", "\xff", "\x01\x02\xff\xff\xff\xff\xff\xff"} {
-		if err := w.LoadJob(1, []byte(b)); err == nil || err.Error() != "boa: memory of a job is cut short" {
+		if err := w.LoadJob(1, []byte(b)); err == nil || err.Error() != "boa: memory of a job: cut short" {
 			t.Errorf("%q: %v", b, err)
 		}
 	}

@@ -2,17 +2,15 @@ package boa
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/gob"
-	"errors"
 	"fmt"
+	"math"
 
+	"github.com/trainyard/trainyard/internal/memo"
 	"github.com/trainyard/trainyard/sched"
 )
 
 var _ sched.Memory = (*widths)(nil)
-
-var errMemory = errors.New("boa: memory of a job is cut short")
 
 // Format names what is saved.
 func (*widths) Format() string { return "boa/3" }
@@ -30,33 +28,26 @@ func (w *widths) SaveJob(j sched.JobID, b []byte) []byte {
 	if r.ahead {
 		flags |= 2
 	}
-	for _, x := range []uint64{uint64(r.version), uint64(r.from), flags, uint64(r.gpus)} {
-		b = binary.AppendUvarint(b, x)
-	}
+	b = memo.Uint(memo.Uint(memo.Uint(memo.Uint(b, uint64(r.version)), uint64(r.from)), flags), uint64(r.gpus))
 	for _, i := range r.path {
-		b = binary.AppendUvarint(b, uint64(i))
+		b = memo.Uint(b, uint64(i))
 	}
 	return b
 }
 
 // LoadJob takes what SaveJob wrote.
 func (w *widths) LoadJob(j sched.JobID, b []byte) error {
-	var list []uint64
-	for len(b) > 0 {
-		x, n := binary.Uvarint(b)
-		if n <= 0 || x > 1<<31-1 {
-			return errMemory
-		}
-		list, b = append(list, x), b[n:]
+	m := memo.NewReader(b)
+	r := route{version: uint32(m.Uint(math.MaxUint32)), from: int32(m.Uint(math.MaxInt32))}
+	flags := m.Uint(3)
+	r.fresh, r.ahead, r.gpus = flags&1 != 0, flags&2 != 0, int32(m.Uint(math.MaxInt32))
+	for m.Len() > 0 && m.Err() == nil {
+		r.path = append(r.path, int(m.Uint(math.MaxInt32)))
 	}
-	if len(list) < 4 || list[2] > 3 {
-		return errMemory
+	if err := m.End(); err != nil {
+		return fmt.Errorf("boa: memory of a job: %w", err)
 	}
-	r := w.route(j)
-	*r = route{version: uint32(list[0]), from: int32(list[1]), fresh: list[2]&1 != 0, ahead: list[2]&2 != 0, gpus: int32(list[3])}
-	for _, i := range list[4:] {
-		r.path = append(r.path, int(i))
-	}
+	*w.route(j) = r
 	return nil
 }
 
