@@ -47,7 +47,7 @@ func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
 			return nil, fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
 		}
 	case e.Kind != sched.GPUChanged:
-		return nil, fmt.Errorf("local: an event of kind %d, want one about a node or a GPU", e.Kind)
+		return nil, fmt.Errorf("local: an event %q, want one about a node or a GPU", e.Kind)
 	case !(e.Value >= 0) || int(e.Value) >= len(d.devices):
 		return nil, fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
 	case sched.GPUState(e.Code) != sched.GPUWithheld && sched.GPUState(e.Code) != sched.GPUInUse:
