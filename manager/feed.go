@@ -80,7 +80,9 @@ func (m *Manager) Events(ctx context.Context, from uint64, tell func(seq uint64,
 		select {
 		case <-more:
 		case <-m.over:
-			return nil
+			if last, _ := m.feed.last(); at > last {
+				return nil
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -36,8 +36,9 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.J
 	err = m.do(ctx, func(d *local.Driver) {
 		m.next = max(m.next, sched.JobID(len(m.View().Jobs)))
 		first, m.next = m.next, m.next+sched.JobID(len(jobs))
+		now := max(m.View().Now, d.Clock()) // of a machine where nothing happens the view is old
 		for i := range jobs {
-			specs[i] = arrival(&jobs[i], first, m.View().Now)
+			specs[i] = arrival(&jobs[i], first, now)
 		}
 		durable = d.Submit(specs...)
 	})

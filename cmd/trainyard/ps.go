@@ -179,7 +179,7 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		t.add(append(row, j.Why)...)
 	}
 	width := widthOf(w)
-	if !wide {
+	if _, tty := terminal(w); tty && !wide { // who reads it otherwise wants all of it
 		t.cut(1, width)
 		t.cut(len(head), width)
 	}

@@ -41,7 +41,7 @@ func wantJobs(cmd *cobra.Command, args []string) error {
 	switch {
 	case at < 0 && len(args) == 1, at == 0 && len(args) > 0:
 		return nil
-	case at < 0:
+	case at < 0 || len(args) == 0:
 		return usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", ownName(cmd), counted(len(args), "argument"), cmd.CommandPath())
 	}
 	return usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", ownName(cmd), cmd.CommandPath())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +132,11 @@ func figuresText(list []api.Figure) string {
 	for i := range list {
 		f := &list[i]
 		value := f.Text
-		if value == "" {
+		switch {
+		case value != "":
+		case math.Abs(f.Value) >= 1e308: // JSON has no infinity
+			value = "no end"
+		default:
 			value = strings.TrimSpace(strconv.FormatFloat(f.Value, 'g', 4, 64) + " " + f.Unit)
 		}
 		words[i] = strings.ReplaceAll(f.Name, "-", " ") + " " + value

@@ -87,6 +87,7 @@ type Driver struct {
 
 	visits   chan func()     // see Do
 	answered []chan struct{} // to be closed once the last answer is durable
+	behind   bool            // and the one after it as well: it tells the rest
 
 	mu     sync.Mutex
 	wishes []wish          // of users
@@ -309,7 +310,7 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 		started[e.Job] = started[e.Job] || e.Kind == sched.AttemptStarted
 		out = append(out, d.dated(e))
 	}
-	d.later = rest
+	d.later, d.behind = rest, len(rest) > 0
 	return out
 }
 

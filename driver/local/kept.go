@@ -56,7 +56,7 @@ func (a *attempt) lost(o *shim.Order, over *shim.Over) (time.Duration, bool) {
 			if a.isReady(o, end) {
 				return 0, true
 			}
-			trusted = end // a file made since may be half of a checkpoint
+			trusted = end.Add(-tick) // a file made since may be half of a checkpoint
 		}
 	}
 	saved := newest(o.Checkpoint(), trusted)

@@ -77,6 +77,10 @@ func (d *Driver) wish(events ...sched.Event) <-chan struct{} {
 
 // confirm tells those whose wishes were part of an earlier answer: it is durable by now, as the engine asks for the next.
 func (d *Driver) confirm() {
+	if d.behind { // part of that answer is yet to be told
+		d.behind = false
+		return
+	}
 	for _, durable := range d.answered {
 		close(durable)
 	}

@@ -59,7 +59,7 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (Job, error) {
 		c.GPUs = sched.Range{Min: int32(r.Min), Want: int32(r.Want), Max: int32(r.Max)}
 	})
 	if err != nil {
-		return Job{}, fmt.Errorf("job %q: %w", in.Job, err)
+		return Job{}, fmt.Errorf("job %d: %w", id, err)
 	}
 	return s.one(ctx, id)
 }

@@ -159,7 +159,7 @@ func (s *Server) job(ctx context.Context, _ *aboutJob) (Job, error) {
 // waitInput says how long to wait.
 type waitInput struct {
 	aboutJob
-	Seconds int `query:"seconds" minimum:"0" maximum:"600" default:"10" doc:"at most"`
+	Seconds int `query:"seconds" minimum:"0" maximum:"50" default:"10" doc:"at most"`
 }
 
 func (s *Server) wait(ctx context.Context, in *waitInput) (Job, error) {

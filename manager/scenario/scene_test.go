@@ -198,7 +198,10 @@ func (s *scene) finished(job sched.JobID) int {
 	at := s.await(0, fmt.Sprintf("job %d done", job), func(e *sched.Event) bool {
 		return e.Kind == sched.AttemptEnded && e.Job == job && e.Outcome != sched.Preempted
 	})
-	if e := s.log[at]; e.Outcome != sched.Finished {
+	s.mu.Lock()
+	e := s.log[at]
+	s.mu.Unlock()
+	if e.Outcome != sched.Finished {
 		s.Fatalf("job %d ended: %v, code %d, %s", job, e.Outcome, e.Code, e.Text)
 	}
 	return at

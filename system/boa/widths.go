@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -131,7 +132,7 @@ func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Ch
 	mine := cmp.Or(w.Classes[i].Weight, 1) == weight
 	if w.Plan.Price == 0 || mine && len(r.path) == 0 && job.Attempts == 0 { // or the plan has no price to choose by
 		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
-		return true
+		return phase < len(r.path) // a plan may be kept that is older than the classes
 	}
 	c := &w.Classes[i]
 	r.path, r.from = c.Best(w.Plan.Price*cmp.Or(c.Weight, 1)/weight, at, r.path), int32(phase)
@@ -170,7 +171,7 @@ func (w *widths) whole(i int, first bool) price.Path {
 // priced returns the class of a job with these curves; its rate plays no role.
 func (w *widths) priced(model string, chain speedup.Chain) *price.Class {
 	c, ok := w.classes[&chain[0]]
-	if !ok {
+	if !ok || c.Restart != w.restart(model).Seconds() { // what a restart costs may have been learned since
 		if len(w.classes) >= mostClasses {
 			clear(w.classes)
 		}
@@ -209,14 +210,18 @@ func (w *widths) offer(most int) []int {
 	return list
 }
 
+// restart returns what a change of width costs jobs of a model.
+func (w *widths) restart(model string) time.Duration {
+	if w.p.asPublished {
+		return w.p.Restart(model)
+	}
+	return w.p.Restart(model) + w.p.Boot
+}
+
 // classOf turns an application into a class of the price's, whose Configs are the widths offered. A change of width takes
 // nodes that boot, waited and paid for, as well as a restart: the authors count the restart alone.
 func (w *widths) classOf(c speedup.Class) price.Class {
-	restart := w.p.Restart(c.Model)
-	if !w.p.asPublished {
-		restart += w.p.Boot
-	}
-	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: restart.Seconds()}
+	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.restart(c.Model).Seconds()}
 	w.offerFor(c.Chain)
 	for _, k := range w.offered {
 		out.Configs = append(out.Configs, price.Config{GPUs: k})
