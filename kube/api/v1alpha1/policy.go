@@ -1,0 +1,92 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// SchedulerPolicy says who decides and how pods get their GPUs. There is one, named default.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="System",type=string,JSONPath=`.spec.system`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="GPUs",type=string,JSONPath=`.status.gpus`
+// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.running`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waiting`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="there is one policy, named default"
+type SchedulerPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SchedulerPolicySpec   `json:"spec"`
+	Status SchedulerPolicyStatus `json:"status,omitempty"`
+}
+
+// SchedulerPolicyList is a list of policies.
+//
+// +kubebuilder:object:root=true
+type SchedulerPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []SchedulerPolicy `json:"items"`
+}
+
+// Mode says how pods get exactly the GPUs that were decided.
+//
+// +kubebuilder:validation:Enum=dra-pinned;dra-direct;visible-devices;count
+type Mode string
+
+// Modes. See docs/kubernetes.md for what each needs of the cluster.
+const (
+	Pinned  Mode = "dra-pinned"      // a claim that selects the devices by UUID; kube-scheduler allocates
+	Direct  Mode = "dra-direct"      // we allocate; only for nodes that are ours alone
+	Visible Mode = "visible-devices" // NVIDIA_VISIBLE_DEVICES; only for nodes that are ours alone
+	Count   Mode = "count"           // nvidia.com/gpu: the node is exact, the GPU is not
+)
+
+// SchedulerPolicySpec says who decides.
+type SchedulerPolicySpec struct {
+	// System names the scheduling system, as `trainyard systems` lists them.
+	// +kubebuilder:validation:MaxLength=60
+	// +kubebuilder:default=tiresias-las
+	System string `json:"system,omitempty"`
+	// Settings are the keys of the system.
+	// +kubebuilder:validation:MaxProperties=100
+	Settings map[string]string `json:"settings,omitempty"`
+	// Round has decisions taken at multiples of it only; 0 means the system's own.
+	Round metav1.Duration `json:"round,omitempty"`
+	// Mode says how pods get their GPUs.
+	// +kubebuilder:default=dra-pinned
+	Mode Mode `json:"mode,omitempty"`
+	// DeviceClass is that of the claims.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:default=gpu.nvidia.com
+	DeviceClass string `json:"deviceClass,omitempty"`
+	// StartTimeout is how long the ranks of an attempt may take until all are up.
+	// +kubebuilder:default="10m"
+	StartTimeout metav1.Duration `json:"startTimeout,omitempty"`
+	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
+	// pod), none.
+	// +kubebuilder:validation:Enum=logs;annotation;none
+	// +kubebuilder:default=logs
+	Progress string `json:"progress,omitempty"`
+}
+
+// SchedulerPolicyStatus is what the controller last made durable beside the jobs.
+type SchedulerPolicyStatus struct {
+	// Leader counts the controllers that have led; what an earlier one writes is refused.
+	Leader int64 `json:"leader,omitempty"`
+	// Version is the number of events folded when the last batch was complete, Now its time in nanoseconds since Origin.
+	Version uint64       `json:"version,omitempty"`
+	Now     int64        `json:"now,omitempty"`
+	Origin  *metav1.Time `json:"origin,omitempty"`
+	// Jobs counts the numbers given to jobs.
+	Jobs int32 `json:"jobs,omitempty"`
+	// System is who decided last, with its settings; another begins anew with what it finds.
+	System  string `json:"system,omitempty"`
+	GPUs    string `json:"gpus,omitempty"` // in use of all: "37 of 40"
+	Running int32  `json:"running,omitempty"`
+	Waiting int32  `json:"waiting,omitempty"`
+	// Message says what is wrong with the policy, or that a system began anew.
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,137 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GPUPool is a kind of node that may be rented, or of nodes that are owned at a price.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.gpuType`
+// +kubebuilder:printcolumn:name="Rented",type=integer,JSONPath=`.status.rented`
+// +kubebuilder:printcolumn:name="Target",type=integer,JSONPath=`.status.target`
+// +kubebuilder:printcolumn:name="Spend",type=string,JSONPath=`.status.spend`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must have at most 63 characters: it is the value of a label"
+type GPUPool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   GPUPoolSpec   `json:"spec"`
+	Status GPUPoolStatus `json:"status,omitempty"`
+}
+
+// GPUPoolList is a list of pools.
+//
+// +kubebuilder:object:root=true
+type GPUPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GPUPool `json:"items"`
+}
+
+// GPUPoolSpec describes the nodes of a pool.
+//
+// +kubebuilder:validation:XValidation:rule="self.max >= self.min",message="max must be at least min"
+// +kubebuilder:validation:XValidation:rule="self.gpuType == oldSelf.gpuType && self.gpusPerNode == oldSelf.gpusPerNode",message="gpuType and gpusPerNode cannot be changed: make another pool"
+type GPUPoolSpec struct {
+	// GPUType is the product name of its GPUs.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	GPUType string `json:"gpuType"`
+	// GPUsPerNode is how many GPUs a node has.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	GPUsPerNode int32 `json:"gpusPerNode"`
+	// PricePerGPUHour is what one GPU costs in an hour, in whatever currency.
+	PricePerGPUHour resource.Quantity `json:"pricePerGPUHour"`
+	// Min and Max bound the nodes that may be rented.
+	// +kubebuilder:validation:Minimum=0
+	Min int32 `json:"min,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Max int32 `json:"max"`
+	// BudgetGPUs is how many GPUs may be rented on average, for systems that rent to a budget; 0 means none.
+	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty"`
+	// Boot is the time from the request until a node joins, as far as is known.
+	Boot metav1.Duration `json:"boot,omitempty"`
+	// Billing is the time that is paid for in whole multiples; 0 means to the second.
+	Billing metav1.Duration `json:"billing,omitempty"`
+	// Provider says who makes nodes come and go.
+	Provider ProviderRef `json:"provider"`
+}
+
+// ProviderRef names what makes the nodes of a pool come and go.
+//
+// +kubebuilder:validation:XValidation:rule="self.kind == 'fake' ? !has(self.name) : has(self.name)",message="name is wanted for karpenter and scale, and for no other"
+type ProviderRef struct {
+	// Kind is karpenter (a static NodePool, whose replicas are set), scale (any object with a scale subresource) or fake (nodes that
+	// appear after the boot delay, for tests).
+	// +kubebuilder:validation:Enum=karpenter;scale;fake
+	Kind string `json:"kind"`
+	// Name of the NodePool, or of the object that is scaled.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name,omitempty"`
+	// Namespace, APIVersion and ObjectKind of the object that is scaled.
+	Namespace  string `json:"namespace,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
+	ObjectKind string `json:"objectKind,omitempty"`
+}
+
+// GPUPoolStatus is what became of a pool.
+type GPUPoolStatus struct {
+	Rented int32  `json:"rented,omitempty"` // nodes that are there
+	Target int32  `json:"target,omitempty"` // nodes wanted, booting ones included
+	Spend  string `json:"spend,omitempty"`  // so far, in the currency of the price
+	// Message says what keeps nodes from coming.
+	Message string `json:"message,omitempty"`
+	// Record is the pool as the engine knows it; not for people.
+	Record string `json:"record,omitempty"`
+}
+
+// GPUProfile is what is known of the GPUs of one node: how fast each is for a class of jobs, what the node draws.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster
+type GPUProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"` // the name is that of the node
+
+	Spec GPUProfileSpec `json:"spec"`
+}
+
+// GPUProfileList is a list of profiles.
+//
+// +kubebuilder:object:root=true
+type GPUProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GPUProfile `json:"items"`
+}
+
+// GPUProfileSpec is what is known of a node's GPUs.
+type GPUProfileSpec struct {
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=uuid
+	GPUs []GPUKnown `json:"gpus,omitempty"`
+	// IdleWatts is the power of the node with no GPU busy, BusyGPUWatts what each busy GPU adds.
+	// +kubebuilder:validation:Minimum=0
+	IdleWatts int32 `json:"idleWatts,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	BusyGPUWatts int32 `json:"busyGPUWatts,omitempty"`
+}
+
+// GPUKnown is what is known of one GPU.
+type GPUKnown struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	UUID string `json:"uuid"`
+	// Scores is the time of a step relative to the median GPU, by class of jobs: 1.1 is a tenth slower.
+	// +kubebuilder:validation:MaxProperties=16
+	Scores map[string]resource.Quantity `json:"scores,omitempty"`
+	// Withheld has the GPU given to no new job.
+	Withheld bool `json:"withheld,omitempty"`
+}

@@ -1,0 +1,211 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrainingJob is a training job that Trainyard runs when and where its policy says, at the width it says. It must be able to save
+// what it has done when it gets SIGTERM, and to go on from there.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=tj
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="GPUs",type=string,JSONPath=`.status.gpus`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.status.attained`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="the name must have at most 50 characters: those of pods and claims are made of it"
+type TrainingJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   TrainingJobSpec   `json:"spec"`
+	Status TrainingJobStatus `json:"status,omitempty"`
+}
+
+// TrainingJobList is a list of jobs.
+//
+// +kubebuilder:object:root=true
+type TrainingJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrainingJob `json:"items"`
+}
+
+// TrainingJobSpec is what the submitter says. Widths, priority, limits and suspend may be changed while the job is not done; the
+// rest may not.
+//
+// +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",message="template cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",message="batch cannot be changed: submit another job"
+type TrainingJobSpec struct {
+	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets the GPUs, the
+	// environment of the training contract and decides how the job ended.
+	Template corev1.PodTemplateSpec `json:"template"`
+
+	// GPUs is the width of the job.
+	GPUs Width `json:"gpus"`
+	// Batch bounds the batch size, if the job lets it be chosen.
+	Batch *Batch `json:"batch,omitempty"`
+	// Profile says what is known of the training.
+	Profile Profile `json:"profile,omitempty"`
+	// Checkpoint says how the job saves what it has done.
+	// +kubebuilder:default={}
+	Checkpoint Checkpoint `json:"checkpoint,omitempty"`
+	// Sharing says whether other jobs may use its GPUs at the same time.
+	Sharing Sharing `json:"sharing,omitempty"`
+	// Priority ranks jobs where the policy looks at it; the larger first.
+	Priority int32 `json:"priority,omitempty"`
+	// PoolSelector selects the nodes that the job may run on by their labels; empty means all.
+	// +kubebuilder:validation:MaxProperties=16
+	PoolSelector map[string]string `json:"poolSelector,omitempty"`
+	// GPUTypes are the product names that will do, of which a gang gets one; empty means any.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	GPUTypes []string `json:"gpuTypes,omitempty"`
+	// Retries is how often the job is tried again after a failure of its own.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Retries int32 `json:"retries,omitempty"`
+	// Suspend keeps the job from running; one that runs is stopped with its grace period.
+	Suspend bool `json:"suspend,omitempty"`
+	// WallTime is the limit on the run time that the user expects, which some policies use.
+	WallTime *metav1.Duration `json:"wallTime,omitempty"`
+	// Deadline is when the job should be done, which some policies use.
+	Deadline *metav1.Time `json:"deadline,omitempty"`
+}
+
+// Width is a range of GPUs.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.max) || self.max >= self.min",message="max must be at least min"
+// +kubebuilder:validation:XValidation:rule="!has(self.want) || self.want >= self.min && self.want <= (has(self.max) ? self.max : self.min)",message="want must be between min and max"
+type Width struct {
+	// Min is the fewest GPUs the job can run on.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	Min int32 `json:"min"`
+	// Max is the most; min if it is not given.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	Max *int32 `json:"max,omitempty"`
+	// Want is what a policy that does not resize jobs gives; min if it is not given.
+	// +kubebuilder:validation:Minimum=1
+	Want *int32 `json:"want,omitempty"`
+}
+
+// Batch is a range of global batch sizes, in samples.
+//
+// +kubebuilder:validation:XValidation:rule="self.max >= self.min",message="max must be at least min"
+type Batch struct {
+	// +kubebuilder:validation:Minimum=1
+	Min int32 `json:"min"`
+	// +kubebuilder:validation:Minimum=1
+	Max int32 `json:"max"`
+	// PerGPUMax is how many samples fit on one GPU; 0 means unknown.
+	// +kubebuilder:validation:Minimum=0
+	PerGPUMax int32 `json:"perGPUMax,omitempty"`
+}
+
+// Profile is what is known of a training.
+type Profile struct {
+	// Model is the name of the model, by which profiles and what was learned are found.
+	// +kubebuilder:validation:MaxLength=100
+	Model string `json:"model,omitempty"`
+	// Class is the application class of a variability-aware policy.
+	// +kubebuilder:validation:MaxLength=100
+	Class string `json:"class,omitempty"`
+	// Epochs is how many epochs there are in all; 0 means unknown.
+	// +kubebuilder:validation:Minimum=0
+	Epochs int32 `json:"epochs,omitempty"`
+}
+
+// Checkpoint says how a job saves what it has done.
+type Checkpoint struct {
+	// GraceSeconds is the time between SIGTERM and SIGKILL in which the job saves.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=60
+	GraceSeconds int64 `json:"graceSeconds,omitempty"`
+	// Path is where the job saves, told to it as TRAINYARD_CHECKPOINT_DIR; the template must mount something there that
+	// outlives pods.
+	// +kubebuilder:validation:MaxLength=1000
+	Path string `json:"path,omitempty"`
+	// ResumeArg is an argument added to the command of every attempt after the first.
+	// +kubebuilder:validation:MaxLength=1000
+	ResumeArg string `json:"resumeArg,omitempty"`
+}
+
+// Sharing says whether other jobs may use the job's GPUs at the same time.
+type Sharing struct {
+	Allowed bool `json:"allowed,omitempty"`
+	// MemoryGiB is the device memory the job needs on each GPU; 0 means unknown.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4096
+	MemoryGiB int32 `json:"memoryGiB,omitempty"`
+}
+
+// Phase says where a job stands.
+//
+// +kubebuilder:validation:Enum=Pending;Starting;Running;Stopping;Succeeded;Failed
+type Phase string
+
+// Phases of a job. One that was cancelled or rejected is Failed, and its reason says so.
+const (
+	Pending   Phase = "Pending"
+	Starting  Phase = "Starting"
+	Running   Phase = "Running"
+	Stopping  Phase = "Stopping"
+	Succeeded Phase = "Succeeded"
+	Failed    Phase = "Failed"
+)
+
+// TrainingJobStatus is how a job stands. It is written before anything is done: what it says is meant, what pods there are is
+// what has become of it.
+type TrainingJobStatus struct {
+	Phase Phase `json:"phase,omitempty"`
+	// Reason is the one reason that the job is where it is, for people.
+	Reason string `json:"reason,omitempty"`
+	// Attempt counts the attempts begun.
+	Attempt int32 `json:"attempt,omitempty"`
+	// GPUs is the width held, and the one wanted where that is another: "4", "2 of 4".
+	GPUs string `json:"gpus,omitempty"`
+	// Allocation are the GPUs of the live attempt.
+	// +listType=atomic
+	Allocation []AllocatedGPU `json:"allocation,omitempty"`
+	// Placement is how exact the allocation is: gpu, or node where the mode is count.
+	Placement string `json:"placement,omitempty"`
+	// Batch is the global batch size of the live attempt; 0 means the job's own.
+	Batch int32 `json:"batch,omitempty"`
+	// Attained is the GPU time received, such as 3h20m.
+	Attained string `json:"attained,omitempty"`
+	// AttainedGPUSeconds is the same in seconds, as of the last event of the job.
+	AttainedGPUSeconds int64 `json:"attainedGPUSeconds,omitempty"`
+	// Restarts counts the attempts after the first.
+	Restarts int32 `json:"restarts,omitempty"`
+	// LostSeconds is the run time of attempts whose work was not saved, as far as is known.
+	LostSeconds int64 `json:"lostSeconds,omitempty"`
+	// Progress is what the job told last, such as "epoch 3, step 1200 of 4000".
+	Progress string `json:"progress,omitempty"`
+	// Conditions are Scheduled, Running, Complete and Failed.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Record is the job as the engine knows it, one versioned line; not for people. It is the truth of which the fields above are
+	// an extract.
+	Record string `json:"record,omitempty"`
+	// Memory is what the policy remembers of the job.
+	Memory []byte `json:"memory,omitempty"`
+}
+
+// AllocatedGPU is one GPU of an attempt.
+type AllocatedGPU struct {
+	Node   string `json:"node"`
+	Device string `json:"device"`         // name in its pool, such as gpu-3
+	UUID   string `json:"uuid,omitempty"` // empty where it is not known
+	// SharedWith are the jobs that use it too, as namespace/name.
+	// +listType=atomic
+	SharedWith []string `json:"sharedWith,omitempty"`
+}
