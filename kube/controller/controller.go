@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what a controller works with.
+type Options struct {
+	Client    client.Client // writes, and reads from the cache
+	Reader    client.Reader // reads what the API has now
+	Namespace string        // of its own ConfigMaps
+	Version   string        // of this program
+	Clock     func() time.Time
+	Log       *slog.Logger
+	Record    io.Writer // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
+	// Driver makes the driver of a loaded state.
+	Driver func(Setup) (Driver, error)
+}
+
+// Driver is a driver that lets go of all it does, and leaves what runs.
+type Driver interface {
+	sched.Driver
+	Close()
+}
+
+// Controller decides while it leads.
+type Controller struct{ o Options }
+
+// New returns a controller.
+func New(o Options) *Controller { return &Controller{o} }
+
+// Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
+// driver returns ErrReload: another system, other pools, GPUs of a kind not known before.
+func (c *Controller) Run(ctx context.Context) error {
+	for {
+		err := c.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrReload):
+			c.o.Log.Info("beginning anew from the API", "why", err)
+		default:
+			return err
+		}
+	}
+}
+
+func (c *Controller) run(ctx context.Context) error {
+	l, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.o.Driver(l.setup())
+	if err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	defer d.Close()
+	sinks := []engine.Sink{l.store}
+	if c.o.Record != nil {
+		w := engine.NewLogWriter(c.o.Record, l.header)
+		defer w.Close()
+		sinks = append(sinks, w)
+	}
+	dropped := func(e *sched.Event, why string) {
+		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
+	}
+	return engine.Run(ctx, l.state, &begins{Driver: d, l: l}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+}
