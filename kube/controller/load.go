@@ -67,7 +67,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		l.book.Put(jobs[i].ID, w.ref)
-		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said}
+		j := &l.state.View().Jobs[jobs[i].ID]
+		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said,
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target)}
 	}
 	return l, nil
 }

@@ -62,7 +62,8 @@ type store struct {
 type saved struct {
 	version string // resourceVersion; "" = unknown
 	memory  []byte
-	holds   []sched.GPUID // held or to be held, as written
+	held    []sched.GPUID // by its attempt, as written
+	target  []sched.GPUID // as written
 	touched bool
 	record  string                     // as written last
 	said    string                     // what the job told of its progress last
@@ -159,15 +160,19 @@ func (s *store) split() (gives, takes []sched.JobID) {
 	slices.Sort(s.touched)
 	for _, id := range s.touched {
 		j, old := &s.v.Jobs[id], &s.jobs[id]
-		holds := append(slices.Clone(j.GPUs), j.Target...)
-		lost := slices.ContainsFunc(old.holds, func(g sched.GPUID) bool { return !slices.Contains(holds, g) })
-		if old.holds = holds; lost {
+		if lacks(j.GPUs, old.held) || lacks(j.Target, old.target) {
 			gives = append(gives, id)
 		} else {
 			takes = append(takes, id)
 		}
+		old.held, old.target = slices.Clone(j.GPUs), slices.Clone(j.Target)
 	}
 	return gives, takes
+}
+
+// lacks reports whether set has not all of old.
+func lacks(set, old []sched.GPUID) bool {
+	return slices.ContainsFunc(old, func(g sched.GPUID) bool { return !slices.Contains(set, g) })
 }
 
 // fullReasons is up to how many jobs of a batch have their reason looked for in the order of the system, which costs more the more
