@@ -15,7 +15,6 @@ import (
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/book"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -30,7 +29,6 @@ type loaded struct {
 	state   *engine.State
 	system  system.System
 	origin  time.Time
-	book    *book.Book
 	store   *store
 	renewed string          // why the system begins anew; "" = it goes on
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
@@ -58,15 +56,14 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
-	l := &loaded{origin: policy.Status.Origin.Time, book: book.New(len(v.Jobs))}
+	l := &loaded{origin: policy.Status.Origin.Time}
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
-	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, book: l.book, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
+	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
 		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
-		l.book.Put(jobs[i].ID, w.ref)
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said,
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target)}
@@ -101,7 +98,6 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 
 // written is what the object of a job has beside the record.
 type written struct {
-	ref     book.Ref
 	version string
 	record  string
 	said    string
@@ -125,9 +121,11 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 		if err != nil {
 			return nil, nil, fmt.Errorf("controller: status.record of TrainingJob %s/%s: %w; stop its pods and delete the job", j.Namespace, j.Name, err)
 		}
+		if at := refOf(rec.Job.Spec); at.uid != j.UID { // a copy of another job's status is not a job's own
+			continue
+		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{book.Ref{NamespacedName: types.NamespacedName{Namespace: j.Namespace, Name: j.Name}, UID: j.UID},
-			j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory}
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory}
 	}
 	return jobs, of, nil
 }
@@ -250,8 +248,7 @@ var ErrReload = errors.New("what the state is read from has changed")
 type Setup struct {
 	Header engine.Header
 	Origin time.Time
-	Book   *book.Book
 	Policy v1alpha1.SchedulerPolicySpec
 }
 
-func (l *loaded) setup() Setup { return Setup{l.header, l.origin, l.book, l.store.policy.Spec} }
+func (l *loaded) setup() Setup { return Setup{l.header, l.origin, l.store.policy.Spec} }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/book"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -43,7 +42,6 @@ type store struct {
 	ctx    context.Context
 	api    client.Client
 	log    *slog.Logger
-	book   *book.Book
 	v      *sched.View
 	dec    sched.Decider
 	mode   v1alpha1.Mode
@@ -224,17 +222,17 @@ func (s *store) writeJobs(ids []sched.JobID) error {
 
 // writeJob writes the status of one job. It touches nothing but what is the job's own.
 func (s *store) writeJob(id sched.JobID) error {
-	ref, mine := s.book.Ref(id), &s.jobs[id]
+	ref, mine := refOf(s.v.Jobs[id].Spec), &s.jobs[id]
 	mine.touched = false
-	if ref.UID == "" {
+	if ref.uid == "" { // forgotten
 		return nil
 	}
-	body, err := patch(ref.UID, mine.version, mine.next)
+	body, err := patch(ref.uid, mine.version, mine.next)
 	if err != nil {
 		return err
 	}
 	for try := 0; ; try++ {
-		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: ref.name.Namespace, Name: ref.name.Name}}
 		err := s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
 		switch {
 		case err == nil:
@@ -246,25 +244,36 @@ func (s *store) writeJob(id sched.JobID) error {
 			if mine.version, err = s.current(ref, mine.record); err != nil || mine.version == "" {
 				return err
 			}
-			if body, err = patch(ref.UID, mine.version, mine.next); err != nil {
+			if body, err = patch(ref.uid, mine.version, mine.next); err != nil {
 				return err
 			}
 		default:
 			if err := s.pause(try, err); err != nil {
-				return fmt.Errorf("controller: status of %s: %w", ref, err)
+				return fmt.Errorf("controller: status of %s: %w", ref.name, err)
 			}
 		}
 	}
 }
 
+// ref names a TrainingJob for good: one that was deleted and made anew under its name is another.
+type ref struct {
+	name types.NamespacedName
+	uid  types.UID // "" = the job is done and forgotten
+}
+
+// refOf says of which object a job is: the driver puts the UID where other drivers have what is to be run.
+func refOf(s *sched.JobSpec) ref {
+	return ref{types.NamespacedName{Namespace: s.User, Name: s.Name}, types.UID(s.Task)}
+}
+
 // current returns the version of a job that somebody has changed meanwhile: its user the wishes, which is well, or another
 // controller the status. "" says that it is gone.
-func (s *store) current(ref book.Ref, mine string) (string, error) {
+func (s *store) current(ref ref, mine string) (string, error) {
 	for try := 0; ; try++ {
 		var job v1alpha1.TrainingJob
-		err := s.api.Get(s.ctx, ref.NamespacedName, &job)
+		err := s.api.Get(s.ctx, ref.name, &job)
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && job.UID != ref.UID:
+		case apierrors.IsNotFound(err) || err == nil && job.UID != ref.uid:
 			return "", nil
 		case err == nil && job.Status.Record != mine && job.Status.Record != "":
 			if rec, bad := record.Read(job.Status.Record); bad == nil && rec.Leader > s.leader {
