@@ -1,16 +1,13 @@
 package local
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -45,40 +42,13 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 	if err != nil {
 		return nil, fmt.Errorf("no free port: %w", err)
 	}
-	resume := 0
-	if a.Attempt > 1 {
-		resume = 1
-	}
-	env = append(env, devices.Env(held)...)
-	for _, kv := range []struct{ name, value string }{
-		{"TRAINYARD_JOB_ID", strconv.Itoa(int(a.Job))},
-		{"TRAINYARD_ATTEMPT", strconv.Itoa(int(a.Attempt))},
-		{"TRAINYARD_NUM_GPUS", strconv.Itoa(len(held))},
-		{"TRAINYARD_DEVICES", strings.Join(o.Devices, ",")},
-		{"TRAINYARD_CHECKPOINT_DIR", o.Checkpoint()},
-		{"TRAINYARD_RUN_DIR", string(o.State.RunDir(o.Job, o.Attempt))},
-		{"TRAINYARD_RESUME", strconv.Itoa(resume)},
-		{"TRAINYARD_GRACE_SECONDS", seconds(t.Grace)},
-		{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", seconds(max(t.Grace-10*time.Second, time.Second))},
-		{"MASTER_ADDR", "127.0.0.1"},
-		{"MASTER_PORT", port},
-	} {
-		env = append(env, kv.name+"="+kv.value)
-	}
+	told := task.Told{Job: a.Job, Attempt: a.Attempt, GPUs: len(held), Devices: o.Devices, Checkpoint: o.Checkpoint(), Grace: t.Grace, Config: a.Config}
+	env = append(append(env, devices.Env(held)...), told.Environment()...)
+	env = append(env, "TRAINYARD_RUN_DIR="+string(o.State.RunDir(o.Job, o.Attempt)), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port)
 	if path := socketPath(o.State.RunDir(o.Job, o.Attempt)); path != "" {
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}
-	return append(env, batch(a, len(held))...), nil
-}
-
-// batch tells the batch size that was decided, if it was.
-func batch(a *sched.Action, width int) []string {
-	if a.Batch == 0 {
-		return nil
-	}
-	each := restart.PerGPU(int(a.Batch), width, int(a.Accum))
-	return []string{fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", a.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
-		fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(a.Accum, 1)), fmt.Sprint("TRAINYARD_LR_SCALE=", cmp.Or(a.LRScale, 1))}
+	return env, nil
 }
 
 // scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is no rule, or one
@@ -117,8 +87,6 @@ func replaced(command, env []string) []string {
 	}
 	return out
 }
-
-func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 // freePort returns a port that is free at the moment.
 func freePort() (string, error) {

@@ -1,0 +1,155 @@
+package driver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// LabelSlot stands on the claim of one GPU that jobs of a namespace share: a hash of its UUID.
+const LabelSlot = "trainyard.dev/slot"
+
+// maxResults is how many devices one claim may have (resource.k8s.io/v1, AllocationResultsMaxSize).
+const maxResults = resourcev1.AllocationResultsMaxSize
+
+// request is the name of the one request of our claims.
+const request = "gpu"
+
+// claim is one to be made for a pod.
+type claim struct {
+	name string
+	gpus []*gpu
+	slot bool // of a GPU that jobs of the namespace share
+}
+
+// claimsOf returns the claims of rank r: one for all its GPUs, or, where they are shared and their driver does not lend them itself,
+// one for each GPU.
+func (a *attempt) claimsOf(r int) []claim {
+	all := a.ranks[r].devices
+	if a.mode != v1alpha1.Pinned && a.mode != v1alpha1.Direct || len(all) == 0 {
+		return nil
+	}
+	lent := all
+	var out []claim
+	if a.config.Share == sched.Shared {
+		lent = nil
+		for _, g := range all {
+			if g.lends {
+				lent = append(lent, g)
+				continue
+			}
+			out = append(out, claim{slotName(g.uuid), []*gpu{g}, true})
+		}
+	}
+	name := a.base
+	if len(a.ranks) > 1 {
+		name = a.podName(r)
+	}
+	for i := 0; len(lent) > 0; i++ {
+		n := min(len(lent), maxResults)
+		if i > 0 { // of a node with more GPUs than a claim may have
+			name = fmt.Sprintf("%s-%c", name, 'a'+i)
+		}
+		out = append(out, claim{name, lent[:n], false})
+		lent = lent[n:]
+	}
+	return out
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slotName returns the name of the claim of a GPU that is shared: its UUID as far as names allow, and a hash of all of it.
+func slotName(uuid string) string {
+	hash := sha256.Sum256([]byte(uuid))
+	plain := strings.Trim(noName.ReplaceAllString(strings.ToLower(uuid), "-"), "-")
+	plain = strings.TrimPrefix(plain, "gpu-")
+	return "gpu-" + strings.Trim(plain[:min(len(plain), 40)]+"-"+hex.EncodeToString(hash[:4]), "-")
+}
+
+// object returns c as it is to be made, for a job.
+func (a *attempt) claimObject(c claim, tj *v1alpha1.TrainingJob, class string) *resourcev1.ResourceClaim {
+	exact := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(len(c.gpus)),
+		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: selector(c.gpus)}}}}
+	if need := tj.Spec.Sharing.MemoryGiB; a.config.Share == sched.Shared && !c.slot && need > 0 {
+		exact.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
+			"memory": *resource.NewQuantity(int64(need)<<30, resource.BinarySI)}}
+	}
+	o := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.key.Namespace, Name: c.name, Labels: a.labels(), OwnerReferences: []metav1.OwnerReference{ownerOf(tj, true)}},
+		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: request, Exactly: exact}}}},
+	}
+	if c.slot {
+		o.Labels = map[string]string{LabelSlot: strings.TrimPrefix(c.name, "gpu-")}
+		o.OwnerReferences = []metav1.OwnerReference{ownerOf(tj, false)}
+	}
+	if a.mode == v1alpha1.Direct { // else the controller-manager would never give the devices back
+		o.Finalizers = []string{resourcev1.Finalizer}
+	}
+	return o
+}
+
+// selector returns the expression that selects exactly these devices.
+func selector(gpus []*gpu) string {
+	names := make([]string, len(gpus))
+	for i, g := range gpus {
+		names[i] = strconv.Quote(g.uuid)
+	}
+	return fmt.Sprintf("device.attributes[%q].uuid in [%s]", gpus[0].id.driver, strings.Join(names, ", "))
+}
+
+// ownerOf returns the reference by which the objects of a job go when it goes.
+func ownerOf(tj *v1alpha1.TrainingJob, alone bool) metav1.OwnerReference {
+	o := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: tj.Name, UID: tj.UID}
+	if alone {
+		o.Controller, o.BlockOwnerDeletion = &alone, &alone
+	}
+	return o
+}
+
+// allocation returns how c is allocated by us, on a node.
+func (c claim) allocation(a *attempt, o *resourcev1.ResourceClaim, class *resourcev1.DeviceClass, node string) *resourcev1.AllocationResult {
+	out := &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{onNode(node)}}}
+	capacity := o.Spec.Devices.Requests[0].Exactly.Capacity
+	for _, g := range c.gpus {
+		r := resourcev1.DeviceRequestAllocationResult{Request: request, Driver: g.id.driver, Pool: g.id.pool, Device: g.id.name}
+		if g.lends && capacity != nil {
+			share := types.UID(a.shareID(g))
+			r.ShareID, r.ConsumedCapacity = &share, capacity.Requests
+		}
+		out.Devices.Results = append(out.Devices.Results, r)
+	}
+	for _, x := range class.Spec.Config {
+		out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+			Source: resourcev1.AllocationConfigSourceClass, DeviceConfiguration: x.DeviceConfiguration})
+	}
+	for _, x := range o.Spec.Devices.Config {
+		out.Devices.Config = append(out.Devices.Config, resourcev1.DeviceAllocationConfiguration{
+			Source: resourcev1.AllocationConfigSourceClaim, Requests: x.Requests, DeviceConfiguration: x.DeviceConfiguration})
+	}
+	return out
+}
+
+// shareID names the part of a device that an attempt has. It is a UUID made of what names the attempt, the same whenever it is asked for.
+func (a *attempt) shareID(g *gpu) string {
+	h := sha256.Sum256([]byte(string(a.uid) + "/" + a.base + "/" + g.uuid))
+	x := hex.EncodeToString(h[:16])
+	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}
+
+// onNode selects one node by its name.
+func onNode(name string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}
+}

@@ -1,0 +1,380 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what a Driver works with.
+type Options struct {
+	Client client.Client // reads from a cache that is in step, writes to the API server
+	Reader client.Reader // reads from the API server itself
+	Queue  *Queue        // of what changes in that cache, see Queue.Watch
+	Origin time.Time     // the instant that is time 0
+
+	Mode         v1alpha1.Mode
+	DeviceClass  string        // of claims
+	StartTimeout time.Duration // see SchedulerPolicySpec
+	// PriorityClass is that of pods whose template has none. It should not preempt: kube-scheduler would, without asking. "" = none.
+	PriorityClass string
+
+	// Types gives the product name of a GPU its number, a new one if need be. The error says why it has none.
+	Types    func(product string) (sched.TypeID, error)
+	Provider Provider // nil = nothing can be rented
+	Follower Follower // nil = nobody follows logs: progress is told by annotation alone
+
+	// Lease returns an error once another may lead. It is asked before each write, and an error ends the driver. nil = nobody else may.
+	Lease func() error
+	// Event tells those who look at an object what happened to it; nil = nobody is told. It may be called by anybody.
+	Event func(about client.Object, reason, text string)
+	// Observe has nothing written, so that nothing that is decided is done.
+	Observe bool
+	// Tell is how often progress is told, at most; 0 = every 10 s.
+	Tell time.Duration
+	Log  *slog.Logger // nil = nobody listens
+}
+
+// Driver runs attempts as pods. Its methods belong to one goroutine, that of the engine, but for those that say otherwise.
+type Driver struct {
+	o    Options
+	crew *crew
+	view *sched.View
+	now  sched.Time // of the last answer
+	base time.Time  // with a monotonic reading: the clock was at at
+	at   sched.Time
+
+	ids        map[types.NamespacedName]sched.JobID // of the jobs that arrived, the latest of a name
+	counted    int                                  // jobs of the View that ids knows
+	attempts   map[sched.JobID]*attempt             // that are alive
+	over       []*attempt                           // whose ends are told, but not durable yet
+	unclean    map[sched.JobID][]*attempt           // of which something may be left
+	lost       map[sched.JobID]int                  // ends in a row by loss of a machine
+	odometers  map[sched.JobID]*progress.Odometer
+	machines   map[string]*machine // by name of the node
+	nodeIDs    map[string]sched.NodeID
+	slices     map[string]map[string]*resourcev1.ResourceSlice // by node, by name
+	sliceOf    map[string]string                               // name of the node, by that of the slice
+	places     map[deviceID]string                             // name of the node that has a device
+	holders    map[deviceID][]holding
+	claims     map[types.NamespacedName][]deviceID
+	doubles    map[deviceID]bool // told to be allocated twice
+	doubled    atomic.Int64
+	refusedJob map[types.UID]bool // that were told to be impossible
+
+	// Of the look under way:
+	ctx      context.Context
+	pass     [kinds]map[types.NamespacedName]bool // to be looked at
+	looking  Kind
+	next     []Key // to be looked at after what is told has been folded
+	answer   []sched.Event
+	arrivals []*v1alpha1.TrainingJob
+	newPools []string
+	nextGPU  sched.GPUID
+	taken    map[sched.GPUID]bool // first GPUs of the slots that nodes join
+}
+
+var _ sched.Driver = (*Driver)(nil)
+
+// gather is how long an answer waits for company, so that what happens together is decided, and made durable, together. What fails
+// to be looked at is looked at again after lookAgain.
+const (
+	gather    = 20 * time.Millisecond
+	lookAgain = time.Second
+	tellEvery = 10 * time.Second
+)
+
+// New returns a driver. Nothing is written before Sync.
+func New(o Options) *Driver {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Event == nil {
+		o.Event = func(client.Object, string, string) {}
+	}
+	if o.Tell == 0 {
+		o.Tell = tellEvery
+	}
+	return &Driver{o: o, crew: newCrew(o.Lease), ids: make(map[types.NamespacedName]sched.JobID), attempts: make(map[sched.JobID]*attempt),
+		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
+		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
+		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool)}
+}
+
+// Close calls off what is not written yet, and returns once nothing of the driver is at work. Attempts go on.
+func (d *Driver) Close() { d.crew.close() }
+
+// Now returns the instant of the last answer.
+func (d *Driver) Now() sched.Time { return d.now }
+
+// clock returns the time. It never falls, whatever is done to the clock of the machine.
+func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d.now) }
+
+// Next waits for something to happen, and a moment longer for what comes with it.
+func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.learn()
+	d.sweep()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := d.crew.err(); err != nil {
+			return nil, err
+		}
+		now := d.clock()
+		if until <= d.now || now < until { // else the tick comes before what happened after it
+			if events := d.collect(ctx, now); len(events) > 0 {
+				return events, nil
+			}
+		}
+		switch {
+		case until <= now:
+			d.now = max(until, d.now)
+			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
+		case len(d.next) > 0: // and nothing was told
+			continue
+		}
+		d.wait(ctx, min(time.Duration(until-now), d.untilDue()))
+	}
+}
+
+// wait returns after a time, or a moment after something happened.
+func (d *Driver) wait(ctx context.Context, atMost time.Duration) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	for ready := d.o.Queue.ready; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.crew.lost:
+			return
+		case <-timer.C:
+			return
+		case <-ready:
+			ready = nil
+			timer.Reset(min(gather, atMost))
+		}
+	}
+}
+
+// untilDue returns the time until an attempt should have started, and has those that are late looked at.
+func (d *Driver) untilDue() time.Duration {
+	least := time.Hour
+	for _, a := range d.attempts {
+		if a.due.IsZero() || a.fate != nil || a.stop != sched.NoOutcome || d.view.Jobs[a.id].Up {
+			continue
+		}
+		left := time.Until(a.due)
+		if left <= 0 {
+			d.o.Queue.Push(Key{JobKey, a.key})
+		}
+		least = min(least, max(left, gather))
+	}
+	return least
+}
+
+// collect looks at everything that changed and returns what is to be told at the instant now.
+func (d *Driver) collect(ctx context.Context, now sched.Time) []sched.Event {
+	keys := append(d.o.Queue.take(), d.next...)
+	if len(keys) == 0 {
+		return nil
+	}
+	d.next = d.next[:0:0]
+	was := d.now
+	d.now = now
+	if d.lookAtAll(ctx, keys); len(d.answer) == 0 {
+		d.now = was
+	}
+	return d.answer
+}
+
+// lookAtAll looks at objects, kind by kind, and has what they show in d.answer.
+func (d *Driver) lookAtAll(ctx context.Context, keys []Key) {
+	d.ctx, d.answer, d.arrivals, d.newPools = ctx, nil, nil, nil
+	d.nextGPU, d.taken = sched.GPUID(len(d.view.GPUs)), make(map[sched.GPUID]bool)
+	for i := range d.pass {
+		d.pass[i] = make(map[types.NamespacedName]bool)
+	}
+	for _, k := range keys {
+		d.pass[k.Kind][k.NamespacedName] = true
+	}
+	for d.looking = range Kind(kinds) {
+		names := make([]Key, 0, len(d.pass[d.looking]))
+		for name := range d.pass[d.looking] {
+			names = append(names, Key{d.looking, name})
+		}
+		slices.SortFunc(names, compareKeys)
+		for _, k := range names {
+			if err := d.lookAt(k); err != nil {
+				d.o.Log.Warn("an object cannot be looked at", "object", k.String(), "error", err)
+				time.AfterFunc(lookAgain, func() { d.o.Queue.Push(k) })
+			}
+		}
+	}
+	d.arrive()
+}
+
+func (d *Driver) lookAt(k Key) error {
+	switch k.Kind {
+	case PoolKey:
+		return d.lookAtPool(k.Name)
+	case SliceKey:
+		return d.lookAtSlice(k.Name)
+	case ClaimKey:
+		return d.lookAtClaim(k.NamespacedName)
+	case NodeKey:
+		return d.lookAtNode(k.Name)
+	case PodKey:
+		return d.lookAtPod(k.NamespacedName)
+	default:
+		return d.lookAtJob(k.NamespacedName)
+	}
+}
+
+// again has an object looked at: in this look if its turn is yet to come, else in the next, when what is told has been folded.
+func (d *Driver) again(k Key) {
+	if k.Kind > d.looking {
+		d.pass[k.Kind][k.NamespacedName] = true
+		return
+	}
+	d.next = append(d.next, k)
+}
+
+func nodeKey(name string) Key { return Key{NodeKey, types.NamespacedName{Name: name}} }
+
+// tell adds an event to the answer.
+func (d *Driver) tell(e sched.Event) {
+	e.Time = d.now
+	d.answer = append(d.answer, e)
+}
+
+// get reads an object from the cache.
+func (d *Driver) get(key types.NamespacedName, o client.Object) (found bool, err error) {
+	err = d.o.Client.Get(d.ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// submit gives the crew a task, unless nothing is to be written.
+func (d *Driver) submit(line string, task func(ctx context.Context)) {
+	if !d.o.Observe {
+		d.crew.do(line, task)
+	}
+}
+
+// Apply has the orders of a plan carried out. It waits for none of them.
+func (d *Driver) Apply(ctx context.Context, p sched.Plan) error {
+	d.learn()
+	d.sweep()
+	d.ctx = ctx
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		switch a.Kind {
+		case sched.Start:
+			d.applyStart(a)
+		case sched.Stop:
+			d.applyStop(a)
+		case sched.WatchEpochs: // the View says whose
+		case sched.Rent:
+			d.rent(a)
+		case sched.SetNode:
+			d.setNode(a)
+		case sched.Adjust:
+			d.o.Log.Debug("power caps are not set here", "job", a.Job, "watts", a.Cap)
+		default:
+			return fmt.Errorf("driver: action %d is not known here", a.Kind)
+		}
+	}
+	return nil
+}
+
+// isLive reports whether an order speaks of the attempt that the View says is alive.
+func (d *Driver) isLive(a *sched.Action) bool {
+	if a.Job < 0 || int(a.Job) >= len(d.view.Jobs) {
+		return false
+	}
+	j := &d.view.Jobs[a.Job]
+	return j.Attempts == a.Attempt && j.HoldsDevices()
+}
+
+func (d *Driver) applyStart(o *sched.Action) {
+	if !d.isLive(o) {
+		return
+	}
+	a := d.attempts[o.Job]
+	if a == nil {
+		a = d.newAttempt(o.Job, o.Attempt, o.GPUs, o.Config)
+		d.attempts[o.Job] = a
+	}
+	if !a.begun && a.stop == sched.NoOutcome && a.fate == nil {
+		d.start(a)
+	}
+}
+
+func (d *Driver) applyStop(o *sched.Action) {
+	if !d.isLive(o) {
+		return
+	}
+	a := d.attempts[o.Job]
+	if a == nil {
+		j := &d.view.Jobs[o.Job]
+		a = d.newAttempt(o.Job, o.Attempt, j.GPUs, j.Live)
+		d.attempts[o.Job] = a
+	}
+	if a.fate == nil && a.stop == sched.NoOutcome { // else it is ending already, and how is known
+		a.stop = o.Why
+	}
+	if !a.removed {
+		d.remove(a)
+	}
+}
+
+// learn takes note of the numbers that jobs were given.
+func (d *Driver) learn() {
+	for ; d.counted < len(d.view.Jobs); d.counted++ {
+		if s := d.view.Jobs[d.counted].Spec; s.Task != "" {
+			d.ids[types.NamespacedName{Namespace: s.User, Name: s.Name}] = sched.JobID(d.counted)
+		}
+	}
+}
+
+// arrive tells of the jobs that are new, in the order in which they were made.
+func (d *Driver) arrive() {
+	slices.SortFunc(d.arrivals, func(a, b *v1alpha1.TrainingJob) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	id := sched.JobID(len(d.view.Jobs))
+	for _, tj := range d.arrivals {
+		spec, err := Spec(tj, d.o.Origin, d.o.Types)
+		if err != nil {
+			d.reject(tj, err)
+			continue
+		}
+		spec.Submit = min(spec.Submit, d.now)
+		d.tell(sched.Event{Kind: sched.JobArrived, Spec: spec})
+		if tj.Spec.Suspend {
+			d.tell(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(sched.PauseJob)})
+		}
+		id++
+		d.next = append(d.next, Key{JobKey, client.ObjectKeyFromObject(tj)})
+	}
+}

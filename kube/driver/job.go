@@ -1,0 +1,142 @@
+package driver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// lookAtJob tells what is new about a job: that it is there, what its user wants, what became of its attempt.
+func (d *Driver) lookAtJob(key types.NamespacedName) error {
+	tj := new(v1alpha1.TrainingJob)
+	found, err := d.get(key, tj)
+	if err != nil {
+		return err
+	}
+	id, known := d.ids[key]
+	switch {
+	case !found:
+		tj = nil
+	case known && d.view.Jobs[id].Spec.Task != string(tj.UID):
+		if d.view.Jobs[id].State != sched.Done { // another of its name: the first goes before, although its object went already
+			tj = nil
+			break
+		}
+		known = false
+	}
+	if !known {
+		if tj != nil {
+			d.meet(tj)
+		}
+		return nil
+	}
+	j := &d.view.Jobs[id]
+	d.heed(id, j, tj)
+	if a := d.attempts[id]; a != nil {
+		return d.observe(a)
+	}
+	if j.State == sched.Done && tj != nil && tj.DeletionTimestamp != nil {
+		d.setFinalizer(tj, false)
+	}
+	return nil
+}
+
+// meet lets a job arrive that is not known. It gets our finalizer first, so that it cannot go without our knowing.
+func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
+	switch done := tj.Status.Phase == v1alpha1.Succeeded || tj.Status.Phase == v1alpha1.Failed; {
+	case tj.DeletionTimestamp != nil:
+		d.setFinalizer(tj, false)
+	case done || d.refusedJob[tj.UID]: // its record was forgotten, or there never was one
+	case !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
+		d.setFinalizer(tj, true)
+	default:
+		d.arrivals = append(d.arrivals, tj)
+	}
+}
+
+// setFinalizer keeps a job from going, or lets it go.
+func (d *Driver) setFinalizer(tj *v1alpha1.TrainingJob, on bool) {
+	if controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) == on {
+		return
+	}
+	key := client.ObjectKeyFromObject(tj)
+	d.submit("finalizer/"+key.String(), func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			now := new(v1alpha1.TrainingJob)
+			if err := d.o.Reader.Get(ctx, key, now); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			if now.UID != tj.UID || controllerutil.ContainsFinalizer(now, v1alpha1.Finalizer) == on || on && now.DeletionTimestamp != nil {
+				return nil
+			}
+			was := now.DeepCopy()
+			if on {
+				controllerutil.AddFinalizer(now, v1alpha1.Finalizer)
+			} else {
+				controllerutil.RemoveFinalizer(now, v1alpha1.Finalizer)
+			}
+			return client.IgnoreNotFound(d.o.Client.Patch(ctx, now, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})))
+		})
+		d.warn(ctx, err, "the finalizer of a job cannot be set", "job", key, "on", on)
+	})
+}
+
+// heed tells what its user wants of a job that has arrived; tj is nil if it is gone.
+func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
+	if j.State == sched.Done {
+		return
+	}
+	command := func(c sched.Command) {
+		d.tell(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(c)})
+		d.again(Key{JobKey, types.NamespacedName{Namespace: j.Spec.User, Name: j.Spec.Name}})
+	}
+	if tj == nil || tj.DeletionTimestamp != nil {
+		if !j.Cancel {
+			command(sched.CancelJob)
+		}
+		return
+	}
+	switch {
+	case tj.Spec.Suspend && !j.Paused:
+		command(sched.PauseJob)
+	case !tj.Spec.Suspend && j.Paused:
+		command(sched.ResumeJob)
+	}
+	spec, err := Spec(tj, d.o.Origin, d.o.Types)
+	if err != nil {
+		d.o.Event(tj, "Invalid", err.Error())
+		return
+	}
+	if c := spec.Change(); c != j.Spec.Change() {
+		d.tell(sched.Event{Kind: sched.JobChanged, Job: id, Change: &c})
+	}
+}
+
+// reject tells the user of a job that nobody can run what is wrong with it.
+func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
+	d.refusedJob[tj.UID] = true
+	d.o.Event(tj, "Invalid", why.Error())
+	key := client.ObjectKeyFromObject(tj)
+	d.submit("reject/"+key.String(), func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			now := new(v1alpha1.TrainingJob)
+			if err := d.o.Reader.Get(ctx, key, now); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			if now.UID != tj.UID {
+				return nil
+			}
+			now.Status.Phase, now.Status.Reason = v1alpha1.Failed, why.Error()
+			meta.SetStatusCondition(&now.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Invalid", Message: why.Error()})
+			return client.IgnoreNotFound(d.o.Client.Status().Update(ctx, now))
+		})
+		d.warn(ctx, err, "a job cannot be rejected", "job", key)
+	})
+}

@@ -1,0 +1,200 @@
+package driver
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// deviceID is how claims name a device.
+type deviceID struct{ driver, pool, name string }
+
+// gpu is one GPU of a machine.
+type gpu struct {
+	uuid    string // "" where it is not known
+	id      deviceID
+	lends   bool // several claims may have it at once
+	tainted bool // it is not to be given to anybody now
+}
+
+// machine is a node as the cluster shows it.
+type machine struct {
+	uid      types.UID
+	gone     bool // and whatever has its name now is another
+	ready    bool // it answers
+	cordoned bool
+	product  string
+	memGiB   float32 // of a GPU
+	gpus     []gpu   // in order
+	withheld map[string]bool // by UUID
+	unsure   bool            // its slices are being exchanged: gpus says nothing
+}
+
+// find returns the GPU of a UUID, nil if the machine has none.
+func (m *machine) find(uuid string) *gpu {
+	if i := slices.IndexFunc(m.gpus, func(g gpu) bool { return g.uuid == uuid }); i >= 0 {
+		return &m.gpus[i]
+	}
+	return nil
+}
+
+// uuids returns the UUIDs of the GPUs in order, nil if they are not known.
+func (m *machine) uuids() []string {
+	out := make([]string, len(m.gpus))
+	for i := range m.gpus {
+		if out[i] = m.gpus[i].uuid; out[i] == "" {
+			return nil
+		}
+	}
+	return out
+}
+
+// Names by which nodes tell of their GPUs where no slice does.
+const (
+	resourceGPU  = corev1.ResourceName("nvidia.com/gpu")
+	labelProduct = "nvidia.com/gpu.product"
+	labelMemory  = "nvidia.com/gpu.memory" // MiB
+	anyProduct   = "GPU"
+)
+
+// survey returns what a node is in a mode. The profile may be nil.
+func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alpha1.GPUProfile, mode v1alpha1.Mode) *machine {
+	m := &machine{uid: node.UID, ready: isReady(node), cordoned: node.Spec.Unschedulable, withheld: make(map[string]bool)}
+	if profile != nil {
+		for _, g := range profile.Spec.GPUs {
+			m.withheld[g.UUID] = g.Withheld
+		}
+	}
+	switch mode {
+	case v1alpha1.Pinned, v1alpha1.Direct:
+		m.unsure = !m.read(list)
+	case v1alpha1.Visible:
+		if m.unsure = !m.read(list); len(m.gpus) == 0 && !m.unsure {
+			m.annotated(node)
+		}
+	default:
+		m.counted(node)
+	}
+	return m
+}
+
+func isReady(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// read takes GPUs from slices, those of complete pools at their highest generations. It reports false if a pool is incomplete: its
+// slices are being exchanged.
+func (m *machine) read(list []*resourcev1.ResourceSlice) bool {
+	type pool struct{ driver, name string }
+	newest, count := map[pool]int64{}, map[pool]int64{}
+	for _, s := range list {
+		p := pool{s.Spec.Driver, s.Spec.Pool.Name}
+		newest[p] = max(newest[p], s.Spec.Pool.Generation)
+	}
+	for _, s := range list {
+		if p := (pool{s.Spec.Driver, s.Spec.Pool.Name}); s.Spec.Pool.Generation == newest[p] {
+			count[p]++
+		}
+	}
+	for _, s := range list {
+		p := pool{s.Spec.Driver, s.Spec.Pool.Name}
+		if s.Spec.Pool.Generation != newest[p] {
+			continue
+		}
+		if count[p] != s.Spec.Pool.ResourceSliceCount {
+			return false
+		}
+		m.readSlice(s)
+	}
+	slices.SortFunc(m.gpus, func(a, b gpu) int {
+		return cmp.Or(cmp.Compare(number(a.id.name), number(b.id.name)), strings.Compare(a.id.name, b.id.name), strings.Compare(a.uuid, b.uuid))
+	})
+	return true
+}
+
+// readSlice takes the whole GPUs of a slice. Those of a node are alike: of another product than the first are left out.
+func (m *machine) readSlice(s *resourcev1.ResourceSlice) {
+	for i := range s.Spec.Devices {
+		d := &s.Spec.Devices[i]
+		uuid, product := attribute(d, s.Spec.Driver, "uuid"), cmp.Or(attribute(d, s.Spec.Driver, "productName"), anyProduct)
+		if kind := attribute(d, s.Spec.Driver, "type"); uuid == "" || kind != "" && kind != "gpu" {
+			continue
+		}
+		if m.product = cmp.Or(m.product, product); m.product != product {
+			continue
+		}
+		g := gpu{uuid: uuid, id: deviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, tainted: len(d.Taints) > 0}
+		g.lends = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+		for _, name := range []resourcev1.QualifiedName{"memory", resourcev1.QualifiedName(s.Spec.Driver + "/memory")} {
+			if c, ok := d.Capacity[name]; ok {
+				m.memGiB = gib(c.Value.Value())
+			}
+		}
+		for _, t := range d.Taints {
+			g.tainted = g.tainted && t.Effect != resourcev1.DeviceTaintEffectNone
+		}
+		m.gpus = append(m.gpus, g)
+	}
+}
+
+// attribute returns an attribute of a device that is a string, by its short name or the one with the driver's.
+func attribute(d *resourcev1.Device, driver, name string) string {
+	a, ok := d.Attributes[resourcev1.QualifiedName(name)]
+	if !ok {
+		a = d.Attributes[resourcev1.QualifiedName(driver+"/"+name)]
+	}
+	if a.StringValue == nil {
+		return ""
+	}
+	return *a.StringValue
+}
+
+func gib(bytes int64) float32 { return float32(float64(bytes) / (1 << 30)) }
+
+var digits = regexp.MustCompile(`[0-9]+$`)
+
+// number returns the number at the end of the name of a device, so that gpu-10 comes after gpu-9; -1 if there is none.
+func number(name string) int {
+	n, err := strconv.Atoi(digits.FindString(name))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// annotated takes the UUIDs that an agent wrote on the node.
+func (m *machine) annotated(node *corev1.Node) {
+	for uuid := range strings.SplitSeq(node.Annotations[v1alpha1.AnnotationGPUs], ",") {
+		if uuid = strings.TrimSpace(uuid); uuid != "" && m.find(uuid) == nil {
+			m.gpus = append(m.gpus, gpu{uuid: uuid})
+		}
+	}
+	m.labelled(node)
+}
+
+// counted takes as many GPUs as the kubelet gives away.
+func (m *machine) counted(node *corev1.Node) {
+	n := node.Status.Allocatable[resourceGPU]
+	m.gpus = make([]gpu, max(n.Value(), 0))
+	m.labelled(node)
+}
+
+func (m *machine) labelled(node *corev1.Node) {
+	m.product = cmp.Or(node.Labels[labelProduct], anyProduct)
+	if mib, err := strconv.ParseInt(node.Labels[labelMemory], 10, 64); err == nil {
+		m.memGiB = gib(mib << 20)
+	}
+}

@@ -1,0 +1,174 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// observe looks at the pods of an attempt and tells what became of it: its start or its end, never both at a time.
+func (d *Driver) observe(a *attempt) error {
+	if a.ranks[0].devices == nil { // who led before began it
+		_ = d.findDevices(a) // of those that are missing the names are known
+	}
+	ranks, pods, err := d.see(a)
+	if err != nil {
+		return err
+	}
+	j := &d.view.Jobs[a.id]
+	d.mindDevices(a)
+	if a.stop == sched.NoOutcome && a.fate == nil {
+		a.fate = d.fateOf(a, j, ranks)
+	}
+	if a.fate != nil && a.fate.outcome != sched.NoOutcome && !j.Up && all(ranks, hasRun) { // it came and went between two looks
+		d.started(a)
+		return nil
+	}
+	switch {
+	case a.fate != nil || a.stop != sched.NoOutcome:
+		if !a.removed && !all(ranks, func(s sight) bool { return s.over }) {
+			d.remove(a)
+		}
+		if all(ranks, func(s sight) bool { return s.over }) && (a.leaving || a.stop == sched.NoOutcome) {
+			d.ended(a, j, ranks)
+		}
+	case !j.Up && all(ranks, hasRun):
+		d.started(a)
+	case j.Up:
+		d.hear(a, pods[0])
+	}
+	d.force(a, pods)
+	return nil
+}
+
+// fateOf returns what ends an attempt that nobody stops, nil if it goes on.
+func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
+	silent := false
+	for i := range a.ranks {
+		m := d.machines[a.ranks[i].nodeName]
+		silent = silent || m == nil || m.gone || !m.ready
+	}
+	if f := cause(ranks, silent, j.Up); f != nil {
+		return f
+	}
+	if j.Up || all(ranks, hasRun) {
+		return nil
+	}
+	a.mu.Lock()
+	refused := a.refused
+	a.mu.Unlock()
+	if refused != nil {
+		return &fate{text: refused.Error()}
+	}
+	if a.due.IsZero() || time.Now().Before(a.due) {
+		return nil
+	}
+	if a.waits {
+		f := &fate{text: fmt.Sprintf("its devices were not free within %v", d.o.StartTimeout)}
+		if h, held := d.heldBy(a); held {
+			f.text += fmt.Sprintf(": claim %s has one", h.claim)
+		}
+		return f
+	}
+	return tooLate(ranks, d.o.StartTimeout)
+}
+
+// mindDevices has the pods made once the devices are free, and sets the time by which the attempt must have started: from the
+// making of its claims, and once there are pods, from that of its pods.
+func (d *Driver) mindDevices(a *attempt) {
+	a.mu.Lock()
+	claimed, made := a.claimed, a.made
+	a.mu.Unlock()
+	switch {
+	case !made.IsZero():
+		a.due = made.Add(d.o.StartTimeout)
+	case !claimed.IsZero():
+		a.due = claimed.Add(d.o.StartTimeout)
+	}
+	if claimed.IsZero() || isClosed(a.free) {
+		return
+	}
+	_, held := d.heldBy(a)
+	if a.waits = held; !held {
+		close(a.free)
+		a.due = time.Now().Add(d.o.StartTimeout) // until the pods are there
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// started tells that all ranks are up.
+func (d *Driver) started(a *attempt) {
+	m := d.meterOf(a)
+	e := sched.Event{Kind: sched.AttemptStarted, Job: a.id, Attempt: a.number, WorkFrom: d.now}
+	e.Work, e.Rate, e.Value = m.state()
+	d.tell(e)
+	d.again(Key{JobKey, a.key})
+}
+
+// ended tells that nothing is left of an attempt, and has its claims removed once that is durable.
+func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
+	m := d.meterOf(a)
+	work, _, steps := m.state()
+	e := sched.Event{Kind: sched.AttemptEnded, Job: a.id, Attempt: a.number, Outcome: a.stop, Work: work, Value: steps}
+	finished := all(ranks, func(s sight) bool { return s.stage == succeeded })
+	switch f := a.fate; {
+	case a.stop != sched.NoOutcome && finished:
+		e.Outcome = sched.Finished
+	case a.stop != sched.NoOutcome: // whatever its exit codes are, unless it said that it has done all
+		e.Text = "stopped as ordered"
+		if m.saidDone() && all(ranks, func(s sight) bool { return s.code == 0 }) {
+			e.Outcome = sched.Finished
+		}
+	case f.outcome == sched.NoOutcome && !j.Up:
+		e = sched.Event{Kind: sched.StartFailed, Job: a.id, Attempt: a.number, Text: f.text}
+		for _, r := range f.suspect {
+			e.GPUs = append(e.GPUs, a.ranks[r].gpus...)
+		}
+	default:
+		e.Outcome, e.Code, e.Text = f.outcome, f.code, f.text
+	}
+	d.rest(&e)
+	d.tell(e)
+	m.close()
+	if a.unhear != nil {
+		a.unhear()
+	}
+	d.over = append(d.over, a)
+	delete(d.attempts, a.id)
+	for i := range a.ranks {
+		d.again(nodeKey(a.ranks[i].nodeName)) // it may be waited for before the node may leave
+	}
+	d.again(Key{JobKey, a.key})
+}
+
+// rest has a job that loses its machines again and again rest in between, longer each time.
+func (d *Driver) rest(e *sched.Event) {
+	if e.Kind != sched.AttemptEnded || e.Outcome != sched.NodeLost {
+		delete(d.lost, e.Job)
+		return
+	}
+	e.WorkFrom = d.now.Add(time.Second << min(d.lost[e.Job], 8))
+	d.lost[e.Job]++
+}
+
+// force gives up the pods of an attempt whose node is gone: nobody is left who could say that they ended.
+func (d *Driver) force(a *attempt, pods []*corev1.Pod) {
+	for i, p := range pods {
+		m := d.machines[a.ranks[i].nodeName]
+		if p != nil && m != nil && m.gone && !a.forced[i] {
+			a.forced[i] = true
+			d.forcePod(p)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package driver
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Provider makes the nodes of a pool come and go. Its calls are tried again when they fail, and must be idempotent.
+type Provider interface {
+	// Scale asks for a number of nodes in all. It never chooses who goes: fewer than there are calls off those that are not there yet.
+	Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int32) error
+	// Release gives back exactly this node, on which nothing of ours runs any more.
+	Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error
+}
+
+// PoolSpec returns what the core knows of a GPUPool.
+func PoolSpec(p *v1alpha1.GPUPool, types func(product string) (sched.TypeID, error)) (*sched.PoolSpec, error) {
+	t, err := types(p.Spec.GPUType)
+	if err != nil {
+		return nil, err
+	}
+	s := &sched.PoolSpec{Name: p.Name, Type: t, GPUs: int(p.Spec.GPUsPerNode), Min: p.Spec.Min, Max: p.Spec.Max,
+		Price: sched.Dollars(p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)),
+		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration}
+	return s, s.Validate()
+}
+
+// lookAtPool tells what may be rented of a pool. Of one that is deleted nothing may.
+func (d *Driver) lookAtPool(name string) error {
+	var p v1alpha1.GPUPool
+	found, err := d.get(types.NamespacedName{Name: name}, &p)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(d.view.Pools, func(p sched.Pool) bool { return p.Spec.Name == name })
+	var spec *sched.PoolSpec
+	switch {
+	case found:
+		if spec, err = PoolSpec(&p, d.o.Types); err != nil {
+			d.o.Event(&p, "Invalid", err.Error())
+			return nil
+		}
+	case i < 0:
+		return nil
+	default:
+		none := d.view.Pools[i].Spec
+		none.Min, none.Max = 0, 0
+		spec = &none
+	}
+	if i < 0 {
+		i = len(d.view.Pools) + len(d.newPools)
+		d.newPools = append(d.newPools, name)
+	} else if d.view.Pools[i].Spec == *spec {
+		return nil
+	}
+	d.tell(sched.Event{Kind: sched.PoolChanged, Pool: sched.PoolID(i), PoolSpec: spec})
+	return nil
+}
+
+// poolOf returns the pool that a node is rented from, by its label.
+func (d *Driver) poolOf(node *corev1.Node) sched.PoolID {
+	name := node.Labels[v1alpha1.LabelPool]
+	if name == "" {
+		return sched.None
+	}
+	if i := slices.IndexFunc(d.view.Pools, func(p sched.Pool) bool { return p.Spec.Name == name }); i >= 0 {
+		return sched.PoolID(i)
+	}
+	d.o.Log.Warn("there is no pool of that name: the node is taken for one of our own", "node", node.Name, "pool", name)
+	return sched.None
+}
+
+// rent asks the provider for a number of nodes.
+func (d *Driver) rent(a *sched.Action) {
+	name := d.view.Pools[a.Pool].Spec.Name
+	if d.o.Provider == nil {
+		d.o.Log.Warn("there is nobody to rent from", "pool", name)
+		return
+	}
+	count := a.Count
+	d.submit("pool/"+name, func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			var p v1alpha1.GPUPool
+			if err := d.o.Client.Get(ctx, types.NamespacedName{Name: name}, &p); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return d.o.Provider.Scale(ctx, &p, count)
+		})
+		d.warn(ctx, err, "nodes cannot be rented", "pool", name, "nodes", count)
+	})
+}
+
+// setNode cordons a node, takes it into use again, or gives it back.
+func (d *Driver) setNode(a *sched.Action) {
+	n := &d.view.Nodes[a.Node]
+	name, pool, state := n.Spec.Name, d.view.PoolOf(n), a.State
+	if state == sched.NodeAsleep || state == sched.NodeGone && (pool == nil || d.o.Provider == nil) {
+		d.o.Log.Warn("nodes of a cluster do not sleep, and owned ones do not go", "node", name, "state", state)
+		return
+	}
+	poolName := ""
+	if pool != nil {
+		poolName = pool.Spec.Name
+	}
+	d.submit("node/"+name, func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			node, err := d.cordon(ctx, name, state != sched.NodeUp)
+			if err != nil || state != sched.NodeGone {
+				return client.IgnoreNotFound(err)
+			}
+			var p v1alpha1.GPUPool
+			if err := d.o.Client.Get(ctx, types.NamespacedName{Name: poolName}, &p); err != nil {
+				return err
+			}
+			return d.o.Provider.Release(ctx, &p, node)
+		})
+		d.warn(ctx, err, "a node cannot be brought to a state", "node", name, "state", state)
+	})
+}
+
+// cordon keeps others off a node, or lets them on it again, and returns it.
+func (d *Driver) cordon(ctx context.Context, name string, on bool) (*corev1.Node, error) {
+	node := new(corev1.Node)
+	if err := d.o.Client.Get(ctx, types.NamespacedName{Name: name}, node); err != nil || node.Spec.Unschedulable == on {
+		return node, err
+	}
+	was := node.DeepCopy()
+	node.Spec.Unschedulable = on
+	return node, d.o.Client.Patch(ctx, node, client.MergeFrom(was))
+}

@@ -1,0 +1,90 @@
+package driver
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Spec returns what the core knows of a TrainingJob: Name and User are its name and namespace, Task is its UID, by which the driver
+// knows it again. Times count from origin; types gives GPU types numbers. The error says what of the object cannot be had.
+func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types func(product string) (sched.TypeID, error)) (*sched.JobSpec, error) {
+	if err := possible(tj); err != nil {
+		return nil, err
+	}
+	in := &tj.Spec
+	s := &sched.JobSpec{
+		Name: tj.Name, User: tj.Namespace, Task: string(tj.UID), Model: in.Profile.Model, Class: in.Profile.Class,
+		Submit: max(since(origin, tj.CreationTimestamp.Time), 0), Priority: in.Priority, GPUs: width(in.GPUs),
+		GPUMemGB: float32(in.Sharing.MemoryGiB), Epochs: in.Profile.Epochs, Retries: in.Retries,
+	}
+	if in.Sharing.Allowed {
+		s.Share = sched.ShareAllow
+	}
+	if b := in.Batch; b != nil {
+		s.Batch = sched.BatchRange{Min: b.Min, Max: b.Max, PerGPU: b.PerGPUMax}
+	}
+	if in.WallTime != nil {
+		s.WallTime = in.WallTime.Duration
+	}
+	if in.Deadline != nil { // 0 would mean none
+		s.Deadline = max(since(origin, in.Deadline.Time), 1)
+	}
+	for _, product := range in.GPUTypes {
+		t, err := types(product)
+		if err != nil {
+			return nil, fmt.Errorf("gpuTypes: %w", err)
+		}
+		s.Types = s.Types.With(t)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func since(origin, t time.Time) sched.Time { return sched.Time(t.Sub(origin)) }
+
+func width(w v1alpha1.Width) sched.Range {
+	r := sched.Rigid(int(w.Min))
+	if w.Max != nil {
+		r.Max = *w.Max
+	}
+	if w.Want != nil {
+		r.Want = *w.Want
+	}
+	return r
+}
+
+// label is what names of Services may be.
+var label = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// possible returns what of a TrainingJob the schema lets pass but nobody can run.
+func possible(tj *v1alpha1.TrainingJob) error {
+	pod := &tj.Spec.Template.Spec
+	switch {
+	case !label.MatchString(tj.Name) || len(tj.Name) > 50:
+		return fmt.Errorf("name %q, want at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it", tj.Name)
+	case len(pod.Containers) == 0:
+		return fmt.Errorf("template has no container, want the one that trains")
+	case pod.NodeName != "":
+		return fmt.Errorf("template.spec.nodeName %q, want none: the policy chooses nodes", pod.NodeName)
+	case len(pod.SchedulingGates) > 0:
+		return fmt.Errorf("template.spec.schedulingGates, want none: pods are made when they are to start")
+	case len(tj.Spec.PoolSelector) > 0:
+		return fmt.Errorf("poolSelector is not supported yet, want none: use gpuTypes")
+	}
+	if c := &pod.Containers[0]; tj.Spec.Checkpoint.ResumeArg != "" && len(c.Command) == 0 && len(c.Args) == 0 {
+		return fmt.Errorf("checkpoint.resumeArg %q without command and args, want one of them: it would replace those of the image", tj.Spec.Checkpoint.ResumeArg)
+	}
+	return nil
+}
+
+// grace returns the time between SIGTERM and SIGKILL. The API server takes 0 for a pod that nobody has to see off: a second it is
+// at least.
+func grace(tj *v1alpha1.TrainingJob) time.Duration {
+	return max(time.Duration(tj.Spec.Checkpoint.GraceSeconds)*time.Second, time.Second)
+}

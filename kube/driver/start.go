@@ -1,0 +1,199 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// start has an attempt begun, or tells why it cannot be.
+func (d *Driver) start(a *attempt) {
+	tj := new(v1alpha1.TrainingJob)
+	found, err := d.get(a.key, tj)
+	if err == nil && (!found || tj.UID != a.uid) {
+		err = fmt.Errorf("TrainingJob %s is gone", a.key)
+	}
+	if missing := d.findDevices(a); err == nil {
+		err = missing
+	}
+	if err != nil {
+		a.fate = &fate{text: err.Error()}
+		d.o.Queue.Push(Key{JobKey, a.key})
+		return
+	}
+	a.begun = true
+	before := slices.Clone(d.unclean[a.id])
+	d.submit(a.lineName(), func(ctx context.Context) {
+		d.clean(ctx, before)
+		err := d.carryOut(ctx, a, tj)
+		if ctx.Err() != nil { // called off: whoever did that removes what there is
+			return
+		}
+		a.mu.Lock()
+		a.refused = err
+		a.mu.Unlock()
+		d.o.Queue.Push(Key{JobKey, a.key})
+	})
+}
+
+// carryOut makes everything that an attempt is made of, in order. What is there already is as it should be: it has the name of this
+// attempt. It fails only if the API server refuses something for good, or ctx ends.
+func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.TrainingJob) error {
+	if len(a.ranks) > 1 {
+		if err := d.create(ctx, a, a.service(tj)); err != nil {
+			return err
+		}
+	}
+	for r := range a.ranks {
+		for _, c := range a.claimsOf(r) {
+			if err := d.createClaim(ctx, a, c, tj); err != nil {
+				return err
+			}
+		}
+	}
+	a.mu.Lock()
+	a.claimed = time.Now()
+	a.mu.Unlock()
+	d.o.Queue.Push(Key{JobKey, a.key})
+	select {
+	case <-a.free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	made := time.Time{}
+	for r := range a.ranks {
+		p := a.pod(r, tj, d.o.PriorityClass)
+		if err := d.create(ctx, a, p); err != nil {
+			return err
+		}
+		if a.mode == v1alpha1.Direct {
+			if err := d.allocate(ctx, a, r, p); err != nil {
+				return err
+			}
+		}
+		if at := p.CreationTimestamp.Time; at.After(made) {
+			made = at
+		}
+	}
+	a.mu.Lock()
+	if a.made = time.Now(); made.Before(a.made) && !made.IsZero() && a.made.Sub(made) > time.Second { // they were there before
+		a.made = made
+	}
+	a.mu.Unlock()
+	return nil
+}
+
+// create makes an object of an attempt. One that is there already is taken over, and o becomes it, if it is of this very job.
+func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) error {
+	fresh := o.DeepCopyObject().(client.Object)
+	return d.crew.write(ctx, func(ctx context.Context) error {
+		err := d.o.Client.Create(ctx, o)
+		if !apierrors.IsAlreadyExists(err) {
+			return refusal(err, fresh)
+		}
+		if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(fresh), o); err != nil {
+			return retry(err)
+		}
+		if o.GetDeletionTimestamp() != nil && o.GetLabels()[v1alpha1.LabelAttempt] != fresh.GetLabels()[v1alpha1.LabelAttempt] {
+			return retry(fmt.Errorf("%s is on its way out", o.GetName()))
+		}
+		if !ownedBy(o, a.uid) {
+			return fatal(fmt.Errorf("%T %s is there already and belongs to somebody else", o, client.ObjectKeyFromObject(fresh)))
+		}
+		return nil
+	})
+}
+
+// createClaim makes a claim of an attempt, or has it own one that others share.
+func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alpha1.TrainingJob) error {
+	if !c.slot {
+		return d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
+	}
+	return d.crew.write(ctx, func(ctx context.Context) error {
+		o := a.claimObject(c, tj, d.o.DeviceClass)
+		err := d.o.Client.Create(ctx, o)
+		if !apierrors.IsAlreadyExists(err) {
+			return refusal(err, o)
+		}
+		there := new(resourcev1.ResourceClaim)
+		switch err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
+		case err != nil:
+			return retry(err)
+		case there.DeletionTimestamp != nil: // its last user left; it goes when the devices are given back
+			return retry(fmt.Errorf("claim %s is on its way out", o.Name))
+		case !isOurs(there):
+			return fatal(fmt.Errorf("claim %s is there already and belongs to somebody else", o.Name))
+		case ownedBy(there, a.uid):
+			return nil
+		}
+		there.OwnerReferences = append(there.OwnerReferences, ownerOf(tj, false))
+		return d.o.Client.Update(ctx, there) // a conflict: others came or went meanwhile
+	})
+}
+
+// allocate gives the pod of rank r its claims and binds it, in this order: claim, allocation and reservation, binding.
+func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod) error {
+	for _, c := range a.claimsOf(r) {
+		if err := d.crew.write(ctx, func(ctx context.Context) error { return d.allocateClaim(ctx, a, r, c, p) }); err != nil {
+			return err
+		}
+	}
+	return d.crew.write(ctx, func(ctx context.Context) error {
+		b := &corev1.Binding{ObjectMeta: metaOf(client.ObjectKeyFromObject(p)), Target: corev1.ObjectReference{Kind: "Node", Name: a.ranks[r].nodeName}}
+		b.UID = p.UID
+		err := d.o.Client.SubResource("binding").Create(ctx, p.DeepCopy(), b)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		there := new(corev1.Pod) // bound already, or another pod of that name
+		if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(p), there); err != nil {
+			return retry(err)
+		}
+		if there.UID == p.UID && there.Spec.NodeName == a.ranks[r].nodeName {
+			return nil
+		}
+		return fatal(err)
+	})
+}
+
+func (d *Driver) allocateClaim(ctx context.Context, a *attempt, r int, c claim, p *corev1.Pod) error {
+	o, class := new(resourcev1.ResourceClaim), new(resourcev1.DeviceClass)
+	if err := d.o.Reader.Get(ctx, types.NamespacedName{Namespace: a.key.Namespace, Name: c.name}, o); err != nil {
+		return err
+	}
+	if err := d.o.Client.Get(ctx, types.NamespacedName{Name: d.o.DeviceClass}, class); err != nil {
+		return err
+	}
+	if !slices.Contains(o.Finalizers, resourcev1.Finalizer) { // taken away when it was free for a moment
+		o.Finalizers = append(o.Finalizers, resourcev1.Finalizer)
+		if err := d.o.Client.Update(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.Status.Allocation == nil {
+		o.Status.Allocation = c.allocation(a, o, class, a.ranks[r].nodeName)
+	}
+	if slices.ContainsFunc(o.Status.ReservedFor, func(x resourcev1.ResourceClaimConsumerReference) bool { return x.UID == p.UID }) {
+		return nil
+	}
+	o.Status.ReservedFor = append(o.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+	return d.o.Client.Status().Update(ctx, o)
+}
+
+func ownedBy(o client.Object, uid types.UID) bool {
+	for _, r := range o.GetOwnerReferences() {
+		if r.UID == uid {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// remove has the pods of an attempt deleted, with its grace.
+func (d *Driver) remove(a *attempt) {
+	a.leaving, a.removed = true, true
+	d.submit(a.lineName(), func(ctx context.Context) {
+		for r := range a.ranks {
+			key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
+			var none bool
+			err := d.crew.write(ctx, func(ctx context.Context) (err error) {
+				none, err = d.deletePod(ctx, a, key)
+				return err
+			})
+			d.warn(ctx, err, "a pod cannot be deleted", "pod", key)
+			if none && err == nil {
+				a.mu.Lock()
+				a.none[r] = true
+				a.mu.Unlock()
+			}
+		}
+		d.o.Queue.Push(Key{JobKey, a.key})
+	})
+}
+
+// deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost: what ended by itself
+// stays, to be looked at. none says that the API server has no such pod.
+func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none bool, err error) {
+	p := new(corev1.Pod)
+	if err = d.o.Client.Get(ctx, key, p); apierrors.IsNotFound(err) { // the cache may be late
+		err = d.o.Reader.Get(ctx, key, p)
+	}
+	for try := 0; ; try++ {
+		switch {
+		case apierrors.IsNotFound(err):
+			return true, nil
+		case err != nil:
+			return false, err
+		case !isOfJob(p, a.uid):
+			return true, nil
+		case p.DeletionTimestamp != nil || isOver(p):
+			return false, nil
+		}
+		err = d.o.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion})
+		if !apierrors.IsConflict(err) || try == 3 {
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		}
+		err = d.o.Reader.Get(ctx, key, p)
+	}
+}
+
+// isOver reports whether a pod has come to its end.
+func isOver(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// forcePod gives up a pod whose node is gone.
+func (d *Driver) forcePod(p *corev1.Pod) {
+	d.submit("pod/"+client.ObjectKeyFromObject(p).String(), func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			return client.IgnoreNotFound(d.o.Client.Delete(ctx, p.DeepCopy(), client.GracePeriodSeconds(0), client.Preconditions{UID: &p.UID}))
+		})
+		d.warn(ctx, err, "a pod of a node that is gone cannot be deleted", "pod", p.Name)
+	})
+}
+
+// sweep has what is left removed of the attempts whose ends are durable by now. A start of the same job that comes before that is done does
+// it first.
+func (d *Driver) sweep() {
+	for _, a := range d.over {
+		left := slices.DeleteFunc(d.unclean[a.id], func(a *attempt) bool { return a.cleaned.Load() })
+		d.unclean[a.id] = append(left, a)
+		if d.attempts[a.id] == nil {
+			all := slices.Clone(d.unclean[a.id])
+			d.submit(a.lineName(), func(ctx context.Context) { d.clean(ctx, all) })
+		}
+	}
+	d.over = d.over[:0]
+}
+
+// clean removes what is left of attempts that are over.
+func (d *Driver) clean(ctx context.Context, all []*attempt) {
+	for _, a := range all {
+		if !a.cleaned.Load() {
+			d.cleanOne(ctx, a)
+			a.cleaned.Store(ctx.Err() == nil)
+		}
+	}
+}
+
+// cleanOne removes the claims and the Service of an attempt, and of one that lost its machines its pods. Those that ended by themselves
+// stay with their logs until their job is deleted.
+func (d *Driver) cleanOne(ctx context.Context, a *attempt) {
+	for r := range a.ranks {
+		for _, c := range a.claimsOf(r) {
+			d.warn(ctx, d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) }), "a claim cannot be deleted", "claim", c.name)
+		}
+		if a.fate != nil && a.fate.outcome == sched.NodeLost {
+			d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
+		}
+	}
+	if len(a.ranks) > 1 {
+		d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
+	}
+}
+
+// delete deletes an object of an attempt, if there is one.
+func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) {
+	err := d.crew.write(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(d.o.Client.Delete(ctx, o)) })
+	d.warn(ctx, err, "something of an attempt cannot be deleted", "job", a.key, "object", o.GetName())
+}
+
+// leaveClaim deletes a claim, or where jobs share it, leaves it to the others.
+func (d *Driver) leaveClaim(ctx context.Context, a *attempt, c claim) error {
+	o := &resourcev1.ResourceClaim{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: c.name})}
+	if !c.slot {
+		return client.IgnoreNotFound(d.o.Client.Delete(ctx, o))
+	}
+	if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	rest := slices.DeleteFunc(slices.Clone(o.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == a.uid })
+	if len(rest) == 0 {
+		return client.IgnoreNotFound(d.o.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
+	}
+	if len(rest) == len(o.OwnerReferences) {
+		return nil
+	}
+	o.OwnerReferences = rest
+	return client.IgnoreNotFound(d.o.Client.Update(ctx, o))
+}
+
+// fatalError is one that trying again does not mend, whatever it wraps.
+type fatalError struct{ error }
+
+func fatal(err error) error { return fatalError{err} }
+
+// retryError is one that may mend itself, whatever it wraps.
+type retryError struct{ error }
+
+func retry(err error) error { return retryError{err} }
+
+// refusal tells what the API server has against an object, by its name.
+func refusal(err error, o client.Object) error {
+	if err == nil || transient(err) {
+		return err
+	}
+	return fatal(fmt.Errorf("%s %s cannot be made: %w", kindOf(o), o.GetName(), err))
+}
+
+func kindOf(o client.Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.Service:
+		return "service"
+	case *resourcev1.ResourceClaim:
+		return "claim"
+	}
+	return "object"
+}
+
+// warn logs that something could not be done, unless nobody wants it any more.
+func (d *Driver) warn(ctx context.Context, err error, text string, args ...any) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		d.o.Log.Warn(text, append(args, "error", err)...)
+	}
+}
+
+// isStrayClaim reports whether a claim of one attempt has none, although its name says so: its end was told, and then the crew died.
+func (d *Driver) isStrayClaim(c *resourcev1.ResourceClaim) bool {
+	return c.DeletionTimestamp == nil && c.Labels[LabelSlot] == "" && isOurs(c) && d.isStray(c)
+}
+
+func (d *Driver) removeStrayClaim(c *resourcev1.ResourceClaim) {
+	d.submit("claim/"+client.ObjectKeyFromObject(c).String(), func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			return client.IgnoreNotFound(d.o.Client.Delete(ctx, c.DeepCopy(), client.Preconditions{UID: &c.UID}))
+		})
+		d.warn(ctx, err, "a claim of nobody cannot be deleted", "claim", c.Name)
+	})
+}
+
+// lookAtPod removes a pod of ours that belongs to no attempt that is alive: a leader before us may have made it too late.
+func (d *Driver) lookAtPod(key types.NamespacedName) error {
+	p := new(corev1.Pod)
+	found, err := d.get(key, p)
+	if err != nil || !found || p.DeletionTimestamp != nil || isOver(p) || !slices.ContainsFunc(p.OwnerReferences, isOwner) || !d.isStray(p) {
+		return err
+	}
+	d.o.Log.Warn("a pod belongs to no attempt that is alive: it is deleted", "pod", key)
+	d.submit("pod/"+key.String(), func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			return client.IgnoreNotFound(d.o.Client.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID}))
+		})
+		d.warn(ctx, err, "a pod of nobody cannot be deleted", "pod", key)
+	})
+	return nil
+}
+
+// isStray reports whether an object names an attempt that is not alive.
+func (d *Driver) isStray(o client.Object) bool {
+	labels := o.GetLabels()
+	id, known := d.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
+	if !known {
+		return true
+	}
+	j := &d.view.Jobs[id]
+	return !ownedBy(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() || labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
+}

@@ -1,0 +1,75 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// Watched are the kinds of objects that a driver looks at in a mode: their informers are what its cache needs. DeviceClasses are
+// read as well where the driver allocates.
+func Watched(m v1alpha1.Mode) []client.Object {
+	all := []client.Object{&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &v1alpha1.GPUProfile{}, &corev1.Node{}, &corev1.Pod{}}
+	if m == v1alpha1.Pinned || m == v1alpha1.Direct {
+		all = append(all, &resourcev1.ResourceSlice{}, &resourcev1.ResourceClaim{})
+	}
+	return all
+}
+
+// Watch has everything that changes in the cache pushed into q, until ctx is done. What is in the cache already is pushed as well.
+func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error {
+	for _, object := range Watched(m) {
+		informer, err := c.GetInformer(ctx, object)
+		if err != nil {
+			return fmt.Errorf("driver: watch %T: %w", object, err)
+		}
+		push := func(o any) {
+			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			if object, ok := o.(client.Object); ok {
+				q.Push(KeysOf(object)...)
+			}
+		}
+		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(_, o any) { push(o) }, DeleteFunc: push}
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("driver: watch %T: %w", object, err)
+		}
+	}
+	return nil
+}
+
+// KeysOf returns what is to be looked at because of an object, which may be gone.
+func KeysOf(o client.Object) []Key {
+	k := Key{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
+	switch o.(type) {
+	case *v1alpha1.TrainingJob:
+		k.Kind = JobKey
+	case *v1alpha1.GPUPool:
+		k.Kind = PoolKey
+	case *v1alpha1.GPUProfile, *corev1.Node:
+		k.Kind = NodeKey
+	case *resourcev1.ResourceSlice:
+		k.Kind = SliceKey
+	case *resourcev1.ResourceClaim:
+		k.Kind = ClaimKey
+	case *corev1.Pod:
+		job := o.GetLabels()[v1alpha1.LabelJob]
+		if job == "" {
+			return nil
+		}
+		k.Kind = PodKey
+		return []Key{k, {JobKey, types.NamespacedName{Namespace: k.Namespace, Name: job}}}
+	default:
+		return nil
+	}
+	return []Key{k}
+}
