@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,9 @@ type Options struct {
 	Version   string        // of this program
 	Clock     func() time.Time
 	Log       *slog.Logger
-	Record    io.Writer // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
+	Record    io.Writer    // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
+	Held      func() error // returns an error once another may lead
+	Observe   bool         // decide and tell, and write nothing
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 }
@@ -60,12 +63,18 @@ func (c *Controller) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.o.Driver(l.setup())
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.store.ctx = ctx
+	d, err := c.o.Driver(l.setup(ctx, stop))
 	if err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
 	defer d.Close()
 	sinks := []engine.Sink{l.store}
+	if c.o.Observe {
+		sinks[0] = observer{c.o.Log}
+	}
 	if c.o.Record != nil {
 		w := engine.NewLogWriter(c.o.Record, l.header)
 		defer w.Close()
@@ -74,5 +83,6 @@ func (c *Controller) run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	return engine.Run(ctx, l.state, &begins{Driver: d, l: l}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	return cmp.Or(context.Cause(ctx), err)
 }

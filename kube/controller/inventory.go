@@ -27,6 +27,7 @@ type inventory struct {
 	uuids    map[string][]string // by node, in order; nil = unknown
 	pools    []v1alpha1.GPUPool
 	profiles map[string]*v1alpha1.GPUKnown // by UUID
+	inputs   inputs
 }
 
 // ProductLabel is the label of a node that names its GPUs where slices do not.
@@ -34,7 +35,7 @@ const ProductLabel = "nvidia.com/gpu.product"
 
 // inventory reads slices, nodes, pools and profiles.
 func (c *Controller) inventory(ctx context.Context) (*inventory, error) {
-	in := &inventory{gpus: make(map[string]int), ready: make(map[string]bool), uuids: make(map[string][]string), profiles: make(map[string]*v1alpha1.GPUKnown)}
+	in := &inventory{inputs: make(inputs), gpus: make(map[string]int), ready: make(map[string]bool), uuids: make(map[string][]string), profiles: make(map[string]*v1alpha1.GPUKnown)}
 	var slicesOf resourcev1.ResourceSliceList
 	var nodes corev1.NodeList
 	var pools v1alpha1.GPUPoolList
@@ -77,8 +78,10 @@ func (c *Controller) inventory(ctx context.Context) (*inventory, error) {
 	})
 	for i := range in.pools {
 		in.product(in.pools[i].Spec.GPUType)
+		in.inputs.add(&in.pools[i])
 	}
 	for i := range profiles.Items {
+		in.inputs.add(&profiles.Items[i])
 		for g := range profiles.Items[i].Spec.GPUs {
 			known := &profiles.Items[i].Spec.GPUs[g]
 			in.profiles[known.UUID] = known

@@ -33,6 +33,7 @@ type loaded struct {
 	renewed string          // why the system begins anew; "" = it goes on
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
 	scored  map[string]bool // nodes of which profiles tell
+	inputs  inputs
 }
 
 // load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
@@ -61,7 +62,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
@@ -86,6 +87,9 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 		if p.Status.Origin == nil {
 			now := metav1.NewTime(c.o.Clock().Truncate(time.Second))
 			p.Status.Origin = &now
+		}
+		if c.o.Observe {
+			return &p, nil
 		}
 		if err = c.o.Client.Status().Update(ctx, &p); err == nil {
 			return &p, nil
@@ -160,7 +164,8 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	l.joins, l.scored = in.joins(&v), in.scored()
+	l.joins, l.scored, l.inputs = in.joins(&v), in.scored(), in.inputs
+	l.inputs.add(p)
 	begin := func() (err error) {
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
@@ -246,9 +251,27 @@ var ErrReload = errors.New("what the state is read from has changed")
 
 // Setup is what a driver of the loaded state needs.
 type Setup struct {
-	Header engine.Header
-	Origin time.Time
-	Policy v1alpha1.SchedulerPolicySpec
+	Context context.Context // of the run
+	Header  engine.Header
+	Origin  time.Time
+	Policy  v1alpha1.SchedulerPolicySpec
+	Inputs  inputs
+	Stop    context.CancelCauseFunc // ends the run
+	// Type numbers a kind of GPU. One that is not known yet ends the run, which begins anew with it.
+	Type func(product string) (sched.TypeID, error)
 }
 
-func (l *loaded) setup() Setup { return Setup{l.header, l.origin, l.store.policy.Spec} }
+func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
+	types := l.header.Types
+	return Setup{ctx, l.header, l.origin, l.store.policy.Spec, l.inputs, stop, func(product string) (sched.TypeID, error) {
+		if i := slices.Index(types, product); i >= 0 {
+			return sched.TypeID(i), nil
+		}
+		if product == "" {
+			return 0, nil
+		}
+		err := fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)
+		stop(err)
+		return 0, err
+	}}
+}

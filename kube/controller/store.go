@@ -48,6 +48,7 @@ type store struct {
 	space  string                    // namespace of the ConfigMaps
 	policy *v1alpha1.SchedulerPolicy // as last written
 	leader int64
+	held   func() error // see Options
 
 	jobs    []saved // by JobID
 	touched []sched.JobID
@@ -114,6 +115,9 @@ func (s *store) BeginBatch() {}
 func (s *store) EndBatch() error {
 	if !s.batch {
 		return nil
+	}
+	if err := s.held(); err != nil {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
 	}
 	rest := s.remember()
 	s.prepare()
