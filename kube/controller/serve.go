@@ -25,6 +25,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/provider"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -57,6 +58,9 @@ func Scheme() *runtime.Scheme {
 // Serve takes part in the lead of the cluster until ctx ends.
 func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	config = rest.CopyConfig(config)
+	if o.Observe { // a lease is a write, too
+		o.Elect = false
+	}
 	config.QPS = -1 // the crew bounds what is under way
 	ctrl.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 	lock, err := o.lock(config)
@@ -140,11 +144,14 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 		return nil, err
 	}
 	events := m.GetEventRecorder("trainyard")
-	return driver.New(driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
-		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log,
-		Event: func(about client.Object, reason, text string) {
+	tell := func(about client.Object, reason, text string) {
+		if !o.Observe {
 			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
-		}}), nil
+		}
+	}
+	return driver.New(driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
+		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		Provider: provider.New(m.GetClient(), time.Now)}), nil
 }
 
 var _ sched.Driver = (*driver.Driver)(nil)
