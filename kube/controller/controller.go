@@ -28,6 +28,8 @@ type Options struct {
 	Observe   bool         // decide and tell, and write nothing
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
+
+	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
 }
 
 // Driver is a driver that lets go of all it does, and leaves what runs.
@@ -52,11 +54,23 @@ func (c *Controller) Run(ctx context.Context) error {
 			return nil
 		case errors.Is(err, ErrReload):
 			c.o.Log.Info("beginning anew from the API", "why", err)
+		case errors.Is(err, errUndecided):
+			c.o.Log.Warn("nobody decides", "why", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryPolicy):
+			}
 		default:
 			return err
 		}
 	}
 }
+
+// errUndecided says that no system can be made of the policy and the cluster as they are.
+var errUndecided = errors.New("no system")
+
+// retryPolicy is how long after that they are looked at again.
+const retryPolicy = 5 * time.Second
 
 func (c *Controller) run(ctx context.Context) error {
 	l, err := c.load(ctx)

@@ -50,7 +50,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), policy.Status.Version, int(policy.Status.Jobs))
+	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version), int(policy.Status.Jobs))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
@@ -174,7 +174,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		return err
 	}
 	if err := begin(); err != nil {
-		return fmt.Errorf("controller: policy: %w", err)
+		return c.undecided(ctx, p, err)
 	}
 	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already
 	v.Types, v.Pools = l.header.Types, pools(v.Pools, l.header.Pools)
@@ -208,6 +208,17 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	p.Status.Message = l.renewed
 	return nil
+}
+
+// undecided tells those who look at the policy why nobody decides.
+func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
+	p.Status.Message = why.Error()
+	if !c.o.Observe {
+		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("controller: policy: %w", err)
+		}
+	}
+	return fmt.Errorf("%w: %w", errUndecided, why)
 }
 
 // tenants is how many targets share a GPU at most.

@@ -48,7 +48,8 @@ type store struct {
 	space  string                    // namespace of the ConfigMaps
 	policy *v1alpha1.SchedulerPolicy // as last written
 	leader int64
-	held   func() error // see Options
+	held   func() error     // see Options
+	fatal  func(error) bool // see Options
 
 	jobs    []saved // by JobID
 	touched []sched.JobID
@@ -295,7 +296,7 @@ func (s *store) current(ref ref, mine string) (string, error) {
 
 // pause waits before another try. An error says that there is no sense in one.
 func (s *store) pause(try int, err error) error {
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+	if s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return err
 	}
 	s.log.Warn("the API does not take a write; trying again", "error", err)
@@ -347,7 +348,7 @@ func (s *store) writeBlob(name string, blob []byte) error {
 func (s *store) commit() error {
 	next := s.policy.DeepCopy()
 	st := &next.Status
-	st.Leader, st.Version, st.Now, st.Jobs = s.leader, s.v.Version, int64(s.v.Now), int32(len(s.v.Jobs))
+	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v)
 	for try := 0; ; try++ {
 		err := s.api.Status().Update(s.ctx, next)

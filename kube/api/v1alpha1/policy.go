@@ -77,7 +77,7 @@ type SchedulerPolicyStatus struct {
 	// Leader counts the controllers that have led; what an earlier one writes is refused.
 	Leader int64 `json:"leader,omitempty"`
 	// Version is the number of events folded when the last batch was complete, Now its time in nanoseconds since Origin.
-	Version uint64       `json:"version,omitempty"`
+	Version int64        `json:"version,omitempty"`
 	Now     int64        `json:"now,omitempty"`
 	Origin  *metav1.Time `json:"origin,omitempty"`
 	// Jobs counts the numbers given to jobs.
