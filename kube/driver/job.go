@@ -82,7 +82,7 @@ func (d *Driver) setFinalizer(tj *v1alpha1.TrainingJob, on bool) {
 			} else {
 				controllerutil.RemoveFinalizer(now, v1alpha1.Finalizer)
 			}
-			return client.IgnoreNotFound(d.o.Client.Patch(ctx, now, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})))
+			return client.IgnoreNotFound(d.o.Client.Patch(ctx, now, locked(was)))
 		})
 		d.warn(ctx, err, "the finalizer of a job cannot be set", "job", key, "on", on)
 	})
@@ -133,9 +133,10 @@ func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
 			if now.UID != tj.UID {
 				return nil
 			}
+			was := now.DeepCopy()
 			now.Status.Phase, now.Status.Reason = v1alpha1.Failed, why.Error()
 			meta.SetStatusCondition(&now.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Invalid", Message: why.Error()})
-			return client.IgnoreNotFound(d.o.Client.Status().Update(ctx, now))
+			return client.IgnoreNotFound(d.o.Client.Status().Patch(ctx, now, locked(was)))
 		})
 		d.warn(ctx, err, "a job cannot be rejected", "job", key)
 	})

@@ -32,8 +32,8 @@ type machine struct {
 	ready    bool // it answers
 	cordoned bool
 	product  string
-	memGiB   float32 // of a GPU
-	gpus     []gpu   // in order
+	memGiB   float32         // of a GPU
+	gpus     []gpu           // in order
 	withheld map[string]bool // by UUID
 	unsure   bool            // its slices are being exchanged: gpus says nothing
 }

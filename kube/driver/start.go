@@ -135,8 +135,9 @@ func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alp
 		case ownedBy(there, a.uid):
 			return nil
 		}
+		was := there.DeepCopy()
 		there.OwnerReferences = append(there.OwnerReferences, ownerOf(tj, false))
-		return d.o.Client.Update(ctx, there) // a conflict: others came or went meanwhile
+		return d.o.Client.Patch(ctx, there, locked(was)) // a conflict: others came or went meanwhile
 	})
 }
 
@@ -187,6 +188,11 @@ func (d *Driver) allocateClaim(ctx context.Context, a *attempt, r int, c claim, 
 	}
 	o.Status.ReservedFor = append(o.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
 	return d.o.Client.Status().Update(ctx, o)
+}
+
+// locked is the patch that makes an object of what it was, if it still is that.
+func locked(was client.Object) client.Patch {
+	return client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
 }
 
 func ownedBy(o client.Object, uid types.UID) bool {

@@ -142,8 +142,9 @@ func (d *Driver) leaveClaim(ctx context.Context, a *attempt, c claim) error {
 	if len(rest) == len(o.OwnerReferences) {
 		return nil
 	}
+	was := o.DeepCopy()
 	o.OwnerReferences = rest
-	return client.IgnoreNotFound(d.o.Client.Update(ctx, o))
+	return client.IgnoreNotFound(d.o.Client.Patch(ctx, o, locked(was)))
 }
 
 // fatalError is one that trying again does not mend, whatever it wraps.
