@@ -62,12 +62,12 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said,
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target)}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
 	}
 	return l, nil
 }
@@ -102,10 +102,11 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 
 // written is what the object of a job has beside the record.
 type written struct {
-	version string
-	record  string
-	said    string
-	memory  []byte
+	version    string
+	record     string
+	said       string
+	memory     []byte
+	conditions []metav1.Condition
 }
 
 // records reads all jobs that have one. Others arrive anew. A record that cannot be read stops the controller: who goes on
@@ -129,7 +130,7 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory}
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory, j.Status.Conditions}
 	}
 	return jobs, of, nil
 }

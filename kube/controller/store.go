@@ -50,12 +50,14 @@ type store struct {
 	leader int64
 	held   func() error     // see Options
 	fatal  func(error) bool // see Options
+	clock  func() time.Time
 
 	jobs    []saved // by JobID
 	touched []sched.JobID
 	cluster bool // nodes or GPUs changed
 	batch   bool // something happened
 	blobs   map[string][]byte
+	pools   []told // by PoolID
 }
 
 // saved is what the API has of one job.
@@ -137,6 +139,7 @@ func (s *store) EndBatch() error {
 	if err := s.commit(); err != nil {
 		return err
 	}
+	s.writePools()
 	s.touched, s.batch = s.touched[:0], false
 	return nil
 }
@@ -193,6 +196,8 @@ func (s *store) prepare() {
 		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode)
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
+		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
+		mine.next.Conditions = mine.conditions
 	}
 }
 
