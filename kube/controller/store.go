@@ -62,14 +62,15 @@ type store struct {
 
 // saved is what the API has of one job.
 type saved struct {
-	version string // resourceVersion; "" = unknown
-	memory  []byte
-	held    []sched.GPUID // by its attempt, as written
-	target  []sched.GPUID // as written
-	touched bool
-	record  string                     // as written last
-	said    string                     // what the job told of its progress last
-	next    v1alpha1.TrainingJobStatus // to be written
+	version    string // resourceVersion; "" = unknown
+	memory     []byte
+	held       []sched.GPUID // by its attempt, as written
+	target     []sched.GPUID // as written
+	touched    bool
+	record     string // as written last
+	said       string // what the job told of its progress last
+	conditions []metav1.Condition
+	next       v1alpha1.TrainingJobStatus // to be written
 }
 
 var (
