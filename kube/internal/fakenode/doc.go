@@ -10,5 +10,6 @@
 //   - Faults: nodes that are silent, nodes that are lost, slices that vanish, starts that fail or are slow.
 //
 // Without claims, GPUs can be taken by the environment variable NVIDIA_VISIBLE_DEVICES, or by number from the device plugin
-// (Options.Plugin). All containers of a pod are one process here, and init containers are passed over.
+// (Options.Plugin). All containers of a pod are one process here, which is never started a second time; init containers are passed
+// over.
 package fakenode

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // pod is one pod that a node has heard of. A goroutine of its own, live, leads it through its life.
@@ -19,6 +20,8 @@ type pod struct {
 	wake  chan struct{}   // holds one: something that matters to the pod has changed
 	at    *corev1.Pod     // as last heard; guarded by the fleet's mu
 	gone  bool            // not in the API any more; guarded by the fleet's mu
+
+	started metav1.Time // of the process
 }
 
 func (p *pod) key() string { return p.first.Namespace + "/" + p.first.Name }
@@ -73,11 +76,14 @@ func (p *pod) nudge() {
 
 // live leads the pod from being bound to being gone.
 func (p *pod) live() {
-	if p.first.Status.Phase != corev1.PodPending {
-		// A process of before the node's loss: nobody knows how it ended.
+	switch p.first.Status.Phase {
+	case corev1.PodPending:
+		if gpus, ok := p.prepare(); ok {
+			p.run(gpus)
+		}
+	case corev1.PodRunning:
+		// A process of before the node was lost: nobody knows how it ended.
 		p.report(p.ctx, p.ended(killed, "ContainerStatusUnknown"))
-	} else if gpus, ok := p.prepare(); ok {
-		p.run(gpus)
 	}
 	p.leave()
 }
@@ -167,11 +173,13 @@ func (p *pod) grace() (d time.Duration, stopping bool) {
 
 // run runs the process to its end, and reports. The GPUs are free before the end is told.
 func (p *pod) run(gpus []string) {
+	p.started = metav1.Now()
 	ctx, cancel := context.WithCancel(p.ctx)
 	reported := make(chan struct{})
 	go func() {
 		defer close(reported)
-		p.report(ctx, p.running)
+		// ctx keeps it from being sent, but does not cut it off on its way: it must not arrive after the end.
+		p.report(ctx, func(context.Context) error { return p.running(p.ctx) })
 	}()
 	p.fleet.count(1)
 	code := p.execute(gpus)

@@ -8,7 +8,7 @@ import (
 
 // Process is what runs in a pod, as seen from inside.
 type Process struct {
-	Pod  *corev1.Pod     // as it was when it was started; not to be changed
+	Pod  *corev1.Pod     // as it was when the node first heard of it; not to be changed
 	GPUs []string        // UUIDs, in the order in which the pod names its claims
 	Term <-chan struct{} // closed at SIGTERM
 	Kill <-chan struct{} // closed at SIGKILL: the process has to return, and the exit code is 137 whatever it says

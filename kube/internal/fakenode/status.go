@@ -25,7 +25,7 @@ func (p *pod) waiting(why string) func(context.Context) error {
 }
 
 func (p *pod) running(ctx context.Context) error {
-	state := corev1.ContainerStateRunning{StartedAt: metav1.Now()}
+	state := corev1.ContainerStateRunning{StartedAt: p.started}
 	return p.patch(ctx, corev1.PodRunning, p.fleet.address(), corev1.ContainerState{Running: &state})
 }
 
@@ -38,7 +38,9 @@ func (p *pod) ended(code int, reason string) func(context.Context) error {
 	if reason == "" {
 		reason = usual
 	}
-	state := corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, FinishedAt: metav1.Now()}
+	state := corev1.ContainerStateTerminated{
+		ExitCode: int32(code), Reason: reason, StartedAt: p.started, FinishedAt: metav1.Now(),
+	}
 	return func(ctx context.Context) error {
 		return p.patch(ctx, phase, "", corev1.ContainerState{Terminated: &state})
 	}
