@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -10,7 +11,7 @@ import (
 type process struct {
 	os   *os.Process
 	done chan struct{} // closed once it has ended
-	err  error         // how it ended; read it after done
+	err  error         // how it ended, never nil; read it after done
 }
 
 // spawn starts a program with its output appended to the file log.
@@ -36,7 +37,9 @@ func spawn(program, log string, args ...string) (*process, error) {
 		if startErr != nil {
 			return
 		}
-		p.err = cmd.Wait()
+		if p.err = cmd.Wait(); p.err == nil {
+			p.err = errors.New("exit status 0")
+		}
 		close(p.done)
 	}()
 	return p, <-started
