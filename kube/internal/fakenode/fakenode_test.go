@@ -107,8 +107,10 @@ func TestDirect(t *testing.T) {
 
 	w.delete("job", 60)
 	w.untilGone("job")
-	for len(w.allocated("job")) > 0 {
-		time.Sleep(20 * time.Millisecond)
+	for end := time.Now().Add(limit); len(w.allocated("job")) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the claim is not free")
+		}
 	}
 }
 
