@@ -54,7 +54,7 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 	// Round has decisions taken at multiples of it only; 0 means the system's own.
-	Round metav1.Duration `json:"round,omitempty"`
+	Round metav1.Duration `json:"round,omitempty,omitzero"`
 	// Mode says how pods get their GPUs.
 	// +kubebuilder:default=dra-pinned
 	Mode Mode `json:"mode,omitempty"`
@@ -64,7 +64,7 @@ type SchedulerPolicySpec struct {
 	DeviceClass string `json:"deviceClass,omitempty"`
 	// StartTimeout is how long the ranks of an attempt may take until all are up.
 	// +kubebuilder:default="10m"
-	StartTimeout metav1.Duration `json:"startTimeout,omitempty"`
+	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
 	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
 	// pod), none.
 	// +kubebuilder:validation:Enum=logs;annotation;none
