@@ -77,9 +77,7 @@ func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alph
 	case v1alpha1.Pinned, v1alpha1.Direct:
 		m.unsure = !m.read(list)
 	case v1alpha1.Visible:
-		if m.unsure = !m.read(list); len(m.gpus) == 0 && !m.unsure {
-			m.annotated(node)
-		}
+		m.annotated(node)
 	default:
 		m.counted(node)
 	}

@@ -298,6 +298,10 @@ func (c *cluster) schedule(ctx context.Context, p *corev1.Pod) {
 				}
 				results = append(results, r)
 			}
+			claim.Finalizers = []string{resourcev1.Finalizer}
+			if c.Update(ctx, &claim) != nil {
+				return
+			}
 			claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
 		}
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
@@ -537,3 +541,5 @@ func changeStatus[T client.Object](w *cluster, o T, f func(T)) {
 func nodeNamed(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
+
+type resourceSlice = resourcev1.ResourceSlice

@@ -1,0 +1,88 @@
+package driver
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/driver/drivertest"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that the driver does what is asked of any, in each mode.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	short, long := 500*time.Millisecond, 1500*time.Millisecond
+	drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
+		jobs := []client.Object{job("a-endless", 1, nil), job("b-short", 1, map[string]string{lifetime: "200ms"}), job("c-endless", 1, nil)}
+		c := newCluster(t, node("a", 2)...)
+		o := options(c)
+		o.Origin = time.Now()
+		d := New(o)
+		quit, over := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(over)
+			for {
+				select {
+				case <-quit:
+					return
+				case <-time.After(5 * time.Millisecond):
+					c.tick()
+				}
+			}
+		}()
+		t.Cleanup(func() { close(quit); <-over; d.Close() })
+		return &folding{Driver: d, c: c, jobs: jobs, s: engine.NewState(engine.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
+	})
+}
+
+// folding plays the part of the engine that the conformance suite leaves out: it keeps the View in step, which the driver looks at.
+// The events that the suite sees are the driver's; the orders that an engine would not give do not reach it.
+type folding struct {
+	*Driver
+	c    *cluster
+	jobs []client.Object // that arrive after Sync
+	s    *engine.State
+}
+
+func (f *folding) fold(events []sched.Event) []sched.Event {
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b sched.Event) int { return int(a.Kind) - int(b.Kind) })
+	for i := range sorted {
+		f.s.Apply(&sorted[i])
+	}
+	return sorted
+}
+
+func (f *folding) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
+	events, err := f.Driver.Sync(ctx, f.s.View())
+	for _, j := range f.jobs {
+		must(f.c, f.c.Create(ctx, j))
+	}
+	return f.fold(events), err
+}
+
+func (f *folding) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	events, err := f.Driver.Next(ctx, until)
+	return f.fold(events), err
+}
+
+func (f *folding) Apply(ctx context.Context, p sched.Plan) error {
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		j := &f.s.View().Jobs[a.Job]
+		switch {
+		case a.Kind == sched.Start && a.Attempt > j.Attempts && !j.HoldsDevices():
+			f.s.Apply(&sched.Event{Time: f.Now(), Kind: sched.Decided, Job: a.Job, Target: &sched.Target{Job: a.Job}, GPUs: a.GPUs})
+		case a.Kind == sched.Stop && a.Attempt == j.Attempts && j.HoldsDevices() && j.Attempt != sched.Stopping:
+		default:
+			continue
+		}
+		f.s.Apply(&sched.Event{Time: f.Now(), Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind)})
+	}
+	return f.Driver.Apply(ctx, p)
+}
