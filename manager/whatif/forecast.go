@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -26,6 +25,9 @@ type ForecastOptions struct {
 	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After names them, and
 	// estimates of their own.
 	Planned []*sched.JobSpec
+	// Of are the jobs of which start and end are wanted: a simulated future ends when it has told them. Empty = all. What it has told of
+	// others by then is in the forecast too, as if their time were not in sight.
+	Of []sched.JobID
 }
 
 // Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. A single draw
@@ -123,28 +125,40 @@ type times struct{ starts, ends []sched.Time }
 
 // draw simulates one future of v: the moment with the jobs that are planned.
 func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
-	left := make([]time.Duration, len(v.Jobs))
-	w = w.resampled(rand.New(rand.NewPCG(^o.Seed, draw)))
-	for j := range left {
-		if v.Jobs[j].State == sched.Done {
-			continue
-		}
-		// Each job has a sequence of its own: what is drawn for it does not depend on who else is there.
-		r := rand.New(rand.NewPCG(o.Seed, draw<<32|uint64(j)))
-		left[j], _ = w.Left(v, sched.JobID(j), max(r.Float64(), math.SmallestNonzeroFloat64))
-	}
+	left, whole := w.resampled(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
 	world := o.world(v.Now, left)
 	if o.Others {
-		world.Arrivals = append(world.Arrivals, others(m.View(), w, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+		world.Arrivals = append(world.Arrivals, others(m.View(), whole, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
 	}
 	d, err := m.simulate(world, left[:len(m.View().Jobs)])
 	if err != nil {
 		return nil, false, err
 	}
-	t := newTimes(v)
-	b := &bounded{Driver: d, until: until, events: o.Events}
+	t := newTimes(v, o.Of)
+	b := &bounded{Driver: d, until: until, events: o.Events, enough: func() bool { return t.unknown == 0 }}
 	err = m.GoOn(ctx, b, t)
 	return t, b.over && b.events < 0, err
+}
+
+// drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as far as it
+// has been measured for those that are.
+func (w *Work) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Duration) {
+	left, whole = make([]time.Duration, len(v.Jobs)), make([]time.Duration, len(v.Jobs))
+	for j, like := range before(v) {
+		id, job := sched.JobID(j), &v.Jobs[j]
+		if job.State == sched.Done {
+			whole[j] = measured(v, job)
+			continue
+		}
+		took := time.Duration(0)
+		if like != sched.None && (v.Job(like).State != sched.Done || finished(v, like)) {
+			took = whole[like]
+		}
+		// Each job has a sequence of its own: what is drawn for it alone does not depend on who else is there.
+		left[j] = w.draw(v, id, took, rand.New(rand.NewPCG(seed, draw<<32|uint64(j))))
+		whole[j] = job.WorkNow(v.Now) + left[j]
+	}
+	return left, whole
 }
 
 // world returns that of o with the planned jobs among its arrivals, whose work is left, behind that of the moment's jobs.
@@ -161,12 +175,22 @@ func (o *ForecastOptions) world(now sched.Time, left []time.Duration) *World {
 }
 
 // timesOf notes when the jobs of a moment start next and end.
-type timesOf struct{ start, end []sched.Time }
+type timesOf struct {
+	start, end []sched.Time
+	wanted     []bool
+	unknown    int // jobs that are wanted and whose end is not known yet
+}
 
-func newTimes(v *sched.View) *timesOf {
-	t := &timesOf{make([]sched.Time, len(v.Jobs)), make([]sched.Time, len(v.Jobs))}
+func newTimes(v *sched.View, of []sched.JobID) *timesOf {
+	t := &timesOf{start: make([]sched.Time, len(v.Jobs)), end: make([]sched.Time, len(v.Jobs)), wanted: make([]bool, len(v.Jobs))}
+	for _, j := range of {
+		t.wanted[j] = true
+	}
 	for i := range v.Jobs {
 		t.start[i], t.end[i] = sched.Never, sched.Never
+		if t.wanted[i] = v.Jobs[i].State != sched.Done && (t.wanted[i] || len(of) == 0); t.wanted[i] {
+			t.unknown++
+		}
 		if v.Jobs[i].Up && v.Jobs[i].Attempt == sched.Running {
 			t.start[i] = v.Jobs[i].LastStart
 		}
@@ -189,8 +213,13 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.AttemptStarted && t.start[e.Job] == sched.Never {
 		t.start[e.Job] = e.Time
 	}
-	if j := v.Job(e.Job); j.State == sched.Done && j.Outcome != sched.RejectedJob {
-		t.end[e.Job] = j.End
+	if j := v.Job(e.Job); j.State == sched.Done && t.end[e.Job] == sched.Never {
+		if t.wanted[e.Job] {
+			t.unknown--
+		}
+		if j.Outcome != sched.RejectedJob {
+			t.end[e.Job] = j.End
+		}
 	}
 }
 

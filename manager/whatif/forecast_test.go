@@ -257,7 +257,7 @@ func TestWorkLeft(t *testing.T) {
 		}
 		return e
 	}
-	class := func(s *sched.JobSpec) string { return s.Model }
+	class := func(s *sched.JobSpec) whatif.Classes { return whatif.Classes{s.Model} }
 	for _, c := range []struct {
 		name  string
 		w     whatif.Work
@@ -297,7 +297,7 @@ func TestLearn(t *testing.T) {
 		add("c", time.Hour, sched.Finished)
 	}
 	w := whatif.Learn(v, whatif.Alike)
-	if len(w.Earlier) != 1 || w.Earlier["u/a"].Count() != 5 || w.All.Count() != 9 {
+	if w.Earlier["job a of u"] == nil || w.Earlier["job c of u"] != nil || w.Earlier["job a of u"].Count() != 5 || w.All.Count() != 9 {
 		t.Errorf("%+v", w)
 	}
 }

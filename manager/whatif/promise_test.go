@@ -214,4 +214,4 @@ func phillyLike(t *testing.T, seed uint64) *world {
 	return w
 }
 
-func byWidth(s *sched.JobSpec) string { return fmt.Sprint(s.GPUs.Want) }
+func byWidth(s *sched.JobSpec) whatif.Classes { return whatif.Classes{fmt.Sprint(s.GPUs.Want)} }
