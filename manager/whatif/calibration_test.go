@@ -147,6 +147,12 @@ func TestCalibration(t *testing.T) {
 				if e.Start.P90 == sched.Never {
 					open++
 				}
+				if os.Getenv("SHOW") != "" {
+					h := func(x sched.Time) float64 { return x.Sub(f.At).Hours() }
+					jb := m.View().Job(j)
+					t.Logf("seed %d job %d of %d waiting %d gpus %d attempts %d svc %.0f span %.1f d: truth %.2f h in %.2f %.2f %.2f, work %v", seed, j, len(m.View().Jobs), len(waiting), jb.Spec.GPUs.Want, jb.Attempts, jb.Service,
+						h(0)/-24, h(at), h(e.Start.P10), h(e.Start.P50), h(e.Start.P90), w.trace.Jobs[j].Duration)
+				}
 				switch {
 				case at < e.Start.P10:
 					bins[0]++

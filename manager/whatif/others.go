@@ -26,11 +26,11 @@ func others(v *sched.View, work []time.Duration, until sched.Time, r *rand.Rand)
 	}
 	p := pastOf(v)
 	at := v.Now
+	from := p.like(r)
 	for range mostOthers { // stretches: one may be empty
 		if at >= until || len(list) == mostOthers {
 			break
 		}
-		from := p.from(r)
 		for _, part := range p.parts(from) {
 			for i := part.first; i < part.end && len(list) < mostOthers; i++ {
 				spec := *v.Jobs[i].Spec
@@ -42,7 +42,7 @@ func others(v *sched.View, work []time.Duration, until sched.Time, r *rand.Rand)
 				list = append(list, trace.Job{Spec: spec, Duration: work[i]})
 			}
 		}
-		at = at.Add(p.stretch)
+		at, from = at.Add(p.stretch), p.from(r)
 	}
 	return list
 }
@@ -64,6 +64,37 @@ func pastOf(v *sched.View) past {
 		p.stretch = p.end.Sub(p.begin)/4 + 1
 	}
 	return p
+}
+
+// lately is how far back the past is compared with the moment, to tell whether a burst goes on.
+const lately = 10 * time.Minute
+
+// like draws the beginning of the first stretch: an instant as long after an arrival as the moment is after the last, one of the
+// tenth of them, or ten, before which about as many had come lately. After the last job of a burst there comes a burst's next more often than at any other
+// time.
+//
+// Source: analogues (Lorenz, 1969).
+func (p *past) like(r *rand.Rand) sched.Time {
+	n := len(p.jobs)
+	since, now := p.end.Sub(p.jobs[n-1].Arrived), n-p.at(p.end.Add(-lately))
+	type instant struct {
+		at  sched.Time
+		off int // by how many jobs its past differs
+	}
+	list := make([]instant, 0, n)
+	for i := range n - 1 {
+		at := p.jobs[i].Arrived.Add(since)
+		if next := p.jobs[i+1].Arrived; at >= next && next > p.jobs[i].Arrived {
+			continue // somebody had come by then
+		}
+		off := i + 1 - p.at(at.Add(-lately)) - now
+		list = append(list, instant{at, max(off, -off)})
+	}
+	if len(list) == 0 {
+		return p.from(r)
+	}
+	slices.SortStableFunc(list, func(a, b instant) int { return cmp.Compare(a.off, b.off) })
+	return list[r.IntN(min(len(list), max(10, len(list)/10)))].at
 }
 
 // from draws the beginning of a stretch.
