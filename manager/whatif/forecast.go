@@ -125,7 +125,7 @@ type times struct{ starts, ends []sched.Time }
 
 // draw simulates one future of v: the moment with the jobs that are planned.
 func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
-	left, whole := w.resampled(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
+	left, whole := w.future(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
 	world := o.world(v.Now, left)
 	if o.Others {
 		world.Arrivals = append(world.Arrivals, others(m.View(), whole, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
@@ -142,7 +142,7 @@ func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOp
 
 // drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as far as it
 // has been measured for those that are.
-func (w *Work) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Duration) {
+func (f *future) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Duration) {
 	left, whole = make([]time.Duration, len(v.Jobs)), make([]time.Duration, len(v.Jobs))
 	for j, like := range before(v) {
 		id, job := sched.JobID(j), &v.Jobs[j]
@@ -155,7 +155,7 @@ func (w *Work) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Dur
 			took = whole[like]
 		}
 		// Each job has a sequence of its own: what is drawn for it alone does not depend on who else is there.
-		left[j] = w.draw(v, id, took, rand.New(rand.NewPCG(seed, draw<<32|uint64(j))))
+		left[j] = f.draw(v, id, took, rand.New(rand.NewPCG(seed, draw<<32|uint64(j))))
 		whole[j] = job.WorkNow(v.Now) + left[j]
 	}
 	return left, whole
