@@ -236,6 +236,20 @@ func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 	r.from[id] = sched.Never
 }
 
+// working returns the GPU time up to end in which attempts have worked that still do, as far as it is not counted yet.
+func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
+	for g, jobs := range r.on {
+		from := sched.Never
+		for _, id := range jobs {
+			from = min(from, r.from[id])
+		}
+		if d := end.Sub(max(from, r.worked[g])); from < end && d > 0 {
+			work += sched.GPUTime(1, d)
+		}
+	}
+	return work
+}
+
 // count adds GPU g to those that are held, or takes it away.
 func (r *Recorder) count(v *sched.View, g sched.GPUID, d int32) {
 	rec := &r.nodes[v.GPUs[g].Node]

@@ -135,6 +135,9 @@ func TestHistoryBreaksOff(t *testing.T) {
 	if !rows[0].Recorded || rows[0].Jobs != 1 || rows[0].MeanJCT != 10 || rows[1].Jobs != 1 || rows[1].MeanJCT != 10 || rows[1].Error != nil {
 		t.Errorf("%+v", rows)
 	}
+	if rows[0].Busy != 1 || rows[1].Busy != 1 {
+		t.Errorf("busy for %v recorded, %v simulated, want 1: the second job has worked since the first ended", rows[0].Busy, rows[1].Busy)
+	}
 	if rows[2].Err == nil || rows[3].Error == nil || rows[3].Error.PerJob != 0 {
 		t.Errorf("%+v", rows[2:])
 	}
