@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
@@ -97,6 +98,7 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	o := whatif.ForecastOptions{Others: true}
 	for i := range jobs {
 		o.Planned = append(o.Planned, arrival(&jobs[i], first, v.Now))
+		o.Of = append(o.Of, first+sched.JobID(i))
 	}
 	f, err = moment.Forecast(ctx, workOf(v, left), o)
 	return f, first, err
@@ -157,7 +159,8 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left), whatif.ForecastOptions{Others: true})
+		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left),
+			whatif.ForecastOptions{Others: true, Of: append(slices.Clone(a.Waiting.Jobs), id)})
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}

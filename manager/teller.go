@@ -253,6 +253,27 @@ func (t *Teller) Around(s whatif.Span) string {
 	return fmt.Sprintf("about %s ± %s", t.Time(s.P50), coarse(width))
 }
 
+// Rests says what the forecast rests on, "" if there is none.
+func (t *Teller) Rests() string {
+	f := t.Forecast
+	const rough = 10 // of so few jobs no distribution is known
+	switch {
+	case f == nil:
+		return ""
+	case f.Ended == 0:
+		return "no job that has ended: a guess"
+	case f.Ended == 1:
+		return "1 job that has ended: a rough guess"
+	case f.Ended < rough:
+		return fmt.Sprintf("%d jobs that have ended: a rough guess", f.Ended)
+	}
+	text := fmt.Sprintf("%d jobs that have ended", f.Ended)
+	if f.Draws < 9 {
+		text += "; there was no time to simulate more than a few futures"
+	}
+	return text
+}
+
 // coarse says a duration in one unit.
 func coarse(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -97,6 +97,26 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// Ensure that it is told what a forecast rests on, and how little that is.
+func TestRests(t *testing.T) {
+	s := stage()
+	for _, c := range []struct {
+		f    *whatif.Forecast
+		want string
+	}{
+		{nil, ""},
+		{&whatif.Forecast{Draws: 20}, "no job that has ended: a guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 1}, "1 job that has ended: a rough guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 9}, "9 jobs that have ended: a rough guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 70}, "70 jobs that have ended"},
+		{&whatif.Forecast{Draws: 3, Ended: 70}, "70 jobs that have ended; there was no time to simulate more than a few futures"},
+	} {
+		if s.Forecast = c.f; s.Rests() != c.want {
+			t.Errorf("%q, want %q", s.Rests(), c.want)
+		}
+	}
+}
+
 // Ensure that times are told as exactly as they are known.
 func TestAround(t *testing.T) {
 	s := stage()

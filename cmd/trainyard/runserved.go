@@ -46,7 +46,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	case err != nil:
 		return apiError(err)
 	case f.dry:
-		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout())))
+		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout()), time.Now()))
 	}
 	names := make([]string, len(doc.Jobs))
 	for i := range doc.Jobs {

@@ -68,10 +68,13 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 		b.WriteString(entry("ahead", aheadText(doc), width))
 	}
 	if doc.Start != nil {
-		b.WriteString(entry("starts", within(doc.Start), width))
+		b.WriteString(entry("starts", within(doc.Start, now), width))
 	}
 	if doc.End != nil {
-		b.WriteString(entry("ends", within(doc.End), width))
+		b.WriteString(entry("ends", within(doc.End, now), width))
+	}
+	if doc.Rests != "" && (doc.Start != nil || doc.End != nil) {
+		b.WriteString(entry("rests on", doc.Rests, width))
 	}
 	switch {
 	case doc.Soon != "":

@@ -84,6 +84,7 @@ type Submitted struct {
 	Schema string     `json:"schema" doc:"trainyard.submitted/v1"`
 	Dry    bool       `json:"dry,omitempty"`
 	Jobs   []Estimate `json:"jobs"`
+	Rests  string     `json:"rests_on,omitempty" doc:"what the estimates rest on; nothing if there are none"`
 }
 
 // Estimate is when and where a job is expected to run.
@@ -120,6 +121,7 @@ type Why struct {
 	Start    *Within    `json:"start,omitempty" doc:"next start; nothing if it runs, is done, or nothing is known"`
 	End      *Within    `json:"end,omitempty"`
 	Draws    int        `json:"draws" doc:"simulated futures behind start and end"`
+	Rests    string     `json:"rests_on,omitempty" doc:"what start and end rest on; nothing if there are none"`
 	Soon     string     `json:"soon,omitempty" doc:"when the system starts it by itself if nobody else comes"`
 	Remedies []Remedy   `json:"remedies" doc:"changes that would start it now, each tried on a copy"`
 	Tried    int        `json:"tried" doc:"changes that were tried"`

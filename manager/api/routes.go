@@ -242,7 +242,8 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 	}
 	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}
 	if in.Body.Dry {
-		return doc, s.foresee(ctx, jobs, doc.Jobs)
+		err = s.foresee(ctx, jobs, &doc)
+		return doc, err
 	}
 	first, err := s.o.Manager.Submit(ctx, jobs)
 	if err != nil {

@@ -73,7 +73,7 @@ func (x *whyTeller) why(job Job) Why {
 		doc.AheadGPU += int(x.View.Job(id).Spec.GPUs.Want)
 	}
 	if e := a.Forecast.Of(x.id); e != nil {
-		doc.Draws, doc.End = a.Forecast.Draws, x.within(e.End)
+		doc.Draws, doc.End, doc.Rests = a.Forecast.Draws, x.within(e.End), x.Rests()
 		if x.View.Job(x.id).Attempt != sched.Running {
 			doc.Start = x.within(e.Start)
 		}

@@ -30,8 +30,8 @@ type ForecastOptions struct {
 	Of []sched.JobID
 }
 
-// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. A single draw
-// stands for all three.
+// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. Of fewer than nine draws
+// that differ nothing is known but the middle: it may be at once, or never.
 type Span struct{ P10, P50, P90 sched.Time }
 
 // Estimate is what a forecast says of one job.
@@ -50,6 +50,7 @@ type Forecast struct {
 	Until sched.Time // the horizon
 	Draws int        // that were finished
 	Cut   int        // of them, those that ended for too many events, before the horizon
+	Ended int        // jobs that finished before, from which it knows how long jobs take
 	Jobs  []Estimate // of all jobs that are not done, by JobID
 }
 
@@ -85,7 +86,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 		return nil, err
 	}
 	v := withPlanned(m.View(), o.Planned)
-	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon)}
+	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon), Ended: w.Ended}
 	drawn := make([]times, len(v.Jobs))
 	for draw := range o.Draws {
 		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
@@ -230,7 +231,7 @@ func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
 			continue
 		}
 		id, d := sched.JobID(i), &drawn[i]
-		e := Estimate{Job: id, Start: spanOf(d.starts), End: spanOf(d.ends)}
+		e := Estimate{Job: id, Start: spanOf(d.starts, v.Now), End: spanOf(d.ends, v.Now)}
 		_, e.Basis = w.Left(v, id, 0.5)
 		for _, at := range d.ends {
 			if at != sched.Never {
@@ -242,10 +243,17 @@ func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
 	return f
 }
 
+// fewestDraws is of how many the least and the greatest are the quantiles 0.1 and 0.9, see quantile.
+const fewestDraws = 9
+
 // spanOf sorts what was drawn and returns its quantiles.
-func spanOf(at []sched.Time) Span {
+func spanOf(at []sched.Time, now sched.Time) Span {
 	slices.Sort(at)
-	return Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+	s := Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+	if len(at) < fewestDraws && s.P90 > now && (len(at) == 1 || s.P10 != s.P90) {
+		s.P10, s.P90 = now, sched.Never
+	}
+	return s
 }
 
 // quantile returns the q-quantile of n sorted times, that at rank q(n+1): if the truth is one more draw, it lies below with

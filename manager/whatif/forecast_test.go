@@ -181,7 +181,7 @@ func TestStepsGiveAPoint(t *testing.T) {
 // Ensure that a job which does not end, or not even start, within the horizon says so, and so does a forecast cut short.
 func TestHorizon(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
-	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 3})
+	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +193,20 @@ func TestHorizon(t *testing.T) {
 	}
 	if e := f.Of(1); f.Cut != 3 || e.Start.P50 != sched.Never {
 		t.Errorf("%+v, want three draws cut short and no start", f)
+	}
+}
+
+// Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest hold in 8 of 10 cases.
+func TestFewDraws(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	for draws, known := range map[int]bool{1: false, 8: false, 9: true} {
+		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: draws})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := f.Of(1); (e.Start.P10 > f.At) != known || !known && e.Start.P90 != sched.Never || e.Start.P50 <= f.At || f.Of(0).Start.P90 != 0 {
+			t.Errorf("%d draws: %+v, %+v, want an interval of the start: %v, and that job 0 started at 0", draws, e, f.Of(0), known)
+		}
 	}
 }
 

@@ -9,12 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/driver/sim"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/trace"
 )
 
 // acts is a driver in which a user does something and then nobody anything: time passes to the system's next turn, if that is
@@ -147,71 +143,3 @@ func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (
 	return n
 }
 
-// Promise 18: ensure that on traces like Philly's about eight in ten of the jobs that wait at a random instant start within the
-// intervals that were told then, by what earlier jobs took. Of each instant one job counts: those of one queue start late together.
-// The band is 75 to 85 % and two standard errors of so few. That jobs repeat the one before (Repeat) no forecast knows of yet.
-func TestPromise18StartsAreCalibrated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short")
-	}
-	total, within := 0.0, 0.0
-	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy"} {
-		inside, all, early, late := 0.0, 0.0, 0.0, 0.0
-		for seed := uint64(0); seed < 200; seed++ {
-			w, r := phillyLike(t, seed), rand.New(rand.NewPCG(seed, 18))
-			m, truth := cutAnywhere(t, w, name, r)
-			if m == nil {
-				continue
-			}
-			var waiting []sched.JobID
-			for j := range m.View().Jobs {
-				if truth.start[sched.JobID(j)] > m.View().Now {
-					waiting = append(waiting, sched.JobID(j))
-				}
-			}
-			if len(waiting) == 0 {
-				continue
-			}
-			f, err := m.Forecast(t.Context(), whatif.Learn(m.View(), byWidth), whatif.ForecastOptions{Seed: seed, Draws: 20, Others: true, Horizon: 3650 * 24 * time.Hour})
-			if err != nil {
-				t.Fatal(err)
-			}
-			j := waiting[r.IntN(len(waiting))]
-			at, e := truth.start[j], f.Of(j)
-			inside, all = inside+in(at, e.Start), all+1
-			if at < e.Start.P10 {
-				early++
-			}
-			if at > e.Start.P90 {
-				late++
-			}
-		}
-		t.Logf("%s: %.3f of %v starts within, %v early %v late", name, inside/all, all, early, late)
-		total, within = total+all, within+inside
-	}
-	if share := within / total; share < 0.70 || share > 0.90 {
-		t.Errorf("%.3f of %v within, want about 0.8", share, total)
-	}
-}
-
-// phillyLike is a small cluster with jobs like Philly's, enough of them that some wait.
-func phillyLike(t *testing.T, seed uint64) *world {
-	t.Helper()
-	g, err := trace.Like("philly")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Repeat, g.Seed, g.Jobs, g.Profile, g.Load, g.GPUs = 0, seed, 400, nil, 1.1, 32
-	g.Mix = slices.DeleteFunc(g.Mix, func(w trace.Width) bool { return w.GPUs > 8 })
-	w := newWorld(1)
-	w.runtime, w.sleep, w.trace = sim.Runtime{}, "", trace.Generate(g)
-	w.cluster = &cluster.Cluster{Name: "philly"}
-	for i := range 4 {
-		w.cluster.Nodes = append(w.cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 8, Pool: sched.None})
-	}
-	w.header = engine.Header{}
-	w.scores = scoresOf(32, rand.New(rand.NewPCG(1, 1)))
-	return w
-}
-
-func byWidth(s *sched.JobSpec) whatif.Classes { return whatif.Classes{fmt.Sprint(s.GPUs.Want)} }

@@ -41,6 +41,7 @@ type Work struct {
 	All     *dist.Empirical
 	// Repeat is how likely a job is to take as long as the one before it of its kind, other than by chance: 0 to 1.
 	Repeat float64
+	Ended  int // jobs that finished, of which all this was learned
 }
 
 // Classes name those a job is like, from the closest on: those of ByClass, ByUser and ByWidth. "" = there are none. A name
@@ -81,7 +82,7 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 			}
 		}
 	}
-	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: all.sizes(), Repeat: learnRepeat(v)}
+	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: all.sizes(), Repeat: learnRepeat(v), Ended: len(all.ended)}
 	for c, l := range classes {
 		if e := l.sizes(); e != nil && c != "" {
 			w.Earlier[c] = e
