@@ -66,23 +66,35 @@ func Alike(s *sched.JobSpec) (c Classes) {
 
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished, and of
 // all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those that finished
-// alone, long jobs would be missing for as long as they run.
+// alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the first alone counts, but among those
+// of ByClass: twenty that a user hands in in a row tell of wider classes what one tells.
 func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	classes, all := make(map[string]*lives), new(lives)
-	for i := range v.Jobs {
+	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), Repeat: learnRepeat(v)}
+	for i, like := range before(v) {
 		j := &v.Jobs[i]
-		finished := j.State == sched.Done && j.Outcome == sched.Finished
-		if work := measured(v, j); finished || j.State != sched.Done && work > 0 {
-			all.add(work, finished)
-			for _, c := range class(j.Spec) {
-				if classes[c] == nil {
-					classes[c] = new(lives)
-				}
-				classes[c].add(work, finished)
+		over, work := finished(v, sched.JobID(i)), measured(v, j)
+		if !over && (j.State == sched.Done || work <= 0) {
+			continue
+		}
+		repeats := over && like != sched.None && finished(v, like) && near(v, sched.JobID(i), like) > 0
+		if over {
+			w.Ended++
+		}
+		if !repeats {
+			all.add(work, over)
+		}
+		for level, c := range class(j.Spec) {
+			if level > 0 && repeats {
+				continue
 			}
+			if classes[c] == nil {
+				classes[c] = new(lives)
+			}
+			classes[c].add(work, over)
 		}
 	}
-	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: all.sizes(), Repeat: learnRepeat(v), Ended: len(all.ended)}
+	w.All = all.sizes()
 	for c, l := range classes {
 		if e := l.sizes(); e != nil && c != "" {
 			w.Earlier[c] = e
