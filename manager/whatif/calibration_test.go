@@ -165,4 +165,3 @@ func (w *world) managed(t *testing.T, name string) whatif.System {
 		return again.Decider, err
 	}
 }
-

@@ -92,7 +92,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
 		switch {
 		case ctx.Err() != nil && f.Draws > 0:
-			return f.sum(v, w, drawn), nil
+			return f.sum(v, w, drawn, o.Others), nil
 		case err != nil:
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 			drawn[j].ends = append(drawn[j].ends, t.end[j])
 		}
 	}
-	return f.sum(v, w, drawn), nil
+	return f.sum(v, w, drawn, o.Others), nil
 }
 
 // withPlanned returns v with jobs that wait, as copies.
@@ -224,14 +224,20 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// sum fills in the estimates.
-func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
+// sum fills in the estimates. In an open world, to which others come, those of jobs that do not run yet are widened.
+func (f *Forecast) sum(v *sched.View, w *Work, drawn []times, open bool) *Forecast {
 	for i := range v.Jobs {
 		if v.Jobs[i].State == sched.Done {
 			continue
 		}
 		id, d := sched.JobID(i), &drawn[i]
 		e := Estimate{Job: id, Start: spanOf(d.starts, v.Now), End: spanOf(d.ends, v.Now)}
+		if open {
+			e.Start = e.Start.widened(v.Now)
+			if e.Start.P90 > v.Now {
+				e.End = e.End.widened(v.Now)
+			}
+		}
 		_, e.Basis = w.Left(v, id, 0.5)
 		for _, at := range d.ends {
 			if at != sched.Never {
@@ -252,6 +258,26 @@ func spanOf(at []sched.Time, now sched.Time) Span {
 	s := Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
 	if len(at) < fewestDraws && s.P90 > now && (len(at) == 1 || s.P10 != s.P90) {
 		s.P10, s.P90 = now, sched.Never
+	}
+	return s
+}
+
+// beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8 in 10 jobs start within.
+// What people hand in is more alike, and comes more in bursts, than the past shows of a few days. Measured: the quantile 0.8 of that
+// factor over 291 starts, one of each trace like one of four sites under one of five systems, with seeds that the test of promise 18
+// does not use (conformalized quantile regression, Romano et al., 2019, in the logarithm of time).
+const beyondModel = 1.2
+
+// widened returns an interval of which the end that is still to come lies further away from what was drawn. What is known exactly stays so.
+func (s Span) widened(now sched.Time) Span {
+	if s.P10 == s.P90 {
+		return s
+	}
+	if s.P10 > now && s.P10 != sched.Never {
+		s.P10 = now.Add(time.Duration(float64(s.P10.Sub(now)) / beyondModel))
+	}
+	if late := float64(s.P90.Sub(now)) * beyondModel; s.P90 > now && s.P90 != sched.Never {
+		s.P90 = now.Add(time.Duration(min(late, float64(century))))
 	}
 	return s
 }

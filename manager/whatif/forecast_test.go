@@ -196,6 +196,32 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
+// Ensure that where others may come, what is drawn of a start is told with a margin of a fifth, what is known exactly without, and that of a
+// job that runs its end is as drawn.
+func TestOpenWorld(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	at := func(w *whatif.Work, others bool) (first, second whatif.Estimate) {
+		f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Others: others, Horizon: 1e6 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *f.Of(0), *f.Of(1)
+	}
+	_, exact := at(steps(50*time.Second, 30*time.Second), true)
+	if exact.Start.P10 != 60e9 || exact.Start.P90 != 60e9 || exact.End.P90 != 90e9 {
+		t.Errorf("%+v, want a start at 60 s and an end at 90 s", exact)
+	}
+	running, waits := at(&whatif.Work{}, false)
+	same, wide := at(&whatif.Work{}, true) // two jobs are too few to tell how others come
+	if same.End != running.End || same.Start != running.Start {
+		t.Errorf("%+v, want %+v: it runs", same, running)
+	}
+	low, high := float64(waits.Start.P10.Sub(10e9)), float64(waits.Start.P90.Sub(10e9))
+	if r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high; math.Abs(r-1.2) > 1e-6 || math.Abs(s-1.2) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
+		t.Errorf("%+v, want %+v and a fifth of the time until then more on both sides", wide.Start, waits.Start)
+	}
+}
+
 // Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest hold in 8 of 10 cases.
 func TestFewDraws(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)

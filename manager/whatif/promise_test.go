@@ -142,4 +142,3 @@ func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (
 	}
 	return n
 }
-
