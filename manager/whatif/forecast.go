@@ -264,7 +264,7 @@ func spanOf(at []sched.Time, now sched.Time) Span {
 
 // beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8 in 10 jobs start within.
 // What people hand in is more alike, and comes more in bursts, than the past shows of a few days. Measured: the quantile 0.8 of that
-// factor over 291 starts, one of each trace like one of four sites under one of five systems, with seeds that the test of promise 18
+// factor over 262 starts, one of each trace like one of four sites under one of five systems, with seeds that the test of promise 18
 // does not use (conformalized quantile regression, Romano et al., 2019, in the logarithm of time).
 const beyondModel = 1.2
 
