@@ -51,7 +51,9 @@ type meter struct {
 
 // nodeMeter is what a node draws at present.
 type nodeMeter struct {
+	machine int32 // that model is of: its generation
 	model   power.Node
+	draws   bool // model does, ever
 	powered bool // it draws anything at all
 	now     draw // W
 	since   sched.Time
@@ -73,10 +75,13 @@ func (r *Recorder) changed(v *sched.View, n sched.NodeID) {
 	for int(n) >= len(r.meter.nodes) {
 		r.meter.nodes = append(r.meter.nodes, nodeMeter{})
 	}
-	m, spec := &r.meter.nodes[n], &v.Nodes[n].Spec
+	m, node := &r.meter.nodes[n], &v.Nodes[n]
 	r.charge(m, v.Now)
-	m.model, m.metered = power.Of(spec), 0
-	m.powered = m.model.At(1) > 0 || m.model.Sleep > 0
+	if m.machine != node.Generation {
+		m.machine, m.model = node.Generation, power.Of(&node.Spec)
+		m.draws = m.model.At(1) > 0 || m.model.Sleep > 0
+	}
+	m.metered, m.powered = 0, m.draws
 	r.redraw(v, n)
 }
 
