@@ -171,7 +171,8 @@ func (r *Recorder) capOf(v *sched.View, id sched.JobID, n sched.NodeID, m *nodeM
 
 // charge has the tenants of a node answer for what it drew since it last changed.
 func (r *Recorder) charge(m *nodeMeter, now sched.Time) {
-	if dt := now.Sub(m.since).Seconds(); dt > 0 {
+	if now > m.since && len(m.tenants) > 0 {
+		dt := now.Sub(m.since).Seconds()
 		for i := range m.tenants {
 			t := &m.tenants[i]
 			r.Jobs[t.job].Energy += sched.Joules(float64(t.watts) * dt)

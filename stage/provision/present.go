@@ -15,7 +15,7 @@ type Present struct {
 
 // Jobs brings the list up to date and returns it. It is valid until the next call.
 func (p *Present) Jobs(v *sched.View) []sched.JobID {
-	if p.version == v.Version {
+	if p.version == v.Version && p.known == len(v.Jobs) {
 		return p.list
 	}
 	p.version = v.Version
