@@ -309,9 +309,10 @@ func TestBOAOutput(t *testing.T) {
 	print := func() string {
 		m := ownMix()
 		m.Hours, m.WarmUp, m.Seeds, m.Budgets = 6, 2, 2, []float64{40}
-		if err := m.run(t.Context()); err != nil {
+		if err := inParallel(t.Context(), m.tasks(), nil); err != nil {
 			t.Fatal(err)
 		}
+		m.sum()
 		var b bytes.Buffer
 		if err := printBOA(&b, []*boaMix{m}); err != nil {
 			t.Fatal(err)
