@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -16,8 +17,8 @@ type task func(ctx context.Context) error
 const progressEvery = 20 * time.Second
 
 // inParallel does all tasks, as many at a time as there are processors, and tells progress how many are done, nil = nobody. What
-// comes of them does not depend on their number. Once one has failed, or ctx is done, no further one begins; the error is
-// that of the first in the list that failed.
+// comes of them does not depend on how many there are. Once one has failed, or ctx is done, no further one begins; the error is
+// that of the first in the list of those that failed, or that of ctx.
 func inParallel(ctx context.Context, tasks []task, progress io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -37,7 +38,7 @@ func inParallel(ctx context.Context, tasks []task, progress io.Writer) error {
 	hand(ctx, len(tasks), next, done, progress)
 	workers.Wait()
 	for _, err := range errs {
-		if err != nil && err != context.Canceled { //nolint:errorlint // that of a task that was called off, as it is
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
 	}

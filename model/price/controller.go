@@ -11,17 +11,10 @@ import (
 type Pay struct {
 	Average float64   // cost per hour, > 0; or 0, with
 	Month   MonthRule // a budget by month; its zero value = none
-	Gain    float64   // per hour in the long run, see Steer; 0 = 1
+	Gain    float64   // per hour in the long run, see Steer; 0 = 0.2. Ours: at twice the target the price doubles in 3.5 hours
 	Least   float64   // the price stays within Least and Most, so that it comes back soon from where it does nothing; 0 = 1e-9 and
 	Most    float64   // 1e9
 }
-
-// defaultGain is that of a Pay that says none. Ours: at twice the target the price doubles in 42 minutes.
-//
-// What is overspent over a time, in hours of the budget, is what the logarithm of the price has moved by, over the gain. Where money
-// is short or plenty, a price several times as high changes spending by a tenth: at a gain of 0.2 one such move was a
-// twentieth of the money of three days. A higher gain follows the noise of arrivals.
-const defaultGain = 1
 
 // haste is how many hours' worth of moves a controller makes up for at its start, when the price it was given may be
 // far off: after t hours its gain is 1 + haste/(1+t) times that of the long run. Ours.
@@ -40,7 +33,7 @@ type Controller struct {
 // NewController returns one that starts at now with a price > 0, say that of a plan. It needs no more of a plan than that.
 func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	if pay.Gain == 0 {
-		pay.Gain = defaultGain
+		pay.Gain = 0.2
 	}
 	if pay.Least == 0 {
 		pay.Least = leastPrice
