@@ -62,7 +62,7 @@ func hand(ctx context.Context, n int, next chan<- int, done <-chan struct{}, pro
 			over++
 		case <-tick.C:
 			if progress != nil {
-				fmt.Fprintf(progress, "%d of %d simulations done after %v\n", over, n, time.Since(began).Round(time.Second))
+				fmt.Fprintf(progress, "%d of %d parts done after %v\n", over, n, time.Since(began).Round(time.Second))
 			}
 		case <-ctx.Done():
 			return
