@@ -62,7 +62,8 @@ type pool struct {
 	work     float64 // mean of the finished, in seconds
 	reports  int64
 	fitted   int64   // reports when model was fitted; 0 = it was not
-	model    Overlap // of what was not measured
+	usual    int32   // batch size that had run longest by then, see usualBatch: one of cells, or 0
+	model    Overlap // of what was not measured, at that batch size
 	cells    map[cell]rates
 	chain    Chain  // follows from model, cells and the finished; nil = to be made
 	made     []made // by stage: what it was last made of
@@ -208,8 +209,10 @@ func stageOf(work float64) int {
 	return i
 }
 
-// fit has the model of p follow from what was measured.
+// fit has the model of p follow from what was measured, and the usual batch size with it: were that looked up when a curve is
+// asked for, it would depend on when somebody asks.
 func (l *Learned) fit(key poolKey, p *pool) {
+	p.usual = p.usualBatch()
 	timings := p.timings(l.nominal(key, p))
 	if p.fitted == 0 {
 		p.model = FitOverlap(timings)

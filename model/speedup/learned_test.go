@@ -265,6 +265,40 @@ func TestLearnedSaves(t *testing.T) {
 	}
 }
 
+// Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since: of three that see
+// the same, one is asked at every step, one is loaded anew, and one is asked at the end alone.
+func TestLearnedAskedAnyTime(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		free := &sched.JobSpec{Model: "a", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64}}
+		v := yard(16, free, free, spec("b", 4, 0))
+		often, anew, once := NewLearned(4, 8), NewLearned(4, 8), NewLearned(4, 8)
+		for range 60 {
+			j := sched.JobID(r.IntN(len(v.Jobs)))
+			v.Jobs[j].Live.Batch = v.Jobs[j].Spec.Batch.Max >> r.IntN(3)
+			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300)) // rates so alike that means are told as before
+			to := from + float64(r.IntN(600))
+			for _, l := range []*Learned{often, anew, once} {
+				does(l, v, j, n, rate, from, to)
+			}
+			often.Chain(v, 0)
+			next := NewLearned(4, 8)
+			if err := next.LoadRest(anew.SaveRest(nil)); err != nil {
+				t.Fatal(err)
+			}
+			anew = next
+		}
+		for j := range v.Jobs {
+			want, _, _ := once.Chain(v, sched.JobID(j))
+			for name, l := range map[string]*Learned{"asked at every step": often, "loaded at every step": anew} {
+				if got, _, _ := l.Chain(v, sched.JobID(j)); !reflect.DeepEqual(got, want) {
+					t.Fatalf("seed %d: job %d: %s: %v, asked at the end alone: %v", seed, j, name, got, want)
+				}
+			}
+		}
+	}
+}
+
 func FuzzLearnedLoad(f *testing.F) {
 	l := NewLearned(4, 8)
 	v := yard(8, spec("bert", 2, 64))

@@ -130,7 +130,7 @@ func (w *widths) turn(v *sched.View) {
 		return
 	}
 	was := w.stopped()
-	w.control.Spend(w.clock(v.Now), hours)
+	w.control.Spend(w.clock(v.Now), hours, w.response(v))
 	if p := w.control.Price(); math.Abs(p-w.Told) > notable*w.Told || was != w.stopped() {
 		w.Told, w.Version = p, w.Version+1
 	}
