@@ -58,6 +58,7 @@ type guard struct {
 	tokens  *Tokens
 	cert    *x509.Certificate // of the server, over the network
 	find    func(job string) (sched.JobID, error)
+	sole    func(job string, id sched.JobID) error // refuses what a text, of which id was found, may mean beside it
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams chan struct{} // as many as there may be
 }
@@ -255,7 +256,12 @@ func (g *guard) jobOf(r *http.Request, pattern string) (sched.JobID, error) {
 	if i < 0 {
 		return sched.None, nil
 	}
-	return g.find(strings.Split(r.URL.Path, "/")[i])
+	text := strings.Split(r.URL.Path, "/")[i]
+	id, err := g.find(text)
+	if err == nil && r.Method == http.MethodPost {
+		err = g.sole(text, id)
+	}
+	return id, err
 }
 
 // checkBody refuses a body that does not belong, as far as its headers tell.

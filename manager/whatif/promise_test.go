@@ -66,7 +66,7 @@ func resized(m *whatif.Moment, j sched.JobID, r sched.Range) sched.Event {
 
 // doing is what a user does who takes a remedy.
 func doing(m *whatif.Moment, j sched.JobID, r *whatif.Remedy) []sched.Event {
-	if r.Change == whatif.FewerGPUs {
+	if r.Change == whatif.OtherGPUs {
 		return []sched.Event{resized(m, j, r.Spec.GPUs)}
 	}
 	return []sched.Event{{Kind: sched.JobArrived, Spec: r.Spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
@@ -114,14 +114,14 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 						t.Errorf("seed %d, %s, job %d: %v to %+v gives it nothing", seed, name, j, x.Change, x.Spec.GPUs)
 					}
 				}
-				if !got.Unchanged && !slices.ContainsFunc(got.List, func(x whatif.Remedy) bool { return x.Change == whatif.FewerGPUs }) {
+				if !got.Unchanged && !slices.ContainsFunc(got.List, func(x whatif.Remedy) bool { return x.Change == whatif.OtherGPUs }) {
 					brute += noneNarrower(t, m, j, fmt.Sprintf("seed %d, %s", seed, name))
 				}
 			}
 		}
 	}
 	t.Logf("%v taken, %d tried in vain", taken, brute)
-	for _, c := range []whatif.Change{whatif.MoreTypes, whatif.FewerGPUs, whatif.HigherPriority} {
+	for _, c := range []whatif.Change{whatif.MoreTypes, whatif.OtherGPUs, whatif.HigherPriority} {
 		if taken[c] < 10 && !testing.Short() {
 			t.Errorf("%d remedies of kind %v: too few to mean anything", taken[c], c)
 		}

@@ -79,7 +79,7 @@ func remedies(t *testing.T, m *whatif.Moment, j sched.JobID, o whatif.RemedyOpti
 	for _, x := range r.List {
 		s := x.Spec
 		value := map[whatif.Change]any{whatif.MoreTypes: s.Types, whatif.ShorterWallTime: s.WallTime, whatif.AllowSharing: s.Share,
-			whatif.FewerGPUs: s.GPUs, whatif.HigherPriority: s.Priority, whatif.MoreBudget: x.Budget}[x.Change]
+			whatif.OtherGPUs: s.GPUs, whatif.HigherPriority: s.Priority, whatif.MoreBudget: x.Budget}[x.Change]
 		text := fmt.Sprintf("%v=%v on %v", x.Change, value, x.GPUs)
 		if x.Displaces != nil {
 			text += fmt.Sprintf(" for %v", x.Displaces)
