@@ -71,7 +71,7 @@ var apiCodes = []struct {
 	code int
 }{
 	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrNoEvent, exitNotFound},
-	{api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
+	{api.ErrAmbiguous, exitConflict}, {api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
 	{api.ErrEarly, exitRefused}, {api.ErrFixed, exitConflict}, {api.ErrStopped, exitUnreachable}, {api.ErrRefused, exitRefused},
 	{api.ErrForbidden, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout}, {api.ErrMalformed, exitMalformed},
 }

@@ -88,6 +88,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dry {
 		return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
+	f.alone(cmd, o.Dir)
 	meter := api.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)
@@ -116,6 +117,20 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return f.report(cmd, m)
+}
+
+// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of the user.
+func (f *runFlags) alone(cmd *cobra.Command, dir string) {
+	named := os.Getenv(stateVariable)
+	if f.quiet || f.state != "" || named == "" {
+		return
+	}
+	why := "no trainyard serves " + named
+	then := "to hand jobs in there, start `trainyard serve` first"
+	if flag := f.own(cmd); flag != "" {
+		why, then = "--"+flag+" asks for a manager of its own", "without it they are handed in where "+named+" is served"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s: this command runs its jobs itself, in %s; %s\n", why, dir, then)
 }
 
 // resumedText says what a folder that was begun before has.
