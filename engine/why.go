@@ -129,6 +129,14 @@ func (p *Pipeline) whyQuota(v *sched.View, id sched.JobID, w Waiting) Waiting {
 // firstMisfit goes down the waiting jobs ahead and returns the first that Admit is told does not fit, or None, and whether
 // that ends a walk. Admit is left as it is when the turn of the job behind them comes.
 func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.JobID) (first sched.JobID, stops bool) {
+	if a, ok := p.s.Allocate.(sched.Narrowest); ok {
+		for _, id := range ahead {
+			if a.Holds(v, id) {
+				return id, true
+			}
+		}
+		return sched.None, false
+	}
 	if p.s.Admit == nil || p.s.Allocate != nil {
 		return sched.None, false
 	}

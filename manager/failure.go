@@ -24,7 +24,7 @@ func ExitText(code int32) string {
 	case name == "":
 		return fmt.Sprintf("exit code %d", code)
 	case name == "SIGKILL":
-		return fmt.Sprintf("exit code %d (SIGKILL, not sent by Trainyard: the kernel kills so for want of memory)", code)
+		return fmt.Sprintf("exit code %d (SIGKILL, by no order of the manager: the kernel kills so where memory is short)", code)
 	}
 	return fmt.Sprintf("exit code %d (%s)", code, name)
 }

@@ -63,6 +63,15 @@ func (t *Teller) needs(j *sched.Job, w *engine.Waiting) string {
 	return t.Units(int(w.Need))
 }
 
+// allows says which widths a job allows.
+func (t *Teller) allows(id sched.JobID) string {
+	r := t.View.Job(id).Spec.GPUs
+	if r.Min == r.Max {
+		return t.Units(int(r.Min))
+	}
+	return fmt.Sprintf("%s %ss", Widths(r), t.Unit)
+}
+
 // Widths writes the widths that a job allows: "2", or "2-4".
 func Widths(r sched.Range) string {
 	if r.Min == r.Max {
@@ -76,19 +85,19 @@ func (t *Teller) unmeasured(j *sched.Job, w *engine.Waiting) string {
 	if !w.Unmeasured {
 		return ""
 	}
-	return fmt.Sprintf("; %s gives it %d or none, for %s", t.System, w.Need, unknownSpeed(j))
+	return fmt.Sprintf("; %s gives it %d or none: %s", t.System, w.Need, unknownSpeed(j))
 }
 
 // Unmeasured says of a job that runs why it is left at its width.
 func (t *Teller) Unmeasured(id sched.JobID) string {
 	j := t.View.Job(id)
-	return fmt.Sprintf("%s leaves it at %d of %s, for %s", t.System, len(j.GPUs), Widths(j.Spec.GPUs), unknownSpeed(j))
+	return fmt.Sprintf("%s leaves it at %d of %s: %s", t.System, len(j.GPUs), Widths(j.Spec.GPUs), unknownSpeed(j))
 }
 
 // unknownSpeed says why nothing is known of the speed of a job at other widths.
 func unknownSpeed(j *sched.Job) string {
 	if j.Spec.Model == "" {
-		return "it names no `model` under which its speed at other widths could be learned"
+		return "speeds at other widths are learned by `model`, and it names none"
 	}
 	return "nothing is known of its speed at other widths"
 }
@@ -146,7 +155,7 @@ func (t *Teller) lacks(j *sched.Job, w *engine.Waiting) string {
 	case engine.WaitNeverFits:
 		return "and would not fit if all were free: nodes, CPUs or memory do not suit it"
 	case engine.WaitBehind:
-		return fmt.Sprintf("%s, but %s, which needs %s, is before it and may not be passed", are, t.Name(w.Jobs[0]), t.Units(int(t.View.Job(w.Jobs[0]).Spec.GPUs.Want)))
+		return fmt.Sprintf("%s, but %s, which needs %s, is before it and may not be passed", are, t.Name(w.Jobs[0]), t.allows(w.Jobs[0]))
 	case engine.WaitBusy:
 		return are + t.held(w)
 	case engine.WaitFragmented:

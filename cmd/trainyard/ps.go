@@ -163,7 +163,7 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		return nil
 	}
 	wide := f.output == "wide"
-	t := table{left: 3}
+	t := table{left: 3, prose: true}
 	head := []string{"job", "name", "state", unitHead(doc.Unit), "on", "waited", "ran"}
 	if wide {
 		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")

@@ -122,7 +122,7 @@ func TestNothingToRun(t *testing.T) {
 		program, dir, text string
 		code               int32
 	}{
-		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (" + os.Getenv("PATH") + "), want its path, or its folder there", 127},
+		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (/bin:/usr/bin), want its path, or its folder there", 127},
 		{"/no/such/program", dir, "command /no/such/program: /no/such/program: no such file or directory, want a program", 127},
 		{"./missing", dir, "command ./missing: " + missing + ": no such file or directory, want a program", 127},
 		{plain, dir, "command " + plain + ": " + plain + " is not executable (permission denied), want chmod +x, or its interpreter before it", 126},
@@ -134,7 +134,7 @@ func TestNothingToRun(t *testing.T) {
 	}
 	list := make([]Arrival, len(cases))
 	for i, c := range cases {
-		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second}
+		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second, Env: map[string]string{"PATH": "/bin:/usr/bin"}}
 		list[i] = Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}}
 	}
 	w := newWorld(t, fifo(t), 2, list)

@@ -169,7 +169,7 @@ func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
 		doc.Resize = &Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}
 		doc.Command = fmt.Sprintf("trainyard resize %d --gpus %s", x.id, doc.Value)
 	case whatif.Undrain:
-		doc.Command = strings.TrimSpace("trainyard undrain " + doc.Value)
+		doc.Command = undrain(r, doc.Value)
 	}
 	if n := len(r.Displaces); n > 0 {
 		doc.Text += fmt.Sprintf(", in place of %s", x.Name(r.Displaces[0]))
@@ -180,12 +180,23 @@ func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
 	return doc
 }
 
+// undrain is the command, or both, that lift drains.
+func undrain(r *whatif.Remedy, gpus string) string {
+	switch {
+	case len(r.Drained) == 0:
+		return "trainyard undrain"
+	case r.Machine:
+		return "trainyard undrain && trainyard undrain " + gpus
+	}
+	return "trainyard undrain " + gpus
+}
+
 // changed says what of the job would be otherwise: as it would stand in a job file, and in words.
 func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 	s := r.Spec
 	switch r.Change {
 	case whatif.Undrain:
-		return strings.Join(x.gpuNames(r.Drained), " "), "on what is drained"
+		return strings.Join(x.gpuNames(r.Drained), " "), "with what is drained in use again"
 	case whatif.MoreTypes:
 		for t, name := range x.View.Types {
 			if s.Types.Has(sched.TypeID(t)) && !x.View.Job(x.id).Spec.Types.Has(sched.TypeID(t)) {

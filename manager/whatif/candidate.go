@@ -114,14 +114,15 @@ func narrower(n int32) (widths []int32) {
 
 // drain is what a user drained, and the events that lift it.
 type drain struct {
-	gpus   []sched.GPUID // nil = all nodes
-	lifted []sched.Event
+	gpus    []sched.GPUID
+	machine bool // all nodes
+	lifted  []sched.Event
 }
 
 // mostDrains bounds the GPUs that are tried one by one.
 const mostDrains = 8
 
-// drains returns what could be lifted: the drain of the nodes, or that of a GPU, or of all.
+// drains returns what could be lifted: the drain of the nodes, that of a GPU, of all GPUs, or all of it.
 func drains(v *sched.View) (list []drain) {
 	nodes := drain{}
 	for i := range v.Nodes {
@@ -129,7 +130,7 @@ func drains(v *sched.View) (list []drain) {
 			nodes.lifted = append(nodes.lifted, sched.Event{Kind: sched.NodeChanged, Node: sched.NodeID(i), Code: int32(sched.NodeUp)})
 		}
 	}
-	if len(nodes.lifted) > 0 {
+	if nodes.machine = len(nodes.lifted) > 0; nodes.machine {
 		list = append(list, nodes)
 	}
 	all := drain{}
@@ -140,11 +141,14 @@ func drains(v *sched.View) (list []drain) {
 		id, e := sched.GPUID(g), sched.Event{Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUInUse)}
 		all.gpus, all.lifted = append(all.gpus, id), append(all.lifted, e)
 		if len(all.gpus) <= mostDrains {
-			list = append(list, drain{[]sched.GPUID{id}, []sched.Event{e}})
+			list = append(list, drain{gpus: []sched.GPUID{id}, lifted: []sched.Event{e}})
 		}
 	}
 	if len(all.gpus) > 1 {
 		list = append(list, all)
+	}
+	if nodes.machine && len(all.gpus) > 0 {
+		list = append(list, drain{all.gpus, true, append(nodes.lifted, all.lifted...)})
 	}
 	return list
 }

@@ -37,7 +37,8 @@ func (c Change) String() string { return changes[c] }
 type Remedy struct {
 	Change    Change
 	Spec      *sched.JobSpec // the job as it would have to be; its own for Undrain and MoreBudget
-	Drained   []sched.GPUID  // Undrain: GPUs that were drained one by one; nil = the machine was
+	Drained   []sched.GPUID  // Undrain: GPUs that were drained one by one and are to be used again
+	Machine   bool           // Undrain: so is the machine
 	Budget    float64        // MoreBudget: in GPUs
 	GPUs      []sched.GPUID  // that it would be given
 	At        sched.Time     // when: now, at the system's next turn, or once nodes have booted
@@ -147,7 +148,7 @@ func (s *search) undrain(spec *sched.JobSpec) error {
 		if err != nil {
 			return err
 		}
-		if s.found.Tried++; s.take(v, s.job, Remedy{Change: Undrain, Spec: spec, Drained: d.gpus}) {
+		if s.found.Tried++; s.take(v, s.job, Remedy{Change: Undrain, Spec: spec, Drained: d.gpus, Machine: d.machine}) {
 			return nil
 		}
 	}

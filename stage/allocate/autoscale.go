@@ -60,6 +60,9 @@ func (a *Autoscale) Least(v *sched.View, j sched.JobID) (gpus int32, known bool)
 	return a.Divide.Least(v, j)
 }
 
+// Holds is that of Divide.
+func (a *Autoscale) Holds(v *sched.View, j sched.JobID) bool { return a.Divide.Holds(v, j) }
+
 // Allocate divides so many GPUs. Those that protected jobs hold are among them.
 func (a *Autoscale) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	a.look(v)

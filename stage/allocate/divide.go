@@ -194,6 +194,13 @@ func (a *Divide) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
 	return int32(least), c.curve != nil || asked.Min == asked.Max
 }
 
+// Holds reports whether others wait for job j to be admitted: in mode Queue they do, unless it never could be.
+func (a *Divide) Holds(v *sched.View, j sched.JobID) bool {
+	c := a.Rates.claim(v, j)
+	least, possible := c.Least()
+	return a.Admits && a.Mode == elastic.Queue && possible && a.ever(v.Jobs[j].Spec.Types, least)
+}
+
 // TypeOf returns the type on which job j was last granted GPUs; false if it never was.
 func (a *Divide) TypeOf(j sched.JobID) (sched.TypeID, bool) {
 	if int(j) >= len(a.typeOf) || a.typeOf[j] == 0 {

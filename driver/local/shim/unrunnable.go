@@ -23,7 +23,7 @@ func unrunnable(o *Order, path string, err error) string {
 	info, missing := os.Stat(path)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Sprintf("command %s: not found in PATH (%s), want its path, or its folder there", program, pathOf(o.Env))
+		return fmt.Sprintf("command %s: not found in PATH (%s), want its path, or its folder there", program, short(pathOf(o.Env)))
 	case missing != nil:
 		return fmt.Sprintf("command %s: %s: %s, want a program", program, path, reason(missing))
 	case info.IsDir():
@@ -44,6 +44,15 @@ func reason(err error) string {
 		return number.Error()
 	}
 	return err.Error()
+}
+
+// short cuts what would make a sentence unreadable.
+func short(text string) string {
+	const most = 100
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
 }
 
 // pathOf is the PATH of an environment.
