@@ -50,6 +50,8 @@ func retries(j *sched.Job) string {
 	switch allowed := j.Spec.Retries; {
 	case j.State == sched.Done && allowed == 0:
 		return "it is not tried again: no retry was asked for"
+	case j.State == sched.Done && j.Failures <= allowed:
+		return "it is not tried again: its `retry` is for other ends"
 	case j.State == sched.Done:
 		return fmt.Sprintf("it is not tried again: %d of %d retries were used", min(j.Failures-1, allowed), allowed)
 	default:
