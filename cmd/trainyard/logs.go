@@ -34,7 +34,7 @@ to a terminal than write and colour is left out, unless --raw is given.`,
 		Args:              exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.state),
 		PreRunE:           f.check,
-		RunE:              asking(&f.state, f.logs),
+		RunE:              orFolder(&f.state, f.logs, f.kept),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -73,6 +73,19 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 		return err
 	}
 	return f.ended(cmd, c, args[0], &end)
+}
+
+// kept prints what is kept of the output of a job where nobody serves.
+func (f *logsFlags) kept(cmd *cobra.Command, dir api.Folder, args []string) error {
+	if f.follow {
+		return unserved(dir, "--follow needs one")
+	}
+	o := api.LogOptions{Attempt: f.attempt, Tail: f.tail}
+	if f.since > 0 {
+		o.Since = time.Now().Add(-f.since)
+	}
+	_, err := dir.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
+	return err
 }
 
 // ended says on the side how the attempt failed whose output was told, if it did.

@@ -301,7 +301,7 @@ func (r *reader) ends(n ast.Node, dst *[]string) {
 		return
 	}
 	for _, item := range seq.Values {
-		s, _ := strictyaml.Plain(item)
+		s := kindOf(item)
 		switch _, err := task.ParseEnd(s); {
 		case slices.Contains(always, s):
 		case err != nil:
@@ -317,6 +317,22 @@ func (r *reader) ends(n ast.Node, dst *[]string) {
 	if len(*dst) == 0 {
 		r.Fail(n, "retry on nothing but what always is retried, want exit:N or signal:NAME too, or leave it out")
 	}
+}
+
+// kindOf reads KIND:VALUE, which inside braces is read as a mapping of one to the other.
+func kindOf(n ast.Node) string {
+	if s, ok := strictyaml.Plain(n); ok {
+		return s
+	}
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 {
+		n = m.Values[0]
+	}
+	v, ok := n.(*ast.MappingValueNode)
+	if !ok {
+		return ""
+	}
+	value, _ := strictyaml.Plain(v.Value)
+	return v.Key.GetToken().Value + ":" + value
 }
 
 // word reads one of some words and returns its number, -1 if it is none.
