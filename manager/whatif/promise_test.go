@@ -128,10 +128,17 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 	}
 }
 
-// noneNarrower tries all ranges of widths that begin below that of job j, and returns how many.
+// noneNarrower tries all widths of job j and all ranges that begin below its own, and returns how many.
 func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (n int) {
 	t.Helper()
 	was := m.View().Job(j).Spec.GPUs
+	for k := was.Min; k <= was.Max; k++ {
+		for _, r := range []sched.Range{sched.Rigid(int(k)), {Min: was.Min, Want: k, Max: was.Max}} {
+			if n++; r != was && given(t, m, j, resized(m, j, r)) {
+				t.Errorf("%s, job %d of %v: no other width was offered, and %v would start", where, j, was, r)
+			}
+		}
+	}
 	for least := int32(1); least < was.Min; least++ {
 		for want := least; want <= was.Want; want++ {
 			most := want
