@@ -88,7 +88,6 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dry {
 		return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
-	f.alone(cmd, o.Dir)
 	meter := api.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)
@@ -96,6 +95,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return managerError(err)
 	}
 	defer m.Close()
+	f.alone(cmd, o.Dir)
 	if m.Resumed() && !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}

@@ -47,7 +47,10 @@ that certificate is admitted.`,
 		Example: "  trainyard token create ann-laptop --user ann --role user --expires 2160h",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("expires") && last <= 0 {
+			switch {
+			case user == "":
+				return usagef("token create: no --user, want the name as which its bearer acts")
+			case cmd.Flags().Changed("expires") && last <= 0:
 				return usagef("--expires %v, want > 0", last)
 			}
 			tokens, err := tokensOf(state)
@@ -82,7 +85,6 @@ that certificate is admitted.`,
 	fs.StringVar(&role, "role", "viewer", "what he may do: viewer, user or admin")
 	fs.DurationVar(&last, "expires", 0, "it holds for `DURATION`, such as 720h (default: until it is revoked)")
 	fs.StringVar(&cert, "cert", "", "admit who has the key of the certificate in `FILE`, in PEM, instead of a secret")
-	_ = cmd.MarkFlagRequired("user")
 	completeFlag(cmd, "role", oneOf(func() []string { return []string{"viewer", "user", "admin"} }))
 	return cmd
 }
