@@ -58,7 +58,7 @@ type guard struct {
 	tokens  *Tokens
 	cert    *x509.Certificate // of the server, over the network
 	find    func(job string) (sched.JobID, error)
-	sole    func(job string, id sched.JobID) error // refuses what a text, of which id was found, may mean beside it
+	sole    func(ctx context.Context, c *caller, job string) error // refuses a text that may mean another job than was found
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams chan struct{} // as many as there may be
 }
@@ -147,6 +147,9 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 		if owner != c.who.Name {
 			return c, ru, refusal(http.StatusForbidden, "job %d is not one of %s", c.job, c.who.Name)
 		}
+	}
+	if err = g.unambiguous(r, pattern, &c); err != nil {
+		return c, ru, err
 	}
 	return c, ru, checkBody(r, ru.body)
 }
@@ -256,12 +259,16 @@ func (g *guard) jobOf(r *http.Request, pattern string) (sched.JobID, error) {
 	if i < 0 {
 		return sched.None, nil
 	}
-	text := strings.Split(r.URL.Path, "/")[i]
-	id, err := g.find(text)
-	if err == nil && r.Method == http.MethodPost {
-		err = g.sole(text, id)
+	return g.find(strings.Split(r.URL.Path, "/")[i])
+}
+
+// unambiguous refuses to do something to a job by a name that others of the caller's have too.
+func (g *guard) unambiguous(r *http.Request, pattern string, c *caller) error {
+	i := slices.Index(strings.Split(pattern, "/"), "{job}")
+	if i < 0 || r.Method != http.MethodPost {
+		return nil
 	}
-	return id, err
+	return g.sole(r.Context(), c, strings.Split(r.URL.Path, "/")[i])
 }
 
 // checkBody refuses a body that does not belong, as far as its headers tell.

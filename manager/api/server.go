@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -224,12 +225,22 @@ func (s *Server) find(text string) (sched.JobID, error) {
 	return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
 }
 
-// sole refuses a name that other jobs have that are not done: what is done to one is not to be meant for another.
-func (s *Server) sole(text string, id sched.JobID) error {
+// sole refuses a name that other jobs have that are not done, of those that are the caller's to change: what is done to one is not to
+// be meant for another.
+func (s *Server) sole(ctx context.Context, c *caller, text string) error {
+	id := c.job
 	if text == strconv.Itoa(int(id)) {
 		return nil
 	}
 	others := s.o.Manager.Board().Others(id)
+	if len(others) > 0 && c.who.Role < Admin {
+		err := s.o.Manager.Look(ctx, func(v *sched.View) {
+			others = slices.DeleteFunc(others, func(o sched.JobID) bool { return v.Jobs[o].Spec.User != c.who.Name })
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if len(others) == 0 {
 		return nil
 	}
