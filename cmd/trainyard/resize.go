@@ -50,7 +50,7 @@ func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, er
 	if !cmd.Flags().Changed("gpus") {
 		example := "trainyard resize " + args[0] + " --gpus 2"
 		if last := args[len(args)-1]; len(args) > 1 {
-			if _, err := parseWidths("resize", last); err == nil {
+			if _, bad := parseWidths("resize", last); bad == nil {
 				example = "trainyard resize " + strings.Join(args[:len(args)-1], " ") + " --gpus " + last
 			}
 		}

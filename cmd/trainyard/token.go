@@ -62,9 +62,9 @@ that certificate is admitted.`,
 				t.Expires = time.Now().Add(last).UTC().Truncate(time.Second)
 			}
 			if cert == "" {
-				secret, err := tokens.Add(t)
-				if err != nil {
-					return usagef("token %w", err)
+				secret, bad := tokens.Add(t)
+				if bad != nil {
+					return usagef("token %w", bad)
 				}
 				return writeText(cmd.OutOrStdout(), secret+"\n")
 			}

@@ -148,10 +148,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 			return c, ru, refusal(http.StatusForbidden, "job %d is not one of %s", c.job, c.who.Name)
 		}
 	}
-	if err = g.unambiguous(r, pattern, &c); err != nil {
-		return c, ru, err
-	}
-	return c, ru, checkBody(r, ru.body)
+	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
 }
 
 // browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS rebinding),

@@ -22,8 +22,8 @@ func Read(dir string) (io.ReadCloser, error) {
 	}
 	db.SetMaxOpenConns(1)
 	have := 0
-	if err := db.QueryRow("pragma user_version").Scan(&have); err != nil {
-		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), db.Close())
+	if bad := db.QueryRow("pragma user_version").Scan(&have); bad != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, bad), db.Close())
 	}
 	if have != version {
 		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard serve` on it", path, have, version), db.Close())

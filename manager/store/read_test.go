@@ -26,14 +26,14 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Begin(engine.Header{Version: "v"}); err != nil {
-		t.Fatal(err)
+	if bad := s.Begin(engine.Header{Version: "v"}); bad != nil {
+		t.Fatal(bad)
 	}
 	w := s.Writer(0)
 	w.BeginBatch()
 	w.Log(nil, &sched.Event{Seq: 1, Time: 1, Kind: sched.Ticked})
-	if err := w.EndBatch(); err != nil {
-		t.Fatal(err)
+	if bad := w.EndBatch(); bad != nil {
+		t.Fatal(bad)
 	}
 	own, err := s.Lines()
 	if err != nil {
