@@ -162,7 +162,7 @@ func (s *State) ended(e *sched.Event) {
 	case sched.Failed:
 		j.Failures++
 		s.dropTarget(j)
-		if j.Failures > j.Spec.Retries {
+		if j.Failures > j.Spec.Retries || e.WorkFrom == sched.Never {
 			s.finish(e.Job, j, sched.Failed)
 			return
 		}

@@ -119,13 +119,15 @@ type WhyOptions struct {
 
 // Answer tells why a job stands as it does, as of one instant.
 type Answer struct {
-	View     *sched.View // of that instant, a copy, for reading
-	Waiting  engine.Waiting
-	Facts    []sched.Fact         // on which the system's decisions about it rest, the weightiest first
-	Last     *whatif.Displacement // how it last lost its GPUs to a decision; nil = never
-	Remedies *whatif.Remedies     // nil = not looked for, or it does not wait for the system
-	Hurried  bool                 // the time ended before all remedies were tried
-	Forecast *whatif.Forecast     // nil = not asked for, or not done in time
+	View    *sched.View // of that instant, a copy, for reading
+	Waiting engine.Waiting
+	// Unmeasured: it runs, and is kept at its width because nothing is known of its speed at others.
+	Unmeasured bool
+	Facts      []sched.Fact         // on which the system's decisions about it rest, the weightiest first
+	Last       *whatif.Displacement // how it last lost its GPUs to a decision; nil = never
+	Remedies   *whatif.Remedies     // nil = not looked for, or it does not wait for the system
+	Hurried    bool                 // the time ended before all remedies were tried
+	Forecast   *whatif.Forecast     // nil = not asked for, or not done in time
 }
 
 // Why says why a job stands as it does.
@@ -140,6 +142,9 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			return
 		}
 		a.Waiting = engine.Why(v, m.dec, id)
+		if v.Job(id).Attempt == sched.Running {
+			a.Unmeasured = m.Brief(v).Unmeasured(id)
+		}
 		a.Facts = facts(v, m.dec, id)
 		if d, ok := m.lost.Of(id); ok {
 			a.Last = &d

@@ -94,6 +94,9 @@ func (m *Manager) Look(ctx context.Context, f func(*sched.View)) error {
 	})
 }
 
+// Brief returns what Look's f may ask why jobs of v do not run, as shortly as lists do.
+func (m *Manager) Brief(v *sched.View) *engine.Brief { return engine.NewBrief(v, m.dec) }
+
 // View is the state as Run's goroutine sees it.
 func (m *Manager) View() *sched.View { return m.state.View() }
 

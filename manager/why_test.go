@@ -29,7 +29,7 @@ func TestWhyAndResize(t *testing.T) {
 	if e := a.Forecast.Of(first + 1); e == nil || e.Start.P50 <= a.View.Now || a.Last != nil {
 		t.Errorf("%+v, %+v, want a start some day and no displacement", e, a.Last)
 	}
-	if a.Remedies == nil || len(a.Remedies.List) == 0 || a.Remedies.List[0].Change != whatif.FewerGPUs {
+	if a.Remedies == nil || len(a.Remedies.List) == 0 || a.Remedies.List[0].Change != whatif.OtherGPUs {
 		t.Fatalf("%+v, want fewer slots to do", a.Remedies)
 	}
 	width := func(r sched.Range) func(*sched.JobChange) { return func(c *sched.JobChange) { c.GPUs = r } }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ import (
 
 // handIn are the flags and arguments that say which jobs are meant: those of a file, or one command.
 type handIn struct {
-	gpus int
+	gpus string
 	name string
 	dry  bool
 }
@@ -30,7 +31,7 @@ type handIn struct {
 // define adds the flags.
 func (f *handIn) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.IntVar(&f.gpus, "gpus", 1, "`N` GPUs or slots for the command")
+	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
 	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
@@ -55,8 +56,7 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	text, name := []byte(nil), args[0]
 	switch {
 	case isCommand(cmd):
-		name = "the command line"
-		text, err = f.inline(args)
+		return f.inline(ownName(cmd), args)
 	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
 		return s, usagef("%s: --gpus and --name are for a command; those of %s stand in it", ownName(cmd), args[0])
 	case name == "-":
@@ -73,7 +73,7 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 		return s, malformed(err)
 	}
 	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
-	if s.Dir, err = os.Getwd(); err == nil && !isCommand(cmd) && args[0] != "-" {
+	if s.Dir, err = os.Getwd(); err == nil && args[0] != "-" {
 		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
 	}
 	return s, err
@@ -89,26 +89,49 @@ func passed() map[string]string {
 	return env
 }
 
-// inline writes the command as a job file.
-func (f *handIn) inline(args []string) ([]byte, error) {
+// inline is the command as a job file. What is wrong with it is said in words of the command line.
+func (f *handIn) inline(verb string, args []string) (s api.Submission, err error) {
+	gpus, err := parseWidths(verb, f.gpus)
+	if err != nil {
+		return s, err
+	}
 	name := f.name
 	if name == "" {
-		name = strings.Trim(strings.Map(func(r rune) rune {
-			if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
-				return r
-			}
-			return '-'
-		}, filepath.Base(args[0])), "._-")
+		name = nameOf(args[0])
 	}
-	job := map[string]any{"command": args, "gpus": f.gpus}
+	if s.Dir, err = os.Getwd(); err != nil {
+		return s, err
+	}
+	if _, err = jobfile.Inline(args, gpus, name, s.Dir); err != nil {
+		return s, usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
+	}
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
 	if name != "" {
-		job["name"] = name[:min(len(name), jobfile.MaxName)]
+		job["name"] = name
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]any{"jobs": []any{job}})
-	return b.Bytes(), err
+	err = e.Encode(map[string]any{"jobs": []any{job}})
+	s.File, s.Env, s.Dry = b.String(), passed(), f.dry
+	return s, err
+}
+
+// asFlags says of keys of a job file which flags they are.
+var asFlags = strings.NewReplacer("name \"", "--name \"", "command[0]", "the command", "command[", "argument [")
+
+// nameOf is the name of a command's job that has no other: that of its program, as far as it may be one.
+func nameOf(program string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '-'
+	}, filepath.Base(program))
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	return strings.Trim(name[:min(len(name), jobfile.MaxName)], "._-")
 }
 
 // submitFlags are the flags of submit as given.
@@ -165,17 +188,37 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission
 	if err := writeText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n", counted(len(doc.Jobs), "job"))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", counted(len(doc.Jobs), "job"), sameNames(&doc))
 	return nil
+}
+
+// sameNames says which jobs have the names of others, which are known by their numbers from now on.
+func sameNames(doc *api.Submitted) string {
+	const most = 3
+	var b strings.Builder
+	n := 0
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		if j.Older == nil {
+			continue
+		}
+		if n++; n <= most {
+			fmt.Fprintf(&b, "job %d is called %s already: the name means job %d from now on\n", *j.Older, j.Name, j.ID)
+		}
+	}
+	if n > most {
+		fmt.Fprintf(&b, "so it is with %d names more\n", n-most)
+	}
+	return b.String()
 }
 
 // planText says what is expected of jobs.
 func planText(doc *api.Submitted, width int, now time.Time) string {
-	t := table{left: 2}
-	t.add("job", "name", "starts", "ends")
+	t := table{left: 1}
+	t.add("name", "starts", "ends")
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
-		t.add(fmt.Sprint(j.ID), j.Name, within(j.Start, now), within(j.End, now))
+		t.add(j.Name, within(j.Start, now), within(j.End, now))
 	}
 	if doc.Rests == "" {
 		return t.text(width)
@@ -276,20 +319,27 @@ func jobExit(j *api.Job, propagate bool) error {
 	case j.Outcome == "finished":
 		return nil
 	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
-		return &codedError{j.ExitCode, fmt.Errorf("%s failed with exit code %d", jobTitle(j), j.ExitCode)}
+		return &codedError{j.ExitCode, fmt.Errorf("%s failed with %s", jobTitle(j), failedText(j))}
 	case j.Outcome == "failed":
-		return &codedError{exitJobFailed, fmt.Errorf("%s failed%s", jobTitle(j), failedText(j))}
+		return &codedError{exitJobFailed, fmt.Errorf("%s failed with %s", jobTitle(j), failedText(j))}
 	}
 	return &codedError{exitJobFailed, fmt.Errorf("%s was %s", jobTitle(j), j.Outcome)}
 }
 
-// failedText is what is known of a failure.
+// failedText is what is known of a failure, with the last line that the job wrote.
 func failedText(j *api.Job) string {
-	switch {
-	case j.Text != "":
-		return ": " + j.Text
-	case j.ExitCode != 0:
-		return fmt.Sprintf(" with exit code %d", j.ExitCode)
+	f := j.Failure
+	if f == nil {
+		return fmt.Sprintf("exit code %d", j.ExitCode)
 	}
-	return ""
+	text := api.Printable(f.Text)
+	if j.Attempt > 1 {
+		text += fmt.Sprintf(" in attempt %d", j.Attempt)
+	}
+	for _, line := range slices.Backward(f.Tail) {
+		if line = strings.TrimSpace(api.Printable(line)); line != "" {
+			return text + "; it wrote last: " + line
+		}
+	}
+	return text
 }

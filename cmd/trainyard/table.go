@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// table is text in columns: the first is set left, the others right, unless left says how many are set left. Rows may
-// be shorter than others.
+// table is cells in columns: the first is set left, the others right, unless left or prose say otherwise. Rows may be shorter than
+// others.
 type table struct {
-	rows [][]string
-	left int // columns set left, from the first on; 0 = one
+	rows  [][]string
+	left  int  // columns set left, from the first on; 0 = one
+	prose bool // the last column is text, and set left too
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -30,7 +31,7 @@ func (t *table) text(width int) string {
 				line.WriteString(gap)
 			}
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < max(t.left, 1) {
+			if i < max(t.left, 1) || t.prose && i == len(widths)-1 {
 				line.WriteString(cell + pad)
 			} else {
 				line.WriteString(pad + cell)

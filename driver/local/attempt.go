@@ -189,8 +189,7 @@ func (a *attempt) started() {
 		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())})
 	}
 	if a.meter == nil {
-		from, _ := progress.ParseFrom(a.ordered().Progress) // else all logs
-		a.meter = newTail(a, from, a.tell)
+		a.meter = newTail(a, readerOf(a.ordered()), a.tell)
 		a.d.work.Go(a.meter.run)
 	}
 }

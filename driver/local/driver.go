@@ -261,23 +261,26 @@ func (d *Driver) withhold(r *report) {
 	d.later = append(d.later, d.changes()...)
 }
 
-// backoff returns how long a job wants to rest after an end.
-func (d *Driver) backoff(e *sched.Event) time.Duration {
-	if e.Outcome != sched.Failed {
+// backoff returns how long a job wants to rest after an end; sched.Never: after this one it wants to be tried no more.
+func (d *Driver) backoff(e *sched.Event) sched.Time {
+	if e.Kind != sched.AttemptEnded || e.Outcome != sched.Failed {
 		return 0
 	}
 	t, err := task.DecodeTask(d.specs[e.Job].Task)
-	if err != nil { // then it is not started again
+	switch {
+	case err != nil: // then it is not started again
 		return 0
+	case d.specs[e.Job].Retries > 0 && !t.Retries(int(e.Code)):
+		return sched.Never
 	}
-	return t.Backoff
+	return sched.Time(t.Backoff)
 }
 
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 func (d *Driver) rest(e *sched.Event) {
 	if e.Outcome != sched.NodeLost {
 		delete(d.lost, e.Job)
-		e.WorkFrom = sched.Time(d.backoff(e))
+		e.WorkFrom = d.backoff(e)
 		return
 	}
 	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
@@ -325,7 +328,7 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 		e.WorkFrom = d.now
 	case sched.AttemptEnded:
 		if e.WorkFrom > 0 { // so far the length of a rest
-			e.WorkFrom += d.now
+			e.WorkFrom = d.now.Add(time.Duration(e.WorkFrom))
 		}
 	}
 	return e
@@ -410,7 +413,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]

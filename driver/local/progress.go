@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -101,9 +102,19 @@ type tail struct {
 // sources are the files that a tail reads.
 var sources = [...]progress.Source{progress.Output, progress.File}
 
-// newTail returns the tail of an attempt whose logs are of a kind.
-func newTail(a *attempt, from progress.From, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(from), epoch: a.epoch, anew: !a.adopted,
+// readerOf returns what reads the logs of an order's job.
+func readerOf(o *shim.Order) *progress.Reader {
+	from, _ := progress.ParseFrom(o.Progress) // else all logs
+	r := progress.NewReader(from)
+	if p, err := progress.ParsePattern(o.Pattern); o.Pattern != "" && err == nil { // it was looked at when the job was handed in
+		r.Match(p)
+	}
+	return r
+}
+
+// newTail returns the tail of an attempt whose logs are read by reader.
+func newTail(a *attempt, reader *progress.Reader, tell func(sched.Event)) *tail {
+	return &tail{a: a, tell: tell, reader: reader, epoch: a.epoch, anew: !a.adopted,
 		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 

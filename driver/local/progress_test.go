@@ -26,7 +26,7 @@ type reader struct {
 func newReader() *reader {
 	r := &reader{now: time.Unix(1e9, 0)}
 	d := &Driver{o: Options{State: "/nowhere", Log: slog.New(slog.DiscardHandler)}}
-	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)}, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)}, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 	return r
 }
 
@@ -261,7 +261,7 @@ func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
 	a := &attempt{odo: progress.NewOdometer(1, progress.Kept{}, 0), epoch: 2, adopted: true}
-	r.tail = newTail(a, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
 	if len(r.told) != 1 || r.told[0].Value != 3 {
 		t.Errorf("told %v, want epoch 3", r.told)
@@ -286,7 +286,7 @@ func TestEpochsOfBefore(t *testing.T) {
 	} {
 		r := newReader()
 		a := &attempt{d: r.a.d, odo: r.a.odo, dir: shim.RunDir(t.TempDir()), epoch: c.epoch, adopted: c.adopted}
-		r.tail = newTail(a, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+		r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 		for i, text := range []string{c.first, c.later} {
 			for word := range strings.FieldsSeq(text) {
 				r.at(float64(i), "TRAINYARD "+word+"\n")

@@ -120,14 +120,14 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	if !a.up && !x.over.Started.IsZero() {
 		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate()})
 	}
-	a.meter = newTail(a, progress.Own, nil)
+	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.ordered())
 	e.Time = max(d.instant(x.over.Ended), started+1)
 	e.Job = a.job
 	if rest := d.backoff(&e); rest > 0 {
-		e.WorkFrom = e.Time.Add(rest)
+		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}
 	events = append(events, e)
 	for i := range events {

@@ -30,7 +30,7 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *Submitted
 	doc.Rests = x.Rests()
 	docs := doc.Jobs
 	for i := range docs {
-		docs[i] = Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
+		docs[i] = Estimate{ID: int(sched.None), Name: jobs[i].Spec.Name}
 		if e := f.Of(first + sched.JobID(i)); e != nil {
 			docs[i].Start, docs[i].End = x.within(e.Start), x.within(e.End)
 		}

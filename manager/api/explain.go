@@ -26,7 +26,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error
 	}
 	x := whyTeller{Teller: s.says(d.View)}
 	e := &d.Event
-	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Job: int(e.Job),
+	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
 		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,
 		Waited: x.waited(d), Chosen: []Chosen{}, Refused: []Chosen{}, Figures: figures(d.Facts)}
 	if e.Job != sched.None {

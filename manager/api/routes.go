@@ -251,6 +251,10 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 	}
 	for i := range jobs {
 		doc.Jobs[i] = Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
+		if row, known, _ := s.o.Manager.Board().Row(first + sched.JobID(i)); known && row.Older != sched.None {
+			older := int(row.Older)
+			doc.Jobs[i].Older = &older
+		}
 	}
 	return doc, nil
 }

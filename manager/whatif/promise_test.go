@@ -62,7 +62,7 @@ func resized(m *whatif.Moment, j sched.JobID, r sched.Range) sched.Event {
 
 // doing is what a user does who takes a remedy.
 func doing(m *whatif.Moment, j sched.JobID, r *whatif.Remedy) []sched.Event {
-	if r.Change == whatif.FewerGPUs {
+	if r.Change == whatif.OtherGPUs {
 		return []sched.Event{resized(m, j, r.Spec.GPUs)}
 	}
 	return []sched.Event{{Kind: sched.JobArrived, Spec: r.Spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
@@ -110,24 +110,31 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 						t.Errorf("seed %d, %s, job %d: %v to %+v gives it nothing", seed, name, j, x.Change, x.Spec.GPUs)
 					}
 				}
-				if !got.Unchanged && !slices.ContainsFunc(got.List, func(x whatif.Remedy) bool { return x.Change == whatif.FewerGPUs }) {
+				if !got.Unchanged && !slices.ContainsFunc(got.List, func(x whatif.Remedy) bool { return x.Change == whatif.OtherGPUs }) {
 					brute += noneNarrower(t, m, j, fmt.Sprintf("seed %d, %s", seed, name))
 				}
 			}
 		}
 	}
 	t.Logf("%v taken, %d tried in vain", taken, brute)
-	for _, c := range []whatif.Change{whatif.MoreTypes, whatif.FewerGPUs, whatif.HigherPriority} {
+	for _, c := range []whatif.Change{whatif.MoreTypes, whatif.OtherGPUs, whatif.HigherPriority} {
 		if taken[c] < 10 && !testing.Short() {
 			t.Errorf("%d remedies of kind %v: too few to mean anything", taken[c], c)
 		}
 	}
 }
 
-// noneNarrower tries all ranges of widths that begin below that of job j, and returns how many.
+// noneNarrower tries all widths of job j and all ranges that begin below its own, and returns how many.
 func noneNarrower(t *testing.T, m *whatif.Moment, j sched.JobID, where string) (n int) {
 	t.Helper()
 	was := m.View().Job(j).Spec.GPUs
+	for k := was.Min; k <= was.Max; k++ {
+		for _, r := range []sched.Range{sched.Rigid(int(k)), {Min: was.Min, Want: k, Max: was.Max}} {
+			if n++; r != was && given(t, m, j, resized(m, j, r)) {
+				t.Errorf("%s, job %d of %v: no other width was offered, and %v would start", where, j, was, r)
+			}
+		}
+	}
 	for least := int32(1); least < was.Min; least++ {
 		for want := least; want <= was.Want; want++ {
 			most := want

@@ -63,6 +63,7 @@ const (
 // made for us are better than dictionaries, these than bars, and these than words.
 type Reader struct {
 	from   From
+	match  *Pattern // nil = none
 	lines  [sources]splitter
 	buffer []byte       // of a line without escape sequences
 	ranks  [fields]rank // by which a fact was told last
@@ -72,6 +73,9 @@ type Reader struct {
 
 // NewReader returns a Reader that has seen nothing.
 func NewReader(from From) *Reader { return &Reader{from: from} }
+
+// Match has lines of logs read by a pattern, instead of as From says.
+func (r *Reader) Match(p *Pattern) { r.match = p }
 
 // Read takes a chunk, torn anywhere, and yields what the lines that end in it tell, in their order. All of it is to be
 // ranged over.
@@ -105,10 +109,13 @@ func (r *Reader) line(source Source, line []byte) Reading {
 		}
 		return Reading{}
 	}
-	if r.from == Own || len(line) == 0 {
+	if r.from == Own && r.match == nil || len(line) == 0 {
 		return Reading{}
 	}
 	line, r.buffer = plainText(r.buffer, line)
+	if r.match != nil {
+		return r.judge(r.match.read(line), ofDictionary)
+	}
 	return r.log(line)
 }
 
