@@ -94,10 +94,8 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	}
 	v := moment.View()
 	first = sched.JobID(len(v.Jobs))
-	o := whatif.ForecastOptions{Others: true}
-	for i := range jobs {
-		o.Planned = append(o.Planned, arrival(&jobs[i], first, v.Now))
-	}
+	o := whatif.ForecastOptions{Others: true, Planned: specsOf(jobs)}
+	arrive(o.Planned, jobs, first, v.Now)
 	f, err = moment.Forecast(ctx, workOf(v, left), o)
 	return f, first, err
 }
