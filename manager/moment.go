@@ -111,6 +111,7 @@ func workOf(v *sched.View, left func(sched.JobID) (time.Duration, bool)) *whatif
 type WhyOptions struct {
 	Remedies time.Duration // to look for what would let it start; 0 = do not
 	Forecast time.Duration // to look into the future; 0 = do not
+	Most     int           // no look into the future where more jobs than that are not done; 0 = whatever they are
 }
 
 // Answer tells why a job stands as it does, as of one instant.
@@ -152,7 +153,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			return nil, failed
 		}
 	}
-	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
+	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
 		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left), whatif.ForecastOptions{Others: true})
@@ -161,6 +162,16 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 		}
 	}
 	return a, nil
+}
+
+// unfinished counts the jobs that are not done.
+func unfinished(v *sched.View) (n int) {
+	for i := range v.Jobs {
+		if v.Jobs[i].State != sched.Done {
+			n++
+		}
+	}
+	return n
 }
 
 // remedy looks for what would let job id start, for so long at most.
