@@ -16,19 +16,19 @@ import (
 // submission. They must be valid, and name under After none but jobs that arrive before. The channel is closed once what came
 // of it is durable. Submit may be called by anybody at any time.
 func (d *Driver) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (durable <-chan struct{}) {
-	return d.wish(wish{jobs: jobs})
+	return d.keep(wish{jobs: jobs})
 }
 
 // Command passes on what a user wants done with a job that has arrived. The channel is closed once what came of it is durable.
 // It may be called by anybody at any time.
 func (d *Driver) Command(job sched.JobID, c sched.Command) (durable <-chan struct{}) {
-	return d.wish(wish{event: sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)}})
+	return d.wish(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
 }
 
 // Change passes on how a user wants a job from now on that has arrived; it must be valid. The channel is closed once what came
 // of it is durable. It may be called by anybody at any time.
 func (d *Driver) Change(job sched.JobID, c sched.JobChange) (durable <-chan struct{}) {
-	return d.wish(wish{event: sched.Event{Kind: sched.JobChanged, Job: job, Change: &c}})
+	return d.wish(sched.Event{Kind: sched.JobChanged, Job: job, Change: &c})
 }
 
 // Tell passes on what a user wants of the machine:
@@ -51,18 +51,20 @@ func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
 	case sched.GPUState(e.Code) != sched.GPUWithheld && sched.GPUState(e.Code) != sched.GPUInUse:
 		return nil, fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
 	}
-	return d.wish(wish{event: e}), nil
+	return d.wish(e), nil
 }
 
 // wish is what a user wants.
 type wish struct {
-	event   sched.Event                                              // or
-	jobs    func(first sched.JobID, now sched.Time) []*sched.JobSpec // see Submit
+	events  []sched.Event
+	jobs    func(first sched.JobID, now sched.Time) []*sched.JobSpec // see Submit; nil = events
 	durable chan struct{}
 }
 
 // wish keeps what a user wants for the next answer.
-func (d *Driver) wish(w wish) <-chan struct{} {
+func (d *Driver) wish(events ...sched.Event) <-chan struct{} { return d.keep(wish{events: events}) }
+
+func (d *Driver) keep(w wish) <-chan struct{} {
 	w.durable = make(chan struct{})
 	d.mu.Lock()
 	d.wishes = append(d.wishes, w)
@@ -93,25 +95,27 @@ func (d *Driver) granted(now sched.Time) (events []sched.Event) {
 	d.wishes = nil
 	d.mu.Unlock()
 	next := sched.JobID(len(d.specs))
-	for i := range wishes {
-		w := &wishes[i]
+	for _, w := range wishes {
 		d.answered = append(d.answered, w.durable)
-		switch e := w.event; {
-		case w.jobs != nil:
+		if w.jobs != nil {
 			for _, spec := range w.jobs(next, now) {
 				events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
 				next++
 			}
-		case e.Kind == sched.GPUChanged:
-			d.withheld[int(e.Value)] = sched.GPUState(e.Code) == sched.GPUWithheld
-			events = append(events, d.changes()...)
-		case e.Kind == sched.NodeChanged:
-			events = slices.DeleteFunc(events, func(x sched.Event) bool { return x.Kind == e.Kind && x.Node == e.Node }) // the last counts
-			if !d.isSo(&e) {
+		}
+		for _, e := range w.events {
+			switch {
+			case e.Kind == sched.GPUChanged:
+				d.withheld[int(e.Value)] = sched.GPUState(e.Code) == sched.GPUWithheld
+				events = append(events, d.changes()...)
+			case e.Kind == sched.NodeChanged:
+				events = slices.DeleteFunc(events, func(x sched.Event) bool { return x.Kind == e.Kind && x.Node == e.Node }) // the last counts
+				if !d.isSo(&e) {
+					events = append(events, e)
+				}
+			default:
 				events = append(events, e)
 			}
-		default:
-			events = append(events, e)
 		}
 	}
 	return events
