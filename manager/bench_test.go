@@ -98,7 +98,7 @@ func past(b *testing.B, o manager.Options, slots, jobs, reports int) (events uin
 		b.Fatal(err)
 	}
 	h := m.Header()
-	if err := m.Close(); err != nil {
+	if err = m.Close(); err != nil {
 		b.Fatal(err)
 	}
 	s, err := store.Open(o.Dir)

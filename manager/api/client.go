@@ -104,8 +104,8 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	}
 	err = c.read(ctx, http.MethodGet, "/v1/jobs?"+q.Encode(), nil, func(r io.Reader) error {
 		var b bytes.Buffer
-		if _, err := b.ReadFrom(r); err != nil {
-			return err
+		if _, cut := b.ReadFrom(r); cut != nil {
+			return cut
 		}
 		return readJobs(b.Bytes(), &doc)
 	})

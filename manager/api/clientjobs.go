@@ -70,73 +70,78 @@ func (s *jobScan) job(j *Job) {
 	for !s.failed {
 		key := s.raw()
 		s.expect(':')
-		switch string(key) {
-		case "id":
-			j.ID = s.whole()
-		case "name":
-			j.Name = s.text()
-		case "user":
-			j.User = s.text()
-		case "model":
-			j.Model = s.text()
-		case "class":
-			j.Class = s.text()
-		case "state":
-			j.State = s.text()
-		case "outcome":
-			j.Outcome = s.text()
-		case "text":
-			j.Text = s.text()
-		case "why":
-			j.Why = s.text()
-		case "gpus_min":
-			j.Min = s.whole()
-		case "gpus_want":
-			j.Want = s.whole()
-		case "gpus_max":
-			j.Max = s.whole()
-		case "gpus":
-			j.GPUs = s.texts()
-		case "attempt":
-			j.Attempt = s.whole()
-		case "preemptions":
-			j.Preemptions = s.whole()
-		case "resizes":
-			j.Resizes = s.whole()
-		case "submitted":
-			j.Submitted = s.text()
-		case "started":
-			j.Started = s.text()
-		case "ended":
-			j.Ended = s.text()
-		case "queue_s":
-			j.QueueSec = s.number()
-		case "run_s":
-			j.RunSec = s.number()
-		case "gpu_seconds":
-			j.GPUSeconds = s.number()
-		case "energy_j":
-			j.EnergyJ = s.number()
-		case "exit_code":
-			j.ExitCode = s.whole()
-		case "priority":
-			j.Priority = s.whole()
-		case "batch":
-			j.Batch = s.whole()
-		case "step":
-			j.Step = int64(s.whole())
-		case "total":
-			j.Total = int64(s.whole())
-		case "speed":
-			j.Speed = s.number()
-		default: // few jobs have more
-			s.failed = true
-		}
+		s.field(j, string(key))
 		if s.next() == '}' {
 			s.i++
 			return
 		}
 		s.expect(',')
+	}
+}
+
+// field reads the value of a field.
+func (s *jobScan) field(j *Job, key string) { //nolint:funlen // a table
+	switch key {
+	case "id":
+		j.ID = s.whole()
+	case "name":
+		j.Name = s.text()
+	case "user":
+		j.User = s.text()
+	case "model":
+		j.Model = s.text()
+	case "class":
+		j.Class = s.text()
+	case "state":
+		j.State = s.text()
+	case "outcome":
+		j.Outcome = s.text()
+	case "text":
+		j.Text = s.text()
+	case "why":
+		j.Why = s.text()
+	case "gpus_min":
+		j.Min = s.whole()
+	case "gpus_want":
+		j.Want = s.whole()
+	case "gpus_max":
+		j.Max = s.whole()
+	case "gpus":
+		j.GPUs = s.texts()
+	case "attempt":
+		j.Attempt = s.whole()
+	case "preemptions":
+		j.Preemptions = s.whole()
+	case "resizes":
+		j.Resizes = s.whole()
+	case "submitted":
+		j.Submitted = s.text()
+	case "started":
+		j.Started = s.text()
+	case "ended":
+		j.Ended = s.text()
+	case "queue_s":
+		j.QueueSec = s.number()
+	case "run_s":
+		j.RunSec = s.number()
+	case "gpu_seconds":
+		j.GPUSeconds = s.number()
+	case "energy_j":
+		j.EnergyJ = s.number()
+	case "exit_code":
+		j.ExitCode = s.whole()
+	case "priority":
+		j.Priority = s.whole()
+	case "batch":
+		j.Batch = s.whole()
+	case "step":
+		j.Step = int64(s.whole())
+	case "total":
+		j.Total = int64(s.whole())
+	case "speed":
+		j.Speed = s.number()
+	default: // few jobs have more
+		s.failed = true
 	}
 }
 
