@@ -124,7 +124,6 @@ type Manager struct {
 	up     chan struct{} // closed once Run can take requests
 	over   chan struct{} // closed once it takes none any more
 	driver *local.Driver // from up on
-	next   sched.JobID   // at least, of the next job that is handed in; of Run's goroutine
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it

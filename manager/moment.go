@@ -95,9 +95,9 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	}
 	v := moment.View()
 	first = sched.JobID(len(v.Jobs))
-	o := whatif.ForecastOptions{Others: true}
+	o := whatif.ForecastOptions{Others: true, Planned: specsOf(jobs)}
+	arrive(o.Planned, jobs, first, v.Now)
 	for i := range jobs {
-		o.Planned = append(o.Planned, arrival(&jobs[i], first, v.Now))
 		o.Of = append(o.Of, first+sched.JobID(i))
 	}
 	f, err = moment.Forecast(ctx, workOf(v, left), o)
@@ -115,6 +115,7 @@ func workOf(v *sched.View, left func(sched.JobID) (time.Duration, bool)) *whatif
 type WhyOptions struct {
 	Remedies time.Duration // to look for what would let it start; 0 = do not
 	Forecast time.Duration // to look into the future; 0 = do not
+	Most     int           // no look into the future where more jobs than that are not done; 0 = whatever they are
 }
 
 // Answer tells why a job stands as it does, as of one instant.
@@ -161,7 +162,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			return nil, failed
 		}
 	}
-	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
+	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
 		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left),
@@ -171,6 +172,16 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 		}
 	}
 	return a, nil
+}
+
+// unfinished counts the jobs that are not done.
+func unfinished(v *sched.View) (n int) {
+	for i := range v.Jobs {
+		if v.Jobs[i].State != sched.Done {
+			n++
+		}
+	}
+	return n
 }
 
 // remedy looks for what would let job id start, for so long at most.

@@ -41,13 +41,14 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	addState(cmd, &f.state)
-	fs.DurationVar(&f.ahead, "ahead", 2*time.Second, "look into the future for so long at most, up to 5s; 0 = do not")
+	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
+	fs.Lookup("ahead").DefValue = "" // in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
 	return cmd
 }
 
 func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
-	if f.ahead < 0 || f.ahead > 5*time.Second {
+	if (f.ahead < 0 && f.ahead != api.AsSuits) || f.ahead > 5*time.Second {
 		return usagef("--ahead %v, want 0 to 5s", f.ahead)
 	}
 	doc, err := c.Why(cmd.Context(), job, f.ahead, tryFor)

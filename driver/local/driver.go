@@ -292,7 +292,7 @@ func (d *Driver) rest(e *sched.Event) {
 // left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.later = append(append(d.later, d.granted()...), d.lend()...)
+	d.later = append(append(d.later, d.granted(now)...), d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]

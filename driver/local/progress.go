@@ -23,6 +23,9 @@ import (
 const (
 	readEvery = 200 * time.Millisecond
 	tellEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
+	// readFully is how many bytes of an output are looked at line by line each time. A job that writes more than that in readEvery, which is
+	// 20 MB/s, has something else to say than its progress, and takes no processor from others: of the rest only lines made for us are read.
+	readFully = 4 << 20
 )
 
 // odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the log: without
@@ -94,9 +97,11 @@ type tail struct {
 	epoch  int64       // the last that ended
 	anew   bool        // none is known of this attempt yet
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
-	told   time.Time
-	quit   chan struct{}
-	over   chan struct{}
+	// caughtUp: what was written before the tail began is read. All of it counts, for nobody reads it again.
+	caughtUp bool
+	told     time.Time
+	quit     chan struct{}
+	over     chan struct{}
 }
 
 // sources are the files that a tail reads.
@@ -197,15 +202,18 @@ func (t *tail) read() {
 		if t.files[i] == nil {
 			t.open(i, source)
 		}
-		for t.files[i] != nil && !isClosed(t.a.d.quit) {
+		for sum := 0; t.files[i] != nil && !isClosed(t.a.d.quit); {
 			n, err := t.files[i].Read(b[:])
 			t.take(source, b[:n], now)
+			sum += n
+			t.reader.Skim(sum >= readFully && t.caughtUp)
 			if n == 0 || err != nil && err != io.EOF {
 				break
 			}
 		}
+		t.reader.Skim(false)
 	}
-	t.behind = false
+	t.behind, t.caughtUp = false, true
 }
 
 // openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe

@@ -9,16 +9,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Submit hands jobs in. They arrive together with the next answer, in the order given, and the events point to the very specs
-// given, so that a sink can tell whose they are. From the call on these belong to the driver, which sets their times of
+// Submit hands jobs in. They arrive together with the next answer, in the order in which jobs returns them: it is called once, by the
+// goroutine of the engine, as that answer is made, and is told which number the first of them gets and when that is. So whoever hands
+// jobs in waits for nobody, and those that come while a batch is made durable are all in the next one. The events point to the very
+// specs returned, so that a sink can tell whose they are. From then on these belong to the driver, which sets their times of
 // submission. They must be valid, and name under After none but jobs that arrive before. The channel is closed once what came
 // of it is durable. Submit may be called by anybody at any time.
-func (d *Driver) Submit(specs ...*sched.JobSpec) (durable <-chan struct{}) {
-	events := make([]sched.Event, len(specs))
-	for i, spec := range specs {
-		events[i] = sched.Event{Kind: sched.JobArrived, Spec: spec}
-	}
-	return d.wish(events...)
+func (d *Driver) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (durable <-chan struct{}) {
+	return d.keep(wish{jobs: jobs})
 }
 
 // Command passes on what a user wants done with a job that has arrived. The channel is closed once what came of it is durable.
@@ -59,12 +57,15 @@ func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
 // wish is what a user wants.
 type wish struct {
 	events  []sched.Event
+	jobs    func(first sched.JobID, now sched.Time) []*sched.JobSpec // see Submit; nil = events
 	durable chan struct{}
 }
 
 // wish keeps what a user wants for the next answer.
-func (d *Driver) wish(events ...sched.Event) <-chan struct{} {
-	w := wish{events, make(chan struct{})}
+func (d *Driver) wish(events ...sched.Event) <-chan struct{} { return d.keep(wish{events: events}) }
+
+func (d *Driver) keep(w wish) <-chan struct{} {
+	w.durable = make(chan struct{})
 	d.mu.Lock()
 	d.wishes = append(d.wishes, w)
 	d.mu.Unlock()
@@ -87,14 +88,21 @@ func (d *Driver) confirm() {
 	d.answered = d.answered[:0]
 }
 
-// granted returns what of the wishes is to be told.
-func (d *Driver) granted() (events []sched.Event) {
+// granted returns what of the wishes is to be told at the instant now.
+func (d *Driver) granted(now sched.Time) (events []sched.Event) {
 	d.mu.Lock()
 	wishes := d.wishes
 	d.wishes = nil
 	d.mu.Unlock()
+	next := sched.JobID(len(d.specs))
 	for _, w := range wishes {
 		d.answered = append(d.answered, w.durable)
+		if w.jobs != nil {
+			for _, spec := range w.jobs(next, now) {
+				events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
+				next++
+			}
+		}
 		for _, e := range w.events {
 			switch {
 			case e.Kind == sched.GPUChanged:

@@ -102,7 +102,13 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	err = c.read(ctx, http.MethodGet, "/v1/jobs?"+q.Encode(), nil, func(r io.Reader) error {
+		var b bytes.Buffer
+		if _, cut := b.ReadFrom(r); cut != nil {
+			return cut
+		}
+		return readJobs(b.Bytes(), &doc)
+	})
 	return doc, err
 }
 
@@ -221,12 +227,17 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 
 // ask asks for a document.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
+	return c.read(ctx, method, path, body, func(r io.Reader) error { return json.NewDecoder(r).Decode(doc) })
+}
+
+// read asks for something and has f read it.
+func (c *Client) read(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
 	resp, err := c.do(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc); err != nil {
+	if err := f(io.LimitReader(resp.Body, maxAnswer)); err != nil {
 		return c.failed(ctx, fmt.Errorf("its answer: %w", err))
 	}
 	return nil

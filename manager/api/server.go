@@ -53,7 +53,7 @@ type Server struct {
 	began   time.Time
 	docs    huma.API
 	guard   *guard
-	parsing chan struct{} // a job file is read by one at a time: its tree takes much memory
+	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
 	// thinking has those who look into the future, or decide the past again, one after the other: it takes a processor and memory.
 	thinking chan struct{}
 	metrics  http.Handler

@@ -35,9 +35,17 @@ func (s *Server) think(ctx context.Context) (done func(), err error) {
 // whyInput says what is asked about a job.
 type whyInput struct {
 	aboutJob
-	Ahead int `query:"ahead_ms" minimum:"0" maximum:"5000" default:"2000" doc:"milliseconds for a look into the future at most; 0 = none"`
+	Ahead int `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"-1" doc:"milliseconds for a look into the future at most; 0 = none, -1 = 2000, and none where more than 2000 jobs are not done"`
 	Try   int `query:"try_ms" minimum:"0" maximum:"3000" default:"1000" doc:"milliseconds for trying remedies at most; 0 = none"`
 }
+
+// AsSuits asks for a look into the future where that is not hopeless: one of 2,000 jobs takes half a second of a processor, and beyond the
+// reason is to be told at once all the same.
+const (
+	AsSuits   = -time.Millisecond
+	suits     = 2 * time.Second
+	suitsJobs = 2000
+)
 
 func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
 	id := callerOf(ctx).job
@@ -47,7 +55,11 @@ func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
 	}
 	defer done()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	a, err := s.o.Manager.Why(ctx, id, manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)})
+	o := manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)}
+	if o.Forecast == AsSuits {
+		o.Forecast, o.Most = suits, suitsJobs
+	}
+	a, err := s.o.Manager.Why(ctx, id, o)
 	if err != nil {
 		return Why{}, fmt.Errorf("job %d: %w", id, err)
 	}

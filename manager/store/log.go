@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,10 +13,11 @@ import (
 
 // Writer is a Sink that writes events to the store: those of a batch in one transaction, synced by EndBatch.
 type Writer struct {
-	s     *Store
-	batch uint64
-	rows  []row
-	lines []byte // of rows, one after the other
+	s      *Store
+	batch  uint64
+	rows   []row
+	lines  []byte // of rows, one after the other
+	insert *sql.Stmt
 }
 
 type row struct {
@@ -56,7 +56,12 @@ func (w *Writer) EndBatch() error {
 	return nil
 }
 
-func (w *Writer) commit() error {
+func (w *Writer) commit() (err error) {
+	if w.insert == nil { // it lives as long as the database
+		if w.insert, err = w.s.db.Prepare("insert into log values (?, ?, ?, ?)"); err != nil {
+			return err
+		}
+	}
 	tx, err := w.s.db.Begin()
 	if err != nil {
 		return err
@@ -65,10 +70,7 @@ func (w *Writer) commit() error {
 	if fenced := w.s.own(tx); fenced != nil {
 		return fenced
 	}
-	insert, err := tx.Prepare("insert into log values (?, ?, ?, ?)")
-	if err != nil {
-		return err
-	}
+	insert := tx.Stmt(w.insert)
 	from := 0
 	for _, r := range w.rows {
 		line := w.lines[from:r.end]
@@ -78,7 +80,7 @@ func (w *Writer) commit() error {
 		from = r.end
 	}
 	failpoint.Here("commit.inside")
-	return errors.Join(insert.Close(), tx.Commit())
+	return tx.Commit()
 }
 
 // own reports ErrFenced if a later manager has numbered itself: the lock of the folder was lost.
