@@ -151,11 +151,10 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		doc.Drained = len(v.Nodes) > 0
 		for i := range v.Nodes {
-			n := &v.Nodes[i]
 			if i == 0 {
-				doc.Node = n.Spec.Name
+				doc.Node = v.Nodes[i].Spec.Name
 			}
-			doc.Drained = doc.Drained && !n.Open()
+			doc.Drained = doc.Drained && drained(v, &v.Nodes[i])
 		}
 		doc.GPUs = make([]GPU, len(v.GPUs))
 		for g := range v.GPUs {
@@ -175,6 +174,20 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 		}
 	}
 	return doc, err
+}
+
+// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that is rented
+// to nobody at the moment is not drained by that.
+func drained(v *sched.View, n *sched.Node) bool {
+	if n.State != sched.NodeGone && !n.Open() {
+		return true
+	}
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if v.GPUs[g].State != sched.GPUWithheld {
+			return false
+		}
+	}
+	return true
 }
 
 // gpuDoc says how a GPU stands as far as the View tells.
