@@ -121,10 +121,11 @@ type Manager struct {
 	before   uint64                // the log is read up to here
 	aside    []store.Aside
 
-	up     chan struct{} // closed once Run can take requests
-	over   chan struct{} // closed once it takes none any more
-	driver *local.Driver // from up on
-	next   sched.JobID   // at least, of the next job that is handed in; of Run's goroutine
+	up       chan struct{}            // closed once Run can take requests
+	over     chan struct{}            // closed once it takes none any more
+	driver   *local.Driver            // from up on
+	changing map[sched.JobID]changing // of Run's goroutine
+	next     sched.JobID              // at least, of the next job that is handed in; of Run's goroutine
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -147,7 +148,8 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{})}
+	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{}),
+		changing: make(map[sched.JobID]changing)}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
 	}

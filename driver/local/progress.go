@@ -44,7 +44,10 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		kept = progress.Kept{}
 	}
 	want := 0
-	if int(job) < len(d.specs) {
+	switch {
+	case int(job) < len(d.view.Jobs): // as it arrived, whatever its user wants since
+		want = int(d.view.Jobs[job].Unit())
+	case int(job) < len(d.specs):
 		want = int(d.specs[job].GPUs.Want)
 	}
 	d.progress[job] = progress.NewOdometer(want, kept, known)

@@ -362,3 +362,24 @@ func TestTailOfFile(t *testing.T) {
 		t.Errorf("%+v, want %+v", r.facts(), want)
 	}
 }
+
+// Ensure that a driver that comes back counts the work of a job in the unit that it had, although its user wants another width since.
+func TestUnitOfChangedJob(t *testing.T) {
+	t.Parallel()
+	spec := &sched.JobSpec{GPUs: sched.Rigid(4)}
+	c := sched.JobChange{GPUs: sched.Rigid(2)}
+	for name, want := range map[string]struct {
+		job  sched.Job
+		rate float64 // on two GPUs
+	}{
+		"as it arrived": {sched.Job{Spec: spec, Asked: 4}, .5},
+		"changed":       {sched.Job{Spec: spec.Changed(&c), Asked: 4}, .5},
+	} {
+		d := &Driver{o: Options{State: shim.State(t.TempDir()), Log: slog.New(slog.DiscardHandler)}, view: &sched.View{Jobs: []sched.Job{want.job}},
+			specs: []*sched.JobSpec{want.job.Spec}, progress: make(map[sched.JobID]*progress.Odometer)}
+		o := d.odometer(0, 0)
+		if o.Begin(2, 0); o.Rate() != want.rate {
+			t.Errorf("%s: rate %v on two GPUs, want %v", name, o.Rate(), want.rate)
+		}
+	}
+}

@@ -60,6 +60,26 @@ func TestPromise09DamagedRows(t *testing.T) {
 	}
 }
 
+// Ensure that damage that comes while the log is open is not read as truth, however the log is read: a page ends before it, and one that
+// begins with it is an error.
+func TestDamagedPage(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, filepath.Join(dir, fileName), "update log set line = cast(replace(cast(line as text), '\"time\":', '\"time\":1') as blob) where seq = 7")
+	if lines, err := s.Page(1, 100); err != nil || len(lines) != 6 {
+		t.Errorf("%d lines, %v, want the 6 before the damaged one", len(lines), err)
+	}
+	if lines, err := s.Page(7, 1); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "event 7 in") {
+		t.Errorf("%d lines, %v, want ErrDamaged of event 7", len(lines), err)
+	}
+	if lines, err := s.Page(8, 3); err != nil || len(lines) != 3 {
+		t.Errorf("%d lines, %v, want 3 behind it", len(lines), err)
+	}
+}
+
 // Ensure that a log of the first version is brought to the present one with all that is in it, and goes on.
 func TestUpgrade(t *testing.T) {
 	dir := t.TempDir()

@@ -93,19 +93,26 @@ func (s *Store) own(tx *sql.Tx) error {
 	return nil
 }
 
-// Page returns the lines of at most n events from the one numbered seq on. It may be called by anybody while the store is open.
+// Page returns the lines of at most n events from the one numbered seq on. One that is not what was written is ErrDamaged, where it is
+// the first; else the page ends before it. It may be called by anybody while the store is open.
 func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
-	rows, err := s.db.Query("select line from log where seq >= ? order by seq limit ?", int64(seq), n)
+	rows, err := s.db.Query("select seq, batch, line, sum from log where seq >= ? order by seq limit ?", int64(seq), n)
 	if err != nil {
 		return nil, fmt.Errorf("store: log: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var line []byte
-		if err := rows.Scan(&line); err != nil {
+		var r stored
+		if err := r.scan(rows); err != nil {
 			return nil, fmt.Errorf("store: log: %w", err)
 		}
-		lines = append(lines, line)
+		if !r.sound() && len(lines) > 0 {
+			break
+		}
+		if !r.sound() {
+			return nil, fmt.Errorf("store: %w", damaged(r.seq))
+		}
+		lines = append(lines, r.line)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("store: log: %w", err)
