@@ -7,6 +7,9 @@ import (
 	"io"
 	"math"
 
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
@@ -98,13 +101,13 @@ func (s *Store) own(tx *sql.Tx) error {
 func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 	rows, err := s.db.Query("select seq, batch, line, sum from log where seq >= ? order by seq limit ?", int64(seq), n)
 	if err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var r stored
 		if err := r.scan(rows); err != nil {
-			return nil, fmt.Errorf("store: log: %w", err)
+			return nil, unread("log", err)
 		}
 		if !r.sound() && len(lines) > 0 {
 			break
@@ -115,7 +118,7 @@ func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 		lines = append(lines, r.line)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	return lines, nil
 }
@@ -128,11 +131,11 @@ func (s *Store) Lines() (io.ReadCloser, error) { return s.LinesBefore(math.MaxIn
 func (s *Store) LinesBefore(seq uint64) (io.ReadCloser, error) {
 	header := ""
 	if err := s.db.QueryRow("select value from meta where name = 'header'").Scan(&header); err != nil {
-		return nil, fmt.Errorf("store: header: %w", err)
+		return nil, unread("header", err)
 	}
 	rows, err := s.db.Query("select seq, batch, line, sum from log where seq < ? order by seq", int64(seq))
 	if err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	return &lines{rows: rows, rest: []byte(header + "\n")}, nil
 }
@@ -147,13 +150,13 @@ func (l *lines) Read(b []byte) (int, error) {
 	for len(l.rest) == 0 {
 		if !l.rows.Next() {
 			if err := l.rows.Err(); err != nil {
-				return 0, fmt.Errorf("store: log: %w", err)
+				return 0, unread("log", err)
 			}
 			return 0, io.EOF
 		}
 		var r stored
 		if err := r.scan(l.rows); err != nil {
-			return 0, fmt.Errorf("store: log: %w", err)
+			return 0, unread("log", err)
 		}
 		if !r.sound() {
 			return 0, fmt.Errorf("store: %w", damaged(r.seq))
@@ -167,3 +170,13 @@ func (l *lines) Read(b []byte) (int, error) {
 }
 
 func (l *lines) Close() error { return l.rows.Close() }
+
+// unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is wrong. A disk or
+// a memory that fails for a moment is no reason to take what was written for false.
+func unread(part string, err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {
+		return fmt.Errorf("store: %s: %w", part, err)
+	}
+	return fmt.Errorf("store: %s: %w: %w", part, ErrUnread, err)
+}
