@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -96,6 +97,7 @@ type tail struct {
 	epoch  int64       // the last that ended
 	anew   bool        // none is known of this attempt yet
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
+	total  int64       // steps in all, as it says; 0 = not known
 	told   time.Time
 	quit   chan struct{}
 	over   chan struct{}
@@ -225,6 +227,9 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
 	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
+	if m.Has&progress.Total != 0 {
+		t.total = m.Total
+	}
 	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && t.a.odo.Known() {
 		t.told = now
 		t.measured()
@@ -248,13 +253,19 @@ func (t *tail) ended(n int64) {
 	}
 }
 
-// measured tells how far the job is and how fast. What such rates mean is kept before the log has any.
+// measured tells how far the job is and how fast. What such rates mean is kept before the log has any. How many steps there are in all
+// is told where that says how long the job takes alone: whoever compares with that must not take it from a job that was slowed down by
+// others whenever it was measured.
 func (t *tail) measured() {
 	o := t.a.odo
 	if o.Measure() {
 		t.a.keepOdometer()
 	}
-	t.report(sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())})
+	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
+	if o.Alone() {
+		e.Code = int32(min(t.total, math.MaxInt32))
+	}
+	t.report(e)
 }
 
 func (t *tail) report(e sched.Event) {

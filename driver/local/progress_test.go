@@ -383,3 +383,23 @@ func TestUnitOfChangedJob(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a job's steps in all are told as it says them, once a speed was measured that is its own: not that beside others.
+func TestTotalTold(t *testing.T) {
+	t.Parallel()
+	for tenants, want := range map[int][3]int32{1: {1000, 900, 0}, 2: {}} {
+		r := newReader()
+		r.a.odo.Share(tenants)
+		step := 0
+		told := func(total int) int32 {
+			for range 8 {
+				step++
+				r.at(15*float64(step), fmt.Sprintf("TRAINYARD step=%d total=%d\n", step, total))
+			}
+			return r.told[len(r.told)-1].Code
+		}
+		if got := [3]int32{told(1000), told(900), told(0)}; got != want {
+			t.Errorf("%d tenants: %v steps in all, want %v", tenants, got, want)
+		}
+	}
+}
