@@ -99,6 +99,7 @@ type tail struct {
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
 	total  int64       // steps in all, as it says; 0 = not known
 	told   time.Time
+	tried  time.Time // to tell
 	quit   chan struct{}
 	over   chan struct{}
 }
@@ -230,9 +231,9 @@ func (t *tail) note(m progress.Reading, now time.Time) {
 	if m.Has&progress.Total != 0 {
 		t.total = m.Total
 	}
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && t.a.odo.Known() {
-		t.told = now
-		t.measured()
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery && t.a.odo.Known() {
+		t.tried = now
+		t.measured(now)
 	}
 	if m.Has&progress.Epoch != 0 {
 		t.ended(int64(m.Epoch))
@@ -255,12 +256,17 @@ func (t *tail) ended(n int64) {
 
 // measured tells how far the job is and how fast. What such rates mean is kept before the log has any. How many steps there are in all
 // is told where that says how long the job takes alone: whoever compares with that must not take it from a job that was slowed down by
-// others whenever it was measured.
-func (t *tail) measured() {
+// others whenever it was measured. A job that was measured otherwise, on other GPUs or beside others, tells nothing before it is measured
+// as it runs now: a guess would be taken for what is so.
+func (t *tail) measured(now time.Time) {
 	o := t.a.odo
 	if o.Measure() {
 		t.a.keepOdometer()
 	}
+	if o.Reference > 0 && !o.Measured() {
+		return
+	}
+	t.told = now
 	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
 	if o.Alone() {
 		e.Code = int32(min(t.total, math.MaxInt32))

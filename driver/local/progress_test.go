@@ -403,3 +403,33 @@ func TestTotalTold(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that on another width nothing is told before it is measured there, neither as the speed of its start, which is said to be a
+// guess, nor as that of its progress.
+func TestGuessedRate(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	wide := progress.Footing{Width: 4, Tenants: 1}
+	r.a.odo = progress.NewOdometer(4, progress.Kept{Reference: 1, Paces: []progress.Pace{{Footing: wide, PerSecond: 1}}}, 0)
+	for width, want := range map[int]int32{4: 0, 2: sched.GuessedRate} {
+		var told sched.Event
+		a := &attempt{d: &Driver{quit: make(chan struct{}), reports: make(chan report, 1)}, odo: r.a.odo, meter: r.tail}
+		a.odo.Begin(width, 0)
+		a.started()
+		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want || told.Rate != float64(width)/4 {
+			t.Errorf("on %d GPUs: %+v, want code %d", width, told, want)
+		}
+	}
+	r.a.odo.Begin(2, 0)
+	for i := range 20 { // nine steps in 15 s: slower than on four, and not by half
+		r.at(15*float64(i), fmt.Sprintf("TRAINYARD step=%d\n", 1+i*9))
+	}
+	if len(r.told) == 0 {
+		t.Fatal("no progress is told")
+	}
+	for _, e := range r.told {
+		if e.Kind != sched.Progressed || e.Rate < .59 || e.Rate > .61 {
+			t.Errorf("%+v, want the rate that was measured, 0.6", e)
+		}
+	}
+}

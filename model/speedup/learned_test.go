@@ -329,3 +329,19 @@ func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a rate which is a guess is not learned, and that what is measured then is.
+func TestLearnedNoGuess(t *testing.T) {
+	v := yard(16, spec("bert", 4, 128), spec("bert", 4, 128))
+	l := NewLearned(4, 16)
+	before := fmt.Sprint(l.Chain(v, 1))
+	v.Jobs[0].GPUs = []sched.GPUID{0, 1}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Rate: .5, Code: sched.GuessedRate})
+	if after := fmt.Sprint(l.Chain(v, 1)); after != before {
+		t.Errorf("after a guess %v, before %v", after, before)
+	}
+	l.Observe(v, &sched.Event{Kind: sched.Progressed, Job: 0, Work: 10 * time.Second, Rate: .75})
+	if c, _, _ := l.Chain(v, 1); math.Abs(c[0].Speed[2]-.75) > 1e-9 {
+		t.Errorf("rate %v on two GPUs, want the measured 0.75", c[0].Speed[2])
+	}
+}

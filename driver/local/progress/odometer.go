@@ -232,6 +232,11 @@ func (o *Odometer) Known() bool { return o.counts && (o.Reference > 0 || o.sum >
 // Alone reports whether a second of work is known to be a second of the job alone on what it asked for.
 func (o *Odometer) Alone() bool { return o.Reference > 0 && !o.Beside }
 
+// Measured reports whether Rate was measured on the footing that the attempt has. On any other it is a guess.
+func (o *Odometer) Measured() bool {
+	return o.pace(func(f Footing) bool { return f == o.footing }) >= 0
+}
+
 // Steps returns the last step told.
 func (o *Odometer) Steps() int64 { return o.step }
 
