@@ -96,5 +96,5 @@ func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, strin
 		f.slots = runtime.NumCPU()
 	}
 	f.unit = "slot"
-	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+	return device.Host(f.slots), counted(f.slots, "CPU slot"), nil
 }

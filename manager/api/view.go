@@ -206,7 +206,10 @@ func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 // measured adds what was seen of a device.
 func measured(doc *GPU, s *device.Status) {
 	r := &s.Reading
-	doc.Why, doc.OfMB = s.Why, float64(s.MemoryGB)*1024
+	doc.Why = s.Why
+	if r.UsedMiB >= 0 { // a slot's is not measured
+		doc.OfMB = float64(s.MemoryGB) * 1024
+	}
 	doc.MemoryMB, doc.Use, doc.Watts = max(r.UsedMiB, 0), max(r.Use, 0), max(r.Watts, 0)
 	doc.HeldIdle = s.HeldIdle(&device.DefaultRule)
 	if len(r.Processes) > 0 {
