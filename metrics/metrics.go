@@ -206,7 +206,12 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
 	r.stopWork(id, e.Time)
 	for _, g := range r.held[id] {
-		if r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id }); len(r.on[g]) == 0 {
+		if len(r.on[g]) == 1 { // it is alone there, as nearly always
+			r.on[g] = r.on[g][:0]
+		} else {
+			r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id })
+		}
+		if len(r.on[g]) == 0 {
 			r.count(v, g, -1)
 		}
 	}

@@ -69,13 +69,13 @@ func (o *Oracle) chain(model string, batch sched.BatchRange) Chain {
 // Meter returns the Meter of a job, nil if its application is unknown. Jobs of equal application, width and batch size
 // share it.
 func (o *Oracle) Meter(spec *sched.JobSpec) (*Meter, error) {
-	app, ok := o.apps[spec.Model]
-	if !ok {
-		return nil, nil
-	}
 	key := oracleKey{spec.Model, spec.GPUs, spec.Batch}
 	m, ok := o.meters[key]
 	if !ok {
+		app, known := o.apps[spec.Model]
+		if !known {
+			return nil, nil
+		}
 		m.meter, m.err = NewMeter(app, spec, o.perNode)
 		o.meters[key] = m
 	}

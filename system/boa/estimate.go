@@ -51,6 +51,9 @@ func (w *widths) arrived(v *sched.View, j sched.JobID) {
 		w.Due, w.Look = v.Now.Add(w.Period), v.Now.Add(tick)
 		w.Meter.At = v.Now
 	}
+	if int(j) >= cap(w.jobs) { // as far as the engine expects jobs
+		w.jobs = slices.Grow(w.jobs, cap(v.Jobs)-len(w.jobs))
+	}
 	model, weight := v.Jobs[j].Spec.Model, w.weight(v.Jobs[j].Spec)
 	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model && s.Weight == weight })
 	if i < 0 {

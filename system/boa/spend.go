@@ -46,8 +46,10 @@ func (m *meter) read(v *sched.View) {
 }
 
 func (m *meter) until(now sched.Time) {
-	m.Hours += m.GPUs * now.Sub(m.At).Hours()
-	m.At = now
+	if now > m.At { // many nodes come and go at one instant
+		m.Hours += m.GPUs * now.Sub(m.At).Hours()
+		m.At = now
+	}
 }
 
 // take returns what was paid for until now, and begins anew.
