@@ -67,7 +67,7 @@ func (s *State) Apply(e *sched.Event) {
 func (s *State) arrived(e *sched.Event) {
 	v := &s.view
 	e.Job = sched.JobID(len(v.Jobs))
-	j := sched.Job{Spec: e.Spec, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
+	j := sched.Job{Spec: e.Spec, Asked: e.Spec.GPUs.Want, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
 		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef}
 	v.Users.ID(e.Spec.User)
 	for _, d := range e.Spec.After {

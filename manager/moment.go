@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,10 +50,11 @@ func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched
 			err = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
 			return
 		}
-		c := j.Spec.Change()
+		c := m.wanted(id, j.Spec)
 		change(&c)
 		if err = m.changeable(j.Spec, &c); err == nil {
 			durable = d.Change(id, c)
+			m.changing[id] = changing{c, durable}
 		}
 	})
 	if failed := errors.Join(asked, err); failed != nil {
@@ -65,6 +67,28 @@ func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
 	}
 	return nil
+}
+
+// changing is how a job is to be that is not durable yet.
+type changing struct {
+	change  sched.JobChange
+	durable <-chan struct{}
+}
+
+// wanted returns how job id is to be from now on, as far as is known: what was asked for a moment ago is not in its spec yet.
+func (m *Manager) wanted(id sched.JobID, spec *sched.JobSpec) sched.JobChange {
+	maps.DeleteFunc(m.changing, func(_ sched.JobID, c changing) bool {
+		select {
+		case <-c.durable:
+			return true
+		default:
+			return false
+		}
+	})
+	if c, pending := m.changing[id]; pending {
+		return c.change
+	}
+	return spec.Change()
 }
 
 // changeable refuses what would leave a job waiting for ever.

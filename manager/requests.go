@@ -175,7 +175,7 @@ func (m *Manager) Drain(ctx context.Context, on bool) error {
 	})
 }
 
-// DrainGPUs is Drain for some GPUs.
+// DrainGPUs is Drain for some GPUs, all of them or none.
 func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) error {
 	return m.tell(ctx, func(*sched.View) []sched.Event {
 		state := sched.GPUInUse
@@ -194,13 +194,9 @@ func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) er
 func (m *Manager) tell(ctx context.Context, wishes func(*sched.View) []sched.Event) (err error) {
 	var durable <-chan struct{}
 	asked := m.do(ctx, func(d *local.Driver) {
-		for _, e := range wishes(m.View()) {
-			if durable, err = d.Tell(e); err != nil {
-				return
-			}
-		}
+		durable, err = d.Tell(wishes(m.View())...)
 	})
-	if asked != nil || err != nil || durable == nil {
+	if asked != nil || err != nil {
 		return errors.Join(asked, err)
 	}
 	return m.await(ctx, durable)

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -34,6 +35,9 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	}
 	if k.Work == nil {
 		k.Work = remaining.New()
+	}
+	if o, ok := k.Speeds.(*speedup.Oracle); ok {
+		k.Speeds = o.Fresh() // systems are tried beside the one that decides
 	}
 	if k.Restart == nil {
 		costs := restart.NewCosts(system.DefaultRestart)

@@ -1,7 +1,9 @@
 package manager_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +136,12 @@ func TestExplain(t *testing.T) {
 		}
 		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) || !strings.Contains(err.Error(), "carries one out") {
 			t.Errorf("an order: %v", err)
+		}
+		gone, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		want := fmt.Sprintf("event %d: the log is long: it was not decided again in the time given, but up to event ", decided)
+		if _, err = s.m.Explain(gone, decided); !errors.Is(err, manager.ErrLate) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("without time: %v, want %s...", err, want)
 		}
 		if _, err = s.m.Explain(t.Context(), 1<<40); !errors.Is(err, manager.ErrNoEvent) {
 			t.Errorf("no event: %v", err)

@@ -186,7 +186,11 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())})
+		e := sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())}
+		if !a.odo.Measured() {
+			e.Code = sched.GuessedRate
+		}
+		a.tell(e)
 	}
 	if a.meter == nil {
 		a.meter = newTail(a, readerOf(a.ordered()), a.tell)

@@ -80,6 +80,7 @@ type Driver struct {
 	watched  map[sched.JobID]bool     // epochs wanted
 	epochs   map[sched.JobID]int64    // the last known to have ended
 	progress map[sched.JobID]*progress.Odometer
+	resting  []sched.JobID  // had an attempt that ended: to be forgotten once they are done
 	later    []sched.Event  // to be told by the next answer
 	reports  chan report    // of attempts
 	quit     chan struct{}  // closed by Close
@@ -138,6 +139,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	d.countTenants()
+	d.forget()
 	d.confirm()
 	d.receive()
 	for {
@@ -339,6 +341,9 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	failpoint.Here("apply")
 	for i := range p.Actions {
 		a := &p.Actions[i]
+		if ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs; ofJob && d.isDone(a.Job) {
+			continue // an old order: nothing is remembered of it
+		}
 		at := d.attempts[a.Job]
 		switch known := at != nil && at.number == a.Attempt; a.Kind {
 		case sched.Start:
@@ -392,6 +397,27 @@ func (d *Driver) over(job sched.JobID, number int32) {
 	delete(d.attempts, job)
 	d.mu.Unlock()
 	d.ended[job] = number
+	d.resting = append(d.resting, job)
+}
+
+// isDone reports whether nothing can come of a job any more.
+func (d *Driver) isDone(job sched.JobID) bool {
+	return int(job) < len(d.view.Jobs) && d.view.Jobs[job].State == sched.Done
+}
+
+// forget lets go of what is known of jobs that are done: a manager runs for months.
+func (d *Driver) forget() {
+	d.resting = slices.DeleteFunc(d.resting, func(job sched.JobID) bool {
+		if !d.isDone(job) {
+			return d.attempts[job] != nil // its end will tell again
+		}
+		delete(d.ended, job)
+		delete(d.lost, job)
+		delete(d.watched, job)
+		delete(d.epochs, job)
+		delete(d.progress, job)
+		return true
+	})
 }
 
 // start has the attempt of an order begun, or tells why it cannot be.
@@ -399,6 +425,7 @@ func (d *Driver) start(a *sched.Action) {
 	o, err := d.order(a)
 	if err != nil {
 		d.ended[a.Job] = a.Attempt
+		d.resting = append(d.resting, a.Job)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,7 +49,10 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		kept = progress.Kept{}
 	}
 	want := 0
-	if int(job) < len(d.specs) {
+	switch {
+	case int(job) < len(d.view.Jobs): // as it arrived, whatever its user wants since
+		want = int(d.view.Jobs[job].Unit())
+	case int(job) < len(d.specs):
 		want = int(d.specs[job].GPUs.Want)
 	}
 	d.progress[job] = progress.NewOdometer(want, kept, known)
@@ -99,7 +103,9 @@ type tail struct {
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
 	// caughtUp: what was written before the tail began is read. All of it counts, for nobody reads it again.
 	caughtUp bool
+	total    int64 // steps in all, as it says; 0 = not known
 	told     time.Time
+	tried    time.Time // to tell
 	quit     chan struct{}
 	over     chan struct{}
 }
@@ -241,9 +247,12 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
 	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && t.a.odo.Known() {
-		t.told = now
-		t.measured()
+	if m.Has&progress.Total != 0 {
+		t.total = m.Total
+	}
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery && t.a.odo.Known() {
+		t.tried = now
+		t.measured(now)
 	}
 	if m.Has&progress.Epoch != 0 {
 		t.ended(int64(m.Epoch))
@@ -264,13 +273,24 @@ func (t *tail) ended(n int64) {
 	}
 }
 
-// measured tells how far the job is and how fast. What such rates mean is kept before the log has any.
-func (t *tail) measured() {
+// measured tells how far the job is and how fast. What such rates mean is kept before the log has any. How many steps there are in all
+// is told where that says how long the job takes alone: whoever compares with that must not take it from a job that was slowed down by
+// others whenever it was measured. A job that was measured otherwise, on other GPUs or beside others, tells nothing before it is measured
+// as it runs now: a guess would be taken for what is so.
+func (t *tail) measured(now time.Time) {
 	o := t.a.odo
 	if o.Measure() {
 		t.a.keepOdometer()
 	}
-	t.report(sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())})
+	if o.Reference > 0 && !o.Measured() {
+		return
+	}
+	t.told = now
+	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
+	if o.Alone() {
+		e.Code = int32(min(t.total, math.MaxInt32))
+	}
+	t.report(e)
 }
 
 func (t *tail) report(e sched.Event) {

@@ -26,7 +26,7 @@ type Client struct {
 	token  string
 	name   string // what it is called in errors
 	http   *http.Client
-	slow   *http.Client // for what takes long to be durable
+	slow   *http.Client // for what takes long to be durable, or to be decided again
 	folder *os.File     // of the state, where the socket lies; nil over the network
 }
 
@@ -60,7 +60,7 @@ func (c *Client) via(t *http.Transport) {
 	t.MaxIdleConns, t.IdleConnTimeout, t.ResponseHeaderTimeout = 4, time.Minute, silence
 	c.http = &http.Client{Transport: t, CheckRedirect: noRedirect}
 	t = t.Clone()
-	t.ResponseHeaderTimeout = submitting + silence
+	t.ResponseHeaderTimeout = max(submitting, explaining) + silence
 	c.slow = &http.Client{Transport: t, CheckRedirect: noRedirect}
 }
 
@@ -259,7 +259,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, heade
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	way := c.http
-	if path == "/v1/jobs" && method == http.MethodPost {
+	if path == "/v1/jobs" && method == http.MethodPost || strings.HasPrefix(path, decisionsPath) {
 		way = c.slow
 	}
 	resp, err := way.Do(req)

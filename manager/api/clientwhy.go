@@ -15,9 +15,11 @@ func (c *Client) Why(ctx context.Context, job string, ahead, try time.Duration) 
 	return doc, err
 }
 
+const decisionsPath = "/v1/decisions/"
+
 // Explain returns a decision of the log, decided again.
 func (c *Client) Explain(ctx context.Context, seq uint64) (doc Decision, err error) {
-	err = c.get(ctx, "/v1/decisions/"+strconv.FormatUint(seq, 10), &doc)
+	err = c.get(ctx, decisionsPath+strconv.FormatUint(seq, 10), &doc)
 	return doc, err
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,12 +16,15 @@ type explainInput struct {
 
 // explain decides a decision of the log again.
 func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error) {
-	done, err := s.think(ctx)
+	done, err := inTurn(ctx, s.explaining)
 	if err != nil {
 		return Decision{}, err
 	}
 	defer done()
 	d, err := s.o.Manager.Explain(ctx, in.Seq)
+	if errors.Is(err, manager.ErrLate) {
+		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", ErrTimeout, err)
+	}
 	if err != nil {
 		return Decision{}, err
 	}

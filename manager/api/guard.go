@@ -22,6 +22,7 @@ import (
 const (
 	patience   = 10 * time.Second // of the manager, and of the body
 	submitting = time.Minute      // for many jobs to become durable
+	explaining = 2 * time.Minute  // for a long log to be decided again
 	writing    = time.Minute      // for an answer, or a piece of a stream, to be taken
 	maxHeaders = 32 << 10
 	maxStreams = 64

@@ -54,9 +54,10 @@ type Server struct {
 	docs    huma.API
 	guard   *guard
 	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
-	// thinking has those who look into the future, or decide the past again, one after the other: it takes a processor and memory.
-	thinking chan struct{}
-	metrics  http.Handler
+	// thinking has those who look into the future one after the other, and explaining those who decide the past again: it takes a
+	// processor and memory, and the past takes long.
+	thinking, explaining chan struct{}
+	metrics              http.Handler
 }
 
 // New returns a server of the manager in o. It serves nobody before Listen.
@@ -74,7 +75,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("api: origin of the log: %w", err)
 	}
 	s := &Server{o: o, tokens: OpenTokens(dir), owner: info.Sys().(*syscall.Stat_t).Uid, origin: origin, began: time.Now(),
-		parsing: make(chan struct{}, 1), thinking: make(chan struct{}, 1)}
+		parsing: make(chan struct{}, 1), thinking: make(chan struct{}, 1), explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, local: s.local, tokens: s.tokens, find: s.find, sole: s.sole, owner: s.ownerOf,
 		streams: make(chan struct{}, maxStreams)}

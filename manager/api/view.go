@@ -192,11 +192,10 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		doc.Drained = len(v.Nodes) > 0
 		for i := range v.Nodes {
-			n := &v.Nodes[i]
 			if i == 0 {
-				doc.Node = n.Spec.Name
+				doc.Node = v.Nodes[i].Spec.Name
 			}
-			doc.Drained = doc.Drained && !n.Open()
+			doc.Drained = doc.Drained && drained(v, &v.Nodes[i])
 		}
 		doc.GPUs = make([]GPU, len(v.GPUs))
 		for g := range v.GPUs {
@@ -218,6 +217,20 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 	return doc, err
 }
 
+// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that is rented
+// to nobody at the moment is not drained by that.
+func drained(v *sched.View, n *sched.Node) bool {
+	if n.State != sched.NodeGone && !n.Open() {
+		return true
+	}
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if v.GPUs[g].State != sched.GPUWithheld {
+			return false
+		}
+	}
+	return true
+}
+
 // gpuDoc says how a GPU stands as far as the View tells.
 func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 	gpu := &v.GPUs[g]
@@ -234,7 +247,10 @@ func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 // measured adds what was seen of a device.
 func measured(doc *GPU, s *device.Status) {
 	r := &s.Reading
-	doc.Why, doc.OfMB = s.Why, float64(s.MemoryGB)*1024
+	doc.Why = s.Why
+	if r.UsedMiB >= 0 { // a slot's is not measured
+		doc.OfMB = float64(s.MemoryGB) * 1024
+	}
 	doc.MemoryMB, doc.Use, doc.Watts = max(r.UsedMiB, 0), max(r.Use, 0), max(r.Watts, 0)
 	doc.HeldIdle = s.HeldIdle(&device.DefaultRule)
 	if len(r.Processes) > 0 {

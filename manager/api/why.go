@@ -22,11 +22,14 @@ func (s *Server) says(v *sched.View) manager.Teller {
 	return manager.Teller{View: v, Unit: s.o.Unit, System: s.o.Manager.Header().System, Origin: s.origin.Local(), Row: row}
 }
 
-// think lets one at a time go on, and returns what ends that.
-func (s *Server) think(ctx context.Context) (done func(), err error) {
+// think lets one at a time look into the future, and returns what ends that.
+func (s *Server) think(ctx context.Context) (done func(), err error) { return inTurn(ctx, s.thinking) }
+
+// inTurn lets one at a time go on, and returns what ends that.
+func inTurn(ctx context.Context, turn chan struct{}) (done func(), err error) {
 	select {
-	case s.thinking <- struct{}{}:
-		return func() { <-s.thinking }, nil
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

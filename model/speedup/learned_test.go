@@ -336,3 +336,46 @@ func TestLearnedIsBounded(t *testing.T) {
 		t.Errorf("loaded with %v", err)
 	}
 }
+
+// Ensure that a job that its user gives another width goes on to be learned from, and to be told of, in the unit of its work: what it
+// reports means what it meant before.
+func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
+	asked := spec("bert", 4, 128)
+	v := yard(16, asked, spec("bert", 1, 128), spec("bert", 4, 128))
+	v.Jobs[0].Asked = 4
+	l := NewLearned(4, 16)
+	runs(l, v, 0, 0, 4, 1)
+	untouched := fmt.Sprint(l.Chain(v, 1))
+	c := asked.Change()
+	c.GPUs = sched.Range{Min: 1, Want: 1, Max: 64}
+	v.Jobs[0].Spec = asked.Changed(&c)
+	l.Observe(v, &sched.Event{Kind: sched.JobChanged, Job: 0, Change: &c})
+	v.Jobs[0].GPUs = v.Jobs[0].GPUs[:1]
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Work: 100 * time.Second, Rate: .25})
+	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 0, Work: 200 * time.Second, Rate: .25, Outcome: sched.Finished})
+	if now := fmt.Sprint(l.Chain(v, 1)); now != untouched {
+		t.Errorf("jobs that asked for one GPU: %v, were %v", now, untouched)
+	}
+	for _, j := range []sched.JobID{0, 2} {
+		chain, _, _ := l.Chain(v, j)
+		if got := chain[0].Speed; math.Abs(got[1]-.25) > 1e-9 || math.Abs(got[4]-1) > 1e-9 || chain[0].Size != 200 {
+			t.Errorf("job %d: %v of %v s, want rate 1/4 on one GPU and 1 on four, of 200 s", j, got[:5], chain[0].Size)
+		}
+	}
+}
+
+// Ensure that a rate which is a guess is not learned, and that what is measured then is.
+func TestLearnedNoGuess(t *testing.T) {
+	v := yard(16, spec("bert", 4, 128), spec("bert", 4, 128))
+	l := NewLearned(4, 16)
+	before := fmt.Sprint(l.Chain(v, 1))
+	v.Jobs[0].GPUs = []sched.GPUID{0, 1}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Rate: .5, Code: sched.GuessedRate})
+	if after := fmt.Sprint(l.Chain(v, 1)); after != before {
+		t.Errorf("after a guess %v, before %v", after, before)
+	}
+	l.Observe(v, &sched.Event{Kind: sched.Progressed, Job: 0, Work: 10 * time.Second, Rate: .75})
+	if c, _, _ := l.Chain(v, 1); math.Abs(c[0].Speed[2]-.75) > 1e-9 {
+		t.Errorf("rate %v on two GPUs, want the measured 0.75", c[0].Speed[2])
+	}
+}
