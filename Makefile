@@ -51,6 +51,9 @@ run: build ## compare several systems on a bundled trace, then train ten small j
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test $(TESTFLAGS) ./...); done
+	@if [ -z "$${TRAINYARD_KUBE_BINS:-}" ] && [ ! -e bin/kube/current ]; then \
+		echo "left out: tests on a real Kubernetes control plane; make kube-bins builds one (10 minutes of CPU), make test-kube runs them" >&2; \
+	fi
 
 .PHONY: check
 check: ## run every gate, cheapest first, and print the time of each (CHECKS=...)
@@ -114,6 +117,16 @@ fuzz: ## run every fuzz target for FUZZTIME each
 		done ); \
 	done
 
+.PHONY: kube-bins
+kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (10 minutes of CPU)
+	@hack/controlplane/build control node
+
+.PHONY: test-kube
+test-kube: export TRAINYARD_REQUIRE_KUBE := 1
+test-kube: ## run the tests of kube/ on a real control plane, built if need be
+	@hack/controlplane/build control
+	@cd kube && $(GO) test $(TESTFLAGS) ./...
+
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
@@ -126,6 +139,6 @@ tools: ## install the linter in bin/tools, if this version is not there
 	fi
 
 .PHONY: clean
-clean: ## remove what was built; the linter in bin/tools stays
+clean: ## remove what was built; the linter and Kubernetes stay in bin/tools and bin/kube
 	rm -rf $(BIN) bin/trainer bin/run.state dist
 	find . -name .git -prune -o \( -name '*.test' -o -name '*.prof' \) -type f -exec rm -f {} +

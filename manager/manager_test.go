@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -52,29 +53,8 @@ func newRig(t *testing.T, system string, slots int, jobs string) *rig {
 	r := &rig{T: t, dir: dir, said: &bytes.Buffer{}}
 	r.options = manager.Options{Dir: filepath.Join(dir, "state"), Jobs: file, Devices: device.Slots(slots), Place: "slots", System: system,
 		Shim: []string{exe, "shim"}, Log: slog.New(slog.NewTextHandler(r.said, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	t.Cleanup(r.endAll)
+	t.Cleanup(func() { shimtest.EndAll(t, shim.State(r.options.Dir)) })
 	return r
-}
-
-// endAll ends what still runs, as a later manager would.
-func (r *rig) endAll() {
-	const later = 1 << 40
-	orders, err := filepath.Glob(filepath.Join(r.options.Dir, "jobs", "*", "*", "order.json"))
-	if err != nil {
-		r.Error(err)
-	}
-	for _, order := range orders {
-		if err := shim.State(r.options.Dir).SetEpoch(later); err != nil {
-			r.Error(err)
-		}
-		conn, err := shim.Dial(shim.RunDir(filepath.Dir(order)), later)
-		if err != nil {
-			continue // it has ended
-		}
-		_ = conn.Stop()
-		_ = conn.Watch(func(*shim.Alive) {})
-		_ = conn.Close()
-	}
 }
 
 // open opens the folder; the manager is closed when the test ends, if it is not before.

@@ -101,7 +101,7 @@ func TestPromise05GPUsComeBack(t *testing.T) {
 	n := 0
 	for name, script := range hostile {
 		n++
-		mark, ready := fmt.Sprintf("36%03d.%d", n, os.Getpid()), filepath.Join(s.dir, fmt.Sprint("ready-", n))
+		mark, ready := fmt.Sprintf("36%03d.%07d", n, os.Getpid()), filepath.Join(s.dir, fmt.Sprint("ready-", n))
 		script = strings.NewReplacer("MARK", mark, "READY", ready).Replace(script)
 		t.Run(name, func(t *testing.T) {
 			id := s.submit(fmt.Sprintf("jobs: [{grace: 500ms, command: [sh, -c, %q]}]", script))

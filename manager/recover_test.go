@@ -145,7 +145,7 @@ func TestOlderLog(t *testing.T) {
 	r.execute("delete from log")
 	m := r.open()
 	defer r.close(m)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := m.Run(ctx); err == nil || !strings.Contains(err.Error(), "the log is older than the folder") {
 		t.Errorf("got %v, want an error that says that the log is too old", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -94,8 +95,8 @@ func TestMemoryStays(t *testing.T) {
 	t.Parallel()
 	f := pair()
 	f.Set("A", device.Reading{UsedMiB: 4 << 10, Joules: device.Unknown, Listed: true, Display: true}) // nothing to say about
-	list, _ := jobs(t, time.Second, "sleep 0.3", "exit 0", "exit 0")                                  // the first is seen to run before it is over
-	dir := folder(t)
+	dir, told := folder(t), filepath.Join(t.TempDir(), "told")
+	list, _ := jobs(t, time.Second, "until [ -e "+told+" ]; do sleep 0.02; done", "exit 0", "exit 0") // the first is seen to run before it is over
 	d, err := New(Options{State: stateOf(dir), Epoch: 1, Origin: time.Now(), Node: "here", Devices: f, Jobs: list[:1], Shim: shimOf(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +107,7 @@ func TestMemoryStays(t *testing.T) {
 	w.hooks = append(w.hooks, func(_ *sched.View, e *sched.Event) {
 		if e.Kind == sched.AttemptStarted && e.Job == 0 {
 			f.Set("A", device.Reading{UsedMiB: 70 << 10, Joules: device.Unknown, Listed: true})
+			touch(t, told)
 		}
 	})
 	w.start(fifo(t), d)

@@ -140,7 +140,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 var marks atomic.Int64
 
 // newMark returns a time to sleep that no other job on the machine asks for: its processes are known by it.
-func newMark() string { return fmt.Sprintf("300.%d%04d", os.Getpid(), marks.Add(1)) }
+func newMark() string { return fmt.Sprintf("300.%07d%05d", os.Getpid(), marks.Add(1)) }
 
 // survivors returns the processes that have a mark in their command, zombies not counted.
 func survivors(t *testing.T, mark string) (pids []int) {

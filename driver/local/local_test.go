@@ -2,13 +2,13 @@ package local
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -55,30 +55,8 @@ func open(t *testing.T, folder string, epoch int64, n int, jobs ...Arrival) *Dri
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	t.Cleanup(func() { endAll(t, dir) })
+	t.Cleanup(func() { shimtest.EndAll(t, shim.State(dir)) })
 	return dir
-}
-
-// endAll ends what still runs in a state folder, as a later manager would.
-func endAll(t *testing.T, dir string) {
-	t.Helper()
-	const later = 1 << 40
-	if err := shim.State(dir).SetEpoch(later); err != nil {
-		t.Error(err)
-	}
-	runs, err := filepath.Glob(filepath.Join(dir, "jobs", "*", "*", "order.json"))
-	if err != nil {
-		t.Error(err)
-	}
-	for _, order := range runs {
-		conn, err := shim.Dial(shim.RunDir(filepath.Dir(order)), later)
-		if err != nil {
-			continue
-		}
-		_ = conn.Stop()
-		_ = conn.Watch(func(*shim.Alive) {})
-		_ = conn.Close()
-	}
 }
 
 func TestConformance(t *testing.T) {

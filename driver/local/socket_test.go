@@ -26,7 +26,7 @@ func shortFolder(t *testing.T) string {
 
 // post posts to a socket as a job would.
 func post(path, method, url, body string) (status int, err error) {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}}}
@@ -54,16 +54,10 @@ func TestSocket(t *testing.T) {
 	h.apply(start(0, 1, 0))
 	h.await(sched.AttemptStarted, 0)
 	path := socketPath(d.o.State.RunDir(0, 1))
-	for i := 0; ; i++ { // it comes up a moment after the job
+	waitFor(t, "the socket", func() bool { // it comes up a moment after the job
 		info, err := os.Stat(path)
-		if err == nil && info.Mode().Perm() == 0o600 {
-			break
-		}
-		if i == 1000 {
-			t.Fatal("no socket", err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return err == nil && info.Mode().Perm() == 0o600
+	})
 	idle, err := net.Dial("unix", path) // says nothing
 	if err != nil {
 		t.Fatal(err)

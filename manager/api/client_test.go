@@ -94,7 +94,7 @@ func TestManagerStops(t *testing.T) {
 		if !errors.Is(err, ErrNoManager) && !errors.Is(err, ErrStopped) && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(waitLong):
 		t.Error("a stream outlives its manager")
 	}
 }
@@ -106,7 +106,7 @@ func TestJobs(t *testing.T) {
 	r.submit(later)
 	r.submit("jobs: [{name: long, user: ann, command: [sleep, 1h], gpus: 2, grace: 1s, priority: 3, model: m}, {name: waits, user: bob, command: [x]}]")
 	ctx := t.Context()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(waitLong); ; time.Sleep(20 * time.Millisecond) {
 		j, err := r.client.Job(ctx, "long")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatal(j, err)

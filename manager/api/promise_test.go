@@ -18,7 +18,7 @@ import (
 // logs returns what is told of the output of a job.
 func (r *rig) logs(job string) (string, error) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), waitLong)
 	defer cancel()
 	var b strings.Builder
 	_, err := r.client.Logs(ctx, job, LogOptions{Tail: -1}, func(o Output) error { b.WriteString(o.Text); return nil })
@@ -145,7 +145,7 @@ jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: r
 	if j, err := r.client.Wait(t.Context(), "over"); err != nil || j.ExitCode != 3 {
 		t.Errorf("%+v, %v", j, err)
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitLong); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if j, err := r.client.Job(t.Context(), "runs"); err != nil || j.State == "running" {
 			break
 		}

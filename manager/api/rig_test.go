@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// waitLong is how long a test waits for what must come, on however busy a machine.
+const waitLong = time.Minute
+
 // rig is a manager that runs, its server, and ways to it.
 type rig struct {
 	testing.TB
@@ -100,7 +103,7 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 
 // endJobs cancels what is not done and waits for its processes.
 func (r *rig) endJobs() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLong)
 	defer cancel()
 	if _, err := r.client.Drain(ctx, true); err != nil { // nothing starts in the place of what ends
 		r.Error(err)
@@ -219,8 +222,8 @@ func (r *rig) ask(method, path, token, body string, change func(*http.Request)) 
 		change(req)
 	}
 	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
-		ExpectContinueTimeout: 10 * time.Second},
-		CheckRedirect: noRedirect, Timeout: 20 * time.Second}
+		ExpectContinueTimeout: waitLong},
+		CheckRedirect: noRedirect, Timeout: waitLong}
 	resp, err := c.Do(req)
 	if err != nil {
 		r.Fatalf("%s %s: %v", method, path, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 )
 
 // The size of the test. A campaign is one state folder; the jobs of one last for some thirty kills.
@@ -140,7 +141,7 @@ func newCampaign(t *testing.T, all *tally, list []job) *campaign {
 	c := &campaign{t: t, all: all, dir: dir, state: shim.State(filepath.Join(dir, "state")), jobs: list,
 		accepted: make(map[string]bool), cancelled: make(map[string]bool)}
 	writeJobs(t, dir, c.jobs)
-	t.Cleanup(func() { endAll(t, c.state) })
+	t.Cleanup(func() { shimtest.EndAll(t, c.state) })
 	return c
 }
 

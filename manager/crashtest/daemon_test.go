@@ -25,8 +25,8 @@ func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 	l := d.up()
 	var file strings.Builder
 	file.WriteString("jobs:\n")
-	for i := range jobs { // each runs for 2 to 6 s, and says where and to what end
-		fmt.Fprintf(&file, "  - {name: j%d, command: [sh, -c, 'echo on $TRAINYARD_DEVICES; for i in $(seq %d); do echo line $i; sleep %.2f; done; exit %d']}\n",
+	for i := range jobs { // each runs for 2 to 6 s once all are up, and says where and to what end
+		fmt.Fprintf(&file, "  - {name: j%d, command: [sh, -c, 'echo on $TRAINYARD_DEVICES; until [ -e go ]; do sleep 0.1; done; for i in $(seq %d); do echo line $i; sleep %.2f; done; exit %d']}\n",
 			i, lines, 0.1+0.013*float64(i), i)
 	}
 	d.submit(file.String())
@@ -42,6 +42,7 @@ func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 		first[i] = *alive
 		all = append(all, d.job(fmt.Sprint(i)))
 	}
+	d.let("go")
 	var took []time.Duration
 	for n := range adoptKills {
 		l.signal(syscall.SIGKILL)
@@ -78,8 +79,8 @@ func TestPromise03RunningJobsSurviveTheDaemon(t *testing.T) {
 func TestPromise07SilenceIsNotFailure(t *testing.T) {
 	d := newDaemons(t, 2)
 	l := d.up()
-	const slow = "for i in $(seq 60); do sleep 0.05; done; exit "
-	d.submit("jobs: [{name: frozen, command: [sh, -c, '" + slow + "5']}, {name: cut-off, command: [sh, -c, '" + slow + "6']}]")
+	const waits = "until [ -e go ]; do sleep 0.05; done; exit "
+	d.submit("jobs: [{name: frozen, command: [sh, -c, '" + waits + "5']}, {name: cut-off, command: [sh, -c, '" + waits + "6']}]")
 	d.until("frozen", "running")
 	d.until("cut-off", "running")
 	frozen, err := d.state.RunDir(0, 1).Alive()
@@ -94,11 +95,13 @@ func TestPromise07SilenceIsNotFailure(t *testing.T) {
 	if err := os.Rename(socket, socket+".away"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
 	l.signal(syscall.SIGKILL) // the next one knows neither
 	l.within(patience)
 	l = d.up()
-	time.Sleep(4 * time.Second) // longer than the jobs last
+	d.let("go")
+	for end := time.Now().Add(patience); !isOver(d.state.RunDir(1, 1)) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if j := d.job("frozen"); j.State != "running" || j.Attempt != 1 {
 		t.Errorf("%+v, want it taken for running", j)
 	}

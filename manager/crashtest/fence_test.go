@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 )
 
 // exitConflict is the exit code of a manager whose folder is another's.
@@ -21,7 +22,7 @@ func pair(t *testing.T) (dir string) {
 	first, second := victim("first", whileRunning, "0s"), finishes("second", 4, 5, "0s")
 	first.gpus, second.extra = 4, "after: [first]"
 	writeJobs(t, dir, []job{first, second})
-	t.Cleanup(func() { endAll(t, shim.State(filepath.Join(dir, "state"))) })
+	t.Cleanup(func() { shimtest.EndAll(t, shim.State(filepath.Join(dir, "state"))) })
 	return dir
 }
 

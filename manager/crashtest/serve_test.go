@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 	"github.com/trainyard/trainyard/manager/api"
 )
 
@@ -33,7 +34,7 @@ func newDaemons(t testing.TB, slots int, args ...string) *daemons {
 	d := &daemons{t: t, dir: dir, slots: slots, args: args}
 	d.state = shim.State(filepath.Join(d.dir, "state"))
 	writeJobs(t, d.dir, nil) // makes the ledger's folder
-	t.Cleanup(func() { endAll(t, d.state) })
+	t.Cleanup(func() { shimtest.EndAll(t, d.state) })
 	return d
 }
 
@@ -103,6 +104,14 @@ func (d *daemons) ledgerEnv() string {
 	return "env: {TRAINER_LEDGER: " + strconv.Quote(filepath.Join(d.dir, "ledger")) + "}"
 }
 
+// let makes a file in the folder in which jobs run: some wait for one.
+func (d *daemons) let(name string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), nil, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // job returns how a job stands.
 func (d *daemons) job(name string) api.Job {
 	d.t.Helper()
@@ -116,7 +125,7 @@ func (d *daemons) job(name string) api.Job {
 // until waits for a job to be in a state.
 func (d *daemons) until(name, state string) api.Job {
 	d.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		j := d.job(name)
 		if j.State == state {
 			return j

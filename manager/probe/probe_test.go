@@ -227,7 +227,7 @@ func TestCommandEnds(t *testing.T) {
 			if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); bytes.Contains(stat, []byte(") Z ")) {
 				break // dead, but nobody has asked for it yet
 			}
-			if time.Since(began) > 20*time.Second {
+			if time.Since(began) > time.Minute {
 				t.Fatalf("limit %v: process %d is still there", limit, pid)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -94,28 +95,12 @@ func (s *scene) run() *scene {
 	stop := s.stop
 	s.Cleanup(func() {
 		stop()
-		s.endAll()
+		shimtest.EndAll(s.T, shim.State(s.options.Dir))
 		if s.Failed() {
 			s.show()
 		}
 	})
 	return s
-}
-
-// endAll ends what still runs, as a later manager would.
-func (s *scene) endAll() {
-	const later = 1 << 40
-	orders, _ := filepath.Glob(filepath.Join(s.options.Dir, "jobs", "*", "*", "order.json"))
-	for _, order := range orders {
-		if err := shim.State(s.options.Dir).SetEpoch(later); err != nil {
-			s.Error(err)
-		}
-		if conn, err := shim.Dial(shim.RunDir(filepath.Dir(order)), later); err == nil {
-			_ = conn.Stop()
-			_ = conn.Watch(func(*shim.Alive) {})
-			_ = conn.Close()
-		}
-	}
 }
 
 // show prints what attempts wrote and what was decided.

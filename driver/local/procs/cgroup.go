@@ -81,7 +81,7 @@ func usable(dir string) bool {
 		return false
 	}
 	procs.Close()
-	probe, err := os.MkdirTemp(dir, "trainyard-probe-")
+	probe, err := os.MkdirTemp(dir, probePrefix())
 	if err != nil {
 		return false
 	}
@@ -93,6 +93,9 @@ func usable(dir string) bool {
 	_, err = os.Stat(filepath.Join(probe, "cgroup.kill"))
 	return err == nil
 }
+
+// probePrefix begins the names of the groups that this process makes to see whether it can: others may try beside it.
+func probePrefix() string { return fmt.Sprintf("trainyard-probe-%d-", os.Getpid()) }
 
 // subdirs returns dir and the directories below it, parents first; none if dir does not exist.
 func subdirs(dir string) ([]string, error) {

@@ -49,7 +49,7 @@ func TestRoot(t *testing.T) {
 	if again := Root(); again != root {
 		t.Errorf("root %q, then %q", root, again)
 	}
-	left, err := filepath.Glob(filepath.Join(root, "trainyard-probe-*"))
+	left, err := filepath.Glob(filepath.Join(root, probePrefix()+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, error %v", left, err)
 	}

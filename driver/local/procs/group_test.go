@@ -58,7 +58,7 @@ func eachMode(t *testing.T, test func(t *testing.T, g *Group, marker string)) {
 func cleanUp(t *testing.T, g *Group, marker string) {
 	t.Helper()
 	defer reap()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if err := g.Kill(ctx); err != nil {
 		t.Error(err)
@@ -116,7 +116,7 @@ func reapAlways(t *testing.T) {
 // await waits until the condition holds.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited too long: %s", what)
 		}
@@ -197,7 +197,7 @@ func TestKillComet(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("killed in %v", time.Since(begun))
-		if err := r.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+		if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

@@ -28,7 +28,7 @@ import (
 
 const (
 	zooWord = "procs-zoo"
-	life    = 30 * time.Second
+	life    = 120 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -299,5 +299,5 @@ var markers int
 // newMarker returns a number of seconds, about life, that no other process has among its arguments.
 func newMarker() string {
 	markers++
-	return fmt.Sprintf("%d.%d%05d%04d", life/time.Second, os.Getpid()%7+1, os.Getpid(), markers)
+	return fmt.Sprintf("%d.%d%07d%04d", life/time.Second, os.Getpid()%7+1, os.Getpid(), markers)
 }

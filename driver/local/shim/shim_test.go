@@ -55,15 +55,24 @@ func spawn(t *testing.T, dir RunDir, open ...*os.File) *process {
 		_ = p.cmd.Wait()
 		close(p.done)
 	}()
-	t.Cleanup(func() {
-		if conn, err := Dial(dir, 1<<40); err == nil {
+	t.Cleanup(p.end)
+	return p
+}
+
+// end ends the attempt, also of a shim that does not listen yet, and waits for the shim to go.
+func (p *process) end() {
+	for {
+		if conn, err := Dial(p.dir, 1<<40); err == nil {
 			_ = conn.Stop()
 			_ = conn.Watch(func(*Alive) {})
 			_ = conn.Close()
 		}
-		<-p.done
-	})
-	return p
+		select {
+		case <-p.done:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // exit waits for the shim to go.

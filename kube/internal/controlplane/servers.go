@@ -1,0 +1,219 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// The servers, which are also the names of their users, of their logs and of their binaries.
+const (
+	etcd      = "etcd"
+	apiServer = "kube-apiserver"
+	manager   = "kube-controller-manager"
+	scheduler = "kube-scheduler"
+)
+
+// admin is the user that tests are.
+const admin = "admin"
+
+// startEtcd starts etcd on a socket in the cluster's directory and waits for it. The advertised address is one that nobody
+// can reach: etcd wants one with a port, and nobody asks for it. Its data need not survive the machine.
+func (c *Cluster) startEtcd(ctx context.Context) error {
+	err := c.run(etcd, []string{
+		"--data-dir=" + c.path("etcd"),
+		"--listen-client-urls=unix://" + c.path("etcd.sock"),
+		"--advertise-client-urls=http://127.0.0.111:0",
+		"--listen-peer-urls=http://127.0.0.1:0",
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+		"--quota-backend-bytes=8589934592",
+	})
+	if err != nil {
+		return err
+	}
+	socket := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", c.path("etcd.sock"))
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: socket, DisableKeepAlives: true}}
+	return c.await(ctx, c.servers[0], etcd, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("etcd: %s", resp.Status)
+		}
+		return nil
+	})
+}
+
+// apiServerArgs: self-signed certificates, users by token, RBAC. Fairness between clients is off, and the limits of
+// requests in flight are far above what a test has: nothing but the work itself is to slow it.
+func (c *Cluster) apiServerArgs() []string {
+	args := []string{
+		"--etcd-servers=unix://" + c.path("etcd.sock"),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		fmt.Sprintf("--secure-port=%d", c.port.number),
+		"--cert-dir=" + c.path("certs"),
+		"--token-auth-file=" + c.path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + c.path("accounts.pem"),
+		"--service-account-signing-key-file=" + c.path("accounts.pem"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--disable-admission-plugins=ServiceAccount",
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=4000",
+		"--max-mutating-requests-inflight=2000",
+		"--allow-privileged",
+	}
+	if c.options.Audit {
+		args = append(args, "--audit-policy-file="+c.path("audit-policy.yaml"), "--audit-log-path="+c.path("audit.log"),
+			"--audit-log-mode=blocking", "--audit-log-maxsize=4000") // blocking: a request answered is in the file
+	}
+	return args
+}
+
+func (c *Cluster) managerArgs() []string {
+	args := append(c.clientArgs(manager),
+		"--controllers=*,-nodeipam",
+		"--service-account-private-key-file="+c.path("accounts.pem"),
+	)
+	if grace := c.options.NodeGrace; grace > 0 {
+		args = append(args, "--node-monitor-grace-period="+grace.String(), "--node-monitor-period="+(grace/8).String())
+	}
+	return args
+}
+
+func (c *Cluster) schedulerArgs() []string { return c.clientArgs(scheduler) }
+
+// clientArgs are those of the clients of the API server: nobody serves, nobody stands for election, nobody is throttled.
+func (c *Cluster) clientArgs(user string) []string {
+	return []string{
+		"--kubeconfig=" + c.path(user+".kubeconfig"),
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--kube-api-qps=5000",
+		"--kube-api-burst=10000",
+	}
+}
+
+// auditPolicy notes who asked for what, once answered, less what the control plane asks of itself.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  users: [` + manager + `, ` + scheduler + `, "system:apiserver"]
+- level: Metadata
+`
+
+// writeSecrets makes a token for each user, the key of service accounts, and the policy of the audit.
+func (c *Cluster) writeSecrets() error {
+	var tokens strings.Builder
+	c.tokens = map[string]string{}
+	for _, user := range []string{admin, manager, scheduler} {
+		c.tokens[user] = rand.Text()
+		fmt.Fprintf(&tokens, "%s,%s,%s,\"system:masters\"\n", c.tokens[user], user, user)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{
+		"tokens.csv":        []byte(tokens.String()),
+		"accounts.pem":      pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
+		"audit-policy.yaml": []byte(auditPolicy),
+	}
+	for name, data := range files {
+		if err := os.WriteFile(c.path(name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready asks the API server whether it is. The first time, it makes the administrator's config, for which the server has to
+// have written its certificate.
+func (c *Cluster) ready(ctx context.Context) error {
+	if c.config == nil || c.config.Host != c.host() {
+		ca, err := os.ReadFile(c.path("certs/apiserver.crt"))
+		if err != nil {
+			return err
+		}
+		c.config = c.configOf(admin, ca)
+	}
+	client, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+func (c *Cluster) host() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port.number) }
+
+func (c *Cluster) configOf(user string, ca []byte) *rest.Config {
+	return &rest.Config{
+		Host:            c.host(),
+		BearerToken:     c.tokens[user],
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		QPS:             -1,
+	}
+}
+
+func (c *Cluster) writeKubeconfig(user string) error {
+	k := clientcmdapi.NewConfig()
+	k.Clusters["test"] = &clientcmdapi.Cluster{Server: c.host(), CertificateAuthorityData: c.config.CAData}
+	k.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: c.tokens[user]}
+	k.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: user}
+	k.CurrentContext = "test"
+	return clientcmd.WriteToFile(*k, c.path(user+".kubeconfig"))
+}
+
+// logged says whether a server's log has text in it.
+func (c *Cluster) logged(server, text string) bool {
+	data, err := os.ReadFile(c.log(server))
+	return err == nil && bytes.Contains(data, []byte(text))
+}
+
+// tails returns the last lines of every server's log.
+func (c *Cluster) tails() string {
+	const lines = 15
+	var b strings.Builder
+	fmt.Fprintf(&b, "control plane in %s:\n", c.dir)
+	for _, server := range []string{etcd, apiServer, manager, scheduler} {
+		data, err := os.ReadFile(c.log(server))
+		if err != nil {
+			continue
+		}
+		all := strings.Split(strings.TrimSpace(string(data)), "\n")
+		fmt.Fprintf(&b, "-- %s\n%s\n", server, strings.Join(all[max(0, len(all)-lines):], "\n"))
+	}
+	return b.String()
+}
