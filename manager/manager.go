@@ -140,7 +140,7 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Settings, err = Defaults(o.System, o.Settings); err != nil {
+	if o.Settings, err = system.LiveDefaults(o.System, o.Settings); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(o.Dir)

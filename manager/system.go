@@ -3,24 +3,16 @@ package manager
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager/jobfile"
-	"github.com/trainyard/trainyard/model/remaining"
-	"github.com/trainyard/trainyard/model/restart"
-	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
-// beside what their submitters say. What is not given there is learned as jobs run: their work, what a restart costs
-// them, and from equal PM scores on which GPUs are slow. Settings of h become those with Defaults. It is refused if it rents
-// nodes and h has no pools, or the reverse.
+// beside what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools, or the reverse.
 func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -32,56 +24,7 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 	case lent && !info.Rents:
 		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does", h.System)
 	}
-	if k.Work == nil {
-		k.Work = remaining.New()
-	}
-	if k.Restart == nil {
-		costs := restart.NewCosts(system.DefaultRestart)
-		k.Restart, k.Learn = costs.Of, append(slices.Clone(k.Learn), costs)
-	}
-	if k.Scores == nil && h.GPUs > 0 {
-		k.Scores = equal(h.GPUs)
-	}
-	if h.Settings, err = Defaults(h.System, h.Settings); err != nil {
-		return system.System{}, err
-	}
-	return system.Begin(h, k, nil)
-}
-
-// Defaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs where they
-// are not set: those take long to come up, and to be stopped again and again costs more than a simulation has it.
-func Defaults(name string, settings map[string]string) (map[string]string, error) {
-	info, err := system.Named(name)
-	if err != nil {
-		return nil, err
-	}
-	all := maps.Clone(settings)
-	if all == nil {
-		all = make(map[string]string)
-	}
-	defaults := map[string]string{"min_run": system.AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour)}
-	if info.Scored {
-		defaults["stragglers"] = "watch"
-	}
-	if info.Sleeps { // the machine does not
-		defaults["sleep"] = "inf"
-	}
-	takes := info.KeyNames()
-	for key, value := range defaults {
-		if _, given := all[key]; !given && slices.Contains(takes, key) {
-			all[key] = value
-		}
-	}
-	return all, nil
-}
-
-// equal returns scores by which so many GPUs are alike for all jobs.
-func equal(gpus int) *variability.Scores {
-	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"}, PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
-	for g := range gpus {
-		s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(g)})
-	}
-	return s
+	return system.Live(h, k)
 }
 
 // Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.

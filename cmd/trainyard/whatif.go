@@ -78,7 +78,7 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	for i, info := range infos {
 		set := settings[i]
 		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
-			if set, err = manager.Defaults(info.Name, set); err != nil {
+			if set, err = system.LiveDefaults(info.Name, set); err != nil {
 				return err
 			}
 		}

@@ -54,7 +54,7 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 	// Round has decisions taken at multiples of it only; 0 means the system's own.
-	Round metav1.Duration `json:"round,omitempty"`
+	Round metav1.Duration `json:"round,omitempty,omitzero"`
 	// Mode says how pods get their GPUs.
 	// +kubebuilder:default=dra-pinned
 	Mode Mode `json:"mode,omitempty"`
@@ -64,7 +64,7 @@ type SchedulerPolicySpec struct {
 	DeviceClass string `json:"deviceClass,omitempty"`
 	// StartTimeout is how long the ranks of an attempt may take until all are up.
 	// +kubebuilder:default="10m"
-	StartTimeout metav1.Duration `json:"startTimeout,omitempty"`
+	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
 	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
 	// pod), none.
 	// +kubebuilder:validation:Enum=logs;annotation;none
@@ -77,7 +77,7 @@ type SchedulerPolicyStatus struct {
 	// Leader counts the controllers that have led; what an earlier one writes is refused.
 	Leader int64 `json:"leader,omitempty"`
 	// Version is the number of events folded when the last batch was complete, Now its time in nanoseconds since Origin.
-	Version uint64       `json:"version,omitempty"`
+	Version int64        `json:"version,omitempty"`
 	Now     int64        `json:"now,omitempty"`
 	Origin  *metav1.Time `json:"origin,omitempty"`
 	// Jobs counts the numbers given to jobs.

@@ -54,11 +54,11 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
 	// BudgetGPUs is how many GPUs may be rented on average, for systems that rent to a budget; 0 means none.
-	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty"`
+	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty,omitzero"`
 	// Boot is the time from the request until a node joins, as far as is known.
-	Boot metav1.Duration `json:"boot,omitempty"`
+	Boot metav1.Duration `json:"boot,omitempty,omitzero"`
 	// Billing is the time that is paid for in whole multiples; 0 means to the second.
-	Billing metav1.Duration `json:"billing,omitempty"`
+	Billing metav1.Duration `json:"billing,omitempty,omitzero"`
 	// Provider says who makes nodes come and go.
 	Provider ProviderRef `json:"provider"`
 }
@@ -131,7 +131,7 @@ type GPUKnown struct {
 	UUID string `json:"uuid"`
 	// Scores is the time of a step relative to the median GPU, by class of jobs: 1.1 is a tenth slower.
 	// +kubebuilder:validation:MaxProperties=16
-	Scores map[string]resource.Quantity `json:"scores,omitempty"`
+	Scores map[string]resource.Quantity `json:"scores,omitempty,omitzero"`
 	// Withheld has the GPU given to no new job.
 	Withheld bool `json:"withheld,omitempty"`
 }

@@ -50,12 +50,12 @@ type TrainingJobSpec struct {
 	// Batch bounds the batch size, if the job lets it be chosen.
 	Batch *Batch `json:"batch,omitempty"`
 	// Profile says what is known of the training.
-	Profile Profile `json:"profile,omitempty"`
+	Profile Profile `json:"profile,omitempty,omitzero"`
 	// Checkpoint says how the job saves what it has done.
 	// +kubebuilder:default={}
-	Checkpoint Checkpoint `json:"checkpoint,omitempty"`
+	Checkpoint Checkpoint `json:"checkpoint,omitempty,omitzero"`
 	// Sharing says whether other jobs may use its GPUs at the same time.
-	Sharing Sharing `json:"sharing,omitempty"`
+	Sharing Sharing `json:"sharing,omitempty,omitzero"`
 	// Priority ranks jobs where the policy looks at it; the larger first.
 	Priority int32 `json:"priority,omitempty"`
 	// PoolSelector selects the nodes that the job may run on by their labels; empty means all.
@@ -72,7 +72,7 @@ type TrainingJobSpec struct {
 	// Suspend keeps the job from running; one that runs is stopped with its grace period.
 	Suspend bool `json:"suspend,omitempty"`
 	// WallTime is the limit on the run time that the user expects, which some policies use.
-	WallTime *metav1.Duration `json:"wallTime,omitempty"`
+	WallTime *metav1.Duration `json:"wallTime,omitempty,omitzero"`
 	// Deadline is when the job should be done, which some policies use.
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 }

@@ -1,0 +1,104 @@
+// Command trainyard-kube schedules the TrainingJobs of a Kubernetes cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/trainyard/trainyard/kube/config"
+	"github.com/trainyard/trainyard/kube/controller"
+)
+
+const usage = `trainyard-kube schedules the TrainingJobs of a Kubernetes cluster.
+
+  trainyard-kube [flags]     decide, until interrupted
+  trainyard-kube manifests   print what is to be applied to a cluster first
+
+Flags:
+`
+
+// version is set by the linker.
+var version = "devel"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "trainyard-kube:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
+	var o controller.ServeOptions
+	f := flag.NewFlagSet("trainyard-kube", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.Usage = func() { fmt.Fprint(errs, usage); f.PrintDefaults() }
+	kubeconfig := f.String("kubeconfig", "", "`file` that says where the cluster is; default: $KUBECONFIG, or the pod's own")
+	f.StringVar(&o.Namespace, "namespace", "trainyard", "`namespace` of the lease and of what is kept beside the jobs")
+	f.BoolVar(&o.Elect, "leader-elect", false, "several of this command may run; one of them decides")
+	f.DurationVar(&o.Lease, "lease", 6*time.Second, "`time` after which a leader that says nothing leads no more")
+	f.StringVar(&o.Metrics, "metrics", ":8080", "`address` of the metrics; 0 for none")
+	f.StringVar(&o.Health, "health", ":8081", "`address` of /healthz and /readyz; empty for none")
+	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
+	log := f.String("log", "", "`file` for the log of events and decisions, as lines of JSON")
+	verbose := f.Bool("v", false, "tell more")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	switch f.Arg(0) {
+	case "":
+	case "manifests":
+		_, err := fmt.Fprintf(out, "%s%s", config.CRDs, config.Install)
+		return err
+	default:
+		return fmt.Errorf("unknown command %q, want manifests or none", f.Arg(0))
+	}
+	level := slog.LevelInfo
+	if *verbose {
+		level = slog.LevelDebug
+	}
+	o.Log, o.Version = slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level})), version
+	if *log != "" {
+		file, err := os.OpenFile(*log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		o.Record = file
+	}
+	c, err := clusterConfig(*kubeconfig)
+	if err != nil {
+		return err
+	}
+	return controller.Serve(ctx, c, o)
+}
+
+// clusterConfig finds the cluster as kubectl does, or as a pod.
+func clusterConfig(path string) (*rest.Config, error) {
+	if path == "" && os.Getenv("KUBECONFIG") == "" {
+		if c, err := rest.InClusterConfig(); err == nil {
+			return c, nil
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster: %w; name one by --kubeconfig", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,41 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// Types of the conditions of a job.
+const (
+	Scheduled = "Scheduled" // it holds GPUs, or is done
+	RunningOn = "Running"   // all its ranks run
+	Complete  = "Complete"  // it has succeeded
+	HasFailed = "Failed"    // it is done and has not succeeded
+)
+
+// conditions returns those that go with what a status says; of one that stays what it was, the time stays as well.
+func conditions(old []metav1.Condition, s *v1alpha1.TrainingJobStatus, now time.Time) []metav1.Condition {
+	list := slices.Clone(old)
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{
+		{Scheduled, s.Phase != v1alpha1.Pending},
+		{RunningOn, s.Phase == v1alpha1.Running},
+		{Complete, s.Phase == v1alpha1.Succeeded},
+		{HasFailed, s.Phase == v1alpha1.Failed},
+	} {
+		status := metav1.ConditionFalse
+		if c.is {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&list, metav1.Condition{Type: c.name, Status: status, Reason: string(s.Phase), Message: s.Reason,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))})
+	}
+	return list
+}

@@ -1,0 +1,102 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what a controller works with.
+type Options struct {
+	Client    client.Client // writes, and reads from the cache
+	Reader    client.Reader // reads what the API has now
+	Namespace string        // of its own ConfigMaps
+	Version   string        // of this program
+	Clock     func() time.Time
+	Log       *slog.Logger
+	Record    io.Writer    // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
+	Held      func() error // returns an error once another may lead
+	Observe   bool         // decide and tell, and write nothing
+	// Driver makes the driver of a loaded state.
+	Driver func(Setup) (Driver, error)
+
+	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
+}
+
+// Driver is a driver that lets go of all it does, and leaves what runs.
+type Driver interface {
+	sched.Driver
+	Close()
+}
+
+// Controller decides while it leads.
+type Controller struct{ o Options }
+
+// New returns a controller.
+func New(o Options) *Controller { return &Controller{o} }
+
+// Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
+// driver returns ErrReload: another system, other pools, GPUs of a kind not known before.
+func (c *Controller) Run(ctx context.Context) error {
+	for {
+		err := c.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrReload):
+			c.o.Log.Info("beginning anew from the API", "why", err)
+		case errors.Is(err, errUndecided):
+			c.o.Log.Warn("nobody decides", "why", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryPolicy):
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// errUndecided says that no system can be made of the policy and the cluster as they are.
+var errUndecided = errors.New("no system")
+
+// retryPolicy is how long after that they are looked at again.
+const retryPolicy = 5 * time.Second
+
+func (c *Controller) run(ctx context.Context) error {
+	l, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.store.ctx = ctx
+	d, err := c.o.Driver(l.setup(ctx, stop))
+	if err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	defer d.Close()
+	sinks := []engine.Sink{l.store}
+	if c.o.Observe {
+		sinks[0] = observer{c.o.Log}
+	}
+	if c.o.Record != nil {
+		w := engine.NewLogWriter(c.o.Record, l.header)
+		defer w.Close()
+		sinks = append(sinks, w)
+	}
+	dropped := func(e *sched.Event, why string) {
+		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
+	}
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	return cmp.Or(context.Cause(ctx), err)
+}

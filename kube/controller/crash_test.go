@@ -1,0 +1,269 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// simulated is a driver that plays a trace.
+type simulated struct{ *sim.Driver }
+
+func (simulated) Close() {}
+
+// rig is a fake API with the objects of a trace, whose writes fail when they are told to.
+type rig struct {
+	t      *testing.T
+	api    client.WithWatch
+	trace  *trace.Trace
+	writes atomic.Int64 // left until the controller dies; below 0 = it does not
+}
+
+// errDied is what a controller that has died gets for an answer.
+var errDied = errors.New("died")
+
+func newRig(t *testing.T, system string, settings map[string]string, jobs int, seed uint64) *rig {
+	r := &rig{t: t, trace: trace.Generate(trace.Generator{Jobs: jobs, Seed: seed, GPUs: 16, Load: 1.1})}
+	objects := []client.Object{&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName},
+		Spec: v1alpha1.SchedulerPolicySpec{System: system, Settings: settings, Mode: v1alpha1.Pinned}}}
+	for i := range r.trace.Jobs {
+		s := &r.trace.Jobs[i].Spec
+		s.User, s.Name, s.Task = "lab", "j"+s.Name, "uid-"+s.Name
+		s.Submit += sched.Time(i) // never two at one instant: the trace numbers them
+		objects = append(objects, &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.User, Name: s.Name, UID: types.UID(s.Task)},
+			Spec: v1alpha1.TrainingJobSpec{GPUs: v1alpha1.Width{Min: s.GPUs.Min}}})
+	}
+	for i := range 4 {
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), Annotations: map[string]string{v1alpha1.AnnotationGPUs: "a,b,c,d"}}})
+	}
+	r.api = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.SchedulerPolicy{}).Build()
+	r.writes.Store(-1)
+	return r
+}
+
+// client is the API as one controller sees it.
+func (r *rig) client() client.Client {
+	dead := false
+	write := func() error {
+		if n := r.writes.Add(-1); n == 0 || dead {
+			dead = true
+			return errDied
+		} else if n < 0 {
+			r.writes.Store(-1)
+		}
+		return nil
+	}
+	return interceptor.NewClient(r.api, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := write(); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if err := write(); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			if err := write(); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := write(); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+}
+
+// driver plays the trace.
+func (r *rig) driver() Driver {
+	r.t.Helper()
+	shape, err := cluster.Load("4x4")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	d, err := sim.New(r.trace, shape, sim.Options{Runtime: sim.Runtime{Restart: 30 * time.Second, StartDelay: time.Second, StopDelay: 2 * time.Second}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return simulated{d}
+}
+
+// lead has a controller lead until the trace is played or it dies.
+func (r *rig) lead() error {
+	r.t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	api := r.client()
+	c := New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) },
+		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
+	return c.Run(ctx)
+}
+
+// Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the GPUs of
+// another, and all are done in the end.
+func TestDiesAtAnyWrite(t *testing.T) {
+	for _, c := range []struct {
+		system   string
+		settings map[string]string
+	}{
+		{"tiresias-las", map[string]string{"promote_knob": "0"}}, {"srtf", nil}, {"fifo-easy", nil}, {"elastic", nil},
+	} {
+		t.Run(c.system, func(t *testing.T) {
+			r, deaths := newRig(t, c.system, c.settings, 30, 5), 0
+			draw := rand.New(rand.NewPCG(3, 4))
+			for {
+				r.writes.Store(1 + draw.Int64N(60))
+				err := r.lead()
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, errDied) {
+					t.Fatal(err)
+				}
+				deaths++
+			}
+			if deaths < 3 {
+				t.Errorf("%d deaths, want more: nothing is tested", deaths)
+			}
+			r.allSucceeded()
+		})
+	}
+}
+
+// allSucceeded checks what the API says in the end.
+func (r *rig) allSucceeded() {
+	r.t.Helper()
+	var list v1alpha1.TrainingJobList
+	if err := r.api.List(context.Background(), &list); err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range list.Items {
+		j := &list.Items[i]
+		if j.Status.Phase != v1alpha1.Succeeded || len(j.Status.Allocation) > 0 {
+			r.t.Errorf("job %s: phase %q, %v: %s", j.Name, j.Status.Phase, j.Status.Allocation, j.Status.Record)
+		}
+	}
+}
+
+// looking is a driver that has the state looked at whenever it is asked for more: all that was decided until then is durable.
+type looking struct {
+	sched.Driver
+
+	look func()
+}
+
+func (l looking) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	l.look()
+	return l.Driver.Next(ctx, until)
+}
+
+// Ensure that at the end of every batch the API has the whole state, and all that the system remembers.
+func TestLoadsWhatWasStored(t *testing.T) {
+	for _, system := range []string{"tiresias-las", "tiresias-gittins", "elastic", "eaco"} {
+		t.Run(system, func(t *testing.T) {
+			r, looks := newRig(t, system, nil, 20, 8), 0
+			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
+				Held: func() error { return nil }})
+			live, err := c.load(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			look := func() {
+				if looks++; looks%7 > 0 {
+					return
+				}
+				watcher := *c
+				watcher.o.Observe = true
+				stored, err := watcher.load(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stored.renewed != "" {
+					t.Fatal(stored.renewed)
+				}
+				same(t, stored, live)
+			}
+			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []engine.Sink{live.store}})
+			if err != nil || looks < 20 {
+				t.Error(looks, err)
+			}
+		})
+	}
+}
+
+func same(t *testing.T, got, want *loaded) {
+	t.Helper()
+	a, b := got.state.View(), want.state.View()
+	for id := range b.Jobs {
+		x, y := record.Of(a, sched.JobID(id), 1), record.Of(b, sched.JobID(id), 1)
+		if x.Version, y.Version = 0, 0; x.String() != y.String() {
+			t.Fatalf("job %d is stored as\n%v\nwant\n%v", id, x.String(), y.String())
+		}
+	}
+	m, n := engine.SaveMemory(a, got.system.Decider), engine.SaveMemory(b, want.system.Decider)
+	if !bytes.Equal(m.Rest, n.Rest) {
+		t.Fatalf("memory is stored as\n%q\nwant\n%q", m.Rest, n.Rest)
+	}
+	for id := range n.Jobs {
+		if b.Jobs[id].State != sched.Done && !bytes.Equal(m.Jobs[id], n.Jobs[id]) {
+			t.Fatalf("of job %d is remembered\n%q\nwant\n%q", id, m.Jobs[id], n.Jobs[id])
+		}
+	}
+}
+
+// Ensure that a leader whose place another has taken writes no version any more.
+func TestFenced(t *testing.T) {
+	r := newRig(t, "fifo", nil, 20, 1)
+	var taken bool
+	old := r.client()
+	steal := interceptor.NewClient(old.(client.WithWatch), interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			if p, ok := o.(*v1alpha1.SchedulerPolicy); ok && p.Status.Version > 20 && !taken {
+				taken = true
+				var now v1alpha1.SchedulerPolicy
+				if err := r.api.Get(ctx, types.NamespacedName{Name: PolicyName}, &now); err != nil {
+					t.Error(err)
+				}
+				now.Status.Leader++
+				if err := r.api.Status().Update(ctx, &now); err != nil {
+					t.Error(err)
+				}
+			}
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+	})
+	c := New(Options{Client: steal, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Held: func() error { return nil },
+		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
+	if err := c.Run(context.Background()); !errors.Is(err, ErrFenced) || !taken {
+		t.Errorf("%v, taken %v; want %v", err, taken, ErrFenced)
+	}
+}

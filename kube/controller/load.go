@@ -1,0 +1,289 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+)
+
+// PolicyName is the name of the one policy there is.
+const PolicyName = "default"
+
+// loaded is the state as the API has it, ready to go on.
+type loaded struct {
+	header  engine.Header
+	state   *engine.State
+	system  system.System
+	origin  time.Time
+	store   *store
+	renewed string          // why the system begins anew; "" = it goes on
+	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
+	scored  map[string]bool // nodes of which profiles tell
+	inputs  inputs
+}
+
+// load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
+func (c *Controller) load(ctx context.Context) (*loaded, error) {
+	policy, err := c.lead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, written, err := c.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := c.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version), int(policy.Status.Jobs))
+	if err != nil {
+		return nil, err
+	}
+	for _, what := range mended {
+		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
+	}
+	l := &loaded{origin: policy.Status.Origin.Time}
+	if err := c.decide(ctx, l, policy, v, written); err != nil {
+		return nil, err
+	}
+	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+	for i := range jobs {
+		w := written[jobs[i].ID]
+		j := &l.state.View().Jobs[jobs[i].ID]
+		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said,
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
+	}
+	return l, nil
+}
+
+// lead writes the number of a new leader.
+func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
+	for {
+		var p v1alpha1.SchedulerPolicy
+		err := c.o.Reader.Get(ctx, types.NamespacedName{Name: PolicyName}, &p)
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("controller: there is no SchedulerPolicy %q; apply one, see docs/kubernetes.md", PolicyName)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("controller: policy: %w", err)
+		}
+		p.Status.Leader++
+		if p.Status.Origin == nil {
+			now := metav1.NewTime(c.o.Clock().Truncate(time.Second))
+			p.Status.Origin = &now
+		}
+		if c.o.Observe {
+			return &p, nil
+		}
+		if err = c.o.Client.Status().Update(ctx, &p); err == nil {
+			return &p, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, fmt.Errorf("controller: policy: %w", err)
+		}
+	}
+}
+
+// written is what the object of a job has beside the record.
+type written struct {
+	version    string
+	record     string
+	said       string
+	memory     []byte
+	conditions []metav1.Condition
+}
+
+// records reads all jobs that have one. Others arrive anew. A record that cannot be read stops the controller: who goes on
+// without it starts its job twice.
+func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sched.JobID]written, err error) {
+	var list v1alpha1.TrainingJobList
+	if err := c.o.Reader.List(ctx, &list); err != nil {
+		return nil, nil, fmt.Errorf("controller: jobs: %w", err)
+	}
+	of = make(map[sched.JobID]written)
+	for i := range list.Items {
+		j := &list.Items[i]
+		if j.Status.Record == "" {
+			continue
+		}
+		rec, err := record.Read(j.Status.Record)
+		if err != nil {
+			return nil, nil, fmt.Errorf("controller: status.record of TrainingJob %s/%s: %w; stop its pods and delete the job", j.Namespace, j.Name, err)
+		}
+		if at := refOf(rec.Job.Spec); at.uid != j.UID { // a copy of another job's status is not a job's own
+			continue
+		}
+		jobs = append(jobs, rec)
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory, j.Status.Conditions}
+	}
+	return jobs, of, nil
+}
+
+// cluster reads nodes and pools as they were; nothing in a new cluster.
+func (c *Controller) cluster(ctx context.Context) (record.Cluster, error) {
+	blob, err := c.blob(ctx, ClusterMap)
+	if err != nil || blob == nil {
+		return record.Cluster{}, err
+	}
+	return record.Unpack(blob)
+}
+
+// blob reads a ConfigMap of ours; nil if there is none.
+func (c *Controller) blob(ctx context.Context, name string) ([]byte, error) {
+	var m corev1.ConfigMap
+	err := c.o.Reader.Get(ctx, types.NamespacedName{Namespace: c.o.Namespace, Name: name}, &m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("controller: config map %s: %w", name, err)
+	}
+	return m.BinaryData[blobKey], nil
+}
+
+// decide makes the header, the state and the system, which goes on where it was if it is the same.
+func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.SchedulerPolicy, v sched.View, of map[sched.JobID]written) error {
+	in, err := c.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	l.header = in.header(p, &v)
+	l.header.Version = c.o.Version
+	l.joins, l.scored, l.inputs = in.joins(&v), in.scored(), in.inputs
+	l.inputs.add(p)
+	begin := func() (err error) {
+		h := l.header
+		h.Settings = maps.Clone(h.Settings)
+		l.system, err = system.Live(&h, system.Knowledge{Scores: in.scores(in.numbered(&v, l.joins), h.GPUs)})
+		l.header = h
+		return err
+	}
+	if err := begin(); err != nil {
+		return c.undecided(ctx, p, err)
+	}
+	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already
+	v.Types, v.Pools = l.header.Types, pools(v.Pools, l.header.Pools)
+	if l.state, err = engine.Restore(l.header, v); err != nil {
+		return err
+	}
+	is := systemLine(&l.header)
+	was := p.Status.System
+	p.Status.System, p.Status.Message = is, ""
+	switch rest, err := c.blob(ctx, MemoryMap); {
+	case err != nil:
+		return err
+	case was == "":
+		return nil
+	case was != is:
+		l.renewed = was + " gives way to " + is
+	case rest == nil:
+		l.renewed = "what the system remembered is gone"
+	default:
+		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(v.Jobs))}
+		for id, w := range of {
+			m.Jobs[id] = w.memory
+		}
+		if bad := m.Load(l.state.View(), l.system.Decider); bad != nil {
+			l.renewed = bad.Error()
+			err = begin() // what was read in part is worth nothing
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.Status.Message = l.renewed
+	return nil
+}
+
+// undecided tells those who look at the policy why nobody decides.
+func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
+	p.Status.Message = why.Error()
+	if !c.o.Observe {
+		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("controller: policy: %w", err)
+		}
+	}
+	return fmt.Errorf("%w: %w", errUndecided, why)
+}
+
+// tenants is how many targets share a GPU at most.
+func tenants(v *sched.View) int {
+	count, most := make([]int, len(v.GPUs)), 1
+	for i := range v.Jobs {
+		for _, g := range v.Jobs[i].Target {
+			count[g]++
+			most = max(most, count[g])
+		}
+	}
+	return most
+}
+
+// pools are those of a header as they were, new ones behind them.
+func pools(old []sched.Pool, specs []sched.PoolSpec) []sched.Pool {
+	list := slices.Clone(old)
+	for i := range specs {
+		if i == len(list) {
+			list = append(list, sched.Pool{Price: specs[i].Price})
+		}
+		list[i].Spec = specs[i]
+	}
+	return list
+}
+
+// systemLine names who decides, for one who compares.
+func systemLine(h *engine.Header) string {
+	line := h.System
+	for _, key := range slices.Sorted(maps.Keys(h.Settings)) {
+		line += " " + key + "=" + h.Settings[key]
+	}
+	if h.Budget > 0 {
+		line += fmt.Sprintf(", %g GPUs on average", h.Budget)
+	}
+	return line
+}
+
+// ErrReload says that what the state was read from has changed.
+var ErrReload = errors.New("what the state is read from has changed")
+
+// Setup is what a driver of the loaded state needs.
+type Setup struct {
+	Context context.Context // of the run
+	Header  engine.Header
+	Origin  time.Time
+	Policy  v1alpha1.SchedulerPolicySpec
+	Inputs  inputs
+	Stop    context.CancelCauseFunc // ends the run
+	// Type numbers a kind of GPU. One that is not known yet ends the run, which begins anew with it.
+	Type func(product string) (sched.TypeID, error)
+}
+
+func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
+	types := l.header.Types
+	return Setup{ctx, l.header, l.origin, l.store.policy.Spec, l.inputs, stop, func(product string) (sched.TypeID, error) {
+		if i := slices.Index(types, product); i >= 0 {
+			return sched.TypeID(i), nil
+		}
+		if product == "" {
+			return 0, nil
+		}
+		err := fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)
+		stop(err)
+		return 0, err
+	}}
+}

@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/provider"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ServeOptions say how a process takes part.
+type ServeOptions struct {
+	Namespace string // of the lease and of the controller's ConfigMaps
+	Elect     bool   // others may lead; false = this process is the only one
+	// Lease is how long a leader that says nothing keeps the lead: after a crash nothing is decided for so long.
+	Lease   time.Duration
+	Metrics string // address of the metrics; "0" = none
+	Health  string // address of /healthz and /readyz; "" = none
+	Observe bool   // decides and tells, and writes nothing
+	Version string
+	Log     *slog.Logger
+	Record  io.Writer // see Options
+}
+
+// Scheme knows all types that are used.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		panic(err) // the types of Kubernetes contradict each other
+	}
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Serve takes part in the lead of the cluster until ctx ends.
+func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
+	config = rest.CopyConfig(config)
+	if o.Observe { // a lease is a write, too
+		o.Elect = false
+	}
+	config.QPS = -1 // the crew bounds what is under way
+	ctrl.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
+	lock, err := o.lock(config)
+	if err != nil {
+		return err
+	}
+	m, err := ctrl.NewManager(config, o.manager(lock))
+	if err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	if o.Health != "" {
+		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+			return err
+		}
+		if err := m.AddReadyzCheck("ping", healthz.Ping); err != nil {
+			return err
+		}
+	}
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, o) })); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// lock is the lease that leaders hold; nil where there is no election.
+func (o *ServeOptions) lock(config *rest.Config) (*lease, error) {
+	if !o.Elect {
+		return nil, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	id := resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s-%d-%d", host, os.Getpid(), time.Now().UnixNano())}
+	in, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, "trainyard", id, config, o.Lease*2/3)
+	if err != nil {
+		return nil, fmt.Errorf("controller: lease: %w", err)
+	}
+	return &lease{Interface: in, lasts: o.Lease}, nil
+}
+
+// manager are the options of the manager.
+func (o *ServeOptions) manager(lock *lease) ctrl.Options {
+	renew, retry := o.Lease*2/3, o.Lease/5
+	ours, err := labels.NewRequirement(v1alpha1.LabelJob, selection.Exists, nil)
+	if err != nil {
+		panic(err)
+	}
+	m := ctrl.Options{
+		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Health,
+		LeaderElection: o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*ours)}}},
+	}
+	if lock != nil {
+		m.LeaderElectionResourceLockInterface = lock
+	}
+	return m
+}
+
+// lead decides until ctx ends.
+func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	held := func() error { return ctx.Err() }
+	if lock != nil {
+		held = lock.held
+	}
+	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
+		Record: o.Record, Held: held, Observe: o.Observe, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, o) }})
+	return c.Run(ctx)
+}
+
+// drive makes the driver of a loaded state.
+func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, error) {
+	q := driver.NewQueue()
+	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
+		return nil, err
+	}
+	if err := s.Inputs.watch(s.Context, m.GetCache(), s.Stop); err != nil {
+		return nil, err
+	}
+	events := m.GetEventRecorder("trainyard")
+	tell := func(about client.Object, reason, text string) {
+		if !o.Observe {
+			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
+		}
+	}
+	return driver.New(driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
+		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		Provider: provider.New(m.GetClient(), time.Now)}), nil
+}
+
+var _ sched.Driver = (*driver.Driver)(nil)

@@ -1,0 +1,449 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ErrFenced says that another controller leads.
+var ErrFenced = errors.New("another controller leads")
+
+// Names of the ConfigMaps in the controller's namespace, and of what they hold.
+const (
+	ClusterMap = "trainyard-cluster"
+	MemoryMap  = "trainyard-memory"
+	blobKey    = "blob"
+)
+
+// Writers is how many objects of a batch are written at a time.
+const Writers = 16
+
+// store is a sink that makes each batch durable. The order of its writes is what makes a batch that was cut short harmless: jobs that
+// give GPUs up come before those that take some, the version comes last, and orders are given after it.
+type store struct {
+	ctx    context.Context
+	api    client.Client
+	log    *slog.Logger
+	v      *sched.View
+	dec    sched.Decider
+	mode   v1alpha1.Mode
+	space  string                    // namespace of the ConfigMaps
+	policy *v1alpha1.SchedulerPolicy // as last written
+	leader int64
+	held   func() error     // see Options
+	fatal  func(error) bool // see Options
+	clock  func() time.Time
+
+	jobs    []saved // by JobID
+	touched []sched.JobID
+	cluster bool // nodes or GPUs changed
+	batch   bool // something happened
+	blobs   map[string][]byte
+	pools   []told // by PoolID
+}
+
+// saved is what the API has of one job.
+type saved struct {
+	version    string // resourceVersion; "" = unknown
+	memory     []byte
+	held       []sched.GPUID // by its attempt, as written
+	target     []sched.GPUID // as written
+	touched    bool
+	record     string // as written last
+	said       string // what the job told of its progress last
+	conditions []metav1.Condition
+	next       v1alpha1.TrainingJobStatus // to be written
+}
+
+var (
+	_ engine.Sink    = (*store)(nil)
+	_ engine.Batcher = (*store)(nil)
+)
+
+// Log notes what an event touches.
+func (s *store) Log(_ *sched.View, e *sched.Event) {
+	s.batch = true
+	switch e.Kind {
+	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Moved:
+		s.cluster = true
+	case sched.StartFailed: // blames GPUs
+		s.cluster = true
+		s.touch(e.Job)
+	case sched.Ordered:
+		if e.Job == sched.None {
+			s.cluster = true
+		} else {
+			s.touch(e.Job)
+		}
+	case sched.Progressed, sched.EpochEnded:
+		s.touch(e.Job)
+		s.jobs[e.Job].said = progress(e)
+	case sched.JobArrived, sched.AttemptEnded, sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
+		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
+		s.touch(e.Job)
+	}
+}
+
+func (s *store) touch(id sched.JobID) {
+	for int(id) >= len(s.jobs) {
+		s.jobs = append(s.jobs, saved{})
+	}
+	if !s.jobs[id].touched {
+		s.jobs[id].touched = true
+		s.touched = append(s.touched, id)
+	}
+}
+
+// BeginBatch does nothing: what is not written yet stays noted.
+func (s *store) BeginBatch() {}
+
+// EndBatch writes what the batch changed. It returns once all of it is durable, or this controller does not lead any more.
+func (s *store) EndBatch() error {
+	if !s.batch {
+		return nil
+	}
+	if err := s.held(); err != nil {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	rest := s.remember()
+	s.prepare()
+	gives, takes := s.split()
+	for _, phase := range [][]sched.JobID{gives, takes} {
+		if err := s.writeJobs(phase); err != nil {
+			return err
+		}
+	}
+	if err := s.writeCluster(); err != nil {
+		return err
+	}
+	if err := s.writeBlob(MemoryMap, rest); err != nil {
+		return err
+	}
+	if err := s.commit(); err != nil {
+		return err
+	}
+	s.writePools()
+	s.touched, s.batch = s.touched[:0], false
+	return nil
+}
+
+// remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory.
+func (s *store) remember() []byte {
+	m := engine.SaveMemory(s.v, s.dec)
+	for id, b := range m.Jobs {
+		if s.v.Jobs[id].State == sched.Done && (id >= len(s.jobs) || !s.jobs[id].touched) {
+			continue
+		}
+		if id >= len(s.jobs) || !bytes.Equal(s.jobs[id].memory, b) {
+			s.touch(sched.JobID(id))
+		}
+		if s.jobs[id].touched {
+			s.jobs[id].memory = b
+		}
+	}
+	return m.Rest
+}
+
+// split parts the touched jobs: those that give up a GPU come first, so that no moment of the API has two jobs on one.
+func (s *store) split() (gives, takes []sched.JobID) {
+	slices.Sort(s.touched)
+	for _, id := range s.touched {
+		j, old := &s.v.Jobs[id], &s.jobs[id]
+		if lacks(j.GPUs, old.held) || lacks(j.Target, old.target) {
+			gives = append(gives, id)
+		} else {
+			takes = append(takes, id)
+		}
+		old.held, old.target = slices.Clone(j.GPUs), slices.Clone(j.Target)
+	}
+	return gives, takes
+}
+
+// lacks reports whether set has not all of old.
+func lacks(set, old []sched.GPUID) bool {
+	return slices.ContainsFunc(old, func(g sched.GPUID) bool { return !slices.Contains(set, g) })
+}
+
+// fullReasons is up to how many jobs of a batch have their reason looked for in the order of the system, which costs more the more
+// jobs there are.
+const fullReasons = 32
+
+// prepare makes what is to be written of the touched jobs, where the View stands still.
+func (s *store) prepare() {
+	brief := engine.NewBrief(s.v)
+	for _, id := range s.touched {
+		why := brief.Why(id)
+		if len(s.touched) <= fullReasons {
+			why = engine.Why(s.v, s.dec, id)
+		}
+		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
+		mine.next = record.Extract(s.v, id, why, s.mode)
+		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
+		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
+		mine.next.Conditions = mine.conditions
+	}
+}
+
+// writeJobs writes the statuses of jobs, several at a time.
+func (s *store) writeJobs(ids []sched.JobID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	work := make(chan sched.JobID)
+	failed := make(chan error, Writers)
+	var group sync.WaitGroup
+	for range min(Writers, len(ids)) {
+		group.Go(func() {
+			for id := range work {
+				if err := s.writeJob(id); err != nil {
+					failed <- err
+					for range work { // the others are not tried any more
+					}
+					return
+				}
+			}
+		})
+	}
+	for _, id := range ids {
+		work <- id
+	}
+	close(work)
+	group.Wait()
+	close(failed)
+	return <-failed
+}
+
+// writeJob writes the status of one job. It touches nothing but what is the job's own.
+func (s *store) writeJob(id sched.JobID) error {
+	ref, mine := refOf(s.v.Jobs[id].Spec), &s.jobs[id]
+	mine.touched = false
+	if ref.uid == "" { // forgotten
+		return nil
+	}
+	body, err := patch(ref.uid, mine.version, mine.next)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: ref.name.Namespace, Name: ref.name.Name}}
+		err := s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
+		switch {
+		case err == nil:
+			mine.version, mine.record = job.ResourceVersion, mine.next.Record
+			return nil
+		case apierrors.IsNotFound(err): // removed by force: the driver will tell
+			return nil
+		case apierrors.IsConflict(err):
+			if mine.version, err = s.current(ref, mine.record); err != nil || mine.version == "" {
+				return err
+			}
+			if body, err = patch(ref.uid, mine.version, mine.next); err != nil {
+				return err
+			}
+		default:
+			if err := s.pause(try, err); err != nil {
+				return fmt.Errorf("controller: status of %s: %w", ref.name, err)
+			}
+		}
+	}
+}
+
+// ref names a TrainingJob for good: one that was deleted and made anew under its name is another.
+type ref struct {
+	name types.NamespacedName
+	uid  types.UID // "" = the job is done and forgotten
+}
+
+// refOf says of which object a job is: the driver puts the UID where other drivers have what is to be run.
+func refOf(s *sched.JobSpec) ref {
+	return ref{types.NamespacedName{Namespace: s.User, Name: s.Name}, types.UID(s.Task)}
+}
+
+// current returns the version of a job that somebody has changed meanwhile: its user the wishes, which is well, or another
+// controller the status. "" says that it is gone.
+func (s *store) current(ref ref, mine string) (string, error) {
+	for try := 0; ; try++ {
+		var job v1alpha1.TrainingJob
+		err := s.api.Get(s.ctx, ref.name, &job)
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && job.UID != ref.uid:
+			return "", nil
+		case err == nil && job.Status.Record != mine && job.Status.Record != "":
+			if rec, bad := record.Read(job.Status.Record); bad == nil && rec.Leader > s.leader {
+				return "", ErrFenced
+			}
+			return job.ResourceVersion, nil
+		case err == nil:
+			return job.ResourceVersion, nil
+		}
+		if err := s.pause(try, err); err != nil {
+			return "", err
+		}
+	}
+}
+
+// pause waits before another try. An error says that there is no sense in one.
+func (s *store) pause(try int, err error) error {
+	if s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+		return err
+	}
+	s.log.Warn("the API does not take a write; trying again", "error", err)
+	select {
+	case <-s.ctx.Done():
+		return errors.Join(s.ctx.Err(), err)
+	case <-time.After(min(50*time.Millisecond<<min(try, 6), 2*time.Second)):
+		return nil
+	}
+}
+
+// writeCluster writes nodes and pools, if they changed.
+func (s *store) writeCluster() error {
+	if !s.cluster {
+		return nil
+	}
+	c := record.ClusterOf(s.v)
+	packed, err := c.Pack()
+	if err != nil {
+		return err
+	}
+	s.cluster = false
+	return s.writeBlob(ClusterMap, packed)
+}
+
+// writeBlob writes a ConfigMap, if it is to hold something else than before.
+func (s *store) writeBlob(name string, blob []byte) error {
+	if old, ok := s.blobs[name]; ok && bytes.Equal(old, blob) {
+		return nil
+	}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name}, BinaryData: map[string][]byte{blobKey: blob}}
+	for try := 0; ; try++ {
+		err := s.api.Update(s.ctx, m)
+		if apierrors.IsNotFound(err) {
+			m.ResourceVersion = ""
+			err = s.api.Create(s.ctx, m)
+		}
+		if err == nil {
+			s.blobs[name] = bytes.Clone(blob)
+			return nil
+		}
+		if err := s.pause(try, err); err != nil {
+			return fmt.Errorf("controller: config map %s: %w", name, err)
+		}
+	}
+}
+
+// commit writes the version last: the batch is complete. Who finds that another has written it leads no more.
+func (s *store) commit() error {
+	next := s.policy.DeepCopy()
+	st := &next.Status
+	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
+	st.GPUs, st.Running, st.Waiting = figures(s.v)
+	for try := 0; ; try++ {
+		err := s.api.Status().Update(s.ctx, next)
+		if err == nil {
+			s.policy = next
+			return nil
+		}
+		if apierrors.IsConflict(err) {
+			fresh, gone := s.ours()
+			if gone != nil {
+				return gone
+			}
+			next.ResourceVersion, next.Spec = fresh.ResourceVersion, fresh.Spec
+			continue
+		}
+		if err := s.pause(try, err); err != nil {
+			return fmt.Errorf("controller: status of the policy: %w", err)
+		}
+	}
+}
+
+// ours returns the policy as it is, if nobody but its user has changed it.
+func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
+	for try := 0; ; try++ {
+		var p v1alpha1.SchedulerPolicy
+		err := s.api.Get(s.ctx, types.NamespacedName{Name: s.policy.Name}, &p)
+		switch {
+		case err == nil && p.Status.Leader != s.leader:
+			return nil, fmt.Errorf("%w: number %d, this is %d", ErrFenced, p.Status.Leader, s.leader)
+		case err == nil:
+			return &p, nil
+		}
+		if err := s.pause(try, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// progress says what a job told of how far it is.
+func progress(e *sched.Event) string {
+	switch {
+	case e.Kind == sched.EpochEnded:
+		return fmt.Sprintf("epoch %.0f", e.Value)
+	case e.Code > 0:
+		return fmt.Sprintf("step %.0f of %d", e.Value, e.Code)
+	case e.Value > 0:
+		return fmt.Sprintf("step %.0f", e.Value)
+	}
+	return ""
+}
+
+// figures are the counts that people look at.
+func figures(v *sched.View) (gpus string, running, waiting int32) {
+	busy := 0
+	for i := range v.Nodes {
+		if v.Nodes[i].Joined() {
+			busy += int(v.Nodes[i].Busy)
+		}
+	}
+	for i := range v.Jobs {
+		switch v.Jobs[i].State {
+		case sched.Active:
+			running++
+		case sched.Waiting, sched.Held:
+			waiting++
+		}
+	}
+	return fmt.Sprintf("%d of %d", busy, v.Capacity()), running, waiting
+}
+
+// patch is a merge patch that makes the status of an object st, if it still is the one of uid and version. Fields of which st has
+// nothing are taken away.
+func patch(uid types.UID, version string, st v1alpha1.TrainingJobStatus) ([]byte, error) {
+	b, err := json.Marshal(st)
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]any)
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return nil, err
+	}
+	for _, name := range statusFields {
+		if _, ok := fields[name]; !ok {
+			fields[name] = nil
+		}
+	}
+	meta := map[string]any{"uid": uid}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
+	return json.Marshal(map[string]any{"metadata": meta, "status": fields})
+}

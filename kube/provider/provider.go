@@ -1,0 +1,89 @@
+// Package provider makes rented nodes come and go: by Karpenter, by anything that has a scale subresource, or, for tests, by
+// itself.
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
+)
+
+// Provider asks whom the pool names. Its calls are idempotent: who is asked again for what is under way does nothing.
+//
+// None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node that is
+// really lost is the one whose object is deleted, and the driver tells of that one.
+type Provider struct {
+	api   client.Client
+	clock func() time.Time
+}
+
+var _ driver.Provider = (*Provider)(nil)
+
+// New returns a provider that writes by api.
+func New(api client.Client, clock func() time.Time) *Provider { return &Provider{api, clock} }
+
+// Scale asks for a number of nodes in all.
+func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int32) error {
+	there, err := p.registered(ctx, pool)
+	if err != nil {
+		return err
+	}
+	if pool.Spec.Provider.Kind == "fake" {
+		return p.fake(ctx, pool, there, nodes)
+	}
+	of, err := scaled(pool)
+	if err != nil {
+		return err
+	}
+	return p.setReplicas(ctx, of, max(nodes, staying(there))) // who goes is said by Release
+}
+
+// Release gives back exactly this node, as far as the provider heeds what it is told: the node is marked, there are to be fewer, and
+// what the provider knows the node by is marked or deleted.
+func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error {
+	if pool.Spec.Provider.Kind == "fake" {
+		return client.IgnoreNotFound(p.api.Delete(ctx, node))
+	}
+	of, err := scaled(pool)
+	if err == nil {
+		err = p.mark(ctx, node, released)
+	}
+	if err == nil {
+		err = p.fewer(ctx, pool, of)
+	}
+	if err != nil {
+		return err
+	}
+	if pool.Spec.Provider.Kind == "karpenter" {
+		return p.deleteClaim(ctx, node)
+	}
+	return p.markMachine(ctx, node)
+}
+
+// released marks a node that was given back.
+const released = "trainyard.dev/released"
+
+// staying counts the nodes that were not given back.
+func staying(nodes []corev1.Node) (n int32) {
+	for i := range nodes {
+		if nodes[i].Annotations[released] == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// registered returns the nodes of a pool.
+func (p *Provider) registered(ctx context.Context, pool *v1alpha1.GPUPool) ([]corev1.Node, error) {
+	var list corev1.NodeList
+	if err := p.api.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelPool: pool.Name}); err != nil {
+		return nil, fmt.Errorf("provider: nodes of %s: %w", pool.Name, err)
+	}
+	return list.Items, nil
+}

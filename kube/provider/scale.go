@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// scaled is the object whose scale subresource is set: for Karpenter a static NodePool.
+func scaled(pool *v1alpha1.GPUPool) (*unstructured.Unstructured, error) {
+	at := &pool.Spec.Provider
+	u := &unstructured.Unstructured{}
+	switch at.Kind {
+	case "karpenter":
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"})
+	case "scale":
+		u.SetAPIVersion(at.APIVersion)
+		u.SetKind(at.ObjectKind)
+		u.SetNamespace(at.Namespace)
+	default:
+		return nil, fmt.Errorf("provider: pool %s: kind %q, want karpenter, scale or fake", pool.Name, at.Kind)
+	}
+	u.SetName(at.Name)
+	return u, nil
+}
+
+// setReplicas asks for so many, if that is not what is asked for already.
+func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructured, n int32) error {
+	was, err := p.replicas(ctx, of)
+	if err != nil || was == n {
+		return err
+	}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: of.GetNamespace(), Name: of.GetName()}, Spec: autoscalingv1.ScaleSpec{Replicas: n}}
+	if err := p.api.SubResource("scale").Update(ctx, of, client.WithSubResourceBody(scale)); err != nil {
+		return fmt.Errorf("provider: %s %s to %d nodes: %w", of.GetKind(), of.GetName(), n, err)
+	}
+	return nil
+}
+
+// replicas is how many are asked for.
+func (p *Provider) replicas(ctx context.Context, of *unstructured.Unstructured) (int32, error) {
+	scale := &autoscalingv1.Scale{}
+	if err := p.api.SubResource("scale").Get(ctx, of, scale); err != nil {
+		return 0, fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), err)
+	}
+	return scale.Spec.Replicas, nil
+}
+
+// fewer asks for the nodes that stay, and for those that boot. Asked again it does nothing, unless some boot: then it may call one of
+// these off, which the next Scale makes good.
+func (p *Provider) fewer(ctx context.Context, pool *v1alpha1.GPUPool, of *unstructured.Unstructured) error {
+	there, err := p.registered(ctx, pool)
+	if err != nil {
+		return err
+	}
+	was, err := p.replicas(ctx, of)
+	if err != nil {
+		return err
+	}
+	booting := max(0, was-int32(len(there)))
+	return p.setReplicas(ctx, of, min(was, staying(there)+booting))
+}
+
+// mark sets an annotation on an object.
+func (p *Provider) mark(ctx context.Context, o client.Object, name string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"yes"}}}`, name)
+	if err := p.api.Patch(ctx, o, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("provider: mark %s: %w", o.GetName(), err)
+	}
+	return nil
+}
+
+// markMachine tells Cluster API, where it made the node, which of its machines goes first.
+func (p *Provider) markMachine(ctx context.Context, node *corev1.Node) error {
+	machine := node.Annotations["cluster.x-k8s.io/machine"]
+	if machine == "" {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta1", Kind: "Machine"})
+	u.SetNamespace(node.Annotations["cluster.x-k8s.io/cluster-namespace"])
+	u.SetName(machine)
+	return client.IgnoreNotFound(p.mark(ctx, u, "cluster.x-k8s.io/delete-machine"))
+}
+
+// deleteClaim deletes the NodeClaim of a node, so that Karpenter has none to choose.
+func (p *Provider) deleteClaim(ctx context.Context, node *corev1.Node) error {
+	for _, owner := range node.OwnerReferences {
+		if owner.Kind != "NodeClaim" {
+			continue
+		}
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"})
+		u.SetName(owner.Name)
+		if err := p.api.Delete(ctx, u); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("provider: NodeClaim %s: %w", owner.Name, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("provider: node %s is of no NodeClaim, want one that Karpenter made", node.Name)
+}

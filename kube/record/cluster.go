@@ -1,0 +1,74 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// clusterSchema is raised when a Cluster is written otherwise than before.
+const clusterSchema = 1
+
+// Cluster is all of a View but its jobs.
+type Cluster struct {
+	Schema int
+	Types  []string // names of GPU types by number
+	Nodes  []sched.Node
+	GPUs   []GPU
+	Pools  []sched.Pool
+}
+
+// GPU is what cannot be counted anew of a GPU.
+type GPU struct {
+	State       sched.GPUState
+	Quarantined bool
+	Blamed      uint8
+}
+
+// ClusterOf returns the cluster of v; it shares v's slices.
+func ClusterOf(v *sched.View) Cluster {
+	c := Cluster{Schema: clusterSchema, Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
+	for i := range v.GPUs {
+		g := &v.GPUs[i]
+		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed}
+	}
+	return c
+}
+
+// Pack returns c as bytes, which Unpack reads: JSON, compressed, as a node with eight GPUs takes a kilobyte of it.
+func (c *Cluster) Pack() ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := json.NewEncoder(z).Encode(c); err != nil {
+		return nil, fmt.Errorf("record: cluster: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("record: cluster: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// maxCluster bounds what Unpack reads: some hundred thousand GPUs.
+const maxCluster = 256 << 20
+
+// Unpack reads what Pack wrote.
+func Unpack(packed []byte) (Cluster, error) {
+	var c Cluster
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return c, fmt.Errorf("record: cluster: %w", err)
+	}
+	d := json.NewDecoder(io.LimitReader(z, maxCluster))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return c, fmt.Errorf("record: cluster: %w", err)
+	}
+	if c.Schema != clusterSchema {
+		return c, fmt.Errorf("record: cluster: schema %d, want %d", c.Schema, clusterSchema)
+	}
+	return c, z.Close()
+}

@@ -1,0 +1,146 @@
+package record
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Extract returns what the status of a job says to people; why is where it waits. Devices are named as the driver of the node
+// does, shared are the jobs that use a GPU, by its number.
+func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode) v1alpha1.TrainingJobStatus {
+	j := &v.Jobs[id]
+	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Reason: Reason(v, id, why), Batch: j.Live.Batch, GPUs: width(j),
+		AttainedGPUSeconds: int64(j.Service), Attained: time.Duration(float64(j.Service) * 1e9).Round(time.Second).String()}
+	s.Restarts = max(0, j.Attempts-1)
+	for _, g := range j.GPUs {
+		s.Allocation = append(s.Allocation, allocated(v, g, mode))
+	}
+	if len(j.GPUs) > 0 {
+		s.Placement = "gpu"
+		if mode == v1alpha1.Count {
+			s.Placement = "node"
+		}
+	}
+	return s
+}
+
+// allocated names one GPU. Where the mode leaves its choice to others, only the node is known.
+func allocated(v *sched.View, g sched.GPUID, mode v1alpha1.Mode) v1alpha1.AllocatedGPU {
+	n := &v.Nodes[v.GPUs[g].Node]
+	a := v1alpha1.AllocatedGPU{Node: n.Spec.Name}
+	if mode == v1alpha1.Count {
+		return a
+	}
+	a.Device = strconv.Itoa(int(g - n.First))
+	if n.Spec.Devices != nil {
+		a.UUID = n.Spec.Devices[g-n.First]
+	}
+	return a
+}
+
+func phase(j *sched.Job) v1alpha1.Phase {
+	switch {
+	case j.State == sched.Done && j.Outcome == sched.Finished:
+		return v1alpha1.Succeeded
+	case j.State == sched.Done:
+		return v1alpha1.Failed
+	case j.Attempt == sched.Starting:
+		return v1alpha1.Starting
+	case j.Attempt == sched.Running:
+		return v1alpha1.Running
+	case j.Attempt == sched.Stopping:
+		return v1alpha1.Stopping
+	}
+	return v1alpha1.Pending
+}
+
+// width is how many GPUs a job holds, of how many it is to hold or may.
+func width(j *sched.Job) string {
+	switch held, goal := len(j.GPUs), max(len(j.Target), int(j.Want)); {
+	case j.State == sched.Done:
+		return ""
+	case held == 0 && goal == 0:
+		return "0 of " + span(j.Spec.GPUs)
+	case held == goal:
+		return strconv.Itoa(held)
+	default:
+		return fmt.Sprintf("%d of %d", held, goal)
+	}
+}
+
+func span(r sched.Range) string {
+	if r.Min == r.Max {
+		return strconv.Itoa(int(r.Min))
+	}
+	return fmt.Sprintf("%d-%d", r.Min, r.Max)
+}
+
+// Reason is the one reason why a job is where it is, with its numbers.
+func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
+	j := &v.Jobs[id]
+	if j.State == sched.Done {
+		return j.Outcome.String()
+	}
+	switch w.Code {
+	case engine.NotWaiting:
+		return "runs on " + strings.Join(names(v, j.GPUs), ", ")
+	case engine.WaitStarts:
+		return "starts on " + strings.Join(names(v, j.GPUs), ", ")
+	case engine.WaitStops:
+		return "its attempt is being stopped"
+	case engine.WaitFreeing:
+		return "waits until " + titles(v, w.Jobs) + " has left its GPUs"
+	case engine.WaitPaused:
+		return "suspended by its user"
+	case engine.WaitAfter:
+		return "waits for " + titles(v, w.Jobs)
+	case engine.WaitUntil:
+		return "not to start before " + w.Until.String()
+	case engine.WaitRetry:
+		return "the last start failed; it is tried again"
+	case engine.WaitTooWide:
+		return fmt.Sprintf("needs %d GPUs, there are never more than %d", w.Need, w.Have)
+	case engine.WaitQuota:
+		return fmt.Sprintf("needs %d GPUs, its namespace holds %d of %d", w.Need, w.Have, w.Limit)
+	case engine.WaitRented:
+		return fmt.Sprintf("needs %d GPUs, %d are there; more may be rented", w.Need, w.Have)
+	case engine.WaitUnusable:
+		return fmt.Sprintf("needs %d GPUs, %d may be used; others are down, drained or withheld", w.Need, w.Have)
+	case engine.WaitNeverFits:
+		return fmt.Sprintf("needs %d GPUs placed as no empty cluster could", w.Need)
+	case engine.WaitBehind:
+		return "behind " + titles(v, w.Jobs) + ", which nobody may pass"
+	case engine.WaitBusy:
+		return fmt.Sprintf("needs %d GPUs, %d are free; %d jobs rank before it", w.Need, w.Have, len(w.Ahead))
+	case engine.WaitFragmented:
+		return fmt.Sprintf("needs %d GPUs, %d are free, but no more than %d on one node", w.Need, w.Have, w.Largest)
+	case engine.WaitReserved:
+		return "its GPUs are reserved for " + titles(v, w.Jobs)
+	case engine.WaitUngranted:
+		return fmt.Sprintf("%d GPUs are free, but others make more of them", w.Have)
+	case engine.WaitUndecided:
+		return "it fits; the next decision is at " + w.Until.String()
+	case engine.WaitSystem:
+		return fmt.Sprintf("needs %d GPUs, %d are free; the system has its own reasons", w.Need, w.Have)
+	}
+	return w.Code.String()
+}
+
+// titles names up to three jobs.
+func titles(v *sched.View, ids []sched.JobID) string {
+	var list []string
+	for i, id := range ids {
+		if i == 3 {
+			return fmt.Sprintf("%s and %d more", strings.Join(list, ", "), len(ids)-3)
+		}
+		s := v.Jobs[id].Spec
+		list = append(list, s.User+"/"+s.Name)
+	}
+	return strings.Join(list, ", ")
+}

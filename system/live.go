@@ -1,0 +1,67 @@
+package system
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/model/remaining"
+	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/variability"
+)
+
+// Live is Begin for real jobs: what k does not tell is learned as they run, their work, what a restart costs them, and from equal PM
+// scores on which GPUs are slow. Settings of h become those with LiveDefaults.
+func Live(h *engine.Header, k Knowledge) (_ System, err error) {
+	if k.Work == nil {
+		k.Work = remaining.New()
+	}
+	if k.Restart == nil {
+		costs := restart.NewCosts(DefaultRestart)
+		k.Restart, k.Learn = costs.Of, append(slices.Clone(k.Learn), costs)
+	}
+	if k.Scores == nil && h.GPUs > 0 {
+		k.Scores = equal(h.GPUs)
+	}
+	if h.Settings, err = LiveDefaults(h.System, h.Settings); err != nil {
+		return System{}, err
+	}
+	return Begin(h, k, nil)
+}
+
+// LiveDefaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs where they
+// are not set: those take long to come up, and to be stopped again and again costs more than a simulation has it.
+func LiveDefaults(name string, settings map[string]string) (map[string]string, error) {
+	info, err := Named(name)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(settings)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	defaults := map[string]string{"min_run": AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour)}
+	if info.Scored {
+		defaults["stragglers"] = "watch"
+	}
+	if info.Sleeps { // the machine does not
+		defaults["sleep"] = "inf"
+	}
+	takes := info.KeyNames()
+	for key, value := range defaults {
+		if _, given := all[key]; !given && slices.Contains(takes, key) {
+			all[key] = value
+		}
+	}
+	return all, nil
+}
+
+// equal returns scores by which so many GPUs are alike for all jobs.
+func equal(gpus int) *variability.Scores {
+	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"}, PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
+	for g := range gpus {
+		s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(g)})
+	}
+	return s
+}
