@@ -61,8 +61,8 @@ func (f *Folding) fold(events []sched.Event) []sched.Event {
 func (f *Folding) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
 	events, err := f.Driver.Sync(ctx, f.State.View())
 	for _, j := range f.Jobs {
-		if err := f.API.Create(ctx, j); err != nil {
-			return nil, err
+		if failed := f.API.Create(ctx, j); failed != nil {
+			return nil, failed
 		}
 	}
 	return f.fold(events), err
