@@ -97,7 +97,7 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	}
 	d := driver.New(driver.Options{Client: api, Reader: direct, Queue: queue, Origin: time.Now(), Mode: mode, DeviceClass: fakenode.Driver, StartTimeout: 10 * time.Minute,
 		Types: func(string) (sched.TypeID, error) { return 0, nil }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	t.Cleanup(func() { 
+	t.Cleanup(func() {
 		d.Close()
 		stop()
 		if err := <-over; err != nil {
