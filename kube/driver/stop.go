@@ -112,18 +112,18 @@ func (d *Driver) cleanOne(ctx context.Context, a *attempt) {
 			d.warn(ctx, d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) }), "a claim cannot be deleted", "claim", c.name)
 		}
 		if a.fate != nil && a.fate.outcome == sched.NodeLost {
-			d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
+			d.delete(ctx, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
 		}
 	}
 	if len(a.ranks) > 1 {
-		d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
+		d.delete(ctx, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
 	}
 }
 
 // delete deletes an object of an attempt, if there is one.
-func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) {
+func (d *Driver) delete(ctx context.Context, o client.Object) {
 	err := d.crew.write(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(d.o.Client.Delete(ctx, o)) })
-	d.warn(ctx, err, "something of an attempt cannot be deleted", "job", a.key, "object", o.GetName())
+	d.warn(ctx, err, "something of an attempt cannot be deleted", "object", client.ObjectKeyFromObject(o))
 }
 
 // leaveClaim deletes a claim, or where jobs share it, leaves it to the others.
@@ -215,12 +215,12 @@ func (d *Driver) lookAtPod(key types.NamespacedName) error {
 	return nil
 }
 
-// isStray reports whether an object names an attempt that is not alive.
+// isStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with their owner.
 func (d *Driver) isStray(o client.Object) bool {
 	labels := o.GetLabels()
 	id, known := d.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
 	if !known {
-		return true
+		return false
 	}
 	j := &d.view.Jobs[id]
 	return !ownedBy(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() || labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
