@@ -34,9 +34,8 @@ type ReplayOptions struct {
 	// Swap is asked before each batch but the first who decides from there on: dec, or another that knows as much, such
 	// as a new one that was given the memory of dec. nil = dec all along.
 	Swap func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error)
-	// Renew returns a new Decider that decides from a Renewed of the log on; nil = such a log is an error.
-	Renew func() (sched.Decider, error)
-	// From is the first batch that is decided again: those before are folded as they were recorded. dec begins there.
+	// From is the first batch that is decided again: those before are folded as they were recorded. dec begins there. A Renewed in a
+	// later one is an error: another Decider decided what comes before it, see LastRenewed.
 	From uint64
 }
 
@@ -194,8 +193,8 @@ func (p *player) Next(ctx context.Context, _ sched.Time) ([]sched.Event, error) 
 		}
 	}
 	p.gather()
-	if p.err == nil && slices.ContainsFunc(p.outside, func(e sched.Event) bool { return e.Kind == sched.Renewed }) {
-		p.renew()
+	if p.err == nil && p.batch != p.o.From && slices.ContainsFunc(p.outside, func(e sched.Event) bool { return e.Kind == sched.Renewed }) {
+		p.err = fmt.Errorf("log: batch %d: the system is %v, want a replay from there on", p.batch, sched.Renewed)
 	}
 	if p.err == nil {
 		p.err = p.check()
@@ -208,17 +207,6 @@ func (p *player) Apply(context.Context, sched.Plan) error { return p.err }
 
 // Now returns the time of the last event read.
 func (p *player) Now() sched.Time { return p.last }
-
-// renew has another Decider go on.
-func (p *player) renew() {
-	switch {
-	case p.batch == p.o.From: // dec is that one
-	case p.o.Renew == nil:
-		p.err = fmt.Errorf("log: batch %d: the system is %v, and nobody said by what", p.batch, sched.Renewed)
-	default:
-		p.dec, p.err = p.o.Renew()
-	}
-}
 
 // maxEmpty is how many batches without any event may follow one another, so that a wrong number ends.
 const maxEmpty = 1 << 20

@@ -49,7 +49,7 @@ const (
 	WaitFragmented                 // Have GPUs are free, but not where the placement wants them, or without the CPUs and memory that it asks for
 	WaitReserved                   // it would take GPUs that are reserved for Jobs[0], which ranks before it
 	WaitUngranted                  // Have GPUs are free, but the division of GPUs gives it none
-	WaitUndecided                  // it fits; the system decides again at Until
+	WaitUndecided                  // it fits, Have GPUs are free; the system decides again at Until
 	WaitSystem                     // Have GPUs are free; the system has its own reasons, see Explain
 )
 

@@ -66,6 +66,8 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) Waiting {
 		w.Until = p.freedAt(v, id, w.Jobs)
 	case !p.s.Place.Fits(v, l, id, n):
 		w.Code = WaitFragmented
+	case p.s.Allocate != nil && p.dirty && !p.atTurn(v.Now): // something happened, such as its arrival, since they were divided
+		w.Code, w.Until = WaitUndecided, nextMultiple(v.Now, p.s.Round)
 	case p.s.Allocate != nil:
 		w.Code = WaitUngranted
 	case first != sched.None && !p.mayTake(v, l, id, n):

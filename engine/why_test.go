@@ -109,6 +109,10 @@ func TestWhy(t *testing.T) {
 			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
 		{name: "undecided", stages: with(plainFIFO, func(s *engine.Stages) { s.Round = 30 * time.Second }),
 			jobs: []trace.Job{gang(0, 1), gang(4, 2)}, want: "{undecided need 2 have 7 largest 4 until 30s}"},
+		{name: "not divided since it came", stages: with(plainFIFO, func(s *engine.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+			jobs: []trace.Job{gang(4, 2)}, want: "{undecided need 2 have 8 largest 4 until 30s}"},
+		{name: "not granted in a round", stages: with(plainFIFO, func(s *engine.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
 	} {
 		w := &world{jobs: c.jobs, inject: c.inject, types: []string{"a"}, runtime: c.rt, pools: c.pools}
 		for i := range 2 {

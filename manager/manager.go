@@ -202,7 +202,7 @@ func (o *Options) same(h *engine.Header) bool {
 
 // change has another system go on with what the one of header h leaves.
 func (m *Manager) change(h engine.Header) error {
-	m.renewed = systemText(h.System, h.Settings) + " gives way to " + systemText(m.o.System, m.o.Settings)
+	m.renewed = engine.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	most := h.ShareLimit // of what may be shared already
 	h.System, h.Settings, h.Budget = m.o.System, m.o.Settings, m.o.Budget
 	if _, err := System(&h, m.o.Knows); err != nil {
@@ -293,15 +293,8 @@ func (m *Manager) lastRenewed() (batch uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for rec, err := range r.Records() {
-		if err != nil {
-			return 0, errors.Join(err, done())
-		}
-		if rec.Event.Kind == sched.Renewed {
-			batch = rec.Batch
-		}
-	}
-	return batch, done()
+	last, err := engine.LastRenewed(r.Records())
+	return last.Batch, errors.Join(err, done())
 }
 
 // replay brings the state to the end of the log. From the given batch on the system decides it all again, which gives it

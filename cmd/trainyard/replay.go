@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -33,7 +35,8 @@ func newReplay() *cobra.Command {
 system that wrote the log and compares every decision and order with the
 recorded one, byte for byte. The log is that of --events-out, of a run of real
 processes or of a simulation under a system that needs no knowledge of the
-future.`,
+future. Where the system was changed on the way, the last one decides again what
+it decided; what others decided before is taken as it stands.`,
 		Example: `  trainyard run jobs.yaml --events-out log.jsonl && trainyard replay log.jsonl`,
 		Args:    exactly("LOG.jsonl"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args[0]) },
@@ -51,11 +54,14 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer file.Close()
-	r, err := engine.NewLogReader(file, path)
+	log, err := rereadable(file)
+	if err != nil {
+		return err
+	}
+	h, began, err := renewal(log, path)
 	if err != nil {
 		return malformed(err)
 	}
-	h := r.Header()
 	if h.Preset != "" {
 		return usagef("%s: of preset %s, want a log without one", path, h.Preset)
 	}
@@ -64,11 +70,15 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return malformed(err)
 	}
+	r, err := engine.NewLogReader(log, path)
+	if err != nil {
+		return malformed(err)
+	}
 	recorder, hash := metrics.NewRecorder(0), new(engine.Hash)
-	o := engine.ReplayOptions{Renew: fresh, Sinks: []engine.Sink{recorder, hash}}
+	o := engine.ReplayOptions{From: began.Batch, Sinks: []engine.Sink{recorder, hash}}
 	batches := uint64(1)
 	o.Swap = func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
-		if batches = batch; !f.reload {
+		if batches = batch; !f.reload || batch == o.From {
 			return dec, nil
 		}
 		next, faulty := fresh()
@@ -86,16 +96,48 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	case err != nil:
 		return malformed(err)
 	}
-	return f.tell(cmd, path, h, recorder, batches, hash.Sum())
+	doc := replayDoc{Schema: "trainyard.replay/v1", Log: path, Result: recorder.Result(h.System), Batches: batches, Taken: max(began.Batch, 1) - 1,
+		LogHash: hash.Sum()}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), doc)
+	}
+	return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s: %d events of %d batches, %s: every decision of %s%s; log hash %s\n",
+		path, recorder.Events, batches, counted(len(recorder.Jobs), "job"), h.System, sameSince(&began), doc.LogHash))
 }
 
-func (f *replayFlags) tell(cmd *cobra.Command, path string, h engine.Header, r *metrics.Recorder, batches uint64, hash string) error {
-	result := r.Result(h.System)
-	if f.json {
-		return writeJSON(cmd.OutOrStdout(), replayDoc{"trainyard.replay/v1", path, result, batches, hash})
+// sameSince says from where on decisions are the same.
+func sameSince(began *engine.Record) string {
+	if began.Batch == 0 {
+		return " is the same"
 	}
-	return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s: %d events of %d batches, %s: every decision of %s is the same; log hash %s\n",
-		path, r.Events, batches, counted(len(r.Jobs), "job"), h.System, hash))
+	by := "before it began anew"
+	if was := engine.GaveWay(began.Event.Text); was != "" {
+		by = "by another system (" + was + ")"
+	}
+	return fmt.Sprintf(" from event %d on is the same; what was decided before, %s, is taken as it stands", began.Event.Seq, by)
+}
+
+// rereadable returns a log that can be read twice, as that of a pipe cannot.
+func rereadable(file *os.File) (io.ReadSeeker, error) {
+	if _, err := file.Seek(0, io.SeekStart); err == nil {
+		return file, nil
+	}
+	whole, err := io.ReadAll(file)
+	return bytes.NewReader(whole), err
+}
+
+// renewal returns where the system of the log's header began to decide, at the last renewal; Batch 0 = it always did. The log is read
+// from its start, and left there.
+func renewal(log io.ReadSeeker, path string) (engine.Header, engine.Record, error) {
+	r, err := engine.NewLogReader(log, path)
+	if err != nil {
+		return engine.Header{}, engine.Record{}, err
+	}
+	began, err := engine.LastRenewed(r.Records())
+	if err == nil {
+		_, err = log.Seek(0, io.SeekStart)
+	}
+	return r.Header(), began, err
 }
 
 // replayDoc is the document of replay --json. Names are only ever added.
@@ -104,6 +146,7 @@ type replayDoc struct {
 	Log     string         `json:"log"`
 	Result  metrics.Result `json:"result"`
 	Batches uint64         `json:"batches"`
+	Taken   uint64         `json:"taken_batches"` // the first ones, taken as they stand: another decided them
 	LogHash string         `json:"log_hash"`
 }
 

@@ -38,7 +38,8 @@ func newWhatif() *cobra.Command {
 and simulates it under other systems: the jobs as they came, with the work
 they turned out to be, on the same GPUs. The first line is what happened. The
 second simulates the system that decided, which shows how far simulations are
-from what happens. A JCT is the time from when a job is handed in to its end;
+from what happens, unless several decided, one after the other: then it is the
+last one. A JCT is the time from when a job is handed in to its end;
 queued is the part of it without GPUs; busy is the share of the GPUs' time in
 which work went on.
 
@@ -157,6 +158,7 @@ type whatifJSON struct {
 	StartSec float64   `json:"start_s"`
 	StopSec  float64   `json:"stop_s"`
 	Restart  float64   `json:"restart_s"`
+	Earlier  []string  `json:"earlier_systems,omitempty"` // that decided before the last one did, with their settings
 	Rows     []rowJSON `json:"rows"`
 }
 
@@ -186,7 +188,7 @@ type simErrorJSON struct {
 
 func whatifDoc(h *whatif.History, rows []whatif.Row) whatifJSON {
 	doc := whatifJSON{Schema: "trainyard.whatif/v1", Ended: h.Ended, Censored: h.Censored, NeverRan: h.NeverRan,
-		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds()}
+		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds(), Earlier: h.Earlier}
 	for i := range rows {
 		r := &rows[i]
 		row := rowJSON{System: r.System, Settings: r.Settings, Recorded: r.Recorded, Jobs: r.Jobs, MeanJCT: r.MeanJCT, P95JCT: r.P95JCT,

@@ -30,12 +30,20 @@ func whatifText(h *whatif.History, rows []whatif.Row, width int) string {
 			percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
 	}
 	text := t.text(width) + "\n"
-	for _, note := range append(notes, errorNote(rows), bestNote(h, rows), countNote(h), costNote(&h.Measured)) {
+	for _, note := range append(notes, severalNote(h), errorNote(rows), bestNote(h, rows), countNote(h), costNote(&h.Measured)) {
 		if note != "" {
 			text += wrap(note, width, 2) + "\n"
 		}
 	}
 	return text
+}
+
+// severalNote says what is not known where several systems decided; "" if one did.
+func severalNote(h *whatif.History) string {
+	if len(h.Earlier) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s decided: no simulation is of what happened, so it is not known how far off they are. Compare them with one another.", h.Recorded.System)
 }
 
 // errorNote says how far the simulation of the system that decided is from what happened; "" if it was not simulated.

@@ -191,7 +191,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	case was == "":
 		return nil
 	case was != is:
-		l.renewed = was + " gives way to " + is
+		l.renewed = engine.GivesWay(was, is)
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:

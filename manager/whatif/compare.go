@@ -23,8 +23,8 @@ type Candidate struct {
 // Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record, whatever
 // became of them later, and no others, so that rows can be compared. Times are in seconds.
 type Row struct {
-	System      string
-	Settings    map[string]string
+	System      string // of the record: those who decided, one after the other
+	Settings    map[string]string // of the record: nil if there were several
 	Recorded    bool // it is the record itself
 	Jobs        int  // that ended, of those counted
 	MeanJCT     float64
@@ -44,7 +44,7 @@ type Difference struct {
 	PerJob                    float64 // median over jobs of the size of the difference of their JCT
 }
 
-// Itself returns the system that decided in the record, to see how far a simulation of it is from what happened.
+// Itself returns the system that decided in the record, the last of several, to see how far a simulation of it is from what happened.
 func (h *History) Itself() Candidate {
 	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget, Round: h.Header.Round}
 }
@@ -84,10 +84,10 @@ func (h *History) simulate(ctx context.Context, c *Candidate) Row {
 	return row
 }
 
-// decidedBy reports whether c is what the record was decided by.
+// decidedBy reports whether c is what the record was decided by, all of it.
 func (h *History) decidedBy(c *Candidate) bool {
 	was := &h.Header
-	return c.System == was.System && c.Budget == was.Budget && c.Round == was.Round && maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
+	return len(h.Earlier) == 0 && c.System == was.System && c.Budget == was.Budget && c.Round == was.Round && maps.Equal(ownKeys(c.Settings), ownKeys(was.Settings))
 }
 
 // settings returns those of c, with what was measured where c says nothing. What was never seen has its usual default.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
@@ -31,6 +32,7 @@ type History struct {
 	Censored int              // jobs of Trace that they do not
 	NeverRan int              // jobs of the record left out: their work is not known
 	Measured Overheads
+	Earlier  []string // systems, with their settings, that decided before that of Header did, in order; nil = it decided all
 
 	ended []bool // by job of Trace
 }
@@ -46,13 +48,13 @@ type Overheads struct {
 // ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now before the
 // last record means that. It is an error if no job ran.
 func ReadHistory(r *engine.LogReader, now sched.Time) (*History, error) {
-	rec, spent := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}
-	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent)
+	rec, spent, who := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}, new(deciders)
+	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent, who)
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
 	v := asOf(s.View(), now, rec)
-	h := &History{Header: r.Header(), Measured: spent.sum(v)}
+	h := &History{Header: r.Header(), Measured: spent.sum(v), Earlier: who.earlier}
 	if h.Cluster, err = clusterOf(v); err != nil {
 		return nil, err
 	}
@@ -62,8 +64,39 @@ func ReadHistory(r *engine.LogReader, now sched.Time) (*History, error) {
 		return nil, fmt.Errorf("whatif: no job of %d in the log has run", len(v.Jobs))
 	}
 	h.Recorded = h.row(h.Jobs, result.GPUBusy, v.Now)
-	h.Recorded.System, h.Recorded.Settings, h.Recorded.Recorded = h.Header.System, h.Header.Settings, true
+	h.Recorded.System, h.Recorded.Recorded = h.systems(), true
+	if len(h.Earlier) == 0 {
+		h.Recorded.Settings = h.Header.Settings
+	}
 	return h, nil
+}
+
+// systems names those who decided: "pollux, then las".
+func (h *History) systems() string {
+	var names []string
+	for _, s := range append(slices.Clone(h.Earlier), h.Header.System) {
+		name, _, _ := strings.Cut(s, " ")
+		names = append(names, name)
+	}
+	return strings.Join(slices.Compact(names), ", then ")
+}
+
+// deciders notes the systems that gave way to others after they had decided something.
+type deciders struct {
+	decided bool // since the last of them gave way
+	earlier []string
+}
+
+// Log notes decisions and changes of system.
+func (d *deciders) Log(_ *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.Decided:
+		d.decided = true
+	case sched.Renewed:
+		if was := engine.GaveWay(e.Text); was != "" && d.decided {
+			d.earlier, d.decided = append(d.earlier, was), false
+		}
+	}
 }
 
 // asOf returns v as it is now, as far as time alone changes it, and lets rec count what jobs did meanwhile.
