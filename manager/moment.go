@@ -148,6 +148,7 @@ type Answer struct {
 	Waiting engine.Waiting
 	// Unmeasured: it runs, and is kept at its width because nothing is known of its speed at others.
 	Unmeasured bool
+	Guessed    bool                 // it runs at a speed that was never measured on such GPUs, nor told by it yet
 	Facts      []sched.Fact         // on which the system's decisions about it rest, the weightiest first
 	Last       *whatif.Displacement // how it last lost its GPUs to a decision; nil = never
 	Remedies   *whatif.Remedies     // nil = not looked for, or it does not wait for the system
@@ -168,7 +169,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 		}
 		a.Waiting = engine.Why(v, m.dec, id)
 		if v.Job(id).Attempt == sched.Running {
-			a.Unmeasured = m.Brief(v).Unmeasured(id)
+			a.Unmeasured, a.Guessed = m.Brief(v).Unmeasured(id), m.steps.Guessed(id)
 		}
 		a.Facts = facts(v, m.dec, id)
 		if d, ok := m.lost.Of(id); ok {

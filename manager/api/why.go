@@ -132,6 +132,9 @@ func (x *whyTeller) sentence() string {
 	}
 	if e := x.Forecast.Of(x.id); e != nil {
 		text += " until " + x.Around(e.End)
+		if x.a.Guessed && e.Basis == whatif.BySteps {
+			text += fmt.Sprintf(", which is a guess: its speed on %s was never measured", x.Units(len(j.GPUs)))
+		}
 	}
 	if x.a.Unmeasured {
 		text += "; " + x.Unmeasured(x.id)

@@ -23,10 +23,10 @@ type Candidate struct {
 // Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record, whatever
 // became of them later, and no others, so that rows can be compared. Times are in seconds.
 type Row struct {
-	System      string // of the record: those who decided, one after the other
+	System      string            // of the record: those who decided, one after the other
 	Settings    map[string]string // of the record: nil if there were several
-	Recorded    bool // it is the record itself
-	Jobs        int  // that ended, of those counted
+	Recorded    bool              // it is the record itself
+	Jobs        int               // that ended, of those counted
 	MeanJCT     float64
 	P95JCT      float64 // nearest rank
 	MeanQueue   float64 // without GPUs

@@ -12,6 +12,7 @@ import (
 type Steps struct {
 	per   map[sched.JobID]float64 // work of a step
 	total map[sched.JobID]float64
+	guess map[sched.JobID]bool // told no speed yet since it started at one that was a guess
 }
 
 var _ engine.Sink = (*Steps)(nil)
@@ -24,8 +25,9 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 		return
 	}
 	if s.per == nil {
-		s.per, s.total = make(map[sched.JobID]float64), make(map[sched.JobID]float64)
+		s.per, s.total, s.guess = make(map[sched.JobID]float64), make(map[sched.JobID]float64), make(map[sched.JobID]bool)
 	}
+	s.guess[e.Job] = e.Kind == sched.AttemptStarted && e.Code == sched.GuessedRate
 	if e.Kind == sched.Progressed && e.Code > 0 {
 		s.total[e.Job] = float64(e.Code)
 	}
@@ -36,6 +38,9 @@ func (s *Steps) Log(_ *sched.View, e *sched.Event) {
 
 // Total returns how many steps job j says that it has in all; 0 = it does not say.
 func (s *Steps) Total(j sched.JobID) float64 { return s.total[j] }
+
+// Guessed reports whether the speed at which job j runs is a guess: it was never measured on such GPUs, and no report has told it yet.
+func (s *Steps) Guessed(j sched.JobID) bool { return s.guess[j] }
 
 // Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not known,
 // if they take as long as those so far. What it returns keeps nothing of s and v.

@@ -34,3 +34,24 @@ func TestStepsLeft(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the speed of a job is a guess from a start at a guessed rate until it is told, or the attempt ends.
+func TestGuessed(t *testing.T) {
+	s := new(whatif.Steps)
+	for i, c := range []struct {
+		e    sched.Event
+		want bool
+	}{
+		{sched.Event{Kind: sched.AttemptStarted, Rate: 1}, false},
+		{sched.Event{Kind: sched.AttemptStarted, Rate: .5, Code: sched.GuessedRate}, true},
+		{sched.Event{Kind: sched.Measured}, true},
+		{sched.Event{Kind: sched.Progressed, Rate: .6}, false},
+		{sched.Event{Kind: sched.AttemptStarted, Rate: .5, Code: sched.GuessedRate}, true},
+		{sched.Event{Kind: sched.AttemptEnded}, false},
+	} {
+		s.Log(nil, &c.e)
+		if s.Guessed(0) != c.want || s.Guessed(1) {
+			t.Errorf("event %d: a guess is %v, want %v", i, s.Guessed(0), c.want)
+		}
+	}
+}
