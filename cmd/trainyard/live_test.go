@@ -192,7 +192,7 @@ func TestDetachCommand(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	script := "echo x >> began; until [ -e go ]; do sleep 0.02; done; echo it's over"
+	script := "echo x >> began; until [ -e go ]; do sleep 0.02; done; echo \"it's over\""
 	r.args = []string{"run", "--slots", "2", "--gpus=1-2", "--set", "*.min_run=0", "--", "sh", "-c", script}
 	within := func(cmd *exec.Cmd) {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = r.dir, &r.stdout, &r.stderr

@@ -52,8 +52,9 @@ docs/jobs.md).
 Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in there and
 followed. Else, or with flags that say who decides or on what, this command is
 their manager: all is kept in the state folder. Ctrl-C, a crash or a kill of
-this command harms no job: jobs that run go on, and the same command, for -- a
-command with --state, takes up where it left off. To end a job, use ` + "`trainyard cancel`" + `.
+this command harms no job: jobs that run go on, and the same command takes up
+where it left off; of -- COMMAND, the one that it says then, with --state. To
+end a job, use ` + "`trainyard cancel`" + `.
 
 Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 10 says that a job failed.`,

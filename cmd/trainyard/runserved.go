@@ -134,7 +134,7 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 		return err
 	})
 	if err != nil {
-		return err
+		return apiError(err)
 	}
 	return &codedError{exitInterrupted, errors.New("cancelled")}
 }
