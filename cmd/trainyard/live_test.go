@@ -213,7 +213,7 @@ func TestDetachCommand(t *testing.T) {
 		t.Fatalf("%v, %v", folders, err)
 	}
 	folder := filepath.Base(folders[0])
-	line := fmt.Sprintf(`trainyard run --slots=2 '--set=*.min_run=0' --gpus=1-2 --state=%s -- sh -c '%s'`, folder, strings.ReplaceAll(script, "'", `'\''`))
+	line := fmt.Sprintf(`trainyard run --slots=2 --gpus=1-2 '--set=*.min_run=0' --state=%s -- sh -c '%s'`, folder, strings.ReplaceAll(script, "'", `'\''`))
 	wantSaid(t, r.stderr.String(), "\n"+line+"\ntrainyard: interrupted; jobs that go on running: 1, nothing new starts; the command above takes up "+folder+" again\n")
 	r.release(t)
 	within(exec.CommandContext(t.Context(), "sh", "-c", line))
