@@ -196,6 +196,24 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// Ensure that a log from before numbers were refused as names is read, and that its jobs go on.
+func TestNumberAsName(t *testing.T) {
+	t.Parallel()
+	s := newRig(t, "fifo", 1, "jobs: [{command: [x]}]").serve()
+	list := s.list("jobs: [{name: old, command: WAITING}]")
+	list[0].Spec.Name = "12"
+	id, err := s.m.Submit(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.until(id, "running", runs)
+	_ = s.stop()
+	again := s.serve()
+	if row := again.until(id, "running", runs); row.Name != "12" || row.Attempts != 1 {
+		t.Errorf("%+v, want it to go on as 12", row)
+	}
+}
+
 // Ensure that who follows hears of every event once, in order, whatever there was before and comes while he reads.
 func TestEvents(t *testing.T) {
 	t.Parallel()

@@ -240,7 +240,7 @@ func (t *Teller) unusable(list []sched.GPUID) string {
 		words = append(words, GPUName(t.View, g)+" is "+unusable(t.View, g))
 	}
 	if n := len(list) - most; n > 0 {
-		words = append(words, fmt.Sprintf("%d more are not to be used", n))
+		words = append(words, fmt.Sprintf("%d more %s not to be used", n, isAre(int32(n))))
 	}
 	if len(words) == 0 {
 		return ""

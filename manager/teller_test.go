@@ -82,6 +82,8 @@ func TestSentences(t *testing.T) {
 		{engine.Waiting{Code: engine.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may be rented"},
 		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 4, 5}}, nil,
 			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 2 more are not to be used; `trainyard undrain slot-4` lets jobs start there again"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 5}}, nil,
+			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 1 more is not to be used"},
 		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined; `trainyard undrain slot-4` lets jobs start there again"},
 		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6}, nil, "needs 7 slots, and 6 may be used"},
 		{engine.Waiting{Code: engine.WaitNeverFits, Need: 5, Have: 8}, nil, "needs 5 slots, and would not fit if all were free: nodes, CPUs or memory do not suit it"},

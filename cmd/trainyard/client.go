@@ -61,8 +61,22 @@ func asking(state *string, ask func(cmd *cobra.Command, c *api.Client, args []st
 			return err
 		}
 		defer c.Close()
-		return apiError(ask(cmd, c, args))
+		return apiError(unmanaged(*state, ask(cmd, c, args)))
 	}
+}
+
+// unmanaged adds to the error that nobody manages a folder how one that has a log is taken up again.
+func unmanaged(state string, err error) error {
+	coded := (*codedError)(nil)
+	if !errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrForbidden) || errors.As(err, &coded) {
+		return err
+	}
+	dir, bad := stateFolder(state)
+	if _, held := holder(dir); bad != nil || held || !api.Folder(dir).Kept() {
+		return err
+	}
+	return &codedError{exitUnreachable, fmt.Errorf("%w; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %s",
+		err, shellWord(dir), shellWord(dir))}
 }
 
 // orFolder is asking for a verb that, where nobody serves a folder that has a log, reads that.
@@ -96,7 +110,7 @@ var apiCodes = []struct {
 	code int
 }{
 	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrNoEvent, exitNotFound},
-	{api.ErrAmbiguous, exitConflict}, {api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
+	{api.ErrAmbiguous, exitConflict}, {api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitConflict},
 	{api.ErrEarly, exitRefused}, {api.ErrFixed, exitConflict}, {api.ErrStopped, exitUnreachable}, {api.ErrRefused, exitRefused},
 	{api.ErrForbidden, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout}, {api.ErrMalformed, exitMalformed},
 }

@@ -214,6 +214,11 @@ func TestDoctorServed(t *testing.T) {
 	want("leftovers", note, "does not say how it ended, although job 0 (true) is done")
 	attempt(t, r.state(), 0, 2, os.Getpid())
 	want("leftovers", wrong, fmt.Sprintf("process %d goes on although job 0 (true) is done", os.Getpid()))
+	write(t, "{}", 0o600, string(shim.State(r.state()).RunDir(0, 2)), "over.json") // its shim is on its way out
+	want("leftovers", fine, "2 attempts, 1 running")
+	if err := os.Remove(filepath.Join(string(shim.State(r.state()).RunDir(0, 2)), "over.json")); err != nil {
+		t.Fatal(err)
+	}
 	out, said := trainyard(t, exitGeneral, "doctor", "--state", r.state())
 	wantSaid(t, out, "wrong  leftovers     process ")
 	wantSaid(t, said, "trainyard: 1 check wrong: leftovers\n")

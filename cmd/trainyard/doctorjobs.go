@@ -130,14 +130,13 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d runs job %d, which the manager does not know", pid, job), kill}}
 	case job >= len(p.jobs.Jobs):
 		return []finding{{"leftovers", note, fmt.Sprintf("%s is of no job that the manager knows", run), "rm -r " + filepath.Dir(run)}}
-	case p.jobs.Jobs[job].State != "done":
+	case p.jobs.Jobs[job].State != "done", err == nil: // one that is over has nothing left; its shim is on its way out
 		return nil
 	case lives:
 		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d goes on although %s is done", pid, jobTitle(&p.jobs.Jobs[job])), kill}}
-	case err != nil:
+	default:
 		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run, jobTitle(&p.jobs.Jobs[job])), "rm -r " + run}}
 	}
-	return nil
 }
 
 // howToEnd says how the processes of an attempt are ended by hand. Its shim heeds no signal that it can ignore, but ends once nothing
@@ -159,6 +158,6 @@ func shimOf(run shim.RunDir) (pid int, lives bool) {
 	if err != nil || boot != a.BootID {
 		return 0, false
 	}
-	began, err := procs.StartTime(a.PID)
-	return a.PID, err == nil && began == a.StartTime
+	lives, err = procs.Lives(a.PID, a.StartTime)
+	return a.PID, err == nil && lives
 }

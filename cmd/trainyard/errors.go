@@ -14,8 +14,8 @@ const (
 	exitGeneral     = 1
 	exitUsage       = 2 // unknown flag, system, key or preset, a required flag missing
 	exitNotFound    = 3
-	exitConflict    = 4 // the state folder is in use, or begun with something else
-	exitRefused     = 5 // what was asked for makes no sense any more, as to cancel a job that is done
+	exitConflict    = 4 // the state folder is in use or begun with something else, a job is done, a name is taken
+	exitRefused     = 5 // what was asked for can never be, as a job wider than the machine
 	exitUnreachable = 6 // no manager runs there
 	exitTimeout     = 7 // no answer in time, or not done in the time given
 	exitPermission  = 8

@@ -72,11 +72,12 @@ func jobs(cmd *cobra.Command, args []string) error {
 // each has something done for every argument. The first error is returned, others are told.
 func each(cmd *cobra.Command, args []string, do func(string) error) (first error) {
 	for _, arg := range args {
-		err := apiError(do(arg))
+		failed := do(arg)
+		err := apiError(failed)
 		switch {
 		case err == nil:
 		case exitCode(err) == exitUnreachable:
-			return err
+			return failed // the caller knows of which folder
 		case first == nil:
 			first = err
 		default:

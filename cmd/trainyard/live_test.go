@@ -169,17 +169,59 @@ func TestCancel(t *testing.T) {
 	await(t, "b is done", func() bool {
 		err := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "cancel", "--state", r.state(), "b").Run()
 		exit := (*exec.ExitError)(nil)
-		return errors.As(err, &exit) && exit.ExitCode() == exitRefused
+		return errors.As(err, &exit) && exit.ExitCode() == exitConflict
 	})
-	_, said = trainyard(t, exitRefused, "cancel", "--state", r.state(), "b")
+	_, said = trainyard(t, exitConflict, "cancel", "--state", r.state(), "b")
 	wantSaid(t, said, `job "b": done already`)
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t, -1)
 	_, said = trainyard(t, exitUnreachable, "cancel", "--state", r.state(), "a-1")
-	wantSaid(t, said, "no trainyard runs there")
+	wantSaid(t, said, fmt.Sprintf("no trainyard runs there; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %[1]s\n", r.state()))
 	_, _ = trainyard(t, exitUnreachable, "cancel", "--state", filepath.Join(r.dir, "nowhere"), "a-1")
+}
+
+// Ensure that a command which is interrupted says the command line that takes its folder up again, and that this does: the job runs
+// once.
+func TestDetachCommand(t *testing.T) {
+	t.Parallel()
+	r := &live{dir: t.TempDir()}
+	t.Cleanup(func() {
+		if err := endJobs(r.dir); err != nil {
+			t.Error(err)
+		}
+	})
+	script := "echo x >> began; until [ -e go ]; do sleep 0.02; done; echo \"it's over\""
+	r.args = []string{"run", "--slots", "2", "--gpus=1-2", "--set", "*.min_run=0", "--", "sh", "-c", script}
+	within := func(cmd *exec.Cmd) {
+		cmd.Dir, cmd.Stdout, cmd.Stderr = r.dir, &r.stdout, &r.stderr
+		cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), stateVariable+"=")
+		r.Cmd = cmd
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), r.args...))
+	await(t, "the job is up", func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil })
+	if err := r.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r.end(t, exitInterrupted)
+	folders, err := filepath.Glob(filepath.Join(r.dir, "sh-*.state"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("%v, %v", folders, err)
+	}
+	folder := filepath.Base(folders[0])
+	line := fmt.Sprintf(`trainyard run --slots=2 --gpus=1-2 '--set=*.min_run=0' --state=%s -- sh -c '%s'`, folder, strings.ReplaceAll(script, "'", `'\''`))
+	wantSaid(t, r.stderr.String(), "\n"+line+"\ntrainyard: interrupted; jobs that go on running: 1, nothing new starts; the command above takes up "+folder+" again\n")
+	r.release(t)
+	within(exec.CommandContext(t.Context(), "sh", "-c", line))
+	r.end(t, exitOK)
+	wantSaid(t, r.stderr.String(), "trainyard: going on with "+folder)
+	if began, err := os.ReadFile(filepath.Join(r.dir, "began")); err != nil || string(began) != "x\n" {
+		t.Errorf("it began %q, %v", began, err)
+	}
 }
 
 // Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in the

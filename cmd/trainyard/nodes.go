@@ -131,14 +131,18 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 			if len(args) == 0 {
 				doc, err := c.Drain(cmd.Context(), on)
 				if err == nil {
-					told(cmd.ErrOrStderr(), doc.Node, on)
+					told(cmd.ErrOrStderr(), doc.Node, on, drainedYet(&doc))
 				}
 				return err
 			}
 			return each(cmd, args, func(gpu string) error {
-				_, err := c.DrainGPU(cmd.Context(), gpu, on)
-				if err == nil {
-					told(cmd.ErrOrStderr(), gpu, on)
+				doc, err := c.DrainGPU(cmd.Context(), gpu, on)
+				switch {
+				case err != nil:
+				case doc.Drained && !on:
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not drained by itself any more, but %s is; `trainyard undrain` lifts that\n", gpu, doc.Node)
+				default:
+					told(cmd.ErrOrStderr(), gpu, on, nil)
 				}
 				return err
 			})
@@ -148,12 +152,26 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 	return cmd
 }
 
-func told(w io.Writer, what string, on bool) {
-	if on {
+// told says what became of a machine or a GPU; yet are the GPUs of the machine that stay drained.
+func told(w io.Writer, what string, on bool, yet []string) {
+	switch {
+	case on:
 		fmt.Fprintf(w, "%s is drained: jobs on it go on, nothing new starts\n", what)
-		return
+	case len(yet) > 0:
+		fmt.Fprintf(w, "%s takes jobs again, but not on what was drained by name; `trainyard undrain %s` lifts that\n", what, strings.Join(yet, " "))
+	default:
+		fmt.Fprintf(w, "%s takes jobs again\n", what)
 	}
-	fmt.Fprintf(w, "%s takes jobs again\n", what)
+}
+
+// drainedYet lists the GPUs that are drained.
+func drainedYet(doc *api.Nodes) (names []string) {
+	for i := range doc.GPUs {
+		if doc.GPUs[i].State == "drained" {
+			names = append(names, doc.GPUs[i].Name)
+		}
+	}
+	return names
 }
 
 // gpuArgs offers the names of GPUs or slots, as far as a manager answers.

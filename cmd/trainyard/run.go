@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
@@ -52,7 +53,8 @@ Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in the
 followed. Else, or with flags that say who decides or on what, this command is
 their manager: all is kept in the state folder. Ctrl-C, a crash or a kill of
 this command harms no job: jobs that run go on, and the same command takes up
-where it left off. To end a job, use ` + "`trainyard cancel`" + `.
+where it left off; of -- COMMAND, the one that it says then, with --state. To
+end a job, use ` + "`trainyard cancel`" + `.
 
 Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 10 says that a job failed.`,
@@ -111,7 +113,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	defer stop()
 	err = m.Run(cmd.Context())
 	if errors.Is(err, context.Canceled) {
-		return f.detached(m, o.Dir)
+		return f.detached(cmd, m, args, o.Dir)
 	}
 	if err != nil {
 		return err
@@ -244,10 +246,44 @@ func managerError(err error) error {
 	return err
 }
 
-// detached says what goes on without us.
-func (f *runFlags) detached(m *manager.Manager, dir string) error {
-	return &codedError{exitInterrupted, fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; the same command takes up %s again",
-		alive(m.Board().Rows()), dir)}
+// detached says what goes on without us, and how it is taken up: a command for which we made a folder must be told which.
+func (f *runFlags) detached(cmd *cobra.Command, m *manager.Manager, args []string, dir string) error {
+	by := "the same command takes"
+	if isCommand(cmd) && f.state == "" {
+		by = "the command above takes"
+		fmt.Fprintln(cmd.ErrOrStderr(), again(cmd, args, dir)) // not in the error, of which blanks are made one
+	}
+	return &codedError{exitInterrupted, fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; %s up %s again", alive(m.Board().Rows()), by, dir)}
+}
+
+// again is the command line that takes up the state folder of a command, for a shell.
+func again(cmd *cobra.Command, args []string, dir string) string {
+	words := strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			words = append(words, shellWord("--"+flag.Name+"="+v))
+		}
+	})
+	words = append(words, shellWord("--state="+dir), "--")
+	for _, arg := range args {
+		words = append(words, shellWord(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes what a shell would not take for one plain word.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=+./:,@%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // alive counts the jobs that have an attempt.

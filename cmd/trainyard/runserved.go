@@ -84,7 +84,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if failed := jobs[0].Failure; len(names) == 1 && !f.json && failed != nil {
 		failed.Tail = nil // it was shown
 	}
-	return worst(jobs, f.propagate)
+	return firstFailed(jobs, f.propagate)
 }
 
 // servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the output of one.
@@ -134,7 +134,7 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 		return err
 	})
 	if err != nil {
-		return err
+		return apiError(err)
 	}
 	return &codedError{exitInterrupted, errors.New("cancelled")}
 }

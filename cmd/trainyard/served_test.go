@@ -137,7 +137,7 @@ func TestAnswerCodes(t *testing.T) {
 		code int
 	}{
 		{api.ErrNoManager, exitUnreachable}, {api.ErrStopped, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound},
-		{api.ErrDone, exitRefused}, {api.ErrEarly, exitRefused}, {api.ErrRefused, exitRefused}, {api.ErrFixed, exitConflict},
+		{api.ErrDone, exitConflict}, {api.ErrEarly, exitRefused}, {api.ErrRefused, exitRefused}, {api.ErrFixed, exitConflict},
 		{api.ErrForbidden, exitPermission}, {fs.ErrPermission, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout},
 		{api.ErrMalformed, exitMalformed}, {context.Canceled, exitInterrupted}, {fs.ErrInvalid, exitGeneral}, {nil, exitOK},
 	} {

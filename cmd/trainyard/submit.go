@@ -99,6 +99,9 @@ func (f *handIn) inline(verb string, args []string) (s api.Submission, err error
 	if name == "" {
 		name = nameOf(args[0])
 	}
+	if f.name == "" && jobfile.IsNumber(name) {
+		name = "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):] // the program's name may be one, that of a job not
+	}
 	if s.Dir, err = os.Getwd(); err != nil {
 		return s, err
 	}
@@ -207,7 +210,7 @@ func sameNames(doc *api.Submitted) string {
 		}
 	}
 	if n > most {
-		fmt.Fprintf(&b, "so it is with %d names more\n", n-most)
+		fmt.Fprintf(&b, "so it is with %s\n", counted(n-most, "more name"))
 	}
 	return b.String()
 }

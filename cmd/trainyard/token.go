@@ -64,7 +64,7 @@ that certificate is admitted.`,
 			if cert == "" {
 				secret, bad := tokens.Add(t)
 				if bad != nil {
-					return usagef("token %w", bad)
+					return tokenError("token", bad)
 				}
 				return writeText(cmd.OutOrStdout(), secret+"\n")
 			}
@@ -73,7 +73,7 @@ that certificate is admitted.`,
 				return err
 			}
 			if err := tokens.AddCertificate(t, text); err != nil {
-				return usagef("%s: %w", cert, err)
+				return tokenError(cert+":", err)
 			}
 			return nil
 		},
@@ -87,6 +87,14 @@ that certificate is admitted.`,
 	fs.StringVar(&cert, "cert", "", "admit who has the key of the certificate in `FILE`, in PEM, instead of a secret")
 	completeFlag(cmd, "role", oneOf(func() []string { return []string{"viewer", "user", "admin"} }))
 	return cmd
+}
+
+// tokenError gives what keeps a token from being made its exit code; what is wrong with what was given is said of what.
+func tokenError(what string, err error) error {
+	if errors.Is(err, api.ErrTokenThere) {
+		return &codedError{exitConflict, err}
+	}
+	return usagef("%s %w", what, err)
 }
 
 func newTokenList() *cobra.Command {
@@ -155,6 +163,9 @@ func newTokenRevoke() *cobra.Command {
 			err = api.OpenTokens(dir).Revoke(args[0])
 			if errors.Is(err, api.ErrNoToken) {
 				return &codedError{exitNotFound, fmt.Errorf("%w; `trainyard token list` tells which there are", err)}
+			}
+			if err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "token %q is revoked: its bearer is admitted no more\n", args[0])
 			}
 			return err
 		},

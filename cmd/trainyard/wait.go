@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +20,10 @@ func newWait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait JOB...",
 		Short: "Wait until jobs are done",
-		Long: `Waits until jobs, by number or name, are done. Its exit code is 0 if all have
-finished, else the worst of theirs; 7 if --timeout came first.`,
+		Long: `Waits until jobs, by number or name, are done, and says how each ended if there
+are several. Its exit code is 0 if all have finished, else that of the first, in
+the order given, that did not: its own from 1 to 125 (--propagate), else 10; 7
+if --timeout came first.`,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              jobs,
 		ValidArgsFunction: jobNames(&state),
@@ -37,6 +41,7 @@ finished, else the worst of theirs; 7 if --timeout came first.`,
 				defer stop()
 			}
 			docs, err := waitFor(ctx, c, args)
+			tellEnds(cmd.ErrOrStderr(), docs, len(args))
 			switch {
 			case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return &codedError{exitTimeout, fmt.Errorf("not done after %v: %s", timeout, args[len(docs)])}
@@ -46,7 +51,7 @@ finished, else the worst of theirs; 7 if --timeout came first.`,
 			if err != nil {
 				return err
 			}
-			return worst(docs, propagate)
+			return firstFailed(docs, propagate)
 		}),
 	}
 	addState(cmd, &state)
@@ -55,12 +60,29 @@ finished, else the worst of theirs; 7 if --timeout came first.`,
 	return cmd
 }
 
-// worst is the error of the job with the largest exit code; nil if all have finished.
-func worst(docs []api.Job, propagate bool) (most error) {
-	for i := range docs {
-		if err := jobExit(&docs[i], propagate); err != nil && (most == nil || exitCode(err) > exitCode(most)) {
-			most = err
+// tellEnds says how each of several jobs ended, of so many that were asked for. Of the only one the exit code tells, and the error.
+func tellEnds(w io.Writer, docs []api.Job, of int) {
+	for i := 0; i < len(docs) && of > 1; i++ {
+		if err := jobExit(&docs[i], true); err != nil {
+			fmt.Fprintln(w, err)
+		} else {
+			fmt.Fprintln(w, jobTitle(&docs[i]), "finished")
 		}
 	}
-	return most
+}
+
+// firstFailed is the error of the first job that did not finish, with how many these are if there are others; nil if all have finished.
+func firstFailed(docs []api.Job, propagate bool) (first error) {
+	n := 0
+	for i := range docs {
+		err := jobExit(&docs[i], propagate)
+		if err != nil {
+			n++
+		}
+		first = cmp.Or(first, err)
+	}
+	if len(docs) == 1 || first == nil {
+		return first
+	}
+	return &codedError{exitCode(first), fmt.Errorf("%d of %d jobs did not finish, the first: %w", n, len(docs), first)}
 }

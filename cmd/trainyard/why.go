@@ -42,7 +42,7 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
 	fs.SortFlags = false
 	addState(cmd, &f.state)
 	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
-	fs.Lookup("ahead").DefValue = "" // in words
+	fs.Lookup("ahead").DefValue = "0" // not told: it is in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
 	return cmd
 }
@@ -65,6 +65,9 @@ func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
 func whyText(doc *api.Why, width int, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(wrap(jobTitle(&doc.Job)+" "+doc.Sentence+".", width, 2) + "\n")
+	if doc.Job.State == "done" {
+		b.WriteString(entry("ended", endedText(&doc.Job, doc.Unit, now), width))
+	}
 	b.WriteString(failureText(doc, width))
 	if doc.AheadAll > 0 {
 		b.WriteString(entry("ahead", aheadText(doc), width))
@@ -97,6 +100,22 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 		b.WriteString(entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
+}
+
+// endedText says when a job that is done ended, how long it ran, on how many GPUs or slots, and in how many attempts.
+func endedText(j *api.Job, unit string, now time.Time) string {
+	text := when(j.Ended, now)
+	if j.Started == "" {
+		return text + "; it never ran"
+	}
+	on := widths(j.Min, j.Max) + " " + unit + "s"
+	switch {
+	case j.Min == j.Max:
+		on = counted(j.Want, unit)
+	case j.RunSec > 0:
+		on = strconv.FormatFloat(math.Round(10*j.GPUSeconds/j.RunSec)/10, 'f', -1, 64) + " " + unit + "s on average"
+	}
+	return fmt.Sprintf("%s; it ran %s on %s, in %s", text, shortTime(j.RunSec), on, counted(j.Attempt, "attempt"))
 }
 
 // aheadText lists the first of those who are before a job.
@@ -164,6 +183,14 @@ func lostText(d *api.Displaced, now time.Time) string {
 // asSlots says slot where a figure speaks of GPUs.
 var asSlots = strings.NewReplacer("GPUs", "slots", "GPU", "slot", "gpus", "slots", "gpu", "slot")
 
+// unitOf is the unit of a figure, of one thing without its plural.
+func unitOf(f *api.Figure) string {
+	if f.Value == 1 && (f.Unit == "GPUs" || f.Unit == "nodes" || f.Unit == "samples") {
+		return strings.TrimSuffix(f.Unit, "s")
+	}
+	return f.Unit
+}
+
 // figuresText lists figures, in words of what jobs hold here.
 func figuresText(list []api.Figure, unit string) string {
 	words := make([]string, len(list))
@@ -175,7 +202,7 @@ func figuresText(list []api.Figure, unit string) string {
 		case math.Abs(f.Value) >= 1e308: // JSON has no infinity
 			value = "no end"
 		default:
-			value = strings.TrimSpace(strconv.FormatFloat(f.Value, 'g', 4, 64) + " " + f.Unit)
+			value = strings.TrimSpace(strconv.FormatFloat(f.Value, 'g', 4, 64) + " " + unitOf(f))
 		}
 		words[i] = strings.ReplaceAll(f.Name, "-", " ") + " " + value
 	}

@@ -187,13 +187,16 @@ func (t *Tokens) add(token Token) error {
 	return t.change(func(list []Token) ([]Token, error) {
 		switch {
 		case slices.ContainsFunc(list, func(o Token) bool { return o.Name == token.Name }):
-			return nil, fmt.Errorf("token %q is there already, want another name", token.Name)
+			return nil, fmt.Errorf("token %q %w, want another name", token.Name, ErrTokenThere)
 		case len(list) == maxTokens:
 			return nil, fmt.Errorf("there are %d tokens already; revoke one first", maxTokens)
 		}
 		return append(list, token), nil
 	})
 }
+
+// ErrTokenThere says that a name is taken.
+var ErrTokenThere = errors.New("is there already")
 
 // ErrNoToken says that there is no token of a name.
 var ErrNoToken = errors.New("no such token")

@@ -159,8 +159,8 @@ func (r *reader) use(key string, n ast.Node, dst *float32) {
 func (r *reader) name(n ast.Node, dst *string) {
 	s := ""
 	strictyaml.Text(r.Reader, &s)("name", n)
-	if !isName(s) {
-		r.Fail(n, "name %s, want %s", strictyaml.Quote(s), nameWish)
+	if why := misnamed(s); why != "" {
+		r.Fail(n, "%s", why)
 	}
 	*dst = s
 }

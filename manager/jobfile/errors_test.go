@@ -54,6 +54,7 @@ func TestErrors(t *testing.T) {
 		{"jobs:\n  - command: [" + strings.Repeat(strings.Repeat("b", 1<<16)+",", 16) + "]", `2:5: command and env of 1048592 bytes, want at most 1048576`},
 		{"jobs:\n  - command: [" + strings.Repeat("b", 3000) + "]\n    count: 99999", `2:5: more than 256 MiB of commands and environments in all, want less`},
 		// Names.
+		{"jobs: [{command: [a], name: '012'}]", `1:29: name "012" is a number, want a letter, _, - or dot in it: a number means the job that has it`},
 		{"jobs: [{command: [a], name: a/b}]", `1:29: name "a/b", want ` + nameWish},
 		{"jobs: [{command: [a], name: ..}]", `1:29: name "..", want ` + nameWish},
 		{"jobs: [{command: [a], name: a..b}]", `1:29: name "a..b", want ` + nameWish},

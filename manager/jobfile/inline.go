@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,8 @@ func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 	e := newEntry(path)
 	e.task.Command = command
 	switch err := e.task.Validate(); {
-	case name != "" && !isName(name):
-		return Job{}, fmt.Errorf("jobfile: name %s, want %s", strictyaml.Quote(name), nameWish)
+	case name != "" && misnamed(name) != "":
+		return Job{}, errors.New("jobfile: " + misnamed(name))
 	case gpus.Min < 1 || gpus.Max > MaxGPUs || gpus.Want < gpus.Min || gpus.Want > gpus.Max:
 		return Job{}, fmt.Errorf("jobfile: gpus %d..%d with default %d, want min <= default <= max from 1 to %d", gpus.Min, gpus.Max, gpus.Want, MaxGPUs)
 	case len(command) == 0:
@@ -33,7 +34,17 @@ func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 	return Job{Spec: e.spec, Task: e.task}, nil
 }
 
-// isName reports whether s may name a job, see nameWish.
-func isName(s string) bool {
-	return s != "" && len(s) <= MaxName && strings.Trim(s, nameChars) == "" && strings.Trim(s[:1], "._-") != "" && !strings.Contains(s, "..")
+// misnamed says why s may not name a job, see nameWish; "" = it may. Logs written before numbers were refused have jobs of such
+// names, which are reached by their own numbers alone.
+func misnamed(s string) string {
+	switch {
+	case s == "" || len(s) > MaxName || strings.Trim(s, nameChars) != "" || strings.Trim(s[:1], "._-") == "" || strings.Contains(s, ".."):
+		return fmt.Sprintf("name %s, want %s", strictyaml.Quote(s), nameWish)
+	case IsNumber(s):
+		return fmt.Sprintf("name %s is a number, want a letter, _, - or dot in it: a number means the job that has it", strictyaml.Quote(s))
+	}
+	return ""
 }
+
+// IsNumber reports whether s is made of digits: where a job is asked for, that is no name.
+func IsNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -17,8 +17,11 @@ var (
 	_ sched.Explainer = (*LearnedGittins)(nil)
 )
 
-// Explain says the priority.
+// Explain says the priority, unless it is the default.
 func (FIFO) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
+	if v.Jobs[j].Spec.Priority == 0 {
+		return
+	}
 	say(sched.Fact{Name: "priority", Value: float64(v.Jobs[j].Spec.Priority)})
 }
 

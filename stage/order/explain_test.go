@@ -25,6 +25,10 @@ func (f fixed) Remaining(*sched.View, sched.JobID) time.Duration { return time.D
 func TestExplain(t *testing.T) {
 	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(2), Priority: 3}, State: sched.Waiting,
 		Service: 40, Run: 20 * time.Second, Work: 5 * time.Second}}}
+	usual := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}}}}
+	if got := facts(FIFO{}, usual, 0); got != "" {
+		t.Errorf("of the default priority: %s", got)
+	}
 	queues, err := NewMLFQ([]float64{30, 100}, false, 2, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,19 @@ func StartTime(pid int) (uint64, error) {
 	return p.start, nil
 }
 
+// Lives reports whether the process that started at start, see StartTime, is there and no zombie: one that has ended stays
+// in the table until its parent asks for its end.
+func Lives(pid int, start uint64) (bool, error) {
+	p, err := readProc(pid)
+	if vanished(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("procs: state of pid %d: %w", pid, err)
+	}
+	return p.start == start && !p.zombie, nil
+}
+
 // BootID returns the kernel's identifier of this boot, a UUID.
 func BootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

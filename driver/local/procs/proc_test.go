@@ -50,6 +50,49 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
+// Ensure that a process which has ended does not live, be it waited for or not.
+func TestLives(t *testing.T) {
+	start, err := StartTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := bash("read", newMarker())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	began, err := StartTime(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(what string, pid int, start uint64, want bool) {
+		t.Helper()
+		if got, err := Lives(pid, start); err != nil || got != want {
+			t.Errorf("%s: lives %t, %v, want %t", what, got, err, want)
+		}
+	}
+	want("this one", os.Getpid(), start, true)
+	want("another that had the pid", os.Getpid(), start+1, false)
+	want("a child", pid, began, true)
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for zombie := false; !zombie; {
+		p, err := readProc(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zombie = p.zombie
+	}
+	want("a zombie", pid, began, false)
+	_ = cmd.Wait() // its exit code is that of read at the end of its input
+	want("one that is gone", pid, began, false)
+}
+
 func TestBootID(t *testing.T) {
 	id, err := BootID()
 	if err != nil || !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(id) {
