@@ -19,7 +19,8 @@ func newWait() *cobra.Command {
 		Use:   "wait JOB...",
 		Short: "Wait until jobs are done",
 		Long: `Waits until jobs, by number or name, are done. Its exit code is 0 if all have
-finished, else the worst of theirs; 7 if --timeout came first.`,
+finished, else the worst of theirs; 7 if --timeout came first. A manager that is
+started again within a minute is waited for.`,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              jobs,
 		ValidArgsFunction: jobNames(&state),
@@ -36,6 +37,7 @@ finished, else the worst of theirs; 7 if --timeout came first.`,
 				ctx, stop = context.WithTimeout(ctx, timeout)
 				defer stop()
 			}
+			outlast(cmd, c)
 			docs, err := waitFor(ctx, c, args)
 			switch {
 			case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
