@@ -79,6 +79,14 @@ func unmanaged(state string, err error) error {
 		err, shellWord(dir), shellWord(dir))}
 }
 
+// awayFor is how long verbs that follow something go on without a manager.
+const awayFor = time.Minute
+
+// outlast has a verb that follows something go on with the next manager.
+func outlast(cmd *cobra.Command, c *api.Client) {
+	c.Outlast(awayFor, func() { fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: the manager is away; waiting for it") })
+}
+
 // orFolder is asking for a verb that, where nobody serves a folder that has a log, reads that.
 func orFolder(state *string, ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, api.Folder, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

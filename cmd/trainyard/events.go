@@ -35,6 +35,7 @@ goes on.`,
 			if !follow {
 				return c.WriteLog(cmd.Context(), cmd.OutOrStdout())
 			}
+			outlast(cmd, c)
 			err := c.Events(cmd.Context(), from, func(_ uint64, line []byte) error {
 				return writeText(cmd.OutOrStdout(), string(line)+"\n")
 			})

@@ -65,6 +65,9 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 	if f.since > 0 {
 		o.Since = time.Now().Add(-f.since)
 	}
+	if f.follow {
+		outlast(cmd, c)
+	}
 	end, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -115,6 +115,7 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *a
 	if !f.watch {
 		return show()
 	}
+	outlast(cmd, c)
 	err := changes(cmd.Context(), c, show)
 	if errors.Is(err, context.Canceled) {
 		return nil

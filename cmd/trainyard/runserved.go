@@ -26,6 +26,7 @@ func (f *runFlags) served(cmd *cobra.Command) *api.Client {
 	if err != nil {
 		return nil
 	}
+	outlast(cmd, c)
 	if _, err := c.Info(cmd.Context()); err != nil {
 		_ = c.Close()
 		return nil

@@ -26,6 +26,7 @@ type runsOn struct {
 	known  string // path of profiles of applications
 	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
+	begun  int    // slots that the folder was begun on, which holds where --slots is not given; 0 = none
 }
 
 // define adds all of them but state, which verbs explain each in their way.
@@ -112,7 +113,9 @@ func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, strin
 	if given && f.slots <= 0 {
 		return nil, "", usagef("--slots %d, want > 0", f.slots)
 	}
-	if !given {
+	if !given && f.begun > 0 {
+		f.slots = f.begun
+	} else if !given {
 		if gpus, found := device.Find(ctx); found {
 			f.unit = "GPU"
 			return gpus, "GPUs", nil

@@ -63,16 +63,19 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if f.network != "" && (f.cert == "" || f.key == "") {
 		return usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
 	}
+	dir, err := stateFolder(f.state)
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	f.begun = api.Folder(dir).Slots()
 	o, err := f.options(cmd.Context(), cmd)
 	if err != nil {
 		return err
 	}
-	if o.Dir, err = stateFolder(f.state); err != nil {
-		return err
-	}
-	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
-		return err
-	}
+	o.Dir = dir
 	err = refused(o.Check(cmd.Context()))
 	if err != nil {
 		return err
@@ -112,6 +115,7 @@ func (f *serveFlags) hello(m *manager.Manager) string {
 	h := m.Header()
 	var b strings.Builder
 	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), counted(h.GPUs, f.unit), h.System, m.Dir())
+	b.WriteString(f.otherSlots())
 	option := ""
 	if f.state != "" {
 		option = " --state " + f.state
@@ -121,6 +125,18 @@ func (f *serveFlags) hello(m *manager.Manager) string {
 		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", f.network)
 	}
 	return b.String()
+}
+
+// otherSlots says what another number of slots than the folder was begun on means.
+func (f *serveFlags) otherSlots() string {
+	begun := counted(f.begun, "slot")
+	switch {
+	case f.begun == 0 || f.unit != "slot" || f.slots == f.begun:
+		return ""
+	case f.slots < f.begun:
+		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was begun on only so many are used; wider jobs wait\n", f.slots, begun)
+	}
+	return fmt.Sprintf("trainyard: --slots %d: the folder was begun on %s and keeps to them; for more begin a new one by --state\n", f.slots, begun)
 }
 
 // took says what was found in the folder.

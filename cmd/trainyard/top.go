@@ -103,8 +103,10 @@ func watchBoard(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
 
 // watchEvents tells what happens until ctx ends. While there is no manager it waits for another.
 func watchEvents(ctx context.Context, c *api.Client, tell func(tea.Msg)) {
+	from := int64(-1)
 	for ctx.Err() == nil {
-		_ = c.Events(ctx, -1, func(_ uint64, line []byte) error {
+		_ = c.Events(ctx, from, func(seq uint64, line []byte) error {
+			from = int64(seq) + 1
 			h := happened{Job: -1}
 			if json.Unmarshal(line, &h) == nil && h.Job >= 0 {
 				tell(happens(h))

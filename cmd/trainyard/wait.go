@@ -23,7 +23,8 @@ func newWait() *cobra.Command {
 		Long: `Waits until jobs, by number or name, are done, and says how each ended if there
 are several. Its exit code is 0 if all have finished, else that of the first, in
 the order given, that did not: its own from 1 to 125 (--propagate), else 10; 7
-if --timeout came first.`,
+if --timeout came first. A manager that is started again within a minute is
+waited for.`,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              jobs,
 		ValidArgsFunction: jobNames(&state),
@@ -40,6 +41,7 @@ if --timeout came first.`,
 				ctx, stop = context.WithTimeout(ctx, timeout)
 				defer stop()
 			}
+			outlast(cmd, c)
 			docs, err := waitFor(ctx, c, args)
 			tellEnds(cmd.ErrOrStderr(), docs, len(args))
 			switch {

@@ -62,7 +62,7 @@ func (d *Driver) inventory() error {
 	}
 	for i := range found {
 		if !has(d.devices, found[i].Name) {
-			d.o.Log.Warn("device is new and not used: begin a new state folder to use it", "device", found[i].Name)
+			d.o.Log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by --state to use it", "device", found[i].Name)
 		}
 	}
 	return nil

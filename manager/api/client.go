@@ -28,6 +28,7 @@ type Client struct {
 	http   *http.Client
 	slow   *http.Client // for what takes long to be durable, or to be decided again
 	folder *os.File     // of the state, where the socket lies; nil over the network
+	away   absence
 }
 
 // silence is how long a manager that is there may say nothing.
@@ -230,8 +231,17 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc 
 	return c.read(ctx, method, path, body, func(r io.Reader) error { return json.NewDecoder(r).Decode(doc) })
 }
 
-// read asks for something and has f read it.
+// read asks for something and has f read it, which may be called again where an answer was cut short.
 func (c *Client) read(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
+	for {
+		err := c.readOnce(ctx, method, path, body, f)
+		if method != http.MethodGet || !c.away.outlasts(ctx, err) {
+			return err
+		}
+	}
+}
+
+func (c *Client) readOnce(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
 	resp, err := c.do(ctx, method, path, body, nil)
 	if err != nil {
 		return err

@@ -70,38 +70,57 @@ type errTold struct{ error }
 const again = 250 * time.Millisecond
 
 // follow calls tell with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks is
-// asked for again, from its last event on, as long as the manager is there and something came since.
+// asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
 func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) error) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	for {
-		resp, err := c.do(ctx, http.MethodGet, path, nil, header)
-		if err != nil {
+		broke, err := c.stream(ctx, path, header, tell)
+		end := errTold{}
+		switch {
+		case errors.As(err, &end) && errors.Is(end.error, io.EOF):
+			return nil
+		case end.error != nil:
+			err = end.error
+		}
+		if broke {
+			pause(ctx)
+		} else if !c.away.outlasts(ctx, err) {
 			return err
 		}
-		err = readEvents(resp.Body, func(e sseEvent) error {
-			wish := tell
-			if e.kind == "problem" {
-				wish = problemIn
-			}
-			if stop := wish(e); stop != nil {
-				return errTold{stop}
-			}
-			header.Set("Last-Event-ID", e.id)
-			return nil
-		})
-		_ = resp.Body.Close()
-		if end := (errTold{}); errors.As(err, &end) {
-			if errors.Is(end.error, io.EOF) {
-				return nil
-			}
-			return end.error
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(again):
-		}
 	}
+}
+
+// pause waits until something may be asked for again, or ctx ends, which the next request says.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(again):
+	}
+}
+
+// stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be told.
+func (c *Client) stream(ctx context.Context, path string, header http.Header, tell func(sseEvent) error) (broke bool, err error) {
+	resp, err := c.do(ctx, http.MethodGet, path, nil, header)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	_ = c.away.bears(nil, time.Time{})
+	err = readEvents(resp.Body, func(e sseEvent) error {
+		wish := tell
+		switch {
+		case e.kind == "problem":
+			wish = problemIn
+		case e.data == nil: // nothing but where the stream is
+			wish = func(sseEvent) error { return nil }
+		}
+		if stop := wish(e); stop != nil {
+			return errTold{stop}
+		}
+		header.Set("Last-Event-ID", e.id)
+		return nil
+	})
+	return !errors.As(err, new(errTold)), err
 }
 
 // problemIn is the error that the last event of a stream tells.
@@ -130,7 +149,7 @@ func readEvents(r io.Reader, tell func(sseEvent) error) error {
 	var data []byte
 	for lines.Scan() {
 		line := lines.Bytes()
-		if len(line) == 0 && e.data != nil {
+		if len(line) == 0 && (e.data != nil || e.id != "") {
 			if err := tell(e); err != nil {
 				return err
 			}

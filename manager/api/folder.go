@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
+	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
@@ -93,4 +95,18 @@ func (f Folder) find(text string) (id sched.JobID, err error) {
 func (f Folder) Kept() bool {
 	log, err := store.Read(string(f))
 	return err == nil && errors.Join(log.Close()) == nil
+}
+
+// Slots returns how many CPU slots the folder was begun on; 0 = it was begun on GPUs, or not at all.
+func (f Folder) Slots() int {
+	log, err := store.Read(string(f))
+	if err != nil {
+		return 0
+	}
+	defer log.Close()
+	r, err := engine.NewLogReader(log, string(f))
+	if err != nil || !slices.Equal(r.Header().Types, []string{device.SlotType}) {
+		return 0
+	}
+	return r.Header().GPUs
 }

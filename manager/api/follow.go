@@ -92,6 +92,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput)
 	}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
+	if in.From == "" && in.Last == "" && out.begin(strconv.FormatUint(from-1, 10)) != nil { // should it break before anything is told
+		return nil
+	}
 	s.end(out, s.o.Manager.Events(ctx, from, func(seq uint64, line []byte) error {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -85,6 +85,16 @@ func (s *stream) send(kind, id string, data []byte) error {
 	return s.write(append(s.buf, "\n\n"...))
 }
 
+// begin tells behind which event a stream begins. In a stream of text it is nothing.
+func (s *stream) begin(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text {
+		return nil
+	}
+	return s.write([]byte("id: " + id + "\n\n"))
+}
+
 // write writes b within a minute.
 func (s *stream) write(b []byte) error {
 	s.last = time.Now()

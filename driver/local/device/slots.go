@@ -14,11 +14,14 @@ type Slots int
 
 var _ Backend = Slots(0)
 
+// SlotType is the type of slots.
+const SlotType = "cpu"
+
 // List returns slot-0, slot-1, ...
 func (s Slots) List(context.Context) ([]Device, error) {
 	list := make([]Device, max(s, 0))
 	for i := range list {
-		list[i] = Device{Name: fmt.Sprintf("slot-%d", i), Type: "cpu", Index: i}
+		list[i] = Device{Name: fmt.Sprintf("slot-%d", i), Type: SlotType, Index: i}
 	}
 	return list, nil
 }

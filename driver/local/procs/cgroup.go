@@ -81,6 +81,7 @@ func usable(dir string) bool {
 		return false
 	}
 	procs.Close()
+	sweepProbes(dir, time.Now())
 	probe, err := os.MkdirTemp(dir, probePrefix())
 	if err != nil {
 		return false
@@ -95,7 +96,30 @@ func usable(dir string) bool {
 }
 
 // probePrefix begins the names of the groups that this process makes to see whether it can: others may try beside it.
-func probePrefix() string { return fmt.Sprintf("trainyard-probe-%d-", os.Getpid()) }
+func probePrefix() string { return fmt.Sprintf("%s%d-", probeName, os.Getpid()) }
+
+const (
+	probeName = "trainyard-probe-"
+	probeOld  = time.Minute // a pid may be unknown here for being of another namespace: no probe takes that long
+)
+
+// sweepProbes removes the empty probes in dir of processes that died before they could.
+func sweepProbes(dir string, now time.Time) {
+	probes, err := filepath.Glob(filepath.Join(dir, probeName+"*"))
+	if err != nil {
+		return
+	}
+	for _, probe := range probes {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(probe), probeName), "-")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		if info, err := os.Lstat(probe); err == nil && info.IsDir() && now.Sub(info.ModTime()) > probeOld {
+			_ = syscall.Rmdir(probe) // refused where something is in it
+		}
+	}
+}
 
 // subdirs returns dir and the directories below it, parents first; none if dir does not exist.
 func subdirs(dir string) ([]string, error) {

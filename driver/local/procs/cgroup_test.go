@@ -3,11 +3,14 @@
 package procs
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Ensure that the process's own v2 cgroup is found on machines with v2 alone, with both, and in containers.
@@ -86,5 +89,42 @@ func TestMissingCgroup(t *testing.T) {
 	}
 	if err := removeAll(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that of the probes that are left those are removed that are empty, old and of a process that is gone, and nothing else.
+func TestSweepProbes(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	gone := fmt.Sprintf("trainyard-probe-%d-", dead.Process.Pid)
+	dir := t.TempDir()
+	now := time.Now()
+	for name, age := range map[string]time.Duration{gone + "1": time.Hour, gone + "2": time.Second, gone + "3/inside": time.Hour,
+		probePrefix() + "1": time.Hour, "trainyard-probe-x-1": time.Hour, "trainyard-probe--1-1": time.Hour, "other": time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for ; path != dir; path = filepath.Dir(path) {
+			if err := os.Chtimes(path, time.Time{}, now.Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sweepProbes(dir, now)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	want := []string{"other", "trainyard-probe--1-1", gone + "2", gone + "3", probePrefix() + "1", "trainyard-probe-x-1"}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
 	}
 }
