@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -128,7 +129,7 @@ func TestSharing(t *testing.T) {
 			for range 3 {
 				w.stop(0)
 				for w.v.Jobs[0].Attempt != sched.Ended {
-					w.pass(1)
+					w.pass(10 * time.Millisecond)
 				}
 				w.startAs(0, shared, 0)
 				w.settle()

@@ -49,7 +49,7 @@ func (d *Driver) start(a *attempt) {
 // attempt. It fails only if the API server refuses something for good, or ctx ends.
 func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.TrainingJob) error {
 	if len(a.ranks) > 1 {
-		if err := d.create(ctx, a, a.service(tj)); err != nil {
+		if _, err := d.create(ctx, a, a.service(tj)); err != nil {
 			return err
 		}
 	}
@@ -71,16 +71,16 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 	}
 	made := time.Time{}
 	for r := range a.ranks {
-		p := a.pod(r, tj, d.o.PriorityClass)
-		if err := d.create(ctx, a, p); err != nil {
+		p, err := d.create(ctx, a, a.pod(r, tj, d.o.PriorityClass))
+		if err != nil {
 			return err
 		}
 		if a.mode == v1alpha1.Direct {
-			if err := d.allocate(ctx, a, r, p); err != nil {
+			if err := d.allocate(ctx, a, r, p.(*corev1.Pod)); err != nil {
 				return err
 			}
 		}
-		if at := p.CreationTimestamp.Time; at.After(made) {
+		if at := p.GetCreationTimestamp().Time; at.After(made) {
 			made = at
 		}
 	}
@@ -92,31 +92,32 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 	return nil
 }
 
-// create makes an object of an attempt. One that is there already is taken over, and o becomes it, if it is of this very job.
-func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) error {
-	fresh := o.DeepCopyObject().(client.Object)
-	return d.crew.write(ctx, func(ctx context.Context) error {
-		err := d.o.Client.Create(ctx, o)
+// create makes an object of an attempt and returns it as it is. One that is there already is taken over, if it is of this very job.
+func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there client.Object, err error) {
+	err = d.crew.write(ctx, func(ctx context.Context) error {
+		there = o.DeepCopyObject().(client.Object)
+		err := d.o.Client.Create(ctx, there)
 		if !apierrors.IsAlreadyExists(err) {
-			return refusal(err, fresh)
+			return refusal(err, o)
 		}
-		if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(fresh), o); err != nil {
+		switch err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
+		case err != nil:
 			return retry(err)
-		}
-		if o.GetDeletionTimestamp() != nil && o.GetLabels()[v1alpha1.LabelAttempt] != fresh.GetLabels()[v1alpha1.LabelAttempt] {
-			return retry(fmt.Errorf("%s is on its way out", o.GetName()))
-		}
-		if !ownedBy(o, a.uid) {
-			return fatal(fmt.Errorf("%T %s is there already and belongs to somebody else", o, client.ObjectKeyFromObject(fresh)))
+		case !ownedBy(there, a.uid):
+			return fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(o), o.GetName()))
+		case there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of the same name, so of this attempt: no pod of it is there yet
+			return retry(fmt.Errorf("claim %s is on its way out", o.GetName()))
 		}
 		return nil
 	})
+	return there, err
 }
 
 // createClaim makes a claim of an attempt, or has it own one that others share.
 func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alpha1.TrainingJob) error {
 	if !c.slot {
-		return d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
+		_, err := d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
+		return err
 	}
 	return d.crew.write(ctx, func(ctx context.Context) error {
 		o := a.claimObject(c, tj, d.o.DeviceClass)

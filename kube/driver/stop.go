@@ -112,18 +112,18 @@ func (d *Driver) cleanOne(ctx context.Context, a *attempt) {
 			d.warn(ctx, d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) }), "a claim cannot be deleted", "claim", c.name)
 		}
 		if a.fate != nil && a.fate.outcome == sched.NodeLost {
-			d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
+			d.delete(ctx, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
 		}
 	}
 	if len(a.ranks) > 1 {
-		d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
+		d.delete(ctx, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
 	}
 }
 
 // delete deletes an object of an attempt, if there is one.
-func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) {
+func (d *Driver) delete(ctx context.Context, o client.Object) {
 	err := d.crew.write(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(d.o.Client.Delete(ctx, o)) })
-	d.warn(ctx, err, "something of an attempt cannot be deleted", "job", a.key, "object", o.GetName())
+	d.warn(ctx, err, "something of an attempt cannot be deleted", "object", client.ObjectKeyFromObject(o))
 }
 
 // leaveClaim deletes a claim, or where jobs share it, leaves it to the others.

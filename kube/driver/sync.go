@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,21 @@ func (d *Driver) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 		return nil, fmt.Errorf("driver: sync: %w", err)
 	}
 	d.lookAtAll(ctx, append(keys, d.o.Queue.take()...))
-	return d.answer, nil
+	return d.answer, d.removeStrayServices(ctx)
+}
+
+// removeStrayServices removes the Services of attempts that ended and were not cleaned up after. They are watched by nobody.
+func (d *Driver) removeStrayServices(ctx context.Context) error {
+	var list corev1.ServiceList
+	if err := d.o.Reader.List(ctx, &list, client.HasLabels{v1alpha1.LabelJob, v1alpha1.LabelAttempt}); err != nil {
+		return fmt.Errorf("driver: sync: %w", err)
+	}
+	for i := range list.Items {
+		if s := &list.Items[i]; slices.ContainsFunc(s.OwnerReferences, isOwner) && d.isStray(s) {
+			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) { d.delete(ctx, s) })
+		}
+	}
+	return nil
 }
 
 // adopt takes over the attempt that a job has.

@@ -48,6 +48,7 @@ type cluster struct {
 	mu     sync.Mutex
 	nextID int
 	fail   func(verb string, o client.Object) error // before a write; nil = none fails
+	lose   func(verb string, o client.Object) error // after a write; nil = no answer is lost
 	silent map[string]bool                          // nodes whose kubelets do nothing
 	stuck  bool                                     // claims are not given back
 	began  map[types.UID]time.Time                  // when processes were started
@@ -138,6 +139,9 @@ func (c *cluster) write(verb string, o client.Object, do func() error) error {
 	c.writes = append(c.writes, fmt.Sprintf("%s %T %s", verb, o, o.GetName()))
 	c.mu.Unlock()
 	c.queue.Push(KeysOf(o)...)
+	if c.lose != nil {
+		return c.lose(verb, o)
+	}
 	return nil
 }
 
@@ -542,4 +546,8 @@ func nodeNamed(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-type resourceSlice = resourcev1.ResourceSlice
+type (
+	resourceSlice = resourcev1.ResourceSlice
+	deviceClass   = resourcev1.DeviceClass
+	claimList     = resourcev1.ResourceClaimList
+)

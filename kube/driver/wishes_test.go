@@ -1,0 +1,192 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that what users write is what the engine hears, once.
+func TestWishes(t *testing.T) {
+	edit := func(w *world, f func(*v1alpha1.TrainingJob)) {
+		change(w.cluster, job("train", 1, nil), f)
+		w.settle()
+	}
+	play(t, []scene{
+		{name: "suspend and resume", width: 2, test: func(w *world) {
+			edit(w, func(tj *v1alpha1.TrainingJob) { tj.Spec.Suspend = true })
+			if !w.v.Jobs[0].Paused {
+				w.Error("want it paused")
+			}
+			edit(w, func(tj *v1alpha1.TrainingJob) { tj.Spec.Suspend = false })
+			if w.v.Jobs[0].Paused || len(w.of(sched.JobCommanded)) != 2 {
+				w.Errorf("%d commands, want 2", len(w.of(sched.JobCommanded)))
+			}
+		}},
+		{name: "another width and priority", width: 2, test: func(w *world) {
+			edit(w, func(tj *v1alpha1.TrainingJob) {
+				four := int32(4)
+				tj.Spec.GPUs.Max, tj.Spec.Priority = &four, 7
+			})
+			if s := w.v.Jobs[0].Spec; s.GPUs.Max != 4 || s.Priority != 7 || len(w.of(sched.JobChanged)) != 1 {
+				w.Errorf("spec %+v, %d changes", s, len(w.of(sched.JobChanged)))
+			}
+		}},
+		{name: "a job that arrives suspended is not there to be started", width: 2, test: func(w *world) {
+			late := job("late", 1, nil)
+			late.Spec.Suspend, late.Finalizers = true, nil
+			must(w, w.Create(w.Context(), late))
+			w.settle()
+			if !w.v.Jobs[1].Paused || w.last(sched.JobArrived).Time != w.last(sched.JobCommanded).Time {
+				w.Error("want it paused as it arrives")
+			}
+			var tj v1alpha1.TrainingJob
+			must(w, w.Get(w.Context(), client.ObjectKeyFromObject(late), &tj))
+			if !controllerutil.ContainsFinalizer(&tj, v1alpha1.Finalizer) {
+				w.Error("want our finalizer")
+			}
+		}},
+		{name: "a job that nobody can run is told why", width: 2, test: func(w *world) {
+			bad := job("bad", 1, nil)
+			bad.Spec.Checkpoint.ResumeArg, bad.Spec.Template.Spec.Containers[0].Command = "--resume", nil
+			must(w, w.Create(w.Context(), bad))
+			w.settle()
+			var tj v1alpha1.TrainingJob
+			must(w, w.Get(w.Context(), client.ObjectKeyFromObject(bad), &tj))
+			want := `checkpoint.resumeArg "--resume" without command and args, want one of them: it would replace those of the image`
+			if tj.Status.Phase != v1alpha1.Failed || tj.Status.Reason != want || tj.Status.Conditions[0].Message != want || len(w.v.Jobs) != 1 {
+				w.Errorf("status %+v", tj.Status)
+			}
+			must(w, w.Delete(w.Context(), &tj))
+			w.settle()
+			if err := w.Get(w.Context(), client.ObjectKeyFromObject(bad), &tj); client.IgnoreNotFound(err) != nil || err == nil {
+				w.Error("want it to be gone once it is deleted")
+			}
+		}},
+		{name: "a name that is used again is another job", width: 2, test: func(w *world) {
+			w.run()
+			change(w.cluster, job("train", 2, nil), func(tj *v1alpha1.TrainingJob) { tj.Finalizers = nil })
+			must(w, w.Delete(w.Context(), job("train", 2, nil)))
+			must(w, w.Create(w.Context(), job("train", 3, nil)))
+			w.settle()
+			if !w.v.Jobs[0].Cancel || len(w.v.Jobs) != 1 {
+				w.Fatalf("%d jobs; want the first cancelled before the second arrives", len(w.v.Jobs))
+			}
+			w.stop(0)
+			w.settle()
+			if len(w.v.Jobs) != 2 || w.v.Jobs[1].Spec.GPUs.Min != 3 || w.v.Jobs[0].Outcome != sched.Cancelled {
+				w.Errorf("%d jobs", len(w.v.Jobs))
+			}
+		}},
+		{name: "progress and epochs are told", width: 2, test: func(w *world) {
+			w.run()
+			w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: 0, Attempt: 1, Code: int32(sched.WatchEpochs), Value: 1})
+			for step := range 40 {
+				change(w.cluster, w.podOf("train-1-0"), func(p *corev1.Pod) {
+					p.Annotations[v1alpha1.AnnotationProgress] = "TRAINYARD epoch=" + string(rune('0'+step/10)) + " step=" + strings.Repeat("1", step/10+1)
+				})
+				w.pass(time.Second)
+			}
+			if n := len(w.of(sched.EpochEnded)); n != 3 || len(w.of(sched.Progressed)) == 0 || w.last(sched.Progressed).Value != 1111 {
+				w.Errorf("%d epochs, progress %+v", n, w.of(sched.Progressed))
+			}
+		}},
+	})
+}
+
+// Ensure that what of a TrainingJob cannot be had is refused with a word that helps.
+func TestSpecErrors(t *testing.T) {
+	t.Parallel()
+	types := func(product string) (sched.TypeID, error) {
+		if product != "V100" {
+			return 0, errors.New("no more than 64 types of GPUs")
+		}
+		return 3, nil
+	}
+	good := job("train", 2, nil)
+	good.Spec.GPUTypes = []string{"V100"}
+	good.Spec.Deadline = &metav1.Time{Time: origin.Add(time.Hour)}
+	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 || s.Deadline != sched.Time(time.Hour) || s.User != space || s.Name != "train" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for want, spoil := range map[string]func(*v1alpha1.TrainingJob){
+		`name "1st", want at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it`: func(tj *v1alpha1.TrainingJob) { tj.Name = "1st" },
+		`template has no container, want the one that trains`:                                                       func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
+		`template.spec.nodeName "a", want none: the policy chooses nodes`:                                           func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.NodeName = "a" },
+		`poolSelector is not supported yet, want none: use gpuTypes`:                                                func(tj *v1alpha1.TrainingJob) { tj.Spec.PoolSelector = map[string]string{"a": "b"} },
+		`gpuTypes: no more than 64 types of GPUs`:                                                                   func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X"} },
+		`gpus 0, want > 0`: func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0 },
+	} {
+		tj := job("train", 2, nil)
+		spoil(tj)
+		if _, err := Spec(tj, origin, types); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// provider makes nodes as it is told.
+type provider struct {
+	*cluster
+	scaled   []int32
+	released []string
+}
+
+func (p *provider) Scale(_ context.Context, _ *v1alpha1.GPUPool, n int32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.scaled = append(p.scaled, n); len(p.scaled) == 1 {
+		return errors.New("try again")
+	}
+	return nil
+}
+
+func (p *provider) Release(ctx context.Context, _ *v1alpha1.GPUPool, n *corev1.Node) error {
+	p.released = append(p.released, n.Name)
+	return p.Delete(ctx, n)
+}
+
+// Ensure that nodes are rented and given back, those that were named.
+func TestRent(t *testing.T) {
+	p := new(provider)
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
+		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+		must(w, w.Create(w.Context(), pool))
+		rented := node("spot-1", 4)
+		rented[0].SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
+		for _, o := range rented {
+			must(w, w.Create(w.Context(), o))
+		}
+		w.settle()
+		if len(w.v.Pools) != 1 || w.v.Pools[0].Spec.Price != 2 || w.v.Nodes[2].Spec.Pool != 0 || w.v.Pools[0].Nodes != 1 {
+			w.Fatalf("pools %+v, node %+v", w.v.Pools, w.v.Nodes[2])
+		}
+		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Pool: 0, Code: int32(sched.Rent), Value: 3})
+		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Rent, Job: sched.None, Pool: 0, Count: 3}}}))
+		w.settle()
+		for _, state := range []sched.NodeState{sched.NodeDraining, sched.NodeGone} {
+			w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Moved, Node: 2, Code: int32(state)})
+			w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Node: 2, Code: int32(sched.SetNode), Value: float64(state)})
+			must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.SetNode, Job: sched.None, Node: 2, State: state}}}))
+			w.settle()
+			if w.v.Nodes[2].State != state {
+				w.Fatalf("node is %v, want %v", w.v.Nodes[2].State, state)
+			}
+		}
+		if len(p.scaled) != 2 || p.scaled[1] != 3 || len(p.released) != 1 || p.released[0] != "spot-1" {
+			w.Errorf("scaled %v, released %v", p.scaled, p.released)
+		}
+	}}})
+}
