@@ -46,7 +46,7 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	GPUsPerNode int32 `json:"gpusPerNode"`
 	// PricePerGPUHour is what one GPU costs in an hour, in whatever currency.
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="pricePerGPUHour must be between 0 and 1000000"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="pricePerGPUHour must be between 0 and 1000000"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=30
 	PricePerGPUHour resource.Quantity `json:"pricePerGPUHour"`
@@ -57,7 +57,7 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
 	// BudgetGPUs is how many GPUs may be rented on average, for systems that rent to a budget; 0 means none.
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).sign() >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="budgetGPUs must be between 0 and 1000000"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="budgetGPUs must be between 0 and 1000000"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=30
 	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty,omitzero"`

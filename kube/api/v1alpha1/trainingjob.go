@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,12 +41,15 @@ type TrainingJobList struct {
 // done; the rest may not.
 //
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",message="template cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="self.?batch == oldSelf.?batch",message="batch cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="self.?profile == oldSelf.?profile && self.?sharing == oldSelf.?sharing && self.?gpuTypes == oldSelf.?gpuTypes && self.?retries == oldSelf.?retries",message="profile, sharing, gpuTypes and retries cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",message="batch cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.profile) == has(oldSelf.profile) && (!has(self.profile) || self.profile == oldSelf.profile)",message="profile cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.sharing) == has(oldSelf.sharing) && (!has(self.sharing) || self.sharing == oldSelf.sharing)",message="sharing cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.gpuTypes) == has(oldSelf.gpuTypes) && (!has(self.gpuTypes) || self.gpuTypes == oldSelf.gpuTypes)",message="gpuTypes cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.retries) == has(oldSelf.retries) && (!has(self.retries) || self.retries == oldSelf.retries)",message="retries cannot be changed: submit another job"
 // +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="template has no container, want the one that trains"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.nodeName)",message="template names a node, want none: the policy chooses nodes"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.schedulingGates)",message="template has schedulingGates, want none: pods are made when they are to start"
-// +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || self.template.?spec.?containers[?0].?command.hasValue() || self.template.?spec.?containers[?0].?args.hasValue()",message="resumeArg is added to command or args of the first container, want one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || !has(self.template.spec) || size(self.template.spec.containers) == 0 || has(self.template.spec.containers[0].command) || has(self.template.spec.containers[0].args)",message="resumeArg is added to command or args of the first container, want one of them"
 type TrainingJobSpec struct {
 	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets the GPUs, the
 	// environment of the training contract and decides how the job ended.
@@ -85,6 +90,19 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:Format=date-time
 	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}(\.[0-9]{1,9})?(Z|[-+][0-9:]{5})$`
 	Deadline *metav1.Time `json:"deadline,omitempty"`
+
+	// Unreadable says why the rest of the spec, which is empty then, could not be read. It is no part of the object.
+	Unreadable string `json:"-"`
+}
+
+// UnmarshalJSON reads a spec. The API server takes some numbers in templates that the types of Kubernetes do not, such as a
+// quantity of 1e1.5. They make one job unreadable, and not the list of all of them.
+func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
+	type plain TrainingJobSpec
+	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+		*s = TrainingJobSpec{Unreadable: err.Error()}
+	}
+	return nil
 }
 
 // Width is a range of GPUs.
