@@ -31,7 +31,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 
 // patience bounds waits for what must come: machines are slow at times.
-const patience = 3 * time.Minute
+const patience = 40 * time.Second
 
 // rig is a cluster with Trainyard's API, nodes, and one controller at a time.
 type rig struct {
@@ -47,7 +47,15 @@ type rig struct {
 // newRig prepares a control plane of the test's own: the policy is one for the whole cluster.
 func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
 	t.Helper()
-	r := &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}
+	r := newRigOn(t, controlplane.Start(t, controlplane.Options{}), nodes, o)
+	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
+	return r
+}
+
+// newRigOn prepares a control plane that runs, with all but a policy.
+func newRigOn(t testing.TB, plane *controlplane.Cluster, nodes int, o fakenode.Options) *rig {
+	t.Helper()
+	r := &rig{t: t, plane: plane, space: "lab"}
 	c := r.plane.Config()
 	scheme := controller.Scheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -61,7 +69,6 @@ func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.Schedul
 	for _, name := range []string{"trainyard", r.space} {
 		r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
 	r.fleet = fakenode.Start(t, c, o)
 	if err := r.fleet.Add(t.Context(), fakenode.Names("node", nodes)...); err != nil {
 		t.Fatal(err)

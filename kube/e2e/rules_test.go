@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/config"
+	"github.com/trainyard/trainyard/kube/controller"
 )
 
 // valid are the least objects of each kind that the API server takes.
@@ -239,7 +240,7 @@ func attempt(t *testing.T, api client.Client, kind string, c refusal) error {
 }
 
 // object returns a valid object with a change made to it.
-func object(t *testing.T, kind, change string) *unstructured.Unstructured {
+func object(t testing.TB, kind, change string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: parse(t, valid[kind])}
 	merge(o.Object, parse(t, change))
@@ -247,7 +248,7 @@ func object(t *testing.T, kind, change string) *unstructured.Unstructured {
 	return o
 }
 
-func parse(t *testing.T, text string) (m map[string]any) {
+func parse(t testing.TB, text string) (m map[string]any) {
 	t.Helper()
 	b, err := yaml.YAMLToJSON([]byte(text))
 	if err == nil {
@@ -361,7 +362,7 @@ func TestDefaults(t *testing.T) {
 	if tj.Spec.Checkpoint.GraceSeconds != 60 || tj.Spec.Template.Labels["team"] != "a" {
 		t.Errorf("job in Go: %+v", tj.Spec)
 	}
-	if s := policy.Spec; s.System != "tiresias-las" || s.Mode != v1alpha1.Pinned || s.DeviceClass != "gpu.nvidia.com" || s.StartTimeout.Minutes() != 10 || s.Progress != "logs" {
+	if s := policy.Spec; fmt.Sprint(s) != fmt.Sprint(controller.DefaultPolicy().Spec) {
 		t.Errorf("policy in Go: %+v", s)
 	}
 	if f := profile.Spec.GPUs[0].Scores["A"]; f.AsApproximateFloat64() != 1.125 {
