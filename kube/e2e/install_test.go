@@ -107,9 +107,12 @@ const account = "system:serviceaccount:trainyard:trainyard"
 
 // spare are rights that no test uses, with the reason why they are there.
 var spare = map[string]string{
-	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
-	"patch events.k8s.io events":                   "an event that happens again within minutes is counted",
-	"get  pods/log":                                "progress by standard output",
+	"update trainyard.dev trainingjobs/finalizers":  "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
+	"patch events.k8s.io events":                    "an event that happens again within minutes is counted",
+	"get  pods/log":                                 "progress by standard output",
+	"patch resource.k8s.io resourceclaims":          "claims of GPUs that jobs share get owners and lose them",
+	"update resource.k8s.io resourceclaims":         "dra-direct: a claim that was free for a moment has lost its finalizer",
+	"update resource.k8s.io resourceclaims/binding": "dra-direct: the API server asks for it when an allocation is written, and does not note that",
 }
 
 // Ensure that the roles let the controller do all it does, and nothing else.
@@ -133,18 +136,6 @@ func TestRoles(t *testing.T) {
 	r.create(r.job("direct", 1))
 	r.until("direct", v1alpha1.Running)
 	r.remove("direct")
-	r.setPolicy(`{system: eaco, mode: dra-pinned}`)
-	for i := range 4 {
-		r.create(r.job(fmt.Sprint("shares-", i), 2, func(j *v1alpha1.TrainingJob) { j.Spec.Sharing.Allowed = true }))
-	}
-	r.until("shares-0", v1alpha1.Running)
-	time.Sleep(5 * time.Second)
-	for i := range 4 {
-		t.Logf("%+v", r.status(fmt.Sprint("shares-", i)))
-	}
-	for i := range 4 {
-		r.remove(fmt.Sprint("shares-", i))
-	}
 	r.kill()
 	r.compareRights(account, "trainyard", "trainyard-direct", "trainyard-karpenter")
 }
