@@ -189,7 +189,7 @@ const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
 func (s *store) prepare() {
-	brief := engine.NewBrief(s.v)
+	brief := engine.NewBrief(s.v, s.dec)
 	for _, id := range s.touched {
 		why := brief.Why(id)
 		if len(s.touched) <= fullReasons {
@@ -260,8 +260,8 @@ func (s *store) writeJob(id sched.JobID) error {
 				return err
 			}
 		default:
-			if err := s.pause(try, err); err != nil {
-				return fmt.Errorf("controller: status of %s: %w", ref.name, err)
+			if final := s.pause(try, err); final != nil {
+				return fmt.Errorf("controller: status of %s: %w", ref.name, final)
 			}
 		}
 	}
@@ -295,8 +295,8 @@ func (s *store) current(ref ref, mine string) (string, error) {
 		case err == nil:
 			return job.ResourceVersion, nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return "", err
+		if final := s.pause(try, err); final != nil {
+			return "", final
 		}
 	}
 }
@@ -345,8 +345,8 @@ func (s *store) writeBlob(name string, blob []byte) error {
 			s.blobs[name] = bytes.Clone(blob)
 			return nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return fmt.Errorf("controller: config map %s: %w", name, err)
+		if final := s.pause(try, err); final != nil {
+			return fmt.Errorf("controller: config map %s: %w", name, final)
 		}
 	}
 }
@@ -371,8 +371,8 @@ func (s *store) commit() error {
 			next.ResourceVersion, next.Spec = fresh.ResourceVersion, fresh.Spec
 			continue
 		}
-		if err := s.pause(try, err); err != nil {
-			return fmt.Errorf("controller: status of the policy: %w", err)
+		if final := s.pause(try, err); final != nil {
+			return fmt.Errorf("controller: status of the policy: %w", final)
 		}
 	}
 }
@@ -388,8 +388,8 @@ func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
 		case err == nil:
 			return &p, nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return nil, err
+		if final := s.pause(try, err); final != nil {
+			return nil, final
 		}
 	}
 }
