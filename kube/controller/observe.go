@@ -43,7 +43,7 @@ func (o *observer) BeginBatch() {}
 
 // EndBatch tells what a decision has changed.
 func (o *observer) EndBatch() error {
-	brief := engine.NewBrief(o.v)
+	brief := engine.NewBrief(o.v, o.dec)
 	for len(o.said) < len(o.v.Jobs) {
 		o.said = append(o.said, "")
 	}
