@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -23,7 +22,7 @@ import (
 // Ensure that what is wrong with profiles, pools, the policy or a record is told where one looks for it, harms no job that runs, and is
 // over as soon as it is mended.
 func TestBadInput(t *testing.T) {
-	r := newRigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	r := rigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	t.Cleanup(r.clear)
 	for _, o := range []client.Object{
 		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: node-000}, spec: {gpus: [{uuid: %s, scores: {A: "1.2"}}, {uuid: GPU-x}]}}`, fakenode.UUID("node-000", 0))),
@@ -36,7 +35,7 @@ func TestBadInput(t *testing.T) {
 	}
 	said := &said{}
 	serve := func() {
-		r.serve(func(o *controller.ServeOptions, _ *rest.Config) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
+		r.serve(func(o *controller.ServeOptions) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
 	}
 	serve()
 	for _, want := range []string{

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -117,13 +116,11 @@ var spare = map[string]string{
 
 // Ensure that the roles let the controller do all it does, and nothing else.
 func TestRoles(t *testing.T) {
-	r := newRigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
-	install(t, r.api)
+	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	r.bind("trainyard-direct", account)
 	r.bind("trainyard-karpenter", account)
-	r.serve(func(o *controller.ServeOptions, c *rest.Config) {
-		o.Elect, o.Lease, c.Impersonate.UserName = true, time.Minute, account
-	})
+	r.user = account
+	r.serve(func(o *controller.ServeOptions) { o.Elect, o.Lease = true, time.Minute })
 	eventually(t, "there is a policy", func() bool {
 		return r.api.Get(t.Context(), client.ObjectKey{Name: "default"}, &v1alpha1.SchedulerPolicy{}) == nil
 	})
@@ -145,14 +142,6 @@ func (r *rig) bind(role, user string) {
 	r.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
-}
-
-// policy returns the policy.
-func (r *rig) policy() *v1alpha1.SchedulerPolicy {
-	r.t.Helper()
-	var p v1alpha1.SchedulerPolicy
-	must(r.t, r.api.Get(r.t.Context(), client.ObjectKey{Name: "default"}, &p))
-	return &p
 }
 
 // setPolicy changes the policy's spec.
@@ -290,16 +279,16 @@ func (r *rig) compareRights(user string, roles ...string) {
 // Ensure that one who only looks on writes nothing, needs no more than it is granted, and tells of each job where it would run, or why it
 // would wait.
 func TestObserve(t *testing.T) {
-	r := newRigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
-	install(t, r.api)
+	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
 	const user = "platform-team"
 	r.bind("trainyard-observe", user)
 	r.create(r.job("one", 1))
 	r.create(r.job("wide", 4))
 	r.create(r.job("wider", 5))
 	said := &said{}
-	r.serve(func(o *controller.ServeOptions, c *rest.Config) {
-		o.Observe, o.Elect, c.Impersonate.UserName = true, true, user
+	r.user = user
+	r.serve(func(o *controller.ServeOptions) {
+		o.Observe, o.Elect = true, true
 		o.Log = slog.New(slog.NewTextHandler(said, nil))
 	})
 	for _, want := range []string{

@@ -17,7 +17,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -40,6 +39,7 @@ type rig struct {
 	api   client.Client
 	fleet *fakenode.Fleet
 	space string // namespace of the jobs
+	user  string // whom the controller acts as; "" = the administrator
 	log   bytes.Buffer
 	stop  func()
 }
@@ -47,15 +47,7 @@ type rig struct {
 // newRig prepares a control plane of the test's own: the policy is one for the whole cluster.
 func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
 	t.Helper()
-	r := newRigOn(t, controlplane.Start(t, controlplane.Options{}), nodes, o)
-	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
-	return r
-}
-
-// newRigOn prepares a control plane that runs, with all but a policy.
-func newRigOn(t testing.TB, plane *controlplane.Cluster, nodes int, o fakenode.Options) *rig {
-	t.Helper()
-	r := &rig{t: t, plane: plane, space: "lab"}
+	r := &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}
 	c := r.plane.Config()
 	scheme := controller.Scheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -69,6 +61,7 @@ func newRigOn(t testing.TB, plane *controlplane.Cluster, nodes int, o fakenode.O
 	for _, name := range []string{"trainyard", r.space} {
 		r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
+	r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
 	r.fleet = fakenode.Start(t, c, o)
 	if err := r.fleet.Add(t.Context(), fakenode.Names("node", nodes)...); err != nil {
 		t.Fatal(err)
@@ -123,15 +116,16 @@ func (l *locked) Write(b []byte) (int, error) {
 }
 
 // serve starts a controller.
-func (r *rig) serve(change ...func(*controller.ServeOptions, *rest.Config)) {
+func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log,
 		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
-	c := r.plane.Config()
 	for _, f := range change {
-		f(&o, c)
+		f(&o)
 	}
+	c := r.plane.Config()
+	c.Impersonate.UserName = r.user
 	done := make(chan error, 1)
 	go func() { done <- controller.Serve(ctx, c, o) }()
 	r.stop = func() {
@@ -169,6 +163,16 @@ func (r *rig) status(name string) v1alpha1.TrainingJobStatus {
 		r.t.Fatal(err)
 	}
 	return j.Status
+}
+
+// policy returns the policy.
+func (r *rig) policy() *v1alpha1.SchedulerPolicy {
+	r.t.Helper()
+	var p v1alpha1.SchedulerPolicy
+	if err := r.api.Get(r.t.Context(), client.ObjectKey{Name: "default"}, &p); err != nil {
+		r.t.Fatal(err)
+	}
+	return &p
 }
 
 // until waits for a job to be in a phase.
