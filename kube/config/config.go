@@ -1,4 +1,4 @@
-// Package config holds what is applied to a cluster: definitions, roles, the controller and the default policy.
+// Package config holds what is applied to a cluster: definitions, roles and the controller.
 package config
 
 import _ "embed"
@@ -8,7 +8,7 @@ import _ "embed"
 //go:embed crds.yaml
 var CRDs []byte
 
-// Install is the rest of an installation: namespace, roles, the controller and the default policy.
+// Install is the rest of an installation: namespace, roles and the controller, which makes the first policy.
 //
 //go:embed install.yaml
 var Install []byte

@@ -66,8 +66,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// errUndecided says that no system can be made of the policy and the cluster as they are.
-var errUndecided = errors.New("no system")
+// errUndecided says that of the policy, the cluster and the records as they are nobody can go on.
+var errUndecided = errors.New("nobody can decide")
 
 // retryPolicy is how long after that they are looked at again.
 const retryPolicy = 5 * time.Second
@@ -87,7 +87,7 @@ func (c *Controller) run(ctx context.Context) error {
 	defer d.Close()
 	sinks := []engine.Sink{l.store}
 	if c.o.Observe {
-		sinks[0] = observer{c.o.Log}
+		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
 	}
 	if c.o.Record != nil {
 		w := engine.NewLogWriter(c.o.Record, l.header)

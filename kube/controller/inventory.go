@@ -28,6 +28,7 @@ type inventory struct {
 	pools    []v1alpha1.GPUPool
 	profiles map[string]*v1alpha1.GPUKnown // by UUID
 	inputs   inputs
+	wrong    wrong
 }
 
 // ProductLabel is the label of a node that names its GPUs where slices do not.
@@ -88,6 +89,7 @@ func (c *Controller) inventory(ctx context.Context) (*inventory, error) {
 		}
 	}
 	slices.Sort(in.products)
+	in.wrong = in.check(profiles.Items, nodes.Items)
 	return in, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -34,6 +35,7 @@ type loaded struct {
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
+	wrong   wrong
 }
 
 // load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
@@ -42,8 +44,12 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	said := policy.Status
 	jobs, written, err := c.records(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errRecord):
+		return nil, c.undecided(ctx, policy, err)
+	case err != nil:
 		return nil, err
 	}
 	cl, err := c.cluster(ctx)
@@ -61,8 +67,11 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
+	if err := c.unsay(ctx, policy, said); err != nil {
+		return nil, err
+	}
 	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
@@ -72,13 +81,20 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	return l, nil
 }
 
-// lead writes the number of a new leader.
+// lead writes the number of a new leader. A cluster without a policy gets one, as its definition fills it in: to apply one in the same
+// file as the definition fails, since nobody knows it by then.
 func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
 	for {
 		var p v1alpha1.SchedulerPolicy
 		err := c.o.Reader.Get(ctx, types.NamespacedName{Name: PolicyName}, &p)
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("controller: there is no SchedulerPolicy %q; apply one, see docs/kubernetes.md", PolicyName)
+			p = DefaultPolicy()
+			if err = nil; !c.o.Observe {
+				err = c.o.Client.Create(ctx, &p)
+			}
+			if apierrors.IsAlreadyExists(err) {
+				continue
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("controller: policy: %w", err)
@@ -100,6 +116,14 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 	}
 }
 
+// DefaultPolicy is the policy of a cluster that has none yet: what its definition fills in.
+func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
+	p.Name = PolicyName
+	p.Spec = v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Mode: v1alpha1.Pinned, DeviceClass: "gpu.nvidia.com",
+		StartTimeout: metav1.Duration{Duration: 10 * time.Minute}, Progress: "logs"}
+	return p
+}
+
 // written is what the object of a job has beside the record.
 type written struct {
 	version    string
@@ -109,8 +133,11 @@ type written struct {
 	conditions []metav1.Condition
 }
 
-// records reads all jobs that have one. Others arrive anew. A record that cannot be read stops the controller: who goes on
-// without it starts its job twice.
+// errRecord says that a record cannot be read.
+var errRecord = errors.New("a record cannot be read")
+
+// records reads all jobs that have one. Others arrive anew. Where a record cannot be read nobody decides: who goes on without it starts
+// its job twice. Once that job is deleted, and none of its pods is left, it is as if it had none.
 func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sched.JobID]written, err error) {
 	var list v1alpha1.TrainingJobList
 	if err := c.o.Reader.List(ctx, &list); err != nil {
@@ -124,7 +151,14 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 		}
 		rec, err := record.Read(j.Status.Record)
 		if err != nil {
-			return nil, nil, fmt.Errorf("controller: status.record of TrainingJob %s/%s: %w; stop its pods and delete the job", j.Namespace, j.Name, err)
+			var pods corev1.PodList
+			if bad := c.o.Reader.List(ctx, &pods, client.InNamespace(j.Namespace), client.MatchingLabels{v1alpha1.LabelJob: j.Name}); bad != nil {
+				return nil, nil, fmt.Errorf("controller: pods of %s/%s: %w", j.Namespace, j.Name, bad)
+			}
+			if j.DeletionTimestamp != nil && len(pods.Items) == 0 {
+				continue
+			}
+			return nil, nil, fmt.Errorf("%w: that of TrainingJob %s/%s: %w; delete the job and its pods", errRecord, j.Namespace, j.Name, err)
 		}
 		if at := refOf(rec.Job.Spec); at.uid != j.UID { // a copy of another job's status is not a job's own
 			continue
@@ -165,7 +199,13 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	l.joins, l.scored, l.inputs = in.joins(&v), in.scored(), in.inputs
+	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v), in.scored(), in.inputs, in.wrong
+	for _, what := range in.wrong.profiles {
+		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
+	}
+	for _, pool := range slices.Sorted(maps.Keys(in.wrong.pools)) {
+		c.o.Log.Warn("a pool contradicts what there is", "pool", pool, "what", in.wrong.pools[pool])
+	}
 	l.inputs.add(p)
 	begin := func() (err error) {
 		h := l.header
@@ -208,6 +248,20 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		}
 	}
 	p.Status.Message = l.renewed
+	return nil
+}
+
+// unsay takes away at once what was said to be wrong and is no more. All else is written with the first batch.
+func (c *Controller) unsay(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
+	if c.o.Observe || p.Status.Message == was.Message {
+		return nil
+	}
+	now := p.DeepCopy()
+	now.Status.System = was.System
+	if err := c.o.Client.Status().Update(ctx, now); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("controller: policy: %w", err)
+	}
+	p.ResourceVersion = now.ResourceVersion
 	return nil
 }
 

@@ -3,32 +3,94 @@ package controller
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// observer is a sink that tells what would be done, and has nothing done.
-type observer struct{ log *slog.Logger }
+// observer is a sink that tells what would be done, and has nothing done: of each job where it would run, or why it would wait, and of
+// all together how many GPUs would be in use. It tells what is another than before.
+type observer struct {
+	log *slog.Logger
+	v   *sched.View
+	dec sched.Decider
 
-var _ engine.Sink = observer{}
+	said []string // of each job, by JobID
+	sum  string
+}
 
-// Log tells of decisions.
-func (o observer) Log(v *sched.View, e *sched.Event) {
-	if e.Job == sched.None || int(e.Job) >= len(v.Jobs) {
-		return
+var (
+	_ engine.Sink    = (*observer)(nil)
+	_ engine.Batcher = (*observer)(nil)
+)
+
+// Log tells of orders that are about no job. Those about jobs follow from what is told of them.
+func (o *observer) Log(v *sched.View, e *sched.Event) {
+	switch {
+	case e.Kind != sched.Ordered:
+	case sched.ActionKind(e.Code) == sched.Rent:
+		o.log.Info("would rent", "pool", v.Pools[e.Pool].Spec.Name, "nodes", int(e.Value))
+	case sched.ActionKind(e.Code) == sched.SetNode:
+		o.log.Info("would bring a node to a state", "node", v.Nodes[e.Node].Spec.Name, "state", sched.NodeState(e.Value))
 	}
-	spec := v.Jobs[e.Job].Spec
-	job := spec.User + "/" + spec.Name
-	switch e.Kind {
-	case sched.Decided:
-		var gpus []string
-		for _, g := range e.GPUs {
-			gpus = append(gpus, record.GPUName(v, g))
+}
+
+// BeginBatch does nothing.
+func (o *observer) BeginBatch() {}
+
+// EndBatch tells what a decision has changed.
+func (o *observer) EndBatch() error {
+	brief := engine.NewBrief(o.v, o.dec)
+	for len(o.said) < len(o.v.Jobs) {
+		o.said = append(o.said, "")
+	}
+	told := 0
+	for id := range o.v.Jobs {
+		j := &o.v.Jobs[id]
+		what, name, detail := o.fate(brief, sched.JobID(id))
+		if line := what + detail; line != o.said[id] {
+			o.said[id] = line
+			if told++; told <= fullReasons && what == wouldWait { // by the order of the system, see store.prepare
+				detail = record.Reason(o.v, sched.JobID(id), engine.Why(o.v, o.dec, sched.JobID(id)))
+			}
+			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
-		o.log.Info("would give GPUs", "job", job, "gpus", fmt.Sprint(gpus), "why", e.Why.Code.String())
-	case sched.Refused, sched.Rejected:
-		o.log.Info("would refuse", "job", job, "why", e.Why.Code.String(), "text", e.Text)
 	}
+	gpus, run, wait := figures(o.v)
+	if line := fmt.Sprint(gpus, run, wait); line != o.sum {
+		o.sum = line
+		o.log.Info("in all", "gpus", gpus, "run", run, "wait", wait)
+	}
+	return nil
+}
+
+const wouldWait = "would wait"
+
+// fate says what would become of a job, with the name of the detail.
+func (o *observer) fate(brief *engine.Brief, id sched.JobID) (what, name, detail string) {
+	switch j := &o.v.Jobs[id]; {
+	case j.State == sched.Done && j.Outcome == sched.RejectedJob:
+		return "would refuse", "why", record.Reason(o.v, id, brief.Why(id))
+	case j.State == sched.Done:
+		return "is done", "outcome", j.Outcome.String()
+	case j.Up && slices.Equal(j.GPUs, j.Target):
+		return "runs", "on", o.names(j.GPUs)
+	case len(j.Target) > 0:
+		return "would run", "on", o.names(j.Target)
+	case len(j.GPUs) > 0:
+		return "would stop", "on", o.names(j.GPUs)
+	default:
+		return wouldWait, "why", record.Reason(o.v, id, brief.Why(id))
+	}
+}
+
+func (o *observer) names(gpus []sched.GPUID) string {
+	list := make([]string, len(gpus))
+	for i, g := range gpus {
+		list[i] = record.GPUName(o.v, g)
+	}
+	return strings.Join(list, " ")
 }

@@ -30,12 +30,13 @@ func (s *store) writePools() {
 	}
 	for i := range s.v.Pools {
 		p, old := &s.v.Pools[i], &s.pools[i]
-		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now)))}
+		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now))),
+			Message: s.wrong.pools[p.Spec.Name]}
 		same := st.Rented == old.status.Rented && st.Target == old.status.Target
 		if old.at >= 0 && same && (st == old.status || s.v.Now < old.at+spendEvery) {
 			continue
 		}
-		body, err := json.Marshal(map[string]any{"status": map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend}})
+		body, err := json.Marshal(map[string]any{"status": map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend, "message": st.Message}})
 		if err == nil {
 			pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: p.Spec.Name}}
 			err = client.IgnoreNotFound(s.api.Status().Patch(s.ctx, pool, client.RawPatch(types.MergePatchType, body)))

@@ -145,7 +145,9 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 	}
 	events := m.GetEventRecorder("trainyard")
 	tell := func(about client.Object, reason, text string) {
-		if !o.Observe {
+		if o.Observe {
+			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text", text)
+		} else {
 			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
 		}
 	}

@@ -58,6 +58,7 @@ type store struct {
 	batch   bool // something happened
 	blobs   map[string][]byte
 	pools   []told // by PoolID
+	wrong   wrong
 }
 
 // saved is what the API has of one job.

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -59,23 +58,15 @@ func width(w v1alpha1.Width) sched.Range {
 	return r
 }
 
-// label is what names of Services may be.
-var label = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-
-// possible returns what of a TrainingJob the schema lets pass but nobody can run.
+// possible returns what of a TrainingJob the API server lets pass but nobody can run. The rest of what could be wrong with one is
+// refused by the rules of its definition.
 func possible(tj *v1alpha1.TrainingJob) error {
 	pod := &tj.Spec.Template.Spec
 	switch {
-	case !label.MatchString(tj.Name) || len(tj.Name) > 50:
-		return fmt.Errorf("name %q, want at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it", tj.Name)
+	case tj.Spec.Unreadable != "":
+		return fmt.Errorf("the spec cannot be read: %s", tj.Spec.Unreadable)
 	case len(pod.Containers) == 0:
 		return fmt.Errorf("template has no container, want the one that trains")
-	case pod.NodeName != "":
-		return fmt.Errorf("template.spec.nodeName %q, want none: the policy chooses nodes", pod.NodeName)
-	case len(pod.SchedulingGates) > 0:
-		return fmt.Errorf("template.spec.schedulingGates, want none: pods are made when they are to start")
-	case len(tj.Spec.PoolSelector) > 0:
-		return fmt.Errorf("poolSelector is not supported yet, want none: use gpuTypes")
 	}
 	if c := &pod.Containers[0]; tj.Spec.Checkpoint.ResumeArg != "" && len(c.Command) == 0 && len(c.Args) == 0 {
 		return fmt.Errorf("checkpoint.resumeArg %q without command and args, want one of them: it would replace those of the image", tj.Spec.Checkpoint.ResumeArg)

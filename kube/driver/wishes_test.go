@@ -121,12 +121,10 @@ func TestSpecErrors(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for want, spoil := range map[string]func(*v1alpha1.TrainingJob){
-		`name "1st", want at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it`: func(tj *v1alpha1.TrainingJob) { tj.Name = "1st" },
-		`template has no container, want the one that trains`:                                                       func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
-		`template.spec.nodeName "a", want none: the policy chooses nodes`:                                           func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.NodeName = "a" },
-		`poolSelector is not supported yet, want none: use gpuTypes`:                                                func(tj *v1alpha1.TrainingJob) { tj.Spec.PoolSelector = map[string]string{"a": "b"} },
-		`gpuTypes: no more than 64 types of GPUs`:                                                                   func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X"} },
-		`gpus 0, want > 0`: func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0 },
+		`template has no container, want the one that trains`: func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
+		`gpuTypes: no more than 64 types of GPUs`:             func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X"} },
+		`the spec cannot be read: no number`:                  func(tj *v1alpha1.TrainingJob) { tj.Spec.Unreadable = "no number" },
+		`gpus 0, want > 0`:                                    func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0 },
 	} {
 		tj := job("train", 2, nil)
 		spoil(tj)

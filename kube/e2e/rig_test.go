@@ -17,7 +17,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -40,6 +39,7 @@ type rig struct {
 	api   client.Client
 	fleet *fakenode.Fleet
 	space string // namespace of the jobs
+	user  string // whom the controller acts as; "" = the administrator
 	log   bytes.Buffer
 	stop  func()
 }
@@ -82,7 +82,7 @@ func define(t testing.TB, api client.Client) {
 		if crd.Name == "" {
 			continue
 		}
-		if err := api.Create(t.Context(), &crd); err != nil {
+		if err := api.Create(t.Context(), &crd); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -116,15 +116,16 @@ func (l *locked) Write(b []byte) (int, error) {
 }
 
 // serve starts a controller.
-func (r *rig) serve(change ...func(*controller.ServeOptions, *rest.Config)) {
+func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log,
 		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
-	c := r.plane.Config()
 	for _, f := range change {
-		f(&o, c)
+		f(&o)
 	}
+	c := r.plane.Config()
+	c.Impersonate.UserName = r.user
 	done := make(chan error, 1)
 	go func() { done <- controller.Serve(ctx, c, o) }()
 	r.stop = func() {
@@ -162,6 +163,16 @@ func (r *rig) status(name string) v1alpha1.TrainingJobStatus {
 		r.t.Fatal(err)
 	}
 	return j.Status
+}
+
+// policy returns the policy.
+func (r *rig) policy() *v1alpha1.SchedulerPolicy {
+	r.t.Helper()
+	var p v1alpha1.SchedulerPolicy
+	if err := r.api.Get(r.t.Context(), client.ObjectKey{Name: "default"}, &p); err != nil {
+		r.t.Fatal(err)
+	}
+	return &p
 }
 
 // until waits for a job to be in a phase.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,7 +37,8 @@ func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructure
 	if err != nil || was == n {
 		return err
 	}
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: of.GetNamespace(), Name: of.GetName()}, Spec: autoscalingv1.ScaleSpec{Replicas: n}}
+	scale := emptyScale()
+	scale.Object["spec"] = map[string]any{"replicas": int64(n)}
 	if err := p.api.SubResource("scale").Update(ctx, of, client.WithSubResourceBody(scale)); err != nil {
 		return fmt.Errorf("provider: %s %s to %d nodes: %w", of.GetKind(), of.GetName(), n, err)
 	}
@@ -48,11 +47,20 @@ func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructure
 
 // replicas is how many are asked for.
 func (p *Provider) replicas(ctx context.Context, of *unstructured.Unstructured) (int32, error) {
-	scale := &autoscalingv1.Scale{}
+	scale := emptyScale()
 	if err := p.api.SubResource("scale").Get(ctx, of, scale); err != nil {
 		return 0, fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), err)
 	}
-	return scale.Spec.Replicas, nil
+	n, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // left out where it is 0
+	if err != nil {
+		return 0, fmt.Errorf("provider: scale of %s %s: %w", of.GetKind(), of.GetName(), err)
+	}
+	return int32(n), nil
+}
+
+// emptyScale is a Scale without a type of Go's: clients that do not know the type of an object do not know that of its subresource.
+func emptyScale() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
 }
 
 // fewer asks for the nodes that stay, and for those that boot. Asked again it does nothing, unless some boot: then it may call one of

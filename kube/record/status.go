@@ -117,7 +117,7 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	case engine.WaitBehind:
 		return "behind " + titles(v, w.Jobs) + ", which nobody may pass"
 	case engine.WaitBusy:
-		return fmt.Sprintf("needs %d GPUs, %d are free; %d jobs rank before it", w.Need, w.Have, len(w.Ahead))
+		return fmt.Sprintf("needs %d GPUs, %d are free", w.Need, w.Have) + ahead(len(w.Ahead))
 	case engine.WaitFragmented:
 		return fmt.Sprintf("needs %d GPUs, %d are free, but no more than %d on one node", w.Need, w.Have, w.Largest)
 	case engine.WaitReserved:
@@ -130,6 +130,18 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 		return fmt.Sprintf("needs %d GPUs, %d are free; the system has its own reasons", w.Need, w.Have)
 	}
 	return w.Code.String()
+}
+
+// ahead says how many jobs rank before one, where that is known.
+func ahead(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 job ranks before it"
+	default:
+		return fmt.Sprintf("; %d jobs rank before it", n)
+	}
 }
 
 // titles names up to three jobs.

@@ -54,6 +54,9 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:MaxProperties=100
 	Settings map[string]string `json:"settings,omitempty"`
 	// Round has decisions taken at multiples of it only; 0 means the system's own.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:MaxLength=20
 	Round metav1.Duration `json:"round,omitempty,omitzero"`
 	// Mode says how pods get their GPUs.
 	// +kubebuilder:default=dra-pinned
@@ -64,6 +67,10 @@ type SchedulerPolicySpec struct {
 	DeviceClass string `json:"deviceClass,omitempty"`
 	// StartTimeout is how long the ranks of an attempt may take until all are up.
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="startTimeout must be at least 1s"
 	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
 	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
 	// pod), none.

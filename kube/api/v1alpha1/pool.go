@@ -34,7 +34,7 @@ type GPUPoolList struct {
 
 // GPUPoolSpec describes the nodes of a pool.
 //
-// +kubebuilder:validation:XValidation:rule="self.max >= self.min",message="max must be at least min"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.max >= self.min",message="max must be at least min"
 // +kubebuilder:validation:XValidation:rule="self.gpuType == oldSelf.gpuType && self.gpusPerNode == oldSelf.gpusPerNode",message="gpuType and gpusPerNode cannot be changed: make another pool"
 type GPUPoolSpec struct {
 	// GPUType is the product name of its GPUs.
@@ -46,6 +46,9 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	GPUsPerNode int32 `json:"gpusPerNode"`
 	// PricePerGPUHour is what one GPU costs in an hour, in whatever currency.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="pricePerGPUHour must be between 0 and 1000000"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=30
 	PricePerGPUHour resource.Quantity `json:"pricePerGPUHour"`
 	// Min and Max bound the nodes that may be rented.
 	// +kubebuilder:validation:Minimum=0
@@ -54,10 +57,19 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
 	// BudgetGPUs is how many GPUs may be rented on average, for systems that rent to a budget; 0 means none.
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="budgetGPUs must be between 0 and 1000000"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=30
 	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty,omitzero"`
 	// Boot is the time from the request until a node joins, as far as is known.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:MaxLength=20
 	Boot metav1.Duration `json:"boot,omitempty,omitzero"`
 	// Billing is the time that is paid for in whole multiples; 0 means to the second.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:MaxLength=20
 	Billing metav1.Duration `json:"billing,omitempty,omitzero"`
 	// Provider says who makes nodes come and go.
 	Provider ProviderRef `json:"provider"`
@@ -66,6 +78,7 @@ type GPUPoolSpec struct {
 // ProviderRef names what makes the nodes of a pool come and go.
 //
 // +kubebuilder:validation:XValidation:rule="self.kind == 'fake' ? !has(self.name) : has(self.name)",message="name is wanted for karpenter and scale, and for no other"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'scale' ? has(self.apiVersion) && has(self.objectKind) : !has(self.apiVersion) && !has(self.objectKind) && !has(self.namespace)",message="apiVersion and objectKind are wanted for scale, and with namespace for no other"
 type ProviderRef struct {
 	// Kind is karpenter (a static NodePool, whose replicas are set), scale (any object with a scale subresource) or fake (nodes that
 	// appear after the boot delay, for tests).
@@ -73,10 +86,16 @@ type ProviderRef struct {
 	Kind string `json:"kind"`
 	// Name of the NodePool, or of the object that is scaled.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 	// Namespace, APIVersion and ObjectKind of the object that is scaled.
-	Namespace  string `json:"namespace,omitempty"`
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	APIVersion string `json:"apiVersion,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	ObjectKind string `json:"objectKind,omitempty"`
 }
 
@@ -124,6 +143,16 @@ type GPUProfileSpec struct {
 	BusyGPUWatts int32 `json:"busyGPUWatts,omitempty"`
 }
 
+// Score is the time of a step relative to the median GPU, such as "1.1".
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=30
+// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?[numkM]?$`
+// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('1u')) >= 0 && quantity(self).compareTo(quantity('1M')) <= 0",message="a score must be between 0.000001 and 1000000"
+type Score struct {
+	resource.Quantity `json:",inline"`
+}
+
 // GPUKnown is what is known of one GPU.
 type GPUKnown struct {
 	// +kubebuilder:validation:MinLength=1
@@ -131,7 +160,7 @@ type GPUKnown struct {
 	UUID string `json:"uuid"`
 	// Scores is the time of a step relative to the median GPU, by class of jobs: 1.1 is a tenth slower.
 	// +kubebuilder:validation:MaxProperties=16
-	Scores map[string]resource.Quantity `json:"scores,omitempty,omitzero"`
+	Scores map[string]Score `json:"scores,omitempty,omitzero"`
 	// Withheld has the GPU given to no new job.
 	Withheld bool `json:"withheld,omitempty"`
 }

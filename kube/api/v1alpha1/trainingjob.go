@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,7 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.status.attained`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="the name must have at most 50 characters: those of pods and claims are made of it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",message="the name must be at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it"
 type TrainingJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -35,11 +37,19 @@ type TrainingJobList struct {
 	Items           []TrainingJob `json:"items"`
 }
 
-// TrainingJobSpec is what the submitter says. Widths, priority, limits and suspend may be changed while the job is not done; the
-// rest may not.
+// TrainingJobSpec is what the submitter says. Widths, priority, limits, checkpoint and suspend may be changed while the job is not
+// done; the rest may not.
 //
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",message="template cannot be changed: submit another job"
 // +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",message="batch cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.profile) == has(oldSelf.profile) && (!has(self.profile) || self.profile == oldSelf.profile)",message="profile cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.sharing) == has(oldSelf.sharing) && (!has(self.sharing) || self.sharing == oldSelf.sharing)",message="sharing cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.gpuTypes) == has(oldSelf.gpuTypes) && (!has(self.gpuTypes) || self.gpuTypes == oldSelf.gpuTypes)",message="gpuTypes cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.retries) == has(oldSelf.retries) && (!has(self.retries) || self.retries == oldSelf.retries)",message="retries cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="template has no container, want the one that trains"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.nodeName)",message="template names a node, want none: the policy chooses nodes"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.schedulingGates)",message="template has schedulingGates, want none: pods are made when they are to start"
+// +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || !has(self.template.spec) || size(self.template.spec.containers) == 0 || has(self.template.spec.containers[0].command) || has(self.template.spec.containers[0].args)",message="resumeArg is added to command or args of the first container, want one of them"
 type TrainingJobSpec struct {
 	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets the GPUs, the
 	// environment of the training contract and decides how the job ended.
@@ -58,11 +68,10 @@ type TrainingJobSpec struct {
 	Sharing Sharing `json:"sharing,omitempty,omitzero"`
 	// Priority ranks jobs where the policy looks at it; the larger first.
 	Priority int32 `json:"priority,omitempty"`
-	// PoolSelector selects the nodes that the job may run on by their labels; empty means all.
-	// +kubebuilder:validation:MaxProperties=16
-	PoolSelector map[string]string `json:"poolSelector,omitempty"`
 	// GPUTypes are the product names that will do, of which a gang gets one; empty means any.
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=100
 	// +listType=set
 	GPUTypes []string `json:"gpuTypes,omitempty"`
 	// Retries is how often the job is tried again after a failure of its own.
@@ -71,10 +80,29 @@ type TrainingJobSpec struct {
 	Retries int32 `json:"retries,omitempty"`
 	// Suspend keeps the job from running; one that runs is stopped with its grace period.
 	Suspend bool `json:"suspend,omitempty"`
-	// WallTime is the limit on the run time that the user expects, which some policies use.
+	// WallTime is the limit on the run time that the user expects, which some policies use; such as 1h30m.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:MaxLength=20
 	WallTime *metav1.Duration `json:"wallTime,omitempty,omitzero"`
 	// Deadline is when the job should be done, which some policies use.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}(\.[0-9]{1,9})?(Z|[-+][0-9:]{5})$`
 	Deadline *metav1.Time `json:"deadline,omitempty"`
+
+	// Unreadable says why the rest of the spec, which is empty then, could not be read. It is no part of the object.
+	Unreadable string `json:"-"`
+}
+
+// UnmarshalJSON reads a spec. The API server takes some numbers in templates that the types of Kubernetes do not, such as a
+// quantity of 1e1.5. They make one job unreadable, and not the list of all of them.
+func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
+	type plain TrainingJobSpec
+	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+		*s = TrainingJobSpec{Unreadable: err.Error()}
+	}
+	return nil
 }
 
 // Width is a range of GPUs.
@@ -124,7 +152,7 @@ type Profile struct {
 // Checkpoint says how a job saves what it has done.
 type Checkpoint struct {
 	// GraceSeconds is the time between SIGTERM and SIGKILL in which the job saves.
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=60
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/controller"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
+	"github.com/trainyard/trainyard/kube/internal/fakenode"
+)
+
+// Ensure that what is wrong with profiles, pools, the policy or a record is told where one looks for it, harms no job that runs, and is
+// over as soon as it is mended.
+func TestBadInput(t *testing.T) {
+	r := rigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	t.Cleanup(r.clear)
+	for _, o := range []client.Object{
+		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: node-000}, spec: {gpus: [{uuid: %s, scores: {A: "1.2"}}, {uuid: GPU-x}]}}`, fakenode.UUID("node-000", 0))),
+		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: other}, spec: {gpus: [{uuid: %s}]}}`, fakenode.UUID("node-000", 0))),
+		object(t, "GPUPool", `{metadata: {name: a}, spec: {provider: {kind: karpenter, name: gpus}}}`),
+		object(t, "GPUPool", `{metadata: {name: b}, spec: {provider: {kind: karpenter, name: gpus}}}`),
+		r.job("one", 1), r.job("two", 1),
+	} {
+		r.create(o)
+	}
+	said := &said{}
+	serve := func() {
+		r.serve(func(o *controller.ServeOptions) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
+	}
+	serve()
+	for _, want := range []string{
+		"GPUProfile node-000 tells of GPU GPU-x, which the node does not have",
+		"GPUProfile other tells of GPU GPU-node-000-0, of which GPUProfile node-000 tells as well; the last of them holds",
+	} {
+		eventually(t, want, func() bool { return said.has(want) })
+	}
+	eventually(t, "the pool that is one too many is told", func() bool {
+		var p v1alpha1.GPUPool
+		must(t, r.api.Get(t.Context(), client.ObjectKey{Name: "b"}, &p))
+		return p.Status.Message == "rents from karpenter gpus as pool a does; want one pool for each"
+	})
+	r.until("one", v1alpha1.Running)
+	r.until("two", v1alpha1.Running)
+
+	r.setPolicy(`{system: nosuch}`)
+	r.untilMessage(`"nosuch"`)
+	r.setPolicy(`{system: fifo, settings: {nosuch: "1"}}`)
+	r.untilMessage(`nosuch`)
+	if !said.has("nobody decides") {
+		t.Error("the log does not tell that nobody decides")
+	}
+	r.setPolicy(`{system: null, settings: null}`)
+	r.untilMessage("")
+	r.kill()
+
+	body := []byte(`{"status":{"record":"spoilt"}}`)
+	must(t, r.api.Status().Patch(t.Context(), r.job("one", 1), client.RawPatch("application/merge-patch+json", body)))
+	serve()
+	r.untilMessage("a record cannot be read: that of TrainingJob lab/one: ")
+	must(t, r.api.Delete(t.Context(), r.job("one", 1)))
+	must(t, r.api.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(r.space), client.MatchingLabels{v1alpha1.LabelJob: "one"}))
+	r.untilMessage("")
+	eventually(t, "the job is gone", func() bool {
+		return apierrors.IsNotFound(r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "one"}, &v1alpha1.TrainingJob{}))
+	})
+	r.create(r.job("three", 1)) // somebody decides
+	r.until("three", v1alpha1.Running)
+	if st := r.status("two"); st.Phase != v1alpha1.Running || st.Attempt != 1 {
+		t.Errorf("the job beside: %+v", st)
+	}
+	r.remove("two")
+	r.remove("three")
+}
+
+// untilMessage waits until the policy's message has words in it, or is none.
+func (r *rig) untilMessage(want string) {
+	r.t.Helper()
+	eventually(r.t, fmt.Sprintf("the policy says %q", want), func() bool {
+		is := r.policy().Status.Message
+		return is == want || want != "" && strings.Contains(is, want)
+	})
+}
+
+// clear takes away what the whole cluster has one of.
+func (r *rig) clear() {
+	r.kill()
+	ctx := context.Background() // the test's is done
+	err := errors.Join(
+		r.api.DeleteAllOf(ctx, &v1alpha1.SchedulerPolicy{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUPool{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUProfile{}),
+		r.api.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("trainyard")))
+	if err != nil {
+		r.t.Error(err)
+	}
+}
