@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -27,8 +25,6 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
-
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 
 // patience bounds waits for what must come: machines are slow at times.
 const patience = 3 * time.Minute
@@ -116,17 +112,16 @@ func (l *locked) Write(b []byte) (int, error) {
 }
 
 // serve starts a controller.
-func (r *rig) serve(change ...func(*controller.ServeOptions, *rest.Config)) {
+func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log,
 		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
-	c := r.plane.Config()
 	for _, f := range change {
-		f(&o, c)
+		f(&o)
 	}
 	done := make(chan error, 1)
-	go func() { done <- controller.Serve(ctx, c, o) }()
+	go func() { done <- controller.Serve(ctx, r.plane.Config(), o) }()
 	r.stop = func() {
 		cancel()
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
@@ -162,6 +157,16 @@ func (r *rig) status(name string) v1alpha1.TrainingJobStatus {
 		r.t.Fatal(err)
 	}
 	return j.Status
+}
+
+// policy returns the policy.
+func (r *rig) policy() *v1alpha1.SchedulerPolicy {
+	r.t.Helper()
+	var p v1alpha1.SchedulerPolicy
+	if err := r.api.Get(r.t.Context(), client.ObjectKey{Name: "default"}, &p); err != nil {
+		r.t.Fatal(err)
+	}
+	return &p
 }
 
 // until waits for a job to be in a phase.

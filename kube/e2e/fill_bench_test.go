@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/controller"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
+	"github.com/trainyard/trainyard/kube/internal/fakenode"
+)
+
+var (
+	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs that BenchmarkFill fills; 500 for the published figures")
+	fillInside = flag.Bool("inside", false, "BenchmarkFill has the controller in its own process, for profiles")
+)
+
+// Sizes of BenchmarkFill.
+const (
+	gpusOfNode = 8
+	submitters = 16 // at a time
+	reclaims   = 11
+)
+
+// BenchmarkFill fills nodes with one-GPU jobs through the controller, pinned and direct, with gangs of eight, and, for comparison,
+// with plain pods by kube-scheduler alone, each in a control plane of its own: from the first job submitted to the last pod that
+// runs. With all GPUs in use it has jobs take one from another: reclaim-ms is the median from the submission of such a job to its
+// pod running; processes save at once.
+func BenchmarkFill(b *testing.B) {
+	b.Run("pods", func(b *testing.B) { fill(b, "", 0) })
+	b.Run("pinned", func(b *testing.B) { fill(b, v1alpha1.Pinned, 1) })
+	b.Run("direct", func(b *testing.B) { fill(b, v1alpha1.Direct, 1) })
+	b.Run("gangs", func(b *testing.B) { fill(b, v1alpha1.Pinned, gpusOfNode) })
+}
+
+func fill(b *testing.B, mode v1alpha1.Mode, width int) {
+	for b.Loop() {
+		b.StopTimer()
+		r := newRig(b, *fillNodes, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second},
+			v1alpha1.SchedulerPolicySpec{System: "las", Mode: mode, Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
+		if mode == "" {
+			fillPods(b, r)
+			continue
+		}
+		n := *fillNodes * gpusOfNode / width
+		program := r.begin()
+		b.StartTimer()
+		r.each(n, func(i int) client.Object { return r.job(fmt.Sprint("job-", i), int32(width)) })
+		untilRunning(b, r, n)
+		b.StopTimer()
+		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "placements/s")
+		if width == 1 {
+			b.ReportMetric(float64(r.reclaim().Milliseconds()), "reclaim-ms")
+		}
+		if program != nil {
+			b.ReportMetric(float64(peak(b, program))/(1<<20), "peak-MiB")
+			program.Kill()
+			b.ReportMetric(program.CPU().Seconds()/float64(n)*1e3, "controller-cpu-ms/job")
+		}
+		r.kill()
+	}
+}
+
+// begin starts the controller, and waits until it knows all nodes.
+func (r *rig) begin() (p *controlplane.Program) {
+	if *fillInside {
+		r.serve(func(o *controller.ServeOptions) { o.Record = nil })
+	} else {
+		p = r.launch()
+	}
+	eventually(r.t, "the controller knows the nodes", func() bool {
+		return strings.HasSuffix(r.policy().Status.GPUs, fmt.Sprint(" of ", *fillNodes*gpusOfNode))
+	})
+	return p
+}
+
+// fillPods is the same by kube-scheduler alone.
+func fillPods(b *testing.B, r *rig) {
+	n := *fillNodes * gpusOfNode
+	b.StartTimer()
+	r.each(n, func(i int) client.Object {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("pod-", i)}, Spec: r.job("", 1).Spec.Template.Spec}
+	})
+	untilRunning(b, r, n)
+	b.StopTimer()
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "placements/s")
+}
+
+// each creates n objects.
+func (r *rig) each(n int, object func(i int) client.Object) {
+	var group sync.WaitGroup
+	limit := make(chan struct{}, submitters)
+	for i := range n {
+		limit <- struct{}{}
+		group.Go(func() {
+			defer func() { <-limit }()
+			if err := r.api.Create(r.t.Context(), object(i)); err != nil {
+				r.t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// untilRunning waits until n pods are reported as running. It watches: a list of thousands again and again would slow what is measured.
+func untilRunning(b *testing.B, r *rig, n int) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	running, err := runningPods(ctx, r.plane.Client(), r.space)
+	if err != nil {
+		b.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for name := range running {
+		if seen[name] = true; len(seen) == n {
+			return
+		}
+	}
+	b.Fatalf("%d of %d pods run", len(seen), n)
+}
+
+// runningPods tells the names of the pods that run, those that do already first, until ctx ends or the watch does.
+func runningPods(ctx context.Context, api kubernetes.Interface, space string) (<-chan string, error) {
+	w, err := api.CoreV1().Pods(space).Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning), TimeoutSeconds: new(int64(3600))})
+	if err != nil {
+		return nil, err
+	}
+	names := make(chan string)
+	go func() {
+		defer close(names)
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			if p, ok := e.Object.(*corev1.Pod); ok {
+				select {
+				case names <- p.Name:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return names, nil
+}
+
+// reclaim has jobs take a GPU one after the other, and returns the median of the times.
+func (r *rig) reclaim() time.Duration {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	defer cancel()
+	running, err := runningPods(ctx, r.plane.Client(), r.space)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var took []time.Duration
+	for i := range reclaims {
+		name := fmt.Sprint("late-", i)
+		began := time.Now()
+		r.create(r.job(name, 1))
+		for pod := range running {
+			if pod == name+"-1-0" {
+				break
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[reclaims/2]
+}
+
+// peak returns the most memory that a program had at once, in bytes.
+func peak(b *testing.B, p *controlplane.Program) (bytes int64) {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &bytes); err == nil {
+			return bytes << 10
+		}
+	}
+	b.Fatal("no VmHWM in the status of a process")
+	return 0
+}
