@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -50,18 +50,22 @@ func fill(b *testing.B, mode v1alpha1.Mode, width int) {
 		b.StopTimer()
 		r := newRig(b, *fillNodes, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second},
 			v1alpha1.SchedulerPolicySpec{System: "las", Mode: mode, Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
-		if mode == "" {
-			fillPods(b, r)
-			continue
+		n, program := *fillNodes*gpusOfNode, (*controlplane.Program)(nil)
+		object := func(i int) client.Object {
+			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("pod-", i)}, Spec: r.job("", 1).Spec.Template.Spec}
 		}
-		n := *fillNodes * gpusOfNode / width
-		program := r.begin()
+		if mode != "" {
+			n /= width
+			program = r.begin()
+			object = func(i int) client.Object { return r.job(fmt.Sprint("job-", i), int32(width)) }
+		}
+		began := time.Now()
 		b.StartTimer()
-		r.each(n, func(i int) client.Object { return r.job(fmt.Sprint("job-", i), int32(width)) })
-		untilRunning(b, r, n)
+		r.each(n, object)
+		r.untilRunning(n)
 		b.StopTimer()
-		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "placements/s")
-		if width == 1 {
+		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "placements/s")
+		if mode != "" && width == 1 {
 			b.ReportMetric(float64(r.reclaim().Milliseconds()), "reclaim-ms")
 		}
 		if program != nil {
@@ -70,6 +74,7 @@ func fill(b *testing.B, mode v1alpha1.Mode, width int) {
 			b.ReportMetric(program.CPU().Seconds()/float64(n)*1e3, "controller-cpu-ms/job")
 		}
 		r.kill()
+		b.StartTimer()
 	}
 }
 
@@ -84,18 +89,6 @@ func (r *rig) begin() (p *controlplane.Program) {
 		return strings.HasSuffix(r.policy().Status.GPUs, fmt.Sprint(" of ", *fillNodes*gpusOfNode))
 	})
 	return p
-}
-
-// fillPods is the same by kube-scheduler alone.
-func fillPods(b *testing.B, r *rig) {
-	n := *fillNodes * gpusOfNode
-	b.StartTimer()
-	r.each(n, func(i int) client.Object {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("pod-", i)}, Spec: r.job("", 1).Spec.Template.Spec}
-	})
-	untilRunning(b, r, n)
-	b.StopTimer()
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "placements/s")
 }
 
 // each creates n objects.
@@ -115,63 +108,50 @@ func (r *rig) each(n int, object func(i int) client.Object) {
 }
 
 // untilRunning waits until n pods are reported as running. It watches: a list of thousands again and again would slow what is measured.
-func untilRunning(b *testing.B, r *rig, n int) {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
-	defer cancel()
-	running, err := runningPods(ctx, r.plane.Client(), r.space)
-	if err != nil {
-		b.Fatal(err)
-	}
-	seen := make(map[string]bool)
-	for name := range running {
-		if seen[name] = true; len(seen) == n {
-			return
+func (r *rig) untilRunning(n int) {
+	r.t.Helper()
+	running, stop := r.running()
+	defer stop()
+	for i := range n {
+		select {
+		case <-running:
+		case <-time.After(patience):
+			r.t.Fatalf("%d of %d pods run, and no other within %v", i, n, patience)
 		}
 	}
-	b.Fatalf("%d of %d pods run", len(seen), n)
 }
 
-// runningPods tells the names of the pods that run, those that do already first, until ctx ends or the watch does.
-func runningPods(ctx context.Context, api kubernetes.Interface, space string) (<-chan string, error) {
-	w, err := api.CoreV1().Pods(space).Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning), TimeoutSeconds: new(int64(3600))})
-	if err != nil {
-		return nil, err
-	}
-	names := make(chan string)
+// running tells the name of every pod that runs, until stop is called.
+func (r *rig) running() (names <-chan string, stop func()) {
+	all := make(chan string, 1<<20)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	set := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase=" + string(corev1.PodRunning) }
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewFilteredListWatchFromClient(r.plane.Client().CoreV1().RESTClient(), "pods", r.space, set),
+		ObjectType:    &corev1.Pod{},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { all <- o.(*corev1.Pod).Name }},
+	})
+	done := make(chan struct{})
 	go func() {
-		defer close(names)
-		defer w.Stop()
-		for e := range w.ResultChan() {
-			if p, ok := e.Object.(*corev1.Pod); ok {
-				select {
-				case names <- p.Name:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
+		defer close(done)
+		informer.RunWithContext(ctx)
 	}()
-	return names, nil
+	return all, func() {
+		cancel()
+		<-done
+	}
 }
 
 // reclaim has jobs take a GPU one after the other, and returns the median of the times.
 func (r *rig) reclaim() time.Duration {
-	ctx, cancel := context.WithCancel(r.t.Context())
-	defer cancel()
-	running, err := runningPods(ctx, r.plane.Client(), r.space)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	running, stop := r.running()
+	defer stop()
 	var took []time.Duration
 	for i := range reclaims {
 		name := fmt.Sprint("late-", i)
 		began := time.Now()
 		r.create(r.job(name, 1))
-		for pod := range running {
-			if pod == name+"-1-0" {
-				break
-			}
+		for <-running != name+"-1-0" { // those that ran before
 		}
 		took = append(took, time.Since(began))
 	}

@@ -43,7 +43,13 @@ type rig struct {
 // newRig prepares a control plane of the test's own: the policy is one for the whole cluster.
 func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
 	t.Helper()
-	r := &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}
+	return newRigOn(t, controlplane.Options{}, nodes, o, policy)
+}
+
+// newRigOn is newRig with a control plane that is not the ordinary one.
+func newRigOn(t testing.TB, plane controlplane.Options, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
+	t.Helper()
+	r := &rig{t: t, plane: controlplane.Start(t, plane), space: "lab"}
 	c := r.plane.Config()
 	scheme := controller.Scheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
