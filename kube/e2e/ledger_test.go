@@ -25,6 +25,7 @@ type ledger struct {
 	starts map[string]int            // by job, attempt and rank
 	wrong  []string
 	over   map[string]chan struct{} // closed once a job is to finish
+	next   *ledger                  // that keeps account from now on; nil = this one
 }
 
 func newLedger() *ledger {
@@ -33,6 +34,12 @@ func newLedger() *ledger {
 
 // run is a process, from its start to its end.
 func (l *ledger) run(p *fakenode.Process) int {
+	l.mu.Lock()
+	next := l.next
+	l.mu.Unlock()
+	if next != nil {
+		return next.run(p)
+	}
 	labels := p.Pod.Labels
 	job, attempt := p.Pod.Namespace+"/"+labels[v1alpha1.LabelJob], labels[v1alpha1.LabelAttempt]
 	finish := l.begin(job, attempt, labels[v1alpha1.LabelRank])
