@@ -20,6 +20,8 @@ MODULES := . $(patsubst %/go.mod,%,$(wildcard */go.mod))
 RACE_DIRS := driver/local driver/drivertest manager experiment examples/trainer
 
 TESTFLAGS ?=
+# Of one package: the 10 minutes of go test are too few where much else runs.
+TIMEOUT   ?= 30m
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -50,7 +52,7 @@ run: build ## compare several systems on a bundled trace, then train ten small j
 
 .PHONY: test
 test: ## run the tests (TESTFLAGS=...)
-	@for m in $(MODULES); do (cd "$$m" && $(GO) test $(TESTFLAGS) ./...); done
+	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
 	@if [ -z "$${TRAINYARD_KUBE_BINS:-}" ] && [ ! -e bin/kube/current ]; then \
 		echo "left out: tests on a real Kubernetes control plane; make kube-bins builds one (10 minutes of CPU), make test-kube runs them" >&2; \
 	fi
@@ -87,7 +89,7 @@ lint: tools ## golangci-lint
 
 .PHONY: test-invariants
 test-invariants: ## run the tests with the costly checks of -tags invariants
-	@for m in $(MODULES); do (cd "$$m" && $(GO) test -tags invariants $(TESTFLAGS) ./...); done
+	@for m in $(MODULES); do (cd "$$m" && $(GO) test -tags invariants -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
 
 .PHONY: race
 race: export CGO_ENABLED := 1
@@ -97,7 +99,7 @@ race: ## run the tests of the concurrent packages under the race detector
 		if [ -n "$$(find "$$d" -name '*_test.go' -print -quit 2>/dev/null)" ]; then dirs+=("./$$d/..."); fi; \
 	done; \
 	if [ $${#dirs[@]} -eq 0 ]; then echo "no concurrent package has tests yet"; \
-	else $(GO) test -race $(TESTFLAGS) "$${dirs[@]}"; fi
+	else $(GO) test -race -timeout $(TIMEOUT) $(TESTFLAGS) "$${dirs[@]}"; fi
 
 .PHONY: nvml
 nvml: export CGO_ENABLED := 1

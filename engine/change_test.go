@@ -50,6 +50,20 @@ func changingBroken(w *world) string {
 	return w.atEnd(v)
 }
 
+// Ensure that the unit of a job's work is the width that it arrived with, whatever its user wants since.
+func TestChangeKeepsTheUnitOfWork(t *testing.T) {
+	s := engine.NewState(engine.Header{})
+	spec := &sched.JobSpec{GPUs: sched.Rigid(4)}
+	c := spec.Change()
+	c.GPUs = sched.Rigid(2)
+	for _, e := range []sched.Event{{Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobChanged, Change: &c}} {
+		s.Apply(&e)
+	}
+	if j := s.View().Job(0); j.Unit() != 4 || j.Spec.GPUs.Want != 2 {
+		t.Errorf("unit %d of a job that wants %d, want 4 and 2", j.Unit(), j.Spec.GPUs.Want)
+	}
+}
+
 // Ensure, on random worlds in which jobs change, that all invariants hold and all ends, that both walks agree, that saving
 // and loading changes nothing, and that the log replays byte for byte.
 func TestChange(t *testing.T) {

@@ -19,7 +19,7 @@ func Compose(dec sched.Decider, p Parts) sched.Decider {
 	if len(p.Learn)+len(p.Provision) == 0 {
 		return dec
 	}
-	c := &composed{Decider: dec, provision: p.Provision}
+	c := &composed{Decider: dec, provision: p.Provision, memories: []sched.Memory{dec}}
 	for _, l := range p.Learn {
 		c.before = append(c.before, l)
 		c.remember(l)
@@ -38,7 +38,7 @@ type composed struct {
 	sched.Decider
 	before, after []sched.Observer
 	provision     []sched.Provisioner
-	memories      []sched.Memory // of the parts
+	memories      []sched.Memory // the Decider and the parts that remember something
 	asked         bool           // it has decided
 	wake          sched.Time     // and asked to be woken then
 }
@@ -87,27 +87,22 @@ func (c *composed) Resume(v *sched.View) {
 // Format names what is remembered beside the Decider and its parts, which have formats of their own.
 func (c *composed) Format() string { return "parts/1" }
 
-// all are the Decider and the parts that remember something.
-func (c *composed) all() []sched.Memory {
-	return append([]sched.Memory{c.Decider}, c.memories...)
-}
-
 // SaveJob appends what the Decider and each part remember of job j.
-func (c *composed) SaveJob(j sched.JobID, b []byte) []byte { return saveJob(b, j, c.all()) }
+func (c *composed) SaveJob(j sched.JobID, b []byte) []byte { return saveJob(b, j, c.memories) }
 
 // SaveRest appends when it asked to be woken, and what they remember beside.
 func (c *composed) SaveRest(b []byte) []byte {
-	return saveRest(memo.Int(memo.Bool(b, c.asked), int64(c.wake)), c.all())
+	return saveRest(memo.Int(memo.Bool(b, c.asked), int64(c.wake)), c.memories)
 }
 
 // LoadJob gives each what it saved of job j.
 func (c *composed) LoadJob(j sched.JobID, b []byte) error {
-	return loadJob(memo.NewReader(b), j, c.all())
+	return loadJob(memo.NewReader(b), j, c.memories)
 }
 
 // LoadRest gives each what it saved beside.
 func (c *composed) LoadRest(b []byte) error {
 	r := memo.NewReader(b)
 	c.asked, c.wake = r.Bool(), sched.Time(r.Int(0, math.MaxInt64))
-	return loadRest(r, c.all())
+	return loadRest(r, c.memories)
 }

@@ -67,7 +67,7 @@ func (s *State) Apply(e *sched.Event) {
 func (s *State) arrived(e *sched.Event) {
 	v := &s.view
 	e.Job = sched.JobID(len(v.Jobs))
-	j := sched.Job{Spec: e.Spec, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
+	j := sched.Job{Spec: e.Spec, Asked: e.Spec.GPUs.Want, State: sched.Waiting, Arrived: e.Time, Settled: e.Time,
 		FirstStart: sched.None, LastStart: sched.None, NotBefore: e.Spec.NotBef}
 	v.Users.ID(e.Spec.User)
 	for _, d := range e.Spec.After {
@@ -162,7 +162,7 @@ func (s *State) ended(e *sched.Event) {
 	case sched.Failed:
 		j.Failures++
 		s.dropTarget(j)
-		if j.Failures > j.Spec.Retries {
+		if j.Failures > j.Spec.Retries || e.WorkFrom == sched.Never {
 			s.finish(e.Job, j, sched.Failed)
 			return
 		}

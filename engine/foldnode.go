@@ -51,7 +51,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 
 func (s *State) slotFor(gpus int) sched.NodeID {
 	v := &s.view
-	if gone := s.gone[gpus]; len(gone) > 0 {
+	if gone := *s.goneOf(gpus); len(gone) > 0 {
 		return gone[0]
 	}
 	id := sched.NodeID(len(v.Nodes))
@@ -60,6 +60,14 @@ func (s *State) slotFor(gpus int) sched.NodeID {
 		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
 	}
 	return id
+}
+
+// goneOf returns the slots of so many GPUs that may be taken again, in order.
+func (s *State) goneOf(gpus int) *[]sched.NodeID {
+	for gpus >= len(s.gone) {
+		s.gone = append(s.gone, nil)
+	}
+	return &s.gone[gpus]
 }
 
 // nodeChanged gives a node another state. Of a rented node that went without being told to, none is ordered any more:
@@ -82,13 +90,14 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	n := &s.view.Nodes[id]
 	was, joined := n.State, n.Joined()
 	n.State = state
-	switch size := n.Spec.GPUs; {
-	case state == sched.NodeGone && was != sched.NodeGone:
-		at, _ := slices.BinarySearch(s.gone[size], id)
-		s.gone[size] = slices.Insert(s.gone[size], at, id)
-	case was == sched.NodeGone && state != sched.NodeGone:
-		if at, known := slices.BinarySearch(s.gone[size], id); known {
-			s.gone[size] = slices.Delete(s.gone[size], at, at+1)
+	if is := state == sched.NodeGone; is != (was == sched.NodeGone) {
+		gone := s.goneOf(n.Spec.GPUs)
+		at, known := slices.BinarySearch(*gone, id)
+		switch {
+		case is:
+			*gone = slices.Insert(*gone, at, id)
+		case known:
+			*gone = slices.Delete(*gone, at, at+1)
 		}
 	}
 	p := s.view.PoolOf(n)

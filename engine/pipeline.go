@@ -549,8 +549,11 @@ func (p *Pipeline) resurvey(v *sched.View, n sched.NodeID) {
 		p.survey(v)
 		return
 	}
-	node := &p.ghost.Nodes[n]
-	if *node = v.Nodes[n]; node.State != sched.NodeGone {
+	node, is := &p.ghost.Nodes[n], &v.Nodes[n]
+	if node.Generation != is.Generation { // another machine
+		node.Generation, node.Spec = is.Generation, is.Spec
+	}
+	if node.State, node.Target = is.State, is.Target; node.State != sched.NodeGone {
 		node.State = sched.NodeUp
 	}
 	end := node.First + sched.GPUID(node.Spec.GPUs)

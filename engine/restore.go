@@ -56,7 +56,8 @@ func (s *State) restoreNodes(v *sched.View) error {
 			s.slots[n.Spec.Name] = id
 		}
 		if n.State == sched.NodeGone {
-			s.gone[n.Spec.GPUs] = append(s.gone[n.Spec.GPUs], id)
+			gone := s.goneOf(n.Spec.GPUs)
+			*gone = append(*gone, id)
 		}
 		s.markMoving(id)
 	}

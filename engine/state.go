@@ -13,7 +13,7 @@ type State struct {
 	view  sched.View
 	seq   uint64
 	slots map[string]sched.NodeID // by node name; the latest taker of a slot
-	gone  map[int][]sched.NodeID  // slots to be taken again, by number of GPUs, in order
+	gone  [][]sched.NodeID        // slots to be taken again, by number of GPUs, in order
 	sets  setPool
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention
@@ -36,7 +36,6 @@ func NewState(h Header) *State {
 	return &State{
 		view:       sched.View{ShareLimit: max(h.ShareLimit, 1), Types: h.Types, Pools: pools},
 		slots:      make(map[string]sched.NodeID),
-		gone:       make(map[int][]sched.NodeID),
 		dependents: make(map[sched.JobID][]sched.JobID),
 	}
 }

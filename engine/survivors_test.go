@@ -218,7 +218,11 @@ func (d *echo) repeat(events []sched.Event) []sched.Event {
 	d.out = append(d.out[:0], events...)
 	for _, e := range events {
 		switch e.Kind {
-		case sched.AttemptEnded, sched.AttemptStarted, sched.NodeJoined:
+		case sched.AttemptEnded, sched.AttemptStarted:
+			d.past = append(d.past, e)
+		case sched.NodeJoined:
+			spec := *e.NodeSpec
+			e.NodeSpec = &spec
 			d.past = append(d.past, e)
 		}
 	}

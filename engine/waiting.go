@@ -11,14 +11,16 @@ import (
 // mention are zero.
 type Waiting struct {
 	Code    WaitCode
-	Need    int32         // GPUs that the job needs to start, all of one type
-	Have    int32         // GPUs, see the codes
-	Limit   int32         // GPUs that the user of the job may hold
-	Largest int32         // most free GPUs of the type on one node
-	Type    sched.TypeID  // of the GPUs counted: of those that the job accepts, the one that is nearest to doing
-	Until   sched.Time    // see the codes; 0 = unknown
-	Jobs    []sched.JobID // see the codes
-	GPUs    []sched.GPUID // see the codes
+	Need    int32        // GPUs that the job needs to start, all of one type
+	Have    int32        // GPUs, see the codes
+	Limit   int32        // GPUs that the user of the job may hold
+	Largest int32        // most free GPUs of the type on one node
+	Type    sched.TypeID // of the GPUs counted: of those that the job accepts, the one that is nearest to doing
+	Until   sched.Time   // see the codes; 0 = unknown
+	// Unmeasured: the job allows other widths than Need, but nothing is known of its speed at any, so that it is given Need or none.
+	Unmeasured bool
+	Jobs       []sched.JobID // see the codes
+	GPUs       []sched.GPUID // see the codes
 	// Ahead are the waiting jobs that rank before it, best first; nil where the system has no order that could be told.
 	Ahead []sched.JobID
 }
@@ -69,10 +71,7 @@ func Why(v *sched.View, dec sched.Decider, j sched.JobID) Waiting {
 	if !free {
 		return w
 	}
-	if c, ok := dec.(*composed); ok {
-		dec = c.Decider
-	}
-	if p, ok := dec.(*Pipeline); ok && p.primed && int(j) < len(p.jobs) && p.jobs[j].in == waiting {
+	if p := pipelineOf(dec); p != nil && int(j) < len(p.jobs) && p.jobs[j].in == waiting {
 		return p.why(v, j)
 	}
 	w = room(v, j, int(v.Jobs[j].Spec.GPUs.Min))
@@ -225,11 +224,7 @@ func room(v *sched.View, id sched.JobID, n int) Waiting {
 	w := roomOf(stocks(v, v.Jobs[id].Spec.Types), n)
 	switch w.Code {
 	case WaitUnusable:
-		for g := range v.GPUs {
-			if n := &v.Nodes[v.GPUs[g].Node]; n.Spec.Type == w.Type && n.State != sched.NodeGone && !v.Usable(sched.GPUID(g)) {
-				w.GPUs = append(w.GPUs, sched.GPUID(g))
-			}
-		}
+		w.GPUs = unusableOf(v, w.Type)
 	case WaitBusy:
 		w.Jobs = holdersOf(v, w.Type)
 	}
@@ -251,6 +246,16 @@ func roomOf(list []stock, n int) Waiting {
 		w.Code = WaitBusy
 	}
 	return w
+}
+
+// unusableOf returns the GPUs of type t that are not to be used, but for those that are gone for good.
+func unusableOf(v *sched.View, t sched.TypeID) (list []sched.GPUID) {
+	for g := range v.GPUs {
+		if n := &v.Nodes[v.GPUs[g].Node]; n.Spec.Type == t && n.State != sched.NodeGone && !v.Usable(sched.GPUID(g)) {
+			list = append(list, sched.GPUID(g))
+		}
+	}
+	return list
 }
 
 // holdersOf returns the jobs that are to hold usable GPUs of type t.

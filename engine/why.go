@@ -40,8 +40,9 @@ func explain(part any, v *sched.View, id sched.JobID, say func(sched.Fact)) {
 // why says why job id, which waits for GPUs, was given none: it goes down the order as a walk would, on a ledger of its
 // own. What is true of the job whoever ranks before it is said first.
 func (p *Pipeline) why(v *sched.View, id sched.JobID) Waiting {
-	n := p.least(v, id)
+	n, known := p.starts(v, id)
 	w := room(v, id, n)
+	w.Unmeasured = !known
 	order := p.ranks(v)
 	w.Ahead = slices.DeleteFunc(order[:slices.Index(order, id):len(order)], func(o sched.JobID) bool { return p.jobs[o].in != waiting })
 	switch {
@@ -73,6 +74,16 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) Waiting {
 		w.Code, w.Until = WaitUndecided, p.wake
 	}
 	return w
+}
+
+// starts returns the fewest GPUs that job id would be started with, as far as that can be told, and whether it is as narrow as the
+// job allows where its speed is known; see sched.Narrowest.
+func (p *Pipeline) starts(v *sched.View, id sched.JobID) (gpus int, known bool) {
+	if a, ok := p.s.Allocate.(sched.Narrowest); ok {
+		n, measured := a.Least(v, id)
+		return int(n), measured
+	}
+	return p.least(v, id), true
 }
 
 // ranks returns the jobs that wait or hold GPUs, best rank first, by the keys as they were asked for last.
@@ -118,6 +129,14 @@ func (p *Pipeline) whyQuota(v *sched.View, id sched.JobID, w Waiting) Waiting {
 // firstMisfit goes down the waiting jobs ahead and returns the first that Admit is told does not fit, or None, and whether
 // that ends a walk. Admit is left as it is when the turn of the job behind them comes.
 func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.JobID) (first sched.JobID, stops bool) {
+	if a, ok := p.s.Allocate.(sched.Narrowest); ok {
+		for _, id := range ahead {
+			if a.Holds(v, id) {
+				return id, true
+			}
+		}
+		return sched.None, false
+	}
 	if p.s.Admit == nil || p.s.Allocate != nil {
 		return sched.None, false
 	}

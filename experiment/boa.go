@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -22,24 +20,33 @@ var boaRows = []struct {
 	label, system, information string // information "" = it takes none
 	oracle                     bool
 }{
-	{"boa-exact, price", "boa-exact", "price", false},
-	{"boa-exact", "boa-exact", "estimated", false},
-	{"boa", "boa", "estimated", false},
+	{"boa-exact, price", boaExact, "price", false},
+	{boaExact, boaExact, "estimated", false},
+	{boaGlue, boaGlue, "estimated", false},
 	{"equal-width", "equal-width", "estimated", false},
 	{"fifo-skip, reserved", "fifo-skip", "", false},
 	{"tiresias-las, reserved", "tiresias-las", "", false},
 	{"elastic-fifo, reserved", "elastic-fifo", "", false},
-	{"boa-exact, perfect", "boa-exact", "perfect", true},
-	{"boa, perfect", "boa", "perfect", true},
+	{"pollux, reserved", pollux, "", false},
+	{"boa-exact, perfect", boaExact, "perfect", true},
+	{"boa, perfect", boaGlue, "perfect", true},
 	{"equal-width, perfect", "equal-width", "perfect", true},
 }
 
 // boaBoot is how long a rented node boots. Ours, in the range of a cloud's virtual machines.
 const boaBoot = 120. // seconds
 
-// autoscaleRound is how often pollux-autoscale decides, in seconds: it is to be longer than any restart. Published: 60 s, with
-// restarts of 30.
-const autoscaleRound = 300
+// polluxRound is how often pollux and pollux-autoscale decide, in seconds: it is to be longer than any restart. Published: 60 s,
+// with restarts of 30. On a reservation both mixes took longer at 600 s.
+const polluxRound = 300
+
+// Systems that others are named by: autoscale rents by a target of utility instead of a budget.
+const (
+	boaExact  = "boa-exact"
+	boaGlue   = "boa"
+	pollux    = "pollux"
+	autoscale = "pollux-autoscale"
+)
 
 // boaMix is a workload that goes on for long: a published one, drawn from with repeats at its rate, or one of our own.
 type boaMix struct {
@@ -52,7 +59,7 @@ type boaMix struct {
 	Budgets []float64 `json:"budgets_gpus"`
 	Targets []float64 `json:"utilities"`      // of pollux-autoscale
 	Rows    []boaRow  `json:"rows"`           // one for each system and budget
-	Pairs   []boaPair `json:"at_equal_spend"` // one for each of Targets
+	Pairs   []boaPair `json:"at_equal_spend"` // one for each of Targets, then one for each of Budgets
 
 	perNode int
 	asIs    bool   // plans are followed whatever they turn out to cost
@@ -72,15 +79,23 @@ type boaRow struct {
 	Spend  estimate `json:"gpus"`      // paid for on average after the warm-up, until the last arrival
 	JCT    estimate `json:"avg_jct_s"` // of jobs submitted after it
 	Left   int      `json:"unfinished"`
+
+	seeds []boaSeed
 }
 
-// boaPair is pollux-autoscale, whose spending follows from the utility it aims at, and boa-exact, learned as well, with a budget of as
-// much: each seed's own.
+// boaSeed is what came of one simulation.
+type boaSeed struct {
+	paid, jct float64
+	left      int
+}
+
+// boaPair is Pollux, on a reservation or with as many nodes as the utility it aims at is worth, and BOA, learned as well, on a budget
+// of what that paid: each seed's own.
 type boaPair struct {
-	Utility float64  `json:"utility"`
-	Pollux  boaRow   `json:"pollux_autoscale"`
-	BOA     boaRow   `json:"boa_exact"`
-	Ratio   estimate `json:"jct_ratio"` // of pollux-autoscale over boa-exact, over seeds
+	Utility float64    `json:"utility,omitempty"` // 0 = on a reservation
+	Pollux  boaRow     `json:"pollux"`
+	BOA     []boaRow   `json:"boa"`        // boa-exact, and boa
+	Ratios  []estimate `json:"jct_ratios"` // of Pollux over each of BOA, over seeds
 }
 
 // boaExperiment compares BOA with baselines at equal budgets, as curves of what was really spent and how long jobs took: in the
@@ -90,13 +105,18 @@ func boaExperiment(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("experiment: boa: %w", err)
 	}
+	var tasks []task
 	for _, m := range mixes {
 		if o.Seeds > 0 {
 			m.Seeds = o.Seeds
 		}
-		if err := m.run(ctx); err != nil {
-			return fmt.Errorf("experiment: boa: %w", err)
-		}
+		tasks = append(tasks, m.tasks()...)
+	}
+	if err := inParallel(ctx, tasks, o.Progress); err != nil {
+		return fmt.Errorf("experiment: boa: %w", err)
+	}
+	for _, m := range mixes {
+		m.sum()
 	}
 	if !o.JSON {
 		return printBOA(w, mixes)
@@ -163,86 +183,6 @@ func amdahlApp(parallel, hours float64) speedup.App {
 	}
 	t.Rates = [][]float64{rates}
 	return t
-}
-
-// run fills in the rows: all systems and budgets on the same draws.
-func (m *boaMix) run(ctx context.Context) error {
-	for _, r := range boaRows {
-		for _, budget := range m.Budgets {
-			var spend, jct []float64
-			row := boaRow{System: r.label, Oracle: r.oracle, Budget: budget}
-			for seed := range m.Seeds {
-				out, held, err := m.simulate(ctx, r.system, r.information, budget, uint64(seed)+1)
-				if err != nil {
-					return fmt.Errorf("%s at %v GPUs: %w", r.label, budget, err)
-				}
-				row.Left += out.Unfinished
-				spend, jct = append(spend, held), append(jct, m.settledJCT(out))
-			}
-			row.Spend, row.JCT = bootstrap(spend), bootstrap(jct)
-			m.Rows = append(m.Rows, row)
-		}
-	}
-	for _, utility := range m.Targets {
-		if err := m.pair(ctx, utility); err != nil {
-			return fmt.Errorf("pollux-autoscale at utility %v: %w", utility, err)
-		}
-	}
-	return nil
-}
-
-// pair runs pollux-autoscale, and boa-exact on what that spent.
-func (m *boaMix) pair(ctx context.Context, utility float64) error {
-	p := boaPair{Utility: utility, Pollux: boaRow{System: autoscale}, BOA: boaRow{System: "boa-exact"}}
-	var spend, jct [2][]float64
-	var ratios []float64
-	for seed := range m.Seeds {
-		out, paid, err := m.simulate(ctx, autoscale, "", utility, uint64(seed)+1)
-		if err != nil {
-			return err
-		}
-		p.Pollux.Left += out.Unfinished
-		spend[0], jct[0] = append(spend[0], paid), append(jct[0], m.settledJCT(out))
-		out, paid, err = m.simulate(ctx, "boa-exact", "estimated", paid, uint64(seed)+1)
-		if err != nil {
-			return err
-		}
-		p.BOA.Left += out.Unfinished
-		spend[1], jct[1] = append(spend[1], paid), append(jct[1], m.settledJCT(out))
-		ratios = append(ratios, jct[0][seed]/jct[1][seed])
-	}
-	p.Pollux.Spend, p.Pollux.JCT = bootstrap(spend[0]), bootstrap(jct[0])
-	p.BOA.Spend, p.BOA.JCT = bootstrap(spend[1]), bootstrap(jct[1])
-	p.Ratio = bootstrap(ratios)
-	m.Pairs = append(m.Pairs, p)
-	return nil
-}
-
-// autoscale is the system that rents by a target of utility instead of a budget.
-const autoscale = "pollux-autoscale"
-
-// simulate runs one system and returns what it spent after the warm-up. The budget of pollux-autoscale is its target of utility.
-func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64, seed uint64) (*Outcome, float64, error) {
-	keys := map[string]string{"restart_overhead": m.restart, "restart_at_first": "yes"}
-	switch {
-	case name == autoscale:
-		keys["utility"], keys["interval"] = fmt.Sprint(budget), fmt.Sprint(autoscaleRound)
-		budget = slices.Max(m.Budgets)
-	case information == "":
-		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.perNode*m.perNode)
-	default:
-		keys["information"] = information
-		if m.asIs {
-			keys["correct"] = "no"
-		}
-	}
-	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: m.mix, Sinks: []engine.Sink{paid}}
-	out, err := s.Run(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	return out, paid.mean(), nil
 }
 
 // pool is what may be rented: far more than the budget.

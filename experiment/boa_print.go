@@ -9,7 +9,8 @@ import (
 const boaHead = `Renting to a budget: mean time of a job against the GPUs really paid for.
 Published: 1.6x (implementation) and 2x (simulation) lower mean JCT at equal
 budget than "state-of-the-art heuristic" schedulers; against which, at which
-budgets, is not known to us. Ours against pollux-autoscale stands last.
+budgets, is not known to us. Ours against Pollux, on a reservation and with
+autoscaling, stands last.
 `
 
 const boaFoot = `
@@ -20,9 +21,10 @@ JCT       mean in seconds of jobs submitted after the warm-up
 Widths follow from rates, sizes and curves seen so far; price: from curves seen
 so far and a price that follows the spending, no rates. perfect, below the
 dashes: by an oracle. reserved: so many GPUs at all times, jobs as wide as they
-ask, but under elastic-fifo. for as much: pollux-autoscale, which decides every
-300 s and rents by the utility it aims at, and boa-exact, learned, on a budget
-of what that paid; times: mean JCT of the one over that of the other, by seeds.
+ask, but under elastic-fifo and pollux. for as much: Pollux, deciding every
+300 s, autoscaled to a utility or on a reservation of so many GPUs (at), and
+BOA, learned as well, on a budget of what that paid; times: mean JCT of Pollux
+over that of BOA, by seeds.
 `
 
 func printBOA(w io.Writer, mixes []*boaMix) error {
@@ -53,17 +55,23 @@ func printBOA(w io.Writer, mixes []*boaMix) error {
 	return err
 }
 
-// printPairs tells pollux-autoscale and boa-exact for as much money.
+// printPairs tells Pollux, and BOA for as much money.
 func (m *boaMix) printPairs(b *strings.Builder) {
-	if len(m.Pairs) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%-23s %7s %-21s %s\n", "for as much", "utility", "paid", "JCT s")
+	const line = "%-16s %4s %-20s %-19s %s"
+	print := func(cells ...any) { b.WriteString(strings.TrimRight(fmt.Sprintf(line, cells...), " ") + "\n") }
+	b.WriteString("\n")
+	print("for as much", "at", "paid", "JCT s", "times")
 	for i := range m.Pairs {
 		p := &m.Pairs[i]
-		fmt.Fprintf(b, "%-23s %7g %-21s %s\n", p.Pollux.System, p.Utility, within(p.Pollux.Spend, 1), within(p.Pollux.JCT, 0))
-		fmt.Fprintf(b, "%-23s %7s %-21s %s\n", p.BOA.System, "", within(p.BOA.Spend, 1), within(p.BOA.JCT, 0))
-		fmt.Fprintf(b, "%-23s %7s %-21s %s\n", "", "", "", within(p.Ratio, 2)+" times")
+		at := p.Utility
+		if at == 0 {
+			at = p.Pollux.Budget
+		}
+		print(p.Pollux.System, fmt.Sprint(at), within(p.Pollux.Spend, 1), within(p.Pollux.JCT, 0), "")
+		for k := range p.BOA {
+			r := &p.BOA[k]
+			print(r.System, "", within(r.Spend, 1), within(r.JCT, 0), within(p.Ratios[k], 2))
+		}
 	}
 }
 

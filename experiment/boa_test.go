@@ -192,6 +192,30 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 }
 
+// Ensure that a price alone meets budgets near the least there is, and where money is plenty, although it moves spending little there:
+// over 60 h, of each of three seeds within 4 %, and of all within 2 %.
+func TestPriceMeetsBudgets(t *testing.T) {
+	for _, budget := range []float64{12, 24, 40} {
+		m := ownMix()
+		m.Hours, m.WarmUp = 90, 30
+		mean := 0.
+		for seed := range uint64(3) {
+			out, paid, err := m.simulate(t.Context(), "boa-exact", "price", budget, 11+seed)
+			if err != nil || out.Unfinished > 0 {
+				t.Fatal(err, out)
+			}
+			off := paid/budget - 1
+			t.Logf("%v GPUs, seed %d: %+.2f %%, JCT %.0f s", budget, 11+seed, 100*off, m.settledJCT(out))
+			if mean += off / 3; math.Abs(off) > .04 {
+				t.Errorf("%v GPUs, seed %d: %+.2f %%", budget, 11+seed, 100*off)
+			}
+		}
+		if math.Abs(mean) > .02 {
+			t.Errorf("%v GPUs: %+.2f %% over three seeds", budget, 100*mean)
+		}
+	}
+}
+
 // Ensure that jobs of higher priority get more GPUs, as the price says: with s = k^0.5, loads of 1 and 1, weights 4 and 1, and 6 GPUs
 // on average, widths 16 and 4.
 // Reference: specs of BOA, section 4.8.
@@ -309,9 +333,10 @@ func TestBOAOutput(t *testing.T) {
 	print := func() string {
 		m := ownMix()
 		m.Hours, m.WarmUp, m.Seeds, m.Budgets = 6, 2, 2, []float64{40}
-		if err := m.run(t.Context()); err != nil {
+		if err := inParallel(t.Context(), m.tasks(), nil); err != nil {
 			t.Fatal(err)
 		}
+		m.sum()
 		var b bytes.Buffer
 		if err := printBOA(&b, []*boaMix{m}); err != nil {
 			t.Fatal(err)

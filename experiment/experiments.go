@@ -16,6 +16,8 @@ type Options struct {
 	Data  string // folder of public traces; "" = only what needs none
 	Seeds int    // how many seeds, from 1 on
 	JSON  bool   // one document instead of tables
+
+	Progress io.Writer // hears how far an experiment of many minutes has come; nil = nobody
 }
 
 // Experiments lists all experiments.

@@ -10,11 +10,14 @@ import (
 // Row is how one job stands.
 type Row struct {
 	Name      string
+	Older     sched.JobID // the job before it that had its name; None = it is the first
 	State     sched.JobState
 	Attempt   sched.AttemptState
 	Attempts  int32
 	Outcome   sched.Outcome // once done
-	Code      int32         // exit code of the last attempt that ended
+	Ended     sched.Outcome // of the last attempt that ended; NoOutcome = none did, or it could not be started
+	Last      int32         // number of that attempt
+	Code      int32         // its exit code
 	Text      string        // what was said of its end
 	Failures  int32         // starts that failed in a row
 	Cancelled bool          // its user wants it gone
@@ -23,8 +26,9 @@ type Row struct {
 // Board tells everybody how the jobs stand, as far as that is durable. It is a Sink; all may read it at any time.
 type Board struct {
 	mu      sync.Mutex
-	rows    []Row // by JobID
-	pending []Row // of the batch under way
+	rows    []Row                  // by JobID
+	names   map[string]sched.JobID // the latest of each
+	pending []Row                  // of the batch under way
 	changed []sched.JobID
 	news    chan struct{} // closed by the next durable batch
 }
@@ -35,7 +39,9 @@ var (
 )
 
 // NewBoard returns an empty board.
-func NewBoard() *Board { return &Board{news: make(chan struct{})} }
+func NewBoard() *Board {
+	return &Board{names: make(map[string]sched.JobID), news: make(chan struct{})}
+}
 
 // BeginBatch does nothing.
 func (b *Board) BeginBatch() {}
@@ -58,7 +64,7 @@ func (b *Board) Log(v *sched.View, e *sched.Event) {
 	row.State, row.Attempt, row.Attempts, row.Outcome, row.Cancelled = j.State, j.Attempt, j.Attempts, j.Outcome, j.Cancel
 	row.Failures = j.StartFailures
 	if e.Kind == sched.AttemptEnded || e.Kind == sched.StartFailed {
-		row.Code, row.Text = e.Code, e.Text
+		row.Ended, row.Last, row.Code, row.Text = e.Outcome, e.Attempt, e.Code, e.Text
 	}
 	b.changed = append(b.changed, e.Job)
 }
@@ -70,7 +76,15 @@ func (b *Board) EndBatch() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rows = append(b.rows, b.pending[len(b.rows):]...)
+	for id := len(b.rows); id < len(b.pending); id++ {
+		row := &b.pending[id]
+		row.Older = sched.None
+		if older, known := b.names[row.Name]; known {
+			row.Older = older
+		}
+		b.names[row.Name] = sched.JobID(id)
+		b.rows = append(b.rows, *row)
+	}
 	for _, id := range b.changed {
 		b.rows[id] = b.pending[id]
 	}
@@ -101,10 +115,23 @@ func (b *Board) Row(id sched.JobID) (row Row, known bool, changed <-chan struct{
 func (b *Board) Find(name string) (sched.JobID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := len(b.rows) - 1; i >= 0; i-- {
-		if b.rows[i].Name == name {
-			return sched.JobID(i), true
-		}
+	if id, known := b.names[name]; known {
+		return id, true
 	}
 	return sched.None, false
+}
+
+// Others returns the jobs of job id's name that are not done, but for id itself, the latest first.
+func (b *Board) Others(id sched.JobID) (list []sched.JobID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if id < 0 || int(id) >= len(b.rows) {
+		return nil
+	}
+	for at := b.names[b.rows[id].Name]; at != sched.None; at = b.rows[at].Older {
+		if at != id && b.rows[at].State != sched.Done {
+			list = append(list, at)
+		}
+	}
+	return list
 }

@@ -16,6 +16,7 @@ import (
 var (
 	ErrNoEvent     = errors.New("no such event")
 	ErrNoDecision  = errors.New("is no decision")
+	ErrLate        = errors.New("the log is long: it was not decided again in the time given")
 	ErrOtherSystem = errors.New("was decided by another system or version, of which the log does not keep enough")
 )
 
@@ -41,10 +42,11 @@ type Wish struct {
 }
 
 // Explain has the decision of event seq of the log decided again, on a state that is replayed from the log, and tells what
-// went in and what came of it. The time it takes grows with the log. ErrNoEvent, ErrNoDecision and ErrOtherSystem say why it
-// cannot be.
+// went in and what came of it. The time it takes grows with the log: for 100,000 events under tiresias-las about a second of a
+// processor, under elastic six. ErrNoEvent, ErrNoDecision and ErrOtherSystem say why it cannot be, ErrLate that ctx came to its time
+// limit, and where the replay was by then.
 func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
-	batch, from, err := m.locate(seq)
+	batch, from, err := m.locate(ctx, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, late(err, w.at, seq)
 	case w.found == nil:
 		return nil, fmt.Errorf("event %d %w", seq, ErrOtherSystem)
 	}
@@ -77,7 +79,7 @@ func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 }
 
 // locate finds the batch of event seq, which must be a decision, and the last batch up to there in which a system began anew.
-func (m *Manager) locate(seq uint64) (batch, renewed uint64, err error) {
+func (m *Manager) locate(ctx context.Context, seq uint64) (batch, renewed uint64, err error) {
 	if last := m.LastEvent(); seq == 0 || seq > last {
 		return 0, 0, fmt.Errorf("event %d: %w; the log has 1 to %d", seq, ErrNoEvent, last)
 	}
@@ -89,6 +91,8 @@ func (m *Manager) locate(seq uint64) (batch, renewed uint64, err error) {
 		switch {
 		case err != nil:
 			return 0, 0, err
+		case rec.Event.Seq%page == 0 && ctx.Err() != nil:
+			return 0, 0, late(ctx.Err(), 0, seq)
 		case rec.Event.Kind == sched.Renewed:
 			renewed = rec.Batch
 		case rec.Event.Seq == seq:
@@ -96,6 +100,14 @@ func (m *Manager) locate(seq uint64) (batch, renewed uint64, err error) {
 		}
 	}
 	return 0, 0, fmt.Errorf("event %d: %w", seq, ErrNoEvent)
+}
+
+// late says how far the replay up to event seq was if err is the end of its time.
+func late(err error, at, seq uint64) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("event %d: %w, but up to event %d", seq, ErrLate, at)
 }
 
 // decisive refuses an event that is no decision of a system.
@@ -125,6 +137,7 @@ type witness struct {
 	sched.Decider
 	seq, batch uint64
 	now        uint64                // the batch under way
+	at         uint64                // the event replayed last
 	last       *Decision             // what went in when the system was asked last, in the batch that is looked for
 	of         map[sched.JobID]about // of the jobs it decided about then
 	found      *Decision
@@ -191,6 +204,7 @@ func (w *witness) note(v *sched.View, id sched.JobID) {
 
 // Log takes the event that is looked for, and what was refused of the same wishes.
 func (w *witness) Log(_ *sched.View, e *sched.Event) {
+	w.at = e.Seq
 	if w.now != w.batch || w.last == nil {
 		return
 	}

@@ -121,10 +121,10 @@ type Manager struct {
 	before   uint64                // the log is read up to here
 	aside    []store.Aside
 
-	up     chan struct{} // closed once Run can take requests
-	over   chan struct{} // closed once it takes none any more
-	driver *local.Driver // from up on
-	next   sched.JobID   // at least, of the next job that is handed in; of Run's goroutine
+	up       chan struct{}            // closed once Run can take requests
+	over     chan struct{}            // closed once it takes none any more
+	driver   *local.Driver            // from up on
+	changing map[sched.JobID]changing // of Run's goroutine
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -147,7 +147,8 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{})}
+	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{}),
+		changing: make(map[sched.JobID]changing)}
 	if err = m.begin(ctx); err == nil {
 		err = m.recover(ctx)
 	}
@@ -243,10 +244,11 @@ func (m *Manager) open() (*engine.LogReader, func() error, error) {
 }
 
 // recover brings the state to where the log ends. Where all but the last event can be believed, that one is set aside, see Problems;
-// the folder of an attempt that it told of has the driver refuse to go on.
+// the folder of an attempt that it told of has the driver refuse to go on. A log that cannot be read says nothing of what it holds: that
+// is an error, and nothing is set aside.
 func (m *Manager) recover(ctx context.Context) error {
 	fault := m.rebuild(ctx)
-	if fault == nil || ctx.Err() != nil {
+	if !blamed(fault) || ctx.Err() != nil {
 		return fault
 	}
 	last, err := m.store.Last()
@@ -260,6 +262,9 @@ func (m *Manager) recover(ctx context.Context) error {
 	m.before = math.MaxInt64
 	return m.store.SetAside(last, fault.Error())
 }
+
+// blamed reports whether a fault is the log's own.
+func blamed(fault error) bool { return fault != nil && !errors.Is(fault, store.ErrUnread) }
 
 // rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
 // one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.

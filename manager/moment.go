@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
@@ -48,10 +50,11 @@ func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched
 			err = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
 			return
 		}
-		c := j.Spec.Change()
+		c := m.wanted(id, j.Spec)
 		change(&c)
 		if err = m.changeable(j.Spec, &c); err == nil {
 			durable = d.Change(id, c)
+			m.changing[id] = changing{c, durable}
 		}
 	})
 	if failed := errors.Join(asked, err); failed != nil {
@@ -64,6 +67,28 @@ func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
 	}
 	return nil
+}
+
+// changing is how a job is to be that is not durable yet.
+type changing struct {
+	change  sched.JobChange
+	durable <-chan struct{}
+}
+
+// wanted returns how job id is to be from now on, as far as is known: what was asked for a moment ago is not in its spec yet.
+func (m *Manager) wanted(id sched.JobID, spec *sched.JobSpec) sched.JobChange {
+	maps.DeleteFunc(m.changing, func(_ sched.JobID, c changing) bool {
+		select {
+		case <-c.durable:
+			return true
+		default:
+			return false
+		}
+	})
+	if c, pending := m.changing[id]; pending {
+		return c.change
+	}
+	return spec.Change()
 }
 
 // changeable refuses what would leave a job waiting for ever.
@@ -94,9 +119,10 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	}
 	v := moment.View()
 	first = sched.JobID(len(v.Jobs))
-	o := whatif.ForecastOptions{Others: true}
+	o := whatif.ForecastOptions{Others: true, Planned: specsOf(jobs)}
+	arrive(o.Planned, jobs, first, v.Now)
 	for i := range jobs {
-		o.Planned = append(o.Planned, arrival(&jobs[i], first, v.Now))
+		o.Of = append(o.Of, first+sched.JobID(i))
 	}
 	f, err = moment.Forecast(ctx, workOf(v, left), o)
 	return f, first, err
@@ -113,17 +139,20 @@ func workOf(v *sched.View, left func(sched.JobID) (time.Duration, bool)) *whatif
 type WhyOptions struct {
 	Remedies time.Duration // to look for what would let it start; 0 = do not
 	Forecast time.Duration // to look into the future; 0 = do not
+	Most     int           // no look into the future where more jobs than that are not done; 0 = whatever they are
 }
 
 // Answer tells why a job stands as it does, as of one instant.
 type Answer struct {
-	View     *sched.View // of that instant, a copy, for reading
-	Waiting  engine.Waiting
-	Facts    []sched.Fact         // on which the system's decisions about it rest, the weightiest first
-	Last     *whatif.Displacement // how it last lost its GPUs to a decision; nil = never
-	Remedies *whatif.Remedies     // nil = not looked for, or it does not wait for the system
-	Hurried  bool                 // the time ended before all remedies were tried
-	Forecast *whatif.Forecast     // nil = not asked for, or not done in time
+	View    *sched.View // of that instant, a copy, for reading
+	Waiting engine.Waiting
+	// Unmeasured: it runs, and is kept at its width because nothing is known of its speed at others.
+	Unmeasured bool
+	Facts      []sched.Fact         // on which the system's decisions about it rest, the weightiest first
+	Last       *whatif.Displacement // how it last lost its GPUs to a decision; nil = never
+	Remedies   *whatif.Remedies     // nil = not looked for, or it does not wait for the system
+	Hurried    bool                 // the time ended before all remedies were tried
+	Forecast   *whatif.Forecast     // nil = not asked for, or not done in time
 }
 
 // Why says why a job stands as it does.
@@ -138,6 +167,9 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			return
 		}
 		a.Waiting = engine.Why(v, m.dec, id)
+		if v.Job(id).Attempt == sched.Running {
+			a.Unmeasured = m.Brief(v).Unmeasured(id)
+		}
 		a.Facts = facts(v, m.dec, id)
 		if d, ok := m.lost.Of(id); ok {
 			a.Last = &d
@@ -154,15 +186,26 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			return nil, failed
 		}
 	}
-	if o.Forecast > 0 && a.View.Job(id).State != sched.Done {
+	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left), whatif.ForecastOptions{Others: true})
+		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left),
+			whatif.ForecastOptions{Others: true, Of: append(slices.Clone(a.Waiting.Jobs), id)})
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err
 		}
 	}
 	return a, nil
+}
+
+// unfinished counts the jobs that are not done.
+func unfinished(v *sched.View) (n int) {
+	for i := range v.Jobs {
+		if v.Jobs[i].State != sched.Done {
+			n++
+		}
+	}
+	return n
 }
 
 // remedy looks for what would let job id start, for so long at most.

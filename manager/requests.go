@@ -31,35 +31,52 @@ func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.J
 	if err != nil {
 		return sched.None, err
 	}
-	specs := make([]*sched.JobSpec, len(jobs))
-	var durable <-chan struct{}
-	err = m.do(ctx, func(d *local.Driver) {
-		m.next = max(m.next, sched.JobID(len(m.View().Jobs)))
-		first, m.next = m.next, m.next+sched.JobID(len(jobs))
-		now := max(m.View().Now, d.Clock()) // of a machine where nothing happens the view is old
-		for i := range jobs {
-			specs[i] = arrival(&jobs[i], first, now)
-		}
-		durable = d.Submit(specs...)
-	})
+	d, err := m.running(ctx)
 	if err != nil {
 		return sched.None, err
 	}
-	return first, m.await(ctx, durable)
+	specs := specsOf(jobs)
+	var number sched.JobID = sched.None // not first: the engine may come to it when nobody waits any more
+	durable := d.Submit(func(next sched.JobID, now sched.Time) []*sched.JobSpec {
+		if ctx.Err() != nil { // who asked was told that it failed
+			return nil
+		}
+		number = next
+		arrive(specs, jobs, next, now)
+		return specs
+	})
+	if err := m.await(ctx, durable); err != nil {
+		return sched.None, err
+	}
+	if number == sched.None {
+		return sched.None, ctx.Err()
+	}
+	return number, nil
 }
 
-// arrival is the specification of a job that is handed in now. Places of the list it came with become numbers of jobs.
-func arrival(j *jobfile.Job, first sched.JobID, now sched.Time) *sched.JobSpec {
-	spec := j.Spec
-	spec.Task = j.Task.Encode()
-	spec.After = nil
-	for _, place := range j.Spec.After {
-		spec.After = append(spec.After, first+place)
+// specsOf returns the specifications of jobs that are to be handed in.
+func specsOf(jobs []jobfile.Job) []*sched.JobSpec {
+	specs := make([]*sched.JobSpec, len(jobs))
+	for i := range jobs {
+		spec := jobs[i].Spec
+		spec.Task = jobs[i].Task.Encode()
+		specs[i] = &spec
 	}
-	if j.Submit > 0 {
-		spec.NotBef = max(spec.NotBef, now.Add(j.Submit))
+	return specs
+}
+
+// arrive completes specs of jobs that are handed in now: places of the list they came with become numbers of jobs, the first being
+// that of the first job.
+func arrive(specs []*sched.JobSpec, jobs []jobfile.Job, first sched.JobID, now sched.Time) {
+	for i, spec := range specs {
+		spec.After = nil
+		for _, place := range jobs[i].Spec.After {
+			spec.After = append(spec.After, first+place)
+		}
+		if jobs[i].Submit > 0 {
+			spec.NotBef = max(spec.NotBef, now.Add(jobs[i].Submit))
+		}
 	}
-	return &spec
 }
 
 // Command has done with a job what its user wants, and returns once that is durable. ErrNoJob and ErrDone say why it cannot be.
@@ -71,11 +88,11 @@ func (m *Manager) Command(ctx context.Context, id sched.JobID, c sched.Command) 
 	case row.State == sched.Done:
 		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
 	}
-	var durable <-chan struct{}
-	if err := m.do(ctx, func(d *local.Driver) { durable = d.Command(id, c) }); err != nil {
+	d, err := m.running(ctx)
+	if err != nil {
 		return err
 	}
-	if err := m.await(ctx, durable); err != nil {
+	if err := m.await(ctx, d.Command(id, c)); err != nil {
 		return err
 	}
 	if row, _, _ := m.board.Row(id); row.State == sched.Done && !row.Cancelled {
@@ -94,19 +111,31 @@ func (m *Manager) Look(ctx context.Context, f func(*sched.View)) error {
 	})
 }
 
+// Brief returns what Look's f may ask why jobs of v do not run, as shortly as lists do.
+func (m *Manager) Brief(v *sched.View) *engine.Brief { return engine.NewBrief(v, m.dec) }
+
 // View is the state as Run's goroutine sees it.
 func (m *Manager) View() *sched.View { return m.state.View() }
 
-// do has f run between two instants, once Run has begun.
-func (m *Manager) do(ctx context.Context, f func(*local.Driver)) error {
+// running returns the driver once Run has begun.
+func (m *Manager) running(ctx context.Context) (*local.Driver, error) {
 	select {
 	case <-m.up:
+		return m.driver, nil
 	case <-m.over:
-		return ErrStopped
+		return nil, ErrStopped
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	if err := m.driver.Do(ctx, func() { f(m.driver) }); ctx.Err() == nil && err != nil {
+}
+
+// do has f run between two instants, once Run has begun.
+func (m *Manager) do(ctx context.Context, f func(*local.Driver)) error {
+	d, err := m.running(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.Do(ctx, func() { f(d) }); ctx.Err() == nil && err != nil {
 		return ErrStopped
 	} else if err != nil {
 		return err
@@ -146,7 +175,7 @@ func (m *Manager) Drain(ctx context.Context, on bool) error {
 	})
 }
 
-// DrainGPUs is Drain for some GPUs.
+// DrainGPUs is Drain for some GPUs, all of them or none.
 func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) error {
 	return m.tell(ctx, func(*sched.View) []sched.Event {
 		state := sched.GPUInUse
@@ -165,13 +194,9 @@ func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) er
 func (m *Manager) tell(ctx context.Context, wishes func(*sched.View) []sched.Event) (err error) {
 	var durable <-chan struct{}
 	asked := m.do(ctx, func(d *local.Driver) {
-		for _, e := range wishes(m.View()) {
-			if durable, err = d.Tell(e); err != nil {
-				return
-			}
-		}
+		durable, err = d.Tell(wishes(m.View())...)
 	})
-	if asked != nil || err != nil || durable == nil {
+	if asked != nil || err != nil {
 		return errors.Join(asked, err)
 	}
 	return m.await(ctx, durable)

@@ -244,3 +244,32 @@ func TestSystemChanges(t *testing.T) {
 	}
 	s.until(wide+1, "there", func(row *manager.Row) bool { return row.Attempts > 0 })
 }
+
+// Ensure that of two changes of a job that are asked for at once neither undoes the other.
+func TestChangesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newRig(t, "elastic", 8, "jobs: [{command: [x]}]").serve()
+	id := s.submit("jobs: [{command: [sleep, 1h], submit: 1h, gpus: 1}]")
+	for n := range int32(20) {
+		var all sync.WaitGroup
+		for _, change := range []func(*sched.JobChange){
+			func(c *sched.JobChange) { c.Priority = n + 1 },
+			func(c *sched.JobChange) { c.GPUs.Max = 1 + n%8 },
+			func(c *sched.JobChange) { c.WallTime = time.Duration(n+1) * time.Hour },
+		} {
+			all.Go(func() {
+				if err := s.m.Change(t.Context(), id, change); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if err := s.m.Look(t.Context(), func(v *sched.View) {
+			if p := v.Job(id).Spec; p.Priority != n+1 || p.GPUs.Max != 1+n%8 || p.WallTime != time.Duration(n+1)*time.Hour {
+				t.Errorf("round %d: priority %d, %d GPUs at most, wall time %v", n, p.Priority, p.GPUs.Max, p.WallTime)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -18,8 +18,9 @@ type Teller struct {
 	View     *sched.View
 	Unit     string // what jobs hold: GPU or slot
 	System   string
-	Origin   time.Time        // of the View's times; sentences have those of its zone
-	Forecast *whatif.Forecast // nil = the future is not known
+	Origin   time.Time             // of the View's times; sentences have those of its zone
+	Row      func(sched.JobID) Row // how the last attempts of jobs ended; nil = it is not known
+	Forecast *whatif.Forecast      // nil = the future is not known
 }
 
 // Name names a job in a sentence.
@@ -49,9 +50,80 @@ func (t *Teller) Sentence(id sched.JobID, w *engine.Waiting) string {
 	case engine.WaitUntil:
 		return "is not to start before " + t.Time(w.Until) + ", as its user wants"
 	case engine.WaitRetry:
-		return "could not start, or lost its node; it is tried again at " + t.Time(w.Until)
+		return t.retry(id, w)
 	}
-	return fmt.Sprintf("needs %s, %s", t.Units(int(w.Need)), t.lacks(j, w))
+	return fmt.Sprintf("needs %s, %s%s", t.needs(j, w), t.lacks(j, w), t.unmeasured(j, w))
+}
+
+// needs counts what a job would be started with, of the widths that it allows.
+func (t *Teller) needs(j *sched.Job, w *engine.Waiting) string {
+	if r := j.Spec.GPUs; r.Min != r.Max {
+		return fmt.Sprintf("%d of %s %ss", w.Need, Widths(r), t.Unit)
+	}
+	return t.Units(int(w.Need))
+}
+
+// allows says which widths a job allows.
+func (t *Teller) allows(id sched.JobID) string {
+	r := t.View.Job(id).Spec.GPUs
+	if r.Min == r.Max {
+		return t.Units(int(r.Min))
+	}
+	return fmt.Sprintf("%s %ss", Widths(r), t.Unit)
+}
+
+// Widths writes the widths that a job allows: "2", or "2-4".
+func Widths(r sched.Range) string {
+	if r.Min == r.Max {
+		return strconv.Itoa(int(r.Min))
+	}
+	return fmt.Sprintf("%d-%d", r.Min, r.Max)
+}
+
+// unmeasured says why a job is looked at with one of its widths alone.
+func (t *Teller) unmeasured(j *sched.Job, w *engine.Waiting) string {
+	if !w.Unmeasured {
+		return ""
+	}
+	return fmt.Sprintf("; %s gives it %d or none: %s", t.System, w.Need, unknownSpeed(j))
+}
+
+// Unmeasured says of a job that runs why it is left at its width.
+func (t *Teller) Unmeasured(id sched.JobID) string {
+	j := t.View.Job(id)
+	return fmt.Sprintf("%s leaves it at %d of %s: %s", t.System, len(j.GPUs), Widths(j.Spec.GPUs), unknownSpeed(j))
+}
+
+// unknownSpeed says why nothing is known of the speed of a job at other widths.
+func unknownSpeed(j *sched.Job) string {
+	if j.Spec.Model == "" {
+		return "speeds at other widths are learned by `model`, and it names none"
+	}
+	return "nothing is known of its speed at other widths"
+}
+
+// retry says of a job whose attempt came to nothing when the next one comes.
+func (t *Teller) retry(id sched.JobID, w *engine.Waiting) string {
+	var row Row
+	if t.Row != nil {
+		row = t.Row(id)
+	}
+	again := "it is tried again at " + t.Time(w.Until)
+	switch {
+	case row.Failures > 0:
+		return row.Failure() + "; " + again
+	case row.Failed():
+		return fmt.Sprintf("failed with %s; %s, %s", row.Failure(), again, retries(t.View.Job(id)))
+	}
+	return "could not start, or lost its node; " + again
+}
+
+// Failed says how the last attempt of job id failed and what comes of it.
+func (t *Teller) Failed(id sched.JobID, row *Row) string {
+	if row.Failures > 0 {
+		return row.Failure()
+	}
+	return fmt.Sprintf("failed with %s; %s", row.Failure(), retries(t.View.Job(id)))
 }
 
 // stops says what happens to an attempt that is to end.
@@ -79,11 +151,11 @@ func (t *Teller) lacks(j *sched.Job, w *engine.Waiting) string {
 	case engine.WaitRented:
 		return fmt.Sprintf("%d %s there; others may be rented", w.Have, isAre(w.Have))
 	case engine.WaitUnusable:
-		return fmt.Sprintf("and %d may be used%s", w.Have, t.unusable(w.GPUs))
+		return fmt.Sprintf("and %d may be used%s%s", w.Have, t.unusable(w.GPUs), t.undrain(w.GPUs))
 	case engine.WaitNeverFits:
 		return "and would not fit if all were free: nodes, CPUs or memory do not suit it"
 	case engine.WaitBehind:
-		return fmt.Sprintf("%s, but %s, which needs %s, is before it and may not be passed", are, t.Name(w.Jobs[0]), t.Units(int(t.View.Job(w.Jobs[0]).Spec.GPUs.Want)))
+		return fmt.Sprintf("%s, but %s, which needs %s, is before it and may not be passed", are, t.Name(w.Jobs[0]), t.allows(w.Jobs[0]))
 	case engine.WaitBusy:
 		return are + t.held(w)
 	case engine.WaitFragmented:
@@ -176,6 +248,24 @@ func (t *Teller) unusable(list []sched.GPUID) string {
 	return ": " + strings.Join(words, ", ")
 }
 
+// undrain says how those of the GPUs that a user drained may be used again.
+func (t *Teller) undrain(list []sched.GPUID) string {
+	var words []string
+	for _, g := range list {
+		gpu := &t.View.GPUs[g]
+		if t.View.Nodes[gpu.Node].State == sched.NodeDraining {
+			return "; `trainyard undrain` lets jobs start there again"
+		}
+		if gpu.State == sched.GPUWithheld {
+			words = append(words, GPUName(t.View, g))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; `trainyard undrain %s` lets jobs start there again", strings.Join(words, " "))
+}
+
 // GPUName names a GPU as its driver does.
 func GPUName(v *sched.View, g sched.GPUID) string {
 	n := &v.Nodes[v.GPUs[g].Node]
@@ -251,6 +341,27 @@ func (t *Teller) Around(s whatif.Span) string {
 		return fmt.Sprintf("some time from %s to %s", t.Time(s.P10), t.Time(s.P90))
 	}
 	return fmt.Sprintf("about %s ± %s", t.Time(s.P50), coarse(width))
+}
+
+// Rests says what the forecast rests on, "" if there is none.
+func (t *Teller) Rests() string {
+	f := t.Forecast
+	const rough = 10 // of so few jobs no distribution is known
+	switch {
+	case f == nil:
+		return ""
+	case f.Ended == 0:
+		return "no job that has ended: a guess"
+	case f.Ended == 1:
+		return "1 job that has ended: a rough guess"
+	case f.Ended < rough:
+		return fmt.Sprintf("%d jobs that have ended: a rough guess", f.Ended)
+	}
+	text := fmt.Sprintf("%d jobs that have ended", f.Ended)
+	if f.Draws < 9 {
+		text += "; there was no time to simulate more than a few futures"
+	}
+	return text
 }
 
 // coarse says a duration in one unit.

@@ -39,6 +39,12 @@ func TestSentences(t *testing.T) {
 	at := func(f func(j *sched.Job)) func(*manager.Teller) {
 		return func(t *manager.Teller) { f(&t.View.Jobs[0]) }
 	}
+	ends := func(row manager.Row, f func(j *sched.Job)) func(*manager.Teller) {
+		return func(t *manager.Teller) {
+			f(&t.View.Jobs[0])
+			t.Row = func(sched.JobID) manager.Row { return row }
+		}
+	}
 	for _, c := range []struct {
 		w    engine.Waiting
 		with func(*manager.Teller)
@@ -57,14 +63,26 @@ func TestSentences(t *testing.T) {
 		{engine.Waiting{Code: engine.WaitAfter, Jobs: []sched.JobID{1, 2, 3, 4}}, nil, "depends on job 1 (bert), job 2 (gpt), job 3 and 1 more, not done yet"},
 		{engine.Waiting{Code: engine.WaitUntil, Until: 70 * minute}, nil, "is not to start before 14:10, as its user wants"},
 		{engine.Waiting{Code: engine.WaitRetry, Until: 10*minute + 30e9}, nil, "could not start, or lost its node; it is tried again at 13:10:30"},
+		{engine.Waiting{Code: engine.WaitRetry, Until: 70 * minute}, ends(manager.Row{Ended: sched.Failed, Code: 75}, func(j *sched.Job) { j.Failures, j.Spec.Retries = 1, 2 }),
+			"failed with exit code 75; it is tried again at 14:10, retry 1 of 2"},
+		{engine.Waiting{Code: engine.WaitRetry, Until: 70 * minute}, ends(manager.Row{Failures: 2, Text: "device slot-1 is in use"}, func(*sched.Job) {}),
+			"could not be started: device slot-1 is in use; it is tried again at 14:10"},
+		{engine.Waiting{Code: engine.WaitBusy, Need: 2, Have: 1, Jobs: []sched.JobID{4}}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
+			"needs 2 of 2-4 slots, 1 is free, 1 held by job 4"},
+		{engine.Waiting{Code: engine.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
+			"needs 4 of 2-4 slots, 7 are free, but others make better use of them; las gives it 4 or none: speeds at other widths are learned by `model`, and it names none"},
+		{engine.Waiting{Code: engine.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.Model, j.Spec.GPUs = "m", sched.Range{Min: 2, Want: 4, Max: 4} }),
+			"needs 4 of 2-4 slots, 7 are free, but others make better use of them; las gives it 4 or none: nothing is known of its speed at other widths"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 4, Have: 0, GPUs: []sched.GPUID{0}}, func(t *manager.Teller) { t.View.Nodes[0].State = sched.NodeDraining },
+			"needs 4 slots, and 0 may be used: slot-0 is drained with its node; `trainyard undrain` lets jobs start there again"},
 		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 8}, nil, "needs 9 slots, and there are never more than 8"},
 		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 1, Type: 1}, func(t *manager.Teller) { t.View.Types = []string{"v100", "h100"} },
 			"needs 9 slots, and there is never more than 1 of type h100"},
 		{engine.Waiting{Code: engine.WaitQuota, Need: 4, Have: 2, Limit: 3, Jobs: []sched.JobID{2}}, nil, "needs 4 slots, and its user ann holds 2 of 3 allowed: job 2 (gpt)"},
 		{engine.Waiting{Code: engine.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may be rented"},
 		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 4, 5}}, nil,
-			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 2 more are not to be used"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined"},
+			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 2 more are not to be used; `trainyard undrain slot-4` lets jobs start there again"},
+		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined; `trainyard undrain slot-4` lets jobs start there again"},
 		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6}, nil, "needs 7 slots, and 6 may be used"},
 		{engine.Waiting{Code: engine.WaitNeverFits, Need: 5, Have: 8}, nil, "needs 5 slots, and would not fit if all were free: nodes, CPUs or memory do not suit it"},
 		{engine.Waiting{Code: engine.WaitBehind, Need: 1, Have: 2, Jobs: []sched.JobID{0}}, nil,
@@ -93,6 +111,26 @@ func TestSentences(t *testing.T) {
 	for code := engine.NotWaiting; !strings.HasPrefix(code.String(), "wait-"); code++ {
 		if !told[code] {
 			t.Errorf("%v has no words", code)
+		}
+	}
+}
+
+// Ensure that it is told what a forecast rests on, and how little that is.
+func TestRests(t *testing.T) {
+	s := stage()
+	for _, c := range []struct {
+		f    *whatif.Forecast
+		want string
+	}{
+		{nil, ""},
+		{&whatif.Forecast{Draws: 20}, "no job that has ended: a guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 1}, "1 job that has ended: a rough guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 9}, "9 jobs that have ended: a rough guess"},
+		{&whatif.Forecast{Draws: 20, Ended: 70}, "70 jobs that have ended"},
+		{&whatif.Forecast{Draws: 3, Ended: 70}, "70 jobs that have ended; there was no time to simulate more than a few futures"},
+	} {
+		if s.Forecast = c.f; s.Rests() != c.want {
+			t.Errorf("%q, want %q", s.Rests(), c.want)
 		}
 	}
 }

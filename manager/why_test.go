@@ -1,7 +1,9 @@
 package manager_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,7 @@ func TestWhyAndResize(t *testing.T) {
 	if e := a.Forecast.Of(first + 1); e == nil || e.Start.P50 <= a.View.Now || a.Last != nil {
 		t.Errorf("%+v, %+v, want a start some day and no displacement", e, a.Last)
 	}
-	if a.Remedies == nil || len(a.Remedies.List) == 0 || a.Remedies.List[0].Change != whatif.FewerGPUs {
+	if a.Remedies == nil || len(a.Remedies.List) == 0 || a.Remedies.List[0].Change != whatif.OtherGPUs {
 		t.Fatalf("%+v, want fewer slots to do", a.Remedies)
 	}
 	width := func(r sched.Range) func(*sched.JobChange) { return func(c *sched.JobChange) { c.GPUs = r } }
@@ -134,6 +136,12 @@ func TestExplain(t *testing.T) {
 		}
 		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) || !strings.Contains(err.Error(), "carries one out") {
 			t.Errorf("an order: %v", err)
+		}
+		gone, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		want := fmt.Sprintf("event %d: the log is long: it was not decided again in the time given, but up to event ", decided)
+		if _, err = s.m.Explain(gone, decided); !errors.Is(err, manager.ErrLate) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("without time: %v, want %s...", err, want)
 		}
 		if _, err = s.m.Explain(t.Context(), 1<<40); !errors.Is(err, manager.ErrNoEvent) {
 			t.Errorf("no event: %v", err)

@@ -51,7 +51,9 @@ type meter struct {
 
 // nodeMeter is what a node draws at present.
 type nodeMeter struct {
+	machine int32 // that model is of: its generation
 	model   power.Node
+	draws   bool // model does, ever
 	powered bool // it draws anything at all
 	now     draw // W
 	since   sched.Time
@@ -73,10 +75,13 @@ func (r *Recorder) changed(v *sched.View, n sched.NodeID) {
 	for int(n) >= len(r.meter.nodes) {
 		r.meter.nodes = append(r.meter.nodes, nodeMeter{})
 	}
-	m, spec := &r.meter.nodes[n], &v.Nodes[n].Spec
+	m, node := &r.meter.nodes[n], &v.Nodes[n]
 	r.charge(m, v.Now)
-	m.model, m.metered = power.Of(spec), 0
-	m.powered = m.model.At(1) > 0 || m.model.Sleep > 0
+	if m.machine != node.Generation {
+		m.machine, m.model = node.Generation, power.Of(&node.Spec)
+		m.draws = m.model.At(1) > 0 || m.model.Sleep > 0
+	}
+	m.metered, m.powered = 0, m.draws
 	r.redraw(v, n)
 }
 
@@ -166,7 +171,8 @@ func (r *Recorder) capOf(v *sched.View, id sched.JobID, n sched.NodeID, m *nodeM
 
 // charge has the tenants of a node answer for what it drew since it last changed.
 func (r *Recorder) charge(m *nodeMeter, now sched.Time) {
-	if dt := now.Sub(m.since).Seconds(); dt > 0 {
+	if now > m.since && len(m.tenants) > 0 {
+		dt := now.Sub(m.since).Seconds()
 		for i := range m.tenants {
 			t := &m.tenants[i]
 			r.Jobs[t.job].Energy += sched.Joules(float64(t.watts) * dt)

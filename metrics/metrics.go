@@ -206,7 +206,12 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	id := e.Job
 	r.stopWork(id, e.Time)
 	for _, g := range r.held[id] {
-		if r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id }); len(r.on[g]) == 0 {
+		if len(r.on[g]) == 1 { // it is alone there, as nearly always
+			r.on[g] = r.on[g][:0]
+		} else {
+			r.on[g] = slices.DeleteFunc(r.on[g], func(other sched.JobID) bool { return other == id })
+		}
+		if len(r.on[g]) == 0 {
 			r.count(v, g, -1)
 		}
 	}
@@ -234,6 +239,20 @@ func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 		r.work += sched.GPUTime(gpus, last)
 	}
 	r.from[id] = sched.Never
+}
+
+// working returns the GPU time up to end in which attempts have worked that still do, as far as it is not counted yet.
+func (r *Recorder) working(end sched.Time) (work sched.GPUSeconds) {
+	for g, jobs := range r.on {
+		from := sched.Never
+		for _, id := range jobs {
+			from = min(from, r.from[id])
+		}
+		if d := end.Sub(max(from, r.worked[g])); from < end && d > 0 {
+			work += sched.GPUTime(1, d)
+		}
+	}
+	return work
 }
 
 // count adds GPU g to those that are held, or takes it away.

@@ -60,7 +60,7 @@ func (r *Recorder) Result(system string) Result {
 	span := r.end.Sub(r.first).Seconds()
 	if sum.usable > 0 {
 		res.GPUAllocated = float64(sum.busy / sum.usable)
-		res.GPUBusy = float64(r.work / sum.usable)
+		res.GPUBusy = float64((r.work + r.working(r.end)) / sum.usable)
 	}
 	if span > 0 {
 		res.AvgActiveNodes = sum.nodes / span

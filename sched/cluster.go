@@ -161,6 +161,9 @@ type Pool struct {
 
 // SpentNow returns what the pool has cost at now, without changing p.
 func (p *Pool) SpentNow(now Time) Dollars {
+	if now == p.Settled { // as nearly always where several nodes come or go
+		return p.Spent
+	}
 	return p.Spent + p.Price*Dollars(max(p.Ordered, p.Nodes))*Dollars(now.Sub(p.Settled).Hours())
 }
 

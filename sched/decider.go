@@ -133,6 +133,15 @@ type Allocator interface {
 	Allocate(v *View, room []int32, order []JobID, d *Desired, dst []Grant) []Grant
 }
 
+// Narrowest is an Allocator that can tell how few GPUs it would start a job with, and who has to go before.
+type Narrowest interface {
+	// Least returns the fewest GPUs that job j would be started with. known is false if the job allows other widths, of which this
+	// one alone is considered because nothing is known of its speed at any.
+	Least(v *View, j JobID) (gpus int32, known bool)
+	// Holds reports whether job j, for as long as it is not admitted, keeps from being admitted who ranks behind it.
+	Holds(v *View, j JobID) bool
+}
+
 // Mover weighs the moves of jobs that run.
 type Mover interface {
 	// Worth reports whether job j, which holds was, is better off with now, the cost of moving counted.

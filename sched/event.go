@@ -40,7 +40,7 @@ type EventKind uint8
 const (
 	NoEvent        EventKind = iota
 	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all processes are gone, its devices are free
-	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps: all ranks run
+	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = GuessedRate or 0: all ranks run
 	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
 	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = steps in all (0 = unknown)
 	EpochEnded               // Job, Attempt, Value = epoch; only where watched
@@ -73,6 +73,14 @@ var eventWords = [...]string{"none", "ended", "started", "start-failed", "progre
 
 // String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }
+
+// GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: nobody is to learn from it.
+const GuessedRate = 1
+
+// TellsRate reports whether e says how fast a job is that runs as its does, and is no guess.
+func (e *Event) TellsRate() bool {
+	return (e.Kind == Progressed || e.Kind == AttemptStarted && e.Code != GuessedRate) && e.Rate > 0
+}
 
 // Own reports whether the engine itself writes events of this kind.
 func (k EventKind) Own() bool { return k >= Decided }

@@ -151,6 +151,7 @@ type Job struct {
 	Epoch         int32 // the last whose end was reported; only where watched
 	StartFailures int32 // starts that failed since the last that did not
 	BlockedBy     int32 // jobs of Spec.After not yet finished
+	Asked         int32 // GPUs that it asked for when it arrived; 0 = those of Spec
 
 	GPUs   []GPUID // devices held by the live attempt, in GPUID order
 	Live   Config  // of the live attempt
@@ -169,9 +170,18 @@ type Job struct {
 	Run     time.Duration // time from started to ended, stopping included, up to Settled
 	Settled Time          // Service and Run are exact at this time and grow while an attempt runs
 
-	Work     time.Duration // work done, in time on the asked GPUs alone, as last reported, at WorkFrom
+	Work     time.Duration // work done, in time on Unit GPUs alone, as last reported, at WorkFrom
 	WorkFrom Time          // from when Rate applies (a restart delays it)
 	Rate     float64       // work per time while running; 0 = unknown
+}
+
+// Unit returns on how many GPUs a second is a second of work: those that the job asked for when it arrived, whatever its user wants
+// since. Work and Rate mean the same throughout the life of a job.
+func (j *Job) Unit() int32 {
+	if j.Asked > 0 {
+		return j.Asked
+	}
+	return j.Spec.GPUs.Want
 }
 
 // HoldsDevices reports whether an attempt of j occupies its GPUs.

@@ -125,6 +125,12 @@ func (l *Ledger) Refresh(n NodeID) bool {
 		return false
 	}
 	b, spec := &l.node[n], &v.Nodes[n].Spec
+	b.cpus, b.allCPUs = b.cpus+spec.CPUs-b.allCPUs, spec.CPUs
+	b.memGB, b.allMemGB = b.memGB+spec.MemoryGB-b.allMemGB, spec.MemoryGB
+	l.counted = l.counted || spec.CPUs > 0 || spec.MemoryGB > 0
+	if !b.up && !v.Nodes[n].Open() {
+		return true // none of its GPUs is usable, as before
+	}
 	t := &l.byType[b.typ]
 	if b.up {
 		t.nodes.Clear(int(n))
@@ -135,9 +141,6 @@ func (l *Ledger) Refresh(n NodeID) bool {
 		t.usable -= int(b.usable)
 	}
 	b.up, b.free, b.usable = v.Nodes[n].Open(), 0, 0
-	b.cpus, b.allCPUs = b.cpus+spec.CPUs-b.allCPUs, spec.CPUs
-	b.memGB, b.allMemGB = b.memGB+spec.MemoryGB-b.allMemGB, spec.MemoryGB
-	l.counted = l.counted || spec.CPUs > 0 || spec.MemoryGB > 0
 	for g := v.Nodes[n].First; g < v.Nodes[n].First+GPUID(spec.GPUs); g++ {
 		l.usable.Clear(int(g))
 		l.free.Clear(int(g))

@@ -48,7 +48,8 @@ type Driver interface {
 	Sync(ctx context.Context, v *View) ([]Event, error)
 	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
 	// can ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end
-	// waits for the next call, at the same instant if need be. The slice is valid until the next call.
+	// waits for the next call, at the same instant if need be. The slice, and what NodeSpec of its events points to, is valid
+	// until the next call.
 	Next(ctx context.Context, until Time) ([]Event, error)
 	// Apply starts to carry out p. It does not wait: what came of it is reported by Next.
 	Apply(ctx context.Context, p Plan) error

@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 )
 
@@ -16,6 +17,9 @@ import (
 func Live(h *engine.Header, k Knowledge) (_ System, err error) {
 	if k.Work == nil {
 		k.Work = remaining.New()
+	}
+	if o, ok := k.Speeds.(*speedup.Oracle); ok {
+		k.Speeds = o.Fresh() // systems are tried beside the one that decides
 	}
 	if k.Restart == nil {
 		costs := restart.NewCosts(DefaultRestart)

@@ -65,13 +65,38 @@ func asking(state *string, ask func(cmd *cobra.Command, c *api.Client, args []st
 	}
 }
 
+// orFolder is asking for a verb that, where nobody serves a folder that has a log, reads that.
+func orFolder(state *string, ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, api.Folder, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := asking(state, ask)(cmd, args)
+		if !errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrForbidden) {
+			return err
+		}
+		name, bad := stateFolder(*state)
+		dir := api.Folder(name)
+		if bad != nil || !dir.Kept() {
+			return err
+		}
+		if failed := apiError(read(cmd, dir, args)); failed != nil {
+			return failed
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: nobody serves %s; this is what it keeps\n", dir)
+		return nil
+	}
+}
+
+// unserved is the error of what takes a manager.
+func unserved(dir api.Folder, why string) error {
+	return &codedError{exitUnreachable, fmt.Errorf("%s: %w, and %s; start one by `trainyard serve`, or name its folder by --state", dir, api.ErrNoManager, why)}
+}
+
 // apiCodes are the exit codes of what a manager may answer. The first that fits holds.
 var apiCodes = []struct {
 	err  error
 	code int
 }{
 	{api.ErrNoManager, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound}, {api.ErrNoEvent, exitNotFound},
-	{api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
+	{api.ErrAmbiguous, exitConflict}, {api.ErrNoDecided, exitRefused}, {api.ErrElsewhere, exitRefused}, {api.ErrDone, exitRefused},
 	{api.ErrEarly, exitRefused}, {api.ErrFixed, exitConflict}, {api.ErrStopped, exitUnreachable}, {api.ErrRefused, exitRefused},
 	{api.ErrForbidden, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout}, {api.ErrMalformed, exitMalformed},
 }

@@ -31,7 +31,7 @@ goes on.`,
 			}
 			return nil
 		},
-		RunE: asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: orFolder(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			if !follow {
 				return c.WriteLog(cmd.Context(), cmd.OutOrStdout())
 			}
@@ -42,6 +42,11 @@ goes on.`,
 				return nil
 			}
 			return err
+		}, func(cmd *cobra.Command, dir api.Folder, _ []string) error {
+			if follow {
+				return unserved(dir, "--follow needs one")
+			}
+			return dir.WriteLog(cmd.OutOrStdout())
 		}),
 	}
 	fs := cmd.Flags()

@@ -36,6 +36,7 @@ func newExperiment() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.Progress = cmd.ErrOrStderr()
 			return e.Run(cmd.Context(), out, o)
 		},
 	}

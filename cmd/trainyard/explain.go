@@ -52,7 +52,7 @@ func decisionText(doc *api.Decision, width int, now time.Time) string {
 	b.WriteString(wrap(fmt.Sprintf("event %d, %s, %s: %s.", doc.Seq, when(doc.At, now), doc.System, doc.Sentence), width, 2) + "\n")
 	waited := make([]string, 0, len(doc.Waited))
 	for i := range doc.Waited {
-		waited = append(waited, fmt.Sprintf("%d %s (%d)", doc.Waited[i].ID, doc.Waited[i].Name, doc.Waited[i].GPUs))
+		waited = append(waited, aheadName(&doc.Waited[i]))
 	}
 	order := "waited"
 	if doc.Ordered {
@@ -68,7 +68,7 @@ func decisionText(doc *api.Decision, width int, now time.Time) string {
 		b.WriteString(entry("refused", strings.TrimSuffix(chosenText(r)+", "+r.Text, ", "), width))
 	}
 	if len(doc.Figures) > 0 {
-		b.WriteString(entry("figures", figuresText(doc.Figures), width))
+		b.WriteString(entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
 }

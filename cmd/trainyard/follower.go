@@ -106,7 +106,7 @@ func (f *follower) width(r sched.Range) string {
 	if r.Min == r.Max {
 		return counted(int(r.Want), f.unit)
 	}
-	return fmt.Sprintf("%d to %d %ss", r.Min, r.Max, f.unit)
+	return fmt.Sprintf("%s %ss", widths(int(r.Min), int(r.Max)), f.unit)
 }
 
 // list lists units by number.

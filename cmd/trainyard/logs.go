@@ -34,7 +34,7 @@ to a terminal than write and colour is left out, unless --raw is given.`,
 		Args:              exactly("JOB"),
 		ValidArgsFunction: jobNames(&f.state),
 		PreRunE:           f.check,
-		RunE:              asking(&f.state, f.logs),
+		RunE:              orFolder(&f.state, f.logs, f.kept),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -65,11 +65,42 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 	if f.since > 0 {
 		o.Since = time.Now().Add(-f.since)
 	}
-	_, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
-	if errors.Is(err, context.Canceled) {
+	end, err := c.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
+	switch {
+	case errors.Is(err, context.Canceled):
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", args[0])}
+	case err != nil:
+		return err
 	}
+	return f.ended(cmd, c, args[0], &end)
+}
+
+// kept prints what is kept of the output of a job where nobody serves.
+func (f *logsFlags) kept(cmd *cobra.Command, dir api.Folder, args []string) error {
+	if f.follow {
+		return unserved(dir, "--follow needs one")
+	}
+	o := api.LogOptions{Attempt: f.attempt, Tail: f.tail}
+	if f.since > 0 {
+		o.Since = time.Now().Add(-f.since)
+	}
+	_, err := dir.Logs(cmd.Context(), args[0], o, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), f.raw))
 	return err
+}
+
+// ended says on the side how the attempt failed whose output was told, if it did.
+func (f *logsFlags) ended(cmd *cobra.Command, c *api.Client, job string, end *api.OutputEnd) error {
+	if end.State == "running" {
+		return nil
+	}
+	doc, err := c.Job(cmd.Context(), job)
+	if err != nil {
+		return err
+	}
+	if why := doc.Failure; why != nil && (why.Attempt == end.Attempt || why.Attempt == 0 && doc.Attempt == end.Attempt) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "-- %s failed: %s\n", jobTitle(&doc), api.Printable(why.Text))
+	}
+	return nil
 }
 
 // outputTo writes pieces of output as they come, and says on the side where another attempt begins.

@@ -40,7 +40,7 @@ not become free, a drain.`,
 }
 
 func nodesText(doc *api.Nodes, width int) string {
-	t := table{left: 2}
+	t := table{left: 2, prose: true}
 	t.add(doc.Unit, "state", "jobs", "use", "memory", "power", "remarks")
 	for i := range doc.GPUs {
 		g := &doc.GPUs[i]

@@ -163,8 +163,8 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		return nil
 	}
 	wide := f.output == "wide"
-	t := table{left: 3}
-	head := []string{"job", "name", "state", "gpus", "on", "waited", "ran"}
+	t := table{left: 3, prose: true}
+	head := []string{"job", "name", "state", unitHead(doc.Unit), "on", "waited", "ran"}
 	if wide {
 		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")
 	}
@@ -176,7 +176,7 @@ func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
 		if wide {
 			row = append(row, j.User, when(j.Submitted, now), strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
 		}
-		t.add(append(row, j.Why)...)
+		t.add(append(row, api.Printable(j.Why))...)
 	}
 	width := widthOf(w)
 	if _, tty := terminal(w); tty && !wide { // who reads it otherwise wants all of it
@@ -192,17 +192,6 @@ func jobState(j *api.Job) string {
 		return j.Outcome
 	}
 	return j.State
-}
-
-// widthText is what a job holds, or wants where it holds nothing.
-func widthText(j *api.Job) string {
-	switch {
-	case len(j.GPUs) > 0:
-		return strconv.Itoa(len(j.GPUs))
-	case j.Min != j.Max:
-		return fmt.Sprintf("%d-%d", j.Min, j.Max)
-	}
-	return strconv.Itoa(j.Want)
 }
 
 func stepText(j *api.Job) string {
@@ -269,7 +258,7 @@ func writeJobsCSV(w io.Writer, doc *api.Jobs) error {
 	num := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
-		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode), widthText(j), strings.Join(j.GPUs, " "),
+		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode), briefWidth(j), strings.Join(j.GPUs, " "),
 			strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), j.Submitted, j.Started, j.Ended, num(j.QueueSec), num(j.RunSec), num(j.GPUSeconds), num(j.EnergyJ)})
 	}
 	c.Flush()

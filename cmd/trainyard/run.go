@@ -95,6 +95,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return managerError(err)
 	}
 	defer m.Close()
+	f.alone(cmd, o.Dir)
 	if m.Resumed() && !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
@@ -116,6 +117,20 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return f.report(cmd, m)
+}
+
+// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of the user.
+func (f *runFlags) alone(cmd *cobra.Command, dir string) {
+	named := os.Getenv(stateVariable)
+	if f.quiet || f.state != "" || named == "" {
+		return
+	}
+	why := "no trainyard serves " + named
+	then := "to hand jobs in there, start `trainyard serve` first"
+	if flag := f.own(cmd); flag != "" {
+		why, then = "--"+flag+" asks for a manager of its own", "without it they are handed in where "+named+" is served"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s: this command runs its jobs itself, in %s; %s\n", why, dir, then)
 }
 
 // resumedText says what a folder that was begun before has.

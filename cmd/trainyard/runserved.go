@@ -19,10 +19,8 @@ import (
 // served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask for a manager
 // of their own; nil = there is none.
 func (f *runFlags) served(cmd *cobra.Command) *api.Client {
-	for _, own := range []string{"slots", "system", "set", "variability", "budget", "jobs-out", "events-out"} {
-		if cmd.Flags().Changed(own) {
-			return nil
-		}
+	if f.own(cmd) != "" {
+		return nil
 	}
 	c, err := dial(f.state)
 	if err != nil {
@@ -33,6 +31,16 @@ func (f *runFlags) served(cmd *cobra.Command) *api.Client {
 		return nil
 	}
 	return c
+}
+
+// own returns the first flag given that asks for a manager of the jobs' own; "" = none.
+func (f *runFlags) own(cmd *cobra.Command) string {
+	for _, flag := range []string{"slots", "system", "set", "variability", "budget", "jobs-out", "events-out"} {
+		if cmd.Flags().Changed(flag) {
+			return flag
+		}
+	}
+	return ""
 }
 
 // runServed hands jobs in and follows them to their end. Who interrupts leaves them alone.
@@ -46,14 +54,14 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	case err != nil:
 		return apiError(err)
 	case f.dry:
-		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout())))
+		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout()), time.Now()))
 	}
 	names := make([]string, len(doc.Jobs))
 	for i := range doc.Jobs {
 		names[i] = strconv.Itoa(doc.Jobs[i].ID)
 	}
 	if !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, `trainyard logs -f %s` comes back\n", span(names), names[0])
+		fmt.Fprintf(cmd.ErrOrStderr(), "handed in as job %s; Ctrl-C leaves it alone, `trainyard logs -f %s` comes back\n%s", span(names), names[0], sameNames(&doc))
 	}
 	if len(names) == 1 && !f.json {
 		_, err = c.Logs(cmd.Context(), names[0], api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, outputTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), false))
@@ -72,6 +80,9 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	}
 	if err := f.servedReport(cmd, jobs); err != nil {
 		return err
+	}
+	if failed := jobs[0].Failure; len(names) == 1 && !f.json && failed != nil {
+		failed.Tail = nil // it was shown
 	}
 	return worst(jobs, f.propagate)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
 )
@@ -22,6 +23,7 @@ type runsOn struct {
 	system string
 	sets   []string
 	scores string // file of PM scores
+	known  string // path of profiles of applications
 	budget float64
 	unit   string // what jobs hold, in a word: GPU or slot
 }
@@ -34,6 +36,7 @@ func (f *runsOn) define(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
 	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
+	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
 	completeFlag(cmd, "system", oneOf(systemNames))
 }
 
@@ -59,10 +62,31 @@ func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
 		return o, err
 	}
+	if o.Knows.Speeds, err = f.speeds(ctx, o.Devices); err != nil {
+		return o, err
+	}
 	o.Budget = f.budget
 	o.System, o.Version, o.Unit = f.system, ownBuild().Version, f.unit
 	o.Shim = []string{"/proc/self/exe", shimVerb}
 	return o, nil
+}
+
+// speeds tells how fast jobs go by the profiles of their models, nil if there are none.
+func (f *runsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
+	apps, err := readApps(f.known)
+	if err != nil || apps == nil {
+		return nil, err
+	}
+	list, err := devices.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, most := make(map[string]int), 0 // those of a type are a node
+	for i := range list {
+		counts[list[i].Type]++
+		most = max(most, counts[list[i].Type])
+	}
+	return speedup.NewOracle(apps, max(most, 1), len(list)), nil
 }
 
 // settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
@@ -96,5 +120,5 @@ func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, strin
 		f.slots = runtime.NumCPU()
 	}
 	f.unit = "slot"
-	return device.Slots(f.slots), counted(f.slots, "CPU slot"), nil
+	return device.Host(f.slots), counted(f.slots, "CPU slot"), nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ import (
 
 // handIn are the flags and arguments that say which jobs are meant: those of a file, or one command.
 type handIn struct {
-	gpus int
+	gpus string
 	name string
 	dry  bool
 }
@@ -30,7 +31,7 @@ type handIn struct {
 // define adds the flags.
 func (f *handIn) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.IntVar(&f.gpus, "gpus", 1, "`N` GPUs or slots for the command")
+	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
 	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
 	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
 }
@@ -55,8 +56,7 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	text, name := []byte(nil), args[0]
 	switch {
 	case isCommand(cmd):
-		name = "the command line"
-		text, err = f.inline(args)
+		return f.inline(ownName(cmd), args)
 	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
 		return s, usagef("%s: --gpus and --name are for a command; those of %s stand in it", ownName(cmd), args[0])
 	case name == "-":
@@ -73,7 +73,7 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 		return s, malformed(err)
 	}
 	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
-	if s.Dir, err = os.Getwd(); err == nil && !isCommand(cmd) && args[0] != "-" {
+	if s.Dir, err = os.Getwd(); err == nil && args[0] != "-" {
 		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
 	}
 	return s, err
@@ -89,26 +89,49 @@ func passed() map[string]string {
 	return env
 }
 
-// inline writes the command as a job file.
-func (f *handIn) inline(args []string) ([]byte, error) {
+// inline is the command as a job file. What is wrong with it is said in words of the command line.
+func (f *handIn) inline(verb string, args []string) (s api.Submission, err error) {
+	gpus, err := parseWidths(verb, f.gpus)
+	if err != nil {
+		return s, err
+	}
 	name := f.name
 	if name == "" {
-		name = strings.Trim(strings.Map(func(r rune) rune {
-			if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
-				return r
-			}
-			return '-'
-		}, filepath.Base(args[0])), "._-")
+		name = nameOf(args[0])
 	}
-	job := map[string]any{"command": args, "gpus": f.gpus}
+	if s.Dir, err = os.Getwd(); err != nil {
+		return s, err
+	}
+	if _, err = jobfile.Inline(args, gpus, name, s.Dir); err != nil {
+		return s, usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
+	}
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
 	if name != "" {
-		job["name"] = name[:min(len(name), jobfile.MaxName)]
+		job["name"] = name
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON is YAML
 	e.SetEscapeHTML(false)
-	err := e.Encode(map[string]any{"jobs": []any{job}})
-	return b.Bytes(), err
+	err = e.Encode(map[string]any{"jobs": []any{job}})
+	s.File, s.Env, s.Dry = b.String(), passed(), f.dry
+	return s, err
+}
+
+// asFlags says of keys of a job file which flags they are.
+var asFlags = strings.NewReplacer("name \"", "--name \"", "command[0]", "the command", "command[", "argument [")
+
+// nameOf is the name of a command's job that has no other: that of its program, as far as it may be one.
+func nameOf(program string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '-'
+	}, filepath.Base(program))
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	return strings.Trim(name[:min(len(name), jobfile.MaxName)], "._-")
 }
 
 // submitFlags are the flags of submit as given.
@@ -156,7 +179,7 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission
 		return writeJSON(cmd.OutOrStdout(), doc)
 	}
 	if f.dry {
-		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout())))
+		return writeText(cmd.OutOrStdout(), planText(&doc, widthOf(cmd.OutOrStdout()), time.Now()))
 	}
 	var b strings.Builder
 	for i := range doc.Jobs {
@@ -165,35 +188,109 @@ func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission
 	if err := writeText(cmd.OutOrStdout(), b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n", counted(len(doc.Jobs), "job"))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", counted(len(doc.Jobs), "job"), sameNames(&doc))
 	return nil
 }
 
-// planText says what is expected of jobs.
-func planText(doc *api.Submitted, width int) string {
-	t := table{left: 2}
-	t.add("job", "name", "starts", "ends")
+// sameNames says which jobs have the names of others, which are known by their numbers from now on.
+func sameNames(doc *api.Submitted) string {
+	const most = 3
+	var b strings.Builder
+	n := 0
 	for i := range doc.Jobs {
 		j := &doc.Jobs[i]
-		t.add(fmt.Sprint(j.ID), j.Name, within(j.Start), within(j.End))
+		if j.Older == nil {
+			continue
+		}
+		if n++; n <= most {
+			fmt.Fprintf(&b, "job %d is called %s already: the name means job %d from now on\n", *j.Older, j.Name, j.ID)
+		}
 	}
-	return t.text(width)
+	if n > most {
+		fmt.Fprintf(&b, "so it is with %d names more\n", n-most)
+	}
+	return b.String()
 }
 
-// within writes an interval of time for people.
-func within(w *api.Within) string {
-	now := time.Now()
-	switch {
-	case w == nil:
-		return "unknown"
-	case w.Median == "" && w.Low == "":
-		return "not in sight"
-	case w.High == "":
-		return when(w.Low, now) + " or later"
-	case w.Low == w.High:
-		return when(w.Median, now)
+// planText says what is expected of jobs.
+func planText(doc *api.Submitted, width int, now time.Time) string {
+	t := table{left: 1}
+	t.add("name", "starts", "ends")
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		t.add(j.Name, within(j.Start, now), within(j.End, now))
 	}
-	return when(w.Low, now) + " to " + when(w.High, now)
+	if doc.Rests == "" {
+		return t.text(width)
+	}
+	return t.text(width) + "\n" + wrap("These hold in 8 of 10 cases, and rest on "+doc.Rests+".", width, 2) + "\n"
+}
+
+// within writes an interval of time from now for people, as exactly as it is known: "in 1 to 3 h (14:10 to 16:20)".
+func within(w *api.Within, now time.Time) string {
+	if w == nil {
+		return "unknown"
+	}
+	low, lowKnown := until(w.Low, now)
+	high, highKnown := until(w.High, now)
+	switch {
+	case !lowKnown:
+		return "not in sight"
+	case !highKnown && low < time.Second:
+		return "at once or any time later"
+	case !highKnown:
+		n, unit := rough(low, low)
+		return fmt.Sprintf("in %d %s or later (from %s)", n, unit, clock(w.Low, now, low))
+	case high < time.Second:
+		return "at once"
+	}
+	least, unit := rough(low, high)
+	most, _ := rough(high, high)
+	span := fmt.Sprintf("in %d to %d %s", least, most, unit)
+	switch {
+	case least == most:
+		span = fmt.Sprintf("in about %d %s", most, unit)
+	case least == 0:
+		span = fmt.Sprintf("within %d %s", most, unit)
+	}
+	from, to := clock(w.Low, now, high), clock(w.High, now, high)
+	if from == to {
+		return span + " (" + to + ")"
+	}
+	return span + " (" + from + " to " + to + ")"
+}
+
+// until returns how far away a time is, 0 if it is over; false if it is none.
+func until(text string, now time.Time) (time.Duration, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	return max(t.Sub(now), 0), err == nil
+}
+
+// rough counts d in the unit that suits a longer one.
+func rough(d, longer time.Duration) (n int, unit string) {
+	const day = 24 * time.Hour
+	for _, u := range []struct {
+		size time.Duration
+		word string
+	}{{day, "days"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if longer >= 2*u.size {
+			return int(d.Round(u.size) / u.size), u.word
+		}
+	}
+	return int(d.Round(time.Second) / time.Second), "s"
+}
+
+// clock tells a time of day, with seconds where what is told of lies within two minutes, with its date where that is another.
+func clock(text string, now time.Time, within time.Duration) string {
+	t, _ := time.Parse(time.RFC3339Nano, text) // told apart before
+	layout := "15:04"
+	switch t = t.Local(); {
+	case t.Format(time.DateOnly) != now.Local().Format(time.DateOnly):
+		layout = "2 Jan 15:04"
+	case within < 2*time.Minute:
+		layout = time.TimeOnly
+	}
+	return t.Format(layout)
 }
 
 // waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited for.
@@ -222,20 +319,27 @@ func jobExit(j *api.Job, propagate bool) error {
 	case j.Outcome == "finished":
 		return nil
 	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
-		return &codedError{j.ExitCode, fmt.Errorf("%s failed with exit code %d", jobTitle(j), j.ExitCode)}
+		return &codedError{j.ExitCode, fmt.Errorf("%s failed with %s", jobTitle(j), failedText(j))}
 	case j.Outcome == "failed":
-		return &codedError{exitJobFailed, fmt.Errorf("%s failed%s", jobTitle(j), failedText(j))}
+		return &codedError{exitJobFailed, fmt.Errorf("%s failed with %s", jobTitle(j), failedText(j))}
 	}
 	return &codedError{exitJobFailed, fmt.Errorf("%s was %s", jobTitle(j), j.Outcome)}
 }
 
-// failedText is what is known of a failure.
+// failedText is what is known of a failure, with the last line that the job wrote.
 func failedText(j *api.Job) string {
-	switch {
-	case j.Text != "":
-		return ": " + j.Text
-	case j.ExitCode != 0:
-		return fmt.Sprintf(" with exit code %d", j.ExitCode)
+	f := j.Failure
+	if f == nil {
+		return fmt.Sprintf("exit code %d", j.ExitCode)
 	}
-	return ""
+	text := api.Printable(f.Text)
+	if j.Attempt > 1 {
+		text += fmt.Sprintf(" in attempt %d", j.Attempt)
+	}
+	for _, line := range slices.Backward(f.Tail) {
+		if line = strings.TrimSpace(api.Printable(line)); line != "" {
+			return text + "; it wrote last: " + line
+		}
+	}
+	return text
 }

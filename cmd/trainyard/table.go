@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// table is text in columns: the first is set left, the others right, unless left says how many are set left. Rows may
-// be shorter than others.
+// table is cells in columns: the first is set left, the others right, unless left or prose say otherwise. Rows may be shorter than
+// others.
 type table struct {
-	rows [][]string
-	left int // columns set left, from the first on; 0 = one
+	rows  [][]string
+	left  int  // columns set left, from the first on; 0 = one
+	prose bool // the last column is text, and set left too
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -21,24 +22,39 @@ func (t *table) text(width int) string {
 	for _, w := range widths {
 		total += w
 	}
-	gap := strings.Repeat(" ", min(max((width-total)/gaps, 1), 3))
+	gap := min(max((width-total)/gaps, 1), 3)
 	var b strings.Builder
 	for _, row := range t.rows {
-		var line strings.Builder
+		blanks := 0 // written before the next cell that is not empty: none at the end of a line
 		for i, cell := range row {
 			if i > 0 {
-				line.WriteString(gap)
+				blanks += gap
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < max(t.left, 1) {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString(pad + cell)
+			pad := widths[i] - utf8.RuneCountInString(cell)
+			left := i < max(t.left, 1) || t.prose && i == len(widths)-1
+			if !left {
+				blanks += pad
+			}
+			if cell != "" {
+				writeBlanks(&b, blanks)
+				b.WriteString(cell)
+				blanks = 0
+			}
+			if left {
+				blanks += pad
 			}
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+func writeBlanks(b *strings.Builder, n int) {
+	const some = "                                "
+	for ; n > len(some); n -= len(some) {
+		b.WriteString(some)
+	}
+	b.WriteString(some[:n])
 }
 
 // shortest is what cut leaves of a cell at least.

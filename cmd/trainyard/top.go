@@ -168,7 +168,7 @@ func logPage(ctx context.Context, c *api.Client, job string) tea.Msg {
 
 // whyPage is why a job stands as it does, as far as can be told soon.
 func whyPage(ctx context.Context, c *api.Client, job string) tea.Msg {
-	doc, err := c.Why(ctx, job, tryFor, tryFor)
+	doc, err := c.Why(ctx, job, api.AsSuits, tryFor)
 	if err != nil {
 		return noted(oneLine(err.Error()))
 	}

@@ -193,16 +193,19 @@ func bar(g *api.GPU) string {
 // jobLines are the jobs that fit the filter in at most room lines, scrolled so that the chosen one is seen.
 func (t *top) jobLines(room int) []string {
 	jobs := t.listed()
-	lines := []string{t.paint(t.row(t.width, t.jobCells(" ", "job", "name", "state", "gpus", "on", "waited", "ran", "step", "why", noHint)...), faint)}
+	lines := []string{t.paint(t.row(t.width, t.jobCells(" ", "job", "name", "state", unitHead(t.seen.nodes.Unit), "on", "waited", "ran", "step", "why", noHint)...), faint)}
 	room--
 	at := max(slices.IndexFunc(jobs, func(j *api.Job) bool { return j.ID == t.chosen }), 0)
 	first := max(min(at-room/2, len(jobs)-room), 0)
 	for _, j := range jobs[first:min(first+room, len(jobs))] {
-		mark := " "
+		mark, width := " ", briefWidth(j)
 		if j.ID == t.chosen {
 			mark = ">"
 		}
-		lines = append(lines, t.row(t.width, t.jobCells(mark, fmt.Sprint(j.ID), j.Name, jobState(j), widthText(j), t.places(j.GPUs), shortTime(j.QueueSec),
+		if t.width >= wideTop {
+			width = widthText(j)
+		}
+		lines = append(lines, t.row(t.width, t.jobCells(mark, fmt.Sprint(j.ID), j.Name, jobState(j), width, t.places(j.GPUs), shortTime(j.QueueSec),
 			shortTime(j.RunSec), stepText(j), api.Printable(j.Why), jobColour(j.ID))...))
 	}
 	switch {
@@ -219,8 +222,12 @@ func (t *top) jobLines(room int) []string {
 const wideTop = 100
 
 func (t *top) jobCells(mark, id, name, state, gpus, on, waited, ran, step, why string, colour int) []cell {
+	held := 5
+	if t.width >= wideTop {
+		held = 9
+	}
 	cells := []cell{{text: mark, width: 1}, {text: id, width: 5, right: true, colour: colour}, {text: name, width: 16, colour: colour}, {text: state, width: 8},
-		{text: gpus, width: 4, right: true}, {text: on, width: 8}, {text: waited, width: 6, right: true}, {text: ran, width: 6, right: true}}
+		{text: gpus, width: held, right: true}, {text: on, width: 8}, {text: waited, width: 6, right: true}, {text: ran, width: 6, right: true}}
 	if t.width >= wideTop {
 		cells = append(cells, cell{text: step, width: 13, right: true})
 	}

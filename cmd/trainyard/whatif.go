@@ -5,14 +5,15 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -36,11 +37,14 @@ func newWhatif() *cobra.Command {
 		Long: `Takes what the manager of this machine recorded (or a log of --events-out),
 and simulates it under other systems: the jobs as they came, with the work
 they turned out to be, on the same GPUs. The first line is what happened. The
-second is a simulation of the system that decided, so that it shows how far
-simulations are from what happens.
+second simulates the system that decided, which shows how far simulations are
+from what happens. A JCT is the time from when a job is handed in to its end;
+queued is the part of it without GPUs; busy is the share of the GPUs' time in
+which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
-take are told, which the one that decided was not.`,
+take are told, which the one that decided was not: they come out better than
+they would be.`,
 		Example: `  trainyard whatif
   trainyard whatif --system srtf,las --log log.jsonl --json`,
 		Args: exactly(),
@@ -104,7 +108,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 			return nil, err
 		}
 		defer file.Close()
-		return readHistory(file, f.log)
+		return readHistory(file, f.log, false)
 	}
 	c, err := dial(f.state)
 	if err != nil {
@@ -119,7 +123,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 		broke <- cause
 		_ = w.CloseWithError(cause)
 	}()
-	h, err := readHistory(r, "log of the manager")
+	h, err := readHistory(r, "log of the manager", true)
 	_ = r.Close()
 	if cause := <-broke; err != nil && exitCode(cause) == exitUnreachable {
 		return nil, cause
@@ -127,47 +131,21 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 	return h, err
 }
 
-func readHistory(log io.Reader, name string) (*whatif.History, error) {
+// readHistory reads a log; a live one is that of a manager that goes on.
+func readHistory(log io.Reader, name string, live bool) (*whatif.History, error) {
 	r, err := engine.NewLogReader(log, name)
 	if err != nil {
 		return nil, malformed(err)
 	}
-	h, err := whatif.ReadHistory(r)
+	now, head := sched.Time(0), r.Header()
+	if origin, wrong := time.Parse(time.RFC3339Nano, head.Origin); live && wrong == nil {
+		now = sched.Time(time.Since(origin))
+	}
+	h, err := whatif.ReadHistory(r, now)
 	if err != nil {
 		return nil, malformed(fmt.Errorf("%s: %w", name, err))
 	}
 	return h, nil
-}
-
-// whatifText says for people how the jobs fared, and would have.
-func whatifText(h *whatif.History, rows []whatif.Row, width int) string {
-	t := table{left: 2}
-	t.add("system", "", "jobs", "mean jct", "", "p95 jct", "queued", "makespan", "busy", "preempted")
-	var notes strings.Builder
-	base := &rows[0]
-	for i := range rows {
-		r := &rows[i]
-		what, diff := "", ""
-		switch {
-		case r.Recorded:
-			what = "recorded"
-		default:
-			diff = change(r.MeanJCT, base.MeanJCT)
-		}
-		if r.Err != nil {
-			fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("%s cannot be simulated: %v", r.System, r.Err), width, 2))
-			continue
-		}
-		t.add(r.System, what, strconv.Itoa(r.Jobs), shortTime(r.MeanJCT), diff, shortTime(r.P95JCT), shortTime(r.MeanQueue), shortTime(r.Makespan),
-			percent(r.Busy), strconv.FormatInt(r.Preemptions, 10))
-		if d := r.Error; d != nil {
-			fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("The simulation of %s itself is off by %+.1f%% in mean JCT, %+.1f%% in p95 JCT, %+.1f%% in makespan; by job, %.1f%% (median).",
-				r.System, 100*d.MeanJCT, 100*d.P95JCT, 100*d.Makespan, 100*d.PerJob), width, 2))
-		}
-	}
-	fmt.Fprintf(&notes, "%s\n", wrap(fmt.Sprintf("%s ended and are counted; %d that had not were simulated and are not, %d never ran. A start took %v, a stop %v, a restart %v.",
-		counted(h.Ended, "job"), h.Censored, h.NeverRan, h.Measured.Start, h.Measured.Stop, h.Measured.Restart), width, 2))
-	return t.text(width) + notes.String()
 }
 
 // whatifJSON is the document of whatif --json. Names are only ever added.

@@ -41,13 +41,14 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	addState(cmd, &f.state)
-	fs.DurationVar(&f.ahead, "ahead", 2*time.Second, "look into the future for so long at most, up to 5s; 0 = do not")
+	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
+	fs.Lookup("ahead").DefValue = "" // in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")
 	return cmd
 }
 
 func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
-	if f.ahead < 0 || f.ahead > 5*time.Second {
+	if (f.ahead < 0 && f.ahead != api.AsSuits) || f.ahead > 5*time.Second {
 		return usagef("--ahead %v, want 0 to 5s", f.ahead)
 	}
 	doc, err := c.Why(cmd.Context(), job, f.ahead, tryFor)
@@ -64,14 +65,18 @@ func (f *whyFlags) why(cmd *cobra.Command, c *api.Client, job string) error {
 func whyText(doc *api.Why, width int, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(wrap(jobTitle(&doc.Job)+" "+doc.Sentence+".", width, 2) + "\n")
+	b.WriteString(failureText(doc, width))
 	if doc.AheadAll > 0 {
 		b.WriteString(entry("ahead", aheadText(doc), width))
 	}
 	if doc.Start != nil {
-		b.WriteString(entry("starts", within(doc.Start), width))
+		b.WriteString(entry("starts", within(doc.Start, now), width))
 	}
 	if doc.End != nil {
-		b.WriteString(entry("ends", within(doc.End), width))
+		b.WriteString(entry("ends", within(doc.End, now), width))
+	}
+	if doc.Rests != "" && (doc.Start != nil || doc.End != nil) {
+		b.WriteString(entry("rests on", doc.Rests, width))
 	}
 	switch {
 	case doc.Soon != "":
@@ -89,7 +94,7 @@ func whyText(doc *api.Why, width int, now time.Time) string {
 		b.WriteString(entry("lost", lostText(d, now), width))
 	}
 	if len(doc.Figures) > 0 {
-		b.WriteString(entry("figures", figuresText(doc.Figures), width))
+		b.WriteString(entry("figures", figuresText(doc.Figures, doc.Unit), width))
 	}
 	return b.String()
 }
@@ -100,12 +105,42 @@ func aheadText(doc *api.Why) string {
 	var words []string
 	for i := range doc.Ahead[:min(len(doc.Ahead), most)] {
 		a := &doc.Ahead[i]
-		words = append(words, fmt.Sprintf("%d %s (%d)", a.ID, a.Name, a.GPUs))
+		words = append(words, aheadName(a))
 	}
 	if n := doc.AheadAll - most; n > 0 {
 		words = append(words, fmt.Sprintf("%d more", n))
 	}
-	return fmt.Sprintf("%s, for %d in all: %s", counted(doc.AheadAll, "job"), doc.AheadGPU, strings.Join(words, ", "))
+	return fmt.Sprintf("%s, for %s in all: %s", counted(doc.AheadAll, "job"), widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
+}
+
+// aheadName names a job with its size.
+func aheadName(a *api.Ahead) string {
+	return fmt.Sprintf("%d %s (%s)", a.ID, a.Name, widths(a.Min, a.Max))
+}
+
+// failureText says how the last attempt failed, as far as the sentence does not, and shows the last of what it wrote.
+func failureText(doc *api.Why, width int) string {
+	f := doc.Job.Failure
+	if f == nil {
+		return ""
+	}
+	var b strings.Builder
+	if doc.Job.State != "done" && f.Attempt > 0 {
+		b.WriteString(entry("failed", api.Printable(fmt.Sprintf("attempt %d: %s; %s left", f.Attempt, f.Text, retriesText(f.Left))), width))
+	}
+	what := "output"
+	for _, line := range f.Tail {
+		fmt.Fprintf(&b, "%-8s  %s\n", what, api.Printable(line))
+		what = ""
+	}
+	return b.String()
+}
+
+func retriesText(n int) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return fmt.Sprintf("%d retries", n)
 }
 
 // remedyText says what would start a job, the command first where there is one.
@@ -126,8 +161,11 @@ func lostText(d *api.Displaced, now time.Time) string {
 	return text + "; not back yet"
 }
 
-// figuresText lists figures.
-func figuresText(list []api.Figure) string {
+// asSlots says slot where a figure speaks of GPUs.
+var asSlots = strings.NewReplacer("GPUs", "slots", "GPU", "slot", "gpus", "slots", "gpu", "slot")
+
+// figuresText lists figures, in words of what jobs hold here.
+func figuresText(list []api.Figure, unit string) string {
 	words := make([]string, len(list))
 	for i := range list {
 		f := &list[i]
@@ -140,6 +178,9 @@ func figuresText(list []api.Figure) string {
 			value = strings.TrimSpace(strconv.FormatFloat(f.Value, 'g', 4, 64) + " " + f.Unit)
 		}
 		words[i] = strings.ReplaceAll(f.Name, "-", " ") + " " + value
+	}
+	if unit == "slot" {
+		return asSlots.Replace(strings.Join(words, "; "))
 	}
 	return strings.Join(words, "; ")
 }

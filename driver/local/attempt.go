@@ -186,11 +186,14 @@ func (a *attempt) direct(conn *shim.Conn, over <-chan struct{}) {
 func (a *attempt) started() {
 	if !a.up {
 		a.up = true
-		a.tell(sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())})
+		e := sched.Event{Kind: sched.AttemptStarted, Work: a.odo.Work(), Rate: a.odo.Rate(), Value: float64(a.odo.Steps())}
+		if !a.odo.Measured() {
+			e.Code = sched.GuessedRate
+		}
+		a.tell(e)
 	}
 	if a.meter == nil {
-		from, _ := progress.ParseFrom(a.ordered().Progress) // else all logs
-		a.meter = newTail(a, from, a.tell)
+		a.meter = newTail(a, readerOf(a.ordered()), a.tell)
 		a.d.work.Go(a.meter.run)
 	}
 }

@@ -80,6 +80,7 @@ type Driver struct {
 	watched  map[sched.JobID]bool     // epochs wanted
 	epochs   map[sched.JobID]int64    // the last known to have ended
 	progress map[sched.JobID]*progress.Odometer
+	resting  []sched.JobID  // had an attempt that ended: to be forgotten once they are done
 	later    []sched.Event  // to be told by the next answer
 	reports  chan report    // of attempts
 	quit     chan struct{}  // closed by Close
@@ -138,6 +139,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	d.countTenants()
+	d.forget()
 	d.confirm()
 	d.receive()
 	for {
@@ -261,23 +263,26 @@ func (d *Driver) withhold(r *report) {
 	d.later = append(d.later, d.changes()...)
 }
 
-// backoff returns how long a job wants to rest after an end.
-func (d *Driver) backoff(e *sched.Event) time.Duration {
-	if e.Outcome != sched.Failed {
+// backoff returns how long a job wants to rest after an end; sched.Never: after this one it wants to be tried no more.
+func (d *Driver) backoff(e *sched.Event) sched.Time {
+	if e.Kind != sched.AttemptEnded || e.Outcome != sched.Failed {
 		return 0
 	}
 	t, err := task.DecodeTask(d.specs[e.Job].Task)
-	if err != nil { // then it is not started again
+	switch {
+	case err != nil: // then it is not started again
 		return 0
+	case d.specs[e.Job].Retries > 0 && !t.Retries(int(e.Code)):
+		return sched.Never
 	}
-	return t.Backoff
+	return sched.Time(t.Backoff)
 }
 
 // rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
 func (d *Driver) rest(e *sched.Event) {
 	if e.Outcome != sched.NodeLost {
 		delete(d.lost, e.Job)
-		e.WorkFrom = sched.Time(d.backoff(e))
+		e.WorkFrom = d.backoff(e)
 		return
 	}
 	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
@@ -289,7 +294,7 @@ func (d *Driver) rest(e *sched.Event) {
 // left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.later = append(append(d.later, d.granted()...), d.lend()...)
+	d.later = append(append(d.later, d.granted(now)...), d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
@@ -325,7 +330,7 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 		e.WorkFrom = d.now
 	case sched.AttemptEnded:
 		if e.WorkFrom > 0 { // so far the length of a rest
-			e.WorkFrom += d.now
+			e.WorkFrom = d.now.Add(time.Duration(e.WorkFrom))
 		}
 	}
 	return e
@@ -336,6 +341,9 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	failpoint.Here("apply")
 	for i := range p.Actions {
 		a := &p.Actions[i]
+		if ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs; ofJob && d.isDone(a.Job) {
+			continue // an old order: nothing is remembered of it
+		}
 		at := d.attempts[a.Job]
 		switch known := at != nil && at.number == a.Attempt; a.Kind {
 		case sched.Start:
@@ -389,6 +397,27 @@ func (d *Driver) over(job sched.JobID, number int32) {
 	delete(d.attempts, job)
 	d.mu.Unlock()
 	d.ended[job] = number
+	d.resting = append(d.resting, job)
+}
+
+// isDone reports whether nothing can come of a job any more.
+func (d *Driver) isDone(job sched.JobID) bool {
+	return int(job) < len(d.view.Jobs) && d.view.Jobs[job].State == sched.Done
+}
+
+// forget lets go of what is known of jobs that are done: a manager runs for months.
+func (d *Driver) forget() {
+	d.resting = slices.DeleteFunc(d.resting, func(job sched.JobID) bool {
+		if !d.isDone(job) {
+			return d.attempts[job] != nil // its end will tell again
+		}
+		delete(d.ended, job)
+		delete(d.lost, job)
+		delete(d.watched, job)
+		delete(d.epochs, job)
+		delete(d.progress, job)
+		return true
+	})
 }
 
 // start has the attempt of an order begun, or tells why it cannot be.
@@ -396,6 +425,7 @@ func (d *Driver) start(a *sched.Action) {
 	o, err := d.order(a)
 	if err != nil {
 		d.ended[a.Job] = a.Attempt
+		d.resting = append(d.resting, a.Job)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
 		return
 	}
@@ -410,7 +440,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		return nil, err
 	}
 	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress}
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]

@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -38,6 +39,11 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}
+	secrets, err := fromFiles(t.EnvFiles)
+	if err != nil {
+		return nil, err
+	}
+	env = append(env, secrets...)
 	port, err := freePort()
 	if err != nil {
 		return nil, fmt.Errorf("no free port: %w", err)
@@ -49,6 +55,35 @@ func environment(o *shim.Order, a *sched.Action, t task.Task, held []device.Devi
 		env = append(env, "TRAINYARD_SOCKET="+path)
 	}
 	return env, nil
+}
+
+// fromFiles reads the variables whose values stand in files. The newline that ends a file is no part of the value.
+func fromFiles(files map[string]string) (env []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		value, err := readValue(files[name])
+		if err == nil {
+			err = task.CheckEnvValue(name, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("env %s from_file: %w, want a file of text that the manager may read", name, err)
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+// readValue reads a file, as far as a variable may be long.
+func readValue(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, task.MaxText+1))
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is no rule, or one

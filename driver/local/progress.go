@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,6 +24,9 @@ import (
 const (
 	readEvery = 200 * time.Millisecond
 	tellEvery = 10 * time.Second // at most so often in the log, unless Options say otherwise
+	// readFully is how many bytes of an output are looked at line by line each time. A job that writes more than that in readEvery, which is
+	// 20 MB/s, has something else to say than its progress, and takes no processor from others: of the rest only lines made for us are read.
+	readFully = 4 << 20
 )
 
 // odometerFile keeps of a job, in its folder, how its progress is counted and how fast it was. It is no part of the log: without
@@ -44,7 +49,10 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		kept = progress.Kept{}
 	}
 	want := 0
-	if int(job) < len(d.specs) {
+	switch {
+	case int(job) < len(d.view.Jobs): // as it arrived, whatever its user wants since
+		want = int(d.view.Jobs[job].Unit())
+	case int(job) < len(d.specs):
 		want = int(d.specs[job].GPUs.Want)
 	}
 	d.progress[job] = progress.NewOdometer(want, kept, known)
@@ -93,17 +101,31 @@ type tail struct {
 	epoch  int64       // the last that ended
 	anew   bool        // none is known of this attempt yet
 	behind bool        // what is read was written long ago, for all that is known before an end was asked for
-	told   time.Time
-	quit   chan struct{}
-	over   chan struct{}
+	// caughtUp: what was written before the tail began is read. All of it counts, for nobody reads it again.
+	caughtUp bool
+	total    int64 // steps in all, as it says; 0 = not known
+	told     time.Time
+	tried    time.Time // to tell
+	quit     chan struct{}
+	over     chan struct{}
 }
 
 // sources are the files that a tail reads.
 var sources = [...]progress.Source{progress.Output, progress.File}
 
-// newTail returns the tail of an attempt whose logs are of a kind.
-func newTail(a *attempt, from progress.From, tell func(sched.Event)) *tail {
-	return &tail{a: a, tell: tell, reader: progress.NewReader(from), epoch: a.epoch, anew: !a.adopted,
+// readerOf returns what reads the logs of an order's job.
+func readerOf(o *shim.Order) *progress.Reader {
+	from, _ := progress.ParseFrom(o.Progress) // else all logs
+	r := progress.NewReader(from)
+	if p, err := progress.ParsePattern(o.Pattern); o.Pattern != "" && err == nil { // it was looked at when the job was handed in
+		r.Match(p)
+	}
+	return r
+}
+
+// newTail returns the tail of an attempt whose logs are read by reader.
+func newTail(a *attempt, reader *progress.Reader, tell func(sched.Event)) *tail {
+	return &tail{a: a, tell: tell, reader: reader, epoch: a.epoch, anew: !a.adopted,
 		behind: a.adopted && a.epoch == 0, posts: make(chan []byte), quit: make(chan struct{}), over: make(chan struct{})}
 }
 
@@ -186,15 +208,18 @@ func (t *tail) read() {
 		if t.files[i] == nil {
 			t.open(i, source)
 		}
-		for t.files[i] != nil && !isClosed(t.a.d.quit) {
+		for sum := 0; t.files[i] != nil && !isClosed(t.a.d.quit); {
 			n, err := t.files[i].Read(b[:])
 			t.take(source, b[:n], now)
+			sum += n
+			t.reader.Skim(sum >= readFully && t.caughtUp)
 			if n == 0 || err != nil && err != io.EOF {
 				break
 			}
 		}
+		t.reader.Skim(false)
 	}
-	t.behind = false
+	t.behind, t.caughtUp = false, true
 }
 
 // openRegular opens a file for reading. The job may have put anything in its place, which must not stop us: not a pipe
@@ -222,9 +247,12 @@ func (t *tail) take(source progress.Source, b []byte, now time.Time) {
 func (t *tail) note(m progress.Reading, now time.Time) {
 	t.done = t.done || m.Has&progress.Done != 0
 	t.ready = m.Has&progress.Ready != 0 || t.ready && m.Has&progress.Step == 0
-	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && t.a.odo.Known() {
-		t.told = now
-		t.measured()
+	if m.Has&progress.Total != 0 {
+		t.total = m.Total
+	}
+	if t.a.odo.See(now, &m) && now.Sub(t.told) >= cmp.Or(t.a.d.o.Tell, tellEvery) && now.Sub(t.tried) >= readEvery && t.a.odo.Known() {
+		t.tried = now
+		t.measured(now)
 	}
 	if m.Has&progress.Epoch != 0 {
 		t.ended(int64(m.Epoch))
@@ -245,13 +273,24 @@ func (t *tail) ended(n int64) {
 	}
 }
 
-// measured tells how far the job is and how fast. What such rates mean is kept before the log has any.
-func (t *tail) measured() {
+// measured tells how far the job is and how fast. What such rates mean is kept before the log has any. How many steps there are in all
+// is told where that says how long the job takes alone: whoever compares with that must not take it from a job that was slowed down by
+// others whenever it was measured. A job that was measured otherwise, on other GPUs or beside others, tells nothing before it is measured
+// as it runs now: a guess would be taken for what is so.
+func (t *tail) measured(now time.Time) {
 	o := t.a.odo
 	if o.Measure() {
 		t.a.keepOdometer()
 	}
-	t.report(sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())})
+	if o.Reference > 0 && !o.Measured() {
+		return
+	}
+	t.told = now
+	e := sched.Event{Kind: sched.Progressed, Work: o.Work(), Rate: o.Rate(), Value: float64(o.Steps())}
+	if o.Alone() {
+		e.Code = int32(min(t.total, math.MaxInt32))
+	}
+	t.report(e)
 }
 
 func (t *tail) report(e sched.Event) {

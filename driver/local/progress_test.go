@@ -26,7 +26,7 @@ type reader struct {
 func newReader() *reader {
 	r := &reader{now: time.Unix(1e9, 0)}
 	d := &Driver{o: Options{State: "/nowhere", Log: slog.New(slog.DiscardHandler)}}
-	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)}, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(&attempt{d: d, odo: progress.NewOdometer(1, progress.Kept{}, 0)}, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 	return r
 }
 
@@ -261,7 +261,7 @@ func TestEpochsOfAdopted(t *testing.T) {
 	t.Parallel()
 	r := newReader()
 	a := &attempt{odo: progress.NewOdometer(1, progress.Kept{}, 0), epoch: 2, adopted: true}
-	r.tail = newTail(a, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+	r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 	r.at(0, "TRAINYARD epoch=1\nTRAINYARD epoch=2\nTRAINYARD epoch=3\n")
 	if len(r.told) != 1 || r.told[0].Value != 3 {
 		t.Errorf("told %v, want epoch 3", r.told)
@@ -286,7 +286,7 @@ func TestEpochsOfBefore(t *testing.T) {
 	} {
 		r := newReader()
 		a := &attempt{d: r.a.d, odo: r.a.odo, dir: shim.RunDir(t.TempDir()), epoch: c.epoch, adopted: c.adopted}
-		r.tail = newTail(a, progress.Auto, func(e sched.Event) { r.told = append(r.told, e) })
+		r.tail = newTail(a, progress.NewReader(progress.Auto), func(e sched.Event) { r.told = append(r.told, e) })
 		for i, text := range []string{c.first, c.later} {
 			for word := range strings.FieldsSeq(text) {
 				r.at(float64(i), "TRAINYARD "+word+"\n")
@@ -360,5 +360,76 @@ func TestTailOfFile(t *testing.T) {
 	r.finish()
 	if want := (facts{5, 0, true}); r.facts() != want {
 		t.Errorf("%+v, want %+v", r.facts(), want)
+	}
+}
+
+// Ensure that a driver that comes back counts the work of a job in the unit that it had, although its user wants another width since.
+func TestUnitOfChangedJob(t *testing.T) {
+	t.Parallel()
+	spec := &sched.JobSpec{GPUs: sched.Rigid(4)}
+	c := sched.JobChange{GPUs: sched.Rigid(2)}
+	for name, want := range map[string]struct {
+		job  sched.Job
+		rate float64 // on two GPUs
+	}{
+		"as it arrived": {sched.Job{Spec: spec, Asked: 4}, .5},
+		"changed":       {sched.Job{Spec: spec.Changed(&c), Asked: 4}, .5},
+	} {
+		d := &Driver{o: Options{State: shim.State(t.TempDir()), Log: slog.New(slog.DiscardHandler)}, view: &sched.View{Jobs: []sched.Job{want.job}},
+			specs: []*sched.JobSpec{want.job.Spec}, progress: make(map[sched.JobID]*progress.Odometer)}
+		o := d.odometer(0, 0)
+		if o.Begin(2, 0); o.Rate() != want.rate {
+			t.Errorf("%s: rate %v on two GPUs, want %v", name, o.Rate(), want.rate)
+		}
+	}
+}
+
+// Ensure that a job's steps in all are told as it says them, once a speed was measured that is its own: not that beside others.
+func TestTotalTold(t *testing.T) {
+	t.Parallel()
+	for tenants, want := range map[int][3]int32{1: {1000, 900, 0}, 2: {}} {
+		r := newReader()
+		r.a.odo.Share(tenants)
+		step := 0
+		told := func(total int) int32 {
+			for range 8 {
+				step++
+				r.at(15*float64(step), fmt.Sprintf("TRAINYARD step=%d total=%d\n", step, total))
+			}
+			return r.told[len(r.told)-1].Code
+		}
+		if got := [3]int32{told(1000), told(900), told(0)}; got != want {
+			t.Errorf("%d tenants: %v steps in all, want %v", tenants, got, want)
+		}
+	}
+}
+
+// Ensure that on another width nothing is told before it is measured there, neither as the speed of its start, which is said to be a
+// guess, nor as that of its progress.
+func TestGuessedRate(t *testing.T) {
+	t.Parallel()
+	r := newReader()
+	wide := progress.Footing{Width: 4, Tenants: 1}
+	r.a.odo = progress.NewOdometer(4, progress.Kept{Reference: 1, Paces: []progress.Pace{{Footing: wide, PerSecond: 1}}}, 0)
+	for width, want := range map[int]int32{4: 0, 2: sched.GuessedRate} {
+		var told sched.Event
+		a := &attempt{d: &Driver{quit: make(chan struct{}), reports: make(chan report, 1)}, odo: r.a.odo, meter: r.tail}
+		a.odo.Begin(width, 0)
+		a.started()
+		if told = (<-a.d.reports).event; told.Kind != sched.AttemptStarted || told.Code != want || told.Rate != float64(width)/4 {
+			t.Errorf("on %d GPUs: %+v, want code %d", width, told, want)
+		}
+	}
+	r.a.odo.Begin(2, 0)
+	for i := range 20 { // nine steps in 15 s: slower than on four, and not by half
+		r.at(15*float64(i), fmt.Sprintf("TRAINYARD step=%d\n", 1+i*9))
+	}
+	if len(r.told) == 0 {
+		t.Fatal("no progress is told")
+	}
+	for _, e := range r.told {
+		if e.Kind != sched.Progressed || e.Rate < .59 || e.Rate > .61 {
+			t.Errorf("%+v, want the rate that was measured, 0.6", e)
+		}
 	}
 }

@@ -116,29 +116,32 @@ func TestNothingToRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := program(t, "script", "#!/no/such/interpreter\n")
+	neither := program(t, "neither", "not a program")
+	missing := filepath.Join(dir, "missing")
 	cases := []struct {
 		program, dir, text string
 		code               int32
 	}{
-		{"trainyard-no-such-program", dir, "not found", 127},
-		{"/no/such/program", dir, "/no/such/program", 127},
-		{"./missing", dir, "missing", 127},
-		{plain, dir, "permission denied", 126},
-		{dir, dir, "permission denied", 126},
-		{"./script", filepath.Dir(script), "script", 127},
-		{"true", filepath.Join(dir, "missing"), filepath.Join(dir, "missing"), 127},
-		{"true", plain, "not a directory", 126},
+		{"trainyard-no-such-program", dir, "command trainyard-no-such-program: not found in PATH (/bin:/usr/bin), want its path, or its folder there", 127},
+		{"/no/such/program", dir, "command /no/such/program: /no/such/program: no such file or directory, want a program", 127},
+		{"./missing", dir, "command ./missing: " + missing + ": no such file or directory, want a program", 127},
+		{plain, dir, "command " + plain + ": " + plain + " is not executable (permission denied), want chmod +x, or its interpreter before it", 126},
+		{dir, dir, "command " + dir + ": " + dir + " is a directory, want a program", 126},
+		{"./script", filepath.Dir(script), "command ./script: what the first line of " + script + " names is not found, want the interpreter of a script, or a program's loader", 127},
+		{neither, dir, "command " + neither + ": " + neither + " is no program of this machine and begins with no #!, want its interpreter before it", 126},
+		{"true", missing, "folder to run in: " + missing + ": no such file or directory, want one that is there", 127},
+		{"true", plain, "folder to run in: " + plain + " is not a directory, want one that is there", 126},
 	}
 	list := make([]Arrival, len(cases))
 	for i, c := range cases {
-		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second}
+		job := task.Task{Command: []string{c.program}, Dir: c.dir, Grace: time.Second, Env: map[string]string{"PATH": "/bin:/usr/bin"}}
 		list[i] = Arrival{Spec: sched.JobSpec{GPUs: sched.Rigid(1), Task: job.Encode()}}
 	}
 	w := newWorld(t, fifo(t), 2, list)
 	w.finish()
 	for i, c := range cases {
 		ends := w.all(sched.AttemptEnded, sched.JobID(i))
-		if len(ends) != 1 || ends[0].Outcome != sched.Failed || ends[0].Code != c.code || !strings.Contains(ends[0].Text, c.text) {
+		if len(ends) != 1 || ends[0].Outcome != sched.Failed || ends[0].Code != c.code || ends[0].Text != c.text {
 			t.Errorf("%s in %s: %+v, want one failure with %d, %q", c.program, c.dir, ends, c.code, c.text)
 		}
 	}

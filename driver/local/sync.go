@@ -87,7 +87,17 @@ func (d *Driver) firstLook() []sched.Event {
 // adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
 // that nobody has begun waits for the order to be given again.
 func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
-	d.ended[id], d.watched[id], d.epochs[id] = j.Attempts, j.Watched, int64(j.Epoch)
+	if j.State == sched.Done {
+		return nil
+	}
+	if j.Watched {
+		d.watched[id] = true
+	}
+	if j.Attempts == 0 { // nothing else is known of it
+		return nil
+	}
+	d.resting = append(d.resting, id)
+	d.ended[id], d.epochs[id] = j.Attempts, int64(j.Epoch)
 	if j.Attempt != sched.Stopping { // then it is a guess
 		d.odometer(id, j.Work)
 	}
@@ -118,16 +128,17 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	started := d.instant(x.over.Started)
 	if !a.up && !x.over.Started.IsZero() {
-		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate()})
+		events = append(events, sched.Event{Time: started, Kind: sched.AttemptStarted, WorkFrom: started, Work: a.odo.Work(), Rate: a.odo.Rate(),
+			Code: sched.GuessedRate}) // what it was is told at its end
 	}
-	a.meter = newTail(a, progress.Own, nil)
+	a.meter = newTail(a, progress.NewReader(progress.Own), nil)
 	a.meter.skip()
 	a.meter.finish()
 	e := a.ending(x, a.ordered())
 	e.Time = max(d.instant(x.over.Ended), started+1)
 	e.Job = a.job
 	if rest := d.backoff(&e); rest > 0 {
-		e.WorkFrom = e.Time.Add(rest)
+		e.WorkFrom = e.Time.Add(time.Duration(rest))
 	}
 	events = append(events, e)
 	for i := range events {

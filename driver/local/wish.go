@@ -9,16 +9,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Submit hands jobs in. They arrive together with the next answer, in the order given, and the events point to the very specs
-// given, so that a sink can tell whose they are. From the call on these belong to the driver, which sets their times of
+// Submit hands jobs in. They arrive together with the next answer, in the order in which jobs returns them: it is called once, by the
+// goroutine of the engine, as that answer is made, and is told which number the first of them gets and when that is. So whoever hands
+// jobs in waits for nobody, and those that come while a batch is made durable are all in the next one. The events point to the very
+// specs returned, so that a sink can tell whose they are. From then on these belong to the driver, which sets their times of
 // submission. They must be valid, and name under After none but jobs that arrive before. The channel is closed once what came
 // of it is durable. Submit may be called by anybody at any time.
-func (d *Driver) Submit(specs ...*sched.JobSpec) (durable <-chan struct{}) {
-	events := make([]sched.Event, len(specs))
-	for i, spec := range specs {
-		events[i] = sched.Event{Kind: sched.JobArrived, Spec: spec}
-	}
-	return d.wish(events...)
+func (d *Driver) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (durable <-chan struct{}) {
+	return d.keep(wish{jobs: jobs})
 }
 
 // Command passes on what a user wants done with a job that has arrived. The channel is closed once what came of it is durable.
@@ -38,33 +36,63 @@ func (d *Driver) Change(job sched.JobID, c sched.JobChange) (durable <-chan stru
 //   - NodeChanged, Code NodeDraining: its GPUs are given to no new job, and those on them go on; NodeUp lifts that;
 //   - GPUChanged, Code GPUWithheld: the same of one GPU; GPUInUse lifts that, and the GPU is then what it is seen to be.
 //
-// The wish outlives the driver, as the View of the next one has it. What is so already is not told again. Anything else is
-// an error. The channel is closed once what came of it is durable. Tell may be called by anybody at any time.
-func (d *Driver) Tell(e sched.Event) (durable <-chan struct{}, err error) {
+// Where devices are lent one by one a node is a GPU, and what is wished of the node is wished of the GPU: it holds whether the
+// device is lent at the moment or not. The wishes outlive the driver, as the View of the next one has them. What is so already is
+// not told again. Anything else is an error, and then nothing of the list is done. The channel is closed once what came of it is
+// durable. Tell may be called by anybody at any time.
+func (d *Driver) Tell(wishes ...sched.Event) (durable <-chan struct{}, err error) {
+	for i := range wishes {
+		if err := d.tellable(&wishes[i]); err != nil {
+			return nil, err
+		}
+		if e := &wishes[i]; d.lending.on && e.Kind == sched.NodeChanged {
+			*e = ofDevice(e)
+		}
+	}
+	return d.wish(wishes...), nil
+}
+
+// ofDevice is the wish for a node as one for the device that it is.
+func ofDevice(e *sched.Event) sched.Event {
+	state := sched.GPUInUse
+	if sched.NodeState(e.Code) == sched.NodeDraining {
+		state = sched.GPUWithheld
+	}
+	return sched.Event{Kind: sched.GPUChanged, Value: float64(e.Node), Code: int32(state)}
+}
+
+// tellable returns what is wrong with the wish e.
+func (d *Driver) tellable(e *sched.Event) error {
 	switch {
 	case e.Kind == sched.NodeChanged:
 		if s := sched.NodeState(e.Code); s != sched.NodeDraining && s != sched.NodeUp {
-			return nil, fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
+			return fmt.Errorf("local: state %d of a node, want draining or up", e.Code)
+		}
+		if d.lending.on && (e.Node < 0 || int(e.Node) >= len(d.devices)) {
+			return fmt.Errorf("local: node %d, want one of %d", e.Node, len(d.devices))
 		}
 	case e.Kind != sched.GPUChanged:
-		return nil, fmt.Errorf("local: an event %q, want one about a node or a GPU", e.Kind)
+		return fmt.Errorf("local: an event %q, want one about a node or a GPU", e.Kind)
 	case !(e.Value >= 0) || int(e.Value) >= len(d.devices):
-		return nil, fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
+		return fmt.Errorf("local: GPU %v, want one of %d", e.Value, len(d.devices))
 	case sched.GPUState(e.Code) != sched.GPUWithheld && sched.GPUState(e.Code) != sched.GPUInUse:
-		return nil, fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
+		return fmt.Errorf("local: state %d of a GPU, want withheld or in use", e.Code)
 	}
-	return d.wish(e), nil
+	return nil
 }
 
 // wish is what a user wants.
 type wish struct {
 	events  []sched.Event
+	jobs    func(first sched.JobID, now sched.Time) []*sched.JobSpec // see Submit; nil = events
 	durable chan struct{}
 }
 
 // wish keeps what a user wants for the next answer.
-func (d *Driver) wish(events ...sched.Event) <-chan struct{} {
-	w := wish{events, make(chan struct{})}
+func (d *Driver) wish(events ...sched.Event) <-chan struct{} { return d.keep(wish{events: events}) }
+
+func (d *Driver) keep(w wish) <-chan struct{} {
+	w.durable = make(chan struct{})
 	d.mu.Lock()
 	d.wishes = append(d.wishes, w)
 	d.mu.Unlock()
@@ -87,14 +115,21 @@ func (d *Driver) confirm() {
 	d.answered = d.answered[:0]
 }
 
-// granted returns what of the wishes is to be told.
-func (d *Driver) granted() (events []sched.Event) {
+// granted returns what of the wishes is to be told at the instant now.
+func (d *Driver) granted(now sched.Time) (events []sched.Event) {
 	d.mu.Lock()
 	wishes := d.wishes
 	d.wishes = nil
 	d.mu.Unlock()
+	next := sched.JobID(len(d.specs))
 	for _, w := range wishes {
 		d.answered = append(d.answered, w.durable)
+		if w.jobs != nil {
+			for _, spec := range w.jobs(next, now) {
+				events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
+				next++
+			}
+		}
 		for _, e := range w.events {
 			switch {
 			case e.Kind == sched.GPUChanged:
@@ -118,8 +153,7 @@ func (d *Driver) isSo(e *sched.Event) bool {
 	if e.Node < 0 || int(e.Node) >= len(d.view.Nodes) {
 		return true
 	}
-	state := d.view.Nodes[e.Node].State
-	return state == sched.NodeState(e.Code) || d.lending.on && state == sched.NodeGone
+	return d.view.Nodes[e.Node].State == sched.NodeState(e.Code)
 }
 
 // ErrClosed says that the driver was closed before it did what it was asked.

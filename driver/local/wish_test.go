@@ -52,7 +52,7 @@ func (w *world) again(epoch int64, n int) {
 func (w *world) submit(script string) *sched.JobSpec {
 	w.Helper()
 	spec := arrival(w.T, 0, 1, script).Spec
-	w.d.Submit(&spec)
+	w.d.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return []*sched.JobSpec{&spec} })
 	return &spec
 }
 

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -92,11 +92,12 @@ func (d *Driver) join(id sched.PoolID, n int32) {
 	p.booting = slices.Delete(p.booting, i, i+1)
 	p.nodes++
 	d.widest = max(d.widest, spec.GPUs)
-	node := sched.NodeSpec{}
+	d.specs = append(d.specs, sched.NodeSpec{})
+	node := &d.specs[len(d.specs)-1]
 	if int(id) < len(d.cluster.Pools) {
-		node = d.cluster.Pools[id].Node
+		*node = d.cluster.Pools[id].Node
 	}
-	node.Name, node.Pool = fmt.Sprintf("%s-%d", spec.Name, n), id
+	node.Name, node.Pool = spec.Name+"-"+strconv.Itoa(int(n)), id
 	node.GPUs, node.Type, node.DollarsHr = spec.GPUs, spec.Type, spec.Price
-	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: &node})
+	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: node})
 }

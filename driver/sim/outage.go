@@ -39,8 +39,10 @@ func (d *Driver) fail() {
 // lose ends the attempts on a node that is leaving and appends their events to dst.
 func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
 	var lost []sched.JobID
+	first := d.view.Nodes[node].First
+	end := first + sched.GPUID(d.view.Nodes[node].Spec.GPUs)
 	for _, id := range d.live {
-		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return d.view.GPUs[g].Node == node }) {
+		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return first <= g && g < end }) {
 			lost = append(lost, id)
 		}
 	}

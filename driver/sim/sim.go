@@ -42,6 +42,7 @@ type Driver struct {
 	queue     timedHeap
 	soon      []sched.Event // of this very instant, caused by the last plan
 	out       []sched.Event
+	specs     []sched.NodeSpec // of the nodes that join by out
 	orderly   uint64
 	broken    error // the truth makes no sense
 }
@@ -210,7 +211,7 @@ func (d *Driver) mayHelp() bool {
 // collect gathers the events of d.now into d.out. What they cause at this very instant, such as the end of a job of no
 // duration that starts, is left for the next call.
 func (d *Driver) collect() {
-	d.out = d.out[:0]
+	d.out, d.specs = d.out[:0], d.specs[:0]
 	for last := d.orderly; len(d.queue) > 0 && d.queue[0].at == d.now && d.queue[0].order <= last; {
 		d.due(d.queue.pop())
 	}

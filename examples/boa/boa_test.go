@@ -27,14 +27,18 @@ func TestCompare(t *testing.T) {
 	if err := run(t.Context(), []string{"--jobs", "4", "--size", "1", "--step-time", "50ms", "--json"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	var c comparison
-	if err := json.Unmarshal(out.Bytes(), &c); err != nil {
+	var all report
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Rows) != 3 || c.Rows[0].Name != "boa" || c.Overhead < 0 {
-		t.Fatalf("%+v, want three rows, boa first", c)
+	if len(all.Runs) != 1 || len(all.Sums) != 3 || len(all.Runs[0].Rows) != 3 || all.Runs[0].Rows[0].Name != "boa" {
+		t.Fatalf("%+v, want one run of three rows, boa first", all)
 	}
+	c := &all.Runs[0]
 	for i, r := range c.Rows {
+		if !(r.Overhead >= 0) {
+			t.Errorf("%s: a start and an end cost %v", r.Name, r.Overhead)
+		}
 		for _, f := range []figures{r.Real, r.Simulated} {
 			if !(f.JCT > 0 && f.Makespan >= f.JCT && f.SlotSeconds > 0) || i == 0 && f.Slots >= float64(c.Slots) {
 				t.Errorf("%s: %+v", r.Name, f)
@@ -74,9 +78,20 @@ func TestDraw(t *testing.T) {
 // Ensure that wrong flags are refused.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]string{"--jobs 0": "--jobs 0", "--load 1": "a load below 1", "--budget NaN": "--budget NaN", "--step-time 0s": "--step-time 0s"} {
+	for args, want := range map[string]string{"--jobs 0": "--jobs 0", "--load 1": "a load below 1", "--budget NaN": "--budget NaN", "--step-time 0s": "--step-time 0s", "--seeds 0": "--seeds 0"} {
 		if err := run(context.Background(), strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// Ensure that figures of several seeds are summed up by mean and interval: of 1, 2 and 3 with deviation 1, t = 4.30.
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	if i := intervalOf([]float64{1, 2, 3}); i.Mean != 2 || i.Half < 2.48 || i.Half > 2.49 {
+		t.Errorf("%+v, want 2 ± 2.48", i)
+	}
+	if i := intervalOf([]float64{7}); i != (interval{Mean: 7}) || i.text(1, "%.1f", "") != "7.0" {
+		t.Errorf("%+v, want 7 and nothing more", i)
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// calibrate runs a few jobs, each on slots of its own from the start, and takes what they need beyond their steps for the price of
-// a start and an end.
-func (c *comparison) calibrate(ctx context.Context) error {
+// calibrate runs a few jobs, each on slots of its own from the start, and returns what they need beyond their steps, in seconds: the price
+// of a start and an end. number tells apart those of a comparison.
+func (c *comparison) calibrate(ctx context.Context, number int) (overhead float64, err error) {
 	apps := c.apps()
 	var jobs strings.Builder
 	var alone []float64
@@ -36,14 +36,14 @@ func (c *comparison) calibrate(ctx context.Context) error {
 		c.job(&jobs, fmt.Sprint("alone-", i), kind, fmt.Sprint(width), 0)
 	}
 	o := manager.Options{Devices: device.Slots(9), System: "fifo"}
-	_, done, err := c.manage(ctx, "alone", jobs.String(), o)
+	_, done, err := c.manage(ctx, fmt.Sprint("alone-", number), jobs.String(), o)
 	if err != nil {
-		return fmt.Errorf("alone: %w", err)
+		return 0, fmt.Errorf("alone: %w", err)
 	}
 	for i := range done {
-		c.Overhead += max(done[i].jct-alone[i], 0) / float64(len(done))
+		overhead += max(done[i].jct-alone[i], 0) / float64(len(done))
 	}
-	return nil
+	return overhead, nil
 }
 
 // job writes a job of a kind.

@@ -17,10 +17,11 @@ import (
 type training struct {
 	config
 	*model
-	step           int // steps applied
-	samples        int // samples seen in them
-	saved          int // the step of the newest checkpoint, -1 if none
-	reported       int // the step of the last progress line, -1 if none
+	step           int       // steps applied
+	samples        int       // samples seen in them
+	saved          int       // the step of the newest checkpoint, -1 if none
+	reported       int       // the step of the last progress line, -1 if none
+	due            time.Time // when the step before was to be over
 	ledger         *ledger
 	stdout, stderr io.Writer
 }
@@ -81,10 +82,11 @@ func (t *training) run(stop <-chan os.Signal) (code int, err error) {
 			if err := t.save(); err != nil {
 				return exitError, err
 			}
+			t.due = time.Now() // a save takes its time
 		}
-		began := time.Now()
+		t.due = t.next(time.Now())
 		grad := t.gradient(t.samples, t.batch, t.dataset)
-		if s := wait(stop, t.pace()-time.Since(began)); s != nil {
+		if s := wait(stop, time.Until(t.due)); s != nil {
 			return t.preempted(s)
 		}
 		t.apply(grad, t.rate)
@@ -96,6 +98,20 @@ func (t *training) run(stop <-chan os.Signal) (code int, err error) {
 			}
 		}
 	}
+}
+
+// mostLate is how late a step may be that is made up for.
+const mostLate = time.Second
+
+// next returns when a step that begins now is to be over. One that follows another is paced from when that was to be over, not from when it
+// was: where there are more processes than processors, they wake up late, and what they stand for, steps on devices of
+// their own, would not wait for that.
+func (t *training) next(now time.Time) time.Time {
+	from := t.due
+	if now.Sub(from) > mostLate {
+		from = now
+	}
+	return from.Add(t.pace())
 }
 
 // total returns the steps at the end, as far as the batch size stays what it is.

@@ -53,11 +53,13 @@ func (r *Reader) Err() error { return r.err }
 
 // End returns the first thing wrong, which may be that something is left over.
 func (r *Reader) End() error {
-	r.Want(len(r.b) == 0, "%d bytes are left over", len(r.b))
+	if len(r.b) > 0 {
+		r.Want(false, "%d bytes are left over", len(r.b))
+	}
 	return r.err
 }
 
-// Want notes what is wrong unless ok.
+// Want notes what is wrong unless ok. Where much is read, it is to be called for what is wrong alone: its arguments cost more than reading.
 func (r *Reader) Want(ok bool, format string, args ...any) {
 	if !ok && r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -91,15 +93,17 @@ func (r *Reader) Byte(most byte) byte {
 	if x == nil {
 		return 0
 	}
-	r.Want(x[0] <= most, "%d, want at most %d", x[0], most)
+	if x[0] > most {
+		r.Want(false, "%d, want at most %d", x[0], most)
+	}
 	return given(r, x[0])
 }
 
 // Uint reads a number up to most.
 func (r *Reader) Uint(most uint64) uint64 {
 	x, n := binary.Uvarint(r.b)
-	if r.skip(n) {
-		r.Want(x <= most, "%d, want at most %d", x, most)
+	if r.skip(n) && x > most {
+		r.Want(false, "%d, want at most %d", x, most)
 	}
 	return given(r, x)
 }
@@ -107,8 +111,8 @@ func (r *Reader) Uint(most uint64) uint64 {
 // Int reads a number from least to most.
 func (r *Reader) Int(least, most int64) int64 {
 	x, n := binary.Varint(r.b)
-	if r.skip(n) {
-		r.Want(x >= least && x <= most, "%d, want %d..%d", x, least, most)
+	if r.skip(n) && (x < least || x > most) {
+		r.Want(false, "%d, want %d..%d", x, least, most)
 	}
 	return given(r, x)
 }
@@ -133,7 +137,9 @@ func given[T any](r *Reader, x T) T {
 // Count reads how many things follow, each of which takes so many bytes at least: never more than can be there.
 func (r *Reader) Count(bytes int) int {
 	n := r.Uint(math.MaxInt64)
-	r.Want(n <= uint64(len(r.b)/bytes), "%d things in %d bytes", n, len(r.b))
+	if n > uint64(len(r.b)/bytes) {
+		r.Want(false, "%d things in %d bytes", n, len(r.b))
+	}
 	return int(given(r, n))
 }
 
@@ -158,11 +164,13 @@ func (r *Reader) Part(format string) (part []byte, ok bool) {
 	if r.err == nil && len(r.b) == 0 {
 		r.err = fmt.Errorf("found nothing more, want memory of %s", format)
 	}
-	found := r.Text()
-	if r.err != nil || found == "" {
+	found := r.Bytes()
+	if r.err != nil || len(found) == 0 {
 		return nil, false
 	}
-	r.Want(found == format, "found memory of %.80q, want that of %s", found, format)
+	if string(found) != format {
+		r.Want(false, "found memory of %.80q, want that of %s", found, format)
+	}
 	part = r.Bytes()
 	return part, r.err == nil
 }

@@ -36,53 +36,55 @@ func TestConformance(t *testing.T) {
 			}
 		}()
 		t.Cleanup(func() { close(quit); <-over; d.Close() })
-		return &folding{Driver: d, c: c, jobs: jobs, s: engine.NewState(engine.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
+		return &Folding{Driver: d, API: c, Jobs: jobs, State: engine.NewState(engine.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
 	})
 }
 
-// folding plays the part of the engine that the conformance suite leaves out: it keeps the View in step, which the driver looks at.
+// Folding plays the part of the engine that the conformance suite leaves out: it keeps the View in step, which the driver looks at.
 // The events that the suite sees are the driver's; the orders that an engine would not give do not reach it.
-type folding struct {
+type Folding struct {
 	*Driver
-	c    *cluster
-	jobs []client.Object // that arrive after Sync
-	s    *engine.State
+	API   client.Client
+	Jobs  []client.Object // that arrive after Sync
+	State *engine.State
 }
 
-func (f *folding) fold(events []sched.Event) []sched.Event {
+func (f *Folding) fold(events []sched.Event) []sched.Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b sched.Event) int { return int(a.Kind) - int(b.Kind) })
 	for i := range sorted {
-		f.s.Apply(&sorted[i])
+		f.State.Apply(&sorted[i])
 	}
 	return sorted
 }
 
-func (f *folding) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
-	events, err := f.Driver.Sync(ctx, f.s.View())
-	for _, j := range f.jobs {
-		must(f.c, f.c.Create(ctx, j))
+func (f *Folding) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
+	events, err := f.Driver.Sync(ctx, f.State.View())
+	for _, j := range f.Jobs {
+		if failed := f.API.Create(ctx, j); failed != nil {
+			return nil, failed
+		}
 	}
 	return f.fold(events), err
 }
 
-func (f *folding) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+func (f *Folding) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	events, err := f.Driver.Next(ctx, until)
 	return f.fold(events), err
 }
 
-func (f *folding) Apply(ctx context.Context, p sched.Plan) error {
+func (f *Folding) Apply(ctx context.Context, p sched.Plan) error {
 	for i := range p.Actions {
 		a := &p.Actions[i]
-		j := &f.s.View().Jobs[a.Job]
+		j := &f.State.View().Jobs[a.Job]
 		switch {
 		case a.Kind == sched.Start && a.Attempt > j.Attempts && !j.HoldsDevices():
-			f.s.Apply(&sched.Event{Time: f.Now(), Kind: sched.Decided, Job: a.Job, Target: &sched.Target{Job: a.Job}, GPUs: a.GPUs})
+			f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Decided, Job: a.Job, Target: &sched.Target{Job: a.Job}, GPUs: a.GPUs})
 		case a.Kind == sched.Stop && a.Attempt == j.Attempts && j.HoldsDevices() && j.Attempt != sched.Stopping:
 		default:
 			continue
 		}
-		f.s.Apply(&sched.Event{Time: f.Now(), Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind)})
+		f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind)})
 	}
 	return f.Driver.Apply(ctx, p)
 }

@@ -83,6 +83,7 @@ type Driver struct {
 	answer   []sched.Event
 	arrivals []*v1alpha1.TrainingJob
 	newPools []string
+	released bool // a claim gave a device back
 	nextGPU  sched.GPUID
 	taken    map[sched.GPUID]bool // first GPUs of the slots that nodes join
 }
@@ -223,6 +224,9 @@ func (d *Driver) lookAtAll(ctx context.Context, keys []Key) {
 				d.o.Log.Warn("an object cannot be looked at", "object", k.String(), "error", err)
 				time.AfterFunc(lookAgain, func() { d.o.Queue.Push(k) })
 			}
+		}
+		if d.released {
+			d.letGo()
 		}
 	}
 	d.arrive()

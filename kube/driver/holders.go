@@ -53,9 +53,7 @@ func (d *Driver) lookAtClaim(key types.NamespacedName) error {
 		}
 		d.detect(id)
 	}
-	if len(before) > 0 {
-		d.letGo()
-	}
+	d.released = d.released || len(before) > 0
 	if found && d.isStrayClaim(&c) {
 		d.removeStrayClaim(&c)
 	}
@@ -130,6 +128,7 @@ func (d *Driver) heldBy(a *attempt) (h holding, ok bool) {
 
 // letGo has the pods made of attempts whose devices were given back.
 func (d *Driver) letGo() {
+	d.released = false
 	for _, a := range d.attempts {
 		if a.waits {
 			d.again(Key{JobKey, a.key})

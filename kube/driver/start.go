@@ -96,13 +96,13 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there client.Object, err error) {
 	err = d.crew.write(ctx, func(ctx context.Context) error {
 		there = o.DeepCopyObject().(client.Object)
-		err := d.o.Client.Create(ctx, there)
-		if !apierrors.IsAlreadyExists(err) {
-			return refusal(err, o)
+		made := d.o.Client.Create(ctx, there)
+		if !apierrors.IsAlreadyExists(made) {
+			return refusal(made, o)
 		}
-		switch err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
-		case err != nil:
-			return retry(err)
+		switch found := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
+		case found != nil:
+			return retry(found)
 		case !ownedBy(there, a.uid):
 			return fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(o), o.GetName()))
 		case there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of the same name, so of this attempt: no pod of it is there yet
@@ -157,8 +157,8 @@ func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod)
 			return err
 		}
 		there := new(corev1.Pod) // bound already, or another pod of that name
-		if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(p), there); err != nil {
-			return retry(err)
+		if failed := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(p), there); failed != nil {
+			return retry(failed)
 		}
 		if there.UID == p.UID && there.Spec.NodeName == a.ranks[r].nodeName {
 			return nil

@@ -215,12 +215,12 @@ func (d *Driver) lookAtPod(key types.NamespacedName) error {
 	return nil
 }
 
-// isStray reports whether an object names an attempt that is not alive.
+// isStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with their owner.
 func (d *Driver) isStray(o client.Object) bool {
 	labels := o.GetLabels()
 	id, known := d.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
 	if !known {
-		return true
+		return false
 	}
 	j := &d.view.Jobs[id]
 	return !ownedBy(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() || labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)

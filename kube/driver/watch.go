@@ -36,8 +36,8 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
-			if object, ok := o.(client.Object); ok {
-				q.Push(KeysOf(object)...)
+			if changed, ok := o.(client.Object); ok {
+				q.Push(KeysOf(changed)...)
 			}
 		}
 		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(was, o any) {

@@ -12,8 +12,8 @@ import (
 // foreseeing is how long a plan may be thought about.
 const foreseeing = 3 * time.Second
 
-// foresee fills in when jobs would start and end.
-func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, docs []Estimate) error {
+// foresee fills in when jobs would start and end, and what that rests on.
+func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *Submitted) error {
 	done, err := s.think(ctx)
 	if err != nil {
 		return err
@@ -26,8 +26,11 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, docs []Estimat
 		return err
 	}
 	x := whyTeller{Teller: s.says(nil)}
+	x.Forecast = f
+	doc.Rests = x.Rests()
+	docs := doc.Jobs
 	for i := range docs {
-		docs[i] = Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
+		docs[i] = Estimate{ID: int(sched.None), Name: jobs[i].Spec.Name}
 		if e := f.Of(first + sched.JobID(i)); e != nil {
 			docs[i].Start, docs[i].End = x.within(e.Start), x.within(e.End)
 		}

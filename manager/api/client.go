@@ -26,7 +26,7 @@ type Client struct {
 	token  string
 	name   string // what it is called in errors
 	http   *http.Client
-	slow   *http.Client // for what takes long to be durable
+	slow   *http.Client // for what takes long to be durable, or to be decided again
 	folder *os.File     // of the state, where the socket lies; nil over the network
 }
 
@@ -60,7 +60,7 @@ func (c *Client) via(t *http.Transport) {
 	t.MaxIdleConns, t.IdleConnTimeout, t.ResponseHeaderTimeout = 4, time.Minute, silence
 	c.http = &http.Client{Transport: t, CheckRedirect: noRedirect}
 	t = t.Clone()
-	t.ResponseHeaderTimeout = submitting + silence
+	t.ResponseHeaderTimeout = max(submitting, explaining) + silence
 	c.slow = &http.Client{Transport: t, CheckRedirect: noRedirect}
 }
 
@@ -102,7 +102,13 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
+	err = c.read(ctx, http.MethodGet, "/v1/jobs?"+q.Encode(), nil, func(r io.Reader) error {
+		var b bytes.Buffer
+		if _, cut := b.ReadFrom(r); cut != nil {
+			return cut
+		}
+		return readJobs(b.Bytes(), &doc)
+	})
 	return doc, err
 }
 
@@ -221,12 +227,17 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 
 // ask asks for a document.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
+	return c.read(ctx, method, path, body, func(r io.Reader) error { return json.NewDecoder(r).Decode(doc) })
+}
+
+// read asks for something and has f read it.
+func (c *Client) read(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
 	resp, err := c.do(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc); err != nil {
+	if err := f(io.LimitReader(resp.Body, maxAnswer)); err != nil {
 		return c.failed(ctx, fmt.Errorf("its answer: %w", err))
 	}
 	return nil
@@ -248,7 +259,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, heade
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	way := c.http
-	if path == "/v1/jobs" && method == http.MethodPost {
+	if path == "/v1/jobs" && method == http.MethodPost || strings.HasPrefix(path, decisionsPath) {
 		way = c.slow
 	}
 	resp, err := way.Do(req)

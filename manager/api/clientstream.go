@@ -39,7 +39,7 @@ func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(O
 			return cmp.Or(json.Unmarshal(e.data, &end), io.EOF)
 		}
 		var out Output
-		if bad := json.Unmarshal(e.data, &out); bad != nil {
+		if bad := readOutput(e.data, &out); bad != nil {
 			return bad
 		}
 		return tell(out)

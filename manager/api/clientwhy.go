@@ -7,16 +7,19 @@ import (
 	"time"
 )
 
-// Why returns why a job stands as it does. ahead bounds the look into the future, try the time in which remedies are tried; 0 = none.
+// Why returns why a job stands as it does. ahead bounds the look into the future, see AsSuits, try the time in
+// which remedies are tried; 0 = none.
 func (c *Client) Why(ctx context.Context, job string, ahead, try time.Duration) (doc Why, err error) {
 	q := url.Values{"ahead_ms": {strconv.FormatInt(ahead.Milliseconds(), 10)}, "try_ms": {strconv.FormatInt(try.Milliseconds(), 10)}}
 	err = c.get(ctx, jobPath(job, "why")+"?"+q.Encode(), &doc)
 	return doc, err
 }
 
+const decisionsPath = "/v1/decisions/"
+
 // Explain returns a decision of the log, decided again.
 func (c *Client) Explain(ctx context.Context, seq uint64) (doc Decision, err error) {
-	err = c.get(ctx, "/v1/decisions/"+strconv.FormatUint(seq, 10), &doc)
+	err = c.get(ctx, decisionsPath+strconv.FormatUint(seq, 10), &doc)
 	return doc, err
 }
 

@@ -11,7 +11,8 @@ type Job struct {
 	Outcome  string   `json:"outcome,omitempty" doc:"once done: finished, failed, cancelled or rejected"`
 	ExitCode int      `json:"exit_code,omitempty" doc:"of the last attempt that ended"`
 	Text     string   `json:"text,omitempty" doc:"what was said of its end"`
-	Why      string   `json:"why,omitempty" doc:"in a sentence, why it does not run"`
+	Why      string   `json:"why,omitempty" doc:"in a sentence, why it does not run, is kept at its width, or how it failed"`
+	Failure  *Failure `json:"failure,omitempty" doc:"how the last attempt that ended failed, if it did"`
 	Priority int      `json:"priority,omitempty"`
 	Min      int      `json:"gpus_min" doc:"fewest GPUs"`
 	Want     int      `json:"gpus_want" doc:"GPUs asked for"`
@@ -36,9 +37,20 @@ type Job struct {
 	Speed float64 `json:"speed,omitempty" doc:"progress per time, 1 = on the GPUs asked for, alone"`
 }
 
+// Failure is how an attempt failed.
+type Failure struct {
+	Attempt int      `json:"attempt" doc:"its number; 0 = it could not be started"`
+	Text    string   `json:"text" doc:"exit code or what kept it from starting, in words"`
+	Signal  string   `json:"signal,omitempty" doc:"that ended it, such as SIGKILL, as far as its exit code tells"`
+	Retries int      `json:"retries" doc:"failures after which it is tried again"`
+	Left    int      `json:"retries_left"`
+	Tail    []string `json:"tail,omitempty" doc:"the last lines of what it wrote, as written: not safe for a terminal. Not in lists"`
+}
+
 // Jobs is a list of jobs.
 type Jobs struct {
 	Schema string `json:"schema" doc:"trainyard.jobs/v1"`
+	Unit   string `json:"unit" doc:"what jobs hold: GPU or slot"`
 	Now    string `json:"now"`
 	System string `json:"system"`
 	Total  int    `json:"total" doc:"jobs that fit what was asked for, told or not"`
@@ -84,12 +96,14 @@ type Submitted struct {
 	Schema string     `json:"schema" doc:"trainyard.submitted/v1"`
 	Dry    bool       `json:"dry,omitempty"`
 	Jobs   []Estimate `json:"jobs"`
+	Rests  string     `json:"rests_on,omitempty" doc:"what the estimates rest on; nothing if there are none"`
 }
 
 // Estimate is when and where a job is expected to run.
 type Estimate struct {
-	ID    int     `json:"id"`
+	ID    int     `json:"id" doc:"-1 = none: it was not handed in"`
 	Name  string  `json:"name"`
+	Older *int    `json:"older,omitempty" doc:"number of the latest job before it that has its name"`
 	Start *Within `json:"start,omitempty" doc:"nothing if nothing is known"`
 	End   *Within `json:"end,omitempty"`
 }
@@ -112,14 +126,18 @@ type Resize struct {
 type Why struct {
 	Schema   string     `json:"schema" doc:"trainyard.why/v1"`
 	Job      Job        `json:"job"`
+	Unit     string     `json:"unit" doc:"what jobs hold: GPU or slot"`
 	Sentence string     `json:"sentence" doc:"the binding constraint, with its numbers"`
 	Code     string     `json:"code"`
 	Ahead    []Ahead    `json:"ahead" doc:"jobs before it in the order, best first: those that wait, the first 20 of them"`
 	AheadAll int        `json:"ahead_total" doc:"how many there are"`
 	AheadGPU int        `json:"ahead_gpus" doc:"GPUs that they want in all"`
+	AheadMin int        `json:"ahead_gpus_min" doc:"fewest that they allow in all"`
+	AheadMax int        `json:"ahead_gpus_max" doc:"most that they allow in all"`
 	Start    *Within    `json:"start,omitempty" doc:"next start; nothing if it runs, is done, or nothing is known"`
 	End      *Within    `json:"end,omitempty"`
 	Draws    int        `json:"draws" doc:"simulated futures behind start and end"`
+	Rests    string     `json:"rests_on,omitempty" doc:"what start and end rest on; nothing if there are none"`
 	Soon     string     `json:"soon,omitempty" doc:"when the system starts it by itself if nobody else comes"`
 	Remedies []Remedy   `json:"remedies" doc:"changes that would start it now, each tried on a copy"`
 	Tried    int        `json:"tried" doc:"changes that were tried"`
@@ -133,13 +151,16 @@ type Ahead struct {
 	ID    int    `json:"id"`
 	Name  string `json:"name"`
 	GPUs  int    `json:"gpus" doc:"holds or wants"`
+	Held  int    `json:"gpus_held" doc:"holds, or is about to"`
+	Min   int    `json:"gpus_min"`
+	Max   int    `json:"gpus_max"`
 	State string `json:"state"`
 }
 
 // Remedy is a change that would start a job now.
 type Remedy struct {
 	Text    string   `json:"text"`
-	Change  string   `json:"change" doc:"what of the job would change: gpus, types, wall_time, share, priority"`
+	Change  string   `json:"change" doc:"what would change of the job, gpus, types, wall_time, share, priority, or of the machine, undrain"`
 	Value   string   `json:"value" doc:"what it would be"`
 	Command string   `json:"command,omitempty" doc:"that does it; empty = it is to be handed in again"`
 	Resize  *Resize  `json:"resize,omitempty"`
@@ -173,6 +194,7 @@ type Decision struct {
 	Event    string   `json:"event" doc:"decided, refused, rejected or noted"`
 	At       string   `json:"at"`
 	System   string   `json:"system"`
+	Unit     string   `json:"unit" doc:"what jobs hold: GPU or slot"`
 	Job      int      `json:"job"`
 	Name     string   `json:"name"`
 	Sentence string   `json:"sentence"`

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,18 +16,21 @@ type explainInput struct {
 
 // explain decides a decision of the log again.
 func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error) {
-	done, err := s.think(ctx)
+	done, err := inTurn(ctx, s.explaining)
 	if err != nil {
 		return Decision{}, err
 	}
 	defer done()
 	d, err := s.o.Manager.Explain(ctx, in.Seq)
+	if errors.Is(err, manager.ErrLate) {
+		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", ErrTimeout, err)
+	}
 	if err != nil {
 		return Decision{}, err
 	}
 	x := whyTeller{Teller: s.says(d.View)}
 	e := &d.Event
-	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Job: int(e.Job),
+	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
 		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,
 		Waited: x.waited(d), Chosen: []Chosen{}, Refused: []Chosen{}, Figures: figures(d.Facts)}
 	if e.Job != sched.None {

@@ -22,6 +22,7 @@ import (
 const (
 	patience   = 10 * time.Second // of the manager, and of the body
 	submitting = time.Minute      // for many jobs to become durable
+	explaining = 2 * time.Minute  // for a long log to be decided again
 	writing    = time.Minute      // for an answer, or a piece of a stream, to be taken
 	maxHeaders = 32 << 10
 	maxStreams = 64
@@ -58,6 +59,7 @@ type guard struct {
 	tokens  *Tokens
 	cert    *x509.Certificate // of the server, over the network
 	find    func(job string) (sched.JobID, error)
+	sole    func(ctx context.Context, c *caller, job string) error // refuses a text that may mean another job than was found
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams chan struct{} // as many as there may be
 }
@@ -147,7 +149,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 			return c, ru, refusal(http.StatusForbidden, "job %d is not one of %s", c.job, c.who.Name)
 		}
 	}
-	return c, ru, checkBody(r, ru.body)
+	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
 }
 
 // browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS rebinding),
@@ -256,6 +258,15 @@ func (g *guard) jobOf(r *http.Request, pattern string) (sched.JobID, error) {
 		return sched.None, nil
 	}
 	return g.find(strings.Split(r.URL.Path, "/")[i])
+}
+
+// unambiguous refuses to do something to a job by a name that others of the caller's have too.
+func (g *guard) unambiguous(r *http.Request, pattern string, c *caller) error {
+	i := slices.Index(strings.Split(pattern, "/"), "{job}")
+	if i < 0 || r.Method != http.MethodPost {
+		return nil
+	}
+	return g.sole(r.Context(), c, strings.Split(r.URL.Path, "/")[i])
 }
 
 // checkBody refuses a body that does not belong, as far as its headers tell.

@@ -276,8 +276,13 @@ func TestPromise20Lattice(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(pattern, " ")
 		for role, token := range tokens {
-			r.submit(later)
-			p := strings.NewReplacer("{job}", "of-ann", "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
+			job := ""
+			for _, j := range r.submit(later) {
+				if j.Name == "of-ann" {
+					job = strconv.Itoa(j.ID)
+				}
+			}
+			p := strings.NewReplacer("{job}", job, "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -327,14 +332,24 @@ func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	if err != nil || j.ID != doc.Jobs[0].ID || j.User != "ann" {
 		t.Errorf("cancelled %d of %s, %v; want %d of ann", j.ID, j.User, err, doc.Jobs[0].ID)
 	}
+	for range 2 {
+		doc, err = c.Submit(t.Context(), Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf(`several jobs have that name: "same" may mean job %d or %d, want a number`, doc.Jobs[0].ID, doc.Jobs[0].ID-1)
+	if _, err = c.Cancel(t.Context(), "same"); !errors.Is(err, ErrAmbiguous) || err.Error() != want {
+		t.Errorf("one of two jobs of ann: %v, want %s", err, want)
+	}
 	if _, err = c.Cancel(t.Context(), fmt.Sprint(bobs)); !errors.Is(err, ErrForbidden) {
 		t.Errorf("bob's job cancelled by ann: %v", err)
 	}
 	if dry, err := c.Submit(t.Context(), Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true}); err != nil || !dry.Dry || len(dry.Jobs) != 1 {
 		t.Errorf("dry: %+v, %v", dry, err)
 	}
-	if all, err := c.Jobs(t.Context(), Filter{}); err != nil || all.Total != 2 {
-		t.Errorf("%d jobs, %v; want 2: a dry submission is none", all.Total, err)
+	if all, err := c.Jobs(t.Context(), Filter{}); err != nil || all.Total != 4 {
+		t.Errorf("%d jobs, %v; want 4: a dry submission is none", all.Total, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -191,6 +192,34 @@ func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 		return nil, fmt.Errorf("output of job %d attempt %d: %w: it is no file", job, attempt, ErrRefused)
 	}
 	return f, nil
+}
+
+// tailLines are the lines of an output that are told of a failure, maxLine their bytes each.
+const (
+	tailLines = 10
+	maxLine   = 500
+)
+
+// LastLines returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none if it wrote
+// nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
+func LastLines(dir string, job sched.JobID, attempt int32, lines int) (list []string) {
+	f, err := openOutput(dir, job, attempt)
+	if err != nil || f == nil {
+		return nil
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(io.NewSectionReader(f, tailOffset(f, lines), maxTail), int64(lines)*maxPiece))
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimRight(line, "\r\n")
+		if i := bytes.LastIndexByte(line, '\r'); i >= 0 { // of a bar only what it showed last
+			line = line[i+1:]
+		}
+		list = append(list, strings.ToValidUTF8(string(line[:min(len(line), maxLine)]), "\uFFFD"))
+	}
+	return list
 }
 
 // tailOffset returns where the last lines of f begin, as far as it looks back. A last line without its end counts.

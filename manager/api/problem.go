@@ -18,6 +18,7 @@ var (
 	ErrNoDecided = manager.ErrNoDecision  // an event that is none
 	ErrElsewhere = manager.ErrOtherSystem // decided by one that is not here any more
 	ErrDone      = manager.ErrDone
+	ErrAmbiguous = errors.New("several jobs have that name")
 	ErrEarly     = errors.New("not handed in yet; try again when it is")
 	ErrFixed     = manager.ErrFixed   // this manager takes no jobs
 	ErrStopped   = manager.ErrStopped // it is about to end
@@ -61,6 +62,7 @@ var problems = []struct {
 	{"no-decision", http.StatusConflict, ErrNoDecided},
 	{"other-system", http.StatusConflict, ErrElsewhere},
 	{"done", http.StatusConflict, ErrDone},
+	{"ambiguous", http.StatusConflict, ErrAmbiguous},
 	{"early", http.StatusTooEarly, ErrEarly},
 	{"fixed", http.StatusConflict, ErrFixed},
 	{"stopped", http.StatusServiceUnavailable, ErrStopped},

@@ -62,7 +62,7 @@ var rules = map[string]rule{
 	"GET /v1/jobs":            {least: Viewer},
 	"GET /v1/jobs/{job}":      {least: Viewer},
 	"GET /v1/jobs/{job}/why":  {least: Viewer},
-	"GET /v1/decisions/{seq}": {least: Viewer},
+	"GET /v1/decisions/{seq}": {least: Viewer, within: explaining},
 	"GET /v1/jobs/{job}/wait": {least: Viewer, stream: true},
 	"GET /v1/jobs/{job}/logs": {least: Viewer, stream: true},
 	"GET /v1/events":          {least: Viewer, stream: true},

@@ -242,7 +242,8 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 	}
 	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}
 	if in.Body.Dry {
-		return doc, s.foresee(ctx, jobs, doc.Jobs)
+		err = s.foresee(ctx, jobs, &doc)
+		return doc, err
 	}
 	first, err := s.o.Manager.Submit(ctx, jobs)
 	if err != nil {
@@ -250,9 +251,16 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 	}
 	for i := range jobs {
 		doc.Jobs[i] = Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
+		if row, known, _ := s.o.Manager.Board().Row(first + sched.JobID(i)); known && row.Older != sched.None {
+			older := int(row.Older)
+			doc.Jobs[i].Older = &older
+		}
 	}
 	return doc, nil
 }
+
+// smallFile is how many bytes of a job file are read beside others: its tree takes some 400 times as much memory.
+const smallFile = 4 << 10
 
 // parse reads the jobs of a submission.
 func (s *Server) parse(ctx context.Context, in *Submission) ([]jobfile.Job, error) {
@@ -266,17 +274,19 @@ func (s *Server) parse(ctx context.Context, in *Submission) ([]jobfile.Job, erro
 	case task.CheckDir(in.Dir) != nil:
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, task.CheckDir(in.Dir))
 	}
-	select {
-	case s.parsing <- struct{}{}:
-		defer func() { <-s.parsing }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if len(in.File) > smallFile {
+		select {
+		case s.parsing <- struct{}{}:
+			defer func() { <-s.parsing }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	f, err := jobfile.Parse([]byte(in.File), filepath.Join(in.Dir, name))
+	jobs, err := jobfile.ParseJobs([]byte(in.File), filepath.Join(in.Dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	return f.Jobs, nil
+	return jobs, nil
 }
 
 // inherit gives a task those of the submitter's variables that it does not set itself.

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -51,10 +53,11 @@ type Server struct {
 	began   time.Time
 	docs    huma.API
 	guard   *guard
-	parsing chan struct{} // a job file is read by one at a time: its tree takes much memory
-	// thinking has those who look into the future, or decide the past again, one after the other: it takes a processor and memory.
-	thinking chan struct{}
-	metrics  http.Handler
+	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
+	// thinking has those who look into the future one after the other, and explaining those who decide the past again: it takes a
+	// processor and memory, and the past takes long.
+	thinking, explaining chan struct{}
+	metrics              http.Handler
 }
 
 // New returns a server of the manager in o. It serves nobody before Listen.
@@ -72,9 +75,9 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("api: origin of the log: %w", err)
 	}
 	s := &Server{o: o, tokens: OpenTokens(dir), owner: info.Sys().(*syscall.Stat_t).Uid, origin: origin, began: time.Now(),
-		parsing: make(chan struct{}, 1), thinking: make(chan struct{}, 1)}
+		parsing: make(chan struct{}, 1), thinking: make(chan struct{}, 1), explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
-	s.guard = &guard{mux: mux, rules: rules, local: s.local, tokens: s.tokens, find: s.find, owner: s.ownerOf,
+	s.guard = &guard{mux: mux, rules: rules, local: s.local, tokens: s.tokens, find: s.find, sole: s.sole, owner: s.ownerOf,
 		streams: make(chan struct{}, maxStreams)}
 	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats, DefaultFormat: "application/json",
 		RejectUnknownQueryParameters: true})
@@ -221,6 +224,49 @@ func (s *Server) find(text string) (sched.JobID, error) {
 		return sched.None, fmt.Errorf("job %q: %w", text, ErrEarly)
 	}
 	return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
+}
+
+// sole refuses a name that other jobs have that are not done, of those that are the caller's to change: what is done to one is not to
+// be meant for another.
+func (s *Server) sole(ctx context.Context, c *caller, text string) error {
+	id := c.job
+	if text == strconv.Itoa(int(id)) {
+		return nil
+	}
+	others := s.o.Manager.Board().Others(id)
+	if len(others) > 0 && c.who.Role < Admin {
+		err := s.o.Manager.Look(ctx, func(v *sched.View) {
+			others = slices.DeleteFunc(others, func(o sched.JobID) bool { return v.Jobs[o].Spec.User != c.who.Name })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	row, _, _ := s.o.Manager.Board().Row(id)
+	newest := ""
+	if row.State == sched.Done {
+		newest = fmt.Sprintf(" (%v)", row.Outcome)
+	}
+	return fmt.Errorf("%w: %q may mean job %d%s or %s, want a number", ErrAmbiguous, text, id, newest, numbers(others))
+}
+
+// numbers lists jobs.
+func numbers(list []sched.JobID) string {
+	const most = 5
+	words := make([]string, 0, most)
+	for _, id := range list[:min(len(list), most)] {
+		words = append(words, strconv.Itoa(int(id)))
+	}
+	if n := len(list) - most; n > 0 {
+		return strings.Join(words, ", ") + fmt.Sprintf(" or %d more", n)
+	}
+	if n := len(words) - 1; n > 0 {
+		return strings.Join(words[:n], ", ") + " or " + words[n]
+	}
+	return words[0]
 }
 
 // ownerOf returns whose a job is.

@@ -27,7 +27,7 @@ type stream struct {
 }
 
 // newStream begins a stream to the client of a request. It is over when the context is, at the latest when its client is no longer
-// admitted.
+// admitted. Once stop returns nobody writes to it.
 func newStream(w http.ResponseWriter, r *http.Request) (_ *stream, _ context.Context, stop context.CancelFunc) {
 	s := &stream{w: w, control: http.NewResponseController(w), last: time.Now()}
 	s.text = strings.HasPrefix(r.Header.Get("Accept"), "text/plain")
@@ -38,9 +38,10 @@ func newStream(w http.ResponseWriter, r *http.Request) (_ *stream, _ context.Con
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
 	_ = s.control.Flush()
-	ctx, stop := context.WithCancel(r.Context())
-	go s.watch(ctx, stop, callerOf(ctx).admitted)
-	return s, ctx, stop
+	ctx, cancel := context.WithCancel(r.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx, cancel, callerOf(ctx).admitted) })
+	return s, ctx, func() { cancel(); watching.Wait() }
 }
 
 // watch ends the stream of a client that is admitted no longer, and finds one that is gone.

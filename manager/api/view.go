@@ -30,7 +30,7 @@ func stateOf(j *sched.Job) string {
 
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
-	doc := Jobs{Schema: "trainyard.jobs/v1", System: s.o.Manager.Header().System}
+	doc := Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Unit, System: s.o.Manager.Header().System}
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		x := s.teller(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
@@ -52,7 +52,7 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 	return doc, err
 }
 
-// one returns how a job stands.
+// one returns how a job stands, with the last lines of what it wrote if it failed.
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -61,6 +61,9 @@ func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
 			doc = s.teller(v).job(id)
 		}
 	})
+	if f := doc.Failure; f != nil && f.Attempt > 0 {
+		f.Tail = LastLines(s.o.Manager.Dir(), id, int32(f.Attempt), tailLines)
+	}
 	return doc, err
 }
 
@@ -79,12 +82,22 @@ type teller struct {
 func (s *Server) teller(v *sched.View) *teller {
 	rows := s.o.Manager.Board().Rows()
 	_, books := s.o.Manager.Result()
-	return &teller{v, rows, books, s.o.Meter.steps, s.origin, engine.NewBrief(v), s.says(v)}
+	says := s.says(v)
+	says.Row = func(id sched.JobID) (row manager.Row) {
+		if int(id) < len(rows) {
+			row = rows[id]
+		}
+		return row
+	}
+	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Manager.Brief(v), says}
 }
 
 // when says a time as RFC 3339.
 func (x *teller) when(t sched.Time) string {
-	return x.origin.Add(time.Duration(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+	at := x.origin.Add(time.Duration(t)).UTC()
+	b := at.AppendFormat(make([]byte, 0, 24), time.RFC3339) // a layout with milliseconds takes five times as long, and lists are long
+	ms := at.Nanosecond() / 1e6
+	return string(append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
 }
 
 // job returns the document of a job.
@@ -97,7 +110,7 @@ func (x *teller) job(id sched.JobID) Job {
 		GPUs: make([]string, 0, len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
 	if int(id) < len(x.rows) {
-		doc.ExitCode, doc.Text = int(x.rows[id].Code), x.rows[id].Text
+		x.ended(&doc, j, &x.rows[id])
 	}
 	if int(id) < len(x.books) {
 		doc.EnergyJ = float64(x.books[id].Energy)
@@ -105,9 +118,8 @@ func (x *teller) job(id sched.JobID) Job {
 	if int(id) < len(x.steps) {
 		doc.Step = x.steps[id]
 	}
-	if j.State != sched.Done && j.Attempt != sched.Running {
-		w := x.brief.Why(id)
-		doc.Why = x.says.Sentence(id, &w)
+	if doc.Why == "" && j.State != sched.Done {
+		doc.Why = x.why(j, id)
 	}
 	if j.FirstStart != sched.None {
 		doc.Started = x.when(j.FirstStart)
@@ -124,6 +136,35 @@ func (x *teller) job(id sched.JobID) Job {
 		doc.Speed = j.Rate
 	}
 	return doc
+}
+
+// ended says how the last attempt of a job ended.
+func (x *teller) ended(doc *Job, j *sched.Job, row *manager.Row) {
+	doc.ExitCode, doc.Text = int(row.Code), row.Text
+	if !row.Failed() {
+		return
+	}
+	doc.Failure = &Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries), Left: int(max(j.Spec.Retries-j.Failures, 0))}
+	if row.Failures > 0 {
+		doc.Failure.Attempt = 0
+		return
+	}
+	doc.Failure.Signal = manager.Signal(row.Code)
+	if j.Outcome == sched.Failed {
+		doc.Why = row.Failure()
+	}
+}
+
+// why says in a sentence why a job that is not done does not run, or why it is kept at its width.
+func (x *teller) why(j *sched.Job, id sched.JobID) string {
+	if j.Attempt != sched.Running {
+		w := x.brief.Why(id)
+		return x.says.Sentence(id, &w)
+	}
+	if len(j.Target) > 0 && x.brief.Unmeasured(id) {
+		return x.says.Unmeasured(id)
+	}
+	return ""
 }
 
 // place says what a job holds, and with whom.
@@ -151,11 +192,10 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		doc.Drained = len(v.Nodes) > 0
 		for i := range v.Nodes {
-			n := &v.Nodes[i]
 			if i == 0 {
-				doc.Node = n.Spec.Name
+				doc.Node = v.Nodes[i].Spec.Name
 			}
-			doc.Drained = doc.Drained && !n.Open()
+			doc.Drained = doc.Drained && drained(v, &v.Nodes[i])
 		}
 		doc.GPUs = make([]GPU, len(v.GPUs))
 		for g := range v.GPUs {
@@ -177,6 +217,20 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 	return doc, err
 }
 
+// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that is rented
+// to nobody at the moment is not drained by that.
+func drained(v *sched.View, n *sched.Node) bool {
+	if n.State != sched.NodeGone && !n.Open() {
+		return true
+	}
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if v.GPUs[g].State != sched.GPUWithheld {
+			return false
+		}
+	}
+	return true
+}
+
 // gpuDoc says how a GPU stands as far as the View tells.
 func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 	gpu := &v.GPUs[g]
@@ -193,7 +247,10 @@ func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 // measured adds what was seen of a device.
 func measured(doc *GPU, s *device.Status) {
 	r := &s.Reading
-	doc.Why, doc.OfMB = s.Why, float64(s.MemoryGB)*1024
+	doc.Why = s.Why
+	if r.UsedMiB >= 0 { // a slot's is not measured
+		doc.OfMB = float64(s.MemoryGB) * 1024
+	}
 	doc.MemoryMB, doc.Use, doc.Watts = max(r.UsedMiB, 0), max(r.Use, 0), max(r.Watts, 0)
 	doc.HeldIdle = s.HeldIdle(&device.DefaultRule)
 	if len(r.Processes) > 0 {

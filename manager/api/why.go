@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/manager"
@@ -14,14 +15,21 @@ import (
 
 // says returns who says in sentences how the jobs of v stand, by the clock of this machine.
 func (s *Server) says(v *sched.View) manager.Teller {
-	return manager.Teller{View: v, Unit: s.o.Unit, System: s.o.Manager.Header().System, Origin: s.origin.Local()}
+	row := func(id sched.JobID) manager.Row {
+		row, _, _ := s.o.Manager.Board().Row(id)
+		return row
+	}
+	return manager.Teller{View: v, Unit: s.o.Unit, System: s.o.Manager.Header().System, Origin: s.origin.Local(), Row: row}
 }
 
-// think lets one at a time go on, and returns what ends that.
-func (s *Server) think(ctx context.Context) (done func(), err error) {
+// think lets one at a time look into the future, and returns what ends that.
+func (s *Server) think(ctx context.Context) (done func(), err error) { return inTurn(ctx, s.thinking) }
+
+// inTurn lets one at a time go on, and returns what ends that.
+func inTurn(ctx context.Context, turn chan struct{}) (done func(), err error) {
 	select {
-	case s.thinking <- struct{}{}:
-		return func() { <-s.thinking }, nil
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -30,9 +38,17 @@ func (s *Server) think(ctx context.Context) (done func(), err error) {
 // whyInput says what is asked about a job.
 type whyInput struct {
 	aboutJob
-	Ahead int `query:"ahead_ms" minimum:"0" maximum:"5000" default:"2000" doc:"milliseconds for a look into the future at most; 0 = none"`
+	Ahead int `query:"ahead_ms" minimum:"-1" maximum:"5000" default:"-1" doc:"milliseconds for a look into the future at most; 0 = none, -1 = 2000, and none where more than 2000 jobs are not done"`
 	Try   int `query:"try_ms" minimum:"0" maximum:"3000" default:"1000" doc:"milliseconds for trying remedies at most; 0 = none"`
 }
+
+// AsSuits asks for a look into the future where that is not hopeless: one of 2,000 jobs takes half a second of a processor, and beyond the
+// reason is to be told at once all the same.
+const (
+	AsSuits   = -time.Millisecond
+	suits     = 2 * time.Second
+	suitsJobs = 2000
+)
 
 func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
 	id := callerOf(ctx).job
@@ -42,7 +58,11 @@ func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
 	}
 	defer done()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	a, err := s.o.Manager.Why(ctx, id, manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)})
+	o := manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)}
+	if o.Forecast == AsSuits {
+		o.Forecast, o.Most = suits, suitsJobs
+	}
+	a, err := s.o.Manager.Why(ctx, id, o)
 	if err != nil {
 		return Why{}, fmt.Errorf("job %d: %w", id, err)
 	}
@@ -67,13 +87,14 @@ const mostAhead = 20
 
 func (x *whyTeller) why(job Job) Why {
 	a, w := x.a, &x.a.Waiting
-	doc := Why{Schema: "trainyard.why/v1", Job: job, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
+	doc := Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
 		AheadAll: len(w.Ahead), Remedies: []Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
 	for _, id := range w.Ahead {
-		doc.AheadGPU += int(x.View.Job(id).Spec.GPUs.Want)
+		r := x.View.Job(id).Spec.GPUs
+		doc.AheadGPU, doc.AheadMin, doc.AheadMax = doc.AheadGPU+int(r.Want), doc.AheadMin+int(r.Min), doc.AheadMax+int(r.Max)
 	}
 	if e := a.Forecast.Of(x.id); e != nil {
-		doc.Draws, doc.End = a.Forecast.Draws, x.within(e.End)
+		doc.Draws, doc.End, doc.Rests = a.Forecast.Draws, x.within(e.End), x.Rests()
 		if x.View.Job(x.id).Attempt != sched.Running {
 			doc.Start = x.within(e.Start)
 		}
@@ -99,12 +120,21 @@ func (x *whyTeller) sentence() string {
 		return text
 	}
 	j := x.View.Job(x.id)
+	if row := x.Row(x.id); j.Outcome == sched.Failed {
+		return x.Failed(x.id, &row)
+	}
 	if j.State == sched.Done {
 		return "is done: " + j.Outcome.String()
 	}
 	text := "runs on " + x.Units(len(j.GPUs))
+	if r := j.Spec.GPUs; r.Min != r.Max {
+		text = fmt.Sprintf("runs on %d of %s %ss", len(j.GPUs), manager.Widths(r), x.Unit)
+	}
 	if e := x.Forecast.Of(x.id); e != nil {
 		text += " until " + x.Around(e.End)
+	}
+	if x.a.Unmeasured {
+		text += "; " + x.Unmeasured(x.id)
 	}
 	return text
 }
@@ -114,9 +144,10 @@ func (x *whyTeller) list(ids []sched.JobID) []Ahead {
 	docs := make([]Ahead, len(ids))
 	for i, id := range ids {
 		j := x.View.Job(id)
-		docs[i] = Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), State: stateOf(j)}
-		if len(j.Target) > 0 {
-			docs[i].GPUs = len(j.Target)
+		r := j.Spec.GPUs
+		docs[i] = Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min), Max: int(r.Max), State: stateOf(j)}
+		if docs[i].Held > 0 {
+			docs[i].GPUs = docs[i].Held
 		}
 	}
 	return docs
@@ -148,9 +179,12 @@ func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
 		doc.Takes[i] = int(id)
 	}
 	doc.Value, doc.Text = x.changed(r)
-	if r.Change == whatif.FewerGPUs {
+	switch r.Change {
+	case whatif.OtherGPUs:
 		doc.Resize = &Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}
 		doc.Command = fmt.Sprintf("trainyard resize %d --gpus %s", x.id, doc.Value)
+	case whatif.Undrain:
+		doc.Command = undrain(r, doc.Value)
 	}
 	if n := len(r.Displaces); n > 0 {
 		doc.Text += fmt.Sprintf(", in place of %s", x.Name(r.Displaces[0]))
@@ -161,10 +195,23 @@ func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
 	return doc
 }
 
+// undrain is the command, or both, that lift drains.
+func undrain(r *whatif.Remedy, gpus string) string {
+	switch {
+	case len(r.Drained) == 0:
+		return "trainyard undrain"
+	case r.Machine:
+		return "trainyard undrain && trainyard undrain " + gpus
+	}
+	return "trainyard undrain " + gpus
+}
+
 // changed says what of the job would be otherwise: as it would stand in a job file, and in words.
 func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 	s := r.Spec
 	switch r.Change {
+	case whatif.Undrain:
+		return strings.Join(x.gpuNames(r.Drained), " "), "with what is drained in use again"
 	case whatif.MoreTypes:
 		for t, name := range x.View.Types {
 			if s.Types.Has(sched.TypeID(t)) && !x.View.Job(x.id).Spec.Types.Has(sched.TypeID(t)) {
@@ -181,19 +228,11 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 		value = strconv.Itoa(int(s.Priority))
 		return value, "handed in again with priority " + value
 	}
-	value = widths(s.GPUs)
-	return value, "with " + x.Units(int(s.GPUs.Want))
-}
-
-// widths writes a range as resize reads it.
-func widths(r sched.Range) string {
-	switch {
-	case r.Min == r.Max:
-		return strconv.Itoa(int(r.Min))
-	case r.Want == r.Max:
-		return fmt.Sprintf("%d:%d", r.Min, r.Max)
+	value = manager.Widths(s.GPUs)
+	if s.GPUs.Want != s.GPUs.Max {
+		value += fmt.Sprintf(":%d", s.GPUs.Want)
 	}
-	return fmt.Sprintf("%d:%d:%d", r.Min, r.Max, r.Want)
+	return value, "with " + x.Units(len(r.GPUs))
 }
 
 // displaced says how the job lost its GPUs.

@@ -3,7 +3,9 @@ package crashtest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -79,8 +81,8 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportMetric(float64(spent.Microseconds())/float64(each*many), "us-daemon-CPU/job") // of which two cores have 2,000,000 in a second
 }
 
-// BenchmarkKnown is a daemon that knows 10,000 jobs and runs 64: how long `trainyard ps` takes to list them (aim 150 ms), what memory the daemon
-// has (aim 150 MiB), and how long its successor takes until it answers.
+// BenchmarkKnown is a daemon that knows 10,000 jobs and runs 64: how long `trainyard ps` takes to list them all (aim 150 ms), what memory the
+// daemon has (aim 150 MiB), and how long its successor takes until it answers.
 func BenchmarkKnown(b *testing.B) {
 	d := newDaemons(b, 64)
 	l := d.up()
@@ -89,11 +91,11 @@ func BenchmarkKnown(b *testing.B) {
 	for i := range 64 {
 		d.until(fmt.Sprint(i), "running")
 	}
+	var list cost
 	for b.Loop() {
-		if code, said := command(b, d.dir, "ps", "--state", "state"); code != 0 || strings.Count(said, "\n") < 64 {
-			b.Fatalf("code %d: %.300s", code, said)
-		}
+		list.of(d, l, "ps")
 	}
+	list.report(b, "ps")
 	rss := memory(b, l.cmd.Process.Pid)
 	l.kill()
 	began := time.Now()
@@ -102,6 +104,75 @@ func BenchmarkKnown(b *testing.B) {
 	b.ReportMetric(rss, "MiB")
 	b.ReportMetric(memory(b, l.cmd.Process.Pid), "MiB-restarted")
 	d.end(l)
+}
+
+// BenchmarkQueued is a daemon in whose queue 10,000 jobs wait: how long `trainyard ps` takes to list them all, those of a terminal's height,
+// and `trainyard why` to answer for the last of them (aims 100 ms).
+func BenchmarkQueued(b *testing.B) {
+	d := newDaemons(b, 2)
+	l := d.up()
+	d.submit("jobs: [{command: [sleep, 1h], count: 10000, name: q, grace: 1s}]")
+	d.until("1", "running")
+	var list, short, why cost
+	for b.Loop() {
+		list.of(d, l, "ps")
+		short.of(d, l, "ps", "-n", "40")
+		why.of(d, l, "why", "9999")
+	}
+	list.report(b, "ps")
+	short.report(b, "ps40")
+	why.report(b, "why")
+	d.end(l)
+}
+
+// cost is what a verb costs, summed up.
+type cost struct {
+	n            int
+	verb, daemon time.Duration // of a processor
+	fastest      time.Duration
+}
+
+// of runs a verb, which must say something.
+func (c *cost) of(d *daemons, l *life, args ...string) {
+	d.t.Helper()
+	before, began := ticks(d.t, l.cmd.Process.Pid), time.Now()
+	cmd := exec.Command(trainyard, append(args, "--state", "state")...)
+	cmd.Dir = d.dir
+	out, err := cmd.Output()
+	took := time.Since(began)
+	if err != nil || len(out) < 100 {
+		d.t.Fatalf("%v: %v\n%.300s", args, err, out)
+	}
+	if c.n++; c.n == 1 || took < c.fastest {
+		c.fastest = took
+	}
+	c.verb += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	c.daemon += ticks(d.t, l.cmd.Process.Pid) - before
+}
+
+func (c *cost) report(b *testing.B, verb string) {
+	b.ReportMetric(float64(c.verb.Milliseconds())/float64(c.n), "ms-CPU-"+verb)
+	b.ReportMetric(float64(c.daemon.Milliseconds())/float64(c.n), "ms-daemon-CPU-"+verb)
+	b.ReportMetric(float64(c.fastest.Milliseconds()), "ms-fastest-"+verb)
+}
+
+// ticks returns the time of processors that a process has had, in steps of 10 ms.
+func ticks(t testing.TB, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, err := strconv.Atoi(words[11])
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, err := strconv.Atoi(words[12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // memory returns the resident memory of a process in MiB.

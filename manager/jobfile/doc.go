@@ -11,7 +11,7 @@
 //	    count: 3                    # that many alike
 //	    command: [torchrun, --standalone, train.py]  # argument by argument: no shell reads it
 //	    dir: ./vision               # working directory, relative to the file's folder, which is the default
-//	    env: {NCCL_DEBUG: WARN}     # added to the environment
+//	    env: {NCCL_DEBUG: WARN, TOKEN: {from_file: token}}  # added to the environment; a secret stands in a file, read at each start
 //	    gpus: {min: 1, max: 8, default: 4}  # or a number, default 1; min is 1 and default is max unless given
 //	    # samples; default: the job's own affair. The learning rate follows from global_min on by none, linear, sqrt or
 //	    # adascale; default: as the system decides
@@ -27,9 +27,11 @@
 //	    model: resnet50
 //	    class: cv
 //	    priority: 5                 # larger first, where a system looks at it; default 0
-//	    progress: {from: tqdm}      # which of its logs tell it: auto, own, tqdm, hf, lightning or steps; default auto
-//	    retry: {max: 2, backoff: 30s}  # restarts after a failure of its own, and the rest before each; default 0 and 0s;
-//	                                # retries: 2 is the same without a rest
+//	    progress: {from: tqdm}      # which of its logs tell it: auto, own, tqdm, hf, lightning or steps; default auto;
+//	                                # or regex: a pattern with groups such as (?P<step>...)
+//	    # restarts after a failure of its own, the rest before each, and after which ends alone; default 0, 0s, all; retries: 2 is
+//	    # the same without the others
+//	    retry: {max: 2, backoff: 30s, on: [exit:75, signal:KILL]}
 //	    wall_time: 10m              # how long it takes, as its submitter estimates; default unknown
 //	    share: allow                # of its GPUs with other jobs: never, allow or require; default never
 //	    cpus: 4                     # per GPU; default 0, no demand

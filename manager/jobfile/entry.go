@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/internal/suggest"
@@ -60,7 +61,7 @@ func newEntry(folder string) entry {
 func (r *reader) entry(n ast.Node, base entry) entry {
 	e := base
 	e.at, e.nameAt = n, n
-	e.task.Env = maps.Clone(base.task.Env)
+	e.task.Env, e.task.EnvFiles = maps.Clone(base.task.Env), maps.Clone(base.task.EnvFiles)
 	r.either(n, "retries", "retry")
 	r.Mapping(n, "a job", append([]strictyaml.Field{
 		strictyaml.Key("name", func(_ string, n ast.Node) { e.nameAt = n; r.name(n, &e.name) }),
@@ -115,7 +116,7 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 	return []strictyaml.Field{
 		strictyaml.Key("command", func(key string, n ast.Node) { r.command(key, n, &t.Command) }),
 		strictyaml.Key("dir", func(key string, n ast.Node) { r.dir(key, n, &t.Dir) }),
-		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env) }),
+		strictyaml.Key("env", func(key string, n ast.Node) { r.env(key, n, &t.Env, &t.EnvFiles) }),
 		strictyaml.Key("gpus", func(key string, n ast.Node) { r.gpus(key, n, &s.GPUs) }),
 		strictyaml.Key("batch", func(_ string, n ast.Node) { r.batch(n, &s.Batch, &t.LRScaling) }),
 		strictyaml.Key("checkpoint", func(key string, n ast.Node) { r.checkpoint(key, n, &t.Checkpoint) }),
@@ -126,9 +127,9 @@ func (r *reader) shared(e *entry) []strictyaml.Field {
 		strictyaml.Key("model", strictyaml.Text(y, &s.Model)),
 		strictyaml.Key("class", strictyaml.Text(y, &s.Class)),
 		strictyaml.Key("priority", strictyaml.Whole(y, &s.Priority, math.MinInt32, math.MaxInt32)),
-		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, &t.Progress) }),
+		strictyaml.Key("progress", func(key string, n ast.Node) { r.progress(key, n, t) }),
 		strictyaml.Key("retries", strictyaml.Whole(y, &s.Retries, 0, maxRetries)),
-		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, &t.Backoff) }),
+		strictyaml.Key("retry", func(key string, n ast.Node) { r.retry(key, n, &s.Retries, t) }),
 		strictyaml.Key("wall_time", duration(r, &s.WallTime, 1, MaxDelay, "more than 0s and at most 8760h")),
 		strictyaml.Key("share", func(key string, n ast.Node) { r.share(key, n, &s.Share) }),
 		strictyaml.Key("cpus", strictyaml.Figure(y, &s.CPUs)),
@@ -264,21 +265,74 @@ func (r *reader) checkpoint(key string, n ast.Node, dst *task.Checkpoint) {
 // logs are the words for a progress.From.
 var logs = []string{"auto", "own", "tqdm", "hf", "lightning", "steps"}
 
-// progress reads which logs tell how far a job is.
-func (r *reader) progress(key string, n ast.Node, dst *string) {
-	*dst = ""
+// progress reads which logs tell how far a job is, or by which pattern.
+func (r *reader) progress(key string, n ast.Node, t *task.Task) {
+	t.Progress, t.Pattern = "", ""
+	r.either(n, "from", "regex")
 	r.Mapping(n, key, []strictyaml.Field{
-		strictyaml.Key("from", func(_ string, n ast.Node) { r.word("progress from", n, logs, dst) }),
+		strictyaml.Key("from", func(_ string, n ast.Node) { r.word("progress from", n, logs, &t.Progress) }),
+		strictyaml.Key("regex", func(_ string, n ast.Node) {
+			t.Pattern = r.argument("progress regex", n, task.CheckArg)
+			if _, err := progress.ParsePattern(t.Pattern); r.Err() == nil && err != nil {
+				r.Fail(n, "progress regex: %v", err)
+			}
+		}),
 	})
 }
 
-// retry reads how often a job is tried again, and after which rest.
-func (r *reader) retry(key string, n ast.Node, retries *int32, backoff *time.Duration) {
-	*backoff = 0
+// retry reads how often a job is tried again, after which ends, and after which rest.
+func (r *reader) retry(key string, n ast.Node, retries *int32, t *task.Task) {
+	t.Backoff, t.RetryOn = 0, nil
 	r.Mapping(n, key, []strictyaml.Field{
 		strictyaml.Key("max", strictyaml.Whole(r.Reader, retries, 0, maxRetries)),
-		strictyaml.Key("backoff", duration(r, backoff, 0, task.MaxBackoff, "from 0s to 24h")),
+		strictyaml.Key("backoff", duration(r, &t.Backoff, 0, task.MaxBackoff, "from 0s to 24h")),
+		strictyaml.Key("on", func(_ string, n ast.Node) { r.ends(n, &t.RetryOn) }),
 	})
+}
+
+// always are ends that are none of the job's own: after these it is tried again whatever retry says.
+var always = []string{"node_fail", "preempted"}
+
+// ends reads the ends after which a job is tried again.
+func (r *reader) ends(n ast.Node, dst *[]string) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok || len(seq.Values) == 0 {
+		r.Fail(n, "%s, want a list, as in [exit:75, signal:KILL]", strictyaml.Describe("retry on", n))
+		return
+	}
+	for _, item := range seq.Values {
+		s := kindOf(item)
+		switch _, err := task.ParseEnd(s); {
+		case slices.Contains(always, s):
+		case err != nil:
+			r.Fail(item, "%v (%s always are)", err, strings.Join(always, " and "))
+			return
+		case slices.Contains(*dst, s):
+			r.Fail(item, "retry on %s given again, want it once", strictyaml.Quote(s))
+			return
+		default:
+			*dst = append(*dst, s)
+		}
+	}
+	if len(*dst) == 0 {
+		r.Fail(n, "retry on nothing but what always is retried, want exit:N or signal:NAME too, or leave it out")
+	}
+}
+
+// kindOf reads KIND:VALUE, which inside braces is read as a mapping of one to the other.
+func kindOf(n ast.Node) string {
+	if s, ok := strictyaml.Plain(n); ok {
+		return s
+	}
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 {
+		n = m.Values[0]
+	}
+	v, ok := n.(*ast.MappingValueNode)
+	if !ok {
+		return ""
+	}
+	value, _ := strictyaml.Plain(v.Value)
+	return v.Key.GetToken().Value + ":" + value
 }
 
 // word reads one of some words and returns its number, -1 if it is none.
@@ -313,18 +367,36 @@ func (r *reader) dir(key string, n ast.Node, dst *string) {
 	*dst = path
 }
 
-// env reads variables, on top of those that are there.
-func (r *reader) env(key string, n ast.Node, dst *map[string]string) {
-	if *dst == nil {
-		*dst = make(map[string]string)
+// env reads variables, on top of those that are there: their values, or the files that hold them.
+func (r *reader) env(key string, n ast.Node, dst, files *map[string]string) {
+	env, from := maps.Clone(*dst), maps.Clone(*files)
+	if env == nil {
+		env = make(map[string]string)
 	}
 	r.Each(n, key, "variables", func(name *token.Token, value ast.Node) {
 		if err := task.CheckEnvName(name.Value); err != nil {
 			r.FailAt(name.Position, "%v", err)
 			return
 		}
-		(*dst)[name.Value] = r.argument("env "+name.Value, value, func(s string) error { return task.CheckEnvValue(name.Value, s) })
+		delete(env, name.Value)
+		delete(from, name.Value)
+		if _, ok := value.(*ast.MappingNode); !ok {
+			env[name.Value] = r.argument("env "+name.Value, value, func(s string) error { return task.CheckEnvValue(name.Value, s) })
+			return
+		}
+		path := ""
+		r.Mapping(value, "env "+name.Value, []strictyaml.Field{
+			strictyaml.Key("from_file", func(_ string, n ast.Node) { r.dir("env "+name.Value+" from_file", n, &path) }),
+		})
+		if path == "" {
+			r.Fail(value, "env %s is a mapping without from_file, want the path of a file", name.Value)
+		}
+		if from == nil {
+			from = make(map[string]string)
+		}
+		from[name.Value] = path
 	})
+	*dst, *files = env, from
 }
 
 // gpus reads a width, or a range of widths.

@@ -9,10 +9,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Inline returns the job that a command line describes: a command on so many GPUs in a folder, with the defaults of a file for
+// Inline returns the job that a command line describes: a command on GPUs in a folder, with the defaults of a file for
 // all else. Its name may be "": then whoever takes it numbers it. dir is relative to the folder that the program is in; "" is
 // that folder. Errors have the form "jobfile: what, want wish".
-func Inline(command []string, gpus int, name, dir string) (Job, error) {
+func Inline(command []string, gpus sched.Range, name, dir string) (Job, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return Job{}, fmt.Errorf("jobfile: dir %s: %w, want a path", strictyaml.Quote(dir), err)
@@ -22,14 +22,14 @@ func Inline(command []string, gpus int, name, dir string) (Job, error) {
 	switch err := e.task.Validate(); {
 	case name != "" && !isName(name):
 		return Job{}, fmt.Errorf("jobfile: name %s, want %s", strictyaml.Quote(name), nameWish)
-	case gpus < 1 || gpus > MaxGPUs:
-		return Job{}, fmt.Errorf("jobfile: gpus %d, want a whole number from 1 to %d", gpus, MaxGPUs)
+	case gpus.Min < 1 || gpus.Max > MaxGPUs || gpus.Want < gpus.Min || gpus.Want > gpus.Max:
+		return Job{}, fmt.Errorf("jobfile: gpus %d..%d with default %d, want min <= default <= max from 1 to %d", gpus.Min, gpus.Max, gpus.Want, MaxGPUs)
 	case len(command) == 0:
 		return Job{}, fmt.Errorf("jobfile: no command, want one, as in: python train.py")
 	case err != nil:
 		return Job{}, fmt.Errorf("jobfile: %w", err)
 	}
-	e.spec.GPUs, e.spec.Name = sched.Rigid(gpus), name
+	e.spec.GPUs, e.spec.Name = gpus, name
 	return Job{Spec: e.spec, Task: e.task}, nil
 }
 

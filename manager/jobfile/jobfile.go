@@ -54,9 +54,29 @@ func Read(path string) (*File, error) {
 // Parse reads a YAML list of jobs, see the package comment. name is the path of the file: it stands in errors, all of which
 // have the form "jobfile: FILE:LINE:COLUMN: what, want wish", and its folder is the one that dir is relative to.
 func Parse(yaml []byte, name string) (*File, error) {
+	p, order, err := read(yaml, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: name, Jobs: p.build(order)}
+	f.Hash = p.hash(order, f.Jobs)
+	return f, nil
+}
+
+// ParseJobs is Parse for those who want the jobs alone.
+func ParseJobs(yaml []byte, name string) ([]Job, error) {
+	p, order, err := read(yaml, name)
+	if err != nil {
+		return nil, err
+	}
+	return p.build(order), nil
+}
+
+// read returns the jobs of a file and their order.
+func read(yaml []byte, name string) (p *plan, order []int, err error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return nil, fmt.Errorf("jobfile: %s: %w, want a path", name, err)
+		return nil, nil, fmt.Errorf("jobfile: %s: %w, want a path", name, err)
 	}
 	r := &reader{&strictyaml.Reader{Prefix: "jobfile", File: name}, filepath.Dir(path)}
 	doc := r.Document(yaml, MaxFile, "jobs")
@@ -64,14 +84,10 @@ func Parse(yaml []byte, name string) (*File, error) {
 	if r.Err() == nil {
 		list = r.entries(doc)
 	}
-	f := &File{Path: name}
 	if r.Err() == nil {
-		f.Jobs, f.Hash = r.jobs(list)
+		p, order = r.plan(list)
 	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return p, order, r.Err()
 }
 
 // reader reads one list.

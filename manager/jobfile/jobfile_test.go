@@ -166,6 +166,20 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// Ensure that ends, patterns and files of variables are read, and that a value of a job's own replaces a default from a file, and
+// the other way round.
+func TestReferences(t *testing.T) {
+	f := parse(t, "defaults: {command: [x], env: {A: {from_file: a}, B: b}}\n"+
+		"jobs: [{env: {A: 1, B: {from_file: /b}}, retry: {max: 2, on: [node_fail, exit:75, signal:KILL]}, progress: {regex: 'it (?P<step>.*)'}}, {}]")
+	own, base := f.Jobs[0].Task, f.Jobs[1].Task
+	if fmt.Sprint(own.Env, own.EnvFiles) != "map[A:1] map[B:/b]" || fmt.Sprint(base.Env, base.EnvFiles) != "map[B:b] map[A:"+filepath.Join(base.Dir, "a")+"]" {
+		t.Errorf("%v %v, %v %v", own.Env, own.EnvFiles, base.Env, base.EnvFiles)
+	}
+	if own.Pattern != "it (?P<step>.*)" || !own.Retries(75) || !own.Retries(137) || own.Retries(1) || !base.Retries(1) {
+		t.Errorf("%+v", own)
+	}
+}
+
 // Ensure that the hash is that of the meaning: of no comment, style or way to write a copy or a default, but of all else.
 func TestHash(t *testing.T) {
 	const base = "jobs: [{name: a-1, command: [x, '1'], gpus: 2}, {name: a-2, command: [x, '1'], gpus: 2}]"
@@ -185,7 +199,7 @@ func TestHash(t *testing.T) {
 	seen := map[string]string{want: base}
 	for _, change := range []string{"submit: 1s", "user: u", "group: u", "model: u", "class: u", "priority: 1", "retries: 1", "gpus: {max: 2}", "gpus: {max: 2, default: 1}",
 		"batch: {global_min: 1, global_max: 2}", "wall_time: 1s", "share: allow", "share: require", "cpus: 1", "memory_gb: 1", "gpu_memory_gb: 1", "gpu_use: 0.5", "epochs: 2",
-		"grace: 1s", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
+		"grace: 1s", "retry: {max: 1, on: [exit:75]}", "progress: {regex: '(?P<step>.)'}", "env: {A: {from_file: x}}", "dir: x", "env: {A: 1}", "env: {A: 2}", "command: [x1]", "name: b", "after: [z]", "count: 2"} {
 		src := "jobs: [{command: [z], name: z}, {" + change + "}]\ndefaults: {command: [x]}"
 		if got := parse(t, src).Hash; seen[got] != "" {
 			t.Errorf("%s: the hash of %s", src, seen[got])

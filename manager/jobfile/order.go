@@ -24,23 +24,22 @@ type plan struct {
 	deps  [][]int         // of an entry: the jobs that each of its jobs waits for, ascending
 }
 
-// jobs puts the jobs of list in order, and returns their hash too.
-func (r *reader) jobs(list []entry) ([]Job, string) {
-	p := &plan{list: list, spans: make(map[string]span)}
+// plan puts the jobs of list in order.
+func (r *reader) plan(list []entry) (p *plan, order []int) {
+	p = &plan{list: list, spans: make(map[string]span)}
 	r.names(p)
 	if r.Err() == nil {
 		r.waits(p)
 	}
 	if r.Err() != nil {
-		return nil, ""
+		return nil, nil
 	}
-	order := p.order()
+	order = p.order()
 	if len(order) < len(p.names) {
 		circle := p.circle(order)
 		r.Fail(list[p.of[circle[0]]].afterAt, "after makes a circle: %s, want none", p.describe(circle))
-		return nil, ""
 	}
-	return p.build(order)
+	return p, order
 }
 
 // names names the jobs.
@@ -211,27 +210,38 @@ func (p *plan) describe(circle []int) string {
 	return strings.Join(append(words, p.names[circle[0]]), " after ")
 }
 
-// build returns the jobs in the order given, and their hash.
-func (p *plan) build(order []int) ([]Job, string) {
+// build returns the jobs in the order given.
+func (p *plan) build(order []int) []Job {
 	ids := make([]sched.JobID, len(order))
 	for id, j := range order {
 		ids[j] = sched.JobID(id)
 	}
-	waits, sums := make([][]sched.JobID, len(p.list)), make([]string, len(p.list))
+	waits := make([][]sched.JobID, len(p.list))
 	for i, deps := range p.deps {
 		for _, d := range deps {
 			waits[i] = append(waits[i], ids[d])
 		}
 		slices.Sort(waits[i])
-		sums[i] = taskHash(p.list[i].task)
 	}
-	jobs, tasks := make([]Job, len(order)), make([]string, len(order))
+	jobs := make([]Job, len(order))
 	for id, j := range order {
 		e := &p.list[p.of[j]]
 		jobs[id] = Job{Submit: e.submit(), Spec: e.spec, Task: e.task}
 		jobs[id].Spec.Name = p.names[j]
 		jobs[id].Spec.After = waits[p.of[j]]
+	}
+	return jobs
+}
+
+// hash returns the hash of the jobs that were built in the order given.
+func (p *plan) hash(order []int, jobs []Job) string {
+	sums := make([]string, len(p.list))
+	for i := range p.list {
+		sums[i] = taskHash(p.list[i].task)
+	}
+	tasks := make([]string, len(order))
+	for id, j := range order {
 		tasks[id] = sums[p.of[j]]
 	}
-	return jobs, hash(jobs, tasks)
+	return hash(jobs, tasks)
 }

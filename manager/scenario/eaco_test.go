@@ -38,3 +38,17 @@ jobs: [{name: second, epochs: 4, wall_time: 4s, command: [sh, -c, 'pace=600ms; i
 		t.Errorf("the second ran on %v, want the slot of the first", slots)
 	}
 }
+
+// Ensure that EaCO has jobs share a plain slot of this machine, of whose memory each takes a part.
+func TestEaCOSharesSlots(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "eaco", device.Host(1), map[string]string{"min_run": "0"}).run()
+	const job = "share: allow, gpu_use: 0.3, gpu_memory_gb: 0.1, epochs: 2, wall_time: 60s, command: "
+	first := s.submit("jobs: [{name: first, model: net, " + job + until("go") + "}]")
+	s.started(first, 1)
+	second := s.submit("jobs: [{name: second, model: net2, " + job + until("go") + "}]")
+	s.started(second, 1)
+	s.let("go")
+	s.finished(first)
+	s.finished(second)
+}

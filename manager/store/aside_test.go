@@ -3,9 +3,15 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
+
+	"github.com/trainyard/trainyard/engine"
 )
 
 // Promise 9: an event that is not what was written is set aside where the log ends with it, and kept; in the middle of the log, or where
@@ -57,6 +63,71 @@ func TestPromise09DamagedRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Ensure that damage that comes while the log is open is not read as truth, however the log is read: a page ends before it, and one that
+// begins with it is an error.
+func TestDamagedPage(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 6); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, filepath.Join(dir, fileName), "update log set line = cast(replace(cast(line as text), '\"time\":', '\"time\":1') as blob) where seq = 7")
+	if lines, err := s.Page(1, 100); err != nil || len(lines) != 6 {
+		t.Errorf("%d lines, %v, want the 6 before the damaged one", len(lines), err)
+	}
+	if lines, err := s.Page(7, 1); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "event 7 in") {
+		t.Errorf("%d lines, %v, want ErrDamaged of event 7", len(lines), err)
+	}
+	if lines, err := s.Page(8, 3); err != nil || len(lines) != 3 {
+		t.Errorf("%d lines, %v, want 3 behind it", len(lines), err)
+	}
+}
+
+// Ensure that a log which cannot be read for a moment is told from one that holds something wrong, through all that reads it: nobody is
+// to take what was written for false because a disk failed.
+func TestUnread(t *testing.T) {
+	dir := t.TempDir()
+	s, seq := begin(t, dir), uint64(0)
+	if err := write(s.Writer(0), &seq, 1, 600); err != nil { // more than is read at once
+		t.Fatal(err)
+	}
+	all, err := text(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.db.Close()
+	_, page := s.Page(1, 1)
+	_, lines := s.Lines()
+	r, err := engine.NewLogReader(io.MultiReader(strings.NewReader(all[:len(all)/2]), iotest.ErrReader(unread("log", syscall.EIO))), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var midway error
+	for _, err := range r.Records() {
+		midway = err
+	}
+	for name, err := range map[string]error{"page": page, "lines": lines, "midway": midway} {
+		if !errors.Is(err, ErrUnread) || errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v, want ErrUnread", name, err)
+		}
+	}
+	closed(t, &Store{lock: s.lock})
+	path := filepath.Join(dir, fileName)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 8 << 10; i < len(b); i++ { // behind the header and the first tables
+		b[i] = 0xAA
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || errors.Is(err, ErrUnread) {
+		t.Errorf("a file that was written over: %v, want an error that is not ErrUnread", err)
 	}
 }
 

@@ -105,7 +105,8 @@ func empty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		ours := e.Name() == "lock" || strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), fileName)
+		ours := e.Name() == "lock" || e.Name() == "tokens.json" || // who may ask can be said before there is anything to ask
+			strings.HasPrefix(e.Name(), newName) || !isNew && strings.HasPrefix(e.Name(), fileName)
 		if !ours {
 			return fmt.Errorf("%w (there is %s): put the log back, or begin in an empty folder", ErrForeign, e.Name())
 		}

@@ -7,6 +7,9 @@ import (
 	"io"
 	"math"
 
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
@@ -14,10 +17,11 @@ import (
 
 // Writer is a Sink that writes events to the store: those of a batch in one transaction, synced by EndBatch.
 type Writer struct {
-	s     *Store
-	batch uint64
-	rows  []row
-	lines []byte // of rows, one after the other
+	s      *Store
+	batch  uint64
+	rows   []row
+	lines  []byte // of rows, one after the other
+	insert *sql.Stmt
 }
 
 type row struct {
@@ -56,7 +60,12 @@ func (w *Writer) EndBatch() error {
 	return nil
 }
 
-func (w *Writer) commit() error {
+func (w *Writer) commit() (err error) {
+	if w.insert == nil { // it lives as long as the database
+		if w.insert, err = w.s.db.Prepare("insert into log values (?, ?, ?, ?)"); err != nil {
+			return err
+		}
+	}
 	tx, err := w.s.db.Begin()
 	if err != nil {
 		return err
@@ -65,10 +74,7 @@ func (w *Writer) commit() error {
 	if fenced := w.s.own(tx); fenced != nil {
 		return fenced
 	}
-	insert, err := tx.Prepare("insert into log values (?, ?, ?, ?)")
-	if err != nil {
-		return err
-	}
+	insert := tx.Stmt(w.insert)
 	from := 0
 	for _, r := range w.rows {
 		line := w.lines[from:r.end]
@@ -78,7 +84,7 @@ func (w *Writer) commit() error {
 		from = r.end
 	}
 	failpoint.Here("commit.inside")
-	return errors.Join(insert.Close(), tx.Commit())
+	return tx.Commit()
 }
 
 // own reports ErrFenced if a later manager has numbered itself: the lock of the folder was lost.
@@ -93,22 +99,29 @@ func (s *Store) own(tx *sql.Tx) error {
 	return nil
 }
 
-// Page returns the lines of at most n events from the one numbered seq on. It may be called by anybody while the store is open.
+// Page returns the lines of at most n events from the one numbered seq on. One that is not what was written is ErrDamaged, where it is
+// the first; else the page ends before it. It may be called by anybody while the store is open.
 func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
-	rows, err := s.db.Query("select line from log where seq >= ? order by seq limit ?", int64(seq), n)
+	rows, err := s.db.Query("select seq, batch, line, sum from log where seq >= ? order by seq limit ?", int64(seq), n)
 	if err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var line []byte
-		if err := rows.Scan(&line); err != nil {
-			return nil, fmt.Errorf("store: log: %w", err)
+		var r stored
+		if err := r.scan(rows); err != nil {
+			return nil, unread("log", err)
 		}
-		lines = append(lines, line)
+		if !r.sound() && len(lines) > 0 {
+			break
+		}
+		if !r.sound() {
+			return nil, fmt.Errorf("store: %w", damaged(r.seq))
+		}
+		lines = append(lines, r.line)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	return lines, nil
 }
@@ -121,11 +134,11 @@ func (s *Store) Lines() (io.ReadCloser, error) { return s.LinesBefore(math.MaxIn
 func (s *Store) LinesBefore(seq uint64) (io.ReadCloser, error) {
 	header := ""
 	if err := s.db.QueryRow("select value from meta where name = 'header'").Scan(&header); err != nil {
-		return nil, fmt.Errorf("store: header: %w", err)
+		return nil, unread("header", err)
 	}
 	rows, err := s.db.Query("select seq, batch, line, sum from log where seq < ? order by seq", int64(seq))
 	if err != nil {
-		return nil, fmt.Errorf("store: log: %w", err)
+		return nil, unread("log", err)
 	}
 	return &lines{rows: rows, rest: []byte(header + "\n")}, nil
 }
@@ -140,13 +153,13 @@ func (l *lines) Read(b []byte) (int, error) {
 	for len(l.rest) == 0 {
 		if !l.rows.Next() {
 			if err := l.rows.Err(); err != nil {
-				return 0, fmt.Errorf("store: log: %w", err)
+				return 0, unread("log", err)
 			}
 			return 0, io.EOF
 		}
 		var r stored
 		if err := r.scan(l.rows); err != nil {
-			return 0, fmt.Errorf("store: log: %w", err)
+			return 0, unread("log", err)
 		}
 		if !r.sound() {
 			return 0, fmt.Errorf("store: %w", damaged(r.seq))
@@ -160,3 +173,13 @@ func (l *lines) Read(b []byte) (int, error) {
 }
 
 func (l *lines) Close() error { return l.rows.Close() }
+
+// unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is wrong. A disk or
+// a memory that fails for a moment is no reason to take what was written for false.
+func unread(part string, err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {
+		return fmt.Errorf("store: %s: %w", part, err)
+	}
+	return fmt.Errorf("store: %s: %w: %w", part, ErrUnread, err)
+}

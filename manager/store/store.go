@@ -27,6 +27,8 @@ var (
 	ErrFenced = errors.New("a later trainyard has the folder")
 	// ErrDamaged says that an event in the log is not what was written.
 	ErrDamaged = errors.New("damaged")
+	// ErrUnread says that the log cannot be read at the moment, which says nothing about what is in it.
+	ErrUnread = errors.New("cannot be read now")
 	// ErrForeign says that the folder holds something, but no log.
 	ErrForeign = errors.New("not empty, but without the log of a trainyard")
 )

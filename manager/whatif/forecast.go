@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -26,10 +25,13 @@ type ForecastOptions struct {
 	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After names them, and
 	// estimates of their own.
 	Planned []*sched.JobSpec
+	// Of are the jobs of which start and end are wanted: a simulated future ends when it has told them. Empty = all. What it has told of
+	// others by then is in the forecast too, as if their time were not in sight.
+	Of []sched.JobID
 }
 
-// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. A single draw
-// stands for all three.
+// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. Of fewer than nine draws
+// that differ nothing is known but the middle: it may be at once, or never.
 type Span struct{ P10, P50, P90 sched.Time }
 
 // Estimate is what a forecast says of one job.
@@ -48,6 +50,7 @@ type Forecast struct {
 	Until sched.Time // the horizon
 	Draws int        // that were finished
 	Cut   int        // of them, those that ended for too many events, before the horizon
+	Ended int        // jobs that finished before, from which it knows how long jobs take
 	Jobs  []Estimate // of all jobs that are not done, by JobID
 }
 
@@ -83,13 +86,13 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 		return nil, err
 	}
 	v := withPlanned(m.View(), o.Planned)
-	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon)}
+	f := &Forecast{At: v.Now, Until: v.Now.Add(o.Horizon), Ended: w.Ended}
 	drawn := make([]times, len(v.Jobs))
 	for draw := range o.Draws {
 		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
 		switch {
 		case ctx.Err() != nil && f.Draws > 0:
-			return f.sum(v, w, drawn), nil
+			return f.sum(v, w, drawn, o.Others), nil
 		case err != nil:
 			return nil, err
 		}
@@ -102,7 +105,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 			drawn[j].ends = append(drawn[j].ends, t.end[j])
 		}
 	}
-	return f.sum(v, w, drawn), nil
+	return f.sum(v, w, drawn, o.Others), nil
 }
 
 // withPlanned returns v with jobs that wait, as copies.
@@ -123,28 +126,40 @@ type times struct{ starts, ends []sched.Time }
 
 // draw simulates one future of v: the moment with the jobs that are planned.
 func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
-	left := make([]time.Duration, len(v.Jobs))
-	w = w.resampled(rand.New(rand.NewPCG(^o.Seed, draw)))
-	for j := range left {
-		if v.Jobs[j].State == sched.Done {
-			continue
-		}
-		// Each job has a sequence of its own: what is drawn for it does not depend on who else is there.
-		r := rand.New(rand.NewPCG(o.Seed, draw<<32|uint64(j)))
-		left[j], _ = w.Left(v, sched.JobID(j), max(r.Float64(), math.SmallestNonzeroFloat64))
-	}
+	left, whole := w.future(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
 	world := o.world(v.Now, left)
 	if o.Others {
-		world.Arrivals = append(world.Arrivals, others(m.View(), w, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
+		world.Arrivals = append(world.Arrivals, others(m.View(), whole, until, rand.New(rand.NewPCG(o.Seed, ^draw)))...)
 	}
 	d, err := m.simulate(world, left[:len(m.View().Jobs)])
 	if err != nil {
 		return nil, false, err
 	}
-	t := newTimes(v)
-	b := &bounded{Driver: d, until: until, events: o.Events}
+	t := newTimes(v, o.Of)
+	b := &bounded{Driver: d, until: until, events: o.Events, enough: func() bool { return t.unknown == 0 }}
 	err = m.GoOn(ctx, b, t)
 	return t, b.over && b.events < 0, err
+}
+
+// drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as far as it
+// has been measured for those that are.
+func (f *future) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Duration) {
+	left, whole = make([]time.Duration, len(v.Jobs)), make([]time.Duration, len(v.Jobs))
+	for j, like := range before(v) {
+		id, job := sched.JobID(j), &v.Jobs[j]
+		if job.State == sched.Done {
+			whole[j] = measured(v, job)
+			continue
+		}
+		took := time.Duration(0)
+		if like != sched.None && (v.Job(like).State != sched.Done || finished(v, like)) {
+			took = whole[like]
+		}
+		// Each job has a sequence of its own: what is drawn for it alone does not depend on who else is there.
+		left[j] = f.draw(v, id, took, rand.New(rand.NewPCG(seed, draw<<32|uint64(j))))
+		whole[j] = job.WorkNow(v.Now) + left[j]
+	}
+	return left, whole
 }
 
 // world returns that of o with the planned jobs among its arrivals, whose work is left, behind that of the moment's jobs.
@@ -161,12 +176,22 @@ func (o *ForecastOptions) world(now sched.Time, left []time.Duration) *World {
 }
 
 // timesOf notes when the jobs of a moment start next and end.
-type timesOf struct{ start, end []sched.Time }
+type timesOf struct {
+	start, end []sched.Time
+	wanted     []bool
+	unknown    int // jobs that are wanted and whose end is not known yet
+}
 
-func newTimes(v *sched.View) *timesOf {
-	t := &timesOf{make([]sched.Time, len(v.Jobs)), make([]sched.Time, len(v.Jobs))}
+func newTimes(v *sched.View, of []sched.JobID) *timesOf {
+	t := &timesOf{start: make([]sched.Time, len(v.Jobs)), end: make([]sched.Time, len(v.Jobs)), wanted: make([]bool, len(v.Jobs))}
+	for _, j := range of {
+		t.wanted[j] = true
+	}
 	for i := range v.Jobs {
 		t.start[i], t.end[i] = sched.Never, sched.Never
+		if t.wanted[i] = v.Jobs[i].State != sched.Done && (t.wanted[i] || len(of) == 0); t.wanted[i] {
+			t.unknown++
+		}
 		if v.Jobs[i].Up && v.Jobs[i].Attempt == sched.Running {
 			t.start[i] = v.Jobs[i].LastStart
 		}
@@ -189,19 +214,30 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.AttemptStarted && t.start[e.Job] == sched.Never {
 		t.start[e.Job] = e.Time
 	}
-	if j := v.Job(e.Job); j.State == sched.Done && j.Outcome != sched.RejectedJob {
-		t.end[e.Job] = j.End
+	if j := v.Job(e.Job); j.State == sched.Done && t.end[e.Job] == sched.Never {
+		if t.wanted[e.Job] {
+			t.unknown--
+		}
+		if j.Outcome != sched.RejectedJob {
+			t.end[e.Job] = j.End
+		}
 	}
 }
 
-// sum fills in the estimates.
-func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
+// sum fills in the estimates. In an open world, to which others come, those of jobs that do not run yet are widened.
+func (f *Forecast) sum(v *sched.View, w *Work, drawn []times, open bool) *Forecast {
 	for i := range v.Jobs {
 		if v.Jobs[i].State == sched.Done {
 			continue
 		}
 		id, d := sched.JobID(i), &drawn[i]
-		e := Estimate{Job: id, Start: spanOf(d.starts), End: spanOf(d.ends)}
+		e := Estimate{Job: id, Start: spanOf(d.starts, v.Now), End: spanOf(d.ends, v.Now)}
+		if open {
+			e.Start = e.Start.widened(v.Now)
+			if e.Start.P90 > v.Now {
+				e.End = e.End.widened(v.Now)
+			}
+		}
 		_, e.Basis = w.Left(v, id, 0.5)
 		for _, at := range d.ends {
 			if at != sched.Never {
@@ -213,10 +249,37 @@ func (f *Forecast) sum(v *sched.View, w *Work, drawn []times) *Forecast {
 	return f
 }
 
+// fewestDraws is of how many the least and the greatest are the quantiles 0.1 and 0.9, see quantile.
+const fewestDraws = 9
+
 // spanOf sorts what was drawn and returns its quantiles.
-func spanOf(at []sched.Time) Span {
+func spanOf(at []sched.Time, now sched.Time) Span {
 	slices.Sort(at)
-	return Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+	s := Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+	if len(at) < fewestDraws && s.P90 > now && (len(at) == 1 || s.P10 != s.P90) {
+		s.P10, s.P90 = now, sched.Never
+	}
+	return s
+}
+
+// beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8 in 10 jobs start within.
+// What people hand in is more alike, and comes more in bursts, than the past shows of a few days. Measured: the quantile 0.8 of that
+// factor over 262 starts, one of each trace like one of four sites under one of five systems, with seeds that the test of promise 18
+// does not use (conformalized quantile regression, Romano et al., 2019, in the logarithm of time).
+const beyondModel = 1.2
+
+// widened returns an interval of which the end that is still to come lies further away from what was drawn. What is known exactly stays so.
+func (s Span) widened(now sched.Time) Span {
+	if s.P10 == s.P90 {
+		return s
+	}
+	if s.P10 > now && s.P10 != sched.Never {
+		s.P10 = now.Add(time.Duration(float64(s.P10.Sub(now)) / beyondModel))
+	}
+	if late := float64(s.P90.Sub(now)) * beyondModel; s.P90 > now && s.P90 != sched.Never {
+		s.P90 = now.Add(time.Duration(min(late, float64(century))))
+	}
+	return s
 }
 
 // quantile returns the q-quantile of n sorted times, that at rank q(n+1): if the truth is one more draw, it lies below with

@@ -181,7 +181,7 @@ func TestStepsGiveAPoint(t *testing.T) {
 // Ensure that a job which does not end, or not even start, within the horizon says so, and so does a forecast cut short.
 func TestHorizon(t *testing.T) {
 	_, m := twoJobs(t, "fifo", nil)
-	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 3})
+	f, err := m.Forecast(t.Context(), steps(50*time.Second, 30*time.Second), whatif.ForecastOptions{Horizon: 60 * time.Second, Draws: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +193,46 @@ func TestHorizon(t *testing.T) {
 	}
 	if e := f.Of(1); f.Cut != 3 || e.Start.P50 != sched.Never {
 		t.Errorf("%+v, want three draws cut short and no start", f)
+	}
+}
+
+// Ensure that where others may come, what is drawn of a start is told with a margin of a fifth, what is known exactly without, and that of a
+// job that runs its end is as drawn.
+func TestOpenWorld(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	at := func(w *whatif.Work, others bool) (first, second whatif.Estimate) {
+		f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Others: others, Horizon: 1e6 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *f.Of(0), *f.Of(1)
+	}
+	_, exact := at(steps(50*time.Second, 30*time.Second), true)
+	if exact.Start.P10 != 60e9 || exact.Start.P90 != 60e9 || exact.End.P90 != 90e9 {
+		t.Errorf("%+v, want a start at 60 s and an end at 90 s", exact)
+	}
+	running, waits := at(&whatif.Work{}, false)
+	same, wide := at(&whatif.Work{}, true) // two jobs are too few to tell how others come
+	if same.End != running.End || same.Start != running.Start {
+		t.Errorf("%+v, want %+v: it runs", same, running)
+	}
+	low, high := float64(waits.Start.P10.Sub(10e9)), float64(waits.Start.P90.Sub(10e9))
+	if r, s := low/float64(wide.Start.P10.Sub(10e9)), float64(wide.Start.P90.Sub(10e9))/high; math.Abs(r-1.2) > 1e-6 || math.Abs(s-1.2) > 1e-6 || wide.Start.P50 != waits.Start.P50 {
+		t.Errorf("%+v, want %+v and a fifth of the time until then more on both sides", wide.Start, waits.Start)
+	}
+}
+
+// Ensure that a forecast of few draws does not say more than it knows: nine are the fewest of which least and greatest hold in 8 of 10 cases.
+func TestFewDraws(t *testing.T) {
+	_, m := twoJobs(t, "fifo", nil)
+	for draws, known := range map[int]bool{1: false, 8: false, 9: true} {
+		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Draws: draws})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := f.Of(1); (e.Start.P10 > f.At) != known || !known && e.Start.P90 != sched.Never || e.Start.P50 <= f.At || f.Of(0).Start.P90 != 0 {
+			t.Errorf("%d draws: %+v, %+v, want an interval of the start: %v, and that job 0 started at 0", draws, e, f.Of(0), known)
+		}
 	}
 }
 
@@ -257,7 +297,7 @@ func TestWorkLeft(t *testing.T) {
 		}
 		return e
 	}
-	class := func(s *sched.JobSpec) string { return s.Model }
+	class := func(s *sched.JobSpec) whatif.Classes { return whatif.Classes{s.Model} }
 	for _, c := range []struct {
 		name  string
 		w     whatif.Work
@@ -283,7 +323,7 @@ func TestWorkLeft(t *testing.T) {
 	}
 }
 
-// Ensure that distributions are made of jobs that finished, and of enough of them.
+// Ensure that distributions are made of jobs that finished, and of enough of them: of four that took the same, one counts among all.
 func TestLearn(t *testing.T) {
 	v := &sched.View{}
 	add := func(model string, work time.Duration, o sched.Outcome) {
@@ -297,7 +337,7 @@ func TestLearn(t *testing.T) {
 		add("c", time.Hour, sched.Finished)
 	}
 	w := whatif.Learn(v, whatif.Alike)
-	if len(w.Earlier) != 1 || w.Earlier["u/a"].Count() != 5 || w.All.Count() != 9 {
+	if w.Earlier["job a of u"] == nil || w.Earlier["job c of u"] != nil || w.Earlier["job a of u"].Count() != 5 || w.All.Count() != 6 || w.Ended != 9 {
 		t.Errorf("%+v", w)
 	}
 }

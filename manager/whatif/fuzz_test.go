@@ -19,7 +19,7 @@ func FuzzReadHistory(f *testing.F) {
 		if err != nil {
 			return
 		}
-		h, err := whatif.ReadHistory(r)
+		h, err := whatif.ReadHistory(r, 0)
 		if err != nil {
 			return
 		}

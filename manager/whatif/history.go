@@ -43,14 +43,15 @@ type Overheads struct {
 	AtFirst     bool          // Restart is that of first starts too
 }
 
-// ReadHistory reads a log to its end, where nobody decides anything anew. It is an error if no job ran.
-func ReadHistory(r *engine.LogReader) (*History, error) {
+// ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now before the
+// last record means that. It is an error if no job ran.
+func ReadHistory(r *engine.LogReader, now sched.Time) (*History, error) {
 	rec, spent := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}
 	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent)
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
 	}
-	v := s.View()
+	v := asOf(s.View(), now, rec)
 	h := &History{Header: r.Header(), Measured: spent.sum(v)}
 	if h.Cluster, err = clusterOf(v); err != nil {
 		return nil, err
@@ -63,6 +64,19 @@ func ReadHistory(r *engine.LogReader) (*History, error) {
 	h.Recorded = h.row(h.Jobs, result.GPUBusy, v.Now)
 	h.Recorded.System, h.Recorded.Settings, h.Recorded.Recorded = h.Header.System, h.Header.Settings, true
 	return h, nil
+}
+
+// asOf returns v as it is now, as far as time alone changes it, and lets rec count what jobs did meanwhile.
+func asOf(v *sched.View, now sched.Time, rec *metrics.Recorder) *sched.View {
+	later := *v
+	for i := range v.Jobs {
+		if now > v.Now && v.Jobs[i].HoldsDevices() {
+			later.Now = now
+			rec.Log(&later, &sched.Event{Time: now, Kind: sched.Progressed, Job: sched.JobID(i)})
+			break
+		}
+	}
+	return &later
 }
 
 // addJobs makes a trace of the jobs that ran.

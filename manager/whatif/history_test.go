@@ -50,11 +50,16 @@ func (f sinkFunc) Log(v *sched.View, _ *sched.Event) { f(v) }
 
 func read(t *testing.T, log string) *whatif.History {
 	t.Helper()
+	return readAt(t, log, 0)
+}
+
+func readAt(t *testing.T, log string, now sched.Time) *whatif.History {
+	t.Helper()
 	r, err := engine.NewLogReader(strings.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := whatif.ReadHistory(r)
+	h, err := whatif.ReadHistory(r, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +125,11 @@ func TestHistoryBreaksOff(t *testing.T) {
 	w, _ := s.moment(t)
 	w.trace.Jobs[1].Spec.Name = "j0"
 	w.trace.Jobs = append(w.trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)}, Duration: 1})
-	h := read(t, w.record(t, "fifo", 30e9))
+	log := w.record(t, "fifo", 30e9)
+	if later := readAt(t, log, 40e9); later.Trace.Jobs[1].Duration != 30*time.Second || later.Recorded.Busy != 1 || later.Recorded.MeanJCT != 10 {
+		t.Errorf("ten seconds later %v of work, busy for %v, mean JCT %v, want 30 s, 1, 10", later.Trace.Jobs[1].Duration, later.Recorded.Busy, later.Recorded.MeanJCT)
+	}
+	h := read(t, log)
 	if h.Ended != 1 || h.Censored != 1 || h.NeverRan != 3 || len(h.Trace.Jobs) != 2 {
 		t.Fatalf("%d ended, %d censored, %d never ran, %d in the trace", h.Ended, h.Censored, h.NeverRan, len(h.Trace.Jobs))
 	}
@@ -134,6 +143,9 @@ func TestHistoryBreaksOff(t *testing.T) {
 	}
 	if !rows[0].Recorded || rows[0].Jobs != 1 || rows[0].MeanJCT != 10 || rows[1].Jobs != 1 || rows[1].MeanJCT != 10 || rows[1].Error != nil {
 		t.Errorf("%+v", rows)
+	}
+	if rows[0].Busy != 1 || rows[1].Busy != 1 {
+		t.Errorf("busy for %v recorded, %v simulated, want 1: the second job has worked since the first ended", rows[0].Busy, rows[1].Busy)
 	}
 	if rows[2].Err == nil || rows[3].Error == nil || rows[3].Error.PerJob != 0 {
 		t.Errorf("%+v", rows[2:])
@@ -158,7 +170,7 @@ func TestNoHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = whatif.ReadHistory(r); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err = whatif.ReadHistory(r, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -103,12 +103,16 @@ func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
 type bounded struct {
 	sched.Driver
 	until  sched.Time
-	events int // that it may still report
+	events int         // that it may still report
+	enough func() bool // all is known; nil = never
 	over   bool
 }
 
-// Next ends at the first instant beyond the horizon, and after as many events as there may be.
+// Next ends at the first instant beyond the horizon, after as many events as there may be, and when enough is known.
 func (b *bounded) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	if b.enough != nil && b.enough() {
+		return nil, io.EOF
+	}
 	events, err := b.Driver.Next(ctx, until)
 	if err != nil || len(events) == 0 {
 		return events, err

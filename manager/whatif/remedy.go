@@ -12,30 +12,33 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Change is something about a job, or about the budget, that could be otherwise. The order is that of what it costs the one
-// who makes it, the least first: where else the job may run, a promise about its length, company on its GPUs, its speed, the
-// turns of others, money.
+// Change is something about a job, the machine or the budget that could be otherwise. The order is that of what it costs the one
+// who makes it, the least first: GPUs that lie idle by a wish, where else the job may run, a promise about its length, company on
+// its GPUs, its speed, the turns of others, money.
 type Change uint8
 
 // Changes.
 const (
-	MoreTypes       Change = iota // Spec.Types: one more
+	Undrain         Change = iota // GPUs that a user drained
+	MoreTypes                     // Spec.Types: one more
 	ShorterWallTime               // Spec.WallTime
 	AllowSharing                  // Spec.Share
-	FewerGPUs                     // Spec.GPUs
+	OtherGPUs                     // Spec.GPUs: another width of those it allows, or fewer
 	HigherPriority                // Spec.Priority
 	MoreBudget                    // of a system that rents
 )
 
-var changes = [...]string{"types", "wall_time", "share", "gpus", "priority", "budget"}
+var changes = [...]string{"undrain", "types", "wall_time", "share", "gpus", "priority", "budget"}
 
-// String returns the key of a job file that is to be changed, or "budget".
+// String returns the key of a job file that is to be changed, "undrain" or "budget".
 func (c Change) String() string { return changes[c] }
 
 // Remedy is a change with which the system would start the job, as it was found to do on a copy.
 type Remedy struct {
 	Change    Change
-	Spec      *sched.JobSpec // the job as it would have to be; its own for MoreBudget
+	Spec      *sched.JobSpec // the job as it would have to be; its own for Undrain and MoreBudget
+	Drained   []sched.GPUID  // Undrain: GPUs that were drained one by one and are to be used again
+	Machine   bool           // Undrain: so is the machine
 	Budget    float64        // MoreBudget: in GPUs
 	GPUs      []sched.GPUID  // that it would be given
 	At        sched.Time     // when: now, at the system's next turn, or once nodes have booted
@@ -60,7 +63,8 @@ type Remedies struct {
 
 // Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy of
 // the moment the user makes it, and the system decides once, or, where its turns are rounds, at its next turn. Nobody ends
-// meanwhile. What can be changed of a job that is there is changed (GPUs); for all else it is cancelled and handed in again.
+// meanwhile. What can be changed of a job that is there is changed (GPUs), or of the machine; for all else it is cancelled and
+// handed in again.
 //
 // It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error and
 // what was found so far.
@@ -77,7 +81,10 @@ func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (
 	if err := s.unchanged(); err != nil || s.found.Unchanged {
 		return &s.found, err
 	}
-	for c := range MoreBudget {
+	if err := s.undrain(job.Spec); err != nil {
+		return &s.found, err
+	}
+	for c := MoreTypes; c < MoreBudget; c++ {
 		if err := s.try(c, candidates(v, job.Spec, job.WorkNow(v.Now), c)); err != nil {
 			return &s.found, err
 		}
@@ -120,7 +127,7 @@ func (s *search) unchanged() error {
 func (s *search) try(c Change, specs []sched.JobSpec) error {
 	for i := range specs {
 		as, events := s.job, changed(s.job, &specs[i])
-		if c != FewerGPUs {
+		if c != OtherGPUs {
 			as, events = sched.JobID(len(s.m.View().Jobs)), again(s.job, &specs[i])
 		}
 		v, err := s.decide(as, events)
@@ -128,6 +135,20 @@ func (s *search) try(c Change, specs []sched.JobSpec) error {
 			return err
 		}
 		if s.found.Tried++; s.take(v, as, Remedy{Change: c, Spec: &specs[i]}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// undrain verifies that the job starts if drained GPUs may be used again.
+func (s *search) undrain(spec *sched.JobSpec) error {
+	for _, d := range drains(s.m.View()) {
+		v, err := s.decide(s.job, d.lifted)
+		if err != nil {
+			return err
+		}
+		if s.found.Tried++; s.take(v, s.job, Remedy{Change: Undrain, Spec: spec, Drained: d.gpus, Machine: d.machine}) {
 			return nil
 		}
 	}

@@ -79,7 +79,7 @@ func remedies(t *testing.T, m *whatif.Moment, j sched.JobID, o whatif.RemedyOpti
 	for _, x := range r.List {
 		s := x.Spec
 		value := map[whatif.Change]any{whatif.MoreTypes: s.Types, whatif.ShorterWallTime: s.WallTime, whatif.AllowSharing: s.Share,
-			whatif.FewerGPUs: s.GPUs, whatif.HigherPriority: s.Priority, whatif.MoreBudget: x.Budget}[x.Change]
+			whatif.OtherGPUs: s.GPUs, whatif.HigherPriority: s.Priority, whatif.MoreBudget: x.Budget}[x.Change]
 		text := fmt.Sprintf("%v=%v on %v", x.Change, value, x.GPUs)
 		if x.Displaces != nil {
 			text += fmt.Sprintf(" for %v", x.Displaces)
@@ -117,6 +117,12 @@ func TestRemedies(t *testing.T) {
 		{"a gap is long enough for a job that promises to be over in time", (&scene{system: "fifo-easy", stated: true}).node(2, 0).
 			job(100, sched.JobSpec{GPUs: sched.Rigid(1), WallTime: 100 * time.Second}).job(50, sched.JobSpec{GPUs: sched.Rigid(2), WallTime: time.Minute}).
 			job(10, sched.JobSpec{GPUs: sched.Rigid(1), WallTime: 200 * time.Second}), 2, "wall_time=50s on [1]; priority=1 on [1]"},
+		{"of a range whose speeds are not known, another width is free", (&scene{system: "elastic"}).node(4, 0).
+			job(100, sched.JobSpec{GPUs: sched.Rigid(2)}).job(50, sched.JobSpec{GPUs: sched.Range{Min: 2, Want: 4, Max: 4}}), 1, "gpus={2 2 4} on [2 3]"},
+		{"of a range a system takes the default alone", (&scene{system: "fifo-skip"}).node(4, 0).
+			job(100, sched.JobSpec{GPUs: sched.Rigid(1)}).job(50, sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 4, Max: 4}}), 1, "gpus={1 3 4} on [1 2 3]"},
+		{"a wider one is possible only where it fits", (&scene{system: "fifo-skip"}).node(2, 0).
+			job(100, sched.JobSpec{GPUs: sched.Rigid(2)}).job(50, sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 2}}), 1, ""},
 		{"company is asked for", (&scene{system: "gandiva"}).node(1, 0).job(100, shared).job(50, alone), 1, "share=1 on [0]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,12 +17,14 @@ type Basis uint8
 const (
 	BySteps    Basis = iota // the job says how many steps it has in all, and how far it is
 	ByClass                 // earlier jobs that were alike
-	ByAll                   // all earlier jobs: too few were alike
+	ByUser                  // earlier jobs of its user that were as wide: too few were alike
+	ByWidth                 // earlier jobs of others that were as wide
+	ByAll                   // all earlier jobs
 	ByWallTime              // the limit on its run time alone
 	ByNothing               // nothing is known but how long it has run
 )
 
-var bases = [...]string{"steps", "class", "all", "wall-time", "nothing"}
+var bases = [...]string{"steps", "class", "user", "width", "all", "wall-time", "nothing"}
 
 // String returns the word of b.
 func (b Basis) String() string { return bases[b] }
@@ -30,44 +33,68 @@ func (b Basis) String() string { return bases[b] }
 type Work struct {
 	// Steps tells the work that a job has left by what it says of its steps; nil, or ok false, = it does not say.
 	Steps func(j sched.JobID) (left time.Duration, ok bool)
-	// Class names the jobs that are alike; "" = like no other.
-	Class func(*sched.JobSpec) string
-	// Earlier is the work of earlier jobs in seconds, by class; All of all of them, nil = there were none. A class without
-	// an entry goes by All.
+	// Class names the jobs that are alike; nil = none are.
+	Class func(*sched.JobSpec) Classes
+	// Earlier is the work of earlier jobs in seconds, by class; All of all of them, nil = there were none. A job goes by the
+	// closest of its classes that has an entry, else by All.
 	Earlier map[string]*dist.Empirical
 	All     *dist.Empirical
+	// Repeat is how likely a job is to take as long as the one before it of its kind, other than by chance: 0 to 1.
+	Repeat float64
+	Ended  int // jobs that finished, of which all this was learned
 }
+
+// Classes name those a job is like, from the closest on: those of ByClass, ByUser and ByWidth. "" = there are none. A name
+// is that of one class only.
+type Classes [3]string
 
 // fewest is how many jobs of a class must have finished before a distribution is made of them.
 const fewest = 5
 
-// Alike is the class of jobs that a user trains the same model with, or of those that the user gives the same name; "" if
-// neither is known.
-func Alike(s *sched.JobSpec) string {
+// Alike are the classes of a job: those that its user trains the same model with, or gives the same name; its user's of the same
+// width; all of that width.
+func Alike(s *sched.JobSpec) (c Classes) {
 	if what := cmp.Or(s.Model, s.Class, s.Name); what != "" {
-		return s.User + "/" + what
+		c[0] = fmt.Sprintf("job %s of %s", what, s.User)
 	}
-	return ""
+	if s.User != "" {
+		c[1] = fmt.Sprintf("%d GPUs of %s", s.GPUs.Want, s.User)
+	}
+	c[2] = fmt.Sprintf("%d GPUs", s.GPUs.Want)
+	return c
 }
 
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished, and of
 // all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those that finished
-// alone, long jobs would be missing for as long as they run.
-func Learn(v *sched.View, class func(*sched.JobSpec) string) *Work {
+// alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the first alone counts, but among those
+// of ByClass: twenty that a user hands in in a row tell of wider classes what one tells.
+func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	classes, all := make(map[string]*lives), new(lives)
-	for i := range v.Jobs {
+	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), Repeat: learnRepeat(v)}
+	for i, like := range before(v) {
 		j := &v.Jobs[i]
-		finished := j.State == sched.Done && j.Outcome == sched.Finished
-		if work := measured(v, j); finished || j.State != sched.Done && work > 0 {
-			all.add(work, finished)
-			c := class(j.Spec)
+		over, work := finished(v, sched.JobID(i)), measured(v, j)
+		if !over && (j.State == sched.Done || work <= 0) {
+			continue
+		}
+		repeats := over && like != sched.None && finished(v, like) && near(v, sched.JobID(i), like) > 0
+		if over {
+			w.Ended++
+		}
+		if !repeats {
+			all.add(work, over)
+		}
+		for level, c := range class(j.Spec) {
+			if level > 0 && repeats {
+				continue
+			}
 			if classes[c] == nil {
 				classes[c] = new(lives)
 			}
-			classes[c].add(work, finished)
+			classes[c].add(work, over)
 		}
 	}
-	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), All: all.sizes()}
+	w.All = all.sizes()
 	for c, l := range classes {
 		if e := l.sizes(); e != nil && c != "" {
 			w.Earlier[c] = e
@@ -141,8 +168,10 @@ func measured(v *sched.View, j *sched.Job) time.Duration {
 // of returns the distribution that job s goes by, nil if there is none.
 func (w *Work) of(s *sched.JobSpec) (*dist.Empirical, Basis) {
 	if w.Class != nil {
-		if e := w.Earlier[w.Class(s)]; e != nil {
-			return e, ByClass
+		for i, c := range w.Class(s) {
+			if e := w.Earlier[c]; e != nil && c != "" {
+				return e, ByClass + Basis(i)
+			}
 		}
 	}
 	return w.All, ByAll

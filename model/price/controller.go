@@ -11,7 +11,7 @@ import (
 type Pay struct {
 	Average float64   // cost per hour, > 0; or 0, with
 	Month   MonthRule // a budget by month; its zero value = none
-	Gain    float64   // per hour in the long run, see Steer; 0 = 0.2. Ours: at twice the target the price doubles in 3.5 hours
+	Gain    float64   // per hour in the long run, see Steer, where spending answers with 1; 0 = 0.2. Ours
 	Least   float64   // the price stays within Least and Most, so that it comes back soon from where it does nothing; 0 = 1e-9 and
 	Most    float64   // 1e9
 }
@@ -19,6 +19,24 @@ type Pay struct {
 // haste is how many hours' worth of moves a controller makes up for at its start, when the price it was given may be
 // far off: after t hours its gain is 1 + haste/(1+t) times that of the long run. Ours.
 const haste = 10
+
+// Response says how spending answers at a price: by what share it falls in the long run where the price rises by a little, over the share
+// of that rise, > 0. At s = k^p it is p where curves are alike; near the least budget, and where money is plenty, nearly 0.
+type Response func(price float64) float64
+
+// leastResponse is what a smaller response counts as. Ours: where the price hardly matters it need not be found soon.
+const leastResponse = 0.1
+
+// at bounds a response, which is 1 where none is known.
+func (r Response) at(price float64) float64 {
+	if r == nil {
+		return 1
+	}
+	if x := r(price); x > leastResponse {
+		return min(x, 1)
+	}
+	return leastResponse
+}
 
 // Controller is the price that keeps spending at what was agreed. It is a state machine as Month is; times are seconds since
 // 1970 UTC.
@@ -63,9 +81,10 @@ func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	return c, nil
 }
 
-// Spend takes in that amount >= 0 was spent since the last call, and moves the price. Time must not run backwards; a call
-// at the time of the last one moves nothing.
-func (c *Controller) Spend(now int64, amount float64) {
+// Spend takes in that amount >= 0 was spent since the last call, and moves the price: the further, the less spending answers to it,
+// nil = in full. Where the price comes to rest does not depend on the response. Time must not run backwards; a call at
+// the time of the last one moves nothing.
+func (c *Controller) Spend(now int64, amount float64, r Response) {
 	hours := float64(now-c.last) / 3600
 	target := c.pay.Average * hours
 	if c.month != nil {
@@ -73,10 +92,18 @@ func (c *Controller) Spend(now int64, amount float64) {
 		c.month.Spend(now, amount)
 	}
 	if hours > 0 {
-		gain := c.pay.Gain * (1 + haste/(1+float64(c.last-c.began)/3600))
-		c.price = min(max(Steer(c.price, gain*hours, amount, target), c.pay.Least), c.pay.Most)
+		gain := hours * c.pay.Gain * (1 + haste/(1+float64(c.last-c.began)/3600))
+		c.price = min(max(c.along(gain, amount, target, r), c.pay.Least), c.pay.Most)
 	}
 	c.last = now
+}
+
+// along returns the price moved by a gain over the response. That is the response half way: else a price that goes up and down with the
+// noise of spending would go down by less than it went up, or the other way round, where responses differ, and what
+// was overspent would not be made up for.
+func (c *Controller) along(gain, spent, target float64, r Response) float64 {
+	half := Steer(c.price, gain/2/r.at(c.price), spent, target)
+	return Steer(c.price, gain/r.at(half), spent, target)
 }
 
 // Prices always stay within these: a long stop must not send one to 0 or +Inf.

@@ -62,7 +62,8 @@ type pool struct {
 	work     float64 // mean of the finished, in seconds
 	reports  int64
 	fitted   int64   // reports when model was fitted; 0 = it was not
-	model    Overlap // of what was not measured
+	usual    int32   // batch size that had run longest by then, see usualBatch: one of cells, or 0
+	model    Overlap // of what was not measured, at that batch size
 	cells    map[cell]rates
 	chain    Chain  // follows from model, cells and the finished; nil = to be made
 	made     []made // by stage: what it was last made of
@@ -109,7 +110,7 @@ func (l *Learned) Observe(v *sched.View, e *sched.Event) {
 		if e.Outcome != sched.Finished || job.Spec.Model == "" || e.Work <= 0 {
 			return
 		}
-		p := l.pool(job.Spec)
+		p := l.pool(keyOf(job))
 		p.finished++
 		p.work += (e.Work.Seconds() - p.work) / float64(p.finished)
 		p.chain = nil
@@ -123,7 +124,7 @@ func (l *Learned) close(v *sched.View, e *sched.Event) {
 	}
 	s := l.open[e.Job]
 	l.open[e.Job] = spell{}
-	key := keyOf(v.Jobs[e.Job].Spec)
+	key := keyOf(&v.Jobs[e.Job])
 	p := l.pools[key]
 	if p == nil || p.cells[s.at] == nil {
 		return
@@ -137,10 +138,11 @@ func (l *Learned) close(v *sched.View, e *sched.Event) {
 
 func (l *Learned) reported(v *sched.View, e *sched.Event) {
 	job := &v.Jobs[e.Job]
-	if job.Spec.Model == "" || len(job.GPUs) == 0 || !(e.Rate >= minRate && e.Rate <= maxRate) {
+	if job.Spec.Model == "" || len(job.GPUs) == 0 || !e.TellsRate() || !(e.Rate >= minRate && e.Rate <= maxRate) {
 		return
 	}
-	p, key := l.pool(job.Spec), keyOf(job.Spec)
+	key := keyOf(job)
+	p := l.pool(key)
 	at := cell{int32(len(job.GPUs)), nodesOf(v, job.GPUs), job.Live.Batch}
 	first := p.cells[at] == nil
 	if first && len(p.cells) == maxCells {
@@ -208,8 +210,10 @@ func stageOf(work float64) int {
 	return i
 }
 
-// fit has the model of p follow from what was measured.
+// fit has the model of p follow from what was measured, and the usual batch size with it: were that looked up when a curve is
+// asked for, it would depend on when somebody asks.
 func (l *Learned) fit(key poolKey, p *pool) {
+	p.usual = p.usualBatch()
 	timings := p.timings(l.nominal(key, p))
 	if p.fitted == 0 {
 		p.model = FitOverlap(timings)
@@ -230,11 +234,11 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 	return n
 }
 
-func keyOf(spec *sched.JobSpec) poolKey { return poolKey{spec.Model, spec.GPUs.Want, spec.Batch} }
+// keyOf says where what job j tells belongs: its work keeps its unit although its user wants another width since.
+func keyOf(j *sched.Job) poolKey { return poolKey{j.Spec.Model, j.Unit(), j.Spec.Batch} }
 
-// pool returns what is known of jobs like spec; what is told of more kinds than are kept goes into one that is forgotten.
-func (l *Learned) pool(spec *sched.JobSpec) *pool {
-	key := keyOf(spec)
+// pool returns what is known of jobs of a kind; what is told of more kinds than are kept goes into one that is forgotten.
+func (l *Learned) pool(key poolKey) *pool {
 	p := l.pools[key]
 	if p == nil {
 		p = &pool{cells: make(map[cell]rates)}
@@ -251,7 +255,7 @@ func (l *Learned) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done 
 	if job.Spec.Model == "" {
 		return nil, 0, 0
 	}
-	c = l.chain(keyOf(job.Spec))
+	c = l.chain(keyOf(job))
 	work := job.WorkNow(v.Now).Seconds()
 	phase = min(stageOf(max(work, 0)), len(c)-1)
 	return c, phase, min(max(0, work-stageStart(phase))/c[phase].Size, 1)

@@ -265,6 +265,40 @@ func TestLearnedSaves(t *testing.T) {
 	}
 }
 
+// Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since: of three that see
+// the same, one is asked at every step, one is loaded anew, and one is asked at the end alone.
+func TestLearnedAskedAnyTime(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		free := &sched.JobSpec{Model: "a", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64}}
+		v := yard(16, free, free, spec("b", 4, 0))
+		often, anew, once := NewLearned(4, 8), NewLearned(4, 8), NewLearned(4, 8)
+		for range 60 {
+			j := sched.JobID(r.IntN(len(v.Jobs)))
+			v.Jobs[j].Live.Batch = v.Jobs[j].Spec.Batch.Max >> r.IntN(3)
+			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300)) // rates so alike that means are told as before
+			to := from + float64(r.IntN(600))
+			for _, l := range []*Learned{often, anew, once} {
+				does(l, v, j, n, rate, from, to)
+			}
+			often.Chain(v, 0)
+			next := NewLearned(4, 8)
+			if err := next.LoadRest(anew.SaveRest(nil)); err != nil {
+				t.Fatal(err)
+			}
+			anew = next
+		}
+		for j := range v.Jobs {
+			want, _, _ := once.Chain(v, sched.JobID(j))
+			for name, l := range map[string]*Learned{"asked at every step": often, "loaded at every step": anew} {
+				if got, _, _ := l.Chain(v, sched.JobID(j)); !reflect.DeepEqual(got, want) {
+					t.Fatalf("seed %d: job %d: %s: %v, asked at the end alone: %v", seed, j, name, got, want)
+				}
+			}
+		}
+	}
+}
+
 func FuzzLearnedLoad(f *testing.F) {
 	l := NewLearned(4, 8)
 	v := yard(8, spec("bert", 2, 64))
@@ -300,5 +334,48 @@ func TestLearnedIsBounded(t *testing.T) {
 	again := NewLearned(4, 8)
 	if err := again.LoadRest(b); err != nil || string(again.SaveRest(nil)) != string(b) {
 		t.Errorf("loaded with %v", err)
+	}
+}
+
+// Ensure that a job that its user gives another width goes on to be learned from, and to be told of, in the unit of its work: what it
+// reports means what it meant before.
+func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
+	asked := spec("bert", 4, 128)
+	v := yard(16, asked, spec("bert", 1, 128), spec("bert", 4, 128))
+	v.Jobs[0].Asked = 4
+	l := NewLearned(4, 16)
+	runs(l, v, 0, 0, 4, 1)
+	untouched := fmt.Sprint(l.Chain(v, 1))
+	c := asked.Change()
+	c.GPUs = sched.Range{Min: 1, Want: 1, Max: 64}
+	v.Jobs[0].Spec = asked.Changed(&c)
+	l.Observe(v, &sched.Event{Kind: sched.JobChanged, Job: 0, Change: &c})
+	v.Jobs[0].GPUs = v.Jobs[0].GPUs[:1]
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Work: 100 * time.Second, Rate: .25})
+	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 0, Work: 200 * time.Second, Rate: .25, Outcome: sched.Finished})
+	if now := fmt.Sprint(l.Chain(v, 1)); now != untouched {
+		t.Errorf("jobs that asked for one GPU: %v, were %v", now, untouched)
+	}
+	for _, j := range []sched.JobID{0, 2} {
+		chain, _, _ := l.Chain(v, j)
+		if got := chain[0].Speed; math.Abs(got[1]-.25) > 1e-9 || math.Abs(got[4]-1) > 1e-9 || chain[0].Size != 200 {
+			t.Errorf("job %d: %v of %v s, want rate 1/4 on one GPU and 1 on four, of 200 s", j, got[:5], chain[0].Size)
+		}
+	}
+}
+
+// Ensure that a rate which is a guess is not learned, and that what is measured then is.
+func TestLearnedNoGuess(t *testing.T) {
+	v := yard(16, spec("bert", 4, 128), spec("bert", 4, 128))
+	l := NewLearned(4, 16)
+	before := fmt.Sprint(l.Chain(v, 1))
+	v.Jobs[0].GPUs = []sched.GPUID{0, 1}
+	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Rate: .5, Code: sched.GuessedRate})
+	if after := fmt.Sprint(l.Chain(v, 1)); after != before {
+		t.Errorf("after a guess %v, before %v", after, before)
+	}
+	l.Observe(v, &sched.Event{Kind: sched.Progressed, Job: 0, Work: 10 * time.Second, Rate: .75})
+	if c, _, _ := l.Chain(v, 1); math.Abs(c[0].Speed[2]-.75) > 1e-9 {
+		t.Errorf("rate %v on two GPUs, want the measured 0.75", c[0].Speed[2])
 	}
 }

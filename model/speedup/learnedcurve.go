@@ -8,7 +8,7 @@ import (
 
 // nominal is how jobs run on what they ask for.
 func (l *Learned) nominal(key poolKey, p *pool) cell {
-	at := cell{key.want, int32(ceilDiv(int(key.want), l.perNode)), p.usualBatch()}
+	at := cell{key.want, int32(ceilDiv(int(key.want), l.perNode)), p.usual}
 	if key.batch.Min == key.batch.Max {
 		at.batch = key.batch.Max
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // learnedFormat is the first byte that SaveRest writes.
-const learnedFormat = 3
+const learnedFormat = 4
 
 // Format names what is saved.
-func (*Learned) Format() string { return "learned-speedup/3" }
+func (*Learned) Format() string { return "learned-speedup/4" }
 
 // SaveJob appends what job j last told; nothing if it does not run.
 func (l *Learned) SaveJob(j sched.JobID, b []byte) []byte {
@@ -61,6 +61,7 @@ func (l *Learned) SaveRest(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(p.finished))
 		b = appendFloat(b, p.work)
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.reports)), uint64(p.fitted))
+		b = binary.AppendUvarint(b, uint64(p.usual))
 		for _, x := range p.model.params() {
 			b = appendFloat(b, x)
 		}
@@ -148,6 +149,8 @@ func (d *decoder) pool() (poolKey, *pool) {
 	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)), PerGPU: int32(d.count(math.MaxInt32))}
 	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]rates)}
 	p.reports, p.fitted = int64(d.count(math.MaxInt64/2)), int64(d.count(math.MaxInt64/2))
+	p.usual = int32(d.count(math.MaxInt32))
+	seen := p.usual == 0
 	var model params
 	for i := range model {
 		model[i] = d.float(0, math.MaxFloat64)
@@ -155,6 +158,7 @@ func (d *decoder) pool() (poolKey, *pool) {
 	p.model = model.overlap()
 	for range d.count(maxCells) {
 		at := d.cell()
+		seen = seen || at.batch == p.usual
 		for range d.count(uint64(len(stageEnds))) {
 			r := rate{work: d.float(0, math.MaxFloat64), seconds: d.float(0, math.MaxFloat64), told: d.float(0, 2*maxRate)}
 			d.bad = d.bad || (r.seconds > 0) != (r.told > 0) || (r.seconds > 0) != (r.work > 0)
@@ -164,7 +168,7 @@ func (d *decoder) pool() (poolKey, *pool) {
 			return key, p
 		}
 	}
-	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
+	d.bad = d.bad || !seen || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
 	return key, p
 }
 

@@ -35,6 +35,13 @@ func NewOracle(apps map[string]App, gpusPerNode, maxGPUs int) *Oracle {
 		chains: make(map[oracleKey]Chain), sizes: make(map[oracleKey][]int), meters: make(map[oracleKey]meterOrError)}
 }
 
+// Fresh returns an Oracle that knows the same: one for each goroutine, as asking changes what is kept of earlier answers.
+func (o *Oracle) Fresh() *Oracle {
+	f := NewOracle(o.apps, o.perNode, o.maxGPUs)
+	f.looks = o.looks
+	return f
+}
+
 // Chain returns the true chain of job j and where the job is by the work that its driver has reported, extrapolated to
 // now. It is nil for a job of an unknown application, or one that has no Meter.
 func (o *Oracle) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done float64) {
@@ -62,13 +69,13 @@ func (o *Oracle) chain(model string, batch sched.BatchRange) Chain {
 // Meter returns the Meter of a job, nil if its application is unknown. Jobs of equal application, width and batch size
 // share it.
 func (o *Oracle) Meter(spec *sched.JobSpec) (*Meter, error) {
-	app, ok := o.apps[spec.Model]
-	if !ok {
-		return nil, nil
-	}
 	key := oracleKey{spec.Model, spec.GPUs, spec.Batch}
 	m, ok := o.meters[key]
 	if !ok {
+		app, known := o.apps[spec.Model]
+		if !known {
+			return nil, nil
+		}
 		m.meter, m.err = NewMeter(app, spec, o.perNode)
 		o.meters[key] = m
 	}

@@ -55,6 +55,14 @@ const (
 // GPUs returns how many GPUs are worth having now.
 func (a *Autoscale) GPUs() int32 { return int32(a.nodes * a.Pollux.PerNode) }
 
+// Least is that of Divide.
+func (a *Autoscale) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
+	return a.Divide.Least(v, j)
+}
+
+// Holds is that of Divide.
+func (a *Autoscale) Holds(v *sched.View, j sched.JobID) bool { return a.Divide.Holds(v, j) }
+
 // Allocate divides so many GPUs. Those that protected jobs hold are among them.
 func (a *Autoscale) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	a.look(v)

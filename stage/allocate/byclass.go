@@ -29,6 +29,20 @@ func (b ByClass) Revision() uint64 {
 	return 0
 }
 
+// Least is that of the other rule; where it does not tell, what the job says.
+func (b ByClass) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
+	if n, ok := b.Grants.(sched.Narrowest); ok {
+		return n.Least(v, j)
+	}
+	return v.Jobs[j].Spec.GPUs.Min, true
+}
+
+// Holds is that of the other rule; where it does not tell, nobody does.
+func (b ByClass) Holds(v *sched.View, j sched.JobID) bool {
+	n, ok := b.Grants.(sched.Narrowest)
+	return ok && n.Holds(v, j)
+}
+
 // Allocate appends the grants.
 func (b ByClass) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
 	from := len(dst)

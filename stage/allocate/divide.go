@@ -35,7 +35,10 @@ type Divide struct {
 	typeOf []int8 // by job: 1 + the type of the last grant, 0 = it had none
 }
 
-var _ sched.Allocator = (*Divide)(nil)
+var (
+	_ sched.Allocator = (*Divide)(nil)
+	_ sched.Narrowest = (*Divide)(nil)
+)
 
 // Allocate appends the grants: those who hold GPUs first, then newcomers, both in the order of ranks.
 func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
@@ -179,6 +182,23 @@ func (a *Divide) grant(v *sched.View, c *Claim, width int, t sched.TypeID) sched
 		g.Least = int32(k)
 	}
 	return g
+}
+
+// Least returns the fewest GPUs that a claim of job j may be given, and whether its speed by width is known.
+func (a *Divide) Least(v *sched.View, j sched.JobID) (gpus int32, known bool) {
+	c, asked := a.Rates.claim(v, j), v.Jobs[j].Spec.GPUs
+	least, possible := c.Least()
+	if !possible {
+		least = int(asked.Want)
+	}
+	return int32(least), c.curve != nil || asked.Min == asked.Max
+}
+
+// Holds reports whether others wait for job j to be admitted: in mode Queue they do, unless it never could be.
+func (a *Divide) Holds(v *sched.View, j sched.JobID) bool {
+	c := a.Rates.claim(v, j)
+	least, possible := c.Least()
+	return a.Admits && a.Mode == elastic.Queue && possible && a.ever(v.Jobs[j].Spec.Types, least)
 }
 
 // TypeOf returns the type on which job j was last granted GPUs; false if it never was.

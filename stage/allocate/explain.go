@@ -35,6 +35,9 @@ func (a *Divide) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	if len(job.Target) > 0 && job.Batch > 0 {
 		say(sched.Fact{Name: "batch", Value: float64(job.Batch), Unit: "samples"})
 	}
+	if least, known := a.Least(v, j); !known {
+		say(sched.Fact{Name: "other-widths", Text: fmt.Sprintf("not measured, so it is given %d or none", least)})
+	}
 	for t, claims := range a.claims {
 		if i := slices.IndexFunc(claims, func(c Claim) bool { return c.ID == j }); i >= 0 {
 			claims[i].tell(say)

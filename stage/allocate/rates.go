@@ -80,7 +80,7 @@ func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 		c.Stay = r.stay(v, j, &c)
 	}
 	if r.Work != nil {
-		c.Left = r.Work.Remaining(v, j).Seconds() * c.asked(spec.GPUs.Want)
+		c.Left = r.Work.Remaining(v, j).Seconds() * c.asked(job.Unit())
 	}
 	return c
 }

@@ -1,10 +1,6 @@
 package allocate
 
-import (
-	"slices"
-
-	"github.com/trainyard/trainyard/sched"
-)
+import "github.com/trainyard/trainyard/sched"
 
 // Wants says how wide each job is to run, and how, as if there were GPUs for all: nobody queues.
 type Wants interface {
@@ -106,7 +102,16 @@ func (b ByWidth) begin(v *sched.View, room []int32, j sched.JobID, wait bool) sc
 
 // drains reports whether job j holds GPUs of a node that is to be emptied.
 func drains(v *sched.View, j *sched.Job) bool {
-	return slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return v.Nodes[v.GPUs[g].Node].Target == sched.NodeDraining })
+	for left := j.Target; len(left) > 0; {
+		n := &v.Nodes[v.GPUs[left[0]].Node]
+		if n.Target == sched.NodeDraining {
+			return true
+		}
+		for end := n.First + sched.GPUID(n.Spec.GPUs); len(left) > 0 && left[0] < end; {
+			left = left[1:]
+		}
+	}
+	return false
 }
 
 func typeOf(v *sched.View, j *sched.Job) sched.TypeID {

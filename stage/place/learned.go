@@ -40,7 +40,7 @@ var (
 
 // Observe learns from the rate at which a spread gang runs.
 func (s *LearnedSkew) Observe(v *sched.View, e *sched.Event) {
-	if e.Kind != sched.AttemptStarted && e.Kind != sched.Progressed || !(e.Rate > 0) {
+	if !e.TellsRate() {
 		return
 	}
 	j, slowdown := &v.Jobs[e.Job], 1/e.Rate

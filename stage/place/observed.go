@@ -66,7 +66,7 @@ func (o *Observed) Class(v *sched.View, j sched.JobID) int {
 
 // Observe notes the rate at which a job runs.
 func (o *Observed) Observe(v *sched.View, e *sched.Event) {
-	if e.Kind != sched.AttemptStarted && e.Kind != sched.Progressed || !(e.Rate > 0) || math.IsInf(1/e.Rate, 1) {
+	if !e.TellsRate() || math.IsInf(1/e.Rate, 1) {
 		return
 	}
 	job := &v.Jobs[e.Job]

@@ -2,10 +2,10 @@ package provision
 
 import "github.com/trainyard/trainyard/sched"
 
-// Demand says how many GPUs all jobs together want now, by type; what any type serves stands behind the last type. It
-// appends to dst[:0], so that len = types+1.
+// Demand says how many GPUs all jobs together want now. It adds them to sum, by type; what any type serves stands behind the
+// last type, so that len(sum) = types+1.
 type Demand interface {
-	Demand(v *sched.View, dst []int32) []int32
+	Demand(v *sched.View, sum []int32)
 }
 
 // Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
@@ -18,8 +18,7 @@ type Asked struct {
 var _ Demand = (*Asked)(nil)
 
 // Demand adds up over the jobs.
-func (a *Asked) Demand(v *sched.View, dst []int32) []int32 {
-	dst, types := zeros(v, dst)
+func (a *Asked) Demand(v *sched.View, sum []int32) {
 	left := a.Most
 	for _, id := range a.Jobs(v) {
 		j := &v.Jobs[id]
@@ -34,9 +33,8 @@ func (a *Asked) Demand(v *sched.View, dst []int32) []int32 {
 			n = min(n, left)
 			left -= n
 		}
-		dst[slot(v, j, types)] += n
+		sum[slot(v, j, len(sum)-1)] += n
 	}
-	return dst
 }
 
 // Always is a demand of so many GPUs of any type at all times: a static reservation.
@@ -45,11 +43,7 @@ type Always struct{ GPUs int32 }
 var _ Demand = Always{}
 
 // Demand is GPUs.
-func (a Always) Demand(v *sched.View, dst []int32) []int32 {
-	dst, types := zeros(v, dst)
-	dst[types] = a.GPUs
-	return dst
-}
+func (a Always) Demand(_ *sched.View, sum []int32) { sum[len(sum)-1] += a.GPUs }
 
 // Told is a demand of as many GPUs of any type as it returns.
 type Told func() int32
@@ -57,25 +51,7 @@ type Told func() int32
 var _ Demand = Told(nil)
 
 // Demand is what f returns.
-func (f Told) Demand(v *sched.View, dst []int32) []int32 {
-	dst, types := zeros(v, dst)
-	dst[types] = f()
-	return dst
-}
-
-func zeros(v *sched.View, dst []int32) (zero []int32, types int) {
-	for i := range v.Nodes {
-		types = max(types, int(v.Nodes[i].Spec.Type)+1)
-	}
-	for i := range v.Pools {
-		types = max(types, int(v.Pools[i].Spec.Type)+1)
-	}
-	dst = dst[:0]
-	for range types + 1 {
-		dst = append(dst, 0)
-	}
-	return dst, types
-}
+func (f Told) Demand(_ *sched.View, sum []int32) { sum[len(sum)-1] += f() }
 
 // slot returns the type that job j must have, if there is but one of those that there are; else types.
 func slot(v *sched.View, j *sched.Job, types int) int {

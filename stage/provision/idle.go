@@ -13,25 +13,31 @@ type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
 	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It follows
-	// from the View, and is made anew after events of nodes.
+	// from the View, as types does: both are made anew when a node may have joined.
 	here   []sched.NodeID
-	listed bool // here is as of now
+	types  int  // of GPUs, among nodes and pools
+	listed bool // no node has joined since here was made, no type come
 }
 
-// Observe hears of nodes that come and go.
+// Observe hears of nodes and pools that come. Those that go are found gone.
 func (i *idleness) Observe(_ *sched.View, e *sched.Event) {
-	if e.Kind == sched.NodeJoined || e.Kind == sched.NodeLeft || e.Kind == sched.NodeChanged {
+	if e.Kind == sched.NodeJoined || e.Kind == sched.NodeChanged || e.Kind == sched.PoolChanged {
 		i.listed = false
 	}
 }
 
-// list makes here anew.
+// list makes here and types anew.
 func (i *idleness) list(v *sched.View) {
-	i.here, i.listed = i.here[:0], true
+	i.here, i.types, i.listed = i.here[:0], 0, true
 	for n := range v.Nodes {
-		if v.Nodes[n].Joined() {
+		node := &v.Nodes[n]
+		if node.Joined() {
 			i.here = append(i.here, sched.NodeID(n))
 		}
+		i.types = max(i.types, int(node.Spec.Type)+1)
+	}
+	for p := range v.Pools {
+		i.types = max(i.types, int(v.Pools[p].Spec.Type)+1)
 	}
 }
 
@@ -49,8 +55,14 @@ func (i *idleness) update(v *sched.View, d *sched.Desired) {
 	if !i.listed {
 		i.list(v)
 	}
+	here := i.here[:0]
 	for _, n := range i.here {
-		switch node := &v.Nodes[n]; {
+		node := &v.Nodes[n]
+		if !node.Joined() {
+			continue
+		}
+		here = append(here, n)
+		switch {
 		case i.busy(v, node):
 			i.since[n] = sched.Never
 		case i.since[n] == sched.Never:
@@ -59,6 +71,7 @@ func (i *idleness) update(v *sched.View, d *sched.Desired) {
 			i.since[n] = node.Since
 		}
 	}
+	i.here = here
 	for _, g := range d.GPUs {
 		i.mark[g] = false
 	}

@@ -46,7 +46,8 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 	}
 	r.update(v, d)
 	stopped := r.Stopped != nil && r.Stopped()
-	if r.demand = r.Demand.Demand(v, r.demand); stopped {
+	r.demand = append(r.demand[:0], make([]int32, r.types+1)...)
+	if r.Demand.Demand(v, r.demand); stopped {
 		clear(r.demand)
 	}
 	r.subtractOwned(v)

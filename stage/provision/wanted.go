@@ -14,13 +14,11 @@ type Wanted struct {
 var _ Demand = (*Wanted)(nil)
 
 // Demand adds up over the jobs.
-func (w *Wanted) Demand(v *sched.View, dst []int32) []int32 {
-	dst, types := zeros(v, dst)
+func (w *Wanted) Demand(v *sched.View, sum []int32) {
 	for _, id := range w.Jobs(v) {
 		if j := &v.Jobs[id]; j.Eligible() {
 			gpus, _ := w.Wants.Want(v, id)
-			dst[slot(v, j, types)] += gpus
+			sum[slot(v, j, len(sum)-1)] += gpus
 		}
 	}
-	return dst
 }

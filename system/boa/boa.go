@@ -81,12 +81,12 @@ func Published(p Params, place sched.Placer) (engine.Stages, error) {
 }
 
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) engine.Stages {
-	rent := w.p.Rent
-	rent.Demand, rent.Stopped = &provision.Wanted{Wants: w}, w.stopped
+	rent, wanted := w.p.Rent, &provision.Wanted{Wants: w}
+	rent.Demand, rent.Stopped = wanted, w.stopped
 	if !w.p.asPublished {
 		rent.Move = w.toMove
 	}
-	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w}, &rent}}
+	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w, jobs: &wanted.Present}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
 	}
@@ -126,14 +126,14 @@ func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
 
 // clock wakes the system when plan or price are to be looked at again.
 type clock struct {
-	provision.Present
-	w *widths
+	w    *widths
+	jobs *provision.Present
 }
 
 // Provision asks to be woken while jobs hold GPUs, or may not. Otherwise there is nothing to decide, and a job that can never
 // run would keep a simulation going for ever.
 func (c *clock) Provision(v *sched.View, d *sched.Desired) {
-	jobs := c.Jobs(v)
+	jobs := c.jobs.Jobs(v)
 	holds := func(j sched.JobID) bool { return len(v.Jobs[j].Target) > 0 }
 	if slices.ContainsFunc(jobs, holds) || len(d.Jobs) > 0 || len(jobs) > 0 && c.w.stopped() {
 		d.WakeBy(c.w.next())

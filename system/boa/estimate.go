@@ -51,6 +51,9 @@ func (w *widths) arrived(v *sched.View, j sched.JobID) {
 		w.Due, w.Look = v.Now.Add(w.Period), v.Now.Add(tick)
 		w.Meter.At = v.Now
 	}
+	if int(j) >= cap(w.jobs) { // as far as the engine expects jobs
+		w.jobs = slices.Grow(w.jobs, cap(v.Jobs)-len(w.jobs))
+	}
 	model, weight := v.Jobs[j].Spec.Model, w.weight(v.Jobs[j].Spec)
 	i := slices.IndexFunc(w.Seen, func(s seen) bool { return s.Model == model && s.Weight == weight })
 	if i < 0 {
@@ -180,13 +183,17 @@ func (w *widths) count(v *sched.View) {
 		}
 		w.Due = v.Now.Add(w.Period)
 	}
-	seconds := v.Now.Sub(w.Began).Seconds()
-	w.Classes, w.plans = w.Classes[:0], nil
+	w.Classes, w.plans = w.arrivals(v, v.Now.Sub(w.Began).Seconds(), w.Classes[:0]), nil
+}
+
+// arrivals appends the classes of the jobs that arrived within so many seconds.
+func (w *widths) arrivals(v *sched.View, seconds float64, dst []price.Class) []price.Class {
 	for _, s := range w.Seen {
 		if chain, _, _ := w.p.Curves.Chain(v, s.Last); chain != nil {
 			c := w.classOf(speedup.Class{Model: s.Model, Rate: float64(s.Jobs) / seconds, Chain: chain})
 			c.Weight = s.Weight
-			w.Classes = append(w.Classes, c)
+			dst = append(dst, c)
 		}
 	}
+	return dst
 }

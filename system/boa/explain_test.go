@@ -74,6 +74,30 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Ensure that a job whose user changes it gets another path, by what it is worth from now on.
+func TestChangedJobGetsAnotherPath(t *testing.T) {
+	p := Params{Budget: 2.5, Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }, plan: exactly, Priced: true, Weight: 2}
+	w, err := newWidths(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.offerFor(phases)
+	spec := sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 4}}
+	v := &sched.View{Jobs: []sched.Job{{Spec: &spec, State: sched.Waiting}}}
+	w.Observe(v, &sched.Event{Kind: sched.JobArrived, Job: 0})
+	w.look(v, 0)
+	before := facts(w, v)
+	c := spec.Change()
+	c.Priority = 1
+	v.Jobs[0].Spec = spec.Changed(&c)
+	w.Observe(v, &sched.Event{Kind: sched.JobChanged, Job: 0, Change: &c})
+	w.look(v, 0)
+	after := facts(w, v)
+	if !strings.Contains(before, "widths-by-phase=1:4 2:1") || !strings.Contains(after, "widths-by-phase=1:4 2:2") {
+		t.Errorf("before:\n%s\nafter:\n%s\nwant the second phase on 1 GPU, then on 2", before, after)
+	}
+}
+
 func facts(e sched.Explainer, v *sched.View) string {
 	var list []string
 	e.Explain(v, 0, func(f sched.Fact) {

@@ -46,8 +46,10 @@ func (m *meter) read(v *sched.View) {
 }
 
 func (m *meter) until(now sched.Time) {
-	m.Hours += m.GPUs * now.Sub(m.At).Hours()
-	m.At = now
+	if now > m.At { // many nodes come and go at one instant
+		m.Hours += m.GPUs * now.Sub(m.At).Hours()
+		m.At = now
+	}
 }
 
 // take returns what was paid for until now, and begins anew.
@@ -128,7 +130,7 @@ func (w *widths) turn(v *sched.View) {
 		return
 	}
 	was := w.stopped()
-	w.control.Spend(w.clock(v.Now), hours)
+	w.control.Spend(w.clock(v.Now), hours, w.response(v))
 	if p := w.control.Price(); math.Abs(p-w.Told) > notable*w.Told || was != w.stopped() {
 		w.Told, w.Version = p, w.Version+1
 	}

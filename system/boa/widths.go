@@ -110,7 +110,7 @@ func (w *widths) route(j sched.JobID) *route {
 }
 
 // follow has r hold a path from phase on, or from before it, and reports whether there is one. A job is given its path once,
-// and again whenever plan or price change, or it has lost more work than the path is for.
+// and again whenever plan or price change, its user wants it otherwise, or it has lost more work than the path is for.
 func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Chain, phase int, done float64) bool {
 	if r.version == w.Version && phase >= int(r.from) && phase < int(r.from)+len(r.path) {
 		return true
@@ -243,7 +243,9 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 		w.arrived(v, e.Job)
 	case sched.AttemptStarted, sched.Progressed, sched.EpochEnded:
 		w.route(e.Job).fresh = false
-	case sched.AttemptEnded, sched.JobCommanded, sched.JobChanged, sched.Rejected, sched.StartFailed:
+	case sched.JobChanged:
+		*w.route(e.Job) = route{} // its path was for what it was worth, and could take
+	case sched.AttemptEnded, sched.JobCommanded, sched.Rejected, sched.StartFailed:
 		w.route(e.Job).fresh = false
 		if v.Jobs[e.Job].State == sched.Done {
 			w.jobs[e.Job] = route{}

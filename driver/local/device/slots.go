@@ -3,6 +3,9 @@ package device
 import (
 	"context"
 	"fmt"
+	"math"
+	"os"
+	"strings"
 	"time"
 )
 
@@ -35,3 +38,38 @@ func (Slots) Locks() string { return "" }
 
 // Env hides the GPUs of the machine, if it has any.
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
+
+// HostSlots are the CPU slots of this machine. Each has its share of the machine's memory, so that it can be told which jobs fit on one
+// together: eaco shares no device of which it does not know the memory. Nobody watches that a job keeps to it.
+type HostSlots struct {
+	Slots
+	MemoryGB float32 // of each; 0 = unknown
+}
+
+var _ Backend = HostSlots{}
+
+// Host returns n slots of this machine.
+func Host(n int) HostSlots {
+	b, _ := os.ReadFile("/proc/meminfo") // without it the memory is unknown
+	return HostSlots{Slots(n), shareOf(string(b), n)}
+}
+
+// shareOf returns the n-th part of a machine's memory by its /proc/meminfo, in tenths of GiB rounded down; 0 = it does not tell.
+func shareOf(meminfo string, n int) float32 {
+	for line := range strings.Lines(meminfo) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "MemTotal: %f kB", &kib); err == nil && kib > 0 && n > 0 {
+			return float32(math.Floor(kib/(1<<20)/float64(n)*10) / 10)
+		}
+	}
+	return 0
+}
+
+// List is that of Slots, with memory.
+func (h HostSlots) List(ctx context.Context) ([]Device, error) {
+	list, err := h.Slots.List(ctx)
+	for i := range list {
+		list[i].MemoryGB = h.MemoryGB
+	}
+	return list, err
+}

@@ -147,6 +147,27 @@ func populated(dir string) (bool, error) {
 	return strings.Contains(string(data), "populated 1"), err
 }
 
+// OutOfMemory reports whether the kernel killed a member for want of memory. It is known only in a cgroup with the controller of
+// memory; elsewhere it is false.
+func (g *Group) OutOfMemory() bool {
+	if g.dir == "" {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(g.dir, "memory.events"))
+	return err == nil && oomKills(string(data)) > 0
+}
+
+// oomKills returns how many were killed, those of cgroups below included, by a file memory.events.
+func oomKills(events string) int {
+	for line := range strings.Lines(events) {
+		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			kills, _ := strconv.Atoi(strings.TrimSpace(n))
+			return kills
+		}
+	}
+	return 0
+}
+
 // write1 writes "1" to an existing file. Making one, as os.WriteFile would, is a wrong answer in cgroupfs: permission
 // denied instead of not there.
 func write1(file string) error {

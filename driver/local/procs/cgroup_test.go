@@ -11,6 +11,16 @@ import (
 )
 
 // Ensure that the process's own v2 cgroup is found on machines with v2 alone, with both, and in containers.
+// Ensure that those whom the kernel killed are counted, and nothing else of the file.
+func TestOOMKills(t *testing.T) {
+	t.Parallel()
+	for events, want := range map[string]int{"": 0, "low 0\nhigh 3\nmax 9\noom 2\noom_kill 0\noom_group_kill 0\n": 0, "oom 2\noom_kill 12\n": 12} {
+		if got := oomKills(events); got != want {
+			t.Errorf("%q: %d, want %d", events, got, want)
+		}
+	}
+}
+
 func TestOwnDirs(t *testing.T) {
 	const (
 		pure   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"

@@ -182,7 +182,7 @@ func (b *bar) findEpoch() {
 	if i < 0 {
 		return
 	}
-	rest := bytes.TrimLeft(b.name[i+len("epoch"):], " :=#[(")
+	rest := unled(b.name[i+len("epoch"):])
 	n, rest := leadingWhole(rest)
 	if n < 0 || n > maxEpochs {
 		return
@@ -249,26 +249,26 @@ func (b *bar) outer() bool {
 // indexWord returns where word, in lower case, stands in text as a word of its own, in whatever case; -1 if it does not.
 func indexWord(text []byte, word string) int {
 	for i := 0; i+len(word) <= len(text); i++ {
-		if i > 0 && inWord(text[i-1]) {
+		if i > 0 && letters[text[i-1]] != 0 {
 			continue
 		}
 		j := 0
-		for j < len(word) && lower(text[i+j]) == word[j] {
+		for j < len(word) && letters[text[i+j]] == word[j] {
 			j++
 		}
-		if j == len(word) && (i+j == len(text) || !inWord(text[i+j])) {
+		if j == len(word) && (i+j == len(text) || letters[text[i+j]] == 0) {
 			return i
 		}
 	}
 	return -1
 }
 
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		c += 'a' - 'A'
+// letters are the letters that words are made of, in lower case; 0 = none. Figures do not belong to words: "Epoch3" is a word and a
+// number.
+var letters = func() (table [256]byte) {
+	table['_'] = '_'
+	for c := byte('a'); c <= 'z'; c++ {
+		table[c], table[c-'a'+'A'] = c, c
 	}
-	return c
-}
-
-// inWord reports whether c belongs to a word. Figures do not: "Epoch3" is a word and a number.
-func inWord(c byte) bool { c = lower(c); return c >= 'a' && c <= 'z' || c == '_' }
+	return table
+}()

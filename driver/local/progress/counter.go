@@ -103,8 +103,8 @@ const noName uint64 = 14695981039346656037
 func nameKey(name []byte) uint64 {
 	h := noName
 	for _, c := range name {
-		if inWord(c) {
-			h = (h ^ uint64(lower(c))) * 1099511628211
+		if letters[c] != 0 {
+			h = (h ^ uint64(letters[c])) * 1099511628211
 		}
 	}
 	return h

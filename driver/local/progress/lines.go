@@ -44,16 +44,35 @@ func (s *splitter) keep(part []byte) {
 	s.begun = append(s.begun, part[:min(len(part), MaxLine-len(s.begun))]...)
 }
 
+// near is how far is looked for one of the ends of a line before the other: in output that has but one of them, looking for
+// the other would take longer than all else.
+const near = 256
+
 // lineEnd returns where the first line of b ends, -1 if it does not.
 func lineEnd(b []byte) int {
-	i := bytes.IndexByte(b, '\n')
+	for from := 0; from < len(b); from += near {
+		part := b[from:min(from+near, len(b))]
+		i := bytes.IndexByte(part, '\n')
+		if i >= 0 {
+			part = part[:i]
+		}
+		if j := bytes.IndexByte(part, '\r'); j >= 0 {
+			return from + j
+		}
+		if i >= 0 {
+			return from + i
+		}
+	}
+	return -1
+}
+
+// fromMark returns what is left of b, which begins with a line, without whole lines at its beginning that have nothing made for us.
+func fromMark(b []byte) []byte {
+	i := bytes.Index(b, []byte(ownMark))
 	if i < 0 {
-		return bytes.IndexByte(b, '\r')
+		i = len(b)
 	}
-	if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
-		return j
-	}
-	return i
+	return b[bytes.LastIndexAny(b[:i], "\r\n")+1:]
 }
 
 // plainText returns line without the escape sequences that move the cursor and colour text. It uses to if there are any.

@@ -38,11 +38,12 @@ type Odometer struct {
 
 // Kept is what of an Odometer outlives its process. The zero value knows nothing.
 type Kept struct {
-	Reference float64 `json:"reference"`       // counts per second of work; 0 = nothing was measured yet
-	Samples   bool    `json:"samples"`         // counts are samples that the job told
-	Batch     int     `json:"batch,omitempty"` // the last by which steps were counted; 0 = none was
-	Marks     []Mark  `json:"marks,omitempty"` // how steps are counted: by rising Step, the first 0
-	Paces     []Pace  `json:"paces,omitempty"` // what was measured, the latest last
+	Reference float64 `json:"reference"`        // counts per second of work; 0 = nothing was measured yet
+	Beside    bool    `json:"beside,omitempty"` // that was measured beside other jobs: how fast it is alone is not known
+	Samples   bool    `json:"samples"`          // counts are samples that the job told
+	Batch     int     `json:"batch,omitempty"`  // the last by which steps were counted; 0 = none was
+	Marks     []Mark  `json:"marks,omitempty"`  // how steps are counted: by rising Step, the first 0
+	Paces     []Pace  `json:"paces,omitempty"`  // what was measured, the latest last
 }
 
 // Mark is a step from which on each step is so many counts.
@@ -202,7 +203,7 @@ func (o *Odometer) Measure() (news bool) {
 		return false
 	}
 	if o.Reference == 0 {
-		o.Reference = speed / o.wide()
+		o.Reference, o.Beside = speed/o.wide(), o.footing.Tenants > 1
 	}
 	i := o.pace(func(f Footing) bool { return f == o.footing })
 	if news = i < 0; !news {
@@ -227,6 +228,14 @@ func (o *Odometer) pace(right func(Footing) bool) int {
 
 // Known reports whether work follows from counts.
 func (o *Odometer) Known() bool { return o.counts && (o.Reference > 0 || o.sum > 0) }
+
+// Alone reports whether a second of work is known to be a second of the job alone on what it asked for.
+func (o *Odometer) Alone() bool { return o.Reference > 0 && !o.Beside }
+
+// Measured reports whether Rate was measured on the footing that the attempt has. On any other it is a guess.
+func (o *Odometer) Measured() bool {
+	return o.pace(func(f Footing) bool { return f == o.footing }) >= 0
+}
 
 // Steps returns the last step told.
 func (o *Odometer) Steps() int64 { return o.step }

@@ -17,14 +17,15 @@ func parsePlain(line []byte) plain {
 	p := plain{at: -1, epoch: -1}
 	aside, saved, checkpoint, failed := false, false, false, false
 	for i := 0; i < len(line); i++ {
-		if !inWord(line[i]) {
+		if letters[line[i]] == 0 {
 			continue
 		}
 		begin := i
-		for i < len(line) && inWord(line[i]) {
+		for i < len(line) && letters[line[i]] != 0 {
 			i++
 		}
-		switch word := line[begin:i]; kindOf(word) {
+		word := line[begin:i]
+		switch kind := kindOf(word); kind {
 		case otherWord:
 		case savedWord:
 			saved = true
@@ -36,7 +37,7 @@ func parsePlain(line []byte) plain {
 			aside = aside || p.at < 0
 		default:
 			if !aside {
-				p.fact(kindOf(word), line[:begin], word, line[i:])
+				p.fact(kind, line[:begin], word, line[i:])
 			}
 		}
 	}
@@ -79,12 +80,12 @@ const beginnings = 1<<('c'&31) | 1<<('e'&31) | 1<<('f'&31) | 1<<('g'&31) | 1<<('
 
 // kindOf returns the kind of a word, in whatever case. Words in the plural count nothing that is done: "warmup steps 500".
 func kindOf(word []byte) int {
-	if len(word) < len("img") || len(word) > len("samples_per_second") || beginnings>>(lower(word[0])&31)&1 == 0 {
+	if len(word) < len("img") || len(word) > len("samples_per_second") || beginnings>>(word[0]&31)&1 == 0 {
 		return otherWord
 	}
 	var small [len("samples_per_second")]byte
 	for i, c := range word {
-		small[i] = lower(c)
+		small[i] = letters[c]
 	}
 	switch string(small[:len(word)]) {
 	case "step", "global_step", "iter", "iteration":
@@ -126,16 +127,29 @@ func (p *plain) epochOf(after []byte) {
 	}
 }
 
+// unled returns b without what may stand between a word and its number.
+func unled(b []byte) []byte {
+	for i, c := range b {
+		switch c {
+		case ' ', ':', '=', '#', '[', '(':
+		default:
+			return b[i:]
+		}
+	}
+	return nil
+}
+
 // fraction reads a whole number, -1 if there is none, and what it is a part of, 0 if that is not said.
 func fraction(b []byte) (at, total int64) {
-	b = bytes.TrimLeft(b, " :=#[(")
-	at, b = leadingWhole(b)
+	at, b = leadingWhole(unled(b))
 	if at < 0 || len(b) > 0 && b[0] == '.' && len(b) > 1 && b[1] >= '0' && b[1] <= '9' {
 		return -1, 0
 	}
 	b = bytes.TrimLeft(b, " ")
 	switch {
-	case len(b) > 0 && b[0] == '/':
+	case len(b) == 0:
+		return at, 0
+	case b[0] == '/':
 		b = b[1:]
 	case bytes.HasPrefix(b, []byte("of ")):
 		b = b[3:]

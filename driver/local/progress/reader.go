@@ -63,6 +63,8 @@ const (
 // made for us are better than dictionaries, these than bars, and these than words.
 type Reader struct {
 	from   From
+	match  *Pattern // nil = none
+	skims  bool
 	lines  [sources]splitter
 	buffer []byte       // of a line without escape sequences
 	ranks  [fields]rank // by which a fact was told last
@@ -73,12 +75,22 @@ type Reader struct {
 // NewReader returns a Reader that has seen nothing.
 func NewReader(from From) *Reader { return &Reader{from: from} }
 
+// Match has lines of logs read by a pattern, instead of as From says.
+func (r *Reader) Match(p *Pattern) { r.match = p }
+
+// Skim has the Reader pass over the lines of logs from now on, or look at them again. Lines made for us count all the same: it takes a
+// fraction of the time.
+func (r *Reader) Skim(on bool) { r.skims = on }
+
 // Read takes a chunk, torn anywhere, and yields what the lines that end in it tell, in their order. All of it is to be
 // ranged over.
 func (r *Reader) Read(source Source, chunk []byte) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
 		s := &r.lines[source]
 		for {
+			if r.skims && len(s.begun) == 0 {
+				chunk = fromMark(chunk)
+			}
 			line, rest, ok := s.next(chunk)
 			if !ok {
 				return
@@ -94,6 +106,9 @@ func (r *Reader) Read(source Source, chunk []byte) iter.Seq[Reading] {
 // End returns what the last words of a source tell, which may lack an end. Has is 0 if that is nothing.
 func (r *Reader) End(source Source) Reading { return r.line(source, r.lines[source].end()) }
 
+// shortest is how many bytes a line of a log has at least that tells anything.
+const shortest = len("step 1")
+
 // line reads one line.
 func (r *Reader) line(source Source, line []byte) Reading {
 	if text, ok := bytes.CutPrefix(line, []byte(ownMark)); ok {
@@ -105,10 +120,13 @@ func (r *Reader) line(source Source, line []byte) Reading {
 		}
 		return Reading{}
 	}
-	if r.from == Own || len(line) == 0 {
+	if r.from == Own && r.match == nil || r.skims || len(line) == 0 || r.match == nil && len(line) < shortest {
 		return Reading{}
 	}
 	line, r.buffer = plainText(r.buffer, line)
+	if r.match != nil {
+		return r.judge(r.match.read(line), ofDictionary)
+	}
 	return r.log(line)
 }
 

@@ -72,6 +72,7 @@ type Order struct {
 	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
 	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself heeds the signal
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
+	Pattern  string          `json:"pattern,omitempty"`  // the same
 }
 
 // Checkpoint returns the folder in which the job saves.

@@ -23,13 +23,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 		}
 		return name, nil // starting it tells what is wrong
 	}
-	path := ""
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = v
-		}
-	}
-	for _, folder := range filepath.SplitList(path) {
+	for _, folder := range filepath.SplitList(pathOf(env)) {
 		if !filepath.IsAbs(folder) {
 			continue // as os/exec: a program must not change with the directory
 		}

@@ -210,7 +210,7 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	}
 	over := &Over{Started: time.Now(), Grace: s.order.Grace}
 	if err = group.Start(cmd); err != nil {
-		return neverRan(err), nil //nolint:nilerr // it is told in the record
+		return neverRan(s.order, cmd.Path, err), nil //nolint:nilerr // it is told in the record
 	}
 	failpoint.Here("shim.started")
 	alive.At = time.Now()
@@ -227,6 +227,9 @@ func (s *shim) run(group *procs.Group) (*Over, error) {
 	}()
 	s.untilDone(group, done, over)
 	over.Code = exitCode(cmd.ProcessState)
+	if group.OutOfMemory() {
+		over.Text = "the kernel ended it, or a process of it, for want of memory"
+	}
 	return over, nil
 }
 
@@ -316,11 +319,11 @@ var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.
 
 // neverRan is the end of an attempt whose command cannot be run. If the machine lacks nothing, that is the job's own
 // fault: the codes are those of shells.
-func neverRan(err error) *Over {
+func neverRan(o *Order, path string, err error) *Over {
 	if slices.ContainsFunc(shortages, func(e error) bool { return errors.Is(err, e) }) {
 		return &Over{Failed: err.Error()}
 	}
-	over := &Over{Code: 126, Text: err.Error()}
+	over := &Over{Code: 126, Text: unrunnable(o, path, err)}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		over.Code = 127
 	}

@@ -40,6 +40,11 @@ type Task struct {
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a restart.Scaling; "" = as the system decides
 	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs tell; "" = auto
+	Pattern    string     `json:"pattern,omitempty"`    // see progress.Pattern: by which its logs are read instead; "" = none
+	// EnvFiles are variables whose values stand in files, by absolute path, which are read at each start: secrets are kept in no log.
+	EnvFiles map[string]string `json:"env_files,omitempty"`
+	// RetryOn are the ends after which the job is tried again, as exit:75 or signal:KILL; none = all of its own failures.
+	RetryOn []string `json:"retry_on,omitempty"`
 	// Backoff is how long the job rests after a failure of its own before it is tried again; 0..MaxBackoff.
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 }
@@ -119,6 +124,19 @@ func (t Task) Validate() error {
 	if _, err := progress.ParseFrom(t.Progress); t.Progress != "" && err != nil {
 		return err
 	}
+	if t.Pattern != "" {
+		if _, err := progress.ParsePattern(t.Pattern); err != nil {
+			return err
+		}
+	}
+	for _, end := range t.RetryOn {
+		if _, err := ParseEnd(end); err != nil {
+			return err
+		}
+	}
+	if err := t.checkFiles(); err != nil {
+		return err
+	}
 	if t.Backoff < 0 || t.Backoff > MaxBackoff {
 		return fmt.Errorf("backoff %v, want from 0s to 24h", t.Backoff)
 	}
@@ -137,6 +155,22 @@ func (t Task) Validate() error {
 	}
 	if n := t.Size(); n > MaxSize {
 		return fmt.Errorf("command and env of %d bytes, want at most %d", n, MaxSize)
+	}
+	return nil
+}
+
+// checkFiles returns what is wrong with EnvFiles, or nil.
+func (t *Task) checkFiles() error {
+	if len(t.EnvFiles) > MaxEnv {
+		return fmt.Errorf("env of %d variables from files, want at most %d", len(t.EnvFiles), MaxEnv)
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.EnvFiles)) {
+		if err := CheckEnvName(k); err != nil {
+			return err
+		}
+		if path := t.EnvFiles[k]; CheckDir(path) != nil {
+			return fmt.Errorf("env %s from_file %q, want an absolute path, cleaned", k, short(path))
+		}
 	}
 	return nil
 }

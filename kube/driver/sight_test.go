@@ -1,0 +1,92 @@
+package driver
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that of several things that went wrong the first counts.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return origin.Add(time.Duration(s) * time.Second) }
+	ok, fail1, fail2 := sight{stage: succeeded}, sight{stage: failed, code: 1, at: at(1), text: "f1"}, sight{stage: failed, code: 2, at: at(2), text: "f2"}
+	lost1, lost2, refused := sight{stage: lost, at: at(1), text: "l1"}, sight{stage: lost, at: at(2), text: "l2"}, sight{stage: lost, unrun: true, text: "r"}
+	runs := sight{stage: up}
+	for _, c := range []struct {
+		name            string
+		ranks           []sight
+		silent, started bool
+		want            *fate
+	}{
+		{"all run", []sight{runs, runs}, false, true, nil},
+		{"one is done before the others", []sight{ok, runs}, false, true, nil},
+		{"all are done", []sight{ok, ok}, false, true, &fate{outcome: sched.Finished}},
+		{"the first failure", []sight{fail2, fail1, ok}, false, true, &fate{outcome: sched.Failed, code: 1, text: "f1"}},
+		{"lost before it failed", []sight{fail2, lost1}, false, true, &fate{outcome: sched.NodeLost, text: "l1"}},
+		{"lost as it failed", []sight{fail1, lost1}, false, true, &fate{outcome: sched.NodeLost, text: "l1"}},
+		{"lost after it failed", []sight{lost2, fail1}, false, true, &fate{outcome: sched.Failed, code: 1, text: "f1"}},
+		{"failed beside a silent node", []sight{fail1, runs}, true, true, &fate{outcome: sched.NodeLost, code: 1, text: "f1; a node of another rank does not answer"}},
+		{"failed alone on a silent node", []sight{fail1}, true, true, &fate{outcome: sched.Failed, code: 1, text: "f1"}},
+		{"refused before it ran", []sight{runs, refused}, false, false, &fate{text: "r", suspect: []int{1}}},
+		{"refused after it ran", []sight{runs, refused}, false, true, &fate{outcome: sched.NodeLost, text: "r"}},
+	} {
+		if got := cause(c.ranks, c.silent, c.started); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// Ensure that a pod shows what its process did, and who ended it.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	now := metav1.NewTime(origin)
+	pod := func(phase corev1.PodPhase, exit int32, change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main"}, {Name: "side"}}}}
+		p.Status.Phase = phase
+		if exit >= 0 {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "side"}, {Name: "main", State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, FinishedAt: now, Reason: "Why"}}}}
+		}
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = &now }
+	for _, c := range []struct {
+		name       string
+		pod        *corev1.Pod
+		ours, gone bool
+		want       sight
+	}{
+		{"runs", pod(corev1.PodRunning, -1, nil), false, false, sight{stage: up}},
+		{"is done", pod(corev1.PodSucceeded, 0, nil), false, false, sight{stage: succeeded, over: true, at: origin}},
+		{"is done, a container beside it is not", pod(corev1.PodRunning, 0, nil), false, false, sight{stage: succeeded, at: origin}},
+		{"failed", pod(corev1.PodFailed, 3, nil), false, false, sight{stage: failed, over: true, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
+		{"failed as we stopped it", pod(corev1.PodFailed, 3, deleted), true, false, sight{stage: leaving, code: 3, at: origin}},
+		{"told to end by others", pod(corev1.PodRunning, -1, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},
+		{"exits with 0 when others end it", pod(corev1.PodSucceeded, 0, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},
+		{"its node is gone", pod(corev1.PodRunning, -1, nil), true, true, sight{stage: lost, text: "node n is gone"}},
+		{"its node is gone after it failed", pod(corev1.PodFailed, 3, nil), false, true, sight{stage: failed, over: true, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
+		{"evicted", pod(corev1.PodFailed, -1, func(p *corev1.Pod) { p.Status.Reason = "Evicted" }), false, false,
+			sight{stage: lost, over: true, text: "pod p was ended from outside (Evicted)"}},
+		{"not bound", pod(corev1.PodPending, -1, func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no"}}
+		}), false, false, sight{stage: pending, text: "pod p waits (Unschedulable: no)"}},
+	} {
+		got := look(c.pod, c.ours, c.gone)
+		if !got.at.Equal(c.want.at) {
+			t.Errorf("%s: at %v, want %v", c.name, got.at, c.want.at)
+		}
+		got.at = c.want.at
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// randomJob fills some fields of a job, found by reflection, so that those added later are among them.
+func randomJob(r *rand.Rand) (j Job) {
+	texts := []string{"a", "a-1", "müller …", "says \"no\"", "<b>&\u2028", "two\nlines", "bad \xff", `"jobs":[{"id":`, strings.Repeat("x", 300)}
+	v := reflect.ValueOf(&j).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); r.IntN(3) > 0 {
+			switch f.Kind() {
+			case reflect.String:
+				f.SetString(texts[r.IntN(len(texts))])
+			case reflect.Int, reflect.Int64:
+				f.SetInt(r.Int64() >> r.IntN(64))
+			case reflect.Float64:
+				f.SetFloat(r.NormFloat64() * 1e9)
+			}
+		}
+	}
+	for range r.IntN(3) {
+		j.GPUs = append(j.GPUs, texts[r.IntN(len(texts))])
+		j.Shares = append(j.Shares, r.IntN(9))
+	}
+	return j
+}
+
+// Ensure that a document of jobs is read as encoding/json reads it, whatever stands in it.
+func TestReadJobs(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 500 {
+		in := Jobs{Schema: "trainyard.jobs/v1", Now: "now", System: "fifo", Total: n}
+		for range r.IntN(20) {
+			in.Jobs = append(in.Jobs, randomJob(r))
+		}
+		b, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%3 == 0 {
+			b, _ = json.MarshalIndent(in, "", " ") // as another server may write it
+		}
+		sameJobs(t, b)
+	}
+}
+
+// sameJobs compares readJobs with its naive twin.
+func sameJobs(t *testing.T, b []byte) {
+	t.Helper()
+	var got, want Jobs
+	wrong := json.Unmarshal(b, &want)
+	if err := readJobs(b, &got); wrong == nil && (err != nil || !reflect.DeepEqual(got, want)) {
+		t.Errorf("%s:\n got %+v, %v\nwant %+v", b, got, err, want)
+	}
+}
+
+// Ensure that what most jobs have is read without encoding/json.
+func TestReadJobsPlainly(t *testing.T) {
+	b, err := json.Marshal(known(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := jobScan{b: b, i: strings.Index(string(b), jobsKey) + len(jobsKey)}
+	for range 10 {
+		if s.job(new(Job)); s.failed {
+			t.Fatalf("stops at %.50s", s.b[s.i:])
+		}
+		s.i++
+	}
+}
+
+func FuzzReadJobs(f *testing.F) {
+	b, _ := json.Marshal(known(2))
+	f.Add(b)
+	f.Add([]byte(`{"jobs":[]}`))
+	f.Add([]byte(`{"total":3,"jobs":[{"id":1,"GPUS":null}, {"name":"\u00e9"}],"now":"x"}`))
+	f.Add([]byte(`{"of":{"jobs":[{"id":1}]}}`))
+	f.Add([]byte(`[{"jobs":[{"id":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if bytes.Count(bytes.ToLower(b), []byte(`jobs"`)) < 2 { // no Server writes a key twice
+			sameJobs(t, b)
+		}
+	})
+}
+
+// known is what a manager tells of n jobs, most of which wait.
+func known(n int) Jobs {
+	doc := Jobs{Schema: "trainyard.jobs/v1", Now: "2026-11-22T08:45:06.929Z", System: "fifo", Total: n, Jobs: make([]Job, n)}
+	for i := range doc.Jobs {
+		j := Job{ID: i, Name: fmt.Sprintf("waits-%d", i), User: "somebody", State: "waiting", Why: fmt.Sprintf("needs 1 slot, and 0 of 64 are free; %d jobs are ahead", i),
+			Min: 1, Want: 1, Max: 1, GPUs: []string{}, Submitted: "2026-11-22T08:44:09.413Z", QueueSec: 57.51575599}
+		switch i % 8 {
+		case 0:
+			j.State, j.GPUs, j.Attempt, j.Started, j.RunSec, j.Speed, j.Step, j.Why = "running", []string{"slot-1"}, 1, j.Submitted, 12.5, 0.75, 1234, ""
+		case 1:
+			j.State, j.Outcome, j.ExitCode, j.Ended, j.GPUSeconds = "done", "failed", 3, j.Submitted, 4.25
+		}
+		doc.Jobs[i] = j
+	}
+	return doc
+}
+
+// BenchmarkReadJobs is what a client does with a list of 10,000 jobs.
+func BenchmarkReadJobs(b *testing.B) {
+	text, err := json.Marshal(known(10_000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, read := range map[string]func([]byte, *Jobs) error{"readJobs": readJobs, "encoding-json": func(t []byte, d *Jobs) error { return json.Unmarshal(t, d) }} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(text, new(Jobs)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Folder reads what the folder of a manager keeps, for when nobody serves it. It writes nothing.
+type Folder string
+
+// WriteLog is that of a Client.
+func (f Folder) WriteLog(w io.Writer) error {
+	log, err := store.Read(string(f))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	lines := bufio.NewScanner(log)
+	lines.Buffer(make([]byte, 64<<10), maxEvent)
+	for lines.Scan() {
+		if _, err := w.Write(append(redact(lines.Bytes()), '\n')); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// Logs calls tell with what an attempt of a job wrote, and returns its number; see Client.Logs. Nothing is followed.
+func (f Folder) Logs(ctx context.Context, job string, o LogOptions, tell func(Output) error) (sched.JobID, error) {
+	id, err := f.find(job)
+	if err != nil {
+		return id, err
+	}
+	attempts := int32(0)
+	for {
+		if _, err := os.Stat(string(shim.State(f).RunDir(int32(id), attempts+1))); err != nil {
+			break
+		}
+		attempts++
+	}
+	row := manager.Row{State: sched.Done, Attempts: attempts}
+	r := reading{from: place{attempt: int32(o.Attempt)}, tail: o.Tail, since: o.Since, dir: string(f), job: id,
+		pieces:  func(p place, text []byte) error { return tell(Output{Attempt: int(p.attempt), Text: string(text)}) },
+		ended:   func(place, *manager.Row) error { return nil },
+		current: func() (manager.Row, <-chan struct{}) { return row, nil }}
+	return id, r.run(ctx)
+}
+
+// find returns the job that a text names: by number, or else the latest of that name.
+func (f Folder) find(text string) (id sched.JobID, err error) {
+	log, err := store.Read(string(f))
+	if err != nil {
+		return sched.None, err
+	}
+	defer log.Close()
+	r, err := engine.NewLogReader(log, string(f))
+	if err != nil {
+		return sched.None, err
+	}
+	named, jobs := sched.JobID(sched.None), sched.JobID(0)
+	for rec, bad := range r.Records() {
+		if bad != nil {
+			return sched.None, bad
+		}
+		if rec.Event.Kind == sched.JobArrived {
+			if rec.Event.Spec.Name == text {
+				named = jobs
+			}
+			jobs++
+		}
+	}
+	if n, bad := strconv.ParseUint(text, 10, 31); bad == nil && sched.JobID(n) < jobs {
+		return sched.JobID(n), nil
+	}
+	if named == sched.None {
+		return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
+	}
+	return named, nil
+}
+
+// Kept reports whether the folder keeps a log.
+func (f Folder) Kept() bool {
+	log, err := store.Read(string(f))
+	return err == nil && errors.Join(log.Close()) == nil
+}

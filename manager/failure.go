@@ -1,0 +1,60 @@
+package manager
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Signal returns the name of the signal that an exit code stands for, as shells count: 128 and its number; "" if for none.
+func Signal(code int32) string {
+	if code <= 128 || code > 128+64 {
+		return ""
+	}
+	return unix.SignalName(syscall.Signal(code - 128))
+}
+
+// ExitText says an exit code for people.
+func ExitText(code int32) string {
+	name := Signal(code)
+	switch {
+	case name == "":
+		return fmt.Sprintf("exit code %d", code)
+	case name == "SIGKILL":
+		return fmt.Sprintf("exit code %d (SIGKILL, by no order of the manager: the kernel kills so where memory is short)", code)
+	}
+	return fmt.Sprintf("exit code %d (%s)", code, name)
+}
+
+// Failed reports whether the last attempt of the job failed, by its own fault or for want of what a start takes.
+func (r *Row) Failed() bool { return r.Ended == sched.Failed || r.Failures > 0 }
+
+// Failure says how, in words; "" if it did not.
+func (r *Row) Failure() string {
+	switch {
+	case !r.Failed():
+		return ""
+	case r.Failures > 0:
+		return "could not be started: " + r.Text
+	case r.Text == "":
+		return ExitText(r.Code)
+	}
+	return ExitText(r.Code) + ": " + r.Text
+}
+
+// retries says what comes of a failure of job j.
+func retries(j *sched.Job) string {
+	switch allowed := j.Spec.Retries; {
+	case j.State == sched.Done && allowed == 0:
+		return "it is not tried again: no retry was asked for"
+	case j.State == sched.Done && j.Failures <= allowed:
+		return "it is not tried again: its `retry` is for other ends"
+	case j.State == sched.Done:
+		return fmt.Sprintf("it is not tried again: %d of %d retries were used", min(j.Failures-1, allowed), allowed)
+	default:
+		return fmt.Sprintf("retry %d of %d", j.Failures, allowed)
+	}
+}

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Read returns the log of a folder as Store.Lines does, for one who does not manage it: nothing is written, no lock is taken. It is to
+// be closed. A folder without a log is an error that wraps fs.ErrNotExist.
+func Read(dir string) (io.ReadCloser, error) {
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	db, err := sql.Open("sqlite", "file:"+uri(path)+"?mode=ro&_pragma=query_only(true)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	have := 0
+	if bad := db.QueryRow("pragma user_version").Scan(&have); bad != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, bad), db.Close())
+	}
+	if have != version {
+		return nil, errors.Join(fmt.Errorf("store: %s is of version %d, this Trainyard reads %d: start `trainyard serve` on it", path, have, version), db.Close())
+	}
+	lines, err := (&Store{db: db}).Lines()
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return both{lines, db}, nil
+}
+
+// both closes the database behind its lines.
+type both struct {
+	io.ReadCloser
+	db *sql.DB
+}
+
+func (b both) Close() error { return errors.Join(b.ReadCloser.Close(), b.db.Close()) }
