@@ -188,7 +188,7 @@ const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
 func (s *store) prepare() {
-	brief := engine.NewBrief(s.v)
+	brief := engine.NewBrief(s.v, s.dec)
 	for _, id := range s.touched {
 		why := brief.Why(id)
 		if len(s.touched) <= fullReasons {
