@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -44,10 +45,13 @@ func (w *world) of(t *testing.T) *world {
 // under runs a mixed workload under a system, and replays it.
 func (w *world) under(info system.Info) {
 	policy := v1alpha1.SchedulerPolicySpec{System: info.Name}
+	if info.Batches || info.Rents || slices.Contains(info.KeyNames(), "order") { // their own rounds take minutes
+		policy.Round.Duration = time.Second
+	}
 	w.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
 	w.stubborn(func() error { // the policy that newRig made, or that of the system before
 		p := w.policy()
-		p.Spec.System = info.Name
+		p.Spec = policy
 		return w.api.Update(w.t.Context(), p)
 	})
 	if info.Rents {
