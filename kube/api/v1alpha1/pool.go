@@ -34,7 +34,7 @@ type GPUPoolList struct {
 
 // GPUPoolSpec describes the nodes of a pool.
 //
-// +kubebuilder:validation:XValidation:rule="self.max >= self.min",message="max must be at least min"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.max >= self.min",message="max must be at least min"
 // +kubebuilder:validation:XValidation:rule="self.gpuType == oldSelf.gpuType && self.gpusPerNode == oldSelf.gpusPerNode",message="gpuType and gpusPerNode cannot be changed: make another pool"
 type GPUPoolSpec struct {
 	// GPUType is the product name of its GPUs.

@@ -1,9 +1,6 @@
 package controlplane
 
-import (
-	"os"
-	"time"
-)
+import "os"
 
 // Program is a program under test, which runs beside the servers and ends with the test binary at the latest.
 type Program struct {
@@ -34,6 +31,3 @@ func (p *Program) Err() error { return p.p.err }
 
 // Pid is the number of its process.
 func (p *Program) Pid() int { return p.p.os.Pid }
-
-// CPU returns the processor time that the program took, once Done is closed.
-func (p *Program) CPU() time.Duration { return p.p.state.UserTime() + p.p.state.SystemTime() }
