@@ -78,7 +78,7 @@ func (w *world) settle() {
 			last, since = done, time.Now()
 		}
 		if time.Since(since) > patience {
-			w.t.Fatalf("%d of %d jobs are done, and no other within %v", done, len(w.jobs), patience)
+			w.t.Fatalf("%d of %d jobs are done, and no other within %v%s", done, len(w.jobs), patience, w.reasons())
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -87,6 +87,16 @@ func (w *world) settle() {
 		return w.api.List(w.t.Context(), &claims) == nil && len(claims.Items) == 0 && w.fleet.Running() == 0
 	})
 	w.check(w.t)
+}
+
+// reasons tells how the jobs stand that are not done.
+func (w *world) reasons() (text string) {
+	for _, name := range w.jobs {
+		if st := w.status(name); st.Phase != v1alpha1.Succeeded {
+			text += fmt.Sprintf("\n%s is %s in attempt %d: %s", name, st.Phase, st.Attempt, st.Reason)
+		}
+	}
+	return text
 }
 
 // succeeded counts the jobs that did; one that failed ends the test.

@@ -38,6 +38,11 @@ func (w *world) of(t *testing.T) *world {
 	w.ledger.mu.Lock()
 	w.ledger.next = part.ledger
 	w.ledger.mu.Unlock()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log ends with\n%s", part.log.Bytes()[max(0, part.log.Len()-8<<10):])
+		}
+	})
 	t.Cleanup(part.kill)
 	return part
 }

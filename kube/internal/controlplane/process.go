@@ -9,10 +9,9 @@ import (
 
 // process is a server that runs, or did.
 type process struct {
-	os    *os.Process
-	done  chan struct{}    // closed once it has ended
-	err   error            // how it ended, never nil; read it after done
-	state *os.ProcessState // read it after done
+	os   *os.Process
+	done chan struct{} // closed once it has ended
+	err  error         // how it ended, never nil; read it after done
 }
 
 // spawn starts a program with its output appended to the file log.
@@ -41,7 +40,6 @@ func spawn(program, log string, args ...string) (*process, error) {
 		if p.err = cmd.Wait(); p.err == nil {
 			p.err = errors.New("exit status 0")
 		}
-		p.state = cmd.ProcessState
 		close(p.done)
 	}()
 	return p, <-started
