@@ -50,7 +50,10 @@ func (w *world) of(t *testing.T) *world {
 // under runs a mixed workload under a system, and replays it.
 func (w *world) under(info system.Info) {
 	policy := v1alpha1.SchedulerPolicySpec{System: info.Name}
-	if info.Batches || info.Rents || slices.Contains(info.KeyNames(), "order") { // their own rounds take minutes
+	switch keys := info.KeyNames(); { // rounds of their own take minutes
+	case slices.Contains(keys, "interval"):
+		policy.Settings = map[string]string{"interval": "1"}
+	case info.Batches || info.Rents || slices.Contains(keys, "order"):
 		policy.Round.Duration = time.Second
 	}
 	w.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: policy})
