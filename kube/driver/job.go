@@ -83,8 +83,8 @@ func (d *Driver) setFinalizer(tj *v1alpha1.TrainingJob, on bool) {
 			err := d.o.Client.Patch(ctx, then, locked(now))
 			if apierrors.IsConflict(err) {
 				now = new(v1alpha1.TrainingJob)
-				if err := d.o.Reader.Get(ctx, key, now); err != nil {
-					return client.IgnoreNotFound(err)
+				if gone := d.o.Reader.Get(ctx, key, now); gone != nil {
+					return client.IgnoreNotFound(gone)
 				}
 			}
 			return client.IgnoreNotFound(err)

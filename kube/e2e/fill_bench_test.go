@@ -161,7 +161,8 @@ func (r *rig) reclaim() time.Duration {
 		name := fmt.Sprint("late-", i)
 		began := time.Now()
 		r.create(r.job(name, 1))
-		for <-running != name+"-1-0" { // those that ran before
+		for pod := ""; pod != name+"-1-0"; { // those that ran before come first
+			pod = <-running
 		}
 		took = append(took, time.Since(began))
 	}
