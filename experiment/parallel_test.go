@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 // Ensure that every task is done once, that an error ends it and is told, not those of the tasks called off, and that so does the end
 // of the context.
 func TestInParallel(t *testing.T) {
-	const n = 100
+	n := 100 + 2*runtime.GOMAXPROCS(0) // more than begin at once
 	done := make([]int, n)
 	tasks := make([]task, n)
 	for i := range tasks {
@@ -41,7 +42,7 @@ func TestInParallel(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	if err := inParallel(t.Context(), tasks, nil); err != bad || begun.Load() == n { //nolint:errorlint // the very one
+	if err := inParallel(t.Context(), tasks, nil); err != bad || int(begun.Load()) == n { //nolint:errorlint // the very one
 		t.Errorf("error %v after %d tasks, want %v after few", err, begun.Load(), bad)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

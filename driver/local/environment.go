@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -72,13 +75,17 @@ func fromFiles(files map[string]string) (env []string, err error) {
 	return env, nil
 }
 
-// readValue reads a file, as far as a variable may be long.
+// readValue reads a file, as far as a variable may be long. It is the engine that waits: for a pipe that nobody writes to it would for
+// ever. Links are followed, as secrets are often mounted so.
 func readValue(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
+	if info, bad := f.Stat(); bad != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(fmt.Errorf("%s is no file", path), bad)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, task.MaxText+1))
 	if err != nil {
 		return "", err

@@ -1,12 +1,15 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -143,6 +146,35 @@ func TestReplaced(t *testing.T) {
 	} {
 		if got := replaced([]string{"x", arg}, env); got[0] != "x" || got[1] != want {
 			t.Errorf("%s: %q, want %q", arg, got, want)
+		}
+	}
+}
+
+// Ensure that only a file is read for the value of a variable, through links, and that nothing else keeps the engine waiting.
+func TestFromFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(path("file"), []byte("secret\n"), 0o600), os.Symlink("file", path("link")), unix.Mkfifo(path("pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"file": "secret", "link": "secret", "pipe": "", "missing": "", ".": ""} {
+		type answer struct {
+			env []string
+			err error
+		}
+		answered := make(chan answer, 1)
+		go func() {
+			env, err := fromFiles(map[string]string{"TOKEN": path(name)})
+			answered <- answer{env, err}
+		}()
+		select {
+		case a := <-answered:
+			if want == "" && a.err == nil || want != "" && (a.err != nil || !slices.Equal(a.env, []string{"TOKEN=" + want})) {
+				t.Errorf("%s: %q, %v, want %q", name, a.env, a.err, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: it is waited for", name)
 		}
 	}
 }

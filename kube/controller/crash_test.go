@@ -203,9 +203,9 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				}
 				watcher := *c
 				watcher.o.Observe = true
-				stored, err := watcher.load(context.Background())
-				if err != nil {
-					t.Fatal(err)
+				stored, failed := watcher.load(context.Background())
+				if failed != nil {
+					t.Fatal(failed)
 				}
 				if stored.renewed != "" {
 					t.Fatal(stored.renewed)

@@ -174,7 +174,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		l.header = h
 		return err
 	}
-	if err := begin(); err != nil {
+	if err = begin(); err != nil {
 		return c.undecided(ctx, p, err)
 	}
 	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already

@@ -259,8 +259,8 @@ func (s *store) writeJob(id sched.JobID) error {
 				return err
 			}
 		default:
-			if err := s.pause(try, err); err != nil {
-				return fmt.Errorf("controller: status of %s: %w", ref.name, err)
+			if final := s.pause(try, err); final != nil {
+				return fmt.Errorf("controller: status of %s: %w", ref.name, final)
 			}
 		}
 	}
@@ -300,8 +300,8 @@ func (s *store) current(ref ref, mine string) (string, error) {
 		case err == nil:
 			return job.ResourceVersion, nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return "", err
+		if final := s.pause(try, err); final != nil {
+			return "", final
 		}
 	}
 }
@@ -350,8 +350,8 @@ func (s *store) writeBlob(name string, blob []byte) error {
 			s.blobs[name] = bytes.Clone(blob)
 			return nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return fmt.Errorf("controller: config map %s: %w", name, err)
+		if final := s.pause(try, err); final != nil {
+			return fmt.Errorf("controller: config map %s: %w", name, final)
 		}
 	}
 }
@@ -376,8 +376,8 @@ func (s *store) commit() error {
 			next.ResourceVersion, next.Spec = fresh.ResourceVersion, fresh.Spec
 			continue
 		}
-		if err := s.pause(try, err); err != nil {
-			return fmt.Errorf("controller: status of the policy: %w", err)
+		if final := s.pause(try, err); final != nil {
+			return fmt.Errorf("controller: status of the policy: %w", final)
 		}
 	}
 }
@@ -393,8 +393,8 @@ func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
 		case err == nil:
 			return &p, nil
 		}
-		if err := s.pause(try, err); err != nil {
-			return nil, err
+		if final := s.pause(try, err); final != nil {
+			return nil, final
 		}
 	}
 }

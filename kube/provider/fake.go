@@ -29,7 +29,7 @@ func (p *Provider) fake(ctx context.Context, pool *v1alpha1.GPUPool, there []cor
 			break
 		}
 		if at, err := time.Parse(time.RFC3339Nano, there[i].Annotations[BootsAt]); err == nil && p.clock().Before(at) {
-			if err := p.api.Delete(ctx, &there[i]); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(p.api.Delete(ctx, &there[i])); err != nil {
 				return fmt.Errorf("provider: node of %s: %w", pool.Name, err)
 			}
 		}

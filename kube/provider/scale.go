@@ -101,7 +101,7 @@ func (p *Provider) deleteClaim(ctx context.Context, node *corev1.Node) error {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"})
 		u.SetName(owner.Name)
-		if err := p.api.Delete(ctx, u); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(p.api.Delete(ctx, u)); err != nil {
 			return fmt.Errorf("provider: NodeClaim %s: %w", owner.Name, err)
 		}
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Folder reads what the folder of a manager keeps, for when nobody serves it. It writes nothing.
+// Folder reads what the folder of a manager keeps, for when nobody serves it. It changes nothing of that.
 type Folder string
 
 // WriteLog is that of a Client.

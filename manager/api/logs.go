@@ -208,7 +208,12 @@ func LastLines(dir string, job sched.JobID, attempt int32, lines int) (list []st
 		return nil
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(io.NewSectionReader(f, tailOffset(f, lines), maxTail), int64(lines)*maxPiece))
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	most := int64(lines) * maxPiece // of the end: a bar may be one line of megabytes, and what went wrong stands behind it
+	b, err := io.ReadAll(io.NewSectionReader(f, max(tailOffset(f, lines), info.Size()-most), most))
 	if err != nil {
 		return nil
 	}

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Read returns the log of a folder as Store.Lines does, for one who does not manage it: nothing is written, no lock is taken. It is to
-// be closed. A folder without a log is an error that wraps fs.ErrNotExist.
+// Read returns the log of a folder as Store.Lines does, for one who does not manage it: the log is left as it is, no lock is taken. It
+// is to be closed. SQLite keeps two files of its own beside the log while it is read, and leaves them there, so the folder must allow that.
+// A folder without a log is an error that wraps fs.ErrNotExist, and stays as it is.
 func Read(dir string) (io.ReadCloser, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {

@@ -88,8 +88,12 @@ func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 // leastMove keeps a width possible although the restart takes all of the horizon.
 const leastMove = 1. / 1024
 
-// asked returns the factor at the width in whose time work is counted: the one asked for, or the next that is possible.
+// asked returns the factor at the width in whose time work is counted: the one asked for, or the next that is possible. Where no speed is
+// known it is that width, which need not be the one that its user wants since; see rigidly.
 func (c *Claim) asked(want int32) float64 {
+	if c.curve == nil {
+		return float64(want)
+	}
 	for k := int(want); k < len(c.S); k++ {
 		if c.S[k] > 0 {
 			return c.S[k]

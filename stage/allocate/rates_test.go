@@ -181,3 +181,16 @@ func TestFixedBatches(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that what is left of a job is counted on one GPU by the width that its work is counted in, whatever its user wants since.
+func TestLeftOfAChangedJob(t *testing.T) {
+	r := Rates{Curves: curves{nil}, Work: hour{}}
+	v := oneJob(sched.Rigid(4), 0)
+	if c := r.claim(v, 0); c.Left != 4*3600 {
+		t.Errorf("%v s are left on one GPU, want 14400", c.Left)
+	}
+	v.Jobs[0].Asked, v.Jobs[0].Spec.GPUs = 4, sched.Rigid(2)
+	if c := r.claim(v, 0); c.Left != 4*3600 {
+		t.Errorf("changed: %v s are left on one GPU, want 14400", c.Left)
+	}
+}

@@ -36,15 +36,15 @@ func (o SRTF) Key(v *sched.View, j sched.JobID) (sched.Key, sched.Time) {
 	return remaining(o.Work, v, j, 1)
 }
 
-// SRSF ranks by remaining service, least first: remaining work times width, in GPU-seconds. It assumes an estimate of
-// the remaining work. It is the two-dimensional reference with full knowledge of Gu et al., NSDI'19 (Tiresias).
+// SRSF ranks by remaining service, least first: remaining work times the width that it is counted in, in GPU-seconds. It assumes an
+// estimate of the remaining work. It is the two-dimensional reference with full knowledge of Gu et al., NSDI'19 (Tiresias).
 type SRSF struct{ Work sched.Remainer }
 
 var _ sched.Orderer = SRSF{}
 
 // Key falls by width times rate while the job runs.
 func (o SRSF) Key(v *sched.View, j sched.JobID) (sched.Key, sched.Time) {
-	return remaining(o.Work, v, j, float64(v.Jobs[j].Spec.GPUs.Want))
+	return remaining(o.Work, v, j, float64(v.Jobs[j].Unit()))
 }
 
 // remaining is the key of remaining work times weight. A restart holds the key still until work goes on.

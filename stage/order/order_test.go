@@ -43,6 +43,11 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	v := running()
+	v.Jobs[0].Asked = 4 // and its user wants two since
+	if k, _ := (order.SRSF{Work: work}).Key(v, 0); k != (sched.Key{Value: 40, Slope: -2}) {
+		t.Errorf("of a changed job: %+v, want its 10 s of work on four GPUs", k)
+	}
+	v = running()
 	v.Jobs[0].WorkFrom = 15e9
 	if k, until := (order.SRTF{Work: work}).Key(v, 0); k.Slope != 0 || until != 15e9 {
 		t.Errorf("restarting: %+v until %v, want it to stand still until 15 s", k, until)

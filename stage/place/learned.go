@@ -45,7 +45,7 @@ func (s *LearnedSkew) Observe(v *sched.View, e *sched.Event) {
 	}
 	j, slowdown := &v.Jobs[e.Job], 1/e.Rate
 	of, known := s.Of(j.Spec.Model)
-	if !known || math.IsInf(slowdown, 1) || !isSpread(v, j.GPUs) {
+	if !known || math.IsInf(slowdown, 1) || !asAsked(j) || !isSpread(v, j.GPUs) {
 		return
 	}
 	s.seen.Observe(of, slowdown)

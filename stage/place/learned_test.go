@@ -194,8 +194,8 @@ func learning() (v *sched.View, p *place.LearnedSkew, see func(model string, slo
 	}
 }
 
-// Ensure that nothing is consolidated before enough was seen on both sides, that gangs which need their nodes, unknown
-// models and unknown rates teach nothing, and that the published limit holds once what was slow is forgotten.
+// Ensure that nothing is consolidated before enough was seen on both sides, that gangs which need their nodes or are
+// wider than asked for, unknown models and unknown rates teach nothing, and that the published limit holds once what was slow is forgotten.
 func TestLearnedSkewByHand(t *testing.T) {
 	v, p, see := learning()
 	see("vgg16", 1.7, 500)
@@ -209,7 +209,9 @@ func TestLearnedSkewByHand(t *testing.T) {
 		see("resnet50", 1, 50)
 		v.Jobs[0].GPUs = []sched.GPUID{0, 1, 2, 3, 4}
 		see("resnet50", 1, 50)
-		v.Jobs[0].GPUs = []sched.GPUID{0, 4}
+		v.Jobs[0].GPUs, v.Jobs[0].Asked = []sched.GPUID{0, 4}, 1 // twice as wide as its work is counted in
+		see("resnet50", 1, 50)
+		v.Jobs[0].Asked = 2
 		p.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Rate: 1})
 		p.Observe(v, &sched.Event{Kind: sched.Progressed, Rate: 5e-324}) // 1/rate is infinite
 	}

@@ -70,7 +70,7 @@ func (o *Observed) Observe(v *sched.View, e *sched.Event) {
 		return
 	}
 	job := &v.Jobs[e.Job]
-	if job.Spec.Model == "" || len(job.GPUs) == 0 || Distance(v, job.GPUs) != variability.SameNode {
+	if job.Spec.Model == "" || len(job.GPUs) == 0 || !asAsked(job) || Distance(v, job.GPUs) != variability.SameNode {
 		return
 	}
 	g, ok := o.slowest(job.GPUs)
@@ -90,6 +90,9 @@ func (o *Observed) Observe(v *sched.View, e *sched.Event) {
 		o.look(m)
 	}
 }
+
+// asAsked reports whether j runs on as many GPUs as its rate is counted in: on more or fewer the rate tells of its width as well.
+func asAsked(j *sched.Job) bool { return len(j.GPUs) == int(j.Unit()) }
 
 // slowest returns the GPU that is the slowest for every class, and whether there is one.
 func (o *Observed) slowest(gpus []sched.GPUID) (slowest int, ok bool) {

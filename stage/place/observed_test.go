@@ -20,7 +20,7 @@ func seenScores() *variability.Scores {
 
 // event returns that job j runs on gpus as slowly as one of a class does.
 func event(v *sched.View, j int, slowdown float64, gpus ...sched.GPUID) *sched.Event {
-	v.Jobs[j].GPUs = gpus
+	v.Jobs[j].GPUs, v.Jobs[j].Asked = gpus, int32(len(gpus))
 	return &sched.Event{Kind: sched.AttemptStarted, Job: sched.JobID(j), Rate: 1 / slowdown}
 }
 
@@ -49,7 +49,7 @@ func TestObservedTellsClass(t *testing.T) {
 }
 
 // Ensure that what does not show the speed of one GPU is not counted: gangs on several nodes, gangs whose slowest GPU depends
-// on the class, rates that are not known, other events.
+// on the class, gangs of another width than rates are counted in, rates that are not known, other events.
 func TestObservedLeavesOut(t *testing.T) {
 	v, s := view(2, 2, 2), seenScores()
 	jobsOf(v, "net")
@@ -63,6 +63,9 @@ func TestObservedLeavesOut(t *testing.T) {
 		o.Observe(v, e)
 		event(v, 0, 1, 0)
 	}
+	narrow := event(v, 0, 2, 1) // half as wide as its work is counted in, whatever its user wants since
+	v.Jobs[0].Asked = 2
+	o.Observe(v, narrow)
 	e := event(v, 0, 1.3, 2, 3) // 3 is the slowest for A and B, but for C they are alike
 	o.Observe(v, e)
 	if got := o.SaveRest(nil); !slices.Equal(got, empty) {

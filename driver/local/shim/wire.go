@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -120,20 +121,20 @@ func (s *shim) leave(c *client) {
 	s.open = slices.DeleteFunc(s.open, func(x *client) bool { return x == c })
 }
 
-// serve tells one manager what happens, and hears its orders, until the attempt is over.
+// serve hears the orders of one manager and tells it what happens, once it has said who it is, until the attempt is over.
 func (s *shim) serve(c *client) {
 	defer s.leave(c)
 	defer c.Close()
-	gone := make(chan struct{})
+	known, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		s.hear(c)
+		s.hear(c, sync.OnceFunc(func() { close(known) }))
 	}()
-	s.inform(c, gone)
+	s.inform(c, known, gone)
 }
 
-// hear obeys the lines of a manager until it hangs up or turns out to be an old one.
-func (s *shim) hear(c *client) {
+// hear obeys the lines of a manager until it hangs up or turns out to be an old one. known is called after each that is obeyed.
+func (s *shim) hear(c *client, known func()) {
 	lines := json.NewDecoder(bufio.NewReader(io.LimitReader(c, 1<<20)))
 	for {
 		var order say
@@ -146,6 +147,7 @@ func (s *shim) hear(c *client) {
 			return
 		}
 		s.heard(c)
+		known()
 	}
 }
 
@@ -171,14 +173,14 @@ func (s *shim) obey(order say) (refused string) {
 	return ""
 }
 
-// inform tells a manager when the job is up and when it is over.
-func (s *shim) inform(conn io.Writer, gone <-chan struct{}) {
+// inform tells a manager, once it is known, when the job is up, and anybody when it is over.
+func (s *shim) inform(conn io.Writer, known, gone <-chan struct{}) {
 	out := json.NewEncoder(conn)
 	for up := false; ; {
 		s.mu.Lock()
 		alive, over, changed := s.alive, s.over, s.changed
 		s.mu.Unlock()
-		if alive != nil && !up {
+		if alive != nil && known == nil && !up {
 			up = true
 			if out.Encode(tell{Up: alive}) != nil {
 				return
@@ -190,6 +192,8 @@ func (s *shim) inform(conn io.Writer, gone <-chan struct{}) {
 		}
 		select {
 		case <-changed:
+		case <-known:
+			known = nil
 		case <-gone:
 			return
 		}

@@ -111,7 +111,7 @@ func TestPortsDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.release()
+		t.Cleanup(p.release)
 		if seen[p.number] {
 			t.Errorf("port %d twice", p.number)
 		}

@@ -47,6 +47,6 @@ func spawn(program, log string, args ...string) (*process, error) {
 
 // kill ends the process at once, and returns when it is gone: nobody reads again what a server would save on its way out.
 func (p *process) kill() {
-	p.os.Kill()
+	_ = p.os.Kill() // it may be gone
 	<-p.done
 }

@@ -45,8 +45,8 @@ func TestServersDieWithTheirParent(t *testing.T) {
 	if line, readErr := in.ReadString('\n'); line != "up\n" {
 		t.Fatalf("read %q, %v", line, readErr)
 	}
-	parent.Process.Kill()
-	parent.Wait()
+	_ = parent.Process.Kill()
+	_ = parent.Wait()
 	if rest, readErr := io.ReadAll(in); len(rest) > 0 || readErr != nil {
 		t.Errorf("read %q, %v; want the end", rest, readErr)
 	}

@@ -25,8 +25,11 @@ func main() {
 
 func generate(from, to string) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s: no definitions, error %v", from, err)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s: no definitions, want those that controller-gen makes", from)
 	}
 	slices.Sort(files)
 	var out bytes.Buffer
@@ -37,7 +40,7 @@ func generate(from, to string) error {
 			return err
 		}
 		var crd map[string]any
-		if err := yaml.Unmarshal(text, &crd); err != nil {
+		if err = yaml.Unmarshal(text, &crd); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		silence(crd, false)
