@@ -244,7 +244,7 @@ func (s *store) writeJob(id sched.JobID) error {
 		return err
 	}
 	for try := 0; ; try++ {
-		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: ref.name.Namespace, Name: ref.name.Name}}
+		job := metadataOf(ref.name)
 		err := s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
 		switch {
 		case err == nil:
@@ -265,6 +265,12 @@ func (s *store) writeJob(id sched.JobID) error {
 			}
 		}
 	}
+}
+
+// metadataOf is what a write of a job's status answers with: all else is known.
+func metadataOf(name types.NamespacedName) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 }
 
 // ref names a TrainingJob for good: one that was deleted and made anew under its name is another.
@@ -433,13 +439,13 @@ func patch(uid types.UID, version string, st v1alpha1.TrainingJobStatus) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	fields := make(map[string]any)
+	fields := make(map[string]json.RawMessage, len(statusFields))
 	if err := json.Unmarshal(b, &fields); err != nil {
 		return nil, err
 	}
 	for _, name := range statusFields {
 		if _, ok := fields[name]; !ok {
-			fields[name] = nil
+			fields[name] = json.RawMessage("null")
 		}
 	}
 	meta := map[string]any{"uid": uid}

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,21 +69,25 @@ func (d *Driver) setFinalizer(tj *v1alpha1.TrainingJob, on bool) {
 	}
 	key := client.ObjectKeyFromObject(tj)
 	d.submit("finalizer/"+key.String(), func(ctx context.Context) {
+		now := tj // as the cache has it: where that is late, the API server says so
 		err := d.crew.write(ctx, func(ctx context.Context) error {
-			now := new(v1alpha1.TrainingJob)
-			if err := d.o.Reader.Get(ctx, key, now); err != nil {
-				return client.IgnoreNotFound(err)
-			}
 			if now.UID != tj.UID || controllerutil.ContainsFinalizer(now, v1alpha1.Finalizer) == on || on && now.DeletionTimestamp != nil {
 				return nil
 			}
-			was := now.DeepCopy()
+			then := now.DeepCopy()
 			if on {
-				controllerutil.AddFinalizer(now, v1alpha1.Finalizer)
+				controllerutil.AddFinalizer(then, v1alpha1.Finalizer)
 			} else {
-				controllerutil.RemoveFinalizer(now, v1alpha1.Finalizer)
+				controllerutil.RemoveFinalizer(then, v1alpha1.Finalizer)
 			}
-			return client.IgnoreNotFound(d.o.Client.Patch(ctx, now, locked(was)))
+			err := d.o.Client.Patch(ctx, then, locked(now))
+			if apierrors.IsConflict(err) {
+				now = new(v1alpha1.TrainingJob)
+				if gone := d.o.Reader.Get(ctx, key, now); gone != nil {
+					return client.IgnoreNotFound(gone)
+				}
+			}
+			return client.IgnoreNotFound(err)
 		})
 		d.warn(ctx, err, "the finalizer of a job cannot be set", "job", key, "on", on)
 	})

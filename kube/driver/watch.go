@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -39,12 +40,24 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 				q.Push(KeysOf(changed)...)
 			}
 		}
-		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(_, o any) { push(o) }, DeleteFunc: push}
+		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(was, o any) {
+			if !onlyTold(was, o) {
+				push(o)
+			}
+		}, DeleteFunc: push}
 		if _, err := informer.AddEventHandler(handler); err != nil {
 			return fmt.Errorf("driver: watch %T: %w", object, err)
 		}
 	}
 	return nil
+}
+
+// onlyTold reports whether nothing of a job changed but what we tell of it ourselves: its status.
+func onlyTold(was, is any) bool {
+	a, isJob := was.(*v1alpha1.TrainingJob)
+	b, _ := is.(*v1alpha1.TrainingJob)
+	return isJob && b != nil && a.UID == b.UID && a.ResourceVersion != b.ResourceVersion && a.Generation == b.Generation && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
+		slices.Equal(a.Finalizers, b.Finalizers)
 }
 
 // KeysOf returns what is to be looked at because of an object, which may be gone.

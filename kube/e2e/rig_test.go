@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -27,8 +26,6 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
-
 // patience bounds waits for what must come: machines are slow at times.
 const patience = 3 * time.Minute
 
@@ -47,7 +44,13 @@ type rig struct {
 // newRig prepares a control plane of the test's own: the policy is one for the whole cluster.
 func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
 	t.Helper()
-	r := &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}
+	return newRigOn(t, controlplane.Options{}, nodes, o, policy)
+}
+
+// newRigOn is newRig with a control plane that is not the ordinary one.
+func newRigOn(t testing.TB, plane controlplane.Options, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
+	t.Helper()
+	r := &rig{t: t, plane: controlplane.Start(t, plane), space: "lab"}
 	c := r.plane.Config()
 	scheme := controller.Scheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -127,7 +130,7 @@ func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	c := r.plane.Config()
 	c.Impersonate.UserName = r.user
 	done := make(chan error, 1)
-	go func() { done <- controller.Serve(ctx, c, o) }()
+	go func() { done <- controller.Serve(ctx, r.plane.Config(), o) }()
 	r.stop = func() {
 		cancel()
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {

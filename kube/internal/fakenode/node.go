@@ -41,13 +41,26 @@ func (f *Fleet) Add(ctx context.Context, names ...string) error {
 }
 
 func (f *Fleet) add(ctx context.Context, name string) error {
+	return f.enter(ctx, name, func() error {
+		_, err := f.client.CoreV1().Nodes().Create(ctx, f.nodeObject(name), metav1.CreateOptions{})
+		return err
+	})
+}
+
+// Adopt has a node join whose object is there already, as that of a machine is which was asked for and has booted.
+func (f *Fleet) Adopt(ctx context.Context, name string) error {
+	return f.enter(ctx, name, func() error { return f.patchStatus(ctx, name) })
+}
+
+// enter has a node join, once its object is as it is to be.
+func (f *Fleet) enter(ctx context.Context, name string, object func() error) error {
 	n := &node{name: name, heard: make(chan struct{})}
 	close(n.heard)
 	n.ctx, n.cancel = context.WithCancel(f.ctx)
 	f.mu.Lock()
 	f.nodes[name] = n
 	f.mu.Unlock()
-	if _, err := f.client.CoreV1().Nodes().Create(ctx, f.nodeObject(name), metav1.CreateOptions{}); err != nil {
+	if err := object(); err != nil {
 		return err
 	}
 	if err := f.publish(ctx, name); err != nil {

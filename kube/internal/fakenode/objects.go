@@ -80,6 +80,16 @@ func (f *Fleet) patchReady(ctx context.Context, name string) error {
 	return err
 }
 
+// patchStatus writes what a node says of itself when it joins.
+func (f *Fleet) patchStatus(ctx context.Context, name string) error {
+	patch, err := json.Marshal(map[string]any{"status": f.nodeObject(name).Status})
+	if err != nil {
+		return err
+	}
+	_, err = f.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
 func sliceName(node string) string { return node + "-" + Driver }
 
 // publish creates the ResourceSlice of a node.

@@ -1,0 +1,36 @@
+package driver
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// Ensure that of what changes in a job only our own status is passed over.
+func TestOnlyTold(t *testing.T) {
+	was := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "1", Generation: 1}}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.TrainingJob)
+		want   bool
+	}{
+		"status":       {func(tj *v1alpha1.TrainingJob) { tj.Status.Phase = v1alpha1.Running }, true},
+		"spec":         {func(tj *v1alpha1.TrainingJob) { tj.Generation++ }, false},
+		"finalizers":   {func(tj *v1alpha1.TrainingJob) { tj.Finalizers = []string{v1alpha1.Finalizer} }, false},
+		"deletion":     {func(tj *v1alpha1.TrainingJob) { tj.DeletionTimestamp = new(metav1.Now()) }, false},
+		"another":      {func(tj *v1alpha1.TrainingJob) { tj.UID = "v" }, false},
+		"a fresh look": {func(tj *v1alpha1.TrainingJob) { tj.ResourceVersion = "1" }, false},
+	} {
+		is := was.DeepCopy()
+		is.ResourceVersion = "2"
+		c.change(is)
+		if got := onlyTold(was, is); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if onlyTold(&corev1.Pod{}, &corev1.Pod{}) {
+		t.Error("a pod is passed over")
+	}
+}

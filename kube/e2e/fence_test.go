@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
+)
+
+// Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more but what tells people
+// (Events), and ends; and that the other does all the work, once.
+func TestStaleLeader(t *testing.T) {
+	w := newWorld(t, controlplane.Options{Audit: true}, 2, preemptive)
+	elect := []string{"--leader-elect", "--lease", "5s"}
+	old := w.launchAs("first", w.kubeconfigOf("first"), elect...)
+	for i := range 8 {
+		w.submit(string(rune('a'+i)), 2, 0)
+	}
+	for _, name := range w.jobs[:4] {
+		w.at(name, 1)
+	}
+	w.launchAs("second", w.kubeconfigOf("second"), elect...)
+	for _, name := range w.jobs[:4] {
+		w.finish("lab/" + name) // while the leader is being stopped
+	}
+	if err := old.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	leader := w.policy().Status.Leader
+	eventually(t, "the second leads", func() bool { return w.policy().Status.Leader > leader })
+	for _, name := range []string{"x", "y", "z"} {
+		w.submit(name, 1, 0)
+		w.at(name, 1)
+	}
+	before := w.writes("first")
+	if err := old.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-old.Done():
+	case <-time.After(patience):
+		t.Fatal("a leader that was replaced goes on")
+	}
+	for _, r := range w.writes("first")[len(before):] {
+		t.Errorf("a leader that was replaced wrote: %+v", r)
+	}
+	for _, name := range w.jobs[4:] {
+		w.finish("lab/" + name)
+	}
+	w.settle()
+	for _, name := range w.jobs {
+		if st := w.status(name); st.Attempt != 1 || st.Phase != v1alpha1.Succeeded {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+}
+
+// writes are the requests of a user that changed something, but for Events.
+func (w *world) writes(user string) (list []controlplane.Request) {
+	w.t.Helper()
+	for _, r := range w.plane.Requests(w.t) {
+		if r.User == user && r.Writes() && r.Code < 300 && !strings.HasPrefix(r.Resource, "events") {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// kubeconfigOf writes a kubeconfig of an administrator who acts under a name, so that the audit tells who did what.
+func (w *world) kubeconfigOf(user string) string {
+	w.t.Helper()
+	c, err := clientcmd.LoadFromFile(w.plane.Kubeconfig())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for name, auth := range c.AuthInfos {
+		c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: auth.Token, Impersonate: user, ImpersonateGroups: []string{"system:masters"}}
+	}
+	path := filepath.Join(w.t.TempDir(), user)
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/controller"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
+	"github.com/trainyard/trainyard/kube/internal/fakenode"
+)
+
+var (
+	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs that BenchmarkFill fills; 500 for the published figures")
+	fillInside = flag.Bool("inside", false, "BenchmarkFill has the controller in its own process, for profiles")
+)
+
+// Sizes of BenchmarkFill.
+const (
+	gpusOfNode = 8
+	submitters = 16 // at a time
+	reclaims   = 11
+)
+
+// BenchmarkFill fills nodes with one-GPU jobs through the controller, pinned and direct, with gangs of eight, and, for comparison,
+// with plain pods by kube-scheduler alone, each in a control plane of its own: from the first job submitted to the last pod that
+// runs. With all GPUs in use it has jobs take one from another: reclaim-ms is the median from the submission of such a job to its
+// pod running; processes save at once.
+func BenchmarkFill(b *testing.B) {
+	b.Run("pods", func(b *testing.B) { fill(b, "", 0) })
+	b.Run("pinned", func(b *testing.B) { fill(b, v1alpha1.Pinned, 1) })
+	b.Run("direct", func(b *testing.B) { fill(b, v1alpha1.Direct, 1) })
+	b.Run("gangs", func(b *testing.B) { fill(b, v1alpha1.Pinned, gpusOfNode) })
+}
+
+func fill(b *testing.B, mode v1alpha1.Mode, width int) {
+	for b.Loop() {
+		b.StopTimer()
+		r := newRig(b, *fillNodes, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second},
+			v1alpha1.SchedulerPolicySpec{System: "las", Mode: mode, Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
+		n, program := *fillNodes*gpusOfNode, (*controlplane.Program)(nil)
+		object := func(i int) client.Object {
+			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("pod-", i)}, Spec: r.job("", 1).Spec.Template.Spec}
+		}
+		if mode != "" {
+			n /= width
+			program = r.begin()
+			object = func(i int) client.Object { return r.job(fmt.Sprint("job-", i), int32(width)) }
+		}
+		began, cpu := time.Now(), r.cpu()
+		b.StartTimer()
+		r.each(n, object)
+		r.untilRunning(n)
+		b.StopTimer()
+		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "placements/s")
+		var all time.Duration
+		for name, now := range r.cpu() {
+			used := now - cpu[name]
+			all += used
+			if name == "kube-apiserver" || name == "trainyard-kube" {
+				b.ReportMetric(used.Seconds()*1e3/float64(n), name+"-ms/job")
+			}
+		}
+		b.ReportMetric(all.Seconds()*1e3/float64(n), "all-cpu-ms/job")
+		if mode != "" && width == 1 {
+			b.ReportMetric(float64(r.reclaim().Milliseconds()), "reclaim-ms")
+		}
+		if program != nil {
+			b.ReportMetric(float64(peak(b, program))/(1<<20), "peak-MiB")
+			program.Kill()
+		}
+		r.kill()
+		b.StartTimer()
+	}
+}
+
+// begin starts the controller, and waits until it knows all nodes.
+func (r *rig) begin() (p *controlplane.Program) {
+	if *fillInside {
+		r.serve(func(o *controller.ServeOptions) { o.Record = nil })
+	} else {
+		p = r.launch()
+	}
+	eventually(r.t, "the controller knows the nodes", func() bool {
+		return strings.HasSuffix(r.policy().Status.GPUs, fmt.Sprint(" of ", *fillNodes*gpusOfNode))
+	})
+	return p
+}
+
+// each creates n objects.
+func (r *rig) each(n int, object func(i int) client.Object) {
+	var group sync.WaitGroup
+	limit := make(chan struct{}, submitters)
+	for i := range n {
+		limit <- struct{}{}
+		group.Go(func() {
+			defer func() { <-limit }()
+			if err := r.api.Create(r.t.Context(), object(i)); err != nil {
+				r.t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// untilRunning waits until n pods are reported as running. It watches: a list of thousands again and again would slow what is measured.
+func (r *rig) untilRunning(n int) {
+	r.t.Helper()
+	running, stop := r.running()
+	defer stop()
+	for i := range n {
+		select {
+		case <-running:
+		case <-time.After(patience):
+			r.t.Fatalf("%d of %d pods run, and no other within %v", i, n, patience)
+		}
+	}
+}
+
+// running tells the name of every pod that runs, until stop is called.
+func (r *rig) running() (names <-chan string, stop func()) {
+	all := make(chan string, 1<<20)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	set := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase=" + string(corev1.PodRunning) }
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewFilteredListWatchFromClient(r.plane.Client().CoreV1().RESTClient(), "pods", r.space, set),
+		ObjectType:    &corev1.Pod{},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { all <- o.(*corev1.Pod).Name }},
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	return all, func() {
+		cancel()
+		<-done
+	}
+}
+
+// reclaim has jobs take a GPU one after the other, and returns the median of the times.
+func (r *rig) reclaim() time.Duration {
+	running, stop := r.running()
+	defer stop()
+	var took []time.Duration
+	for i := range reclaims {
+		name := fmt.Sprint("late-", i)
+		began := time.Now()
+		r.create(r.job(name, 1))
+		for pod := ""; pod != name+"-1-0"; { // those that ran before come first
+			pod = <-running
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[reclaims/2]
+}
+
+// cpu returns the processor time that the programs of the control plane, the controller and the benchmark took, by name. They are
+// those that were told of the folder of the control plane.
+func (r *rig) cpu() map[string]time.Duration {
+	used := make(map[string]time.Duration)
+	folder := filepath.Dir(r.plane.Kubeconfig())
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(line), folder) && filepath.Base(filepath.Dir(file)) != strconv.Itoa(os.Getpid()) {
+			continue // it ended meanwhile, or is another's
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		for _, ticks := range fields[11:13] { // utime and stime, in hundredths of a second
+			n, err := strconv.Atoi(ticks)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			program, _, _ := strings.Cut(string(line), "\x00")
+			used[filepath.Base(program)] += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return used
+}
+
+// peak returns the most memory that a program had at once, in bytes.
+func peak(b *testing.B, p *controlplane.Program) (bytes int64) {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &bytes); err == nil {
+			return bytes << 10
+		}
+	}
+	b.Fatal("no VmHWM in the status of a process")
+	return 0
+}
