@@ -26,7 +26,7 @@ var forecastSeeds = flag.Uint64("forecast-seeds", 5, "traces for each site and s
 // start late together. The band is 75 to 85 % and two standard errors of so few.
 func TestPromise18StartsAreCalibrated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short")
+		t.Skip("left out by -short: it simulates a hundred traces")
 	}
 	var all tally
 	for i, site := range trace.Sites() {
