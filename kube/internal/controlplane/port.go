@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"testing"
 )
 
 // Ports are taken from below the range that systems give to clients' ends of connections (32768 and up on Linux), so that
@@ -37,6 +38,17 @@ func reserve() (port, error) {
 		p.release()
 	}
 	return port{}, fmt.Errorf("no free port of 200 tried: %w", last)
+}
+
+// Port returns a port of the loopback for a server of t, from which other tests of ours keep away until t ends.
+func Port(t testing.TB) int {
+	t.Helper()
+	p, err := reserve()
+	if err != nil {
+		t.Fatalf("controlplane: %v", err)
+	}
+	t.Cleanup(p.release)
+	return p.number
 }
 
 func (p port) release() {

@@ -7,12 +7,15 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -84,6 +87,8 @@ func (c *Cluster) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + c.path("accounts.pem"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--disable-admission-plugins=ServiceAccount",
+		"--kubelet-client-certificate=" + c.KubeletClientCert(),
+		"--kubelet-client-key=" + c.path(kubeletClient+".key"),
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=2000",
@@ -130,7 +135,14 @@ rules:
 - level: Metadata
 `
 
-// writeSecrets makes a token for each user, the key of service accounts, and the policy of the audit.
+// kubeletClient is whom kubelets take the API server for.
+const kubeletClient = "kubelet-client"
+
+// KubeletClientCert returns the path of the certificate by which the API server shows a kubelet who it is. Nobody signed it but itself:
+// it is the CA of clients that a kubelet is to trust.
+func (c *Cluster) KubeletClientCert() string { return c.path(kubeletClient + ".crt") }
+
+// writeSecrets makes a token for each user, the key of service accounts, what the API server shows kubelets, and the policy of the audit.
 func (c *Cluster) writeSecrets() error {
 	var tokens strings.Builder
 	c.tokens = map[string]string{}
@@ -138,18 +150,24 @@ func (c *Cluster) writeSecrets() error {
 		c.tokens[user] = rand.Text()
 		fmt.Fprintf(&tokens, "%s,%s,%s,\"system:masters\"\n", c.tokens[user], user, user)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, accounts, err := newKey()
 	if err != nil {
 		return err
 	}
-	der, err := x509.MarshalECPrivateKey(key)
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return err
+	}
+	cert, err := selfSigned(key, kubeletClient)
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{
-		"tokens.csv":        []byte(tokens.String()),
-		"accounts.pem":      pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
-		"audit-policy.yaml": []byte(auditPolicy),
+		"tokens.csv":           []byte(tokens.String()),
+		"accounts.pem":         accounts,
+		kubeletClient + ".key": keyPEM,
+		kubeletClient + ".crt": cert,
+		"audit-policy.yaml":    []byte(auditPolicy),
 	}
 	for name, data := range files {
 		if err := os.WriteFile(c.path(name), data, 0o600); err != nil {
@@ -157,6 +175,25 @@ func (c *Cluster) writeSecrets() error {
 		}
 	}
 	return nil
+}
+
+func newKey() (*ecdsa.PrivateKey, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	return key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
+}
+
+// selfSigned returns the certificate of a client that vouches for itself.
+func selfSigned(key *ecdsa.PrivateKey, name string) ([]byte, error) {
+	now := time.Now()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
 }
 
 // ready asks the API server whether it is. The first time, it makes the administrator's config, for which the server has to

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package realnode
+
+import "syscall"
+
+func attributes() *syscall.SysProcAttr { return nil } // Needs skips

@@ -1,0 +1,78 @@
+// Command witness stands between a container and the program that trains in it: it writes down which GPUs the node gave the container,
+// which ones the controller told it of, and becomes that program.
+//
+//	witness FILE PROGRAM ARGUMENT...   append a line to FILE, then run PROGRAM
+//	witness pause                      wait for SIGTERM, as the first container of a pod does
+//
+// Each line of FILE is one Given as JSON. What the node gave replaces TRAINYARD_DEVICES, so that the program knows of no other.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Given is what a container was given, and what it was told.
+type Given struct {
+	Job, Attempt, Resume string
+	Given                []string // UUIDs, from CDI, sorted
+	Told                 []string // UUIDs, from TRAINYARD_DEVICES, sorted
+	Width                string
+	Time                 time.Time
+}
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "pause" {
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM, os.Interrupt)
+		<-stop
+		return
+	}
+	if len(os.Args) < 3 {
+		fail(fmt.Errorf("%d arguments, want a file and a program", len(os.Args)-1))
+	}
+	g := Given{Job: os.Getenv("TRAINYARD_JOB_ID"), Attempt: os.Getenv("TRAINYARD_ATTEMPT"), Resume: os.Getenv("TRAINYARD_RESUME"),
+		Told: strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"), Time: time.Now()}
+	for _, e := range os.Environ() {
+		if name, uuid, _ := strings.Cut(e, "="); strings.HasPrefix(name, "GPU_DEVICE_") {
+			g.Given = append(g.Given, uuid)
+		}
+	}
+	slices.Sort(g.Given)
+	slices.Sort(g.Told)
+	if err := g.appendTo(os.Args[1]); err != nil {
+		fail(err)
+	}
+	if err := os.Setenv("TRAINYARD_DEVICES", strings.Join(g.Given, ",")); err != nil {
+		fail(err)
+	}
+	fail(syscall.Exec(os.Args[2], os.Args[2:], os.Environ()))
+}
+
+// appendTo writes one line at once: several containers may write to a file.
+func (g *Given) appendTo(file string) error {
+	line, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "witness:", err)
+	os.Exit(125)
+}
