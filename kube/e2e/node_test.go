@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
@@ -51,5 +54,47 @@ func TestNodeTiresiasHandsOver(t *testing.T) {
 	}
 	for attempt := range int32(2) {
 		r.wantGiven("victim", attempt+1, "GPU-real-a-0")
+	}
+}
+
+// Ensure that the processes of PAL's jobs, on a real node, see exactly the GPUs that the scores of their class make the best, and no other;
+// and that one that is moved to faster GPUs goes on there from its checkpoint.
+func TestNodePALChoosesGPUs(t *testing.T) {
+	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
+		Settings: map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0", "tolerance": "0"}})
+	r.node("real-a", 6)
+	r.create(object(t, "GPUProfile", `{metadata: {name: real-a}, spec: {gpus: [
+		{uuid: GPU-real-a-0, scores: {A: "3", B: "1"}}, {uuid: GPU-real-a-1, scores: {A: "1", B: "1"}}, {uuid: GPU-real-a-2, scores: {A: "1.5", B: "1"}},
+		{uuid: GPU-real-a-3, scores: {A: "1", B: "1"}}, {uuid: GPU-real-a-4, scores: {A: "3", B: "1"}}, {uuid: GPU-real-a-5, scores: {A: "1.5", B: "1"}}]}}`))
+	r.launch()
+	submit := func(name, class string, gpus int32) {
+		j := r.alone(r.trains(name, "--steps", "1000000", "--checkpoint-every", "0", "--step-time", "50ms"))
+		j.Spec.GPUs.Min, j.Spec.Profile.Class = gpus, class
+		r.create(j)
+		r.until(name, v1alpha1.Running)
+	}
+	submit("pair", "A", 2)
+	submit("single", "A", 1)
+	submit("rest", "B", 1)
+	r.wantGiven("pair", 1, "GPU-real-a-1", "GPU-real-a-3")
+	r.wantGiven("single", 1, "GPU-real-a-2")
+	r.wantGiven("rest", 1, "GPU-real-a-0")
+	r.awaitStep("single", 1, 10)
+	r.suspend("pair", true)
+	eventually(t, "the single one is moved", func() bool { st := r.status("single"); return st.Attempt == 2 && st.Phase == v1alpha1.Running })
+	r.awaitStep("single", 2, 11)
+	r.wantGiven("single", 2, "GPU-real-a-1")
+	if st := r.status("rest"); st.Attempt != 1 || st.Phase != v1alpha1.Running {
+		t.Errorf("the one whose class is no faster elsewhere: %+v", st)
+	}
+	for _, name := range []string{"pair", "single", "rest"} {
+		r.remove(name)
+	}
+	resumed := false
+	for _, e := range r.ledger() {
+		resumed = resumed || e.kind == "resume" && e.job == "1" && e.step >= 10
+	}
+	if !resumed {
+		t.Error("the single one began again")
 	}
 }

@@ -148,13 +148,17 @@ func (r *realRig) number(name string) string {
 	return strconv.Itoa(int(job.ID))
 }
 
-// awaitStep waits until the process of a job's attempt has told a step, which the node tells of the pod's log.
+// awaitStep waits until the process of a job's attempt has told of a step, or of one beyond, as the log of its pod has it.
 func (r *realRig) awaitStep(name string, attempt, step int) {
 	r.t.Helper()
 	pods := r.plane.Client().CoreV1().Pods(r.space)
 	eventually(r.t, fmt.Sprintf("%s is at step %d", name, step), func() bool {
 		log, err := pods.GetLogs(fmt.Sprintf("%s-%d-0", name, attempt), &corev1.PodLogOptions{}).DoRaw(r.t.Context())
-		return err == nil && strings.Contains(string(log), fmt.Sprintf("TRAINYARD step=%d ", step))
+		at := 0
+		if i := bytes.LastIndex(log, []byte("TRAINYARD step=")); err == nil && i >= 0 {
+			_, err = fmt.Sscanf(string(log[i:]), "TRAINYARD step=%d", &at)
+		}
+		return err == nil && at >= step
 	})
 }
 
