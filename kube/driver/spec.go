@@ -18,7 +18,7 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types func(product string)
 	s := &sched.JobSpec{
 		Name: tj.Name, User: tj.Namespace, Task: string(tj.UID), Model: in.Profile.Model, Class: in.Profile.Class,
 		Submit: max(since(origin, tj.CreationTimestamp.Time), 0), Priority: in.Priority, GPUs: width(in.GPUs),
-		GPUMemGB: float32(in.Sharing.MemoryGiB), Epochs: in.Profile.Epochs, Retries: in.Retries,
+		GPUMemGB: float32(in.Sharing.MemoryGiB), Util: float32(in.Sharing.UsePercent) / 100, Epochs: in.Profile.Epochs, Retries: in.Retries,
 	}
 	if in.Sharing.Allowed {
 		s.Share = sched.ShareAllow

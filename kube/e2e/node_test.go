@@ -3,12 +3,18 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/internal/realnode"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long one is told to
@@ -17,7 +23,7 @@ import (
 func TestNodeTiresiasHandsOver(t *testing.T) {
 	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
-	r.launch()
+	r.decide()
 	long := func(name string, pace string) *v1alpha1.TrainingJob {
 		return r.alone(r.trains(name, "--steps", "150", "--checkpoint-every", "0", "--step-time", pace, "--save-time", "1s"))
 	}
@@ -66,7 +72,7 @@ func TestNodePALChoosesGPUs(t *testing.T) {
 	r.create(object(t, "GPUProfile", `{metadata: {name: real-a}, spec: {gpus: [
 		{uuid: GPU-real-a-0, scores: {A: "3", B: "1"}}, {uuid: GPU-real-a-1, scores: {A: "1", B: "1"}}, {uuid: GPU-real-a-2, scores: {A: "1.5", B: "1"}},
 		{uuid: GPU-real-a-3, scores: {A: "1", B: "1"}}, {uuid: GPU-real-a-4, scores: {A: "3", B: "1"}}, {uuid: GPU-real-a-5, scores: {A: "1.5", B: "1"}}]}}`))
-	r.launch()
+	r.decide()
 	submit := func(name, class string, gpus int32) {
 		j := r.alone(r.trains(name, "--steps", "1000000", "--checkpoint-every", "0", "--step-time", "50ms"))
 		j.Spec.GPUs.Min, j.Spec.Profile.Class = gpus, class
@@ -96,5 +102,107 @@ func TestNodePALChoosesGPUs(t *testing.T) {
 	}
 	if !resumed {
 		t.Error("the single one began again")
+	}
+}
+
+// Ensure that EaCO, on a real node, has a job join another on its GPU by the claim that both name; that it takes it off at the end of
+// an epoch when that took longer than its limit allows, while the first goes on; and that it lets it run once it is alone, from its
+// checkpoint. The second job is slow in its first attempt on purpose.
+func TestNodeEaCOUndoesTrial(t *testing.T) {
+	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "eaco"})
+	r.node("real-a", 1)
+	r.decide()
+	submit := func(name string, epochs int32, wall time.Duration, args ...string) {
+		j := r.trains(name, append(args, "--epoch-steps", "5", "--report-every", "1")...)
+		j.Spec.Profile = v1alpha1.Profile{Model: name, Epochs: epochs}
+		j.Spec.Sharing = v1alpha1.Sharing{Allowed: true, MemoryGiB: 2, UsePercent: 30}
+		j.Spec.WallTime = &metav1.Duration{Duration: wall}
+		j.Spec.Checkpoint.ResumeArg = "--step-time=50ms"
+		r.create(j)
+		r.until(name, v1alpha1.Running)
+	}
+	submit("first", 200_000, 100*time.Hour, "--steps", "1000000", "--step-time", "100ms")
+	r.awaitStep("first", 1, 5)
+	submit("second", 4, 4*time.Second, "--steps", "20", "--step-time", "600ms")
+	var claims resourcev1.ResourceClaimList
+	must(t, r.api.List(t.Context(), &claims, client.InNamespace(r.space)))
+	if n := len(claims.Items); n != 1 || len(claims.Items[0].Status.ReservedFor) != 2 {
+		t.Errorf("%d claims: %+v, want one that two pods have", n, claims.Items)
+	}
+	r.awaitStep("second", 1, 1)
+	at := r.step("first", 1)
+	eventually(t, "the second is taken off", func() bool { return r.status("second").Phase == v1alpha1.Pending })
+	r.wantGiven("first", 1, "GPU-real-a-0")
+	r.wantGiven("second", 1, "GPU-real-a-0")
+	r.awaitStep("first", 1, at+10)
+	if st := r.status("first"); st.Attempt != 1 || st.Phase != v1alpha1.Running {
+		t.Errorf("first: %+v", st)
+	}
+	r.remove("first")
+	if st := r.until("second", v1alpha1.Succeeded); st.Attempt != 2 {
+		t.Errorf("second: %+v", st)
+	}
+	r.wantGiven("second", 2, "GPU-real-a-0")
+	if got := r.result("second"); got.Steps != 20 {
+		t.Errorf("second trained to %+v", got)
+	}
+	undone := 0
+	for _, e := range r.history() {
+		if e.Kind == sched.Decided && e.Target != nil && e.Target.Why.Code == sched.WhyUndone {
+			undone++
+		}
+	}
+	if undone != 1 {
+		t.Errorf("%d trials were undone, want 1", undone)
+	}
+}
+
+// Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back once nobody needs
+// it, with no process on it.
+func TestNodeBOARentsAndReleases(t *testing.T) {
+	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
+	const boot = 3 * time.Second
+	r.create(&v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 2,
+		PricePerGPUHour: resource.MustParse("2"), Max: 2, BudgetGPUs: resource.MustParse("4"), Boot: metav1.Duration{Duration: boot},
+		Provider: v1alpha1.ProviderRef{Kind: "fake"}}})
+	r.decide()
+	jobs := []string{"job-0", "job-1"}
+	for _, name := range jobs {
+		j := r.alone(r.trains(name, "--steps", "200", "--step-time", "100ms"))
+		j.Spec.GPUs.Min, j.Spec.Profile.Model = 2, "net"
+		r.create(j)
+	}
+	c := cloud{r: r, up: make(map[string]*realnode.Node)}
+	c.runs("the jobs are done", func() bool {
+		return !slices.ContainsFunc(jobs, func(name string) bool { return r.status(name).Phase != v1alpha1.Succeeded })
+	})
+	c.runs("all nodes are given back", func() bool { return len(c.up) == 0 })
+	if n := len(c.released); n == 0 || n > 2 {
+		t.Errorf("%d nodes were rented and given back, want one or two", n)
+	}
+	for _, g := range r.witnesses() {
+		node := strings.TrimSuffix(strings.TrimPrefix(g.Given[0], "GPU-"), "-0")
+		if !slices.Contains(c.released, node) || g.Attempt != "1" || !slices.Equal(g.Given, []string{"GPU-" + node + "-0", "GPU-" + node + "-1"}) {
+			t.Errorf("attempt %s of job %s had %v, want the first on both GPUs of a rented node, of %v", g.Attempt, g.Job, g.Given, c.released)
+		}
+	}
+	var ordered sched.Time
+	joined, left := 0, 0
+	for _, e := range r.history() {
+		switch {
+		case e.Kind == sched.Ordered && e.Code == int32(sched.Rent) && ordered == 0:
+			ordered = e.Time
+		case e.Kind == sched.NodeJoined:
+			if joined++; e.Time < ordered+sched.Time(boot) {
+				t.Errorf("a node was ordered at %v and there at %v, want it to boot for %v", ordered, e.Time, boot)
+			}
+		case e.Kind == sched.NodeLeft:
+			left++
+		case e.Kind == sched.AttemptEnded && e.Outcome != sched.Finished:
+			t.Errorf("attempt %d of job %d ended %v: %s", e.Attempt, e.Job, e.Outcome, e.Text)
+		}
+	}
+	if ordered == 0 || joined != len(c.released) || left != joined {
+		t.Errorf("%d nodes joined, %d left, %d were machines", joined, left, len(c.released))
 	}
 }

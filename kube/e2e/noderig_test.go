@@ -10,28 +10,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/realnode"
+	"github.com/trainyard/trainyard/kube/provider"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
 )
 
 // realRig is a rig whose nodes are real, whose controller is the program, and whose jobs are real training processes.
 type realRig struct {
 	*rig
-	work string // folder that jobs have in common: witnesses, ledger, checkpoints, results
+	work    string // folder that jobs have in common: witnesses, ledger, checkpoints, results
+	program *controlplane.Program
 }
 
 // newRealRig prepares a control plane and a policy, and no node.
 func newRealRig(t *testing.T, policy v1alpha1.SchedulerPolicySpec) *realRig {
 	t.Helper()
 	realnode.Needs(t)
-	r := &realRig{&rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}, t.TempDir()}
+	r := &realRig{rig: &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}, work: t.TempDir()}
 	r.api = clientOf(t, r.plane)
 	define(t, r.api)
 	install(t, r.api)
@@ -45,6 +52,34 @@ func newRealRig(t *testing.T, policy v1alpha1.SchedulerPolicySpec) *realRig {
 func (r *realRig) node(name string, gpus int) *realnode.Node {
 	r.t.Helper()
 	return realnode.Start(r.t, r.plane, name, realnode.Options{GPUs: gpus, Image: realnode.Trainer(r.t)})
+}
+
+// decide starts the controller.
+func (r *realRig) decide() {
+	r.t.Helper()
+	r.program = r.launch("--log", filepath.Join(r.work, "log.jsonl"))
+}
+
+// history ends the controller and returns all events and decisions.
+func (r *realRig) history() (list []sched.Event) {
+	r.t.Helper()
+	must(r.t, r.program.Signal(syscall.SIGTERM))
+	<-r.program.Done()
+	log, err := os.Open(filepath.Join(r.work, "log.jsonl"))
+	must(r.t, err)
+	defer log.Close()
+	reader, err := engine.NewLogReader(log, "log.jsonl")
+	must(r.t, err)
+	for rec, err := range reader.Records() {
+		must(r.t, err)
+		e := rec.Event
+		e.GPUs = slices.Clone(e.GPUs)
+		if e.Target != nil {
+			e.Target = new(*e.Target)
+		}
+		list = append(list, e)
+	}
+	return list
 }
 
 // trains describes a job that trains for real, on one GPU, keeps its checkpoints from attempt to attempt and leaves its result when it
@@ -115,7 +150,9 @@ type entry struct {
 func (r *realRig) ledger() (list []entry) {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.work, "ledger", "ledger.log"))
-	must(r.t, err)
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
 	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
 		var e entry
 		var pid int
@@ -148,18 +185,22 @@ func (r *realRig) number(name string) string {
 	return strconv.Itoa(int(job.ID))
 }
 
-// awaitStep waits until the process of a job's attempt has told of a step, or of one beyond, as the log of its pod has it.
+// awaitStep waits until the process of a job's attempt has told of a step, or of one beyond.
 func (r *realRig) awaitStep(name string, attempt, step int) {
 	r.t.Helper()
-	pods := r.plane.Client().CoreV1().Pods(r.space)
-	eventually(r.t, fmt.Sprintf("%s is at step %d", name, step), func() bool {
-		log, err := pods.GetLogs(fmt.Sprintf("%s-%d-0", name, attempt), &corev1.PodLogOptions{}).DoRaw(r.t.Context())
-		at := 0
-		if i := bytes.LastIndex(log, []byte("TRAINYARD step=")); err == nil && i >= 0 {
-			_, err = fmt.Sscanf(string(log[i:]), "TRAINYARD step=%d", &at)
+	eventually(r.t, fmt.Sprintf("%s is at step %d", name, step), func() bool { return r.step(name, attempt) >= step })
+}
+
+// step returns the last step of which the process of a job's attempt told, as the node has it in the pod's log; -1 if there is none yet.
+func (r *realRig) step(name string, attempt int) int {
+	log, err := r.plane.Client().CoreV1().Pods(r.space).GetLogs(fmt.Sprintf("%s-%d-0", name, attempt), &corev1.PodLogOptions{}).DoRaw(r.t.Context())
+	at := -1
+	if i := bytes.LastIndex(log, []byte("TRAINYARD step=")); err == nil && i >= 0 {
+		if _, err := fmt.Sscanf(string(log[i:]), "TRAINYARD step=%d", &at); err != nil {
+			return -1 // half a line
 		}
-		return err == nil && at >= step
-	})
+	}
+	return at
 }
 
 // result is what a training that ended left.
@@ -175,4 +216,57 @@ func (r *realRig) result(name string) (res result) {
 	must(r.t, err)
 	must(r.t, json.Unmarshal(data, &res))
 	return res
+}
+
+// cloud has the nodes of a pool boot and go, as machines.
+type cloud struct {
+	r        *realRig
+	up       map[string]*realnode.Node // by name
+	released []string
+}
+
+// runs plays the cloud until something is so. A node that was ordered comes up when its boot is over; one that was given back is shut
+// down.
+func (c *cloud) runs(what string, until func() bool) {
+	c.r.t.Helper()
+	eventually(c.r.t, what, func() bool {
+		var list corev1.NodeList
+		must(c.r.t, c.r.api.List(c.r.t.Context(), &list, client.HasLabels{v1alpha1.LabelPool}))
+		there := make(map[string]bool)
+		for i := range list.Items {
+			n := &list.Items[i]
+			there[n.Name] = true
+			at, err := time.Parse(time.RFC3339Nano, n.Annotations[provider.BootsAt])
+			must(c.r.t, err)
+			if c.up[n.Name] == nil && time.Now().After(at) {
+				c.up[n.Name] = c.r.node(n.Name, 2)
+			}
+		}
+		for name, n := range c.up {
+			if !there[name] {
+				c.r.wantIdle(name)
+				must(c.r.t, n.Halt())
+				delete(c.up, name)
+				c.released = append(c.released, name)
+			}
+		}
+		return until()
+	})
+}
+
+// wantIdle checks that every process that began on GPUs of a node has ended by itself.
+func (r *realRig) wantIdle(node string) {
+	r.t.Helper()
+	running := make(map[string]bool) // by job and attempt
+	for _, e := range r.ledger() {
+		switch {
+		case e.kind == "begin" && strings.Contains(e.devices, "GPU-"+node+"-"):
+			running[e.job+"/"+e.attempt] = true
+		case e.kind == "end":
+			delete(running, e.job+"/"+e.attempt)
+		}
+	}
+	if len(running) > 0 {
+		r.t.Errorf("node %s was given back under %v", node, running)
+	}
 }

@@ -78,6 +78,8 @@ var refused = map[string][]refusal{
 		{"maxLength spec.checkpoint.resumeArg", `{spec: {checkpoint: {resumeArg: ` + long(1001) + `}}}`, "", `spec.checkpoint.resumeArg: Too long: may not be more than 1000 bytes`},
 		{"minimum spec.sharing.memoryGiB", `{spec: {sharing: {memoryGiB: -1}}}`, "", `spec.sharing.memoryGiB in body should be greater than or equal to 0`},
 		{"maximum spec.sharing.memoryGiB", `{spec: {sharing: {memoryGiB: 4097}}}`, "", `spec.sharing.memoryGiB in body should be less than or equal to 4096`},
+		{"minimum spec.sharing.usePercent", `{spec: {sharing: {usePercent: -1}}}`, "", `spec.sharing.usePercent in body should be greater than or equal to 0`},
+		{"maximum spec.sharing.usePercent", `{spec: {sharing: {usePercent: 101}}}`, "", `spec.sharing.usePercent in body should be less than or equal to 100`},
 		{"maxItems spec.gpuTypes", `{spec: {gpuTypes: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]}}`, "", `spec.gpuTypes: Too many: 17: must have at most 16 items`},
 		{"set spec.gpuTypes", `{spec: {gpuTypes: [a, a]}}`, "", `spec.gpuTypes[1]: Duplicate value: "a"`},
 		{"minLength spec.gpuTypes[]", `{spec: {gpuTypes: [""]}}`, "", `spec.gpuTypes[0] in body should be at least 1 chars long`},

@@ -172,6 +172,10 @@ type Sharing struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4096
 	MemoryGiB int32 `json:"memoryGiB,omitempty"`
+	// UsePercent is how much of each GPU the job uses when it is alone there; 0 means unknown.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	UsePercent int32 `json:"usePercent,omitempty"`
 }
 
 // Phase says where a job stands.
