@@ -54,7 +54,9 @@ run: build ## compare several systems on a bundled trace, then train ten small j
 test: ## run the tests (TESTFLAGS=...)
 	@for m in $(MODULES); do (cd "$$m" && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
 	@if [ -z "$${TRAINYARD_KUBE_BINS:-}" ] && [ ! -e bin/kube/current ]; then \
-		echo "left out: tests on a real Kubernetes control plane; make kube-bins builds one (10 minutes of CPU), make test-kube runs them" >&2; \
+		echo "left out: tests on a real Kubernetes control plane; make kube-bins builds one (13 minutes of CPU), make test-kube runs them" >&2; \
+	elif [ "$$(id -u)" != 0 ] || ! command -v runc >/dev/null; then \
+		echo "left out: tests on a real Kubernetes node, which need root and runc; make test-kube-node runs them" >&2; \
 	fi
 
 .PHONY: check
@@ -120,14 +122,20 @@ fuzz: ## run every fuzz target for FUZZTIME each
 	done
 
 .PHONY: kube-bins
-kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (10 minutes of CPU)
+kube-bins: ## build Kubernetes for the tests in bin/kube, from source, if this version is not there (13 minutes of CPU)
 	@hack/controlplane/build control node
 
 .PHONY: test-kube
 test-kube: export TRAINYARD_REQUIRE_KUBE := 1
 test-kube: ## run the tests of kube/ on a real control plane, built if need be
 	@hack/controlplane/build control
-	@cd kube && $(GO) test $(TESTFLAGS) ./...
+	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: test-kube-node
+test-kube-node: export TRAINYARD_REQUIRE_KUBE_NODE := 1
+test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GPUs that are pretended (root; needs runc)
+	@hack/controlplane/build control node
+	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestNode' ./internal/realnode ./e2e
 
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat

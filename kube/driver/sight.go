@@ -56,6 +56,8 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 		s.stage, s.at, s.text, s.over = lost, askedAt(p), "somebody else deleted pod "+p.Name, false
 	case p.Status.Phase == corev1.PodSucceeded || state.Terminated != nil && s.code == 0:
 		s.stage = succeeded
+	case state.Terminated != nil && slices.Contains(unseen, state.Terminated.Reason): // the exit code is made up
+		s.stage, s.unrun, s.text = lost, true, fmt.Sprintf("pod %s ended, and nobody saw how%s", p.Name, brackets(state.Terminated.Reason, state.Terminated.Message))
 	case state.Terminated != nil:
 		s.stage, s.text = failed, fmt.Sprintf("pod %s: exit code %d%s", p.Name, s.code, brackets(state.Terminated.Reason, state.Terminated.Message))
 	case terminal: // it was refused, or its kubelet lost sight of it: no process of the job said so
@@ -68,6 +70,9 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 	}
 	return s
 }
+
+// unseen are the reasons that stand for an exit that containerd or the kubelet were not there to see.
+var unseen = []string{"Unknown", "ContainerStatusUnknown"}
 
 // trainer returns the state of the first container, which trains.
 func trainer(p *corev1.Pod) corev1.ContainerState {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/realnode"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -21,7 +22,7 @@ import (
 // stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was, and ends with exactly the weights
 // of one that was left alone.
 func TestNodeTiresiasHandsOver(t *testing.T) {
-	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
 	r.decide()
 	long := func(name string, pace string) *v1alpha1.TrainingJob {
@@ -66,7 +67,7 @@ func TestNodeTiresiasHandsOver(t *testing.T) {
 // Ensure that the processes of PAL's jobs, on a real node, see exactly the GPUs that the scores of their class make the best, and no other;
 // and that one that is moved to faster GPUs goes on there from its checkpoint.
 func TestNodePALChoosesGPUs(t *testing.T) {
-	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
 		Settings: map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0", "tolerance": "0"}})
 	r.node("real-a", 6)
 	r.create(object(t, "GPUProfile", `{metadata: {name: real-a}, spec: {gpus: [
@@ -109,7 +110,7 @@ func TestNodePALChoosesGPUs(t *testing.T) {
 // an epoch when that took longer than its limit allows, while the first goes on; and that it lets it run once it is alone, from its
 // checkpoint. The second job is slow in its first attempt on purpose.
 func TestNodeEaCOUndoesTrial(t *testing.T) {
-	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "eaco"})
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
 	r.node("real-a", 1)
 	r.decide()
 	submit := func(name string, epochs int32, wall time.Duration, args ...string) {
@@ -160,7 +161,7 @@ func TestNodeEaCOUndoesTrial(t *testing.T) {
 // Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back once nobody needs
 // it, with no process on it.
 func TestNodeBOARentsAndReleases(t *testing.T) {
-	r := newRealRig(t, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
 	const boot = 3 * time.Second
 	r.create(&v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 2,
 		PricePerGPUHour: resource.MustParse("2"), Max: 2, BudgetGPUs: resource.MustParse("4"), Boot: metav1.Duration{Duration: boot},
@@ -204,5 +205,54 @@ func TestNodeBOARentsAndReleases(t *testing.T) {
 	}
 	if ordered == 0 || joined != len(c.released) || left != joined {
 		t.Errorf("%d nodes joined, %d left, %d were machines", joined, left, len(c.released))
+	}
+}
+
+// Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are known again, and are
+// told to stop as ever; that nothing new is started on a node that is silent; that what ended without a kubelet is known to have; and that
+// what ended without containerd, which nobody saw, is tried again and counts as no failure.
+func TestNodeSilenceEndsNothing(t *testing.T) {
+	r := newRealRig(t, controlplane.Options{NodeGrace: 16 * time.Second}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	node := r.node("real-a", 3)
+	r.decide()
+	r.create(r.alone(r.trains("long", "--steps", "1000000", "--step-time", "20ms", "--checkpoint-every", "10")))
+	r.create(r.alone(r.trains("ends", "--steps", "100", "--step-time", "50ms")))
+	r.until("long", v1alpha1.Running)
+	r.until("ends", v1alpha1.Running)
+	must(t, node.Stop("kubelet"))
+	eventually(t, "the node is silent", func() bool { return !r.ready("real-a") })
+	r.create(r.alone(r.trains("new", "--steps", "10")))
+	eventually(t, "the new one waits", func() bool { return r.status("new").Phase == v1alpha1.Pending })
+	at := r.saved("long")
+	eventually(t, "the long one goes on", func() bool { return r.saved("long") >= at+50 })
+	eventually(t, "the other one ends", func() bool { return len(r.ends(0)) == 1 })
+	if st := r.status("new"); st.Phase != v1alpha1.Pending || st.Attempt != 0 {
+		t.Errorf("the new one, for a silent node: %+v", st)
+	}
+	for _, name := range []string{"long", "ends"} {
+		if st := r.status(name); st.Phase != v1alpha1.Running || st.Attempt != 1 {
+			t.Errorf("%s, on a silent node: %+v", name, st)
+		}
+	}
+	must(t, node.StartKubelet())
+	if st := r.until("ends", v1alpha1.Succeeded); st.Attempt != 1 {
+		t.Errorf("the one that ended without a kubelet: %+v", st)
+	}
+	r.until("new", v1alpha1.Succeeded)
+
+	r.create(r.alone(r.trains("unseen", "--steps", "60", "--step-time", "50ms")))
+	r.until("unseen", v1alpha1.Running)
+	must(t, node.Stop("containerd"))
+	eventually(t, "it ends unseen", func() bool { return len(r.ends(0)) == 3 })
+	must(t, node.StartContainerd(t.Context()))
+	if st := r.until("unseen", v1alpha1.Succeeded); st.Attempt != 2 {
+		t.Errorf("the one that ended without containerd: %+v", st)
+	}
+	r.suspend("long", true)
+	if st := r.until("long", v1alpha1.Pending); st.Attempt != 1 || st.LostSeconds > 1 {
+		t.Errorf("the long one: %+v", st)
+	}
+	if n, zero, saved := len(r.witnesses()), len(r.ends(0)), r.ends(75); n != 5 || zero != 4 || !slices.Equal(saved, []string{r.number("long")}) {
+		t.Errorf("of %d processes %d ended, and these saved: %v; want 5, 4 and the long one", n, zero, saved)
 	}
 }

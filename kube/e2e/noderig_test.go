@@ -35,10 +35,10 @@ type realRig struct {
 }
 
 // newRealRig prepares a control plane and a policy, and no node.
-func newRealRig(t *testing.T, policy v1alpha1.SchedulerPolicySpec) *realRig {
+func newRealRig(t *testing.T, plane controlplane.Options, policy v1alpha1.SchedulerPolicySpec) *realRig {
 	t.Helper()
 	realnode.Needs(t)
-	r := &realRig{rig: &rig{t: t, plane: controlplane.Start(t, controlplane.Options{}), space: "lab"}, work: t.TempDir()}
+	r := &realRig{rig: &rig{t: t, plane: controlplane.Start(t, plane), space: "lab"}, work: t.TempDir()}
 	r.api = clientOf(t, r.plane)
 	define(t, r.api)
 	install(t, r.api)
@@ -52,6 +52,16 @@ func newRealRig(t *testing.T, policy v1alpha1.SchedulerPolicySpec) *realRig {
 func (r *realRig) node(name string, gpus int) *realnode.Node {
 	r.t.Helper()
 	return realnode.Start(r.t, r.plane, name, realnode.Options{GPUs: gpus, Image: realnode.Trainer(r.t)})
+}
+
+// ready reports whether the control plane takes a node for ready.
+func (r *realRig) ready(name string) bool {
+	r.t.Helper()
+	var n corev1.Node
+	must(r.t, r.api.Get(r.t.Context(), client.ObjectKey{Name: name}, &n))
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // decide starts the controller.
@@ -177,6 +187,17 @@ func (r *realRig) ledger() (list []entry) {
 	return list
 }
 
+// ends returns the jobs of which processes ended by themselves with a code.
+func (r *realRig) ends(code int) (jobs []string) {
+	r.t.Helper()
+	for _, e := range r.ledger() {
+		if e.kind == "end" && e.code == code {
+			jobs = append(jobs, e.job)
+		}
+	}
+	return jobs
+}
+
 // number returns the number of a job, which is what its processes know it by.
 func (r *realRig) number(name string) string {
 	r.t.Helper()
@@ -201,6 +222,19 @@ func (r *realRig) step(name string, attempt int) int {
 		}
 	}
 	return at
+}
+
+// saved returns the step of the newest checkpoint of a job.
+func (r *realRig) saved(name string) (step int) {
+	files, err := filepath.Glob(filepath.Join(r.work, name, "step-*.ckpt"))
+	must(r.t, err)
+	for _, file := range files {
+		at := 0
+		_, err := fmt.Sscanf(filepath.Base(file), "step-%d.ckpt", &at)
+		must(r.t, err)
+		step = max(step, at)
+	}
+	return step
 }
 
 // result is what a training that ended left.

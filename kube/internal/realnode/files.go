@@ -50,7 +50,7 @@ imagePullCredentialsVerificationPolicy: NeverVerify
 makeIPTablesUtilChains: false
 resolvConf: ""
 nodeStatusUpdateFrequency: 2s
-nodeLeaseDurationSeconds: 40
+nodeLeaseDurationSeconds: 8
 `
 
 // write makes the files of the node.

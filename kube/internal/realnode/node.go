@@ -88,13 +88,11 @@ func (n *Node) Boot(ctx context.Context) error {
 	if err := n.register(ctx); err != nil {
 		return err
 	}
-	if err := n.StartContainerd(); err != nil {
+	if err := n.StartContainerd(ctx); err != nil {
 		return err
 	}
-	if err := n.importImage(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(n.StartKubelet(), n.StartPlugin()); err != nil {
+	err = errors.Join(n.ctr("images", "import", "--local", "--snapshotter", "native", n.path("image.tar")), n.StartKubelet(), n.StartPlugin())
+	if err != nil {
 		return err
 	}
 	return await(ctx, "node "+n.Name, n.ready)
@@ -111,16 +109,21 @@ func (n *Node) Halt() error {
 	return err
 }
 
-// StartContainerd, StartKubelet and StartPlugin start a daemon of the node that does not run. The kubelet waits for containerd itself.
-func (n *Node) StartContainerd() error {
-	return n.machine.do("start", "containerd", n.bin("containerd"), "--config", n.path("containerd.toml"))
+// StartContainerd starts containerd, which does not run, and returns once it answers: without it a kubelet ends at once.
+func (n *Node) StartContainerd(ctx context.Context) error {
+	if err := n.machine.do("start", "containerd", n.bin("containerd"), "--config", n.path("containerd.toml")); err != nil {
+		return err
+	}
+	return await(ctx, "containerd of "+n.Name, func(context.Context) error { return n.ctr("version") })
 }
 
+// StartKubelet starts the kubelet, which does not run.
 func (n *Node) StartKubelet() error {
 	return n.machine.do("start", "kubelet", n.bin("kubelet"), "--config", n.path("kubelet.yaml"), "--kubeconfig", n.plane.Kubeconfig(),
 		"--hostname-override", n.Name, "--cert-dir", n.path("certs"), "--cloud-provider", "external", "--v", "2")
 }
 
+// StartPlugin starts the DRA plugin, which does not run.
 func (n *Node) StartPlugin() error {
 	return n.machine.do("start", "fakegpu", n.bin("fakegpu"), "--node", n.Name, "--gpus", fmt.Sprint(n.gpus), "--kubeconfig", n.plane.Kubeconfig())
 }
@@ -148,12 +151,9 @@ func (n *Node) register(ctx context.Context) error {
 	return err
 }
 
-// importImage waits for containerd and gives it the image.
-func (n *Node) importImage(ctx context.Context) error {
-	return await(ctx, "containerd of "+n.Name, func(context.Context) error {
-		return n.machine.do("run", "ctr", n.bin("ctr"), "--address", "/run/containerd/containerd.sock", "--namespace", "k8s.io",
-			"images", "import", "--local", "--snapshotter", "native", n.path("image.tar"))
-	})
+// ctr runs containerd's client to its end.
+func (n *Node) ctr(args ...string) error {
+	return n.machine.do(append([]string{"run", "ctr", n.bin("ctr"), "--namespace", "k8s.io"}, args...)...)
 }
 
 // ready returns what is missing before the node is.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 
 // Ensure that a pod with a claim of chosen GPUs runs a real process, which is given these and no others; and that nothing of the
 // node is left once it is down.
-func TestPod(t *testing.T) {
+func TestNodeRunsPod(t *testing.T) {
 	Needs(t)
 	plane := controlplane.Shared(t)
 	var folder string
