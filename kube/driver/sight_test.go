@@ -69,6 +69,8 @@ func TestLook(t *testing.T) {
 		{"is done", pod(corev1.PodSucceeded, 0, nil), false, false, sight{stage: succeeded, over: true, at: origin}},
 		{"is done, a container beside it is not", pod(corev1.PodRunning, 0, nil), false, false, sight{stage: succeeded, at: origin}},
 		{"failed", pod(corev1.PodFailed, 3, nil), false, false, sight{stage: failed, over: true, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
+		{"ended while containerd was away", pod(corev1.PodFailed, 255, func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State.Terminated.Reason = "Unknown" }), false, false,
+			sight{stage: lost, over: true, unrun: true, code: 255, at: origin, text: "pod p ended, and nobody saw how (Unknown)"}},
 		{"failed as we stopped it", pod(corev1.PodFailed, 3, deleted), true, false, sight{stage: leaving, code: 3, at: origin}},
 		{"told to end by others", pod(corev1.PodRunning, -1, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},
 		{"exits with 0 when others end it", pod(corev1.PodSucceeded, 0, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},

@@ -14,8 +14,8 @@
 //	}
 //
 // Clients are system:masters and not throttled. To act with the rights of somebody else, set Impersonate in the config.
-// Service accounts have no tokens and pods are not given any: the admission plugin is off. There are no nodes: package
-// fakenode brings them.
+// Service accounts have no tokens and pods are not given any: the admission plugin is off. There are no nodes: packages
+// fakenode and realnode bring them.
 //
 // On Linux the servers die with the test binary, however it ends.
 package controlplane
