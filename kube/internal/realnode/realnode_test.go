@@ -1,8 +1,12 @@
 package realnode
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +20,53 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
+// bootVar has the test binary be a test that boots a machine in a folder and is killed.
+const bootVar = "REALNODE_BOOT"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(bootVar); folder != "" {
+		m, err := boot(folder, folder, cgroupOf(folder))
+		if err == nil {
+			err = m.do("start", "sleeps", "sleep", "1000000", folder)
+		}
+		fmt.Println("started", err)
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test that wants it ends
+	}
+	os.Exit(controlplane.Main(m))
+}
+
+// Ensure that a node ends, and leaves nothing, when its test is killed.
+func TestNodeEndsWithItsTest(t *testing.T) {
+	Needs(t)
+	folder := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), bootVar+"="+folder)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "started <nil>\n" {
+		t.Errorf("the other test: %q, %v", line, err)
+	}
+	if len(leftOf(t, folder)) < 3 { // process 1, what it started, its cgroups
+		t.Errorf("of a node that runs there are only %v", leftOf(t, folder))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	for end := time.Now().Add(readyLimit); len(leftOf(t, folder)) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("left: %v", leftOf(t, folder))
+		}
+	}
+}
 
 // Ensure that a pod with a claim of chosen GPUs runs a real process, which is given these and no others; and that nothing of the
 // node is left once it is down.
@@ -24,7 +74,7 @@ func TestNodeRunsPod(t *testing.T) {
 	Needs(t)
 	plane := controlplane.Shared(t)
 	var folder string
-	t.Run("up", func(t *testing.T) {
+	up := func(t *testing.T) {
 		n := Start(t, plane, "real-a", Options{GPUs: 8, Image: Trainer(t)})
 		folder = n.folder
 		work := t.TempDir()
@@ -68,30 +118,38 @@ func TestNodeRunsPod(t *testing.T) {
 		if err != nil || !strings.Contains(string(logs), "TRAINYARD done steps=20") {
 			t.Errorf("logs %q, %v", logs, err)
 		}
-	})
-	if folder == "" {
-		t.Skip("no node came up")
 	}
-	wantNothingOf(t, folder)
+	if !t.Run("up", up) {
+		return
+	}
+	if left := leftOf(t, folder); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
 }
 
-// wantNothingOf checks that no mount, process or cgroup of a node is left.
-func wantNothingOf(t *testing.T, folder string) {
+// leftOf returns the mounts, processes and cgroups of a node that are there.
+func leftOf(t *testing.T, folder string) (list []string) {
 	t.Helper()
-	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), folder) {
-		t.Errorf("mounts of %s are left, %v", folder, err)
-	}
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range commands {
-		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), folder) {
-			t.Errorf("%s is left: %q", file, text)
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, folder) {
+			list = append(list, "mount "+line)
 		}
 	}
-	cgroups, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupOf(folder))
-	if unified, _ := filepath.Glob("/sys/fs/cgroup/" + cgroupOf(folder)); err != nil || len(cgroups)+len(unified) > 0 {
-		t.Errorf("cgroups are left: %v, %v, %v", cgroups, unified, err)
+	for _, pattern := range []string{"/proc/[0-9]*/cmdline", "/sys/fs/cgroup/" + cgroupOf(folder), "/sys/fs/cgroup/*/" + cgroupOf(folder)} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if !strings.HasPrefix(file, "/proc") || err == nil && strings.Contains(string(text), folder) {
+				list = append(list, file+" "+string(text))
+			}
+		}
 	}
+	return list
 }
