@@ -85,10 +85,10 @@ func (n *Node) Boot(ctx context.Context) error {
 		return err
 	}
 	n.machine = m
-	if err := n.register(ctx); err != nil {
-		return err
+	if err = n.register(ctx); err == nil {
+		err = n.StartContainerd(ctx)
 	}
-	if err := n.StartContainerd(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	err = errors.Join(n.ctr("images", "import", "--local", "--snapshotter", "native", n.path("image.tar")), n.StartKubelet(), n.StartPlugin())
