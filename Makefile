@@ -135,7 +135,7 @@ test-kube: ## run the tests of kube/ on a real control plane, built if need be
 test-kube-node: export TRAINYARD_REQUIRE_KUBE_NODE := 1
 test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GPUs that are pretended (root; needs runc)
 	@hack/controlplane/build control node
-	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestNode' ./internal/realnode ./e2e
+	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestReal' ./internal/realnode ./e2e
 
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat

@@ -20,7 +20,7 @@ var servers = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kub
 // fails it where TRAINYARD_REQUIRE_KUBE is set.
 func Binaries(t testing.TB, more ...string) string {
 	t.Helper()
-	dir, err := find(append(more, servers...))
+	dir, err := Find(more...)
 	switch {
 	case err == nil:
 	case os.Getenv(RequireVar) != "":
@@ -30,6 +30,9 @@ func Binaries(t testing.TB, more ...string) string {
 	}
 	return dir
 }
+
+// Find is Binaries for those who say themselves what becomes of a test where one is missing.
+func Find(more ...string) (string, error) { return find(append(more, servers...)) }
 
 // find returns the folder that has all names, absolute.
 func find(names []string) (string, error) {

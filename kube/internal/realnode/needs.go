@@ -1,6 +1,7 @@
 package realnode
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,16 +21,18 @@ var binaries = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr
 // TRAINYARD_REQUIRE_KUBE_NODE is set.
 func Needs(t testing.TB) string {
 	t.Helper()
-	if err := possible(); err != nil {
-		if os.Getenv(RequireVar) != "" {
-			t.Fatalf("a real Kubernetes node needed: %v", err)
-		}
+	bins, err := controlplane.Find(binaries...)
+	if err != nil {
+		err = fmt.Errorf("%w; make kube-bins builds it", err)
+	}
+	switch err = errors.Join(possible(), err); {
+	case err == nil:
+	case os.Getenv(RequireVar) != "":
+		t.Fatalf("a real Kubernetes node needed: %v", err)
+	default:
 		t.Skipf("no real Kubernetes node to test with: %v", err)
 	}
-	if os.Getenv(RequireVar) != "" {
-		t.Setenv(controlplane.RequireVar, "1")
-	}
-	return controlplane.Binaries(t, binaries...)
+	return bins
 }
 
 // possible returns what of the machine keeps a node from running.

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // Ensure that a node ends, and leaves nothing, when its test is killed.
-func TestNodeEndsWithItsTest(t *testing.T) {
+func TestRealEndsWithItsTest(t *testing.T) {
 	Needs(t)
 	folder := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -70,7 +70,7 @@ func TestNodeEndsWithItsTest(t *testing.T) {
 
 // Ensure that a pod with a claim of chosen GPUs runs a real process, which is given these and no others; and that nothing of the
 // node is left once it is down.
-func TestNodeRunsPod(t *testing.T) {
+func TestRealRunsPod(t *testing.T) {
 	Needs(t)
 	plane := controlplane.Shared(t)
 	var folder string

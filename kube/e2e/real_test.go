@@ -21,7 +21,8 @@ import (
 // Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long one is told to
 // stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was, and ends with exactly the weights
 // of one that was left alone.
-func TestNodeTiresiasHandsOver(t *testing.T) {
+func TestRealTiresiasHandsOver(t *testing.T) {
+	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
 	r.decide()
@@ -66,7 +67,8 @@ func TestNodeTiresiasHandsOver(t *testing.T) {
 
 // Ensure that the processes of PAL's jobs, on a real node, see exactly the GPUs that the scores of their class make the best, and no other;
 // and that one that is moved to faster GPUs goes on there from its checkpoint.
-func TestNodePALChoosesGPUs(t *testing.T) {
+func TestRealPALChoosesGPUs(t *testing.T) {
+	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
 		Settings: map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0", "tolerance": "0"}})
 	r.node("real-a", 6)
@@ -109,7 +111,8 @@ func TestNodePALChoosesGPUs(t *testing.T) {
 // Ensure that EaCO, on a real node, has a job join another on its GPU by the claim that both name; that it takes it off at the end of
 // an epoch when that took longer than its limit allows, while the first goes on; and that it lets it run once it is alone, from its
 // checkpoint. The second job is slow in its first attempt on purpose.
-func TestNodeEaCOUndoesTrial(t *testing.T) {
+func TestRealEaCOUndoesTrial(t *testing.T) {
+	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
 	r.node("real-a", 1)
 	r.decide()
@@ -160,7 +163,8 @@ func TestNodeEaCOUndoesTrial(t *testing.T) {
 
 // Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back once nobody needs
 // it, with no process on it.
-func TestNodeBOARentsAndReleases(t *testing.T) {
+func TestRealBOARentsAndReleases(t *testing.T) {
+	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
 	const boot = 3 * time.Second
 	r.create(&v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 2,
@@ -211,7 +215,8 @@ func TestNodeBOARentsAndReleases(t *testing.T) {
 // Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are known again, and are
 // told to stop as ever; that nothing new is started on a node that is silent; that what ended without a kubelet is known to have; and that
 // what ended without containerd, which nobody saw, is tried again and counts as no failure.
-func TestNodeSilenceEndsNothing(t *testing.T) {
+func TestRealSilenceEndsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRealRig(t, controlplane.Options{NodeGrace: 16 * time.Second}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	node := r.node("real-a", 3)
 	r.decide()
