@@ -94,16 +94,8 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 
 // byKind reads the keys that mean something for some kinds only.
 func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
-	name := ""
-	for _, known := range []string{"value", "epoch", "gpu", "price", "steps", "watts", "code", "state", "command", "action", "count", "from", "not_before"} {
-		if string(key) == known {
-			name = known
-		}
-	}
 	as := &s.value
-	switch name {
-	case "":
-		return false
+	switch string(key) {
 	case "code", "count":
 		e.Code, as = int32(s.integer(32)), &s.code
 	case "state", "command", "action":
@@ -111,13 +103,15 @@ func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
 		s.want(s.word != "", "a word")
 	case "from", "not_before":
 		e.WorkFrom, as = sched.Time(s.duration()), &s.from
-	default:
+	case "value", "epoch", "gpu", "price", "steps", "watts":
 		e.Value = s.float(64)
+	default:
+		return false
 	}
-	if *as != "" {
+	if len(*as) > 0 {
 		s.fail("both it and %s, want one of them", *as)
 	}
-	*as = name
+	*as = key
 	return true
 }
 
