@@ -216,8 +216,8 @@ func (f *batchFlags) submission(script string, command []string) (s api.Submissi
 			return s, err
 		}
 	}
-	if err = f.saves(job); err != nil {
-		return s, err
+	if bad := f.saves(job); bad != nil {
+		return s, bad
 	}
 	if s.Dir, err = filepath.Abs(f.dir); err != nil {
 		return s, err

@@ -16,14 +16,14 @@ import (
 func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, said string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "train.sh")
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
+	if failed := os.WriteFile(path, []byte(script), 0o600); failed != nil {
+		t.Fatal(failed)
 	}
 	var out bytes.Buffer
 	cmd := newSbatch()
 	cmd.SetErr(&out)
-	if err := cmd.ParseFlags(append(flags, path, "--epochs", "3")); err != nil {
-		t.Fatal(err)
+	if failed := cmd.ParseFlags(append(flags, path, "--epochs", "3")); failed != nil {
+		t.Fatal(failed)
 	}
 	s, _, err := batch(cmd, cmd.Flags().Args())
 	if err != nil {
