@@ -18,7 +18,7 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-var forecastSeeds = flag.Uint64("forecast-seeds", 25, "traces for each site and system in the test of promise 18")
+var forecastSeeds = flag.Uint64("forecast-seeds", defaultSeeds, "traces for each site and system in the test of promise 18")
 
 // Promise 18: ensure, on traces like those of four clusters, with their bursts and hours, under systems that wait, pass over, reserve,
 // preempt and learn, that about eight in ten of the jobs that wait when another comes start within the intervals told then, and about one in ten
