@@ -137,9 +137,7 @@ func (r *run) endBatch() error {
 // foldAll folds an answer of the driver: those of an instant in the order of their kinds. Only Sync tells of more than
 // one instant.
 func (r *run) foldAll(events []sched.Event) {
-	if !slices.IsSortedFunc(events, inOrder) {
-		slices.SortStableFunc(events, inOrder)
-	}
+	sortEvents(events)
 	for i := range events {
 		e := &events[i]
 		if why := r.s.stale(e); why != "" {
@@ -158,8 +156,15 @@ func (r *run) foldAll(events []sched.Event) {
 	}
 }
 
-func inOrder(a, b sched.Event) int {
-	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind))
+// sortEvents sorts by time and kind what nearly always is in that order.
+func sortEvents(events []sched.Event) {
+	inOrder := func(a, b *sched.Event) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind)) }
+	for i := 1; i < len(events); i++ {
+		if inOrder(&events[i-1], &events[i]) > 0 {
+			slices.SortStableFunc(events, func(a, b sched.Event) int { return inOrder(&a, &b) })
+			return
+		}
+	}
 }
 
 // releaseDue makes held jobs eligible whose dependencies are met and whose time has come.

@@ -38,6 +38,9 @@ func (d *Driver) fail() {
 
 // lose ends the attempts on a node that is leaving and appends their events to dst.
 func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
+	if d.view.Nodes[node].Busy == 0 {
+		return dst
+	}
 	var lost []sched.JobID
 	first := d.view.Nodes[node].First
 	end := first + sched.GPUID(d.view.Nodes[node].Spec.GPUs)
