@@ -228,9 +228,8 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 
 // nodeChanged follows a node that came, went or changed, and the targets that went with it.
 func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
-	p.claimsOld = true
+	p.dirty, p.claimsOld = true, true
 	p.given.forget()
-	was := p.openGPUs(n)
 	p.lost = p.lost[:0]
 	for _, id := range p.ledger.Holders() {
 		if len(v.Jobs[id].Target) == 0 {
@@ -243,28 +242,6 @@ func (p *Pipeline) nodeChanged(v *sched.View, n sched.NodeID) {
 	}
 	p.stale = p.stale || !p.ledger.Refresh(n)
 	p.resurvey(v, n)
-	if p.s.Round > 0 || p.stale || p.waits > 0 || p.openGPUs(n) > was || p.held(v, n) {
-		p.dirty = true // else an idle node went that nobody waits for
-	}
-}
-
-// openGPUs returns how many GPUs of node n may be used, as the ledger has it.
-func (p *Pipeline) openGPUs(n sched.NodeID) int {
-	if !p.ledger.Knows(n) {
-		return 0
-	}
-	return p.ledger.UsableOn(n)
-}
-
-// held reports whether a job holds a GPU of node n.
-func (p *Pipeline) held(v *sched.View, n sched.NodeID) bool {
-	node := &v.Nodes[n]
-	for g := node.First; g < node.First+sched.GPUID(node.Spec.GPUs); g++ {
-		if len(p.ledger.Tenants(g)) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // follow brings the books of job id to what its target is after an event that may have taken it away.

@@ -278,9 +278,6 @@ func (l *Ledger) NextUp(t TypeID, from NodeID) NodeID {
 	return NodeID(l.byType[t].nodes.Next(int(from)))
 }
 
-// Knows reports whether node n has a place in the book: all have that were there at the last Rebuild.
-func (l *Ledger) Knows(n NodeID) bool { return int(n) < len(l.node) }
-
 // FreeOn returns the number of free GPUs of node n.
 func (l *Ledger) FreeOn(n NodeID) int { return int(l.node[n].free) }
 
