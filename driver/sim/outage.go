@@ -38,14 +38,12 @@ func (d *Driver) fail() {
 
 // lose ends the attempts on a node that is leaving and appends their events to dst.
 func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
-	if d.view.Nodes[node].Busy == 0 {
-		return dst
-	}
 	var lost []sched.JobID
 	first := d.view.Nodes[node].First
 	end := first + sched.GPUID(d.view.Nodes[node].Spec.GPUs)
 	for _, id := range d.live {
-		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return first <= g && g < end }) {
+		gpus := d.state[id].gpus // in order
+		if at, _ := slices.BinarySearch(gpus, first); at < len(gpus) && gpus[at] < end {
 			lost = append(lost, id)
 		}
 	}
