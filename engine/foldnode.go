@@ -27,10 +27,12 @@ func (s *State) nodeJoined(e *sched.Event) {
 	if n.Target == sched.NodeGone {
 		n.Target = sched.NodeUp
 	}
-	if s.slots[n.Spec.Name] == id {
-		delete(s.slots, n.Spec.Name)
+	if !known {
+		if s.slots[n.Spec.Name] == id {
+			delete(s.slots, n.Spec.Name)
+		}
+		s.slots[e.NodeSpec.Name] = id
 	}
-	s.slots[e.NodeSpec.Name] = id
 	s.setNode(e, id, sched.NodeDown) // the machine before is paid for no more
 	if !known || n.Spec.DollarsHr != e.NodeSpec.DollarsHr {
 		n.Price = e.NodeSpec.DollarsHr
@@ -51,8 +53,8 @@ func (s *State) nodeJoined(e *sched.Event) {
 
 func (s *State) slotFor(gpus int) sched.NodeID {
 	v := &s.view
-	if gone := *s.goneOf(gpus); len(gone) > 0 {
-		return gone[0]
+	if id := s.goneOf(gpus).Next(0); id >= 0 {
+		return sched.NodeID(id)
 	}
 	id := sched.NodeID(len(v.Nodes))
 	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}, First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
@@ -62,12 +64,13 @@ func (s *State) slotFor(gpus int) sched.NodeID {
 	return id
 }
 
-// goneOf returns the slots of so many GPUs that may be taken again, in order.
-func (s *State) goneOf(gpus int) *[]sched.NodeID {
+// goneOf returns the slots of so many GPUs that may be taken again, with room for all.
+func (s *State) goneOf(gpus int) sched.Bitset {
 	for gpus >= len(s.gone) {
 		s.gone = append(s.gone, nil)
 	}
-	return &s.gone[gpus]
+	s.gone[gpus] = s.gone[gpus].Grow(len(s.view.Nodes))
+	return s.gone[gpus]
 }
 
 // nodeChanged gives a node another state. Of a rented node that went without being told to, none is ordered any more:
@@ -90,15 +93,12 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	n := &s.view.Nodes[id]
 	was, joined := n.State, n.Joined()
 	n.State = state
-	if is := state == sched.NodeGone; is != (was == sched.NodeGone) {
-		gone := s.goneOf(n.Spec.GPUs)
-		at, known := slices.BinarySearch(*gone, id)
-		switch {
-		case is:
-			*gone = slices.Insert(*gone, at, id)
-		case known:
-			*gone = slices.Delete(*gone, at, at+1)
-		}
+	switch {
+	case was == state:
+	case state == sched.NodeGone:
+		s.goneOf(n.Spec.GPUs).Set(int(id))
+	case was == sched.NodeGone:
+		s.goneOf(n.Spec.GPUs).Clear(int(id))
 	}
 	p := s.view.PoolOf(n)
 	if p == nil || joined == n.Joined() {

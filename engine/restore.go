@@ -56,8 +56,7 @@ func (s *State) restoreNodes(v *sched.View) error {
 			s.slots[n.Spec.Name] = id
 		}
 		if n.State == sched.NodeGone {
-			gone := s.goneOf(n.Spec.GPUs)
-			*gone = append(*gone, id)
+			s.goneOf(n.Spec.GPUs).Set(i)
 		}
 		s.markMoving(id)
 	}

@@ -57,8 +57,8 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		// 2. Ask the system once for this instant, unless it has been asked and nothing has happened since.
 		if !first || s.view.Version != before || !r.goesOnWaiting() {
 			r.decide()
-			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
-			// what may be used, ask once more: nothing else may happen for long.
+			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it opened
+			// nodes, or closed some with jobs on them, ask once more: nothing else may happen for long.
 			if r.exchange() {
 				r.decide()
 				r.exchange()
@@ -137,9 +137,7 @@ func (r *run) endBatch() error {
 // foldAll folds an answer of the driver: those of an instant in the order of their kinds. Only Sync tells of more than
 // one instant.
 func (r *run) foldAll(events []sched.Event) {
-	if !slices.IsSortedFunc(events, inOrder) {
-		slices.SortStableFunc(events, inOrder)
-	}
+	sortEvents(events)
 	for i := range events {
 		e := &events[i]
 		if why := r.s.stale(e); why != "" {
@@ -158,8 +156,15 @@ func (r *run) foldAll(events []sched.Event) {
 	}
 }
 
-func inOrder(a, b sched.Event) int {
-	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind))
+// sortEvents sorts by time and kind what nearly always is in that order.
+func sortEvents(events []sched.Event) {
+	inOrder := func(a, b *sched.Event) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind)) }
+	for i := 1; i < len(events); i++ {
+		if inOrder(&events[i-1], &events[i]) > 0 {
+			slices.SortStableFunc(events, func(a, b sched.Event) int { return inOrder(&a, &b) })
+			return
+		}
+	}
 }
 
 // releaseDue makes held jobs eligible whose dependencies are met and whose time has come.

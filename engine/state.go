@@ -13,7 +13,7 @@ type State struct {
 	view  sched.View
 	seq   uint64
 	slots map[string]sched.NodeID // by node name; the latest taker of a slot
-	gone  [][]sched.NodeID        // slots to be taken again, by number of GPUs, in order
+	gone  []sched.Bitset          // slots to be taken again, by number of GPUs
 	sets  setPool
 
 	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention

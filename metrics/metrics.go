@@ -58,7 +58,8 @@ type Recorder struct {
 	nodes  []nodeRecord
 	on     [][]sched.JobID // by GPUID: the jobs whose attempts hold it
 	worked []sched.Time    // by GPUID: up to when work there is counted
-	held   [][]sched.GPUID
+	held   [][]sched.GPUID // by job: what its attempt holds
+	spare  [][]sched.GPUID // sets that were held, to be used again
 	from   []sched.Time // by job: since when its attempt works; Never = it does not
 }
 
@@ -190,7 +191,10 @@ func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 // hold notes that the attempt of job id takes its devices.
 func (r *Recorder) hold(v *sched.View, id sched.JobID) {
 	set := v.Jobs[id].GPUs
-	r.held[id] = append(r.held[id][:0], set...)
+	if n := len(r.spare); n > 0 {
+		r.held[id], r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	r.held[id] = append(r.held[id], set...)
 	for _, g := range set {
 		for int(g) >= len(r.on) {
 			r.on, r.worked = append(r.on, nil), append(r.worked, 0)
@@ -216,7 +220,7 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 		}
 	}
 	r.leave(v, id, r.held[id])
-	r.held[id] = r.held[id][:0]
+	r.spare, r.held[id] = append(r.spare, r.held[id][:0]), nil
 }
 
 // stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once: all that

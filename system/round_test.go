@@ -56,10 +56,10 @@ func lone(t *testing.T, name string, tr *trace.Trace, round time.Duration) sched
 	})
 	var b bytes.Buffer
 	w := engine.NewLogWriter(&b, h)
-	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{first, w}}); err != nil {
+	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{first, w}}); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	if err := w.Close(); err != nil {
+	if err = w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := engine.NewLogReader(&b, name)

@@ -97,7 +97,8 @@ func (d *Driver) join(id sched.PoolID, n int32) {
 	if int(id) < len(d.cluster.Pools) {
 		*node = d.cluster.Pools[id].Node
 	}
-	node.Name, node.Pool = spec.Name+"-"+strconv.Itoa(int(n)), id
+	d.name = strconv.AppendInt(append(append(d.name[:0], spec.Name...), '-'), int64(n), 10)
+	node.Name, node.Pool = string(d.name), id
 	node.GPUs, node.Type, node.DollarsHr = spec.GPUs, spec.Type, spec.Price
 	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: node})
 }

@@ -42,7 +42,8 @@ func (d *Driver) lose(node sched.NodeID, dst []sched.Event) []sched.Event {
 	first := d.view.Nodes[node].First
 	end := first + sched.GPUID(d.view.Nodes[node].Spec.GPUs)
 	for _, id := range d.live {
-		if slices.ContainsFunc(d.state[id].gpus, func(g sched.GPUID) bool { return first <= g && g < end }) {
+		gpus := d.state[id].gpus // in order
+		if at, _ := slices.BinarySearch(gpus, first); at < len(gpus) && gpus[at] < end {
 			lost = append(lost, id)
 		}
 	}

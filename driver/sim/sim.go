@@ -43,6 +43,7 @@ type Driver struct {
 	soon      []sched.Event // of this very instant, caused by the last plan
 	out       []sched.Event
 	specs     []sched.NodeSpec // of the nodes that join by out
+	name      []byte           // scratch
 	orderly   uint64
 	broken    error // the truth makes no sense
 }

@@ -37,7 +37,7 @@ var (
 // Within returns the true chain with batch sizes within limits alone.
 func (o *Oracle) Within(v *sched.View, j sched.JobID, limits sched.BatchRange) (c Chain, phase int, done float64) {
 	job := &v.Jobs[j]
-	m, err := o.Meter(job.Spec)
+	m, err := o.meterOf(job)
 	if m == nil || err != nil {
 		return nil, 0, 0
 	}
@@ -65,7 +65,7 @@ func (o *Oracle) Gain(v *sched.View, j sched.JobID, batch int) float64 {
 	job := &v.Jobs[j]
 	app, ok := o.apps[job.Spec.Model].(batched)
 	sizes := o.BatchSizes(job.Spec)
-	m, err := o.Meter(job.Spec)
+	m, err := o.meterOf(job)
 	if !ok || len(sizes) == 0 || m == nil || err != nil {
 		return 0
 	}

@@ -185,6 +185,32 @@ func TestOracle(t *testing.T) {
 	}
 }
 
+// Ensure that a job that its user gives another width is where it was, by what is done and by what is reported from then on: its work
+// keeps the unit it had.
+func TestOracleKeepsTheUnitOfAChangedJob(t *testing.T) {
+	o := NewOracle(map[string]App{"toy": toyProfile(t)}, 2, 4)
+	asked := spec("toy", 2, 16)
+	m, err := o.Meter(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gpus := range []sched.Range{{Min: 1, Want: 1, Max: 64}, {Min: 1, Want: 1, Max: 1}, {Min: 4, Want: 4, Max: 4}} {
+		v := yard(8, asked, asked)
+		c := asked.Change()
+		c.GPUs = gpus
+		v.Jobs[0].Asked, v.Jobs[0].Spec = 2, asked.Changed(&c)
+		for share := range 10 {
+			v.Jobs[0].Work = m.Duration() * time.Duration(share) / 10
+			v.Jobs[1].Work = v.Jobs[0].Work
+			got, phase, done := o.Chain(v, 0)
+			want, wantPhase, wantDone := o.Chain(v, 1)
+			if len(got) == 0 || &got[0] != &want[0] || phase != wantPhase || done != wantDone {
+				t.Errorf("%v after %d tenths: phase %d, %v done, want %d, %v", gpus, share, phase, done, wantPhase, wantDone)
+			}
+		}
+	}
+}
+
 // Ensure that all jobs of all published workloads run as they ask, and log how long they take.
 func TestPublishedWorkloads(t *testing.T) {
 	apps := make(map[string]App)

@@ -81,3 +81,14 @@ func (o *Oracle) Meter(spec *sched.JobSpec) (*Meter, error) {
 	}
 	return m.meter, m.err
 }
+
+// meterOf returns the Meter of a job that has arrived: its work counts as when it did, whatever width its user wants since.
+func (o *Oracle) meterOf(job *sched.Job) (*Meter, error) {
+	unit := job.Unit()
+	if unit == job.Spec.GPUs.Want {
+		return o.Meter(job.Spec)
+	}
+	spec := *job.Spec
+	spec.GPUs = sched.Range{Min: unit, Want: unit, Max: max(unit, spec.GPUs.Max)}
+	return o.Meter(&spec)
+}

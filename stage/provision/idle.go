@@ -13,8 +13,9 @@ type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
 	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It follows
-	// from the View, as types does: both are made anew when a node may have joined.
+	// from the View, as owned and types do: all are made anew when a node may have joined.
 	here   []sched.NodeID
+	owned  bool // some of here are not rented
 	types  int  // of GPUs, among nodes and pools
 	listed bool // no node has joined since here was made, no type come
 }
@@ -28,11 +29,12 @@ func (i *idleness) Observe(_ *sched.View, e *sched.Event) {
 
 // list makes here and types anew.
 func (i *idleness) list(v *sched.View) {
-	i.here, i.types, i.listed = i.here[:0], 0, true
+	i.here, i.owned, i.types, i.listed = i.here[:0], false, 0, true
 	for n := range v.Nodes {
 		node := &v.Nodes[n]
 		if node.Joined() {
 			i.here = append(i.here, sched.NodeID(n))
+			i.owned = i.owned || node.Spec.Pool == sched.None
 		}
 		i.types = max(i.types, int(node.Spec.Type)+1)
 	}

@@ -76,6 +76,9 @@ func (r *Rent) Provision(v *sched.View, d *sched.Desired) {
 
 // subtractOwned takes from the demand what nodes that are owned serve, first each type's own.
 func (r *Rent) subtractOwned(v *sched.View) {
+	if !r.owned {
+		return
+	}
 	any := len(r.demand) - 1
 	for _, id := range r.here {
 		n := &v.Nodes[id]
