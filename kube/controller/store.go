@@ -125,6 +125,7 @@ func (s *store) EndBatch() error {
 		return fmt.Errorf("%w: %w", ErrFenced, err)
 	}
 	rest := s.remember()
+	s.touchTenants()
 	s.prepare()
 	gives, takes := s.split()
 	for _, phase := range [][]sched.JobID{gives, takes} {
@@ -161,6 +162,24 @@ func (s *store) remember() []byte {
 		}
 	}
 	return m.Rest
+}
+
+// touchTenants touches the jobs on GPUs that jobs which share came to or left: their statuses name each other.
+func (s *store) touchTenants() {
+	if s.v.ShareLimit <= 1 {
+		return
+	}
+	var changed []sched.GPUID
+	for _, id := range s.touched {
+		if now, old := s.v.Jobs[id].GPUs, s.jobs[id].held; !slices.Equal(now, old) {
+			changed = append(append(changed, now...), old...)
+		}
+	}
+	for id := range s.v.Jobs {
+		if j := &s.v.Jobs[id]; j.Live.Share == sched.Shared && j.HoldsDevices() && slices.ContainsFunc(j.GPUs, func(g sched.GPUID) bool { return slices.Contains(changed, g) }) {
+			s.touch(sched.JobID(id))
+		}
+	}
 }
 
 // split parts the touched jobs: those that give up a GPU come first, so that no moment of the API has two jobs on one.

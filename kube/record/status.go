@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Extract returns what the status of a job says to people; why is where it waits. Devices are named as the driver of the node
-// does, shared are the jobs that use a GPU, by its number.
+// Extract returns what the status of a job says to people; why is where it waits. Devices are numbered as on their node.
 func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
 	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Reason: Reason(v, id, why), Batch: j.Live.Batch, GPUs: width(j),
@@ -21,6 +21,9 @@ func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mo
 	for _, g := range j.GPUs {
 		s.Allocation = append(s.Allocation, allocated(v, g, mode))
 	}
+	if j.Live.Share == sched.Shared {
+		addTenants(v, id, s.Allocation)
+	}
 	if len(j.GPUs) > 0 {
 		s.Placement = "gpu"
 		if mode == v1alpha1.Count {
@@ -28,6 +31,21 @@ func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mo
 		}
 	}
 	return s
+}
+
+// addTenants names the other jobs on the GPUs of a job, in order of ids.
+func addTenants(v *sched.View, id sched.JobID, list []v1alpha1.AllocatedGPU) {
+	for o := range v.Jobs {
+		other := &v.Jobs[o]
+		if sched.JobID(o) == id || !other.HoldsDevices() || other.Live.Share != sched.Shared {
+			continue
+		}
+		for i, g := range v.Jobs[id].GPUs {
+			if slices.Contains(other.GPUs, g) {
+				list[i].SharedWith = append(list[i].SharedWith, other.Spec.User+"/"+other.Spec.Name)
+			}
+		}
+	}
 }
 
 // allocated names one GPU. Where the mode leaves its choice to others, only the node is known.
