@@ -62,7 +62,7 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	must(t, v1alpha1.AddToScheme(scheme))
 	c := &cluster{TB: t, queue: NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{}, told: map[types.UID]time.Time{}}
 	plain := fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.TrainingJob{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
+		WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
 	c.WithWatch = interceptor.NewClient(plain, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			o.SetUID(c.uid())
