@@ -51,6 +51,7 @@ type cluster struct {
 	lose   func(verb string, o client.Object) error // after a write; nil = no answer is lost
 	silent map[string]bool                          // nodes whose kubelets do nothing
 	stuck  bool                                     // claims are not given back
+	skew   time.Duration                            // by which the clock of the API server is ahead
 	began  map[types.UID]time.Time                  // when processes were started
 	told   map[types.UID]time.Time                  // and told to end
 	writes []string
@@ -66,7 +67,7 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	c.WithWatch = interceptor.NewClient(plain, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			o.SetUID(c.uid())
-			o.SetCreationTimestamp(metav1.Now())
+			o.SetCreationTimestamp(metav1.NewTime(time.Now().Add(c.skew)))
 			if pod, ok := o.(*corev1.Pod); ok {
 				pod.Finalizers = append(pod.Finalizers, kubelet)
 				pod.Status.Phase = corev1.PodPending
