@@ -425,9 +425,10 @@ func (w *world) fold(events []sched.Event) {
 }
 
 // pass lets a time pass, in steps small enough for everybody to do their part.
-func (w *world) pass(d time.Duration) {
+func (w *world) pass(d time.Duration) { w.Helper(); w.passBy(max(5*time.Millisecond, d/200), d) }
+
+func (w *world) passBy(step, d time.Duration) {
 	w.Helper()
-	step := max(5*time.Millisecond, d/200)
 	for end := w.d.clock().Add(d); w.d.now < end; {
 		w.tick()
 		events, err := w.d.Next(w.Context(), min(w.d.clock().Add(step), end))
