@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/engine"
@@ -98,6 +100,9 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	d := driver.New(driver.Options{Client: api, Reader: direct, Queue: queue, Origin: time.Now(), Mode: mode, DeviceClass: fakenode.Driver, StartTimeout: 10 * time.Minute,
 		Types: func(string) (sched.TypeID, error) { return 0, nil }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	t.Cleanup(func() {
+		if t.Failed() {
+			show(t, direct, name)
+		}
 		d.Close()
 		stop()
 		if err := <-over; err != nil {
@@ -112,4 +117,16 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 		jobs = append(jobs, tj)
 	}
 	return &driver.Folding{Driver: d, State: engine.NewState(engine.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
+}
+
+// show prints what is in a namespace.
+func show(t *testing.T, api client.Client, namespace string) {
+	t.Helper()
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &resourcev1.ResourceClaimList{}} {
+		if err := api.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
+			t.Error(err)
+		}
+		out, err := yaml.Marshal(list)
+		t.Logf("%s %v", out, err)
+	}
 }
