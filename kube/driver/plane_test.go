@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/engine"
@@ -110,8 +108,8 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 		}
 	})
 	var jobs []client.Object
-	for _, j := range []string{"a", "b", "c"} {
-		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j}}
+	for _, j := range []string{"a", "b", "c"} { // with the finalizer, which else is written to all at once: then any may be met first
+		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j, Finalizers: []string{v1alpha1.Finalizer}}}
 		tj.Spec.GPUs.Min = 1
 		tj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		jobs = append(jobs, tj)
@@ -119,14 +117,15 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	return &driver.Folding{Driver: d, State: engine.NewState(engine.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
 }
 
-// show prints what is in a namespace.
+// show prints the pods of a namespace.
 func show(t *testing.T, api client.Client, namespace string) {
 	t.Helper()
-	for _, list := range []client.ObjectList{&corev1.PodList{}, &resourcev1.ResourceClaimList{}} {
-		if err := api.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
-			t.Error(err)
-		}
-		out, err := yaml.Marshal(list)
-		t.Logf("%s %v", out, err)
+	var pods corev1.PodList
+	if err := api.List(context.Background(), &pods, client.InNamespace(namespace)); err != nil {
+		t.Error(err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		t.Logf("pod %s on %q, to go %v: %+v", p.Name, p.Spec.NodeName, p.DeletionTimestamp, p.Status)
 	}
 }
