@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -96,4 +97,14 @@ func FuzzLoadMemory(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, job, rest []byte) {
 		_ = engine.Memory{Jobs: [][]byte{job}, Rest: rest}.Load(v, new())
 	})
+}
+
+// Ensure that what the store looks for is in the line of every Renewed, and in no other that quotes it.
+func TestRenewedMark(t *testing.T) {
+	for kind, want := range map[sched.EventKind]bool{sched.Renewed: true, sched.Noted: false} {
+		line := engine.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: kind, Job: sched.None, Text: engine.RenewedMark})
+		if got := bytes.Contains(line, []byte(engine.RenewedMark)); got != want {
+			t.Errorf("%v: %s has the mark: %v, want %v", kind, line, got, want)
+		}
+	}
 }

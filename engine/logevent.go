@@ -14,10 +14,10 @@ type eventScan struct {
 	has      [4]bool // seq, time, batch, event
 	job      bool
 	node     bool
-	value    string // key of Value
-	code     string // key of Code
+	value    []byte // key of Value
+	code     []byte // key of Code
 	word     string // of Code; "" = a number
-	from     string // key of WorkFrom
+	from     []byte // key of WorkFrom
 	target   bool
 	targetAs struct{ job, why bool } // the target has its own
 }
@@ -94,16 +94,8 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 
 // byKind reads the keys that mean something for some kinds only.
 func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
-	name := ""
-	for _, known := range []string{"value", "epoch", "gpu", "price", "steps", "watts", "code", "state", "command", "action", "count", "from", "not_before"} {
-		if string(key) == known {
-			name = known
-		}
-	}
 	as := &s.value
-	switch name {
-	case "":
-		return false
+	switch string(key) {
 	case "code", "count":
 		e.Code, as = int32(s.integer(32)), &s.code
 	case "state", "command", "action":
@@ -111,13 +103,15 @@ func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
 		s.want(s.word != "", "a word")
 	case "from", "not_before":
 		e.WorkFrom, as = sched.Time(s.duration()), &s.from
-	default:
+	case "value", "epoch", "gpu", "price", "steps", "watts":
 		e.Value = s.float(64)
+	default:
+		return false
 	}
-	if *as != "" {
+	if len(*as) > 0 {
 		s.fail("both it and %s, want one of them", *as)
 	}
-	*as = name
+	*as = key
 	return true
 }
 
@@ -165,11 +159,11 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 // settleKeys checks that Value, Code and WorkFrom stand under the names they have in form f.
 func (s *eventScan) settleKeys(e *sched.Event, f *form) {
 	switch {
-	case s.value != "" && s.value != or(f.value, "value"), s.value == "" && f.value != "" && !f.bare:
+	case len(s.value) > 0 && string(s.value) != or(f.value, "value"), len(s.value) == 0 && f.value != "" && !f.bare:
 		s.fail("%v with key %q, want %q", e.Kind, s.value, or(f.value, "value"))
-	case s.from != "" && s.from != f.fromKey():
+	case len(s.from) > 0 && string(s.from) != f.fromKey():
 		s.fail("%v with key %q, want %q", e.Kind, s.from, f.fromKey())
-	case s.code != "" && s.code != "code" && s.code != f.code:
+	case len(s.code) > 0 && string(s.code) != "code" && string(s.code) != f.code:
 		s.fail("%v with key %q, want %q", e.Kind, s.code, or(f.code, "code"))
 	case s.word != "":
 		i := slices.Index(f.words, s.word)

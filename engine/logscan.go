@@ -298,10 +298,13 @@ func (s *scan) raw() []byte {
 	if s.expect('"'); s.err != nil {
 		return nil
 	}
-	end := bytes.IndexAny(s.b[s.i:], `"\`)
-	if end >= 0 && s.b[s.i+end] == '"' {
-		text := s.b[s.i : s.i+end]
-		if s.i += end + 1; !plain(text) {
+	end := s.i
+	for end < len(s.b) && s.b[end] != '"' && s.b[end] != '\\' {
+		end++
+	}
+	if end < len(s.b) && s.b[end] == '"' {
+		text := s.b[s.i:end]
+		if s.i = end + 1; !plain(text) {
 			s.fail("%q, want UTF-8 without control characters", text)
 		}
 		return text

@@ -23,6 +23,9 @@ func GaveWay(text string) string {
 	return was
 }
 
+// RenewedMark is in the line of every Renewed, and of no other event: in a text its quotes would be escaped.
+const RenewedMark = `"event":"renewed"`
+
 // LastRenewed reads a log to its end and returns the last record in which a system began anew: before it, others may have decided
 // than the one of the header. Its Batch is 0 if there is none.
 func LastRenewed(log iter.Seq2[*Record, error]) (last Record, err error) {

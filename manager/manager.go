@@ -269,7 +269,7 @@ func blamed(fault error) bool { return fault != nil && !errors.Is(fault, store.E
 // rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
 // one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
 func (m *Manager) rebuild(ctx context.Context) error {
-	from, err := m.lastRenewed()
+	from, err := m.store.LastWith(engine.RenewedMark, m.before)
 	if m.renewed != "" { // by us, just now
 		from = math.MaxUint64
 	}
@@ -285,16 +285,6 @@ func (m *Manager) rebuild(ctx context.Context) error {
 		return fmt.Errorf("manager: %s: %w", m.o.Dir, err)
 	}
 	return nil
-}
-
-// lastRenewed returns the batch in which a system last began anew, 0 if the first one still decides.
-func (m *Manager) lastRenewed() (batch uint64, err error) {
-	r, done, err := m.open()
-	if err != nil {
-		return 0, err
-	}
-	last, err := engine.LastRenewed(r.Records())
-	return last.Batch, errors.Join(err, done())
 }
 
 // replay brings the state to the end of the log. From the given batch on the system decides it all again, which gives it

@@ -28,10 +28,15 @@ func (m *Manager) fresh() (sched.Decider, error) {
 	return sys.Decider, err
 }
 
-// stepsLeft says what is left of the work of jobs, by their steps. It is to be called by Run's goroutine; what it returns keeps
-// nothing of v.
-func (m *Manager) stepsLeft(v *sched.View) func(sched.JobID) (time.Duration, bool) {
-	return m.steps.Left(v, func(j sched.JobID, _ *sched.JobSpec) float64 { return m.steps.Total(j) })
+// told is what jobs tell of themselves while they run.
+type told struct {
+	left    func(sched.JobID) (time.Duration, bool) // of their work, by their steps
+	guessed map[sched.JobID]bool                    // whose speed was never measured
+}
+
+// told returns what jobs have told. It is to be called by Run's goroutine; what it returns keeps nothing of v.
+func (m *Manager) told(v *sched.View) told {
+	return told{m.steps.Left(v, func(j sched.JobID, _ *sched.JobSpec) float64 { return m.steps.Total(j) }), m.steps.Guesses()}
 }
 
 // Change has a job be otherwise from now on: change is given what may be changed of it, as it is, and makes it what it is to be. It
@@ -109,9 +114,9 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 		return nil, sched.None, misfit
 	}
 	var moment *whatif.Moment
-	var left func(sched.JobID) (time.Duration, bool)
+	var said told
 	asked := m.Look(ctx, func(v *sched.View) {
-		left = m.stepsLeft(v)
+		said = m.told(v)
 		moment, err = whatif.Take(m.header, v, m.dec, m.fresh)
 	})
 	if failed := errors.Join(asked, err); failed != nil {
@@ -124,14 +129,14 @@ func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *whatif.Forec
 	for i := range jobs {
 		o.Of = append(o.Of, first+sched.JobID(i))
 	}
-	f, err = moment.Forecast(ctx, workOf(v, left), o)
+	f, err = moment.Forecast(ctx, workOf(v, said), o)
 	return f, first, err
 }
 
-// workOf is what is known of the work of jobs, of which left says what their steps tell.
-func workOf(v *sched.View, left func(sched.JobID) (time.Duration, bool)) *whatif.Work {
+// workOf is what is known of the work of jobs, which have told some of it.
+func workOf(v *sched.View, said told) *whatif.Work {
 	w := whatif.Learn(v, whatif.Alike)
-	w.Steps = left
+	w.Steps, w.Guessed = said.left, said.guessed
 	return w
 }
 
@@ -160,7 +165,7 @@ type Answer struct {
 func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answer, error) {
 	a := new(Answer)
 	var moment *whatif.Moment
-	var left func(sched.JobID) (time.Duration, bool)
+	var said told
 	var err error
 	asked := m.Look(ctx, func(v *sched.View) {
 		if id < 0 || int(id) >= len(v.Jobs) {
@@ -175,7 +180,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 		if d, ok := m.lost.Of(id); ok {
 			a.Last = &d
 		}
-		left = m.stepsLeft(v)
+		said = m.told(v)
 		moment, err = whatif.Take(m.header, v, m.dec, m.fresh)
 	})
 	if failed := errors.Join(asked, err); failed != nil {
@@ -190,7 +195,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 	if o.Forecast > 0 && a.View.Job(id).State != sched.Done && (o.Most == 0 || unfinished(a.View) <= o.Most) {
 		limited, cancel := context.WithTimeout(ctx, o.Forecast)
 		defer cancel()
-		a.Forecast, err = moment.Forecast(limited, workOf(a.View, left),
+		a.Forecast, err = moment.Forecast(limited, workOf(a.View, said),
 			whatif.ForecastOptions{Others: true, Of: append(slices.Clone(a.Waiting.Jobs), id)})
 		if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 			return nil, err

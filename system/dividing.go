@@ -30,7 +30,8 @@ var (
 	scalingKeys = slices.Concat([]Key{{"utility", "0.5", "speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1"},
 		{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
 		{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"}}, polluxKeys)
-	dividingKeys = append([]Key{keyInterval}, divideKeys...)
+	dividingKeys = append([]Key{keyInterval,
+		{"pay", "off", "on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = as published"}}, divideKeys...)
 	elasticKeys  = append([]Key{keyInterval,
 		{"mode", "queue", "what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected"},
 		{"backfill", "off", "mode=queue: on = those behind one that waits may start before it; off = nobody is overtaken"},
@@ -46,6 +47,7 @@ func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (
 		if err != nil {
 			return engine.Stages{}, err
 		}
+		p.Pays = s.OneOf("pay", "off", "on", "off") == "on"
 		return f(p), nil
 	}
 }

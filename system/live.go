@@ -45,7 +45,7 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	if all == nil {
 		all = make(map[string]string)
 	}
-	defaults := map[string]string{"min_run": AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour)}
+	defaults := map[string]string{"min_run": AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour), "pay": "on"}
 	if info.Scored {
 		defaults["stragglers"] = "watch"
 	}

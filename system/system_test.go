@@ -209,7 +209,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
 		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes", "seed", // where there is something to rent
 		"month_budget", "month_carry", "month_zone", "month_from", "priority_weight", "correct",
-		"objective", "batch", "lr", "fairness", "horizon"} // known applications: package experiment
+		"objective", "batch", "lr", "fairness", "horizon", "pay"} // known applications: package experiment
 	tr := small()
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, base(&info))
@@ -263,6 +263,7 @@ func TestWrongValues(t *testing.T) {
 		"move_cost":     append([]string{"inf"}, numbers...),
 		"replace_every": append([]string{"inf"}, numbers...),
 		"backfill":      {"yes", "", "On"},
+		"pay":           {"yes", "", "On"},
 		"stragglers":    {"on", "Watch", ""},
 		"utility":       append([]string{"0", "1.5", "inf"}, numbers...),
 	}

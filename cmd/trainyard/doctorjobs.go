@@ -107,7 +107,7 @@ func (p *patient) leftovers() []finding {
 	}
 	if kept > muchOutput {
 		all = append(all, finding{name, note, fmt.Sprintf("the output of jobs that are done takes %.1f GiB", float64(kept)/(1<<30)),
-			"delete the folders below " + filepath.Join(p.dir, "jobs") + " that you need no more: they are missed by `trainyard logs` alone"})
+			"delete " + filepath.Join(p.dir, "jobs", "N", "*", "output.log") + " of jobs N that you need no more: `trainyard logs` alone misses them. Checkpoints are beside them"})
 	}
 	switch {
 	case len(all) > 0:
@@ -129,13 +129,15 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 	case job >= len(p.jobs.Jobs) && lives:
 		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d runs job %d, which the manager does not know", pid, job), kill}}
 	case job >= len(p.jobs.Jobs):
-		return []finding{{"leftovers", note, fmt.Sprintf("%s is of no job that the manager knows", run), "rm -r " + filepath.Dir(run)}}
+		return []finding{{"leftovers", note, fmt.Sprintf("%s is of no job that the manager knows", run),
+			"look into the folder above it: it may hold checkpoints; then rm -r " + shellWord(filepath.Dir(run))}}
 	case p.jobs.Jobs[job].State != "done", err == nil: // one that is over has nothing left; its shim is on its way out
 		return nil
 	case lives:
 		return []finding{{"leftovers", wrong, fmt.Sprintf("process %d goes on although %s is done", pid, jobTitle(&p.jobs.Jobs[job])), kill}}
 	default:
-		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run, jobTitle(&p.jobs.Jobs[job])), "rm -r " + run}}
+		return []finding{{"leftovers", note, fmt.Sprintf("%s does not say how it ended, although %s is done", run, jobTitle(&p.jobs.Jobs[job])),
+			"rm -r " + shellWord(run) + " if you do not need its output"}}
 	}
 }
 

@@ -14,9 +14,11 @@ import (
 // A verb about jobs asks the manager for each of them and goes on where one cannot be done; the first error counts.
 
 func newCancel() *cobra.Command {
-	return jobVerb("cancel", "is cancelled", (*api.Client).Cancel, "End jobs, whatever they do at the moment",
+	cmd := jobVerb("cancel", "is cancelled", (*api.Client).Cancel, "End jobs, whatever they do at the moment",
 		`Ends jobs, by number or name: those that wait never start; those that run get
 SIGTERM, their grace, then SIGKILL. Returns once the wish is durable.`)
+	cmd.Aliases = []string{"scancel"} // Slurm's
+	return cmd
 }
 
 func newPause() *cobra.Command {

@@ -34,7 +34,7 @@ func newPs() *cobra.Command {
 	var f psFlags
 	cmd := &cobra.Command{
 		Use:     "ps",
-		Aliases: []string{"queue"},
+		Aliases: []string{"queue", "squeue"},
 		Short:   "List jobs: where they run, why they wait",
 		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
 --job-state that says so. Times are how long jobs have waited and run.`,

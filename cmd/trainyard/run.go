@@ -102,6 +102,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
 	}
 	f.warn(cmd, o.Jobs)
+	if !m.Resumed() {
+		warnMissing(cmd, o.Jobs.Jobs)
+	}
 	server, err := api.New(api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log})
 	if err != nil {
 		return err

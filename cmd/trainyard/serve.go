@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ type serveFlags struct {
 	network   string
 	cert, key string
 	group     int
+	notify    string
 }
 
 func newServe() *cobra.Command {
@@ -54,6 +56,7 @@ has it listen on the network too, with TLS, for those who have a token.`,
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
+	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/jobs.md)")
 	return cmd
 }
 
@@ -83,6 +86,14 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	meter := api.NewMeter()
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.Sinks, o.Decided = []engine.Sink{meter}, meter.Decided
+	if f.notify != "" {
+		if f.notify, err = exec.LookPath(f.notify); err != nil {
+			return usagef("--notify: %w, want a program", err)
+		}
+		n := newNotifier(f.notify, o.Log)
+		defer n.stop()
+		o.Sinks = append(o.Sinks, n)
+	}
 	m, err := manager.Open(cmd.Context(), o)
 	if err != nil {
 		return managerError(err)

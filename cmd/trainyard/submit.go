@@ -56,7 +56,7 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	text, name := []byte(nil), args[0]
 	switch {
 	case isCommand(cmd):
-		return f.inline(ownName(cmd), args)
+		return f.inline(cmd, args)
 	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
 		return s, usagef("%s: --gpus and --name are for a command; those of %s stand in it", ownName(cmd), args[0])
 	case name == "-":
@@ -68,10 +68,11 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	if err != nil {
 		return s, err
 	}
-	_, err = jobfile.Parse(text, name)
+	jobs, err := jobfile.ParseJobs(text, name)
 	if err != nil {
 		return s, malformed(err)
 	}
+	warnMissing(cmd, jobs)
 	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
 	if s.Dir, err = os.Getwd(); err == nil && args[0] != "-" {
 		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
@@ -90,7 +91,8 @@ func passed() map[string]string {
 }
 
 // inline is the command as a job file. What is wrong with it is said in words of the command line.
-func (f *handIn) inline(verb string, args []string) (s api.Submission, err error) {
+func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, err error) {
+	verb := ownName(cmd)
 	gpus, err := parseWidths(verb, f.gpus)
 	if err != nil {
 		return s, err
@@ -105,9 +107,11 @@ func (f *handIn) inline(verb string, args []string) (s api.Submission, err error
 	if s.Dir, err = os.Getwd(); err != nil {
 		return s, err
 	}
-	if _, err = jobfile.Inline(args, gpus, name, s.Dir); err != nil {
+	one, err := jobfile.Inline(args, gpus, name, s.Dir)
+	if err != nil {
 		return s, usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
 	}
+	warnMissing(cmd, []jobfile.Job{one})
 	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
 	if name != "" {
 		job["name"] = name

@@ -108,7 +108,11 @@ func TestTopTerminal(t *testing.T) {
 	if _, err := keys.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
+	await(t, "the cursor is back", func() bool { return strings.Contains(written(), "\x1b[?25h") })
 	if err := top.Wait(); err != nil {
 		t.Error(err)
+	}
+	if hidden, drawn := strings.Index(written(), "\x1b[?25l"), strings.Index(written(), "busy; jobs"); hidden < 0 || hidden > drawn {
+		t.Errorf("the cursor is hidden at %d, and something drawn at %d", hidden, drawn)
 	}
 }

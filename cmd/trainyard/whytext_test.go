@@ -63,7 +63,7 @@ func TestShellWord(t *testing.T) {
 // Ensure that a program whose name is a number makes a job with a name that is none.
 func TestNumberProgram(t *testing.T) {
 	f := handIn{gpus: "1"}
-	s, err := f.inline("submit", []string{"/opt/" + strings.Repeat("7", 100)})
+	s, err := f.inline(newSubmit(), []string{"/opt/" + strings.Repeat("7", 100)})
 	if err != nil || !strings.Contains(s.File, `"name":"job-`+strings.Repeat("7", 60)+`"`) {
 		t.Errorf("%s, %v", s.File, err)
 	}

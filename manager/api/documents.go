@@ -43,7 +43,7 @@ type Failure struct {
 	Text    string   `json:"text" doc:"exit code or what kept it from starting, in words"`
 	Signal  string   `json:"signal,omitempty" doc:"that ended it, such as SIGKILL, as far as its exit code tells"`
 	Retries int      `json:"retries" doc:"failures after which it is tried again"`
-	Left    int      `json:"retries_left"`
+	Left    int      `json:"retries_left" doc:"0 once it is done"`
 	Tail    []string `json:"tail,omitempty" doc:"the last lines of what it wrote, as written: not safe for a terminal. Not in lists"`
 }
 

@@ -145,6 +145,9 @@ func (x *teller) ended(doc *Job, j *sched.Job, row *manager.Row) {
 		return
 	}
 	doc.Failure = &Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries), Left: int(max(j.Spec.Retries-j.Failures, 0))}
+	if j.State == sched.Done { // whatever is left: its `retry` may be for other ends
+		doc.Failure.Left = 0
+	}
 	if row.Failures > 0 {
 		doc.Failure.Attempt = 0
 		return

@@ -16,17 +16,34 @@ func sum(seq, batch uint64, line []byte) int64 {
 	return int64(crc32.Update(crc32.Checksum(numbers, castagnoli), castagnoli, line))
 }
 
-// stored is a row of the log as it is read back.
+// stored is a row of the log as it is read back. SQLite keeps in a column what it is given, of whatever type: batch and sum are numbers
+// unless the row is damaged.
 type stored struct {
-	seq, batch uint64
-	line       []byte
-	sum        sql.NullInt64 // none: written by version 1
+	seq        uint64
+	batch, sum any          // sum nil: written by version 1
+	line       sql.RawBytes // until the next row
 }
 
-func (r *stored) scan(rows *sql.Rows) error { return rows.Scan(&r.seq, &r.batch, &r.line, &r.sum) }
+func (r *stored) scan(rows *sql.Rows) error {
+	var seq any
+	err := rows.Scan(&seq, &r.batch, &r.line, &r.sum)
+	n, _ := seq.(int64) // the key of the table is a number, always
+	r.seq = uint64(n)
+	return err
+}
 
 // sound reports whether the row is what was written, as far as can be told.
-func (r *stored) sound() bool { return !r.sum.Valid || r.sum.Int64 == sum(r.seq, r.batch, r.line) }
+func (r *stored) sound() bool {
+	batch, is := r.batch.(int64)
+	if !is {
+		return false
+	}
+	if r.sum == nil {
+		return true
+	}
+	have, is := r.sum.(int64)
+	return is && have == sum(r.seq, uint64(batch), r.line)
+}
 
 // Aside is an event that was taken out of the log, because it could not be believed.
 type Aside struct {
@@ -109,8 +126,8 @@ func (s *Store) damagedFrom() (seq uint64, err error) {
 		return 0, fmt.Errorf("%s: %w", fileName, err)
 	}
 	defer rows.Close()
+	var r stored
 	for rows.Next() {
-		var r stored
 		if err := r.scan(rows); err != nil {
 			return 0, fmt.Errorf("%s: %w", fileName, err)
 		}

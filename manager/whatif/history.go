@@ -124,7 +124,7 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
 			continue
 		}
 		number[id] = sched.JobID(len(h.Jobs))
-		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: measured(v, j)})
+		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: asWanted(j, measured(v, j))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
 		if over(j) {
 			h.Ended++

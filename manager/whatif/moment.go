@@ -85,7 +85,7 @@ func (m *Moment) simulate(w *World, left []time.Duration) (*sim.Driver, error) {
 	t := &trace.Trace{Jobs: make([]trace.Job, len(v.Jobs), len(v.Jobs)+len(w.Arrivals))}
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		t.Jobs[i] = trace.Job{Spec: *j.Spec, Duration: j.WorkNow(v.Now) + max(left[i], 0)}
+		t.Jobs[i] = trace.Job{Spec: *asked(j), Duration: j.WorkNow(v.Now) + max(left[i], 0)}
 	}
 	t.Jobs = append(t.Jobs, w.Arrivals...)
 	c := &cluster.Cluster{Types: v.Types, Failures: w.Failures, Pools: w.Pools}

@@ -16,13 +16,13 @@ type kind struct {
 	gpus               int32
 }
 
-func kindOf(s *sched.JobSpec) kind { return kind{s.User, s.Model, s.Class, s.GPUs.Want} }
+func kindOf(j *sched.Job) kind { return kind{j.Spec.User, j.Spec.Model, j.Spec.Class, j.Unit()} }
 
 // before returns, by job of v, the one before it of its kind; None = there is none.
 func before(v *sched.View) []sched.JobID {
 	list, last := make([]sched.JobID, len(v.Jobs)), make(map[kind]sched.JobID)
 	for i := range v.Jobs {
-		k := kindOf(v.Jobs[i].Spec)
+		k := kindOf(&v.Jobs[i])
 		list[i] = sched.None
 		if b, ok := last[k]; ok {
 			list[i] = b
@@ -50,13 +50,13 @@ func learnRepeat(v *sched.View) float64 {
 			pairs, same = pairs+1, same+near(v, id, b)
 		}
 		other := last[0]
-		if other != sched.None && kindOf(v.Job(other).Spec) == kindOf(v.Job(id).Spec) {
+		if other != sched.None && kindOf(v.Job(other)) == kindOf(v.Job(id)) {
 			other = last[1]
 		}
 		if other != sched.None {
 			others, alike = others+1, alike+near(v, id, other)
 		}
-		if last[0] == sched.None || kindOf(v.Job(last[0]).Spec) != kindOf(v.Job(id).Spec) {
+		if last[0] == sched.None || kindOf(v.Job(last[0])) != kindOf(v.Job(id)) {
 			last[1] = last[0]
 		}
 		last[0] = id

@@ -63,10 +63,13 @@ func (f *future) draw(v *sched.View, j sched.JobID, took time.Duration, r *rand.
 	job := v.Job(j)
 	done, wall := job.WorkNow(v.Now), job.Spec.WallTime
 	left, basis := f.Left(v, j, u)
-	if basis == BySteps || basis == ByWallTime {
+	switch {
+	case basis == BySteps && f.Guessed[j]:
+		return f.guessed(job, left, u)
+	case basis == BySteps, basis == ByWallTime:
 		return left
 	}
-	left, outlasts := f.fresh(job.Spec, done, level, u)
+	left, outlasts := f.fresh(asked(job), done, level, u)
 	again := time.Duration(min(float64(took)*by, float64(century))) - done
 	if took > 0 && again > 0 && repeats*(f.Repeat+(1-f.Repeat)*outlasts) < f.Repeat {
 		left = again
@@ -75,6 +78,16 @@ func (f *future) draw(v *sched.View, j sched.JobID, took time.Duration, r *rand.
 		left = min(left, wall-done)
 	}
 	return left
+}
+
+// guessed returns the u-quantile of the work left to a job that runs on other GPUs than it asked for, at a speed that is a guess: in
+// proportion to their number. It is between that and no faster, or slower, than before, evenly in the logarithm: other widths do not pay
+// off in full, nor at all. Ours.
+func (f *future) guessed(j *sched.Job, left time.Duration, u float64) time.Duration {
+	if len(j.GPUs) == 0 {
+		return left
+	}
+	return sched.ScaleDuration(left, math.Pow(float64(len(j.GPUs))/float64(j.Unit()), u))
 }
 
 // fresh returns the work beyond done of a job that repeats no other, from the level that its classes are believed in, 0 to 1, and how

@@ -42,6 +42,17 @@ func (s *Steps) Total(j sched.JobID) float64 { return s.total[j] }
 // Guessed reports whether the speed at which job j runs is a guess: it was never measured on such GPUs, and no report has told it yet.
 func (s *Steps) Guessed(j sched.JobID) bool { return s.guess[j] }
 
+// Guesses returns the jobs of which Guessed is true. It keeps nothing of s.
+func (s *Steps) Guesses() map[sched.JobID]bool {
+	all := make(map[sched.JobID]bool)
+	for j, is := range s.guess {
+		if is {
+			all[j] = true
+		}
+	}
+	return all
+}
+
 // Left returns Work.Steps as of v: what jobs have left of the steps that total says they have in all, 0 = it is not known,
 // if they take as long as those so far. What it returns keeps nothing of s and v.
 func (s *Steps) Left(v *sched.View, total func(j sched.JobID, spec *sched.JobSpec) float64) func(sched.JobID) (time.Duration, bool) {

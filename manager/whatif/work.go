@@ -33,6 +33,8 @@ func (b Basis) String() string { return bases[b] }
 type Work struct {
 	// Steps tells the work that a job has left by what it says of its steps; nil, or ok false, = it does not say.
 	Steps func(j sched.JobID) (left time.Duration, ok bool)
+	// Guessed are the jobs that run at a speed that was never measured on such GPUs: how long their steps take is known roughly.
+	Guessed map[sched.JobID]bool
 	// Class names the jobs that are alike; nil = none are.
 	Class func(*sched.JobSpec) Classes
 	// Earlier is the work of earlier jobs in seconds, by class; All of all of them, nil = there were none. A job goes by the
@@ -64,6 +66,25 @@ func Alike(s *sched.JobSpec) (c Classes) {
 	return c
 }
 
+// asked returns what job j said when it arrived of how many GPUs it wants, whatever its user wants since: its work is in time on those,
+// and it is like the jobs that asked for as many.
+func asked(j *sched.Job) *sched.JobSpec {
+	if j.Unit() == j.Spec.GPUs.Want {
+		return j.Spec
+	}
+	s := *j.Spec
+	s.GPUs.Want = j.Unit()
+	return &s
+}
+
+// asWanted returns work of job j in time on the GPUs that its user wants now, as if it were as fast as they are many.
+func asWanted(j *sched.Job, work time.Duration) time.Duration {
+	if j.Unit() == j.Spec.GPUs.Want {
+		return work
+	}
+	return sched.ScaleDuration(work, float64(j.Unit())/float64(j.Spec.GPUs.Want))
+}
+
 // Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished, and of
 // all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those that finished
 // alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the first alone counts, but among those
@@ -84,7 +105,7 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 		if !repeats {
 			all.add(work, over)
 		}
-		for level, c := range class(j.Spec) {
+		for level, c := range class(asked(j)) {
 			if level > 0 && repeats {
 				continue
 			}
@@ -199,7 +220,7 @@ func (w *Work) Left(v *sched.View, j sched.JobID, u float64) (time.Duration, Bas
 	if wall > 0 && done >= wall {
 		return 0, ByWallTime
 	}
-	e, basis := w.of(job.Spec)
+	e, basis := w.of(asked(job))
 	left := time.Duration(0)
 	switch {
 	case e != nil && e.Max() > done.Seconds():

@@ -22,6 +22,7 @@ type Params struct {
 	Rates    *allocate.Rates
 	Place    sched.Placer
 	Interval time.Duration // between decisions; 0 = at events
+	Pays     bool          // FIFO, AFSL and Optimus resize only where that pays for the restart; false = as published
 }
 
 // Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors of all
@@ -32,17 +33,25 @@ func Sum(p Params, mode elastic.Mode, fairness float64) engine.Stages {
 
 // FIFO is elastic FIFO: minima in the order of arrival, then equal growth.
 func FIFO(p Params) engine.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.Evenly{}})
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Evenly{})})
 }
 
 // AFSL is AFS-L. It knows remaining work.
 func AFSL(p Params) engine.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.AFSL{}})
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.AFSL{})})
 }
 
 // Optimus is Optimus' marginal gains. It knows remaining work.
 func Optimus(p Params) engine.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: allocate.Optimus{}})
+	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Optimus{})})
+}
+
+// paying returns the rule, or one that has resizes pay.
+func (p Params) paying(r allocate.Rule) allocate.Rule {
+	if p.Pays {
+		return allocate.Paying{Rule: r}
+	}
+	return r
 }
 
 // PolluxRound is how often Pollux decides.

@@ -214,18 +214,35 @@ func leadingWhole(b []byte) (n int64, rest []byte) {
 	return n, b[i:]
 }
 
-// foreign are words in the name of a bar that does not count training steps.
-var foreign = []string{"val", "valid", "validation", "validating", "eval", "evaluating", "evaluation", "test", "testing",
-	"predict", "predicting", "prediction", "sanity", "inference", "loading", "downloading", "fetching", "uploading", "map", "filter",
-	"tokenizing", "generating", "extracting", "saving", "preprocessing", "epochs"}
+// foreign reports whether a word, in whatever case, is one of those in the name of a bar that does not count training steps.
+func foreign(word []byte) bool {
+	var small [len("preprocessing")]byte
+	if len(word) > len(small) {
+		return false
+	}
+	for i, c := range word {
+		small[i] = letters[c]
+	}
+	switch string(small[:len(word)]) {
+	case "val", "valid", "validation", "validating", "eval", "evaluating", "evaluation", "test", "testing",
+		"predict", "predicting", "prediction", "sanity", "inference", "loading", "downloading", "fetching", "uploading", "map", "filter",
+		"tokenizing", "generating", "extracting", "saving", "preprocessing", "epochs":
+		return true
+	}
+	return false
+}
 
 // stepUnits are the units of bars that count training steps.
 var stepUnits = []string{"it", "step", "steps", "batch", "batches", "iter", "iters"}
 
 // training reports whether b counts training steps, as far as its name and unit tell.
 func (b *bar) training() bool {
-	for _, w := range foreign {
-		if indexWord(b.name, w) >= 0 {
+	for i := 0; i < len(b.name); i++ {
+		begin := i
+		for i < len(b.name) && letters[b.name[i]] != 0 {
+			i++
+		}
+		if i > begin && foreign(b.name[begin:i]) {
 			return false
 		}
 	}

@@ -1,18 +1,24 @@
 package progress
 
-import "bytes"
-
 // ownMark begins a line made for us.
 const ownMark = "TRAINYARD "
 
-// own reads the words of a line made for us, what follows the mark: name=value, or the name of a fact.
+// own reads the words of a line made for us, what follows the mark: name=value, or the name of a fact, with blanks between.
 func own(text []byte) (m Reading) {
-	for word := range bytes.FieldsSeq(text) {
-		if name, value, has := bytes.Cut(word, []byte("=")); has {
-			m.set(name, value)
-		} else {
-			m.Has |= mark(word)
+	for len(text) > 0 {
+		end, equals := 0, -1
+		for ; end < len(text) && text[end] > ' '; end++ {
+			if text[end] == '=' && equals < 0 {
+				equals = end
+			}
 		}
+		switch {
+		case equals >= 0:
+			m.set(text[:equals], text[equals+1:end])
+		case end > 0:
+			m.Has |= mark(text[:end])
+		}
+		text = text[min(end+1, len(text)):]
 	}
 	m.settle()
 	return m

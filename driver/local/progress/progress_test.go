@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -343,4 +344,24 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Ensure that numbers are read at sight as strconv reads them.
+func FuzzNumbers(f *testing.F) {
+	for _, text := range []string{"", "0", "007", "90000", "+5", "-0", "2.1", ".5", "5.", ".", "1.2.3", "0.1234567890123", "999999999999999", "1234567890123456", "9223372036854775807",
+		"9223372036854775808", "4.9e-05", "1e400", "0x10", "1_0", "nan", "3.14159265358979", "0000000000000000000000000000000000001"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		ok := err == nil && n >= 0 && len(text) <= longest
+		if got, is := whole([]byte(text)); is != ok || is && got != n {
+			t.Errorf("%q: %d, %v, want %d, %v", text, got, is, n, ok)
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		ok = err == nil && x >= 0 && len(text) <= longest && strings.Trim(text, "0123456789.eE+-") == ""
+		if got, is := number([]byte(text)); is != ok || is && got != x {
+			t.Errorf("%q: %v, %v, want %v, %v", text, got, is, x, ok)
+		}
+	})
 }

@@ -116,8 +116,35 @@ func (m *Reading) settle() {
 // longest is how many bytes a number may have: enough for any, and few enough that none of it is allocated.
 const longest = 32
 
+// digits reads decimal digits, with a point among them if one may be: n over ten to the number of places. It knows none but those that
+// an int64 and a float64 hold as they are; ok is false of all others.
+func digits(text []byte, point bool) (n int64, places int, ok bool) {
+	const most = 15 // 10^15 < 2^53
+	if len(text) == 0 || len(text) > most {
+		return 0, 0, false
+	}
+	at := -1
+	for i, c := range text {
+		switch {
+		case c >= '0' && c <= '9':
+			n = 10*n + int64(c-'0')
+		case c == '.' && point && at < 0 && len(text) > 1:
+			at = i
+		default:
+			return 0, 0, false
+		}
+	}
+	if at >= 0 {
+		places = len(text) - 1 - at
+	}
+	return n, places, true
+}
+
 // whole returns text as a whole number >= 0.
 func whole(text []byte) (int64, bool) {
+	if n, _, ok := digits(text, false); ok {
+		return n, true
+	}
 	if len(text) == 0 || len(text) > longest {
 		return 0, false
 	}
@@ -125,16 +152,23 @@ func whole(text []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// number returns text as a finite number >= 0. It takes decimals only.
+// number returns text as a finite number >= 0. It takes decimals only. Usual ones are read at sight: both sides of a division are
+// exact, so that it rounds as it should.
 func number(text []byte) (float64, bool) {
+	if n, places, ok := digits(text, true); ok {
+		return float64(n) / tens[places], true
+	}
 	if len(text) == 0 || len(text) > longest {
 		return 0, false
 	}
 	for _, c := range text {
-		if !(c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-') {
+		if !ofNumber(c) {
 			return 0, false
 		}
 	}
 	x, err := strconv.ParseFloat(string(text), 64)
 	return x, err == nil && x >= 0
 }
+
+// tens are the powers of ten up to that of most digits.
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}

@@ -10,6 +10,24 @@ import (
 	"syscall"
 )
 
+// Missing says why a program cannot be run in a folder with an environment, as far as that can be told without a start; "" if nothing
+// speaks against it. What counts is what is there when it starts.
+func Missing(program, dir string, env []string) string {
+	path, err := lookPath(program, dir, env)
+	if err == nil {
+		info, bad := os.Stat(path)
+		switch {
+		case bad == nil && !info.IsDir() && info.Mode()&0o111 != 0:
+			return ""
+		case bad == nil:
+			err = fs.ErrPermission
+		default:
+			err = bad
+		}
+	}
+	return unrunnable(&Order{Command: []string{program}, Dir: dir, Env: env}, path, err)
+}
+
 // unrunnable says why the command of an order cannot be run, found at path: where, what, and what is wanted.
 func unrunnable(o *Order, path string, err error) string {
 	if info, bad := os.Stat(o.Dir); bad != nil || !info.IsDir() {

@@ -1,0 +1,92 @@
+package whatif_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/trace"
+)
+
+// halved is a moment at which job 0 has done 10 s of 60 on two GPUs, and 5 s more on one, which its user wants since, and its end.
+func halved(t *testing.T) (*whatif.Moment, sched.Time) {
+	t.Helper()
+	w := newWorld(1)
+	w.runtime, w.cluster.Pools, w.header.Pools, w.sleep = sim.Runtime{}, nil, nil, ""
+	w.cluster.Failures.MTBF = 0
+	w.cluster.Nodes, w.cluster.Types, w.header.Types = w.cluster.Nodes[:1], []string{"a"}, []string{"a"}
+	w.cluster.Nodes[0].GPUs, w.cluster.Nodes[0].Type = 2, 0
+	w.scores = scoresOf(2, rand.New(rand.NewPCG(1, 1)))
+	w.trace.Jobs = []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2)}, Duration: 60 * time.Second}}
+	change := w.trace.Jobs[0].Spec.Change()
+	change.GPUs = sched.Rigid(1)
+	again := change // something that happens at 20 s
+	again.Priority = 1
+	d, err := sim.New(w.trace, w.cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged, Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, limit, _ := w.system("fifo")
+	w.header.ShareLimit = max(limit, 1)
+	dec, err := fresh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{w: w, fresh: fresh, dec: dec, at: 20e9}
+	x := &truth{make(map[sched.JobID]sched.Time), make(map[sched.JobID]sched.Time)}
+	if err := engine.Run(t.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []engine.Sink{c, x}}); err != nil {
+		t.Fatal(err)
+	}
+	if c.moment == nil || c.moment.View().Now != 20e9 || len(c.moment.View().Jobs[0].GPUs) != 1 {
+		t.Fatalf("now %v, job %+v", c.moment.View().Now, c.moment.View().Jobs[0])
+	}
+	return c.moment, x.end[0]
+}
+
+// Ensure that the end of a job that was given another width by its user is told as it comes: its work is in time on the GPUs that it asked
+// for when it came.
+func TestForecastAfterResize(t *testing.T) {
+	m, end := halved(t)
+	if end != 110e9 {
+		t.Fatalf("it ends at %v, want 110 s", end)
+	}
+	f, err := m.Forecast(t.Context(), steps(45*time.Second), whatif.ForecastOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (whatif.Span{P10: end, P50: end, P90: end}); f.Of(0).End != want {
+		t.Errorf("an end at %v, want %v", f.Of(0).End, want)
+	}
+}
+
+// Ensure that the end of a job at a speed that is a guess lies between that at this speed and that at the speed which it had before.
+func TestForecastAtAGuess(t *testing.T) {
+	m, end := halved(t)
+	w := steps(45 * time.Second)
+	w.Guessed = map[sched.JobID]bool{0: true}
+	f, err := m.Forecast(t.Context(), w, whatif.ForecastOptions{Draws: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, soonest := f.Of(0).End, sched.Time(65e9)
+	if s.P10 <= soonest || s.P10 > 75e9 || s.P90 >= end || s.P90 < 100e9 {
+		t.Errorf("an end at %v, want nearly all from %v to %v", s, soonest, end)
+	}
+}
+
+// Ensure that jobs are like those that asked for as much when they came, and begin anew as wide as their users want them now.
+func TestAlikeAfterResize(t *testing.T) {
+	v := &sched.View{}
+	for i := range 5 {
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "u", GPUs: sched.Rigid(4)}, Asked: 2, State: sched.Done, Outcome: sched.Finished,
+			Work: time.Duration(1+i) * time.Hour})
+	}
+	w := whatif.Learn(v, whatif.Alike)
+	if w.Earlier["2 GPUs of u"] == nil || w.Earlier["4 GPUs of u"] != nil {
+		t.Errorf("%v, want 2 GPUs", w.Earlier)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package whatif_test
+
+// defaultSeeds of the test of promise 18: 48 s of CPU.
+const defaultSeeds = 25
