@@ -3,7 +3,6 @@ package system_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -57,19 +56,21 @@ func lone(t *testing.T, name string, tr *trace.Trace, round time.Duration) sched
 	})
 	var b bytes.Buffer
 	w := engine.NewLogWriter(&b, h)
-	err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{first, w}})
-	if err = errors.Join(err, w.Close()); err != nil {
+	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{first, w}}); err != nil {
 		t.Fatalf("%s: %v", name, err)
+	}
+	if err = w.Close(); err != nil {
+		t.Fatal(err)
 	}
 	r, err := engine.NewLogReader(&b, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := r.Header()
-	if sys, err = system.Begin(&again, knows(), nil); err == nil {
-		err = engine.Replay(context.Background(), again, r.Records(), sys.Decider, engine.ReplayOptions{})
+	if sys, err = system.Begin(&again, knows(), nil); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil {
+	if err := engine.Replay(context.Background(), again, r.Records(), sys.Decider, engine.ReplayOptions{}); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 	return started
