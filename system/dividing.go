@@ -32,7 +32,7 @@ var (
 		{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"}}, polluxKeys)
 	dividingKeys = append([]Key{keyInterval,
 		{"pay", "off", "on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = as published"}}, divideKeys...)
-	elasticKeys  = append([]Key{keyInterval,
+	elasticKeys = append([]Key{keyInterval,
 		{"mode", "queue", "what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected"},
 		{"backfill", "off", "mode=queue: on = those behind one that waits may start before it; off = nobody is overtaken"},
 		{"objective", "goodput", "sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs"},

@@ -36,7 +36,11 @@ func (s *store) writePools() {
 		if old.at >= 0 && same && (st == old.status || s.v.Now < old.at+spendEvery) {
 			continue
 		}
-		body, err := json.Marshal(map[string]any{"status": map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend, "message": st.Message}})
+		says := map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend}
+		if old.at < 0 || st.Message != old.status.Message { // else it stays what the driver says of renting
+			says["message"] = st.Message
+		}
+		body, err := json.Marshal(map[string]any{"status": says})
 		if err == nil {
 			pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: p.Spec.Name}}
 			err = client.IgnoreNotFound(s.api.Status().Patch(s.ctx, pool, client.RawPatch(types.MergePatchType, body)))

@@ -255,6 +255,19 @@ func TestNodes(t *testing.T) {
 	})
 }
 
+// startHeld starts the job on GPUs that another has left and that are not given back.
+func startHeld(w *world) {
+	w.Helper()
+	must(w, w.Create(w.Context(), job("other", 2, nil)))
+	w.settle()
+	w.start(1, 0, 1)
+	w.settle()
+	w.stuck = true
+	w.stop(1)
+	w.settle()
+	w.start(0, 0, 1)
+}
+
 // Ensure that an attempt that does not come up is given up, and that those GPUs alone are suspects whose ranks did not.
 func TestStartTimeout(t *testing.T) {
 	failed := func(w *world, text string, suspects ...sched.GPUID) {
@@ -284,14 +297,7 @@ func TestStartTimeout(t *testing.T) {
 			failed(w, "1 of 2 ranks not up after 10m0s: pod train-1-1 does not run yet", 4, 5)
 		}},
 		{name: "time counts from when the devices were given back", width: 2, test: func(w *world) {
-			must(w, w.Create(w.Context(), job("other", 2, nil)))
-			w.settle()
-			w.start(1, 0, 1)
-			w.settle()
-			w.stuck = true
-			w.stop(1)
-			w.settle()
-			w.start(0, 0, 1)
+			startHeld(w)
 			w.pass(9 * time.Minute)
 			w.attempt(0, sched.Starting)
 			if w.podOf("train-1-0") != nil {
@@ -305,14 +311,7 @@ func TestStartTimeout(t *testing.T) {
 			w.attempt(0, sched.Running)
 		}},
 		{name: "devices that are never given back fail the start", width: 2, test: func(w *world) {
-			must(w, w.Create(w.Context(), job("other", 2, nil)))
-			w.settle()
-			w.start(1, 0, 1)
-			w.settle()
-			w.stuck = true
-			w.stop(1)
-			w.settle()
-			w.start(0, 0, 1)
+			startHeld(w)
 			w.pass(11 * time.Minute)
 			failed(w, "its devices were not free within 10m0s: claim lab/other-1 has one")
 		}},

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,9 @@ type Driver struct {
 	doubled    atomic.Int64
 	refusedJob map[types.UID]bool // that were told to be impossible
 
+	mu       sync.Mutex
+	troubles map[string]string // with renting, by pool, as told; for the crew
+
 	// Of the look under way:
 	ctx      context.Context
 	pass     [kinds]map[types.NamespacedName]bool // to be looked at
@@ -114,7 +118,8 @@ func New(o Options) *Driver {
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool)}
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool),
+		troubles: make(map[string]string)}
 }
 
 // Close calls off what is not written yet, and returns once nothing of the driver is at work. Attempts go on.

@@ -246,10 +246,13 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 	c := &p.Spec.Containers[0]
 	for name, want := range map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "29500", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_X": "", "PET_NNODES": "1",
 		"TRAINYARD_RESUME": "1", "TRAINYARD_JOB_ID": "5", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
-		"TRAINYARD_CHECKPOINT_DIR": "/ckpt", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "80"} {
+		"TRAINYARD_CHECKPOINT_DIR": "/ckpt", "TRAINYARD_RUN_DIR": runDir, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "80"} {
 		if got := variable(p, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+	if n := len(c.VolumeMounts); c.VolumeMounts[n-1] != (corev1.VolumeMount{Name: runVolume, MountPath: runDir}) || p.Spec.Volumes[len(p.Spec.Volumes)-1].EmptyDir == nil {
+		t.Errorf("mounts %+v, volumes %+v", c.VolumeMounts, p.Spec.Volumes)
 	}
 	_, plugin := c.Resources.Limits[resourceGPU]
 	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
@@ -269,5 +272,21 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 		t.Errorf("tolerations %+v", p.Spec.Tolerations)
 	case !*p.OwnerReferences[0].Controller || !*p.OwnerReferences[0].BlockOwnerDeletion || p.OwnerReferences[0].UID != "uid":
 		t.Errorf("owner %+v", p.OwnerReferences)
+	}
+}
+
+// Ensure that a template may have a volume of its own for the folder of the attempt, or something else in its place.
+func TestRunDir(t *testing.T) {
+	t.Parallel()
+	claim := corev1.Volume{Name: runVolume, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "runs"}}}
+	s := &corev1.PodSpec{Volumes: []corev1.Volume{claim}, Containers: []corev1.Container{{}, {}}}
+	giveRunDir(s)
+	if !reflect.DeepEqual(s.Volumes, []corev1.Volume{claim}) || len(s.Containers[0].VolumeMounts) != 1 || len(s.Containers[1].VolumeMounts) != 0 {
+		t.Errorf("a volume of its own: %+v", s)
+	}
+	mine := []corev1.VolumeMount{{Name: "x", MountPath: runDir}}
+	s = &corev1.PodSpec{Containers: []corev1.Container{{VolumeMounts: mine}}}
+	if giveRunDir(s); len(s.Volumes) != 0 || !reflect.DeepEqual(s.Containers[0].VolumeMounts, mine) {
+		t.Errorf("a mount of its own: %+v", s)
 	}
 }

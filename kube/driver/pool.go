@@ -2,9 +2,13 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,15 +90,68 @@ func (d *Driver) rent(a *sched.Action) {
 	}
 	count := a.Count
 	d.submit("pool/"+name, func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
+		d.insist(ctx, name, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.o.Provider.Scale(ctx, p, count) })
+	})
+}
+
+// patient is how often something fails that may mend itself before anybody is told, and lastRent the longest pause between tries.
+const (
+	patient  = 4
+	lastRent = 30 * time.Second
+)
+
+// insist has something done with a provider until it is done or no longer wanted: what is refused today, for want of a quota, a right or a
+// definition, may be granted tomorrow. Meanwhile the pool says what is in the way.
+func (d *Driver) insist(ctx context.Context, pool string, call func(ctx context.Context, p *v1alpha1.GPUPool) error) {
+	said := ""
+	for try, pause := 1, firstPause; ; try, pause = try+1, min(2*pause, lastRent) {
+		err := d.crew.once(ctx, func(ctx context.Context) error {
 			var p v1alpha1.GPUPool
-			if err := d.o.Client.Get(ctx, types.NamespacedName{Name: name}, &p); err != nil {
+			if err := d.o.Client.Get(ctx, types.NamespacedName{Name: pool}, &p); err != nil {
 				return client.IgnoreNotFound(err)
 			}
-			return d.o.Provider.Scale(ctx, &p, count)
+			return call(ctx, &p)
 		})
-		d.warn(ctx, err, "nodes cannot be rented", "pool", name, "nodes", count)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, context.Canceled):
+			return
+		case err == nil:
+			d.saysOf(ctx, pool, "")
+			return
+		case (try >= patient || !transient(err)) && err.Error() != said:
+			said = err.Error()
+			d.o.Log.Warn("nodes cannot be rented or given back; trying on", "pool", pool, "error", err)
+			d.saysOf(ctx, pool, said)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// saysOf has a pool say what is in the way of renting; "" takes that away.
+func (d *Driver) saysOf(ctx context.Context, pool, text string) {
+	d.mu.Lock()
+	same := d.troubles[pool] == text
+	d.troubles[pool] = text
+	d.mu.Unlock()
+	if same {
+		return
+	}
+	p := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: pool}}
+	if text != "" {
+		d.o.Event(p, "CannotRent", text)
+	}
+	err := d.crew.write(ctx, func(ctx context.Context) error {
+		body, err := json.Marshal(map[string]any{"status": map[string]any{"message": text}})
+		if err != nil {
+			return fatal(err)
+		}
+		return client.IgnoreNotFound(d.o.Client.Status().Patch(ctx, p, client.RawPatch(types.MergePatchType, body)))
 	})
+	d.warn(ctx, err, "what is in the way of renting cannot be told", "pool", pool)
 }
 
 // setNode cordons a node, takes it into use again, or gives it back.
@@ -110,18 +167,17 @@ func (d *Driver) setNode(a *sched.Action) {
 		poolName = pool.Spec.Name
 	}
 	d.submit("node/"+name, func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
-			node, err := d.cordon(ctx, name, state != sched.NodeUp)
-			if err != nil || state != sched.NodeGone {
-				return client.IgnoreNotFound(err)
-			}
-			var p v1alpha1.GPUPool
-			if err := d.o.Client.Get(ctx, types.NamespacedName{Name: poolName}, &p); err != nil {
-				return err
-			}
-			return d.o.Provider.Release(ctx, &p, node)
+		var node *corev1.Node
+		err := d.crew.write(ctx, func(ctx context.Context) (err error) {
+			node, err = d.cordon(ctx, name, state != sched.NodeUp)
+			return err
 		})
-		d.warn(ctx, err, "a node cannot be brought to a state", "node", name, "state", state)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			d.warn(ctx, err, "a node cannot be brought to a state", "node", name, "state", state)
+		case err == nil && state == sched.NodeGone:
+			d.insist(ctx, poolName, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.o.Provider.Release(ctx, p, node) })
+		}
 	})
 }
 

@@ -49,7 +49,7 @@ func (d *Driver) start(a *attempt) {
 // attempt. It fails only if the API server refuses something for good, or ctx ends.
 func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.TrainingJob) error {
 	if len(a.ranks) > 1 {
-		if _, err := d.create(ctx, a, a.service(tj)); err != nil {
+		if _, _, err := d.create(ctx, a, a.service(tj)); err != nil {
 			return err
 		}
 	}
@@ -69,9 +69,9 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	made := time.Time{}
+	made := time.Time{} // of the last pod, where all were there before
 	for r := range a.ranks {
-		p, err := d.create(ctx, a, a.pod(r, tj, d.o.PriorityClass))
+		p, old, err := d.create(ctx, a, a.pod(r, tj, d.o.PriorityClass))
 		if err != nil {
 			return err
 		}
@@ -80,24 +80,27 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 				return err
 			}
 		}
-		if at := p.GetCreationTimestamp().Time; at.After(made) {
+		at := time.Now() // not by the clock of the API server, which may be another
+		if old {
+			at = p.GetCreationTimestamp().Time
+		}
+		if at.After(made) {
 			made = at
 		}
 	}
 	a.mu.Lock()
-	if a.made = time.Now(); made.Before(a.made) && !made.IsZero() && a.made.Sub(made) > time.Second { // they were there before
-		a.made = made
-	}
+	a.made = made
 	a.mu.Unlock()
 	return nil
 }
 
-// create makes an object of an attempt and returns it as it is. One that is there already is taken over, if it is of this very job.
-func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there client.Object, err error) {
+// create makes an object of an attempt and returns it as it is. One that is there already, an old one, is taken over if it is of this very
+// job.
+func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there client.Object, old bool, err error) {
 	err = d.crew.write(ctx, func(ctx context.Context) error {
 		there = o.DeepCopyObject().(client.Object)
 		made := d.o.Client.Create(ctx, there)
-		if !apierrors.IsAlreadyExists(made) {
+		if old = apierrors.IsAlreadyExists(made); !old {
 			return refusal(made, o)
 		}
 		switch found := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
@@ -110,13 +113,13 @@ func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there
 		}
 		return nil
 	})
-	return there, err
+	return there, old, err
 }
 
 // createClaim makes a claim of an attempt, or has it own one that others share.
 func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alpha1.TrainingJob) error {
 	if !c.slot {
-		_, err := d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
+		_, _, err := d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
 		return err
 	}
 	return d.crew.write(ctx, func(ctx context.Context) error {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -154,6 +157,54 @@ func (p *provider) Release(ctx context.Context, _ *v1alpha1.GPUPool, n *corev1.N
 	p.released = append(p.released, n.Name)
 	return p.Delete(ctx, n)
 }
+
+// Ensure that what is in the way of renting is tried on, told on the pool once, and taken away when it is gone.
+func TestCannotRent(t *testing.T) {
+	var mu sync.Mutex
+	tries, said := 0, []string(nil)
+	p := refusing(func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries++; tries < 4 {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "karpenter.sh", Resource: "nodepools"}, "gpus", errors.New("exceeded quota"))
+		}
+		return nil
+	})
+	tell := func(about client.Object, reason, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, about.GetName()+" "+reason+" "+text)
+	}
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { o.Provider, o.Event = p, tell }, test: func(w *world) {
+		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+		must(w, w.Create(w.Context(), pool))
+		w.settle()
+		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Pool: 0, Code: int32(sched.Rent), Value: 3})
+		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Rent, Job: sched.None, Pool: 0, Count: 3}}}))
+		says := func(want string) {
+			w.Helper()
+			for end := time.Now().Add(30 * time.Second); pool.Status.Message != want; time.Sleep(10 * time.Millisecond) {
+				if must(w, w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool)); time.Now().After(end) {
+					w.Fatalf("the pool says %q, want %q", pool.Status.Message, want)
+				}
+			}
+		}
+		says(`nodepools.karpenter.sh "gpus" is forbidden: exceeded quota`)
+		says("")
+		mu.Lock()
+		defer mu.Unlock()
+		if tries != 4 || len(said) != 1 || !strings.HasPrefix(said[0], "spot CannotRent nodepools") {
+			w.Errorf("%d tries; told %q", tries, said)
+		}
+	}}})
+}
+
+// refusing is a provider that does nothing, or fails.
+type refusing func() error
+
+func (r refusing) Scale(context.Context, *v1alpha1.GPUPool, int32) error          { return r() }
+func (r refusing) Release(context.Context, *v1alpha1.GPUPool, *corev1.Node) error { return r() }
 
 // Ensure that nodes are rented and given back, those that were named.
 func TestRent(t *testing.T) {

@@ -51,6 +51,7 @@ type cluster struct {
 	lose   func(verb string, o client.Object) error // after a write; nil = no answer is lost
 	silent map[string]bool                          // nodes whose kubelets do nothing
 	stuck  bool                                     // claims are not given back
+	skew   time.Duration                            // by which the clock of the API server is ahead
 	began  map[types.UID]time.Time                  // when processes were started
 	told   map[types.UID]time.Time                  // and told to end
 	writes []string
@@ -62,11 +63,11 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	must(t, v1alpha1.AddToScheme(scheme))
 	c := &cluster{TB: t, queue: NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{}, told: map[types.UID]time.Time{}}
 	plain := fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.TrainingJob{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
+		WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
 	c.WithWatch = interceptor.NewClient(plain, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			o.SetUID(c.uid())
-			o.SetCreationTimestamp(metav1.Now())
+			o.SetCreationTimestamp(metav1.NewTime(time.Now().Add(c.skew)))
 			if pod, ok := o.(*corev1.Pod); ok {
 				pod.Finalizers = append(pod.Finalizers, kubelet)
 				pod.Status.Phase = corev1.PodPending
@@ -424,9 +425,10 @@ func (w *world) fold(events []sched.Event) {
 }
 
 // pass lets a time pass, in steps small enough for everybody to do their part.
-func (w *world) pass(d time.Duration) {
+func (w *world) pass(d time.Duration) { w.Helper(); w.passBy(max(5*time.Millisecond, d/200), d) }
+
+func (w *world) passBy(step, d time.Duration) {
 	w.Helper()
-	step := max(5*time.Millisecond, d/200)
 	for end := w.d.clock().Add(d); w.d.now < end; {
 		w.tick()
 		events, err := w.d.Next(w.Context(), min(w.d.clock().Add(step), end))

@@ -79,7 +79,17 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("the job beside: %+v", st)
 	}
 	r.remove("two")
+
+	must(t, r.fleet.HideSlice(t.Context(), "node-000")) // as a DRA driver that is taken down does
+	r.create(r.job("four", 1))
+	eventually(t, "the next job waits", func() bool { return r.status("four").Reason != "" })
+	if st := r.status("three"); st.Phase != v1alpha1.Running || st.Attempt != 1 || r.status("four").Phase != v1alpha1.Pending {
+		t.Errorf("while the slice is gone: %+v\n%+v", st, r.status("four"))
+	}
+	must(t, r.fleet.ShowSlice(t.Context(), "node-000"))
+	r.until("four", v1alpha1.Running)
 	r.remove("three")
+	r.remove("four")
 }
 
 // untilMessage waits until the policy's message has words in it, or is none.

@@ -23,7 +23,6 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/controller"
-	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 	"github.com/trainyard/trainyard/kube/provider"
 	"github.com/trainyard/trainyard/model/variability"
@@ -36,7 +35,8 @@ const fleetNodes = 100
 // Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, which is what simulates,
 // decides all of it the same again when it is given what happened, and nothing else.
 func TestSystems(t *testing.T) {
-	w := newWorld(t, controlplane.Options{}, fleetNodes, v1alpha1.SchedulerPolicySpec{})
+	w := &world{ledger: newLedger()}
+	w.rig = newRig(t, fleetNodes, fakenode.Options{GPUs: gpusOfNode, Run: w.ledger.run}, v1alpha1.SchedulerPolicySpec{})
 	for _, info := range system.Table() {
 		t.Run(info.Name, func(t *testing.T) { w.of(t).under(info) })
 	}

@@ -98,20 +98,27 @@ func TestOddTimes(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("2026-01-01T00:00:30Z a\n2026-01-01T00:00:30Z b\nno time\n"), 20)
 	f.Add([]byte("2026-01-01T00:00:30Z a"), 3)
+	f.Add([]byte("2026-01-01T00:00:30Z a\n2026-01-01T00:00:10Z b"), 25)
 	f.Fuzz(func(t *testing.T, log []byte, cut int) {
 		if cut < 0 || cut > len(log) {
 			return
 		}
-		var c cursor
-		n := 0
-		count := func(_ time.Time, piece []byte) { n += len(piece) }
-		for _, in := range [][]byte{log[:cut], log, log} { // what is there already is told never again
-			if err := c.read(bytes.NewReader(in), count); err != nil {
+		rises, last := true, time.Time{}
+		var once, thrice bytes.Buffer
+		var all, c cursor
+		if err := all.read(bytes.NewReader(log), func(at time.Time, piece []byte) {
+			once.Write(piece)
+			rises, last = rises && !at.Before(last), at
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range [][]byte{log[:cut], log, log} {
+			if err := c.read(bytes.NewReader(in), func(_ time.Time, piece []byte) { thrice.Write(piece) }); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n > len(log)+cut {
-			t.Errorf("%d bytes told of %d", n, len(log))
+		if rises && !bytes.Equal(once.Bytes(), thrice.Bytes()) {
+			t.Errorf("told %q, want %q", thrice.Bytes(), once.Bytes())
 		}
 	})
 }

@@ -24,14 +24,13 @@ func (p *Provider) fake(ctx context.Context, pool *v1alpha1.GPUPool, there []cor
 			return fmt.Errorf("provider: node of %s: %w", pool.Name, err)
 		}
 	}
-	for i := range there {
-		if len(there)-i <= int(nodes) {
-			break
-		}
+	left := len(there)
+	for i := 0; i < len(there) && left > int(nodes); i++ {
 		if at, err := time.Parse(time.RFC3339Nano, there[i].Annotations[BootsAt]); err == nil && p.clock().Before(at) {
 			if err := client.IgnoreNotFound(p.api.Delete(ctx, &there[i])); err != nil {
 				return fmt.Errorf("provider: node of %s: %w", pool.Name, err)
 			}
+			left--
 		}
 	}
 	return nil

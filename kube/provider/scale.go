@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,7 +42,7 @@ func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructure
 	scale := emptyScale()
 	scale.Object["spec"] = map[string]any{"replicas": int64(n)}
 	if err := p.api.SubResource("scale").Update(ctx, of, client.WithSubResourceBody(scale)); err != nil {
-		return fmt.Errorf("provider: %s %s to %d nodes: %w", of.GetKind(), of.GetName(), n, err)
+		return fmt.Errorf("provider: %s %s to %d nodes: %w", of.GetKind(), of.GetName(), n, plain(of, err))
 	}
 	return nil
 }
@@ -49,13 +51,24 @@ func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructure
 func (p *Provider) replicas(ctx context.Context, of *unstructured.Unstructured) (int32, error) {
 	scale := emptyScale()
 	if err := p.api.SubResource("scale").Get(ctx, of, scale); err != nil {
-		return 0, fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), err)
+		return 0, fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), plain(of, err))
 	}
 	n, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // left out where it is 0
 	if err != nil {
 		return 0, fmt.Errorf("provider: scale of %s %s: %w", of.GetKind(), of.GetName(), err)
 	}
 	return int32(n), nil
+}
+
+// plain is an error in words that say what to do, where it is known.
+func plain(of *unstructured.Unstructured, err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the cluster has no %s: want its definition installed: %w", of.GroupVersionKind(), err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is none of this name, or it has no scale subresource: %w", err)
+	}
+	return err
 }
 
 // emptyScale is a Scale without a type of Go's: clients that do not know the type of an object do not know that of its subresource.

@@ -286,3 +286,31 @@ func FuzzOdometer(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that what is kept can be read again, and that what nobody measured is refused with a word that helps.
+func TestKeptValidate(t *testing.T) {
+	good := func() Kept {
+		return Kept{Reference: 2, Batch: 64, Marks: []Mark{{0, 0, 1}, {10, 10, 64}}, Paces: []Pace{{Footing{2, 64, 1}, 3}}}
+	}
+	for _, k := range []Kept{{}, good()} {
+		if err := k.Validate(); err != nil {
+			t.Errorf("%+v: %v", k, err)
+		}
+	}
+	for want, spoil := range map[string]func(*Kept){
+		"reference -1, batch 64, want them >= 0":  func(k *Kept) { k.Reference = -1 },
+		"reference NaN, batch 64, want them >= 0": func(k *Kept) { k.Reference = math.NaN() },
+		"reference 2, batch -1, want them >= 0":   func(k *Kept) { k.Batch = -1 },
+		"33 paces, want at most 32":               func(k *Kept) { k.Paces = make([]Pace, 33) },
+		"mark 0: {Step:1 Count:0 PerStep:1}, want steps that rise from 0, counts >= 0, more than 0 for each step":    func(k *Kept) { k.Marks[0].Step = 1 },
+		"mark 1: {Step:-1 Count:10 PerStep:64}, want steps that rise from 0, counts >= 0, more than 0 for each step": func(k *Kept) { k.Marks[1].Step = -1 },
+		"mark 1: {Step:10 Count:10 PerStep:0}, want steps that rise from 0, counts >= 0, more than 0 for each step":  func(k *Kept) { k.Marks[1].PerStep = 0 },
+		"pace 0: {Footing:{Width:0 Batch:64 Tenants:1} PerSecond:3}, want all > 0, the batch >= 0":                   func(k *Kept) { k.Paces[0].Width = 0 },
+		"pace 0: {Footing:{Width:2 Batch:64 Tenants:1} PerSecond:+Inf}, want all > 0, the batch >= 0":                func(k *Kept) { k.Paces[0].PerSecond = math.Inf(1) },
+	} {
+		k := good()
+		if spoil(&k); k.Validate() == nil || k.Validate().Error() != want {
+			t.Errorf("%v, want %s", k.Validate(), want)
+		}
+	}
+}
