@@ -79,7 +79,9 @@ func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
 	if n := len(k.Types); n > 1 {
 		return engine.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
 	}
-	p.Interval = s.Seconds("interval", elastic.PolluxRound)
+	if p.Interval = s.Seconds("interval", elastic.PolluxRound); k.Round > 0 { // it looks at utility as often as it divides
+		p.Interval = k.Round
+	}
 	rent := provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(min(s.Int("max_nodes", 0), math.MaxInt32))}
 	perNode := max(k.PerNode, 1)
 	most := max(min(k.MostGPUs, model.MaxGPUs/2)/perNode, 1)

@@ -34,6 +34,7 @@ type Knowledge struct {
 	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
 	Pools  []sched.PoolSpec
 	Budget float64
+	Round  time.Duration // between decisions, instead of the system's own; 0 = that
 	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
 	Sets []interference.Set
 	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil = it is of all.

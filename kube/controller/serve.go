@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/logs"
 	"github.com/trainyard/trainyard/kube/provider"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -41,6 +43,9 @@ type ServeOptions struct {
 	Version string
 	Log     *slog.Logger
 	Record  io.Writer // see Options
+	// PriorityClass is that of pods whose template names none; "" = none.
+	PriorityClass string
+	Tell          time.Duration // how often progress is told, at most; 0 = the driver's default
 }
 
 // Scheme knows all types that are used.
@@ -151,9 +156,17 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
 		}
 	}
-	return driver.New(driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
+	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
-		Provider: provider.New(m.GetClient(), time.Now)}), nil
+		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
+	if s.Policy.Progress == "logs" && !o.Observe {
+		pods, err := typedcorev1.NewForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+		if err != nil {
+			return nil, fmt.Errorf("controller: logs: %w", err)
+		}
+		d.Follower = logs.New(pods)
+	}
+	return driver.New(d), nil
 }
 
 var _ sched.Driver = (*driver.Driver)(nil)

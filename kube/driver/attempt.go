@@ -37,6 +37,7 @@ type attempt struct {
 	forced  map[int]bool  // ranks whose pods were given up
 	meter   *meter        // reads what it tells
 	unhear  context.CancelFunc
+	quiet   time.Time   // since when it is over, but for words that may be on their way; zero = it is not
 	cleaned atomic.Bool // nothing is left of it in the API server
 
 	news

@@ -36,6 +36,7 @@ type Options struct {
 	Types    func(product string) (sched.TypeID, error)
 	Provider Provider // nil = nothing can be rented
 	Follower Follower // nil = nobody follows logs: progress is told by annotation alone
+	Deaf     bool     // not even by that
 
 	// Lease returns an error once another may lead. It is asked before each write, and an error ends the driver. nil = nobody else may.
 	Lease func() error

@@ -32,7 +32,7 @@ func (d *Driver) observe(a *attempt) error {
 		if !a.removed && !all(ranks, func(s sight) bool { return s.over }) {
 			d.remove(a)
 		}
-		if all(ranks, func(s sight) bool { return s.over }) && (a.leaving || a.stop == sched.NoOutcome) {
+		if all(ranks, func(s sight) bool { return s.over }) && (a.leaving || a.stop == sched.NoOutcome) && !d.mayYetSay(a, ranks) {
 			d.ended(a, j, ranks)
 		}
 	case !j.Up && all(ranks, hasRun):
@@ -150,6 +150,21 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 		d.again(nodeKey(a.ranks[i].nodeName)) // it may be waited for before the node may leave
 	}
 	d.again(Key{JobKey, a.key})
+}
+
+// lastWords is how long is waited for what a process wrote last. A kubelet looks every second whether one has ended.
+const lastWords = 3 * time.Second
+
+// mayYetSay reports whether an attempt that was stopped may have said that it had done all by then, and that is still on its way.
+func (d *Driver) mayYetSay(a *attempt, ranks []sight) bool {
+	if a.stop == sched.NoOutcome || a.unhear == nil || !all(ranks, func(s sight) bool { return s.code == 0 }) || d.meterOf(a).silent() {
+		return false
+	}
+	if a.quiet.IsZero() {
+		a.quiet = time.Now()
+		time.AfterFunc(lastWords, func() { d.o.Queue.Push(Key{JobKey, a.key}) })
+	}
+	return time.Since(a.quiet) < lastWords
 }
 
 // rest has a job that loses its machines again and again rest in between, longer each time.

@@ -22,6 +22,12 @@ const masterPort = 29500
 // directScheduler is the scheduler that pods name which we bind ourselves, so that no other does.
 const directScheduler = "trainyard.dev"
 
+// runDir is where the container that trains has a folder of the attempt's own: an emptyDir, unless the template has a volume runVolume.
+const (
+	runDir    = "/trainyard/run"
+	runVolume = "trainyard-run"
+)
+
 // service returns the headless Service by which the ranks of an attempt find rank 0, before they are ready as well.
 func (a *attempt) service(tj *v1alpha1.TrainingJob) *corev1.Service {
 	return &corev1.Service{
@@ -65,6 +71,7 @@ func (a *attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 		s.SchedulerName = directScheduler
 	}
 	a.equip(r, s)
+	giveRunDir(s)
 	trains := &s.Containers[0]
 	trains.Env = a.environment(r, tj, trains.Env)
 	if arg := tj.Spec.Checkpoint.ResumeArg; arg != "" && a.number > 1 {
@@ -91,6 +98,18 @@ func (a *attempt) equip(r int, s *corev1.PodSpec) {
 		s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &c.name})
 		trains.Resources.Claims = append(trains.Resources.Claims, corev1.ResourceClaim{Name: name})
 	}
+}
+
+// giveRunDir mounts the folder of the attempt, unless the template has something there.
+func giveRunDir(s *corev1.PodSpec) {
+	trains := &s.Containers[0]
+	if slices.ContainsFunc(trains.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == runDir }) {
+		return
+	}
+	if !slices.ContainsFunc(s.Volumes, func(v corev1.Volume) bool { return v.Name == runVolume }) {
+		s.Volumes = append(s.Volumes, corev1.Volume{Name: runVolume, VolumeSource: corev1.VolumeSource{EmptyDir: new(corev1.EmptyDirVolumeSource)}})
+	}
+	trains.VolumeMounts = append(trains.VolumeMounts, corev1.VolumeMount{Name: runVolume, MountPath: runDir})
 }
 
 // pinnedTo returns the affinity with the one node that a pod may run on, whatever else its user wants of it.
@@ -140,6 +159,7 @@ func (a *attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 	if a.mode == v1alpha1.Visible {
 		add("NVIDIA_VISIBLE_DEVICES", strings.Join(told.Devices, ","))
 	}
+	add("TRAINYARD_RUN_DIR", runDir)
 	master := "127.0.0.1"
 	if len(a.ranks) > 1 {
 		master = fmt.Sprintf("%s.%s.%s.svc", a.podName(0), a.base, a.key.Namespace)

@@ -61,6 +61,11 @@ func newRigOn(t testing.TB, plane controlplane.Options, nodes int, o fakenode.Op
 		t.Fatal(err)
 	}
 	define(t, r.api)
+	for _, o := range manifests(t) {
+		if o.GetKind() == "PriorityClass" {
+			r.create(o)
+		}
+	}
 	for _, name := range []string{"trainyard", r.space} {
 		r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -122,7 +127,7 @@ func (l *locked) Write(b []byte) (int, error) {
 func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log,
+	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log, PriorityClass: "trainyard",
 		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
 	for _, f := range change {
 		f(&o)

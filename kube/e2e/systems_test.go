@@ -3,8 +3,13 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,14 +24,19 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/controller"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
+	"github.com/trainyard/trainyard/kube/internal/fakenode"
 	"github.com/trainyard/trainyard/kube/provider"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
 )
 
-// Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, given what happened, decides
-// all of it the same again.
+// fleetNodes is how many nodes of 8 GPUs every system has.
+const fleetNodes = 100
+
+// Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, which is what simulates,
+// decides all of it the same again when it is given what happened, and nothing else.
 func TestSystems(t *testing.T) {
-	w := newWorld(t, controlplane.Options{}, 2, v1alpha1.SchedulerPolicySpec{})
+	w := newWorld(t, controlplane.Options{}, fleetNodes, v1alpha1.SchedulerPolicySpec{})
 	for _, info := range system.Table() {
 		t.Run(info.Name, func(t *testing.T) { w.of(t).under(info) })
 	}
@@ -65,7 +75,12 @@ func (w *world) under(info system.Info) {
 	if info.Rents {
 		defer w.rentable()()
 	}
-	w.serve()
+	known := system.Knowledge{}
+	if info.Scored {
+		known.Scores = w.profile()
+	}
+	began := time.Now()
+	w.serve(func(o *controller.ServeOptions) { o.Log = slog.New(slog.DiscardHandler) })
 	w.mixed()
 	w.settle()
 	w.stubborn(func() error {
@@ -75,21 +90,63 @@ func (w *world) under(info system.Info) {
 		var list v1alpha1.TrainingJobList
 		return w.api.List(w.t.Context(), &list) == nil && len(list.Items) == 0
 	})
+	took := time.Since(began)
 	w.kill()
 	w.forget()
-	replay(w.t, w.log.Bytes())
+	log := w.log.Bytes()
+	events, err := replay(log, known)
+	if err != nil {
+		w.t.Fatalf("the replay: %v", err)
+	}
+	var told *engine.Divergence
+	if _, err := replay(tampered(w.t, log), known); !errors.As(err, &told) || !strings.Contains(told.Recorded, elsewhere) {
+		w.t.Errorf("the replay of a log with another decision in it: %v", err)
+	}
+	w.t.Logf("%s: %d jobs done in %v; %d events with %d decisions are the same again", info.Name, len(w.jobs), took.Round(time.Second/10), events,
+		bytes.Count(log, []byte(`"event":"decided"`)))
+}
+
+// profile tells PM scores of the GPUs of half of the nodes, and returns what a system is told of all by number.
+func (w *world) profile() *variability.Scores {
+	w.t.Helper()
+	s := &variability.Scores{Name: "the GPUProfiles", Classes: []string{"A"}, PM: make([][]float64, 1)}
+	for n, node := range fakenode.Names("node", fleetNodes) {
+		p := &v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: node}}
+		for i := range gpusOfNode {
+			score := 1.0
+			if n%2 == 1 { // of the others nothing is known
+				q := resource.MustParse(fmt.Sprintf("%d.%02d", (7*n+3*i)%2, 80+(7*n+3*i)%20))
+				p.Spec.GPUs = append(p.Spec.GPUs, v1alpha1.GPUKnown{UUID: fakenode.UUID(node, i), Scores: map[string]v1alpha1.Score{"A": {Quantity: q}}})
+				score = q.AsApproximateFloat64()
+			}
+			s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(len(s.GPUs))})
+			s.PM[0] = append(s.PM[0], score)
+		}
+		if len(p.Spec.GPUs) > 0 {
+			w.create(p)
+		}
+	}
+	w.t.Cleanup(func() {
+		if err := w.api.DeleteAllOf(context.Background(), &v1alpha1.GPUProfile{}); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
 }
 
 // mixed submits jobs of fixed and of any width, of one GPU and of several nodes, such as share and such as do not, with a deadline
-// and without.
+// and without, and two of which each wants more than half of the cluster.
 func (w *world) mixed() {
-	widths := []v1alpha1.Width{{Min: 1}, {Min: 2}, {Min: 4}, {Min: 12}, {Min: 1, Max: new(int32(8))}, {Min: 1, Max: new(int32(4)), Want: new(int32(2))}, {Min: 1}, {Min: 3}}
+	widths := []v1alpha1.Width{{Min: 1}, {Min: 2}, {Min: 4}, {Min: 12}, {Min: 1, Max: new(int32(8))}, {Min: 1, Max: new(int32(4)), Want: new(int32(2))}, {Min: 1},
+		{Min: 416}, {Min: 3}, {Min: 24, Max: new(int32(64))}, {Min: 408}, {Min: 8}}
 	for i, width := range widths {
 		j := w.job(fmt.Sprint("job-", i), 1)
 		j.Spec.GPUs = width
 		j.Spec.Profile = v1alpha1.Profile{Model: []string{"resnet50", "bert"}[i%2], Class: "A", Epochs: 10}
 		j.Spec.Sharing = v1alpha1.Sharing{Allowed: i%2 == 0, MemoryGiB: 10}
-		j.Spec.Deadline = &metav1.Time{Time: time.Now().Add(time.Hour)}
+		if i%3 > 0 {
+			j.Spec.Deadline = &metav1.Time{Time: time.Now().Add(time.Hour)}
+		}
 		if width.Max != nil {
 			j.Spec.Batch = &v1alpha1.Batch{Min: 64, Max: 512, PerGPUMax: 128}
 		}
@@ -113,28 +170,46 @@ func (w *world) forget() {
 	}
 }
 
-// replay has a new system of the same kind decide what a log tells, and fails the test where it decides otherwise.
-func replay(t testing.TB, log []byte) {
-	t.Helper()
+// replay has a new system of the same kind, which knows as much, decide what a log tells, and returns how many events there were. The
+// error says where it decides otherwise.
+func replay(log []byte, known system.Knowledge) (events int, err error) {
 	if n := bytes.Count(log, []byte(engine.LogSchema)); n != 1 {
-		t.Fatalf("%d logs in one: the controller began anew meanwhile", n)
+		return 0, fmt.Errorf("%d logs in one: the controller began anew meanwhile", n)
 	}
 	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	h := r.Header()
-	sys, err := system.Live(&h, system.Knowledge{})
-	if err != nil {
-		t.Fatal(err)
+	if known.Scores != nil && len(known.Scores.GPUs) != h.GPUs {
+		return 0, fmt.Errorf("scores of %d GPUs, the system knows of %d", len(known.Scores.GPUs), h.GPUs)
 	}
-	state, _, err := engine.Recover(t.Context(), h, r.Records(), sys.Decider, engine.ReplayOptions{})
+	sys, err := system.Live(&h, known)
 	if err != nil {
-		t.Fatalf("the replay: %v", err)
+		return 0, err
+	}
+	state, _, err := engine.Recover(context.Background(), h, r.Records(), sys.Decider, engine.ReplayOptions{})
+	if err != nil {
+		return 0, err
 	}
 	if lines := bytes.Count(log, []byte("\n")) - 1; state.View().Version != uint64(lines) || lines == 0 {
-		t.Errorf("%d events replayed of %d", state.View().Version, lines)
+		return 0, fmt.Errorf("%d events replayed of %d", state.View().Version, lines)
 	}
+	return int(state.View().Version), nil
+}
+
+// elsewhere is what tampered has a job decided to run on.
+const elsewhere = `"gpus":[799]`
+
+// tampered returns a log in which the last decision that gives a job GPUs gives it others.
+func tampered(t testing.TB, log []byte) []byte {
+	t.Helper()
+	all := regexp.MustCompile(`"event":"decided".*?("gpus":\[[0-9][0-9,]*\])`).FindAllSubmatchIndex(log, -1)
+	if len(all) == 0 {
+		t.Fatal("no decision gives a job GPUs")
+	}
+	last := all[len(all)-1]
+	return slices.Concat(log[:last[2]], []byte(elsewhere), log[last[3]:])
 }
 
 // rentable makes a pool of nodes that boot for a second, and plays the cloud that has them come. The function it returns ends that.

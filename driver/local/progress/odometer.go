@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -64,6 +65,27 @@ type Footing struct {
 type Pace struct {
 	Footing
 	PerSecond float64 `json:"per_second"`
+}
+
+// Validate says what of k nobody measured.
+func (k *Kept) Validate() error {
+	if !(k.Reference >= 0) || math.IsInf(k.Reference, 1) || k.Batch < 0 {
+		return fmt.Errorf("reference %v, batch %d, want them >= 0", k.Reference, k.Batch)
+	}
+	if len(k.Paces) > mostPaces {
+		return fmt.Errorf("%d paces, want at most %d", len(k.Paces), mostPaces)
+	}
+	for i, m := range k.Marks {
+		if i == 0 && m.Step != 0 || i > 0 && m.Step < k.Marks[i-1].Step || !(m.Count >= 0) || !(m.PerStep > 0) || math.IsInf(m.Count+m.PerStep, 1) {
+			return fmt.Errorf("mark %d: %+v, want steps that rise from 0, counts >= 0, more than 0 for each step", i, m)
+		}
+	}
+	for i, p := range k.Paces {
+		if p.Width < 1 || p.Batch < 0 || p.Tenants < 1 || !(p.PerSecond > 0) || math.IsInf(p.PerSecond, 1) {
+			return fmt.Errorf("pace %d: %+v, want all > 0, the batch >= 0", i, p)
+		}
+	}
+	return nil
 }
 
 // Limits of what is believed of a job out of its senses.

@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.DurationVar(&o.Lease, "lease", 6*time.Second, "`time` after which a leader that says nothing leads no more")
 	f.StringVar(&o.Metrics, "metrics", ":8080", "`address` of the metrics; 0 for none")
 	f.StringVar(&o.Health, "health", ":8081", "`address` of /healthz and /readyz; empty for none")
+	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`name` of the class of pods whose template names none; empty for the cluster's default")
 	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
 	log := f.String("log", "", "`file` for the log of events and decisions, as lines of JSON")
 	verbose := f.Bool("v", false, "tell more")

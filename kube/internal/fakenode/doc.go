@@ -7,6 +7,7 @@
 //     violation, and so is one that the node does not have; Start fails the test for each.
 //   - A process hears SIGTERM when its pod is deleted and is killed after the grace period. The pod's end is reported with
 //     the exit code before the pod goes.
+//   - What a process writes is served as a kubelet does, to kubectl logs among others.
 //   - Faults: nodes that are silent, nodes that are lost, slices that vanish, starts that fail or are slow.
 //
 // Without claims, GPUs can be taken by the environment variable NVIDIA_VISIBLE_DEVICES, or by number from the device plugin

@@ -64,8 +64,9 @@ type Fleet struct {
 	pods       map[types.UID]*pod // known to a node
 	books      books
 	violations []string
-	running    int // processes
-	addresses  int // given to pods
+	running    int   // processes
+	addresses  int   // given to pods
+	logs       int32 // the port that has all logs
 }
 
 // node is one node of the fleet. Fields are guarded by the fleet's mu.
@@ -79,6 +80,7 @@ type node struct {
 	hidden bool   // its slice is not published
 	fails  string // "", or why containers cannot be created
 	slow   time.Duration
+	cut    chan struct{} // closed when connections for logs are broken
 }
 
 // fleetLabel is on everything that a fleet makes, for cleaning up.
@@ -102,8 +104,10 @@ func Start(t testing.TB, config *rest.Config, o Options) *Fleet {
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // not t's, which is done before the clean-up
 	f.ctx = ctx
+	stop := f.serveLogs()
 	t.Cleanup(func() {
 		cancel()
+		stop()
 		f.wait.Wait()
 		if err := f.cleanUp(); err != nil {
 			t.Logf("fakenode: %v", err)

@@ -54,7 +54,7 @@ func (f *Fleet) Adopt(ctx context.Context, name string) error {
 
 // enter has a node join, once its object is as it is to be.
 func (f *Fleet) enter(ctx context.Context, name string, object func() error) error {
-	n := &node{name: name, heard: make(chan struct{})}
+	n := &node{name: name, heard: make(chan struct{}), cut: make(chan struct{})}
 	close(n.heard)
 	n.ctx, n.cancel = context.WithCancel(f.ctx)
 	f.mu.Lock()

@@ -50,6 +50,7 @@ func (f *Fleet) nodeObject(name string) *corev1.Node {
 	n.Status.Capacity, n.Status.Allocatable = resources, resources
 	n.Status.Conditions = readyConditions()
 	n.Status.NodeInfo.KubeletVersion = "v1.36.3"
+	f.reachable(n)
 	return n
 }
 

@@ -22,6 +22,7 @@ type pod struct {
 	gone  bool            // not in the API any more; guarded by the fleet's mu
 
 	started metav1.Time // of the process
+	journal *journal    // of what it writes
 }
 
 func (p *pod) key() string { return p.first.Namespace + "/" + p.first.Name }
@@ -36,7 +37,7 @@ func (f *Fleet) podSeen(object *corev1.Pod) {
 	}
 	p := f.pods[object.UID]
 	if p == nil {
-		p = &pod{fleet: f, node: n, ctx: n.ctx, first: object, at: object, wake: make(chan struct{}, 1)}
+		p = &pod{fleet: f, node: n, ctx: n.ctx, first: object, at: object, wake: make(chan struct{}, 1), journal: newJournal()}
 		f.pods[object.UID] = p
 		f.wait.Go(p.live)
 	}
@@ -183,6 +184,7 @@ func (p *pod) run(gpus []string) {
 	}()
 	p.fleet.count(1)
 	code := p.execute(gpus)
+	p.journal.end()
 	p.fleet.count(-1)
 	p.fleet.free(p)
 	cancel() // a report that was not heard yet is out of date
@@ -193,7 +195,9 @@ func (p *pod) run(gpus []string) {
 // execute runs the process to its end and returns the exit code.
 func (p *pod) execute(gpus []string) int {
 	term, kill, exit := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	go func() { exit <- p.fleet.options.Run(&Process{Pod: p.first, GPUs: gpus, Term: term, Kill: kill}) }()
+	go func() {
+		exit <- p.fleet.options.Run(&Process{Pod: p.first, GPUs: gpus, Term: term, Kill: kill, journal: p.journal})
+	}()
 	var told time.Time // when SIGTERM was sent
 	var deadline <-chan time.Time
 	for {

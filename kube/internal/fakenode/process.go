@@ -12,6 +12,8 @@ type Process struct {
 	GPUs []string        // UUIDs, in the order in which the pod names its claims
 	Term <-chan struct{} // closed at SIGTERM
 	Kill <-chan struct{} // closed at SIGKILL: the process has to return, and the exit code is 137 whatever it says
+
+	journal *journal
 }
 
 // killed is the exit code of a process that SIGKILL ended: 128 + 9.
