@@ -22,6 +22,9 @@ func (d *Driver) start(a *attempt) {
 	if err == nil && (!found || tj.UID != a.uid) {
 		err = fmt.Errorf("TrainingJob %s is gone", a.key)
 	}
+	if err == nil {
+		err = possible(tj)
+	}
 	if missing := d.findDevices(a); err == nil {
 		err = missing
 	}

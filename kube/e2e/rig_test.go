@@ -135,7 +135,7 @@ func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	c := r.plane.Config()
 	c.Impersonate.UserName = r.user
 	done := make(chan error, 1)
-	go func() { done <- controller.Serve(ctx, r.plane.Config(), o) }()
+	go func() { done <- controller.Serve(ctx, c, o) }()
 	r.stop = func() {
 		cancel()
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
