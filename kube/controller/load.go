@@ -75,7 +75,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
-		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said,
+		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
 	}
 	return l, nil
@@ -130,6 +130,7 @@ type written struct {
 	record     string
 	said       string
 	memory     []byte
+	lost       time.Duration
 	conditions []metav1.Condition
 }
 
@@ -164,7 +165,8 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory, j.Status.Conditions}
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory,
+			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
 	}
 	return jobs, of, nil
 }

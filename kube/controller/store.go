@@ -70,6 +70,8 @@ type saved struct {
 	touched    bool
 	record     string // as written last
 	said       string // what the job told of its progress last
+	work       pace
+	lost       time.Duration // run time whose work was not saved
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written
 }
@@ -80,8 +82,9 @@ var (
 )
 
 // Log notes what an event touches.
-func (s *store) Log(_ *sched.View, e *sched.Event) {
+func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch = true
+	defer s.measure(v, e)
 	switch e.Kind {
 	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Moved:
 		s.cluster = true
@@ -125,7 +128,9 @@ func (s *store) EndBatch() error {
 		return fmt.Errorf("%w: %w", ErrFenced, err)
 	}
 	rest := s.remember()
-	s.prepare()
+	tenants := record.Tenants(s.v)
+	s.touchTenants(tenants)
+	s.prepare(tenants)
 	gives, takes := s.split()
 	for _, phase := range [][]sched.JobID{gives, takes} {
 		if err := s.writeJobs(phase); err != nil {
@@ -163,6 +168,24 @@ func (s *store) remember() []byte {
 	return m.Rest
 }
 
+// touchTenants touches those who share a GPU with a job that came to it or left it.
+func (s *store) touchTenants(tenants map[sched.GPUID][]sched.JobID) {
+	if tenants == nil {
+		return
+	}
+	for _, id := range s.touched[:len(s.touched):len(s.touched)] {
+		now, was := s.v.Jobs[id].GPUs, s.jobs[id].held
+		if slices.Equal(now, was) {
+			continue
+		}
+		for _, g := range slices.Concat(now, was) {
+			for _, other := range tenants[g] {
+				s.touch(other)
+			}
+		}
+	}
+}
+
 // split parts the touched jobs: those that give up a GPU come first, so that no moment of the API has two jobs on one.
 func (s *store) split() (gives, takes []sched.JobID) {
 	slices.Sort(s.touched)
@@ -188,7 +211,7 @@ func lacks(set, old []sched.GPUID) bool {
 const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
-func (s *store) prepare() {
+func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 	brief := engine.NewBrief(s.v, s.dec)
 	for _, id := range s.touched {
 		why := brief.Why(id)
@@ -196,7 +219,8 @@ func (s *store) prepare() {
 			why = engine.Why(s.v, s.dec, id)
 		}
 		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
-		mine.next = record.Extract(s.v, id, why, s.mode)
+		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
+		mine.next.LostSeconds = int64(mine.lost.Seconds())
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions

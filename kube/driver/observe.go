@@ -32,7 +32,7 @@ func (d *Driver) observe(a *attempt) error {
 		if !a.removed && !all(ranks, func(s sight) bool { return s.over }) {
 			d.remove(a)
 		}
-		if all(ranks, func(s sight) bool { return s.over }) && (a.leaving || a.stop == sched.NoOutcome) && !d.mayYetSay(a, ranks) {
+		if all(ranks, func(s sight) bool { return s.over }) && (a.leaving || a.stop == sched.NoOutcome) && !d.mayYetSay(a) {
 			d.ended(a, j, ranks)
 		}
 	case !j.Up && all(ranks, hasRun):
@@ -138,6 +138,7 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	default:
 		e.Outcome, e.Code, e.Text = f.outcome, f.code, f.text
 	}
+	m.keep(&e)
 	d.rest(&e)
 	d.tell(e)
 	m.close()
@@ -152,12 +153,31 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	d.again(Key{JobKey, a.key})
 }
 
+// keep notes in the end of an attempt how much of its work outlives it. What was done since the last checkpoint that it told of is lost,
+// unless it said that all is saved. If it told of none, nothing is said to be lost: the first step of the next attempt will tell.
+func (m *meter) keep(e *sched.Event) {
+	lost, known := m.lost()
+	if !known || e.Kind != sched.AttemptEnded || e.Outcome == sched.Finished {
+		return
+	}
+	what := "what it did is saved"
+	if lost > 0 {
+		_, rate, _ := m.state()
+		e.Work = max(e.Work-sched.ScaleDuration(lost, rate), 0)
+		what = fmt.Sprintf("what it did in its last %v is lost", lost.Round(time.Second/10))
+	}
+	if e.Text != "" {
+		e.Text += "; "
+	}
+	e.Text += what
+}
+
 // lastWords is how long is waited for what a process wrote last. A kubelet looks every second whether one has ended.
 const lastWords = 3 * time.Second
 
-// mayYetSay reports whether an attempt that was stopped may have said that it had done all by then, and that is still on its way.
-func (d *Driver) mayYetSay(a *attempt, ranks []sight) bool {
-	if a.stop == sched.NoOutcome || a.unhear == nil || !all(ranks, func(s sight) bool { return s.code == 0 }) || d.meterOf(a).silent() {
+// mayYetSay reports whether what an attempt wrote last may still be on its way: that it has done all, or saved all.
+func (d *Driver) mayYetSay(a *attempt) bool {
+	if a.unhear == nil || d.meterOf(a).silent() {
 		return false
 	}
 	if a.quiet.IsZero() {

@@ -98,6 +98,9 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	d := driver.New(driver.Options{Client: api, Reader: direct, Queue: queue, Origin: time.Now(), Mode: mode, DeviceClass: fakenode.Driver, StartTimeout: 10 * time.Minute,
 		Types: func(string) (sched.TypeID, error) { return 0, nil }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	t.Cleanup(func() {
+		if t.Failed() {
+			show(t, direct, name)
+		}
 		d.Close()
 		stop()
 		if err := <-over; err != nil {
@@ -105,11 +108,24 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 		}
 	})
 	var jobs []client.Object
-	for _, j := range []string{"a", "b", "c"} {
-		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j}}
+	for _, j := range []string{"a", "b", "c"} { // with the finalizer, which else is written to all at once: then any may be met first
+		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j, Finalizers: []string{v1alpha1.Finalizer}}}
 		tj.Spec.GPUs.Min = 1
 		tj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		jobs = append(jobs, tj)
 	}
 	return &driver.Folding{Driver: d, State: engine.NewState(engine.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
+}
+
+// show prints the pods of a namespace.
+func show(t *testing.T, api client.Client, namespace string) {
+	t.Helper()
+	var pods corev1.PodList
+	if err := api.List(context.Background(), &pods, client.InNamespace(namespace)); err != nil {
+		t.Error(err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		t.Logf("pod %s on %q, to go %v: %+v", p.Name, p.Spec.NodeName, p.DeletionTimestamp, p.Status)
+	}
 }

@@ -33,6 +33,8 @@ type meter struct {
 	seen   time.Time // when what was told last was written: never falls
 	line   string    // of the annotation, the last
 	done   bool      // it said that it has done all
+	ready  bool      // it said that all that it has done is saved, and has made no step since
+	saved  time.Time // when it said that a checkpoint is complete; zero = it did not in this attempt
 	spoke  bool      // it wrote something
 	heard  bool      // all of it was heard, for now
 	total  int64     // steps in all, as it says; 0 = not known
@@ -175,6 +177,10 @@ func (m *meter) heardOut() {
 // note takes what a line says, and reports whether an epoch ended.
 func (m *meter) note(r *progress.Reading) bool {
 	m.done = m.done || r.Has&progress.Done != 0
+	m.ready = r.Has&progress.Ready != 0 || m.ready && r.Has&progress.Step == 0
+	if r.Has&progress.Saved != 0 {
+		m.saved = m.seen
+	}
 	m.fresh = m.odo.See(m.seen, r) || m.fresh
 	if r.Has&progress.Total != 0 {
 		m.total = r.Total
@@ -239,6 +245,20 @@ func (m *meter) saidDone() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.done
+}
+
+// lost returns the time for which an attempt trained after its last checkpoint, as far as it told. known is false if it said
+// nothing of checkpoints.
+func (m *meter) lost() (_ time.Duration, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.ready:
+		return 0, true
+	case m.saved.IsZero():
+		return 0, false
+	}
+	return m.seen.Sub(m.saved), true
 }
 
 // silent reports whether nothing that it wrote is still to be heard, or it said that it has done all.

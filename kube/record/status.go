@@ -12,14 +12,20 @@ import (
 )
 
 // Extract returns what the status of a job says to people; why is where it waits. Devices are named as the driver of the node
-// does, shared are the jobs that use a GPU, by its number.
-func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode) v1alpha1.TrainingJobStatus {
+// does, tenants are those of Tenants.
+func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
 	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Reason: Reason(v, id, why), Batch: j.Live.Batch, GPUs: width(j),
 		AttainedGPUSeconds: int64(j.Service), Attained: time.Duration(float64(j.Service) * 1e9).Round(time.Second).String()}
 	s.Restarts = max(0, j.Attempts-1)
 	for _, g := range j.GPUs {
-		s.Allocation = append(s.Allocation, allocated(v, g, mode))
+		a := allocated(v, g, mode)
+		for _, other := range tenants[g] {
+			if other != id {
+				a.SharedWith = append(a.SharedWith, title(v, other))
+			}
+		}
+		s.Allocation = append(s.Allocation, a)
 	}
 	if len(j.GPUs) > 0 {
 		s.Placement = "gpu"
@@ -28,6 +34,23 @@ func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mo
 		}
 	}
 	return s
+}
+
+// Tenants returns the jobs that hold a GPU, by rising number, of the GPUs that are held to be shared; nil where none is.
+func Tenants(v *sched.View) (of map[sched.GPUID][]sched.JobID) {
+	for id := range v.Jobs {
+		j := &v.Jobs[id]
+		if !j.HoldsDevices() || j.Live.Share != sched.Shared {
+			continue
+		}
+		if of == nil {
+			of = make(map[sched.GPUID][]sched.JobID)
+		}
+		for _, g := range j.GPUs {
+			of[g] = append(of[g], sched.JobID(id))
+		}
+	}
+	return of
 }
 
 // allocated names one GPU. Where the mode leaves its choice to others, only the node is known.
@@ -151,8 +174,12 @@ func titles(v *sched.View, ids []sched.JobID) string {
 		if i == 3 {
 			return fmt.Sprintf("%s and %d more", strings.Join(list, ", "), len(ids)-3)
 		}
-		s := v.Jobs[id].Spec
-		list = append(list, s.User+"/"+s.Name)
+		list = append(list, title(v, id))
 	}
 	return strings.Join(list, ", ")
+}
+
+func title(v *sched.View, id sched.JobID) string {
+	s := v.Jobs[id].Spec
+	return s.User + "/" + s.Name
 }
