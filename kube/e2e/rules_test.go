@@ -276,8 +276,8 @@ func merge(to, change map[string]any) {
 	}
 }
 
-// rulesOf returns the rules of a definition, less those on what the controller alone writes and on templates, which are those of
-// pods.
+// rulesOf returns the rules of a definition, less those on what the controller alone writes, and on templates: of these only types are
+// checked.
 func rulesOf(t *testing.T, kind string) (rules []string) {
 	t.Helper()
 	for _, doc := range bytes.Split(config.CRDs, []byte("\n---\n")) {
