@@ -60,7 +60,7 @@ type Recorder struct {
 	worked []sched.Time    // by GPUID: up to when work there is counted
 	held   [][]sched.GPUID // by job: what its attempt holds
 	spare  [][]sched.GPUID // sets that were held, to be used again
-	from   []sched.Time // by job: since when its attempt works; Never = it does not
+	from   []sched.Time    // by job: since when its attempt works; Never = it does not
 }
 
 // sums are what went on from the first arrival on.

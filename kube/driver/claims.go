@@ -87,15 +87,13 @@ func (a *attempt) claimObject(c claim, tj *v1alpha1.TrainingJob, class string) *
 			"memory": *resource.NewQuantity(int64(need)<<30, resource.BinarySI)}}
 	}
 	o := &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.key.Namespace, Name: c.name, Labels: a.labels(), OwnerReferences: []metav1.OwnerReference{ownerOf(tj, true)}},
-		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: request, Exactly: exact}}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.key.Namespace, Name: c.name, Labels: a.labels(), OwnerReferences: []metav1.OwnerReference{ownerOf(tj, true)},
+			Finalizers: []string{resourcev1.Finalizer}}, // whoever allocates would write it in a write of its own
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: request, Exactly: exact}}}},
 	}
 	if c.slot {
 		o.Labels = map[string]string{LabelSlot: strings.TrimPrefix(c.name, "gpu-")}
 		o.OwnerReferences = []metav1.OwnerReference{ownerOf(tj, false)}
-	}
-	if a.mode == v1alpha1.Direct { // else the controller-manager would never give the devices back
-		o.Finalizers = []string{resourcev1.Finalizer}
 	}
 	return o
 }

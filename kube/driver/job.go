@@ -49,13 +49,14 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 	return nil
 }
 
-// meet lets a job arrive that is not known. It gets our finalizer first, so that it cannot go without our knowing.
+// meet lets a job arrive that is not known. Where no claims tell which devices its pods have, it gets our finalizer first, so that it
+// cannot go before them: a leader that comes later knows of them by its record alone.
 func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
 	switch done := tj.Status.Phase == v1alpha1.Succeeded || tj.Status.Phase == v1alpha1.Failed; {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
 	case done || d.refusedJob[tj.UID]: // its record was forgotten, or there never was one
-	case !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
+	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
 		d.arrivals = append(d.arrivals, tj)

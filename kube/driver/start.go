@@ -22,6 +22,9 @@ func (d *Driver) start(a *attempt) {
 	if err == nil && (!found || tj.UID != a.uid) {
 		err = fmt.Errorf("TrainingJob %s is gone", a.key)
 	}
+	if err == nil {
+		err = possible(tj)
+	}
 	if missing := d.findDevices(a); err == nil {
 		err = missing
 	}
@@ -53,11 +56,14 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 			return err
 		}
 	}
+	claims := make(map[string]*resourcev1.ResourceClaim) // as they were made, by name
 	for r := range a.ranks {
 		for _, c := range a.claimsOf(r) {
-			if err := d.createClaim(ctx, a, c, tj); err != nil {
+			made, err := d.createClaim(ctx, a, c, tj)
+			if err != nil {
 				return err
 			}
+			claims[c.name] = made
 		}
 	}
 	a.mu.Lock()
@@ -76,7 +82,7 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 			return err
 		}
 		if a.mode == v1alpha1.Direct {
-			if err := d.allocate(ctx, a, r, p.(*corev1.Pod)); err != nil {
+			if err := d.allocate(ctx, a, r, p.(*corev1.Pod), claims); err != nil {
 				return err
 			}
 		}
@@ -116,13 +122,16 @@ func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there
 	return there, old, err
 }
 
-// createClaim makes a claim of an attempt, or has it own one that others share.
-func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alpha1.TrainingJob) error {
+// createClaim makes a claim of an attempt and returns it as it is, or has it own one that others share, which is nil.
+func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alpha1.TrainingJob) (*resourcev1.ResourceClaim, error) {
 	if !c.slot {
-		_, _, err := d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
-		return err
+		made, _, err := d.create(ctx, a, a.claimObject(c, tj, d.o.DeviceClass))
+		if err != nil {
+			return nil, err
+		}
+		return made.(*resourcev1.ResourceClaim), nil
 	}
-	return d.crew.write(ctx, func(ctx context.Context) error {
+	return nil, d.crew.write(ctx, func(ctx context.Context) error {
 		o := a.claimObject(c, tj, d.o.DeviceClass)
 		err := d.o.Client.Create(ctx, o)
 		if !apierrors.IsAlreadyExists(err) {
@@ -145,10 +154,17 @@ func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alp
 	})
 }
 
-// allocate gives the pod of rank r its claims and binds it, in this order: claim, allocation and reservation, binding.
-func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod) error {
+// allocate gives the pod of rank r its claims, which are known as they were made, and binds it, in this order: claim, allocation and
+// reservation, binding.
+func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod, claims map[string]*resourcev1.ResourceClaim) error {
 	for _, c := range a.claimsOf(r) {
-		if err := d.crew.write(ctx, func(ctx context.Context) error { return d.allocateClaim(ctx, a, r, c, p) }); err != nil {
+		known := claims[c.name]
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			o := known
+			known = nil // if it is not that any more, the next try asks
+			return d.allocateClaim(ctx, a, r, c, p, o)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -170,11 +186,15 @@ func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod)
 	})
 }
 
-func (d *Driver) allocateClaim(ctx context.Context, a *attempt, r int, c claim, p *corev1.Pod) error {
-	o, class := new(resourcev1.ResourceClaim), new(resourcev1.DeviceClass)
-	if err := d.o.Reader.Get(ctx, types.NamespacedName{Namespace: a.key.Namespace, Name: c.name}, o); err != nil {
-		return err
+// allocateClaim gives pod p claim o; nil = the API server is asked for it.
+func (d *Driver) allocateClaim(ctx context.Context, a *attempt, r int, c claim, p *corev1.Pod, o *resourcev1.ResourceClaim) error {
+	if o == nil {
+		o = new(resourcev1.ResourceClaim)
+		if err := d.o.Reader.Get(ctx, types.NamespacedName{Namespace: a.key.Namespace, Name: c.name}, o); err != nil {
+			return err
+		}
 	}
+	class := new(resourcev1.DeviceClass)
 	if err := d.o.Client.Get(ctx, types.NamespacedName{Name: d.o.DeviceClass}, class); err != nil {
 		return err
 	}

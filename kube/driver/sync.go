@@ -68,7 +68,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) {
 // everything returns the keys of all objects, and of those that the View knows and that may be gone.
 func (d *Driver) everything(ctx context.Context) (keys []Key, err error) {
 	lists := []client.ObjectList{&v1alpha1.GPUPoolList{}, &corev1.NodeList{}, &v1alpha1.TrainingJobList{}}
-	if d.o.Mode == v1alpha1.Pinned || d.o.Mode == v1alpha1.Direct {
+	if usesClaims(d.o.Mode) {
 		lists = append(lists, &resourcev1.ResourceSliceList{}, &resourcev1.ResourceClaimList{})
 	}
 	for _, l := range append(lists, &corev1.PodList{}) {

@@ -19,11 +19,14 @@ import (
 // read as well where the driver allocates.
 func Watched(m v1alpha1.Mode) []client.Object {
 	all := []client.Object{&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &v1alpha1.GPUProfile{}, &corev1.Node{}, &corev1.Pod{}}
-	if m == v1alpha1.Pinned || m == v1alpha1.Direct {
+	if usesClaims(m) {
 		all = append(all, &resourcev1.ResourceSlice{}, &resourcev1.ResourceClaim{})
 	}
 	return all
 }
+
+// usesClaims reports whether claims say which devices a pod has.
+func usesClaims(m v1alpha1.Mode) bool { return m == v1alpha1.Pinned || m == v1alpha1.Direct }
 
 // Watch has everything that changes in the cache pushed into q, until ctx is done. What is in the cache already is pushed as well.
 func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error {

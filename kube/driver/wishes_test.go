@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,10 +55,19 @@ func TestWishes(t *testing.T) {
 			if !w.v.Jobs[1].Paused || w.last(sched.JobArrived).Time != w.last(sched.JobCommanded).Time {
 				w.Error("want it paused as it arrives")
 			}
+			if slices.Contains(w.writes, "patch *v1alpha1.TrainingJob late") {
+				w.Error("want nothing written: claims tell whose devices are whose")
+			}
+		}},
+		{name: "where no claims tell of devices a job stays until its pods are gone", width: 2, opts: inMode(v1alpha1.Visible), test: func(w *world) {
+			late := job("late", 1, nil)
+			late.Finalizers = nil
+			must(w, w.Create(w.Context(), late))
+			w.settle()
 			var tj v1alpha1.TrainingJob
 			must(w, w.Get(w.Context(), client.ObjectKeyFromObject(late), &tj))
-			if !controllerutil.ContainsFinalizer(&tj, v1alpha1.Finalizer) {
-				w.Error("want our finalizer")
+			if !controllerutil.ContainsFinalizer(&tj, v1alpha1.Finalizer) || len(w.of(sched.JobArrived)) != 2 {
+				w.Errorf("finalizers %v, %d jobs; want ours, and both", tj.Finalizers, len(w.of(sched.JobArrived)))
 			}
 		}},
 		{name: "a job that nobody can run is told why", width: 2, test: func(w *world) {

@@ -278,8 +278,8 @@ func merge(to, change map[string]any) {
 	}
 }
 
-// rulesOf returns the rules of a definition, less those on what the controller alone writes and on templates, which are those of
-// pods.
+// rulesOf returns the rules of a definition, less those on what the controller alone writes, and on templates: of these only types are
+// checked.
 func rulesOf(t *testing.T, kind string) (rules []string) {
 	t.Helper()
 	for _, doc := range bytes.Split(config.CRDs, []byte("\n---\n")) {
@@ -401,12 +401,16 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is told as one that cannot be read, beside
-// others that can.
+// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is told as one that cannot be read, and by
+// which field, beside others that can.
 func TestUnreadable(t *testing.T) {
 	api := apiOf(t)
-	for _, limit := range []string{"1e1.5", "1"} {
-		o := object(t, "TrainingJob", fmt.Sprintf(`{metadata: {name: "j%s"}, spec: {template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: %q}}}]}}}}`, limit[len(limit)-1:], limit))
+	containers := map[string]string{
+		"a-fine": `[{name: c, image: i, resources: {limits: {cpu: "1"}}}]`, "b-number": `[{name: c, image: i, resources: {limits: {cpu: 1e1.5}}}]`,
+		"c-misspelt": `[{name: c, image: i, enviroment: []}]`, "d-type": `[{name: c, image: [i]}]`,
+	}
+	for name, list := range containers {
+		o := object(t, "TrainingJob", fmt.Sprintf(`{metadata: {name: %s}, spec: {template: {spec: {containers: %s}}}}`, name, list))
 		if err := api.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +419,7 @@ func TestUnreadable(t *testing.T) {
 	if err := api.List(t.Context(), &list, client.InNamespace("default")); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"", "quantities must match"} {
+	for i, want := range []string{"", "quantities must match", `unknown field "template.spec.containers[0].enviroment"`, "Container.template.spec.containers.image of type string"} {
 		got := list.Items[i].Spec.Unreadable
 		if (got == "") != (want == "") || !strings.Contains(got, want) || list.Items[i].UID == "" {
 			t.Errorf("job %s: %q, want %q in it", list.Items[i].Name, got, want)

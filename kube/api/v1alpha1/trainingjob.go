@@ -1,10 +1,11 @@
 package v1alpha1
 
 import (
-	"encoding/json"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/json"
 )
 
 // TrainingJob is a training job that Trainyard runs when and where its policy says, at the width it says. It must be able to save
@@ -95,11 +96,12 @@ type TrainingJobSpec struct {
 	Unreadable string `json:"-"`
 }
 
-// UnmarshalJSON reads a spec. The API server takes some numbers in templates that the types of Kubernetes do not, such as a
-// quantity of 1e1.5. They make one job unreadable, and not the list of all of them.
+// UnmarshalJSON reads a spec. The API server takes templates as they come. What is no pod template, or has fields that pods do not have,
+// makes one job unreadable, and not the list of all of them.
 func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 	type plain TrainingJobSpec
-	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+	unknown, err := json.UnmarshalStrict(b, (*plain)(s), json.DisallowUnknownFields)
+	if err = errors.Join(append(unknown, err)...); err != nil {
 		*s = TrainingJobSpec{Unreadable: err.Error()}
 	}
 	return nil

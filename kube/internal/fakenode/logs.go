@@ -62,7 +62,9 @@ func (j *journal) from(n int) (text []string, at []time.Time, news <-chan struct
 func (f *Fleet) serveLogs() (stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", f.serveLog)
-	server := httptest.NewTLSServer(mux)
+	server := httptest.NewUnstartedServer(mux)
+	server.EnableHTTP2 = true // as kubelets do: many logs come by one connection
+	server.StartTLS()
 	f.logs = int32(server.Listener.Addr().(*net.TCPAddr).Port)
 	return func() {
 		server.CloseClientConnections()
@@ -72,7 +74,7 @@ func (f *Fleet) serveLogs() (stop func()) {
 
 // serveLog sends what the process of a pod wrote, and goes on sending where it is asked to follow, until the process has ended.
 func (f *Fleet) serveLog(w http.ResponseWriter, r *http.Request) {
-	p, cut := f.podOf(r.PathValue("namespace") + "/" + r.PathValue("pod"))
+	p, cut := f.podOf(r.PathValue("namespace"), r.PathValue("pod"))
 	if p == nil {
 		http.Error(w, "no such pod, or its node does not answer", http.StatusServiceUnavailable)
 		return
@@ -108,11 +110,11 @@ func (f *Fleet) serveLog(w http.ResponseWriter, r *http.Request) {
 }
 
 // podOf returns a pod whose node can be asked, and what is closed when connections to that are cut.
-func (f *Fleet) podOf(key string) (*pod, <-chan struct{}) {
+func (f *Fleet) podOf(namespace, name string) (*pod, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.pods {
-		if p.key() == key && !p.node.silent && !p.node.lost {
+		if p.first.Name == name && p.first.Namespace == namespace && !p.node.silent && !p.node.lost {
 			return p, p.node.cut
 		}
 	}
