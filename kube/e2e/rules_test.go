@@ -407,7 +407,7 @@ func TestUnreadable(t *testing.T) {
 	api := apiOf(t)
 	containers := map[string]string{
 		"a-fine": `[{name: c, image: i, resources: {limits: {cpu: "1"}}}]`, "b-number": `[{name: c, image: i, resources: {limits: {cpu: 1e1.5}}}]`,
-		"c-misspelt": `[{name: c, image: i, enviroment: []}]`, "d-type": `[{name: c, image: [i]}]`,
+		"c-misspelt": `[{name: c, image: i, envs: []}]`, "d-type": `[{name: c, image: [i]}]`,
 	}
 	for name, list := range containers {
 		o := object(t, "TrainingJob", fmt.Sprintf(`{metadata: {name: %s}, spec: {template: {spec: {containers: %s}}}}`, name, list))
@@ -419,7 +419,7 @@ func TestUnreadable(t *testing.T) {
 	if err := api.List(t.Context(), &list, client.InNamespace("default")); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"", "quantities must match", `unknown field "template.spec.containers[0].enviroment"`, "Container.template.spec.containers.image of type string"} {
+	for i, want := range []string{"", "quantities must match", `unknown field "template.spec.containers[0].envs"`, "Container.template.spec.containers.image of type string"} {
 		got := list.Items[i].Spec.Unreadable
 		if (got == "") != (want == "") || !strings.Contains(got, want) || list.Items[i].UID == "" {
 			t.Errorf("job %s: %q, want %q in it", list.Items[i].Name, got, want)
