@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -210,6 +211,9 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.inputs.add(p)
 	begin := func() (err error) {
+		if err = checkKeys(&p.Spec); err != nil {
+			return err
+		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
 		l.system, err = system.Live(&h, system.Knowledge{Scores: in.scores(in.numbered(&v, l.joins), h.GPUs)})
@@ -250,6 +254,21 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		}
 	}
 	p.Status.Message = l.renewed
+	return nil
+}
+
+// checkKeys returns an error about the first setting, in order of name, that the system does not take.
+func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
+	info, err := system.Named(p.System)
+	if err != nil {
+		return err
+	}
+	names := info.KeyNames()
+	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("settings: %s takes no key %q; it takes %s", p.System, key, strings.Join(names, ", "))
+		}
+	}
 	return nil
 }
 

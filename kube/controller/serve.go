@@ -153,7 +153,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 		if o.Observe {
 			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text", text)
 		} else {
-			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
+			events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Schedule", "%s", text)
 		}
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
