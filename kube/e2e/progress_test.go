@@ -26,7 +26,7 @@ func TestLogsFollowed(t *testing.T) {
 	r := newRig(t, 1, fakenode.Options{GPUs: 1, Run: func(p *fakenode.Process) int {
 		for i := range lines {
 			p.Print(fmt.Sprintf("line %d\n", i))
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(8 * time.Millisecond)
 		}
 		return 0
 	}}, v1alpha1.SchedulerPolicySpec{System: "fifo", Progress: "none"})
