@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -73,8 +72,7 @@ type Driver struct {
 	places     map[deviceID]string                             // name of the node that has a device
 	holders    map[deviceID][]holding
 	claims     map[types.NamespacedName][]deviceID
-	doubles    map[deviceID]bool // told to be allocated twice
-	doubled    atomic.Int64
+	doubles    map[deviceID]bool  // told to be allocated twice
 	refusedJob map[types.UID]bool // that were told to be impossible
 
 	mu       sync.Mutex
