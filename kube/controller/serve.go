@@ -156,7 +156,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 		}
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
-		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
 		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if s.Policy.Progress == "logs" && !o.Observe {
 		pods, err := logs.Client(m.GetConfig())
