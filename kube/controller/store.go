@@ -294,8 +294,8 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 		if err != nil {
 			return err
 		}
-		if err := s.leads(); err != nil {
-			return err
+		if lost := s.leads(); lost != nil {
+			return lost
 		}
 		job := metadataOf(ref.name)
 		err = s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
