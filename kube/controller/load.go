@@ -37,6 +37,7 @@ type loaded struct {
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
 	wrong   wrong
+	blobs   map[string]blob // of which nothing is known but the version
 }
 
 // load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
@@ -53,7 +54,8 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	cl, err := c.cluster(ctx)
+	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
+	cl, err := c.cluster(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -64,19 +66,18 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
-	l := &loaded{origin: policy.Status.Origin.Time}
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
 	if err := c.unsay(ctx, policy, said); err != nil {
 		return nil, err
 	}
-	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: l.blobs, jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
-		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
+		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
 	}
 	return l, nil
@@ -128,7 +129,6 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 // written is what the object of a job has beside the record.
 type written struct {
 	version    string
-	record     string
 	said       string
 	memory     []byte
 	lost       time.Duration
@@ -166,23 +166,23 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory,
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Memory,
 			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
 	}
 	return jobs, of, nil
 }
 
 // cluster reads nodes and pools as they were; nothing in a new cluster.
-func (c *Controller) cluster(ctx context.Context) (record.Cluster, error) {
-	blob, err := c.blob(ctx, ClusterMap)
-	if err != nil || blob == nil {
+func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, error) {
+	packed, err := c.blob(ctx, l, ClusterMap)
+	if err != nil || packed == nil {
 		return record.Cluster{}, err
 	}
-	return record.Unpack(blob)
+	return record.Unpack(packed)
 }
 
-// blob reads a ConfigMap of ours; nil if there is none.
-func (c *Controller) blob(ctx context.Context, name string) ([]byte, error) {
+// blob reads a ConfigMap of ours; nil if there is none. It notes the version, which another's later write will change.
+func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, error) {
 	var m corev1.ConfigMap
 	err := c.o.Reader.Get(ctx, types.NamespacedName{Namespace: c.o.Namespace, Name: name}, &m)
 	if apierrors.IsNotFound(err) {
@@ -191,6 +191,7 @@ func (c *Controller) blob(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller: config map %s: %w", name, err)
 	}
+	l.blobs[name] = blob{version: m.ResourceVersion}
 	return m.BinaryData[blobKey], nil
 }
 
@@ -231,7 +232,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	is := systemLine(&l.header)
 	was := p.Status.System
 	p.Status.System, p.Status.Message = is, ""
-	switch rest, err := c.blob(ctx, MemoryMap); {
+	switch rest, err := c.blob(ctx, l, MemoryMap); {
 	case err != nil:
 		return err
 	case was == "":
