@@ -112,6 +112,9 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
+	if e.Kind == sched.Moved && len(e.GPUs) > 0 && e.Code != 0 {
+		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
+	}
 	s.notice(e)
 }
 
