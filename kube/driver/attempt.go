@@ -67,7 +67,7 @@ type rank struct {
 func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c sched.Config) *attempt {
 	spec := d.view.Jobs[id].Spec
 	a := &attempt{id: id, number: number, key: types.NamespacedName{Namespace: spec.User, Name: spec.Name}, uid: types.UID(spec.Task),
-		base: spec.Name + "-" + strconv.Itoa(int(number)), mode: d.o.Mode, config: c, forced: make(map[int]bool),
+		base: baseOf(spec.Name, number), mode: d.o.Mode, config: c, forced: make(map[int]bool),
 		news: news{free: make(chan struct{}), none: make(map[int]bool)}}
 	for _, g := range gpus { // in order, so that those of a node are side by side
 		node := d.view.GPUs[g].Node
@@ -79,6 +79,9 @@ func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c 
 	}
 	return a
 }
+
+// baseOf is what the names of the objects of an attempt of a job begin with.
+func baseOf(job string, number int32) string { return job + "-" + strconv.Itoa(int(number)) }
 
 // findDevices has the GPUs of an attempt be devices that the cluster shows. The error names one that is not there.
 func (d *Driver) findDevices(a *attempt) (err error) {

@@ -41,7 +41,10 @@ func (d *Driver) removeStrayServices(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if s := &list.Items[i]; slices.ContainsFunc(s.OwnerReferences, isOwner) && d.isStray(s) {
-			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) { d.delete(ctx, s) })
+			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) {
+				err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, s) })
+				d.warn(ctx, err, "a service of nobody cannot be deleted", "service", s.Name)
+			})
 		}
 	}
 	return nil
