@@ -29,7 +29,7 @@ type attempt struct {
 
 	begun   bool          // the crew was told to begin it
 	waits   bool          // for its devices: its pods are to be made
-	due     time.Time     // when it is too late to start; zero = not yet known
+	due     time.Time     // when it is too late to start; zero = it was not told to
 	stop    sched.Outcome // why it is stopped; NoOutcome = it is not
 	fate    *fate         // how it ends, nil = it does not
 	leaving bool          // we told its pods to end, or those who led before did
@@ -60,6 +60,7 @@ type rank struct {
 	gpus     []sched.GPUID
 	devices  []*gpu // that gpus are; nil in modes that do not name them
 	seen     bool   // its pod was in the cache
+	adopted  bool   // its pod was there, as those who led before know
 	ended    *sight // how it ended by itself, as it was seen first
 }
 
@@ -132,7 +133,14 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		p := new(corev1.Pod)
-		found, err := d.get(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}, p)
+		key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}
+		found, err := d.get(key, p)
+		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && isOfJob(p, a.uid)) {
+			p = new(corev1.Pod)
+			if found, err = d.ask(key, p); err == nil && !(found && isOfJob(p, a.uid)) {
+				a.setNone(i)
+			}
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -167,6 +175,13 @@ func (n *news) hasNone(r int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.none[r]
+}
+
+// setNone notes that the API server has no pod of rank r.
+func (n *news) setNone(r int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.none[r] = true
 }
 
 // isOfJob reports whether a pod belongs to the TrainingJob of a UID.

@@ -281,6 +281,19 @@ func (d *Driver) get(key types.NamespacedName, o client.Object) (found bool, err
 	return err == nil, err
 }
 
+// ask reads an object from the API server itself. Who has just begun to lead may have a cache that is late: what is not in it, though it was
+// there for those who led before, may be there still. Who only looks on need not know.
+func (d *Driver) ask(key types.NamespacedName, o client.Object) (found bool, err error) {
+	if d.o.Observe {
+		return false, nil
+	}
+	err = d.o.Reader.Get(d.ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // submit gives the crew a task, unless nothing is to be written.
 func (d *Driver) submit(line string, task func(ctx context.Context)) {
 	if !d.o.Observe {

@@ -22,6 +22,12 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		return err
 	}
 	id, known := d.ids[key]
+	if known && d.isMissing(id, tj, found) {
+		tj = new(v1alpha1.TrainingJob)
+		if found, err = d.ask(key, tj); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !found:
 		tj = nil
@@ -39,6 +45,9 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		return nil
 	}
 	j := &d.view.Jobs[id]
+	if j.State != sched.Done && tj != nil && tj.DeletionTimestamp == nil && !usesClaims(d.o.Mode) { // it may have arrived in a mode with claims
+		d.setFinalizer(tj, true)
+	}
 	d.heed(id, j, tj)
 	if a := d.attempts[id]; a != nil {
 		return d.observe(a)
@@ -47,6 +56,12 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		d.setFinalizer(tj, false)
 	}
 	return nil
+}
+
+// isMissing reports whether a job that is to go on is not what the cache has by its name, if it has anything.
+func (d *Driver) isMissing(id sched.JobID, tj *v1alpha1.TrainingJob, found bool) bool {
+	j := &d.view.Jobs[id]
+	return j.State != sched.Done && !j.Cancel && (!found || string(tj.UID) != j.Spec.Task)
 }
 
 // meet lets a job arrive that is not known. Where no claims tell which devices its pods have, it gets our finalizer first, so that it

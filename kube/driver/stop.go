@@ -30,9 +30,7 @@ func (d *Driver) remove(a *attempt) {
 			})
 			d.warn(ctx, err, "a pod cannot be deleted", "pod", key)
 			if none && err == nil {
-				a.mu.Lock()
-				a.none[r] = true
-				a.mu.Unlock()
+				a.setNone(r)
 			}
 		}
 		d.o.Queue.Push(Key{JobKey, a.key})

@@ -57,7 +57,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) {
 	}
 	a := d.newAttempt(id, j.Attempts, j.GPUs, j.Live)
 	for i := range a.ranks { // once up, a pod that is not there is gone
-		a.ranks[i].seen = j.Up
+		a.ranks[i].adopted = j.Up
 	}
 	if j.Attempt == sched.Stopping { // the order is given again: until then, what leaves does so by the first
 		a.stop, a.leaving = sched.Preempted, true
