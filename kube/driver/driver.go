@@ -75,7 +75,7 @@ type Driver struct {
 	claims     map[types.NamespacedName][]deviceID
 	doubles    map[deviceID]bool // told to be allocated twice
 	doubled    atomic.Int64
-	refusedJob map[types.UID]bool // that were told to be impossible
+	refusedJob map[types.NamespacedName]types.UID // that were told to be impossible, and are there
 
 	mu       sync.Mutex
 	troubles map[string]string // with renting, by pool, as told; for the crew
@@ -118,7 +118,7 @@ func New(o Options) *Driver {
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool),
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.NamespacedName]types.UID),
 		troubles: make(map[string]string)}
 }
 

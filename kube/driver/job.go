@@ -28,6 +28,12 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 			return err
 		}
 	}
+	if !found {
+		delete(d.refusedJob, key)
+	}
+	if known {
+		d.forget(id)
+	}
 	switch {
 	case !found:
 		tj = nil
@@ -58,6 +64,14 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 	return nil
 }
 
+// forget drops what was to be known of the next attempt of a job that has none.
+func (d *Driver) forget(id sched.JobID) {
+	if d.view.Jobs[id].State == sched.Done && d.attempts[id] == nil {
+		delete(d.odometers, id)
+		delete(d.lost, id)
+	}
+}
+
 // isMissing reports whether a job that is to go on is not what the cache has by its name, if it has anything.
 func (d *Driver) isMissing(id sched.JobID, tj *v1alpha1.TrainingJob, found bool) bool {
 	j := &d.view.Jobs[id]
@@ -70,7 +84,7 @@ func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
 	switch done := tj.Status.Phase == v1alpha1.Succeeded || tj.Status.Phase == v1alpha1.Failed; {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
-	case done || d.refusedJob[tj.UID]: // its record was forgotten, or there never was one
+	case done || d.refusedJob[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
 	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
@@ -142,9 +156,9 @@ func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
 
 // reject tells the user of a job that nobody can run what is wrong with it.
 func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
-	d.refusedJob[tj.UID] = true
-	d.o.Event(tj, "Invalid", why.Error())
 	key := client.ObjectKeyFromObject(tj)
+	d.refusedJob[key] = tj.UID
+	d.o.Event(tj, "Invalid", why.Error())
 	d.submit("reject/"+key.String(), func(ctx context.Context) {
 		err := d.crew.write(ctx, func(ctx context.Context) error {
 			now := new(v1alpha1.TrainingJob)

@@ -79,9 +79,16 @@ func (d *Driver) forcePod(p *corev1.Pod) {
 // sweep has what is left removed of the attempts whose ends are durable by now. A start of the same job that comes before that is done does
 // it first.
 func (d *Driver) sweep() {
+	for id, list := range d.unclean {
+		if d.unclean[id] = slices.DeleteFunc(list, func(a *attempt) bool { return a.cleaned.Load() }); len(d.unclean[id]) == 0 {
+			delete(d.unclean, id)
+		}
+	}
 	for _, a := range d.over {
-		left := slices.DeleteFunc(d.unclean[a.id], func(a *attempt) bool { return a.cleaned.Load() })
-		d.unclean[a.id] = append(left, a)
+		if d.o.Observe { // nothing was made
+			continue
+		}
+		d.unclean[a.id] = append(d.unclean[a.id], a)
 		if d.attempts[a.id] == nil {
 			all := slices.Clone(d.unclean[a.id])
 			d.submit(a.lineName(), func(ctx context.Context) { d.clean(ctx, all) })
