@@ -74,8 +74,8 @@ type Driver struct {
 	places     map[deviceID]string                             // name of the node that has a device
 	holders    map[deviceID][]holding
 	claims     map[types.NamespacedName][]deviceID
-	doubles    map[deviceID]bool  // told to be allocated twice
-	refusedJob map[types.UID]bool // that were told to be impossible
+	doubles    map[deviceID]bool                  // told to be allocated twice
+	refusedJob map[types.NamespacedName]types.UID // that were told to be impossible, and are there
 
 	mu       sync.Mutex
 	troubles map[string]string // with renting, by pool, as told; for the crew
@@ -121,7 +121,7 @@ func New(o Options) *Driver {
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool),
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.NamespacedName]types.UID),
 		troubles: make(map[string]string)}
 }
 
@@ -278,6 +278,19 @@ func (d *Driver) tell(e sched.Event) {
 // get reads an object from the cache.
 func (d *Driver) get(key types.NamespacedName, o client.Object) (found bool, err error) {
 	err = d.o.Client.Get(d.ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ask reads an object from the API server itself. Who has just begun to lead may have a cache that is late: what is not in it, though it was
+// there for those who led before, may be there still. Who only looks on need not know.
+func (d *Driver) ask(key types.NamespacedName, o client.Object) (found bool, err error) {
+	if d.o.Observe {
+		return false, nil
+	}
+	err = d.o.Reader.Get(d.ctx, key, o)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -48,6 +48,12 @@ func (d *Driver) lookAtNode(name string) error {
 		return err
 	}
 	was := d.machines[name]
+	id, known := d.nodeID(name)
+	if !found && known && (was == nil || !was.gone) {
+		if found, err = d.ask(types.NamespacedName{Name: name}, &node); err != nil {
+			return err
+		}
+	}
 	var m *machine
 	if found {
 		if m, err = d.surveyed(&node); err != nil {
@@ -64,7 +70,6 @@ func (d *Driver) lookAtNode(name string) error {
 		m.gpus, m.product, m.memGiB = was.gpus, was.product, was.memGiB
 	}
 	d.keep(name, m)
-	id, known := d.nodeID(name)
 	switch {
 	case known && m.gone:
 		d.lostNode(id)
