@@ -212,8 +212,8 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.inputs.add(p)
 	begin := func() (err error) {
-		if err = checkKeys(&p.Spec); err != nil {
-			return err
+		if bad := checkKeys(&p.Spec); bad != nil {
+			return bad
 		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
