@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,7 @@ type loaded struct {
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
 	wrong   wrong
+	blobs   map[string]blob // of which nothing is known but the version
 }
 
 // load takes the lead, which has all that earlier leaders write refused, and reads the state that they left.
@@ -52,7 +54,8 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	cl, err := c.cluster(ctx)
+	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
+	cl, err := c.cluster(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -63,19 +66,18 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
-	l := &loaded{origin: policy.Status.Origin.Time}
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
 	if err := c.unsay(ctx, policy, said); err != nil {
 		return nil, err
 	}
-	l.store = &store{ctx: ctx, api: c.o.Client, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: make(map[string][]byte), jobs: make([]saved, len(v.Jobs))}
+	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: l.blobs, jobs: make([]saved, len(v.Jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
-		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, record: w.record, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
+		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
 	}
 	return l, nil
@@ -127,7 +129,6 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 // written is what the object of a job has beside the record.
 type written struct {
 	version    string
-	record     string
 	said       string
 	memory     []byte
 	lost       time.Duration
@@ -165,23 +166,23 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Record, j.Status.Progress, j.Status.Memory,
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Memory,
 			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
 	}
 	return jobs, of, nil
 }
 
 // cluster reads nodes and pools as they were; nothing in a new cluster.
-func (c *Controller) cluster(ctx context.Context) (record.Cluster, error) {
-	blob, err := c.blob(ctx, ClusterMap)
-	if err != nil || blob == nil {
+func (c *Controller) cluster(ctx context.Context, l *loaded) (record.Cluster, error) {
+	packed, err := c.blob(ctx, l, ClusterMap)
+	if err != nil || packed == nil {
 		return record.Cluster{}, err
 	}
-	return record.Unpack(blob)
+	return record.Unpack(packed)
 }
 
-// blob reads a ConfigMap of ours; nil if there is none.
-func (c *Controller) blob(ctx context.Context, name string) ([]byte, error) {
+// blob reads a ConfigMap of ours; nil if there is none. It notes the version, which another's later write will change.
+func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, error) {
 	var m corev1.ConfigMap
 	err := c.o.Reader.Get(ctx, types.NamespacedName{Namespace: c.o.Namespace, Name: name}, &m)
 	if apierrors.IsNotFound(err) {
@@ -190,18 +191,19 @@ func (c *Controller) blob(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller: config map %s: %w", name, err)
 	}
+	l.blobs[name] = blob{version: m.ResourceVersion}
 	return m.BinaryData[blobKey], nil
 }
 
 // decide makes the header, the state and the system, which goes on where it was if it is the same.
 func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.SchedulerPolicy, v sched.View, of map[sched.JobID]written) error {
-	in, err := c.inventory(ctx)
+	in, err := c.inventory(ctx, p.Spec.Mode)
 	if err != nil {
 		return err
 	}
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v), in.scored(), in.inputs, in.wrong
+	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v, c.skipped), in.scored(), in.inputs, in.wrong
 	for _, what := range in.wrong.profiles {
 		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
 	}
@@ -210,6 +212,9 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.inputs.add(p)
 	begin := func() (err error) {
+		if err = checkKeys(&p.Spec); err != nil {
+			return err
+		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
 		l.system, err = system.Live(&h, system.Knowledge{Scores: in.scores(in.numbered(&v, l.joins), h.GPUs)})
@@ -227,7 +232,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	is := systemLine(&l.header)
 	was := p.Status.System
 	p.Status.System, p.Status.Message = is, ""
-	switch rest, err := c.blob(ctx, MemoryMap); {
+	switch rest, err := c.blob(ctx, l, MemoryMap); {
 	case err != nil:
 		return err
 	case was == "":
@@ -250,6 +255,21 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		}
 	}
 	p.Status.Message = l.renewed
+	return nil
+}
+
+// checkKeys returns an error about the first setting, in order of name, that the system does not take.
+func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
+	info, err := system.Named(p.System)
+	if err != nil {
+		return err
+	}
+	names := info.KeyNames()
+	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("settings: %s takes no key %q; it takes %s", p.System, key, strings.Join(names, ", "))
+		}
+	}
 	return nil
 }
 
@@ -325,21 +345,21 @@ type Setup struct {
 	Policy  v1alpha1.SchedulerPolicySpec
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
-	// Type numbers a kind of GPU. One that is not known yet ends the run, which begins anew with it.
+	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
+	// NewType ends the run, which begins anew with a kind of GPU that is not known yet.
+	NewType func(product string)
 }
 
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
 	types := l.header.Types
-	return Setup{ctx, l.header, l.origin, l.store.policy.Spec, l.inputs, stop, func(product string) (sched.TypeID, error) {
-		if i := slices.Index(types, product); i >= 0 {
-			return sched.TypeID(i), nil
-		}
-		if product == "" {
-			return 0, nil
-		}
-		err := fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)
-		stop(err)
-		return 0, err
-	}}
+	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop,
+		Type: func(product string) (sched.TypeID, error) {
+			if i := slices.Index(types, product); i >= 0 || product == "" {
+				return sched.TypeID(max(i, 0)), nil
+			}
+			return 0, fmt.Errorf("no GPU of type %q is known, want one of %q", product, types)
+		},
+		NewType: func(product string) { stop(fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)) },
+	}
 }

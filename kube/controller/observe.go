@@ -50,6 +50,9 @@ func (o *observer) EndBatch() error {
 	told := 0
 	for id := range o.v.Jobs {
 		j := &o.v.Jobs[id]
+		if refOf(j.Spec).uid == "" { // forgotten
+			continue
+		}
 		what, name, detail := o.fate(brief, sched.JobID(id))
 		if line := what + detail; line != o.said[id] {
 			o.said[id] = line

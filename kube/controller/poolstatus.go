@@ -29,6 +29,9 @@ func (s *store) writePools() {
 		s.pools = append(s.pools, told{at: sched.None})
 	}
 	for i := range s.v.Pools {
+		if s.leads() != nil { // the next batch tells
+			return
+		}
 		p, old := &s.v.Pools[i], &s.pools[i]
 		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now))),
 			Message: s.wrong.pools[p.Spec.Name]}

@@ -40,7 +40,8 @@ const Writers = 16
 // give GPUs up come before those that take some, the version comes last, and orders are given after it.
 type store struct {
 	ctx    context.Context
-	api    client.Client
+	api    client.Client // writes, and reads from the cache
+	reader client.Reader // reads what the API has now
 	log    *slog.Logger
 	v      *sched.View
 	dec    sched.Decider
@@ -54,26 +55,33 @@ type store struct {
 
 	jobs    []saved // by JobID
 	touched []sched.JobID
-	cluster bool // nodes or GPUs changed
-	batch   bool // something happened
-	blobs   map[string][]byte
-	pools   []told // by PoolID
+	cluster bool            // nodes or GPUs changed
+	batch   bool            // something happened
+	blobs   map[string]blob // by name of the ConfigMap
+	pools   []told          // by PoolID
 	wrong   wrong
 }
 
 // saved is what the API has of one job.
 type saved struct {
-	version    string // resourceVersion; "" = unknown
-	memory     []byte
+	version    string        // resourceVersion; "" = not known, or gone
+	memory     []byte        // of one that is not done
 	held       []sched.GPUID // by its attempt, as written
 	target     []sched.GPUID // as written
 	touched    bool
-	record     string // as written last
 	said       string // what the job told of its progress last
 	work       pace
 	lost       time.Duration // run time whose work was not saved
+	trouble    string        // what went wrong last, since no attempt was up
 	conditions []metav1.Condition
-	next       v1alpha1.TrainingJobStatus // to be written
+	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
+}
+
+// blob is what the API has of one ConfigMap.
+type blob struct {
+	written bool   // by this leader
+	data    []byte // as it wrote it
+	version string // resourceVersion; "" = there is none
 }
 
 var (
@@ -104,6 +112,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
+	if e.Kind == sched.Moved && len(e.GPUs) > 0 && e.Code != 0 {
+		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
+	}
+	s.notice(e)
 }
 
 func (s *store) touch(id sched.JobID) {
@@ -124,8 +136,8 @@ func (s *store) EndBatch() error {
 	if !s.batch {
 		return nil
 	}
-	if err := s.held(); err != nil {
-		return fmt.Errorf("%w: %w", ErrFenced, err)
+	if err := s.leads(); err != nil {
+		return err
 	}
 	rest := s.remember()
 	tenants := record.Tenants(s.v)
@@ -220,6 +232,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		}
 		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
+		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble)
 		mine.next.LostSeconds = int64(mine.lost.Seconds())
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
@@ -256,36 +269,53 @@ func (s *store) writeJobs(ids []sched.JobID) error {
 	return <-failed
 }
 
-// writeJob writes the status of one job. It touches nothing but what is the job's own.
+// writeJob writes the status of one job, and lets go of what nobody asks for again.
 func (s *store) writeJob(id sched.JobID) error {
 	ref, mine := refOf(s.v.Jobs[id].Spec), &s.jobs[id]
 	mine.touched = false
-	if ref.uid == "" { // forgotten
-		return nil
+	if ref.uid != "" { // else it is forgotten
+		if err := s.writeStatus(ref, mine); err != nil {
+			return fmt.Errorf("controller: status of %s: %w", ref.name, err)
+		}
 	}
-	body, err := patch(ref.uid, mine.version, mine.next)
-	if err != nil {
-		return err
+	mine.next = v1alpha1.TrainingJobStatus{}
+	if s.v.Jobs[id].State == sched.Done {
+		mine.memory = nil
 	}
+	return nil
+}
+
+// writeStatus writes the status of one job, or nothing if it is gone. It touches nothing but what is the job's own.
+func (s *store) writeStatus(ref ref, mine *saved) error {
+	from := client.Reader(s.api)
 	for try := 0; ; try++ {
+		if mine.version == "" { // without one the write would hit whoever has the name now
+			version, err := s.current(ref, from)
+			if err != nil || version == "" {
+				return err
+			}
+			mine.version = version
+		}
+		body, err := patch(mine.version, mine.next)
+		if err != nil {
+			return err
+		}
+		if lost := s.leads(); lost != nil {
+			return lost
+		}
 		job := metadataOf(ref.name)
-		err := s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
+		err = s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
 		switch {
 		case err == nil:
-			mine.version, mine.record = job.ResourceVersion, mine.next.Record
+			mine.version = job.ResourceVersion
 			return nil
 		case apierrors.IsNotFound(err): // removed by force: the driver will tell
 			return nil
 		case apierrors.IsConflict(err):
-			if mine.version, err = s.current(ref, mine.record); err != nil || mine.version == "" {
-				return err
-			}
-			if body, err = patch(ref.uid, mine.version, mine.next); err != nil {
-				return err
-			}
+			mine.version, from = "", s.reader // what is cached may be as old as what is known
 		default:
 			if final := s.pause(try, err); final != nil {
-				return fmt.Errorf("controller: status of %s: %w", ref.name, final)
+				return final
 			}
 		}
 	}
@@ -308,27 +338,36 @@ func refOf(s *sched.JobSpec) ref {
 	return ref{types.NamespacedName{Namespace: s.User, Name: s.Name}, types.UID(s.Task)}
 }
 
-// current returns the version of a job that somebody has changed meanwhile: its user the wishes, which is well, or another
-// controller the status. "" says that it is gone.
-func (s *store) current(ref ref, mine string) (string, error) {
+// current returns the version of a job that was not written yet, or that somebody has changed meanwhile: its user the wishes, which is
+// well, or another controller the status. "" says that it is gone, which a cache is not believed.
+func (s *store) current(ref ref, from client.Reader) (string, error) {
 	for try := 0; ; try++ {
 		var job v1alpha1.TrainingJob
-		err := s.api.Get(s.ctx, ref.name, &job)
-		switch {
-		case apierrors.IsNotFound(err) || err == nil && job.UID != ref.uid:
+		err := from.Get(s.ctx, ref.name, &job)
+		switch gone := apierrors.IsNotFound(err) || err == nil && job.UID != ref.uid; {
+		case gone && from != s.reader:
+			from = s.reader
+			continue
+		case gone:
 			return "", nil
-		case err == nil && job.Status.Record != mine && job.Status.Record != "":
+		case err == nil:
 			if rec, bad := record.Read(job.Status.Record); bad == nil && rec.Leader > s.leader {
 				return "", ErrFenced
 			}
-			return job.ResourceVersion, nil
-		case err == nil:
 			return job.ResourceVersion, nil
 		}
 		if final := s.pause(try, err); final != nil {
 			return "", final
 		}
 	}
+}
+
+// leads returns an error once another may lead. It is asked before each try of a write: a try may come long after the one before it.
+func (s *store) leads() error {
+	if err := s.held(); err != nil {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return nil
 }
 
 // pause waits before another try. An error says that there is no sense in one.
@@ -359,24 +398,59 @@ func (s *store) writeCluster() error {
 	return s.writeBlob(ClusterMap, packed)
 }
 
-// writeBlob writes a ConfigMap, if it is to hold something else than before.
-func (s *store) writeBlob(name string, blob []byte) error {
-	if old, ok := s.blobs[name]; ok && bytes.Equal(old, blob) {
+// writeBlob writes a ConfigMap, if it is to hold something else than this leader wrote before.
+func (s *store) writeBlob(name string, data []byte) error {
+	mine := s.blobs[name]
+	if mine.written && bytes.Equal(mine.data, data) {
 		return nil
 	}
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name}, BinaryData: map[string][]byte{blobKey: blob}}
 	for try := 0; ; try++ {
-		err := s.api.Update(s.ctx, m)
-		if apierrors.IsNotFound(err) {
-			m.ResourceVersion = ""
-			err = s.api.Create(s.ctx, m)
+		if err := s.leads(); err != nil {
+			return err
 		}
-		if err == nil {
-			s.blobs[name] = bytes.Clone(blob)
+		version, err := s.tryBlob(name, data, mine.version)
+		switch {
+		case err == nil:
+			s.blobs[name] = blob{true, bytes.Clone(data), version}
 			return nil
+		case apierrors.IsNotFound(err):
+			mine.version = ""
+		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+			if mine.version, err = s.blobVersion(name); err != nil {
+				return err
+			}
+		default:
+			if final := s.pause(try, err); final != nil {
+				return fmt.Errorf("controller: config map %s: %w", name, final)
+			}
+		}
+	}
+}
+
+// tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that it has then.
+func (s *store) tryBlob(name string, data []byte, version string) (string, error) {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name, ResourceVersion: version}, BinaryData: map[string][]byte{blobKey: data}}
+	var err error
+	if version == "" {
+		err = s.api.Create(s.ctx, m)
+	} else {
+		err = s.api.Update(s.ctx, m)
+	}
+	return m.ResourceVersion, err
+}
+
+// blobVersion returns the version of a ConfigMap that somebody else has written, if that was no leader after this one: the version is
+// read first, so that what a leader writes who comes after the look is not written over.
+func (s *store) blobVersion(name string) (string, error) {
+	for try := 0; ; try++ {
+		var m corev1.ConfigMap
+		err := client.IgnoreNotFound(s.reader.Get(s.ctx, types.NamespacedName{Namespace: s.space, Name: name}, &m))
+		if err == nil {
+			_, err = s.ours()
+			return m.ResourceVersion, err
 		}
 		if final := s.pause(try, err); final != nil {
-			return fmt.Errorf("controller: config map %s: %w", name, final)
+			return "", fmt.Errorf("controller: config map %s: %w", name, final)
 		}
 	}
 }
@@ -388,6 +462,9 @@ func (s *store) commit() error {
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v)
 	for try := 0; ; try++ {
+		if err := s.leads(); err != nil {
+			return err
+		}
 		err := s.api.Status().Update(s.ctx, next)
 		if err == nil {
 			s.policy = next
@@ -407,11 +484,11 @@ func (s *store) commit() error {
 	}
 }
 
-// ours returns the policy as it is, if nobody but its user has changed it.
+// ours returns the policy as it is now, if nobody but its user has changed it. A cache would not know yet who has.
 func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
 	for try := 0; ; try++ {
 		var p v1alpha1.SchedulerPolicy
-		err := s.api.Get(s.ctx, types.NamespacedName{Name: s.policy.Name}, &p)
+		err := s.reader.Get(s.ctx, types.NamespacedName{Name: s.policy.Name}, &p)
 		switch {
 		case err == nil && p.Status.Leader != s.leader:
 			return nil, fmt.Errorf("%w: number %d, this is %d", ErrFenced, p.Status.Leader, s.leader)
@@ -456,9 +533,9 @@ func figures(v *sched.View) (gpus string, running, waiting int32) {
 	return fmt.Sprintf("%d of %d", busy, v.Capacity()), running, waiting
 }
 
-// patch is a merge patch that makes the status of an object st, if it still is the one of uid and version. Fields of which st has
-// nothing are taken away.
-func patch(uid types.UID, version string, st v1alpha1.TrainingJobStatus) ([]byte, error) {
+// patch is a merge patch that makes the status of an object st, if it still is of that version: a UID would not be compared. Fields
+// of which st has nothing are taken away.
+func patch(version string, st v1alpha1.TrainingJobStatus) ([]byte, error) {
 	b, err := json.Marshal(st)
 	if err != nil {
 		return nil, err
@@ -472,9 +549,5 @@ func patch(uid types.UID, version string, st v1alpha1.TrainingJobStatus) ([]byte
 			fields[name] = json.RawMessage("null")
 		}
 	}
-	meta := map[string]any{"uid": uid}
-	if version != "" {
-		meta["resourceVersion"] = version
-	}
-	return json.Marshal(map[string]any{"metadata": meta, "status": fields})
+	return json.Marshal(map[string]any{"metadata": map[string]string{"resourceVersion": version}, "status": fields})
 }

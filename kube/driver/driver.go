@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -33,8 +32,10 @@ type Options struct {
 	// PriorityClass is that of pods whose template has none. It should not preempt: kube-scheduler would, without asking. "" = none.
 	PriorityClass string
 
-	// Types gives the product name of a GPU its number, a new one if need be. The error says why it has none.
-	Types    func(product string) (sched.TypeID, error)
+	// Types gives the product name of a GPU its number. The error says why it has none.
+	Types func(product string) (sched.TypeID, error)
+	// NewType is told of a product that has no number, of which there is a node: that is left out until it has one. nil = nobody is told.
+	NewType  func(product string)
 	Provider Provider // nil = nothing can be rented
 	Follower Follower // nil = nobody follows logs: progress is told by annotation alone
 	Deaf     bool     // not even by that
@@ -73,8 +74,7 @@ type Driver struct {
 	places     map[deviceID]string                             // name of the node that has a device
 	holders    map[deviceID][]holding
 	claims     map[types.NamespacedName][]deviceID
-	doubles    map[deviceID]bool // told to be allocated twice
-	doubled    atomic.Int64
+	doubles    map[deviceID]bool                  // told to be allocated twice
 	refusedJob map[types.NamespacedName]types.UID // that were told to be impossible, and are there
 
 	mu       sync.Mutex
@@ -110,6 +110,9 @@ func New(o Options) *Driver {
 	}
 	if o.Event == nil {
 		o.Event = func(client.Object, string, string) {}
+	}
+	if o.NewType == nil {
+		o.NewType = func(string) {}
 	}
 	if o.Tell == 0 {
 		o.Tell = tellEvery
@@ -388,6 +391,9 @@ func (d *Driver) arrive() {
 	id := sched.JobID(len(d.view.Jobs))
 	for _, tj := range d.arrivals {
 		spec, err := Spec(tj, d.o.Origin, d.o.Types)
+		if err != nil && d.ctx.Err() != nil {
+			return // who begins anew may know better
+		}
 		if err != nil {
 			d.reject(tj, err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -81,15 +82,24 @@ func (d *Driver) isMissing(id sched.JobID, tj *v1alpha1.TrainingJob, found bool)
 // meet lets a job arrive that is not known. Where no claims tell which devices its pods have, it gets our finalizer first, so that it
 // cannot go before them: a leader that comes later knows of them by its record alone.
 func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
-	switch done := tj.Status.Phase == v1alpha1.Succeeded || tj.Status.Phase == v1alpha1.Failed; {
+	switch {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
-	case done || d.refusedJob[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
+	case hasEnded(tj) || d.refusedJob[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
 	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
 		d.arrivals = append(d.arrivals, tj)
 	}
+}
+
+// hasEnded reports whether the status says that this job is over. One with the record of another, that was of this name before, says nothing.
+func hasEnded(tj *v1alpha1.TrainingJob) bool {
+	if tj.Status.Phase != v1alpha1.Succeeded && tj.Status.Phase != v1alpha1.Failed {
+		return false
+	}
+	rec, err := record.Read(tj.Status.Record)
+	return err != nil || rec.Job.Spec.Task == string(tj.UID)
 }
 
 // setFinalizer keeps a job from going, or lets it go.

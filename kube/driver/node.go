@@ -80,7 +80,7 @@ func (d *Driver) lookAtNode(name string) error {
 		if found {
 			d.again(Key{NodeKey, types.NamespacedName{Name: name}})
 		}
-	case m.ready && !m.cordoned && !m.unsure && len(m.gpus) > 0:
+	case m.joins():
 		d.join(m, &node)
 	}
 	return nil
@@ -207,6 +207,7 @@ func (d *Driver) join(m *machine, node *corev1.Node) {
 func (d *Driver) nodeSpec(m *machine, node *corev1.Node) (*sched.NodeSpec, error) {
 	t, err := d.o.Types(m.product)
 	if err != nil {
+		d.o.NewType(m.product)
 		return nil, err
 	}
 	spec := &sched.NodeSpec{Name: node.Name, GPUs: len(m.gpus), Type: t, Pool: d.poolOf(node), GPUMemGB: m.memGiB, Devices: m.uuids(),

@@ -108,3 +108,20 @@ func TestReplaced(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a job that is deleted while it runs and made again under its name runs as any new job does.
+func TestMadeAgain(t *testing.T) {
+	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, time.Second, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	r.serve()
+	for range 4 {
+		r.create(r.job("again", 1))
+		r.until("again", v1alpha1.Running)
+		must(t, r.api.Delete(t.Context(), r.job("again", 1)))
+		must(t, r.api.Create(t.Context(), r.job("again", 1)))
+		if st := r.until("again", v1alpha1.Running); st.Attempt != 1 {
+			t.Errorf("made again: %+v", st)
+		}
+		must(t, r.api.Delete(t.Context(), r.job("again", 1)))
+		eventually(t, "nothing runs", func() bool { return r.fleet.Running() == 0 })
+	}
+}

@@ -106,8 +106,6 @@ type GPUPoolStatus struct {
 	Spend  string `json:"spend,omitempty"`  // so far, in the currency of the price
 	// Message says what keeps nodes from coming.
 	Message string `json:"message,omitempty"`
-	// Record is the pool as the engine knows it; not for people.
-	Record string `json:"record,omitempty"`
 }
 
 // GPUProfile is what is known of the GPUs of one node: how fast each is for a class of jobs, what the node draws.

@@ -220,7 +220,7 @@ type TrainingJobStatus struct {
 	Restarts int32 `json:"restarts,omitempty"`
 	// LostSeconds is the run time of attempts whose work was not saved, as far as is known.
 	LostSeconds int64 `json:"lostSeconds,omitempty"`
-	// Progress is what the job told last, such as "epoch 3, step 1200 of 4000".
+	// Progress is what the job told last, such as "step 1200 of 4000" or "epoch 3".
 	Progress string `json:"progress,omitempty"`
 	// Conditions are Scheduled, Running, Complete and Failed.
 	// +listType=map
@@ -237,7 +237,7 @@ type TrainingJobStatus struct {
 // AllocatedGPU is one GPU of an attempt.
 type AllocatedGPU struct {
 	Node   string `json:"node"`
-	Device string `json:"device"`         // name in its pool, such as gpu-3
+	Device string `json:"device"`         // index on its node, from "0"
 	UUID   string `json:"uuid,omitempty"` // empty where it is not known
 	// SharedWith are the jobs that use it too, as namespace/name.
 	// +listType=atomic
