@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -45,7 +46,7 @@ type heard struct {
 	cache.Cache
 	cache.Informer
 
-	handlers int
+	handlers atomic.Int32
 }
 
 func (h *heard) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
@@ -53,12 +54,12 @@ func (h *heard) GetInformer(context.Context, client.Object, ...cache.InformerGet
 }
 
 func (h *heard) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	h.handlers++
+	h.handlers.Add(1)
 	return nil, nil
 }
 
 func (h *heard) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error {
-	h.handlers--
+	h.handlers.Add(-1)
 	return nil
 }
 
@@ -68,13 +69,13 @@ func TestWatchEnds(t *testing.T) {
 		for _, mode := range []v1alpha1.Mode{v1alpha1.Pinned, v1alpha1.Count} {
 			h := &heard{}
 			ctx, stop := context.WithCancel(t.Context())
-			if err := NewQueue().Watch(ctx, h, mode); err != nil || h.handlers != len(Watched(mode)) {
-				t.Errorf("%s: %d listen, %v", mode, h.handlers, err)
+			if err := NewQueue().Watch(ctx, h, mode); err != nil || int(h.handlers.Load()) != len(Watched(mode)) {
+				t.Errorf("%s: %d listen, %v", mode, h.handlers.Load(), err)
 			}
 			stop()
 			synctest.Wait()
-			if h.handlers != 0 {
-				t.Errorf("%s: %d listen in the end", mode, h.handlers)
+			if h.handlers.Load() != 0 {
+				t.Errorf("%s: %d listen in the end", mode, h.handlers.Load())
 			}
 		}
 	})

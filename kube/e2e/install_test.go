@@ -183,7 +183,17 @@ func (r *rig) runJobs() {
 	r.suspend("pod", true)
 	r.suspend("claim", true)
 	r.create(r.job("wide", 4))
-	r.until("wide", v1alpha1.Running)
+	own := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("wide-", r.until("wide", v1alpha1.Running).Attempt)}}
+	must(r.t, r.api.Get(r.t.Context(), client.ObjectKeyFromObject(own), own))
+	r.suspend("wide", true) // its service goes before it does
+	eventually(r.t, "the service is gone", func() bool {
+		return apierrors.IsNotFound(r.api.Get(r.t.Context(), client.ObjectKeyFromObject(own), own))
+	})
+	for _, o := range []client.Object{pod, service, claim} {
+		if err := r.api.Get(r.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			r.t.Errorf("what belongs to somebody else: %v", err)
+		}
+	}
 	for _, name := range []string{"pod", "claim", "wide"} {
 		r.remove(name)
 	}
