@@ -9,7 +9,7 @@ import (
 // exchange turns what the system wants into events of the log. All targets of one Desired change hands together: what
 // one job gives up another may take, whatever their order. A target that breaks an invariant is refused alone and
 // leaves its job as it was, unless another took its GPUs, which leaves the job with nothing. It reports whether GPUs may be
-// used from now on, or no longer although jobs are on their node.
+// used from now on, or no longer.
 func (r *run) exchange() (opened bool) {
 	d := &r.desired
 	if d.Empty() {
@@ -185,17 +185,17 @@ func (r *run) quarantineSuspects(suspects []sched.GPUID) {
 	}
 }
 
-// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether a node opens, or one
-// that jobs are on closes: one that is idle and goes concerns nobody.
-func (r *run) move(d *sched.Desired) (opened bool) {
+// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether something is
+// of nodes.
+func (r *run) move(d *sched.Desired) (nodes bool) {
 	v := &r.s.view
 	for _, n := range d.Nodes {
 		if why := r.s.checkNode(n); why != "" {
 			r.refuse(sched.None, why)
-		} else if node := &v.Nodes[n.Node]; node.Target != n.State {
+		} else if v.Nodes[n.Node].Target != n.State {
 			r.own = sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)}
 			r.emit(&r.own)
-			opened = opened || node.Open() || node.Busy > 0 || r.s.wanted(node)
+			nodes = true
 		}
 	}
 	for _, p := range d.Pools {
@@ -206,7 +206,7 @@ func (r *run) move(d *sched.Desired) (opened bool) {
 			r.emit(&r.own)
 		}
 	}
-	return opened
+	return nodes
 }
 
 // reject refuses a job for good, if it is not under way.

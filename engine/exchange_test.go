@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/sched"
@@ -103,30 +101,5 @@ func TestWildWishes(t *testing.T) {
 		if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []engine.Sink{s, &checker{scripted: true}}}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-	}
-}
-
-// counting is a script that counts how often it is asked at each instant.
-type counting struct {
-	*script
-	asked map[sched.Time]int
-}
-
-func (c counting) Decide(v *sched.View, d *sched.Desired) {
-	c.asked[v.Now/sched.Time(time.Second)]++
-	c.script.Decide(v, d)
-}
-
-// Ensure that a system which opens a node, or closes one with jobs on it, is asked once more at that instant, and one that lets an idle
-// node go is not.
-func TestAskedOnceMore(t *testing.T) {
-	s, err := parseScript("node a 2\nnode b 2\n0 job j 1\n0 give 0 0\n1 node-target 1 gone\n2 node-target 0 draining\n3 node-target 1 up\n4 quarantine 3")
-	must(err)
-	s.state = engine.NewState(engine.Header{})
-	c := counting{s, map[sched.Time]int{}}
-	must(engine.Run(t.Context(), s.state, s, c, engine.Options{Sinks: []engine.Sink{s}}))
-	// At 0 there are two answers of the driver, the nodes and the job.
-	if want := map[sched.Time]int{0: 2, 1: 1, 2: 2, 3: 2, 4: 2}; !maps.Equal(c.asked, want) {
-		t.Errorf("asked %v, want %v\n%s", c.asked, want, s.out.String())
 	}
 }

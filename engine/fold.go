@@ -37,6 +37,9 @@ func (s *State) Apply(e *sched.Event) {
 		s.nodeChanged(e)
 	case sched.GPUChanged:
 		g := sched.GPUID(e.Value)
+		if s.view.GPUs[g].State == sched.GPUWithheld && sched.GPUState(e.Code) == sched.GPUInUse {
+			s.absolve(g, 1)
+		}
 		s.view.GPUs[g].State = sched.GPUState(e.Code)
 		s.dropUnusable()
 	case sched.PoolChanged:
@@ -199,7 +202,7 @@ func (s *State) startFailed(e *sched.Event) {
 	s.release(e, j)
 	s.dropTarget(j)
 	for _, g := range e.GPUs {
-		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 {
+		if gpu := &s.view.GPUs[g]; gpu.Blamed < math.MaxUint8 && j.StartFailures < mostBlamed { // it fails everywhere
 			gpu.Blamed++
 		}
 	}

@@ -80,12 +80,22 @@ func (s *State) nodeChanged(e *sched.Event) {
 	was := n.State
 	s.setNode(e, e.Node, sched.NodeState(e.Code))
 	n.Awaited = n.Awaited && n.State != n.Ordered
+	if was == sched.NodeDraining && n.State == sched.NodeUp {
+		s.absolve(n.First, n.Spec.GPUs)
+	}
 	lost := n.State == sched.NodeGone && was != sched.NodeGone && n.Target != sched.NodeGone
 	if p := s.view.PoolOf(n); p != nil && lost && p.Ordered > 0 {
 		p.Settle(e.Time)
 		p.Ordered--
 	}
 	s.dropUnusable()
+}
+
+// absolve lifts the quarantine of GPUs that were taken out of use from outside, and are back: somebody has looked at them.
+func (s *State) absolve(first sched.GPUID, count int) {
+	for g := first; g < first+sched.GPUID(count); g++ {
+		s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = false, 0
+	}
 }
 
 // setNode keeps the list of gone slots, and what is paid for, in step with a node's state.

@@ -801,14 +801,19 @@ func (c *checker) suspects(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.StartFailed:
 		for _, g := range e.GPUs {
-			c.blamed[g]++
+			if v.Jobs[e.Job].StartFailures <= 3 {
+				c.blamed[g]++
+			}
 		}
+		return
+	case sched.GPUChanged:
+		c.blamed[int(e.Value)] = 0 // perhaps
 		return
 	case sched.AttemptStarted:
 		for _, g := range v.Jobs[e.Job].GPUs {
 			c.blamed[g] = 0
 		}
-	case sched.NodeJoined:
+	case sched.NodeJoined, sched.NodeChanged: // of the latter some
 		for g := range v.GPUs {
 			if v.GPUs[g].Node == e.Node {
 				c.blamed[g] = 0

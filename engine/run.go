@@ -57,8 +57,8 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		// 2. Ask the system once for this instant, unless it has been asked and nothing has happened since.
 		if !first || s.view.Version != before || !r.goesOnWaiting() {
 			r.decide()
-			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it opened
-			// nodes, or closed some with jobs on them, ask once more: nothing else may happen for long.
+			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
+			// what may be used, ask once more: nothing else may happen for long.
 			if r.exchange() {
 				r.decide()
 				r.exchange()

@@ -11,8 +11,8 @@ import "time"
 type Decider interface {
 	// Observe is called with every logged event after its fold, the system's own Decided and Refused included.
 	Observe(v *View, e *Event)
-	// Decide is called after the events of an instant and appends changes to d; once more if that opened nodes, or closed some
-	// with jobs on them, or quarantined GPUs.
+	// Decide is called after the events of an instant and appends changes to d; once more if that changed which GPUs may be
+	// used.
 	Decide(v *View, d *Desired)
 	Memory
 }

@@ -26,7 +26,7 @@ type batchFlags struct {
 // ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
 var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "", "cpus-per-task": "c", "error": "e", "exclude": "x",
 	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "", "mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
-	"ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q", "reservation": ""}
+	"ntasks-per-gpu": "", "ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q", "reservation": ""}
 
 // define adds the options to a set.
 func (f *batchFlags) define(fs *pflag.FlagSet) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -12,8 +13,9 @@ import (
 type begins struct {
 	sched.Driver
 
-	l     *loaded
-	known int // of l.joins, those that have joined
+	l       *loaded
+	known   int             // of l.joins, those that have joined
+	skipped map[string]bool // the controller's, for the next beginning
 }
 
 // Sync is that of the driver, behind the news.
@@ -38,7 +40,7 @@ func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	return events, err
 }
 
-// numbered checks that nodes that are scored join in the order in which they were numbered.
+// numbered checks that nodes join in the order in which they were numbered, as long as there are some that are scored.
 func (b *begins) numbered(events []sched.Event) error {
 	for i := range events {
 		e := &events[i]
@@ -49,11 +51,23 @@ func (b *begins) numbered(events []sched.Event) error {
 			b.known++
 			continue
 		}
-		if b.l.scored[e.NodeSpec.Name] && b.l.state.View().Version > 0 && !joined(b.l.state.View(), e.NodeSpec.Name) {
-			return fmt.Errorf("%w: node %s joins, whose GPUs are scored", ErrReload, e.NodeSpec.Name)
+		scored := func(name string) bool { return b.l.scored[name] }
+		if (scored(e.NodeSpec.Name) || slices.ContainsFunc(b.l.joins[b.known:], scored)) && !joined(b.l.state.View(), e.NodeSpec.Name) {
+			b.skip(e.NodeSpec.Name)
+			return fmt.Errorf("%w: node %s joins, and GPUs are scored by number", ErrReload, e.NodeSpec.Name)
 		}
 	}
 	return nil
+}
+
+// skip remembers the nodes that should have joined before this one, so that the next beginning numbers it first. Without that it would
+// begin anew for ever where one of them never joins.
+func (b *begins) skip(name string) {
+	delete(b.skipped, name)
+	rest := b.l.joins[b.known:]
+	for _, before := range rest[:max(slices.Index(rest, name), 0)] {
+		b.skipped[before] = true
+	}
 }
 
 // joined reports whether a node has a number.

@@ -28,7 +28,7 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 				w.profiles = append(w.profiles, fmt.Sprintf("GPUProfile %s tells of GPU %s, of which GPUProfile %s tells as well; the last of them holds", p.Name, uuid, other))
 			}
 			of[uuid] = p.Name
-			if has := in.uuids[p.Name]; len(has) > 0 && !slices.Contains(has, uuid) {
+			if has := in.nodes[p.Name].UUIDs; len(has) > 0 && !slices.Contains(has, uuid) {
 				w.profiles = append(w.profiles, fmt.Sprintf("GPUProfile %s tells of GPU %s, which the node does not have", p.Name, uuid))
 			}
 		}
@@ -42,7 +42,7 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 		}
 		rents[p.Spec.Provider] = p.Name
 		for n := range nodes {
-			name, gpus := nodes[n].Name, in.gpus[nodes[n].Name]
+			name, gpus := nodes[n].Name, in.nodes[nodes[n].Name].GPUs
 			if nodes[n].Labels[v1alpha1.LabelPool] == p.Name && gpus > 0 && gpus != int(p.Spec.GPUsPerNode) {
 				w.pools[p.Name] = fmt.Sprintf("node %s has %d GPUs, the pool says %d", name, gpus, p.Spec.GPUsPerNode)
 			}

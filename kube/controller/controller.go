@@ -39,21 +39,29 @@ type Driver interface {
 }
 
 // Controller decides while it leads.
-type Controller struct{ o Options }
+type Controller struct {
+	o       Options
+	skipped map[string]bool // nodes that were numbered as if they joined, and did not
+}
 
 // New returns a controller.
-func New(o Options) *Controller { return &Controller{o} }
+func New(o Options) *Controller { return &Controller{o, make(map[string]bool)} }
 
 // Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
-// driver returns ErrReload: another system, other pools, GPUs of a kind not known before.
+// driver returns ErrReload: another system, other pools, GPUs of a kind not known before. It does so once in reloadEvery at most.
 func (c *Controller) Run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
+		pause := time.After(reloadEvery)
 		err := c.run(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, ErrReload):
 			c.o.Log.Info("beginning anew from the API", "why", err)
+			select {
+			case <-ctx.Done():
+			case <-pause:
+			}
 		case errors.Is(err, errUndecided):
 			c.o.Log.Warn("nobody decides", "why", err)
 			select {
@@ -64,13 +72,17 @@ func (c *Controller) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // errUndecided says that of the policy, the cluster and the records as they are nobody can go on.
 var errUndecided = errors.New("nobody can decide")
 
-// retryPolicy is how long after that they are looked at again.
-const retryPolicy = 5 * time.Second
+// retryPolicy is how long after that they are looked at again, and reloadEvery the least time between two beginnings.
+const (
+	retryPolicy = 5 * time.Second
+	reloadEvery = time.Second
+)
 
 func (c *Controller) run(ctx context.Context) error {
 	l, err := c.load(ctx)
@@ -97,6 +109,6 @@ func (c *Controller) run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
 	return cmp.Or(context.Cause(ctx), err)
 }

@@ -46,7 +46,7 @@ var errDied = errors.New("died")
 func newRig(t *testing.T, system string, settings map[string]string, jobs int, seed uint64) *rig {
 	r := &rig{t: t, trace: trace.Generate(trace.Generator{Jobs: jobs, Seed: seed, GPUs: 16, Load: 1.1})}
 	objects := []client.Object{&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName},
-		Spec: v1alpha1.SchedulerPolicySpec{System: system, Settings: settings, Mode: v1alpha1.Pinned}}}
+		Spec: v1alpha1.SchedulerPolicySpec{System: system, Settings: settings, Mode: v1alpha1.Visible}}}
 	for i := range r.trace.Jobs {
 		s := &r.trace.Jobs[i].Spec
 		s.User, s.Name, s.Task = "lab", "j"+s.Name, "uid-"+s.Name

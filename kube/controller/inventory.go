@@ -7,71 +7,42 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // inventory is what objects say of GPUs beside the driver, which reports them as events: what systems must know beforehand.
 type inventory struct {
-	products []string            // names of GPU types, sorted
-	gpus     map[string]int      // by node
-	ready    map[string]bool     // nodes
-	uuids    map[string][]string // by node, in order; nil = unknown
+	products []string                // names of GPU types, sorted
+	nodes    map[string]driver.Shown // by name
 	pools    []v1alpha1.GPUPool
 	profiles map[string]*v1alpha1.GPUKnown // by UUID
 	inputs   inputs
 	wrong    wrong
 }
 
-// ProductLabel is the label of a node that names its GPUs where slices do not.
-const ProductLabel = "nvidia.com/gpu.product"
-
-// inventory reads slices, nodes, pools and profiles.
-func (c *Controller) inventory(ctx context.Context) (*inventory, error) {
-	in := &inventory{inputs: make(inputs), gpus: make(map[string]int), ready: make(map[string]bool), uuids: make(map[string][]string), profiles: make(map[string]*v1alpha1.GPUKnown)}
-	var slicesOf resourcev1.ResourceSliceList
+// inventory reads nodes, what they show of their GPUs in a mode, pools and profiles.
+func (c *Controller) inventory(ctx context.Context, mode v1alpha1.Mode) (*inventory, error) {
+	in := &inventory{inputs: make(inputs), profiles: make(map[string]*v1alpha1.GPUKnown)}
 	var nodes corev1.NodeList
 	var pools v1alpha1.GPUPoolList
 	var profiles v1alpha1.GPUProfileList
-	if err := cmp.Or(c.o.Reader.List(ctx, &slicesOf), c.o.Reader.List(ctx, &nodes), c.o.Reader.List(ctx, &pools), c.o.Reader.List(ctx, &profiles)); err != nil {
+	if err := cmp.Or(c.o.Reader.List(ctx, &nodes), c.o.Reader.List(ctx, &pools), c.o.Reader.List(ctx, &profiles)); err != nil {
 		return nil, fmt.Errorf("controller: inventory: %w", err)
 	}
-	for i := range slicesOf.Items {
-		s := &slicesOf.Items[i].Spec
-		if s.NodeName == nil {
-			continue
-		}
-		in.gpus[*s.NodeName] += len(s.Devices)
-		for d := range s.Devices {
-			if a := s.Devices[d].Attributes["uuid"]; a.StringValue != nil {
-				in.uuids[*s.NodeName] = append(in.uuids[*s.NodeName], *a.StringValue)
-			}
-			if a := s.Devices[d].Attributes["productName"]; a.StringValue != nil {
-				in.product(*a.StringValue)
-			}
-		}
+	var err error
+	if in.nodes, err = driver.Survey(ctx, c.o.Reader, nodes.Items, mode); err != nil {
+		return nil, fmt.Errorf("controller: inventory: %w", err)
 	}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
-		in.ready[n.Name] = slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-		if list := n.Annotations[v1alpha1.AnnotationGPUs]; list != "" && in.gpus[n.Name] == 0 {
-			in.uuids[n.Name] = strings.Split(list, ",")
-			in.gpus[n.Name] = len(in.uuids[n.Name])
-		}
-		if q := n.Status.Allocatable["nvidia.com/gpu"]; in.gpus[n.Name] == 0 {
-			in.gpus[n.Name] = int(q.Value())
-		}
-		in.product(n.Labels[ProductLabel])
+	for _, n := range in.nodes {
+		in.product(n.Product)
 	}
 	in.pools = pools.Items
 	slices.SortFunc(in.pools, func(a, b v1alpha1.GPUPool) int {
@@ -109,14 +80,14 @@ func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) engine.H
 		}
 	}
 	if len(h.Types) == 0 {
-		h.Types = []string{"gpu"}
+		h.Types = []string{driver.AnyProduct}
 	}
 	for i := range v.Pools {
 		h.Pools = append(h.Pools, v.Pools[i].Spec)
 	}
 	for i := range in.pools {
 		h.Budget += in.pools[i].Spec.BudgetGPUs.AsApproximateFloat64()
-		spec := poolSpec(&in.pools[i], h.Types)
+		spec := driver.PoolSpec(&in.pools[i], sched.TypeID(slices.Index(h.Types, in.pools[i].Spec.GPUType)))
 		at := slices.IndexFunc(h.Pools, func(s sched.PoolSpec) bool { return s.Name == spec.Name })
 		if at < 0 {
 			at, h.Pools = len(h.Pools), append(h.Pools, spec)
@@ -125,27 +96,20 @@ func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) engine.H
 		h.GPUs += spec.GPUs * int(spec.Max)
 		h.NodeGPUs = max(h.NodeGPUs, spec.GPUs)
 	}
-	for _, n := range in.gpus {
-		h.GPUs += n
-		h.NodeGPUs = max(h.NodeGPUs, n)
+	for _, n := range in.nodes {
+		h.GPUs += n.GPUs
+		h.NodeGPUs = max(h.NodeGPUs, n.GPUs)
 	}
 	h.GPUs = max(h.GPUs, len(v.GPUs))
 	return h
 }
 
-// poolSpec describes a pool to the engine.
-func poolSpec(p *v1alpha1.GPUPool, types []string) sched.PoolSpec {
-	s := &p.Spec
-	return sched.PoolSpec{Name: p.Name, Type: sched.TypeID(slices.Index(types, s.GPUType)), GPUs: int(s.GPUsPerNode),
-		Price: sched.Dollars(s.PricePerGPUHour.AsApproximateFloat64() * float64(s.GPUsPerNode)), Boot: s.Boot.Duration, Billing: s.Billing.Duration,
-		Min: s.Min, Max: s.Max}
-}
-
-// joins are the nodes that v does not know and that are ready, by name: the order in which a driver tells of them first.
-func (in *inventory) joins(v *sched.View) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(in.gpus)) {
+// joins are the nodes that v does not know and that a driver is going to tell of, in the order in which it does so: by name. Of those
+// skipped it did not, though it should have.
+func (in *inventory) joins(v *sched.View, skipped map[string]bool) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(in.nodes)) {
 		known := slices.ContainsFunc(v.Nodes, func(n sched.Node) bool { return n.Spec.Name == name && n.State != sched.NodeGone })
-		if !known && in.ready[name] && in.gpus[name] > 0 {
+		if !known && in.nodes[name].Joins && !skipped[name] {
 			list = append(list, name)
 		}
 	}
@@ -158,7 +122,7 @@ func (in *inventory) numbered(v *sched.View, joins []string) (uuids []string) {
 		uuids = append(uuids, padded(v.Nodes[i].Spec.Devices, v.Nodes[i].Spec.GPUs)...)
 	}
 	for _, name := range joins {
-		uuids = append(uuids, padded(in.uuids[name], in.gpus[name])...)
+		uuids = append(uuids, padded(in.nodes[name].UUIDs, in.nodes[name].GPUs)...)
 	}
 	return uuids
 }
@@ -174,8 +138,8 @@ func padded(list []string, n int) []string {
 // scored are the nodes of which profiles tell scores.
 func (in *inventory) scored() map[string]bool {
 	nodes := make(map[string]bool)
-	for name, list := range in.uuids {
-		for _, uuid := range list {
+	for name := range in.nodes {
+		for _, uuid := range in.nodes[name].UUIDs {
 			if known := in.profiles[uuid]; known != nil && len(known.Scores) > 0 {
 				nodes[name] = true
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -196,13 +197,13 @@ func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, 
 
 // decide makes the header, the state and the system, which goes on where it was if it is the same.
 func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.SchedulerPolicy, v sched.View, of map[sched.JobID]written) error {
-	in, err := c.inventory(ctx)
+	in, err := c.inventory(ctx, p.Spec.Mode)
 	if err != nil {
 		return err
 	}
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v), in.scored(), in.inputs, in.wrong
+	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v, c.skipped), in.scored(), in.inputs, in.wrong
 	for _, what := range in.wrong.profiles {
 		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
 	}
@@ -211,6 +212,9 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.inputs.add(p)
 	begin := func() (err error) {
+		if err = checkKeys(&p.Spec); err != nil {
+			return err
+		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
 		l.system, err = system.Live(&h, system.Knowledge{Scores: in.scores(in.numbered(&v, l.joins), h.GPUs)})
@@ -251,6 +255,21 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		}
 	}
 	p.Status.Message = l.renewed
+	return nil
+}
+
+// checkKeys returns an error about the first setting, in order of name, that the system does not take.
+func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
+	info, err := system.Named(p.System)
+	if err != nil {
+		return err
+	}
+	names := info.KeyNames()
+	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("settings: %s takes no key %q; it takes %s", p.System, key, strings.Join(names, ", "))
+		}
+	}
 	return nil
 }
 
@@ -326,21 +345,21 @@ type Setup struct {
 	Policy  v1alpha1.SchedulerPolicySpec
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
-	// Type numbers a kind of GPU. One that is not known yet ends the run, which begins anew with it.
+	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
+	// NewType ends the run, which begins anew with a kind of GPU that is not known yet.
+	NewType func(product string)
 }
 
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
 	types := l.header.Types
-	return Setup{ctx, l.header, l.origin, l.store.policy.Spec, l.inputs, stop, func(product string) (sched.TypeID, error) {
-		if i := slices.Index(types, product); i >= 0 {
-			return sched.TypeID(i), nil
-		}
-		if product == "" {
-			return 0, nil
-		}
-		err := fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)
-		stop(err)
-		return 0, err
-	}}
+	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop,
+		Type: func(product string) (sched.TypeID, error) {
+			if i := slices.Index(types, product); i >= 0 || product == "" {
+				return sched.TypeID(max(i, 0)), nil
+			}
+			return 0, fmt.Errorf("no GPU of type %q is known, want one of %q", product, types)
+		},
+		NewType: func(product string) { stop(fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)) },
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -153,14 +152,14 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 		if o.Observe {
 			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text", text)
 		} else {
-			events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Schedule", "%s", text)
+			events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Schedule", "%s", text)
 		}
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
-		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
+		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
 		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if s.Policy.Progress == "logs" && !o.Observe {
-		pods, err := typedcorev1.NewForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+		pods, err := logs.Client(m.GetConfig())
 		if err != nil {
 			return nil, fmt.Errorf("controller: logs: %w", err)
 		}

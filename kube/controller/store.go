@@ -72,6 +72,7 @@ type saved struct {
 	said       string // what the job told of its progress last
 	work       pace
 	lost       time.Duration // run time whose work was not saved
+	trouble    string        // what went wrong last, since no attempt was up
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
 }
@@ -111,6 +112,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
+	if e.Kind == sched.Moved && len(e.GPUs) > 0 && e.Code != 0 {
+		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
+	}
+	s.notice(e)
 }
 
 func (s *store) touch(id sched.JobID) {
@@ -227,6 +232,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		}
 		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
+		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble)
 		mine.next.LostSeconds = int64(mine.lost.Seconds())
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())

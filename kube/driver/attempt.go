@@ -29,7 +29,7 @@ type attempt struct {
 
 	begun   bool          // the crew was told to begin it
 	waits   bool          // for its devices: its pods are to be made
-	due     time.Time     // when it is too late to start; zero = not yet known
+	due     time.Time     // when it is too late to start; zero = it was not told to
 	stop    sched.Outcome // why it is stopped; NoOutcome = it is not
 	fate    *fate         // how it ends, nil = it does not
 	leaving bool          // we told its pods to end, or those who led before did
@@ -60,6 +60,7 @@ type rank struct {
 	gpus     []sched.GPUID
 	devices  []*gpu // that gpus are; nil in modes that do not name them
 	seen     bool   // its pod was in the cache
+	adopted  bool   // its pod was there, as those who led before know
 	ended    *sight // how it ended by itself, as it was seen first
 }
 
@@ -67,7 +68,7 @@ type rank struct {
 func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c sched.Config) *attempt {
 	spec := d.view.Jobs[id].Spec
 	a := &attempt{id: id, number: number, key: types.NamespacedName{Namespace: spec.User, Name: spec.Name}, uid: types.UID(spec.Task),
-		base: spec.Name + "-" + strconv.Itoa(int(number)), mode: d.o.Mode, config: c, forced: make(map[int]bool),
+		base: baseOf(spec.Name, number), mode: d.o.Mode, config: c, forced: make(map[int]bool),
 		news: news{free: make(chan struct{}), none: make(map[int]bool)}}
 	for _, g := range gpus { // in order, so that those of a node are side by side
 		node := d.view.GPUs[g].Node
@@ -79,6 +80,9 @@ func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c 
 	}
 	return a
 }
+
+// baseOf is what the names of the objects of an attempt of a job begin with.
+func baseOf(job string, number int32) string { return job + "-" + strconv.Itoa(int(number)) }
 
 // findDevices has the GPUs of an attempt be devices that the cluster shows. The error names one that is not there.
 func (d *Driver) findDevices(a *attempt) (err error) {
@@ -129,7 +133,14 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 	for i := range a.ranks {
 		r := &a.ranks[i]
 		p := new(corev1.Pod)
-		found, err := d.get(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}, p)
+		key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}
+		found, err := d.get(key, p)
+		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && isOfJob(p, a.uid)) {
+			p = new(corev1.Pod)
+			if found, err = d.ask(key, p); err == nil && !(found && isOfJob(p, a.uid)) {
+				a.setNone(i)
+			}
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -164,6 +175,13 @@ func (n *news) hasNone(r int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.none[r]
+}
+
+// setNone notes that the API server has no pod of rank r.
+func (n *news) setNone(r int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.none[r] = true
 }
 
 // isOfJob reports whether a pod belongs to the TrainingJob of a UID.

@@ -148,7 +148,7 @@ func TestEnds(t *testing.T) {
 			w.stop(0)
 			w.settle()
 			w.ended(sched.Preempted, "")
-			if w.podOf("train-1-0") != nil || w.claimNamed("train-1-0") != nil || w.claimNamed("train-1-1") != nil {
+			if w.podOf("train-1-0") != nil || w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil {
 				w.Error("want no pod and no claim")
 			}
 		}},
@@ -276,7 +276,7 @@ func TestStartTimeout(t *testing.T) {
 		if !strings.Contains(e.Text, text) || !slices.Equal(e.GPUs, suspects) {
 			w.Errorf("failed: %q, suspects %v, want %q, %v", e.Text, e.GPUs, text, suspects)
 		}
-		if w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil || w.claimNamed("train-1-0") != nil {
+		if w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil || w.claimNamed("train-1-r0") != nil {
 			w.Error("want nothing of it left")
 		}
 	}

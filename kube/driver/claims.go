@@ -55,7 +55,7 @@ func (a *attempt) claimsOf(r int) []claim {
 	}
 	name := a.base
 	if len(a.ranks) > 1 {
-		name = a.podName(r)
+		name += "-r" + strconv.Itoa(r) // no claim of another job: attempts end in a number
 	}
 	for i := 0; len(lent) > 0; i++ {
 		n := min(len(lent), maxResults)

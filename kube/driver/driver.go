@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -33,8 +32,10 @@ type Options struct {
 	// PriorityClass is that of pods whose template has none. It should not preempt: kube-scheduler would, without asking. "" = none.
 	PriorityClass string
 
-	// Types gives the product name of a GPU its number, a new one if need be. The error says why it has none.
-	Types    func(product string) (sched.TypeID, error)
+	// Types gives the product name of a GPU its number. The error says why it has none.
+	Types func(product string) (sched.TypeID, error)
+	// NewType is told of a product that has no number, of which there is a node: that is left out until it has one. nil = nobody is told.
+	NewType  func(product string)
 	Provider Provider // nil = nothing can be rented
 	Follower Follower // nil = nobody follows logs: progress is told by annotation alone
 	Deaf     bool     // not even by that
@@ -73,9 +74,8 @@ type Driver struct {
 	places     map[deviceID]string                             // name of the node that has a device
 	holders    map[deviceID][]holding
 	claims     map[types.NamespacedName][]deviceID
-	doubles    map[deviceID]bool // told to be allocated twice
-	doubled    atomic.Int64
-	refusedJob map[types.UID]bool // that were told to be impossible
+	doubles    map[deviceID]bool                  // told to be allocated twice
+	refusedJob map[types.NamespacedName]types.UID // that were told to be impossible, and are there
 
 	mu       sync.Mutex
 	troubles map[string]string // with renting, by pool, as told; for the crew
@@ -111,6 +111,9 @@ func New(o Options) *Driver {
 	if o.Event == nil {
 		o.Event = func(client.Object, string, string) {}
 	}
+	if o.NewType == nil {
+		o.NewType = func(string) {}
+	}
 	if o.Tell == 0 {
 		o.Tell = tellEvery
 	}
@@ -118,7 +121,7 @@ func New(o Options) *Driver {
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.UID]bool),
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.NamespacedName]types.UID),
 		troubles: make(map[string]string)}
 }
 
@@ -281,6 +284,19 @@ func (d *Driver) get(key types.NamespacedName, o client.Object) (found bool, err
 	return err == nil, err
 }
 
+// ask reads an object from the API server itself. Who has just begun to lead may have a cache that is late: what is not in it, though it was
+// there for those who led before, may be there still. Who only looks on need not know.
+func (d *Driver) ask(key types.NamespacedName, o client.Object) (found bool, err error) {
+	if d.o.Observe {
+		return false, nil
+	}
+	err = d.o.Reader.Get(d.ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // submit gives the crew a task, unless nothing is to be written.
 func (d *Driver) submit(line string, task func(ctx context.Context)) {
 	if !d.o.Observe {
@@ -375,6 +391,9 @@ func (d *Driver) arrive() {
 	id := sched.JobID(len(d.view.Jobs))
 	for _, tj := range d.arrivals {
 		spec, err := Spec(tj, d.o.Origin, d.o.Types)
+		if err != nil && d.ctx.Err() != nil {
+			return // who begins anew may know better
+		}
 		if err != nil {
 			d.reject(tj, err)
 			continue

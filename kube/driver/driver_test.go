@@ -26,7 +26,7 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		w.settle()
 		w.attempt(0, sched.Running)
 		first, second := w.podOf("train-1-0"), w.podOf("train-1-1")
-		if got := w.claimNamed("train-1-0").Spec.Devices.Requests[0].Exactly.Selectors[0].CEL.Expression; got !=
+		if got := w.claimNamed("train-1-r0").Spec.Devices.Requests[0].Exactly.Selectors[0].CEL.Expression; got !=
 			`device.attributes["gpu.nvidia.com"].uuid in ["GPU-a-1", "GPU-a-3"]` {
 			t.Errorf("claim of the first rank selects %s", got)
 		}
@@ -43,7 +43,7 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		if w.v.Jobs[0].Outcome != sched.Finished || len(w.of(sched.AttemptEnded)) != 1 {
 			t.Fatalf("outcome %v, told %v", w.v.Jobs[0].Outcome, kinds0(w.events))
 		}
-		if w.claimNamed("train-1-0") != nil || w.claimNamed("train-1-1") != nil || w.podOf("train-1-0") == nil {
+		if w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil || w.podOf("train-1-0") == nil {
 			t.Error("want the claims gone, and the pods there for their logs")
 		}
 		must(t, w.Delete(t.Context(), job("train", 3, nil)))

@@ -82,7 +82,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 		w.stop(0)
 		w.pass(10 * time.Second)
 		w.ended(sched.Preempted, "")
-		if w.claimNamed("train-1-0") != nil || w.podOf("train-1-0") != nil {
+		if w.claimNamed("train-1-r0") != nil || w.podOf("train-1-0") != nil {
 			t.Error("want nothing left")
 		}
 	})

@@ -96,7 +96,6 @@ func (d *Driver) detect(id deviceID) {
 		return
 	}
 	d.doubles[id] = true
-	d.doubled.Add(1)
 	slices.Sort(claims)
 	text := fmt.Sprintf("device %s of pool %s (%s) is allocated to %s at the same time", id.name, id.pool, id.driver, strings.Join(claims, " and "))
 	d.o.Log.Error("a device is allocated twice", "device", id.name, "pool", id.pool, "claims", claims)
@@ -104,9 +103,6 @@ func (d *Driver) detect(id deviceID) {
 		d.o.Event(&resourcev1.ResourceClaim{ObjectMeta: metaOf(h.claim)}, "DoubleAllocation", text)
 	}
 }
-
-// DoubleAllocations returns how many times a device was found given to two claims at once. It may be called by anybody.
-func (d *Driver) DoubleAllocations() int64 { return d.doubled.Load() }
 
 // heldBy returns a claim that keeps an attempt from its devices, other than its own, and whether it is one of others; ok is false if
 // there is none.

@@ -23,6 +23,18 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		return err
 	}
 	id, known := d.ids[key]
+	if known && d.isMissing(id, tj, found) {
+		tj = new(v1alpha1.TrainingJob)
+		if found, err = d.ask(key, tj); err != nil {
+			return err
+		}
+	}
+	if !found {
+		delete(d.refusedJob, key)
+	}
+	if known {
+		d.forget(id)
+	}
 	switch {
 	case !found:
 		tj = nil
@@ -40,6 +52,9 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		return nil
 	}
 	j := &d.view.Jobs[id]
+	if j.State != sched.Done && tj != nil && tj.DeletionTimestamp == nil && !usesClaims(d.o.Mode) { // it may have arrived in a mode with claims
+		d.setFinalizer(tj, true)
+	}
 	d.heed(id, j, tj)
 	if a := d.attempts[id]; a != nil {
 		return d.observe(a)
@@ -50,13 +65,27 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 	return nil
 }
 
+// forget drops what was to be known of the next attempt of a job that has none.
+func (d *Driver) forget(id sched.JobID) {
+	if d.view.Jobs[id].State == sched.Done && d.attempts[id] == nil {
+		delete(d.odometers, id)
+		delete(d.lost, id)
+	}
+}
+
+// isMissing reports whether a job that is to go on is not what the cache has by its name, if it has anything.
+func (d *Driver) isMissing(id sched.JobID, tj *v1alpha1.TrainingJob, found bool) bool {
+	j := &d.view.Jobs[id]
+	return j.State != sched.Done && !j.Cancel && (!found || string(tj.UID) != j.Spec.Task)
+}
+
 // meet lets a job arrive that is not known. Where no claims tell which devices its pods have, it gets our finalizer first, so that it
 // cannot go before them: a leader that comes later knows of them by its record alone.
 func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
 	switch {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
-	case hasEnded(tj) || d.refusedJob[tj.UID]: // its record was forgotten, or there never was one
+	case hasEnded(tj) || d.refusedJob[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
 	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
@@ -137,9 +166,9 @@ func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
 
 // reject tells the user of a job that nobody can run what is wrong with it.
 func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
-	d.refusedJob[tj.UID] = true
-	d.o.Event(tj, "Invalid", why.Error())
 	key := client.ObjectKeyFromObject(tj)
+	d.refusedJob[key] = tj.UID
+	d.o.Event(tj, "Invalid", why.Error())
 	d.submit("reject/"+key.String(), func(ctx context.Context) {
 		err := d.crew.write(ctx, func(ctx context.Context) error {
 			now := new(v1alpha1.TrainingJob)

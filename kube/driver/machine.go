@@ -62,7 +62,8 @@ const (
 	resourceGPU  = corev1.ResourceName("nvidia.com/gpu")
 	labelProduct = "nvidia.com/gpu.product"
 	labelMemory  = "nvidia.com/gpu.memory" // MiB
-	anyProduct   = "GPU"
+	// AnyProduct is the kind of GPUs whose product nobody tells.
+	AnyProduct = "GPU"
 )
 
 // survey returns what a node is in a mode. The profile may be nil.
@@ -127,7 +128,7 @@ func (m *machine) read(list []*resourcev1.ResourceSlice) bool {
 func (m *machine) readSlice(s *resourcev1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
-		uuid, product := attribute(d, s.Spec.Driver, "uuid"), cmp.Or(attribute(d, s.Spec.Driver, "productName"), anyProduct)
+		uuid, product := attribute(d, s.Spec.Driver, "uuid"), cmp.Or(attribute(d, s.Spec.Driver, "productName"), AnyProduct)
 		if kind := attribute(d, s.Spec.Driver, "type"); uuid == "" || kind != "" && kind != "gpu" {
 			continue
 		}
@@ -191,7 +192,7 @@ func (m *machine) counted(node *corev1.Node) {
 }
 
 func (m *machine) labelled(node *corev1.Node) {
-	m.product = cmp.Or(node.Labels[labelProduct], anyProduct)
+	m.product = cmp.Or(node.Labels[labelProduct], AnyProduct)
 	if mib, err := strconv.ParseInt(node.Labels[labelMemory], 10, 64); err == nil {
 		m.memGiB = gib(mib << 20)
 	}

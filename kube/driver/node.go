@@ -48,6 +48,12 @@ func (d *Driver) lookAtNode(name string) error {
 		return err
 	}
 	was := d.machines[name]
+	id, known := d.nodeID(name)
+	if !found && known && (was == nil || !was.gone) {
+		if found, err = d.ask(types.NamespacedName{Name: name}, &node); err != nil {
+			return err
+		}
+	}
 	var m *machine
 	if found {
 		if m, err = d.surveyed(&node); err != nil {
@@ -64,7 +70,6 @@ func (d *Driver) lookAtNode(name string) error {
 		m.gpus, m.product, m.memGiB = was.gpus, was.product, was.memGiB
 	}
 	d.keep(name, m)
-	id, known := d.nodeID(name)
 	switch {
 	case known && m.gone:
 		d.lostNode(id)
@@ -75,7 +80,7 @@ func (d *Driver) lookAtNode(name string) error {
 		if found {
 			d.again(Key{NodeKey, types.NamespacedName{Name: name}})
 		}
-	case m.ready && !m.cordoned && !m.unsure && len(m.gpus) > 0:
+	case m.joins():
 		d.join(m, &node)
 	}
 	return nil
@@ -202,6 +207,7 @@ func (d *Driver) join(m *machine, node *corev1.Node) {
 func (d *Driver) nodeSpec(m *machine, node *corev1.Node) (*sched.NodeSpec, error) {
 	t, err := d.o.Types(m.product)
 	if err != nil {
+		d.o.NewType(m.product)
 		return nil, err
 	}
 	spec := &sched.NodeSpec{Name: node.Name, GPUs: len(m.gpus), Type: t, Pool: d.poolOf(node), GPUMemGB: m.memGiB, Devices: m.uuids(),

@@ -58,13 +58,16 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 		return nil
 	}
 	a.mu.Lock()
-	refused := a.refused
+	refused, claimed := a.refused, !a.claimed.IsZero()
 	a.mu.Unlock()
 	if refused != nil {
 		return &fate{text: refused.Error()}
 	}
 	if a.due.IsZero() || time.Now().Before(a.due) {
 		return nil
+	}
+	if a.begun && !claimed { // no fault of its GPUs
+		return &fate{text: fmt.Sprintf("its claims, or its service, could not be made within %v", d.o.StartTimeout)}
 	}
 	if a.waits {
 		f := &fate{text: fmt.Sprintf("its devices were not free within %v", d.o.StartTimeout)}
@@ -76,8 +79,8 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 	return tooLate(ranks, d.o.StartTimeout)
 }
 
-// mindDevices has the pods made once the devices are free, and sets the time by which the attempt must have started: from the
-// making of its claims, and once there are pods, from that of its pods.
+// mindDevices has the pods made once the devices are free, and sets the time by which the attempt must have started: until then it is
+// so long after the order to start, from now on after the making of its claims, and once there are pods, after that of its pods.
 func (d *Driver) mindDevices(a *attempt) {
 	a.mu.Lock()
 	claimed, made := a.claimed, a.made

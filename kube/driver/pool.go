@@ -24,16 +24,21 @@ type Provider interface {
 	Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error
 }
 
-// PoolSpec returns what the core knows of a GPUPool.
-func PoolSpec(p *v1alpha1.GPUPool, types func(product string) (sched.TypeID, error)) (*sched.PoolSpec, error) {
-	t, err := types(p.Spec.GPUType)
+// PoolSpec returns what the core knows of a GPUPool, whose GPUs are of the type of this number. It may be one that cannot be.
+func PoolSpec(p *v1alpha1.GPUPool, t sched.TypeID) sched.PoolSpec {
+	return sched.PoolSpec{Name: p.Name, Type: t, GPUs: int(p.Spec.GPUsPerNode), Min: p.Spec.Min, Max: p.Spec.Max,
+		Price: sched.Dollars(p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)),
+		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration}
+}
+
+// poolSpec returns what the core knows of a GPUPool that can be.
+func (d *Driver) poolSpec(p *v1alpha1.GPUPool) (*sched.PoolSpec, error) {
+	t, err := d.o.Types(p.Spec.GPUType)
 	if err != nil {
 		return nil, err
 	}
-	s := &sched.PoolSpec{Name: p.Name, Type: t, GPUs: int(p.Spec.GPUsPerNode), Min: p.Spec.Min, Max: p.Spec.Max,
-		Price: sched.Dollars(p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)),
-		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration}
-	return s, s.Validate()
+	s := PoolSpec(p, t)
+	return &s, s.Validate()
 }
 
 // lookAtPool tells what may be rented of a pool. Of one that is deleted nothing may.
@@ -47,7 +52,7 @@ func (d *Driver) lookAtPool(name string) error {
 	var spec *sched.PoolSpec
 	switch {
 	case found:
-		if spec, err = PoolSpec(&p, d.o.Types); err != nil {
+		if spec, err = d.poolSpec(&p); err != nil {
 			d.o.Event(&p, "Invalid", err.Error())
 			return nil
 		}

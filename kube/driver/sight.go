@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ type sight struct {
 	code  int32     // of the container that trains, once it ended
 	at    time.Time // when it ended, failed or was lost, as far as is known
 	text  string    // why it is where it is, for people
-	fault bool      // of a pending one: it is the job's own, not its machine's
+	fault bool      // of a pending one: no GPU is to blame
 	unrun bool      // of a lost one: its node would not have it, or lost sight of it
 }
 
@@ -115,7 +116,7 @@ func askedAt(p *corev1.Pod) time.Time {
 // faults are the reasons for which a container does not start that lie in what its user wrote.
 var faults = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError"}
 
-// waitsFor returns what a pending pod waits for, and whether its user is to blame.
+// waitsFor returns what a pending pod waits for, and whether that has nothing to do with its GPUs.
 func waitsFor(p *corev1.Pod) (text string, fault bool) {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
@@ -126,11 +127,15 @@ func waitsFor(p *corev1.Pod) (text string, fault bool) {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), false
+			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), !strings.Contains(c.Message, noDevice)
 		}
 	}
-	return fmt.Sprintf("pod %s does not run yet", p.Name), false
+	return fmt.Sprintf("pod %s does not run yet", p.Name), p.Spec.NodeName == ""
 }
+
+// noDevice is what kube-scheduler says where the GPUs of a claim cannot be had. For whatever else it refuses a node (no such volume,
+// too few CPUs, a selector), no GPU is to blame.
+const noDevice = "cannot allocate all claims"
 
 func brackets(reason, message string) string {
 	switch {

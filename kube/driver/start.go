@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +20,10 @@ import (
 func (d *Driver) start(a *attempt) {
 	tj := new(v1alpha1.TrainingJob)
 	found, err := d.get(a.key, tj)
+	if err == nil && (!found || tj.UID != a.uid) {
+		tj = new(v1alpha1.TrainingJob)
+		found, err = d.ask(a.key, tj)
+	}
 	if err == nil && (!found || tj.UID != a.uid) {
 		err = fmt.Errorf("TrainingJob %s is gone", a.key)
 	}
@@ -34,6 +39,9 @@ func (d *Driver) start(a *attempt) {
 		return
 	}
 	a.begun = true
+	if !d.o.Observe { // else nothing is made, at any time
+		a.due = time.Now().Add(d.o.StartTimeout)
+	}
 	before := slices.Clone(d.unclean[a.id])
 	d.submit(a.lineName(), func(ctx context.Context) {
 		d.clean(ctx, before)
@@ -112,14 +120,21 @@ func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there
 		switch found := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
 		case found != nil:
 			return retry(found)
-		case !ownedBy(there, a.uid):
+		case !ownedBy(there, a.uid) && !isLeaving(there, a):
 			return fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(o), o.GetName()))
-		case there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of the same name, so of this attempt: no pod of it is there yet
-			return retry(fmt.Errorf("claim %s is on its way out", o.GetName()))
+		case !ownedBy(there, a.uid), there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of this attempt: no pod of it is there yet
+			return retry(fmt.Errorf("%s %s is on its way out", kindOf(o), o.GetName()))
 		}
 		return nil
 	})
 	return there, old, err
+}
+
+// isLeaving reports whether an object is about to go: it is being deleted, or it belongs to an earlier job of the name of an attempt's,
+// which is gone.
+func isLeaving(o client.Object, a *attempt) bool {
+	return o.GetDeletionTimestamp() != nil ||
+		slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return isOwner(r) && r.Name == a.key.Name && r.UID != a.uid })
 }
 
 // createClaim makes a claim of an attempt and returns it as it is, or has it own one that others share, which is nil.

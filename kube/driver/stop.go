@@ -30,9 +30,7 @@ func (d *Driver) remove(a *attempt) {
 			})
 			d.warn(ctx, err, "a pod cannot be deleted", "pod", key)
 			if none && err == nil {
-				a.mu.Lock()
-				a.none[r] = true
-				a.mu.Unlock()
+				a.setNone(r)
 			}
 		}
 		d.o.Queue.Push(Key{JobKey, a.key})
@@ -73,9 +71,7 @@ func isOver(p *corev1.Pod) bool {
 // forcePod gives up a pod whose node is gone.
 func (d *Driver) forcePod(p *corev1.Pod) {
 	d.submit("pod/"+client.ObjectKeyFromObject(p).String(), func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
-			return client.IgnoreNotFound(d.o.Client.Delete(ctx, p.DeepCopy(), client.GracePeriodSeconds(0), client.Preconditions{UID: &p.UID}))
-		})
+		err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, p, client.GracePeriodSeconds(0)) })
 		d.warn(ctx, err, "a pod of a node that is gone cannot be deleted", "pod", p.Name)
 	})
 }
@@ -83,9 +79,16 @@ func (d *Driver) forcePod(p *corev1.Pod) {
 // sweep has what is left removed of the attempts whose ends are durable by now. A start of the same job that comes before that is done does
 // it first.
 func (d *Driver) sweep() {
+	for id, list := range d.unclean {
+		if d.unclean[id] = slices.DeleteFunc(list, func(a *attempt) bool { return a.cleaned.Load() }); len(d.unclean[id]) == 0 {
+			delete(d.unclean, id)
+		}
+	}
 	for _, a := range d.over {
-		left := slices.DeleteFunc(d.unclean[a.id], func(a *attempt) bool { return a.cleaned.Load() })
-		d.unclean[a.id] = append(left, a)
+		if d.o.Observe { // nothing was made
+			continue
+		}
+		d.unclean[a.id] = append(d.unclean[a.id], a)
 		if d.attempts[a.id] == nil {
 			all := slices.Clone(d.unclean[a.id])
 			d.submit(a.lineName(), func(ctx context.Context) { d.clean(ctx, all) })
@@ -112,35 +115,59 @@ func (d *Driver) cleanOne(ctx context.Context, a *attempt) {
 			d.warn(ctx, d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) }), "a claim cannot be deleted", "claim", c.name)
 		}
 		if a.fate != nil && a.fate.outcome == sched.NodeLost {
-			d.delete(ctx, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
+			d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
 		}
 	}
 	if len(a.ranks) > 1 {
-		d.delete(ctx, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
+		d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
 	}
 }
 
 // delete deletes an object of an attempt, if there is one.
-func (d *Driver) delete(ctx context.Context, o client.Object) {
-	err := d.crew.write(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(d.o.Client.Delete(ctx, o)) })
+func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) {
+	err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteOwn(ctx, a, o) })
 	d.warn(ctx, err, "something of an attempt cannot be deleted", "object", client.ObjectKeyFromObject(o))
+}
+
+// deleteOwn deletes the object of a name that belongs to the job of an attempt. What others have by that name stays: an attempt may have
+// failed to start because of it.
+func (d *Driver) deleteOwn(ctx context.Context, a *attempt, o client.Object) error {
+	if err := d.findOwn(ctx, a, o); err != nil || !ownedBy(o, a.uid) {
+		return client.IgnoreNotFound(err)
+	}
+	return d.deleteThis(ctx, o)
+}
+
+// findOwn reads an object of an attempt: from the cache if it is there, else, as Services are, from the API server.
+func (d *Driver) findOwn(ctx context.Context, a *attempt, o client.Object) error {
+	key := client.ObjectKeyFromObject(o)
+	if _, unwatched := o.(*corev1.Service); !unwatched && d.o.Client.Get(ctx, key, o) == nil && ownedBy(o, a.uid) {
+		return nil
+	}
+	return d.o.Reader.Get(ctx, key, o)
+}
+
+// deleteThis deletes an object, and no other that has its name by now.
+func (d *Driver) deleteThis(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	uid := o.GetUID()
+	return client.IgnoreNotFound(d.o.Client.Delete(ctx, o.DeepCopyObject().(client.Object), append(opts, client.Preconditions{UID: &uid})...))
 }
 
 // leaveClaim deletes a claim, or where jobs share it, leaves it to the others.
 func (d *Driver) leaveClaim(ctx context.Context, a *attempt, c claim) error {
 	o := &resourcev1.ResourceClaim{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: c.name})}
 	if !c.slot {
-		return client.IgnoreNotFound(d.o.Client.Delete(ctx, o))
+		return d.deleteOwn(ctx, a, o)
 	}
 	if err := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	rest := slices.DeleteFunc(slices.Clone(o.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == a.uid })
+	if len(rest) == len(o.OwnerReferences) { // left before, or never ours
+		return nil
+	}
 	if len(rest) == 0 {
 		return client.IgnoreNotFound(d.o.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
-	}
-	if len(rest) == len(o.OwnerReferences) {
-		return nil
 	}
 	was := o.DeepCopy()
 	o.OwnerReferences = rest
@@ -191,9 +218,7 @@ func (d *Driver) isStrayClaim(c *resourcev1.ResourceClaim) bool {
 
 func (d *Driver) removeStrayClaim(c *resourcev1.ResourceClaim) {
 	d.submit("claim/"+client.ObjectKeyFromObject(c).String(), func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
-			return client.IgnoreNotFound(d.o.Client.Delete(ctx, c.DeepCopy(), client.Preconditions{UID: &c.UID}))
-		})
+		err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, c) })
 		d.warn(ctx, err, "a claim of nobody cannot be deleted", "claim", c.Name)
 	})
 }
@@ -207,9 +232,7 @@ func (d *Driver) lookAtPod(key types.NamespacedName) error {
 	}
 	d.o.Log.Warn("a pod belongs to no attempt that is alive: it is deleted", "pod", key)
 	d.submit("pod/"+key.String(), func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
-			return client.IgnoreNotFound(d.o.Client.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID}))
-		})
+		err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, p) })
 		d.warn(ctx, err, "a pod of nobody cannot be deleted", "pod", key)
 	})
 	return nil

@@ -41,7 +41,10 @@ func (d *Driver) removeStrayServices(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if s := &list.Items[i]; slices.ContainsFunc(s.OwnerReferences, isOwner) && d.isStray(s) {
-			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) { d.delete(ctx, s) })
+			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) {
+				err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, s) })
+				d.warn(ctx, err, "a service of nobody cannot be deleted", "service", s.Name)
+			})
 		}
 	}
 	return nil
@@ -54,7 +57,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) {
 	}
 	a := d.newAttempt(id, j.Attempts, j.GPUs, j.Live)
 	for i := range a.ranks { // once up, a pod that is not there is gone
-		a.ranks[i].seen = j.Up
+		a.ranks[i].adopted = j.Up
 	}
 	if j.Attempt == sched.Stopping { // the order is given again: until then, what leaves does so by the first
 		a.stop, a.leaving = sched.Preempted, true

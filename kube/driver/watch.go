@@ -48,9 +48,11 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 				push(o)
 			}
 		}, DeleteFunc: push}
-		if _, err := informer.AddEventHandler(handler); err != nil {
+		handle, err := informer.AddEventHandler(handler)
+		if err != nil {
 			return fmt.Errorf("driver: watch %T: %w", object, err)
 		}
+		context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(handle) }) // of an informer that has ended there is none
 	}
 	return nil
 }

@@ -1,10 +1,15 @@
 package driver
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
@@ -33,4 +38,44 @@ func TestOnlyTold(t *testing.T) {
 	if onlyTold(&corev1.Pod{}, &corev1.Pod{}) {
 		t.Error("a pod is passed over")
 	}
+}
+
+// heard is a cache of one informer for all kinds, which counts who listens.
+type heard struct {
+	cache.Cache
+	cache.Informer
+
+	handlers int
+}
+
+func (h *heard) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return h, nil
+}
+
+func (h *heard) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	h.handlers++
+	return nil, nil
+}
+
+func (h *heard) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error {
+	h.handlers--
+	return nil
+}
+
+// Ensure that nobody listens for a driver that is no more.
+func TestWatchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, mode := range []v1alpha1.Mode{v1alpha1.Pinned, v1alpha1.Count} {
+			h := &heard{}
+			ctx, stop := context.WithCancel(t.Context())
+			if err := NewQueue().Watch(ctx, h, mode); err != nil || h.handlers != len(Watched(mode)) {
+				t.Errorf("%s: %d listen, %v", mode, h.handlers, err)
+			}
+			stop()
+			synctest.Wait()
+			if h.handlers != 0 {
+				t.Errorf("%s: %d listen in the end", mode, h.handlers)
+			}
+		}
+	})
 }

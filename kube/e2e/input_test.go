@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -110,5 +111,24 @@ func (r *rig) clear() {
 		r.api.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("trainyard")))
 	if err != nil {
 		r.t.Error(err)
+	}
+}
+
+// Ensure that nodes that do not tell the product of their GPUs run jobs in the modes that go without slices.
+func TestModesWithoutAProduct(t *testing.T) {
+	r := rigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Plugin: true, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	t.Cleanup(r.clear)
+	node := &corev1.Node{}
+	must(t, r.api.Get(t.Context(), client.ObjectKey{Name: "node-000"}, node))
+	body := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%s, %s"}}}`, v1alpha1.AnnotationGPUs, fakenode.UUID("node-000", 0), fakenode.UUID("node-000", 1))
+	must(t, r.api.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte(body))))
+	for _, mode := range []v1alpha1.Mode{v1alpha1.Count, v1alpha1.Visible} {
+		r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: controller.PolicyName}, Spec: v1alpha1.SchedulerPolicySpec{System: "fifo", Mode: mode}})
+		r.serve()
+		name := "by-" + string(mode)
+		r.create(r.job(name, 1))
+		r.until(name, v1alpha1.Running)
+		r.remove(name)
+		r.clear()
 	}
 }

@@ -26,7 +26,7 @@ func TestLogsFollowed(t *testing.T) {
 	r := newRig(t, 1, fakenode.Options{GPUs: 1, Run: func(p *fakenode.Process) int {
 		for i := range lines {
 			p.Print(fmt.Sprintf("line %d\n", i))
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(8 * time.Millisecond)
 		}
 		return 0
 	}}, v1alpha1.SchedulerPolicySpec{System: "fifo", Progress: "none"})
@@ -120,7 +120,7 @@ func (s *trainees) run(p *fakenode.Process) int {
 // Ensure that what a job writes is its progress, across controllers: its steps, each epoch, and how fast it is, which is kept.
 func TestProgress(t *testing.T) {
 	s := &trainees{steps: make(map[string]int), total: 3000}
-	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "eaco", Settings: map[string]string{"interval": "1"}})
+	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
 	often := func(o *controller.ServeOptions) { o.Tell = 200 * time.Millisecond }
 	r.serve(often)
 	r.create(r.job("learns", 2))

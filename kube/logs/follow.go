@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -24,6 +26,24 @@ const (
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
 )
+
+// Client returns a client for logs alone, on connections of its own. What the API server may send before it is read is little: hundreds of
+// logs are read slowly at a time.
+func Client(config *rest.Config) (typedcorev1.PodsGetter, error) {
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment,
+		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer}})
+	if err != nil {
+		return nil, err
+	}
+	return typedcorev1.NewForConfigAndClient(config, &http.Client{Transport: transport})
+}
+
+// streamBuffer is how many bytes of a log may have come and not been read.
+const streamBuffer = 64 << 10
 
 // Follower follows any number of logs. Its methods may be called by anybody. It is a driver.Follower.
 type Follower struct {

@@ -126,7 +126,7 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	case engine.WaitUntil:
 		return "not to start before " + w.Until.String()
 	case engine.WaitRetry:
-		return "the last start failed; it is tried again"
+		return "it is tried again"
 	case engine.WaitTooWide:
 		return fmt.Sprintf("needs %d GPUs, there are never more than %d", w.Need, w.Have)
 	case engine.WaitQuota:

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println("started", err)
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the test that wants it ends
+		os.Exit(0)
 	}
 	os.Exit(controlplane.Main(m))
 }
@@ -38,7 +39,11 @@ func TestMain(m *testing.M) {
 // Ensure that a node ends, and leaves nothing, when its test is killed.
 func TestRealEndsWithItsTest(t *testing.T) {
 	Needs(t)
-	folder := t.TempDir()
+	folder, err := os.MkdirTemp("", "realnode") // its name is that of a cgroup: t.TempDir has the same for every run
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), bootVar+"="+folder)
 	out, err := cmd.StdoutPipe()

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that a status says what went wrong where that is why its job is where it is, and no longer.
+func TestExplained(t *testing.T) {
+	s := &store{jobs: make([]saved, 1)}
+	j := new(sched.Job)
+	for _, c := range []struct {
+		e    sched.Event
+		j    sched.Job
+		want string
+	}{
+		{sched.Event{Kind: sched.StartFailed, Text: "no image"}, sched.Job{State: sched.Held, StartFailures: 2}, "waits; its start failed, 2 in a row: no image"},
+		{sched.Event{Kind: sched.Ordered}, sched.Job{State: sched.Active, StartFailures: 2, Attempt: sched.Starting}, "waits"},
+		{sched.Event{Kind: sched.AttemptStarted}, sched.Job{State: sched.Active, Attempt: sched.Running}, "waits"},
+		{sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Preempted, Text: "stopped as ordered"}, sched.Job{State: sched.Waiting}, "waits"},
+		{sched.Event{Kind: sched.AttemptEnded, Outcome: sched.NodeLost, Text: "node n is gone"}, sched.Job{State: sched.Held}, "waits: node n is gone"},
+		{sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Failed, Text: "exit code 137 (OOMKilled)"}, sched.Job{State: sched.Done}, "waits: exit code 137 (OOMKilled)"},
+	} {
+		*j = c.j
+		s.notice(&c.e)
+		if got := explained("waits", j, s.jobs[0].trouble); got != c.want {
+			t.Errorf("%v: %s, want %s", c.e.Kind, got, c.want)
+		}
+	}
+}
+
+// Ensure that a setting which the system does not take is told, and which it does.
+func TestCheckKeys(t *testing.T) {
+	p := &v1alpha1.SchedulerPolicySpec{System: "fifo", Settings: map[string]string{"treshold": "1"}}
+	if err := checkKeys(p); fmt.Sprint(err)[:45] != `settings: fifo takes no key "treshold"; it ta` {
+		t.Error(err)
+	}
+	if p.Settings = nil; checkKeys(p) != nil {
+		t.Error("want no error without settings")
+	}
+}

@@ -1,0 +1,153 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// blind returns a client whose cache has not yet heard of objects.
+func blind(c client.WithWatch, hidden func(o client.Object) bool) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if hidden(o) {
+			return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+		}
+		return api.Get(ctx, key, o, opts...)
+	}})
+}
+
+func isJob(o client.Object) bool  { _, is := o.(*v1alpha1.TrainingJob); return is }
+func isPod(o client.Object) bool  { _, is := o.(*corev1.Pod); return is }
+func isNode(o client.Object) bool { _, is := o.(*corev1.Node); return is }
+
+// Ensure that one who takes the lead with a cache that is late does not take what is not in it for gone, and that what is gone is.
+func TestCacheThatIsLate(t *testing.T) {
+	takeover := func(hidden func(client.Object) bool, meanwhile, then func(*world)) func(*world) {
+		return func(w *world) {
+			w.run()
+			w.d.Close()
+			meanwhile(w)
+			o := options(w.cluster)
+			o.Client = blind(w.cluster.WithWatch, hidden)
+			n := len(w.events)
+			w.take(o)
+			w.settle()
+			w.events = w.events[n:]
+			then(w)
+		}
+	}
+	nothing := func(*world) {}
+	goesOn := func(w *world) {
+		w.attempt(0, sched.Running)
+		for _, k := range []sched.EventKind{sched.JobCommanded, sched.AttemptEnded, sched.NodeLeft, sched.GPUChanged} {
+			if len(w.of(k)) > 0 {
+				w.Errorf("told %v", kinds0(w.events))
+			}
+		}
+		if w.podOf("train-1-0") == nil || w.podOf("train-1-1") == nil {
+			w.Error("a pod is gone")
+		}
+	}
+	play(t, []scene{
+		{name: "a job", width: 6, test: takeover(isJob, nothing, goesOn)},
+		{name: "its pods", width: 6, test: takeover(isPod, nothing, goesOn)},
+		{name: "its nodes", width: 6, test: takeover(isNode, nothing, goesOn)},
+		{name: "a job that is gone", width: 6, test: takeover(isJob, func(w *world) {
+			change(w.cluster, job("train", 6, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+			must(w, w.Delete(w.Context(), job("train", 6, nil)))
+		}, func(w *world) {
+			if e := w.last(sched.JobCommanded); e.Code != int32(sched.CancelJob) {
+				w.Errorf("told %+v, want a command to cancel", e)
+			}
+		})},
+		{name: "a pod of somebody else", width: 6, test: takeover(isPod, func(w *world) {
+			must(w, w.Delete(w.Context(), w.podOf("train-1-1"), client.GracePeriodSeconds(0)))
+			must(w, w.Create(w.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"}, Spec: corev1.PodSpec{SchedulerName: "another"}}))
+		}, func(w *world) { w.ended(sched.NodeLost, "pod train-1-1 is gone") })},
+		{name: "a job that is to start", width: 1, test: func(w *world) {
+			w.d.Close()
+			o := options(w.cluster)
+			o.Client = blind(w.cluster.WithWatch, isJob)
+			w.take(o)
+			w.run()
+		}},
+	})
+}
+
+// Ensure that a start has its time even where the API server makes no claim, and that its GPUs are not blamed.
+func TestClaimThatIsNeverMade(t *testing.T) {
+	play(t, []scene{{name: "", width: 2, test: func(w *world) {
+		w.setFail(func(verb string, o client.Object) error {
+			if _, claim := o.(*resourcev1.ResourceClaim); claim && verb == "create" {
+				return apierrors.NewInternalError(errors.New("a webhook does not answer"))
+			}
+			return nil
+		})
+		w.start(0, 0, 1)
+		w.pass(9 * time.Minute)
+		w.attempt(0, sched.Starting)
+		w.pass(2 * time.Minute)
+		if e := w.last(sched.StartFailed); e.Text != "its claims, or its service, could not be made within 10m0s" || len(e.GPUs) > 0 {
+			w.Errorf("text %q, suspects GPUs %v", e.Text, e.GPUs)
+		}
+	}}})
+}
+
+// Ensure that what an earlier job of the same name left, and is about to go, is waited for.
+func TestObjectsOfAnEarlierJob(t *testing.T) {
+	earlier := []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-0", OwnerReferences: earlier}, Spec: corev1.PodSpec{SchedulerName: "another"}}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1", Finalizers: []string{"test/held"}}}
+	play(t, []scene{
+		{name: "a pod that nobody has collected yet", width: 1, test: func(w *world) {
+			must(w, w.Create(w.Context(), pod.DeepCopy()))
+			w.start(0, 0)
+			w.settle()
+			w.attempt(0, sched.Starting)
+			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
+			w.pass(10 * time.Second)
+			w.attempt(0, sched.Running)
+		}},
+		{name: "a claim that is held", width: 1, test: func(w *world) {
+			must(w, w.Create(w.Context(), claim.DeepCopy()))
+			must(w, w.Delete(w.Context(), claim.DeepCopy()))
+			w.start(0, 0)
+			w.settle()
+			w.attempt(0, sched.Starting)
+			change(w.cluster, claim.DeepCopy(), func(c *resourcev1.ResourceClaim) { c.Finalizers = nil })
+			w.pass(10 * time.Second)
+			w.attempt(0, sched.Running)
+		}},
+	})
+}
+
+// Ensure that a job that arrived in a mode with claims cannot go before its pods in one without.
+func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
+	play(t, []scene{{name: "", width: 1, test: func(w *world) {
+		change(w.cluster, job("train", 1, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+		w.run()
+		w.d.Close()
+		o := options(w.cluster)
+		o.Mode = v1alpha1.Count
+		w.take(o)
+		w.settle()
+		tj := new(v1alpha1.TrainingJob)
+		must(w, w.Get(w.Context(), client.ObjectKeyFromObject(job("train", 1, nil)), tj))
+		if !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) {
+			w.Error("want the finalizer")
+		}
+	}}})
+}

@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that what others have by a name that an attempt wants keeps the attempt from starting, and that nothing of theirs is touched.
+func TestNamesOfOthers(t *testing.T) {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: space, Name: name} }
+	taken := func(name, text string, width int32, o client.Object) scene {
+		return scene{name: name, width: width, test: func(w *world) {
+			must(w, w.Create(w.Context(), o))
+			w.start(0, gpus(width)...)
+			w.settle()
+			if e := w.last(sched.StartFailed); e.Text != text {
+				w.Errorf("%q, want %q", e.Text, text)
+			}
+			if err := w.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				w.Errorf("what belongs to somebody else: %v", err)
+			}
+		}}
+	}
+	play(t, []scene{
+		taken("a claim", "claim train-1 is there already and belongs to somebody else", 1, &resourcev1.ResourceClaim{ObjectMeta: meta("train-1")}),
+		taken("a claim of a rank", "claim train-1-r1 is there already and belongs to somebody else", 6, &resourcev1.ResourceClaim{ObjectMeta: meta("train-1-r1")}),
+		taken("a service", "service train-1 is there already and belongs to somebody else", 6, &corev1.Service{ObjectMeta: meta("train-1")}),
+		{name: "a pod, once its machines are lost", width: 1, test: func(w *world) {
+			w.run()
+			must(w, w.Delete(w.Context(), w.podOf("train-1-0"), client.GracePeriodSeconds(0)))
+			must(w, w.Create(w.Context(), &corev1.Pod{ObjectMeta: meta("train-1-0"), Spec: corev1.PodSpec{SchedulerName: "another"}}))
+			w.settle()
+			w.ended(sched.NodeLost, "")
+			if w.podOf("train-1-0") == nil {
+				w.Error("the pod of somebody else is gone")
+			}
+		}},
+		{name: "the claim of a GPU that is shared", width: 1, opts: func(o *Options) { o.Mode = v1alpha1.Pinned }, test: func(w *world) {
+			name := slotName("GPU-a-0")
+			must(w, w.Create(w.Context(), &resourcev1.ResourceClaim{ObjectMeta: meta(name)}))
+			w.startAs(0, sched.Config{Share: sched.Shared}, 0)
+			w.settle()
+			if w.last(sched.StartFailed); w.claimNamed(name) == nil {
+				w.Error("the claim of somebody else is gone")
+			}
+		}},
+	})
+}
+
+// Ensure that no two attempts want the same name for a claim, whatever their jobs are called.
+func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
+	seen := make(map[string]string)
+	for _, job := range []string{"a", "a-1", "a-1-1", "a-r1", "a-1-r1", "a-1-r1-1", "a-b", "a-1-b"} {
+		for number := int32(1); number <= 2; number++ {
+			for _, ranks := range []int{1, 3} {
+				a := &attempt{key: types.NamespacedName{Name: job}, number: number, base: baseOf(job, number), mode: v1alpha1.Pinned, ranks: make([]rank, ranks)}
+				for r := range a.ranks {
+					for range 2*maxResults + 1 {
+						a.ranks[r].devices = append(a.ranks[r].devices, new(gpu))
+					}
+					for _, c := range a.claimsOf(r) {
+						if who := a.base + " of " + job; seen[c.name] != "" && seen[c.name] != who {
+							t.Errorf("claim %s is one of %s and of %s", c.name, seen[c.name], who)
+						}
+						seen[c.name] = a.base + " of " + job
+					}
+				}
+			}
+		}
+	}
+}

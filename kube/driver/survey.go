@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+)
+
+// Shown is what a node shows of its GPUs, as a driver tells of them.
+type Shown struct {
+	Product string   // of its GPUs, AnyProduct where it does not say; "" = it has none
+	GPUs    int      // 0 while its slices are being exchanged
+	UUIDs   []string // in order; nil = unknown
+	Joins   bool     // a driver that does not know the node tells that it joins
+}
+
+// Survey returns what nodes show in a mode, by name. Slices are read from api in the modes that use them: elsewhere the cluster need
+// not know of such objects.
+func Survey(ctx context.Context, api client.Reader, nodes []corev1.Node, mode v1alpha1.Mode) (map[string]Shown, error) {
+	of := make(map[string][]*resourcev1.ResourceSlice)
+	if usesClaims(mode) {
+		var list resourcev1.ResourceSliceList
+		if err := api.List(ctx, &list); err != nil {
+			return nil, fmt.Errorf("driver: survey: %w", err)
+		}
+		slices.SortFunc(list.Items, func(a, b resourcev1.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
+		for i := range list.Items {
+			if node := list.Items[i].Spec.NodeName; node != nil {
+				of[*node] = append(of[*node], &list.Items[i])
+			}
+		}
+	}
+	all := make(map[string]Shown, len(nodes))
+	for i := range nodes {
+		m := survey(&nodes[i], of[nodes[i].Name], nil, mode)
+		if m.unsure || len(m.gpus) == 0 {
+			all[nodes[i].Name] = Shown{}
+			continue
+		}
+		all[nodes[i].Name] = Shown{Product: m.product, GPUs: len(m.gpus), UUIDs: m.uuids(), Joins: m.joins()}
+	}
+	return all, nil
+}
+
+// joins reports whether a node that nobody knows may be told to be there.
+func (m *machine) joins() bool { return m.ready && !m.cordoned && !m.unsure && len(m.gpus) > 0 }
