@@ -151,7 +151,9 @@ func TestLeaseEndsBetweenTries(t *testing.T) {
 	var d *desk
 	tries := 0
 	fail := func() error {
-		tries++
+		if tries++; tries > 1 {
+			return errDied
+		}
 		d.held = func() error { return errLease }
 		return busy
 	}
@@ -163,6 +165,7 @@ func TestLeaseEndsBetweenTries(t *testing.T) {
 		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
 			return fail()
 		}})
+	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
 	d.submit("first")
 	for name, write := range map[string]func() error{
 		"status": func() error { return d.write(v1alpha1.Running) },
