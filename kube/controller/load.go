@@ -87,6 +87,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 // file as the definition fails, since nobody knows it by then.
 func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
 	for {
+		if lost := c.o.Held(); lost != nil && !c.o.Observe {
+			return nil, fmt.Errorf("%w: %w", ErrFenced, lost)
+		}
 		var p v1alpha1.SchedulerPolicy
 		err := c.o.Reader.Get(ctx, types.NamespacedName{Name: PolicyName}, &p)
 		if apierrors.IsNotFound(err) {

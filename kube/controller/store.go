@@ -413,7 +413,7 @@ func (s *store) writeBlob(name string, data []byte) error {
 		case err == nil:
 			s.blobs[name] = blob{true, bytes.Clone(data), version}
 			return nil
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err) && mine.version != "": // else there is no such namespace
 			mine.version = ""
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 			if mine.version, err = s.blobVersion(name); err != nil {

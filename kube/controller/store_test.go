@@ -219,6 +219,23 @@ func TestBlobOfAnother(t *testing.T) {
 	}
 }
 
+// Ensure that where there is no namespace for the ConfigMaps it is tried and told again, after a pause each time.
+func TestBlobOfNoNamespace(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	tries := 0
+	d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		if tries++; tries > 99 {
+			return errDied
+		}
+		return apierrors.NewNotFound(corev1.Resource("namespaces"), "trainyard")
+	}})
+	d.ctx, d.fatal = ctx, func(err error) bool { return errors.Is(err, errDied) }
+	if err := d.writeBlob(MemoryMap, []byte("new")); !apierrors.IsNotFound(err) {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
 // Ensure that a leader writes over the ConfigMap that it loaded, whose version alone tells that another has led since.
 func TestBlobLoaded(t *testing.T) {
 	d := newDesk(t, interceptor.Funcs{})

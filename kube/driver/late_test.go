@@ -106,6 +106,50 @@ func TestClaimThatIsNeverMade(t *testing.T) {
 	}}})
 }
 
+// Ensure that where the API server makes no pod no GPU is blamed, and that the time counts from when the devices are free.
+func TestPodThatIsNeverMade(t *testing.T) {
+	play(t, []scene{{name: "", width: 2, test: func(w *world) {
+		w.setFail(func(verb string, o client.Object) error {
+			if isPod(o) && verb == "create" && o.GetName() == "train-1-0" {
+				return apierrors.NewInternalError(errors.New("a webhook does not answer"))
+			}
+			return nil
+		})
+		startHeld(w)
+		w.pass(9 * time.Minute)
+		w.stuck = false
+		w.pass(9 * time.Minute)
+		w.attempt(0, sched.Starting)
+		w.pass(2 * time.Minute)
+		if e := w.last(sched.StartFailed); e.Text != "its pods could not be made within 10m0s" || len(e.GPUs) > 0 {
+			w.Errorf("text %q, suspects GPUs %v", e.Text, e.GPUs)
+		}
+	}}})
+}
+
+// Ensure that an attempt whose pods the API server will not have deleted for a while ends all the same, and that of its ranks the others
+// do not wait.
+func TestDeletionThatIsRefused(t *testing.T) {
+	play(t, []scene{{name: "", width: 6, test: func(w *world) {
+		w.run()
+		w.setFail(func(verb string, o client.Object) error {
+			if isPod(o) && verb == "delete" && o.GetName() == "train-1-0" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("it is protected"))
+			}
+			return nil
+		})
+		w.stop(0)
+		w.pass(time.Minute)
+		w.attempt(0, sched.Stopping)
+		if w.podOf("train-1-0") == nil || w.podOf("train-1-1") != nil {
+			w.Error("want the first pod there, and the second gone")
+		}
+		w.setFail(nil)
+		w.pass(time.Minute)
+		w.ended(sched.Preempted, "stopped as ordered")
+	}}})
+}
+
 // Ensure that what an earlier job of the same name left, and is about to go, is waited for.
 func TestObjectsOfAnEarlierJob(t *testing.T) {
 	earlier := []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}}

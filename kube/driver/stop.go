@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -17,24 +18,46 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// remove has the pods of an attempt deleted, with its grace.
+// remove has the pods of an attempt deleted, with its grace. What the API server will not have deleted today, for want of a right or
+// because of a webhook, it may tomorrow: an attempt ends in no other way.
 func (d *Driver) remove(a *attempt) {
 	a.leaving, a.removed = true, true
 	d.submit(a.lineName(), func(ctx context.Context) {
-		for r := range a.ranks {
-			key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
-			var none bool
-			err := d.crew.write(ctx, func(ctx context.Context) (err error) {
-				none, err = d.deletePod(ctx, a, key)
-				return err
-			})
-			d.warn(ctx, err, "a pod cannot be deleted", "pod", key)
-			if none && err == nil {
-				a.setNone(r)
+		ranks := make([]int, len(a.ranks))
+		for r := range ranks {
+			ranks[r] = r
+		}
+		for pause := firstPause; ; pause = min(2*pause, lastRefused) {
+			ranks = slices.DeleteFunc(ranks, func(r int) bool { return d.removeRank(ctx, a, r) })
+			d.o.Queue.Push(Key{JobKey, a.key})
+			if len(ranks) == 0 {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
 			}
 		}
-		d.o.Queue.Push(Key{JobKey, a.key})
 	})
+}
+
+// lastRefused is the longest pause between tries of a deletion that is refused.
+const lastRefused = 30 * time.Second
+
+// removeRank has the pod of a rank deleted, and reports whether it is.
+func (d *Driver) removeRank(ctx context.Context, a *attempt, r int) bool {
+	key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
+	var none bool
+	err := d.crew.write(ctx, func(ctx context.Context) (err error) {
+		none, err = d.deletePod(ctx, a, key)
+		return err
+	})
+	d.warn(ctx, err, "a pod cannot be deleted; trying on", "pod", key)
+	if none && err == nil {
+		a.setNone(r)
+	}
+	return err == nil
 }
 
 // deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost: what ended by itself
