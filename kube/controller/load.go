@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -361,8 +362,17 @@ func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup 
 			if i := slices.Index(types, product); i >= 0 || product == "" {
 				return sched.TypeID(max(i, 0)), nil
 			}
-			return 0, fmt.Errorf("no GPU of type %q is known, want one of %q", product, types)
+			return 0, fmt.Errorf("none in the cluster, which has %s", quoted(types))
 		},
 		NewType: func(product string) { stop(fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)) },
 	}
+}
+
+// quoted names what a list has, for people.
+func quoted(list []string) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = strconv.Quote(list[i])
+	}
+	return strings.Join(names, ", ")
 }
