@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ type ServeOptions struct {
 	Elect     bool   // others may lead; false = this process is the only one
 	// Lease is how long a leader that says nothing keeps the lead: after a crash nothing is decided for so long.
 	Lease   time.Duration
-	Metrics string // address of the metrics; "0" = none
+	Metrics string // address of the metrics; "" = none
 	Health  string // address of /healthz and /readyz; "" = none
 	Observe bool   // decides and tells, and writes nothing
 	Version string
@@ -74,6 +75,9 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	m, err := ctrl.NewManager(config, o.manager(lock))
 	if err != nil {
 		return fmt.Errorf("controller: %w", err)
+	}
+	if err := defined(m.GetRESTMapper()); err != nil {
+		return err
 	}
 	if o.Health != "" {
 		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
@@ -114,7 +118,7 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 		panic(err)
 	}
 	m := ctrl.Options{
-		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Health,
+		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")}, HealthProbeBindAddress: o.Health,
 		LeaderElection: o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*ours)}}},
