@@ -38,7 +38,7 @@ func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 		t.Fatal(err)
 	}
 	d.store = &store{ctx: t.Context(), api: interceptor.NewClient(api, funcs), reader: api, log: slog.New(slog.DiscardHandler), space: "trainyard",
-		policy: policy, leader: 1, held: func() error { return nil }, clock: time.Now, blobs: make(map[string]blob), jobs: make([]saved, 1),
+		policy: policy, leader: 1, held: func() error { return nil }, clock: time.Now, blobs: make(map[string]blob), jobs: map[sched.JobID]*saved{0: {}},
 		v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", Task: "first"}}}}}
 	return d
 }
