@@ -137,13 +137,18 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) erro
 	if lock != nil {
 		held = lock.held
 	}
+	pods, err := logs.Client(m.GetConfig())
+	if err != nil {
+		return fmt.Errorf("controller: logs: %w", err)
+	}
+	follower := logs.New(pods) // one for all beginnings: its connections stay
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, o) }})
 	return c.Run(ctx)
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, error) {
+func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, o ServeOptions) (Driver, error) {
 	q := driver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
@@ -163,11 +168,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, o ServeOptions) (Driver, 
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
 		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if s.Policy.Progress == "logs" && !o.Observe {
-		pods, err := logs.Client(m.GetConfig())
-		if err != nil {
-			return nil, fmt.Errorf("controller: logs: %w", err)
-		}
-		d.Follower = logs.New(pods)
+		d.Follower = follower
 	}
 	return driver.New(d), nil
 }

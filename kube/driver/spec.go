@@ -52,6 +52,9 @@ var errNoType = errors.New("waits for a GPU of type")
 func known(products []string, types func(product string) (sched.TypeID, error)) (set sched.TypeSet, others []string, err error) {
 	for _, product := range products {
 		t, unknown := types(product)
+		if unknown == nil && t >= sched.MaxGPUTypes {
+			unknown = fmt.Errorf("its number is %d, and no more than %d types can be told apart", t+1, sched.MaxGPUTypes)
+		}
 		if unknown != nil {
 			others, err = append(others, strconv.Quote(product)), unknown
 			continue

@@ -137,6 +137,11 @@ func TestSpecErrors(t *testing.T) {
 	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 {
 		t.Errorf("of several types, one of them known: %+v, %v", s, err)
 	}
+	good.Spec.GPUTypes = []string{"V100"}
+	last := func(string) (sched.TypeID, error) { return sched.MaxGPUTypes, nil }
+	if s, err := Spec(good, origin, last); err == nil || err.Error() != `waits for a GPU of type "V100": its number is 65, and no more than 64 types can be told apart` {
+		t.Errorf("of a type beyond the last, which a set does not hold: %+v, %v", s, err)
+	}
 	for want, spoil := range map[string]func(*v1alpha1.TrainingJob){
 		`template has no container, want the one that trains`:               func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
 		`waits for a GPU of type "X" or "Y": no more than 64 types of GPUs`: func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X", "Y"} },
