@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,6 +149,62 @@ func TestDeletionThatIsRefused(t *testing.T) {
 		w.pass(time.Minute)
 		w.ended(sched.Preempted, "stopped as ordered")
 	}}})
+}
+
+// Ensure that an attempt that is stopped before its pods were looked at ends all the same: before anybody looked, they are made and gone, or
+// the cache hears of them late, or has what an earlier job left.
+func TestStoppedUnseen(t *testing.T) {
+	late := func(has func(o client.Object) error) func(*world) {
+		return func(w *world) {
+			w.d.Close()
+			stale := true
+			o := options(w.cluster)
+			o.Client = interceptor.NewClient(w.WithWatch, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if stale && isPod(o) {
+					return has(o)
+				}
+				return api.Get(ctx, key, o, opts...)
+			}})
+			w.take(o)
+			w.start(0, 0)
+			w.settle()
+			if w.podOf("train-1-0") == nil {
+				w.Fatal("want a pod")
+			}
+			w.stop(0)
+			w.settle()
+			if len(w.of(sched.AttemptEnded)) > 0 && w.podOf("train-1-0") != nil {
+				w.Error("told to have ended, and its pod is there")
+			}
+			stale = false
+			w.pass(time.Minute)
+			w.ended(sched.Preempted, "stopped as ordered")
+		}
+	}
+	play(t, []scene{
+		{name: "the cache is late", width: 1, test: late(func(client.Object) error { return apierrors.NewNotFound(schema.GroupResource{}, "train-1-0") })},
+		{name: "the cache has a pod of an earlier job", width: 1, test: late(func(o client.Object) error {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}})
+			return nil
+		})},
+		{name: "made and gone between two looks", width: 1, test: func(w *world) {
+			w.start(0, 0)
+			synctest.Wait() // the claims
+			_, err := w.d.Next(w.Context(), w.d.clock().Add(time.Nanosecond))
+			must(w, err)
+			synctest.Wait() // the pod
+			if w.podOf("train-1-0") == nil || w.d.attempts[0].ranks[0].seen {
+				w.Fatal("want a pod that nobody has seen")
+			}
+			w.stop(0)
+			synctest.Wait()
+			if w.podOf("train-1-0") != nil {
+				w.Fatal("want the pod gone")
+			}
+			w.settle()
+			w.ended(sched.Preempted, "stopped as ordered")
+		}},
+	})
 }
 
 // Ensure that what an earlier job of the same name left, and is about to go, is waited for.

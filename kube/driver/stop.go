@@ -45,43 +45,46 @@ func (d *Driver) remove(a *attempt) {
 // lastRefused is the longest pause between tries of a deletion that is refused.
 const lastRefused = 30 * time.Second
 
-// removeRank has the pod of a rank deleted, and reports whether it is.
+// removeRank has the pod of a rank deleted, and reports whether the rest is to be seen: the cache has heard of the pod, or there is none.
 func (d *Driver) removeRank(ctx context.Context, a *attempt, r int) bool {
 	key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
-	var none bool
+	var none, met bool
 	err := d.crew.write(ctx, func(ctx context.Context) (err error) {
-		none, err = d.deletePod(ctx, a, key)
+		none, met, err = d.deletePod(ctx, a, key)
 		return err
 	})
 	d.warn(ctx, err, "a pod cannot be deleted; trying on", "pod", key)
-	if none && err == nil {
-		a.setNone(r)
+	if err == nil && (none || met) {
+		a.note(r, none, met)
+		return true
 	}
-	return err == nil
+	return false
 }
 
 // deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost: what ended by itself
-// stays, to be looked at. none says that the API server has no such pod.
-func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none bool, err error) {
+// stays, to be looked at. none says that the API server has no such pod, met that the cache has heard of it: where that is late, the pod may
+// come and go before it does.
+func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none, met bool, err error) {
 	p := new(corev1.Pod)
-	if err = d.o.Client.Get(ctx, key, p); apierrors.IsNotFound(err) { // the cache may be late
+	err = d.o.Client.Get(ctx, key, p)
+	if met = err == nil && isOfJob(p, a.uid); !met && client.IgnoreNotFound(err) == nil {
+		p = new(corev1.Pod)
 		err = d.o.Reader.Get(ctx, key, p)
 	}
 	for try := 0; ; try++ {
 		switch {
-		case apierrors.IsNotFound(err):
-			return true, nil
+		case apierrors.IsNotFound(err) || err == nil && !isOfJob(p, a.uid):
+			return true, met, nil
 		case err != nil:
-			return false, err
-		case !isOfJob(p, a.uid):
-			return true, nil
+			return false, met, err
 		case p.DeletionTimestamp != nil || isOver(p):
-			return false, nil
+			return false, met, nil
 		}
 		err = d.o.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion})
 		if !apierrors.IsConflict(err) || try == 3 {
-			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+			return apierrors.IsNotFound(err), met, client.IgnoreNotFound(err)
 		}
+		p = new(corev1.Pod)
 		err = d.o.Reader.Get(ctx, key, p)
 	}
 }
