@@ -137,6 +137,7 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 		p := new(corev1.Pod)
 		key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}
 		found, err := d.get(key, p)
+		r.seen = r.seen || found && isOfJob(p, a.uid)
 		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && isOfJob(p, a.uid)) {
 			p = new(corev1.Pod)
 			if found, err = d.ask(key, p); err == nil && !(found && isOfJob(p, a.uid)) {
@@ -149,7 +150,6 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 		switch {
 		case found && isOfJob(p, a.uid):
 			pods[i] = p
-			r.seen = true
 			m := d.machines[r.nodeName]
 			ranks[i] = look(p, a.leaving, m != nil && m.gone)
 			if s := ranks[i]; r.ended == nil && (s.stage == succeeded || s.stage == failed) {

@@ -46,6 +46,11 @@ func TestCacheThatIsLate(t *testing.T) {
 			n := len(w.events)
 			w.take(o)
 			w.settle()
+			for range 3 { // and every time that anything happens
+				w.queue.Push(KeysOf(job("train", 6, nil))...)
+				w.queue.Push(nodeKey("a"))
+				w.settle()
+			}
 			w.events = w.events[n:]
 			then(w)
 		}
