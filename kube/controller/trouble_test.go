@@ -10,7 +10,7 @@ import (
 
 // Ensure that a status says what went wrong where that is why its job is where it is, and no longer.
 func TestExplained(t *testing.T) {
-	s := &store{jobs: make([]saved, 1)}
+	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
 	j := new(sched.Job)
 	for _, c := range []struct {
 		e    sched.Event
