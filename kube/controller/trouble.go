@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -16,6 +17,8 @@ func (s *store) notice(e *sched.Event) {
 		s.jobs[e.Job].trouble = ""
 	case sched.StartFailed:
 		s.jobs[e.Job].trouble = e.Text
+	case sched.Rejected:
+		s.jobs[e.Job].trouble = record.Refusal(e.Why)
 	case sched.AttemptEnded:
 		s.jobs[e.Job].trouble = ""
 		if e.Outcome == sched.Failed || e.Outcome == sched.NodeLost {
@@ -26,9 +29,7 @@ func (s *store) notice(e *sched.Event) {
 
 // explained adds to the reason why a job is where it is what went wrong with it, where that is why.
 func explained(reason string, j *sched.Job, trouble string) string {
-	if len(trouble) > mostTrouble {
-		trouble = trouble[:mostTrouble] + "..."
-	}
+	trouble = cut(trouble, mostTrouble)
 	switch {
 	case trouble == "":
 		return reason

@@ -398,6 +398,9 @@ func (d *Driver) arrive() {
 			d.reject(tj, err)
 			continue
 		}
+		if why := notKept(tj); why != "" {
+			d.o.Event(tj, "CheckpointNotKept", why)
+		}
 		spec.Submit = min(spec.Submit, d.now)
 		d.tell(sched.Event{Kind: sched.JobArrived, Spec: spec})
 		if tj.Spec.Suspend {

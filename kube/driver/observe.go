@@ -119,6 +119,9 @@ func (d *Driver) started(a *attempt) {
 	d.again(Key{JobKey, a.key})
 }
 
+// AsOrdered is what the text of the end of an attempt that was told to stop begins with; behind "; " follows what became of its work.
+const AsOrdered = "stopped as ordered"
+
 // ended tells that nothing is left of an attempt, and has its claims removed once that is durable.
 func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	m := d.meterOf(a)
@@ -129,7 +132,7 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	case a.stop != sched.NoOutcome && finished:
 		e.Outcome = sched.Finished
 	case a.stop != sched.NoOutcome: // whatever its exit codes are, unless it said that it has done all
-		e.Text = "stopped as ordered"
+		e.Text = AsOrdered
 		if m.saidDone() && all(ranks, func(s sight) bool { return s.code == 0 }) {
 			e.Outcome = sched.Finished
 		}

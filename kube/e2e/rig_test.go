@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds waits for what must come: machines are slow at times.
-const patience = 3 * time.Minute
+const patience = 40 * time.Second
 
 // rig is a cluster with Trainyard's API, nodes, and one controller at a time.
 type rig struct {
