@@ -345,6 +345,8 @@ type Setup struct {
 	Policy  v1alpha1.SchedulerPolicySpec
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
+	// Delayed notes what keeps the live attempt of a job from starting. It belongs to the goroutine of the engine.
+	Delayed func(job sched.JobID, why string)
 	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
 	// NewType ends the run, which begins anew with a kind of GPU that is not known yet.
@@ -353,7 +355,7 @@ type Setup struct {
 
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
 	types := l.header.Types
-	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop,
+	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
 		Type: func(product string) (sched.TypeID, error) {
 			if i := slices.Index(types, product); i >= 0 || product == "" {
 				return sched.TypeID(max(i, 0)), nil

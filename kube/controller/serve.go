@@ -167,6 +167,9 @@ func drive(m ctrl.Manager, s Setup, held func() error, told *teller, o ServeOpti
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
 		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
+	if !o.Observe {
+		d.Delayed = s.Delayed
+	}
 	if s.Policy.Progress == "logs" && !o.Observe {
 		pods, err := logs.Client(m.GetConfig())
 		if err != nil {

@@ -75,6 +75,7 @@ type saved struct {
 	work       pace
 	lost       time.Duration // run time whose work was not saved
 	trouble    string        // what went wrong last, since no attempt was up
+	delay      string        // what keeps its attempt from starting
 	wait       wait          // as told last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
@@ -237,7 +238,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		}
 		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
-		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble)
+		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
 		s.queue(id, why.Code, mine.next.Reason)
 		mine.next.LostSeconds = int64(mine.lost.Seconds())
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said

@@ -37,7 +37,9 @@ func (d *Driver) observe(a *attempt) error {
 		}
 	case !j.Up && all(ranks, hasRun):
 		d.started(a)
-	case j.Up:
+	case !j.Up:
+		d.mindDelay(a, ranks)
+	default:
 		d.hear(a, pods[0])
 	}
 	d.force(a, pods)
@@ -70,11 +72,7 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 		return &fate{text: fmt.Sprintf("its claims, or its service, could not be made within %v", d.o.StartTimeout)}
 	}
 	if a.waits {
-		f := &fate{text: fmt.Sprintf("its devices were not free within %v", d.o.StartTimeout)}
-		if h, held := d.heldBy(a); held {
-			f.text += fmt.Sprintf(": claim %s has one", h.claim)
-		}
-		return f
+		return &fate{text: fmt.Sprintf("not up after %v: %s", d.o.StartTimeout, d.notFree(a))}
 	}
 	return tooLate(ranks, d.o.StartTimeout)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
@@ -112,7 +113,7 @@ func TestLifeIsTold(t *testing.T) {
 		"Normal Paused x1: suspended by its user",
 		"Normal Resumed x1: its user lets it go on",
 		"Normal Started x1: attempt 3 runs on 2 GPUs: node-000/0-1",
-		"Warning Failed x1: pod wide-3-0: exit code 3; it is tried again, 1 of 1 times",
+		"Warning Failed x1: pod wide-3-0: exit code 3 (Error); it is tried again, 1 of 1 times",
 		"Normal Started x1: attempt 4 runs on 2 GPUs: node-000/0-1",
 		"Warning NodeLost x1: somebody else deleted pod wide-4-0",
 		"Normal Started x1: attempt 5 runs on 2 GPUs: node-000/0-1",
@@ -128,5 +129,35 @@ func (r *rig) compare(job string, want []string) {
 	got := r.events(job)
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		r.t.Errorf("%s:\n%s\nwant:\n%s", job, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Ensure that a job that cannot start says why while it waits for that, writes its status for it once, and starts when it can.
+func TestDelaysAreTold(t *testing.T) {
+	r := newRigOn(t, controlplane.Options{Audit: true}, 1, fakenode.Options{GPUs: 2}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
+	taint := func(list string) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-000"}}
+		must(t, r.api.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":`+list+`}}`))))
+	}
+	taint(`[{"key":"repair","effect":"NoSchedule"}]`)
+	r.serve()
+	r.create(r.job("patient", 1))
+	eventually(t, "the taint is told", func() bool {
+		st := r.status("patient")
+		return st.Phase == v1alpha1.Starting && strings.HasPrefix(st.Reason, "starts on node-000/0: pod patient-1-0 waits (Unschedulable: ") && strings.Contains(st.Reason, "taint")
+	})
+	taint(`null`)
+	if st := r.until("patient", v1alpha1.Running); st.Reason != "runs on node-000/0" || st.Attempt != 1 {
+		t.Errorf("then: %+v", st)
+	}
+	r.kill()
+	writes := 0
+	for _, q := range r.plane.Requests(t) {
+		if q.Verb == "patch" && q.Resource == "trainingjobs/status" && q.Code == 200 {
+			writes++
+		}
+	}
+	if writes < 3 || writes > 4 { // starts, cannot, can again if that is seen before it runs, runs
+		t.Errorf("%d writes of the status", writes)
 	}
 }

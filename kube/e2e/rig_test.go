@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds waits for what must come: machines are slow at times.
-const patience = 40 * time.Second
+const patience = 3 * time.Minute
 
 // rig is a cluster with Trainyard's API, nodes, and one controller at a time.
 type rig struct {
