@@ -240,7 +240,9 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
 		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
 		s.queue(id, why.Code, mine.next.Reason)
-		mine.next.LostSeconds = int64(mine.lost.Seconds())
+		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
+			mine.next.Lost = mine.lost.Truncate(time.Second).String()
+		}
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions

@@ -21,7 +21,7 @@ import (
 // Bounds of what is told by Events. Each costs the API server about as much as a twentieth of the start of a job: a burst of jobs comes
 // first, and what is told of it follows.
 const (
-	tellRate    = 20                    // Events in a second, once tellBurst are written
+	tellRate    = 10                    // Events in a second, once tellBurst are written
 	tellBurst   = 50                    // Events
 	tellQueue   = 10_000                // notes that wait, of each of the two kinds; what is told beyond them is left out
 	tellTries   = 5                     // of a write, tellRetry apart
@@ -155,9 +155,6 @@ func (t *teller) run(ctx context.Context) {
 			}
 			continue
 		}
-		if t.pace.Wait(ctx) != nil {
-			return
-		}
 		t.write(ctx, n)
 	}
 }
@@ -169,7 +166,7 @@ func (t *teller) write(ctx context.Context, n note) {
 		InvolvedObject: n.about, Type: n.kind, Reason: n.reason, Message: n.text, FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: tellSource}, ReportingController: tellSource}
 	found, err := t.like.EventCorrelate(e)
-	if err != nil || found.Skip {
+	if err != nil || found.Skip || t.pace.Wait(ctx) != nil {
 		return
 	}
 	for range tellTries {
