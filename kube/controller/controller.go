@@ -103,8 +103,9 @@ func (c *Controller) run(ctx context.Context) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	defer d.Close()
-	sinks := []engine.Sink{l.store}
+	sinks, wake := []engine.Sink{l.store}, l.store.wake
 	if c.o.Observe {
+		wake = func() sched.Time { return sched.Never }
 		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
 	}
 	if c.o.Record != nil {
@@ -115,6 +116,6 @@ func (c *Controller) run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, wake: wake}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
 	return cmp.Or(context.Cause(ctx), err)
 }

@@ -79,7 +79,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j)}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			l.store.live = append(l.store.live, jobs[i].ID)
 		}
@@ -138,6 +138,7 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 type written struct {
 	version    string
 	said       string
+	reason     string
 	memory     []byte
 	lost       time.Duration
 	conditions []metav1.Condition
@@ -174,7 +175,7 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Memory,
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Reason, j.Status.Memory,
 			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
 	}
 	return jobs, of, nil

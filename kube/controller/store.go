@@ -62,7 +62,10 @@ type store struct {
 	blobs   map[string]blob // by name of the ConfigMap
 	pools   []told          // by PoolID
 	wrong   wrong
-	news    []note // of this batch
+	news    []note     // of this batch
+	due     sched.Time // see retell
+	retold  sched.Time // when that was done last
+	writes  int        // of jobs, since then
 }
 
 // saved is what the API has of one job.
@@ -78,6 +81,7 @@ type saved struct {
 	trouble    string        // what went wrong last, since no attempt was up
 	delay      string        // what keeps its attempt from starting
 	wait       wait          // as told last
+	shown      shown         // as written last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
 }
@@ -149,6 +153,7 @@ func (s *store) EndBatch() error {
 		return err
 	}
 	rest := s.remember()
+	s.retell()
 	tenants := record.Tenants(s.v, s.live)
 	s.touchTenants(tenants)
 	s.prepare(tenants)
@@ -243,8 +248,9 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 			why = engine.Why(s.v, s.dec, id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
-		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
-		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
+		mine.next = record.Extract(s.v, id, s.mode, tenants)
+		mine.next.Reason = s.reason(id, why)
+		mine.shown = shown{mine.next.Reason, s.gistOf(brief, id), s.v.Now, s.v.Now}
 		s.queue(id, why.Code, mine.next.Reason)
 		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
 			mine.next.Lost = mine.lost.Truncate(time.Second).String()
@@ -253,6 +259,13 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions
 	}
+	s.writes += len(s.touched)
+}
+
+// reason is why a job is where it is, for people.
+func (s *store) reason(id sched.JobID, why engine.Waiting) string {
+	j, mine := &s.v.Jobs[id], s.jobs[id]
+	return explained(record.Reason(s.v, id, why), j, mine.trouble, mine.delay)
 }
 
 // writeJobs writes the statuses of jobs, several at a time.
@@ -295,7 +308,7 @@ func (s *store) writeJob(id sched.JobID) error {
 	}
 	mine.next = v1alpha1.TrainingJobStatus{}
 	if s.v.Jobs[id].State == sched.Done {
-		mine.memory = nil
+		mine.memory, mine.shown = nil, shown{}
 	}
 	return nil
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Extract returns what the status of a job says to people; why is where it waits. Devices are named as the driver of the node
-// does, tenants are those of Tenants.
-func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
+// Extract returns what the status of a job says to people, but for its Reason. Devices are named as the driver of the node does, tenants
+// are those of Tenants.
+func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
-	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Reason: Reason(v, id, why), Batch: j.Live.Batch, GPUs: width(j),
-		AttainedGPUSeconds: int64(j.Service), Attained: time.Duration(float64(j.Service) * 1e9).Round(time.Second).String()}
+	service := j.ServiceNow(v.Now)
+	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
+		AttainedGPUSeconds: int64(service), Attained: time.Duration(float64(service) * 1e9).Round(time.Second).String()}
 	s.Restarts = max(0, j.Attempts-1)
 	for _, g := range j.GPUs {
 		a := allocated(v, g, mode)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
@@ -20,7 +19,7 @@ func TestAllocation(t *testing.T) {
 		Jobs: []sched.Job{job("a", sched.Running, shared, 0, 1), job("b", sched.Stopping, shared, 1), job("c", sched.Starting, shared, 1, 2), job("d", sched.Running, alone, 3)}}
 	tenants := record.Tenants(v, []sched.JobID{0, 1, 2, 3})
 	for id, want := range []string{"[{n 0 U0 []} {n 1 U1 [lab/b lab/c]}]", "[{n 1 U1 [lab/a lab/c]}]", "[{n 1 U1 [lab/a lab/b]} {n 2 U2 []}]", "[{n 3 U3 []}]"} {
-		s := record.Extract(v, sched.JobID(id), engine.Waiting{}, v1alpha1.Pinned, tenants)
+		s := record.Extract(v, sched.JobID(id), v1alpha1.Pinned, tenants)
 		if got := fmt.Sprint(s.Allocation); got != want {
 			t.Errorf("job %d: %s, want %s", id, got, want)
 		}
