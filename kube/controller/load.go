@@ -38,6 +38,7 @@ type loaded struct {
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
 	wrong   wrong
+	remarks []remark        // of the policy's message
 	blobs   map[string]blob // of which nothing is known but the version
 }
 
@@ -70,11 +71,11 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
-	if err := c.unsay(ctx, policy, said); err != nil {
+	if err := c.say(ctx, policy, said); err != nil {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, remarks: l.remarks, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
@@ -230,7 +231,10 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		l.header = h
 		return err
 	}
-	if err = begin(); err != nil {
+	if err = begin(); errors.Is(err, system.ErrBudget) {
+		err = fmt.Errorf("%w; set budgetGPUs of a GPUPool", err)
+	}
+	if err != nil {
 		return c.undecided(ctx, p, err)
 	}
 	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already
@@ -240,30 +244,36 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	is := systemLine(&l.header)
 	was := p.Status.System
-	p.Status.System, p.Status.Message = is, ""
-	switch rest, err := c.blob(ctx, l, MemoryMap); {
-	case err != nil:
+	p.Status.System = is
+	if err := c.goOn(ctx, l, of, was, is, begin); err != nil {
 		return err
-	case was == "":
-		return nil
+	}
+	l.remarks = c.remarks(ctx, &p.Spec, in, l.renewed)
+	p.Status.Message = message(l.remarks)
+	return nil
+}
+
+// goOn has a new system remember what the one before it did, if it is the same, or says in l why it begins anew. begin makes it anew.
+func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]written, was, is string, begin func() error) error {
+	rest, err := c.blob(ctx, l, MemoryMap)
+	switch {
+	case err != nil || was == "":
+		return err
 	case was != is:
 		l.renewed = engine.GivesWay(was, is)
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
-		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(v.Jobs))}
+		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(l.state.View().Jobs))}
 		for id, w := range of {
 			m.Jobs[id] = w.memory
 		}
 		if bad := m.Load(l.state.View(), l.system.Decider); bad != nil {
-			l.renewed = bad.Error()
-			err = begin() // what was read in part is worth nothing
-		}
-		if err != nil {
-			return err
+			c.o.Log.Warn("what the system remembered cannot be used", "why", bad)
+			l.renewed = "the system begins anew: what it remembered is of another make of it"
+			return begin() // what was read in part is worth nothing
 		}
 	}
-	p.Status.Message = l.renewed
 	return nil
 }
 
@@ -282,8 +292,9 @@ func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	return nil
 }
 
-// unsay takes away at once what was said to be wrong and is no more. All else is written with the first batch.
-func (c *Controller) unsay(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
+// say writes at once what there is to be said of the policy, where that is another thing than was said. All else is written with the first
+// batch.
+func (c *Controller) say(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
 	if c.o.Observe || p.Status.Message == was.Message {
 		return nil
 	}
@@ -298,7 +309,7 @@ func (c *Controller) unsay(ctx context.Context, p *v1alpha1.SchedulerPolicy, was
 
 // undecided tells those who look at the policy why nobody decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
-	p.Status.Message = why.Error()
+	p.Status.Message = "nobody decides: " + why.Error()
 	if !c.o.Observe {
 		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: policy: %w", err)

@@ -40,7 +40,7 @@ func (s *store) gistOf(brief *engine.Brief, id sched.JobID) gist {
 
 // wake returns when a batch is wanted though nothing happens; Never while there is nothing that could go out of date.
 func (s *store) wake() sched.Time {
-	if len(s.live) == 0 {
+	if len(s.live)+len(s.remarks) == 0 {
 		return sched.Never
 	}
 	return s.due
@@ -55,6 +55,7 @@ func (s *store) retell() {
 		return
 	}
 	s.due = now.Add(retellEvery)
+	s.remind()
 	if busy := s.writes > busyWrites; busy && now < s.retold.Add(mostPutOff) {
 		s.writes = 0
 		return

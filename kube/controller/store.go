@@ -62,6 +62,7 @@ type store struct {
 	blobs   map[string]blob // by name of the ConfigMap
 	pools   []told          // by PoolID
 	wrong   wrong
+	remarks []remark   // of the policy's message
 	news    []note     // of this batch
 	due     sched.Time // see retell
 	retold  sched.Time // when that was done last
@@ -489,6 +490,7 @@ func (s *store) commit() error {
 	st := &next.Status
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
+	st.Message = message(s.remarks)
 	for try := 0; ; try++ {
 		if err := s.leads(); err != nil {
 			return err
