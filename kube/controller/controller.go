@@ -106,7 +106,7 @@ func (c *Controller) run(ctx context.Context) error {
 	sinks, wake := []engine.Sink{l.store}, l.store.wake
 	if c.o.Observe {
 		wake = func() sched.Time { return sched.Never }
-		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
+		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider, origin: l.origin}
 	}
 	if c.o.Record != nil {
 		w := engine.NewLogWriter(c.o.Record, l.header)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,7 +122,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	case sched.JobArrived:
 		s.touch(e.Job)
 		s.live = append(s.live, e.Job)
-	case sched.AttemptEnded, sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
+	case sched.AttemptEnded:
+		s.touch(e.Job)
+		s.jobs[e.Job].said = lastSaid(s.jobs[e.Job].said, e)
+	case sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
@@ -266,7 +270,14 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 // reason is why a job is where it is, for people.
 func (s *store) reason(id sched.JobID, why engine.Waiting) string {
 	j, mine := &s.v.Jobs[id], s.jobs[id]
-	return explained(record.Reason(s.v, id, why), j, mine.trouble, mine.delay)
+	if text := s.silent(j); text != "" {
+		return text
+	}
+	text := record.Reason(s.v, id, why, s.origin())
+	if j.Attempt == sched.Stopping && len(j.Target) == 0 && !j.Cancel && !j.Paused {
+		text = "is being stopped: " + s.preemptor(id, j.GPUs)
+	}
+	return explained(text, j, mine.trouble, mine.delay)
 }
 
 // writeJobs writes the statuses of jobs, several at a time.
@@ -389,6 +400,14 @@ func (s *store) current(ref ref, from client.Reader) (string, error) {
 			return "", final
 		}
 	}
+}
+
+// origin is the instant that is time 0.
+func (s *store) origin() time.Time {
+	if s.policy.Status.Origin == nil {
+		return time.Time{}
+	}
+	return s.policy.Status.Origin.Time
 }
 
 // leads returns an error once another may lead. It is asked before each try of a write: a try may come long after the one before it.
@@ -542,6 +561,17 @@ func progress(e *sched.Event) string {
 		return fmt.Sprintf("step %.0f", e.Value)
 	}
 	return ""
+}
+
+// lastSaid is how far a job was at the end of an attempt, which may have come before it was time to tell of that.
+func lastSaid(said string, e *sched.Event) string {
+	if e.Value <= 0 || strings.HasPrefix(said, "epoch") {
+		return said
+	}
+	if _, all, known := strings.Cut(said, " of "); known {
+		return fmt.Sprintf("step %.0f of %s", e.Value, all)
+	}
+	return fmt.Sprintf("step %.0f", e.Value)
 }
 
 // figures are the counts that people look at, of a View and its jobs that are not done.
