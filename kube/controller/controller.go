@@ -30,6 +30,7 @@ type Options struct {
 	Driver func(Setup) (Driver, error)
 
 	tell  func(...note)    // Events, once what they say is durable
+	every time.Duration    // how often it is looked whether what was told of jobs is so still; 0 = retellEvery
 	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
 }
 

@@ -54,7 +54,7 @@ func (s *store) retell() {
 	if now < s.due {
 		return
 	}
-	s.due = now.Add(retellEvery)
+	s.due = now.Add(cmp.Or(s.every, retellEvery))
 	s.remind()
 	if busy := s.writes > busyWrites; busy && now < s.retold.Add(mostPutOff) {
 		s.writes = 0

@@ -55,19 +55,21 @@ type store struct {
 	clock  func() time.Time
 	tell   func(...note) // see Options
 
-	jobs    map[sched.JobID]*saved // but for those that are forgotten
-	live    []sched.JobID          // not done when they were written last, by rising number
-	touched []sched.JobID
-	cluster bool            // nodes or GPUs changed
-	batch   bool            // something happened
-	blobs   map[string]blob // by name of the ConfigMap
-	pools   []told          // by PoolID
-	wrong   wrong
-	remarks []remark   // of the policy's message
-	news    []note     // of this batch
-	due     sched.Time // see retell
-	retold  sched.Time // when that was done last
-	writes  int        // of jobs, since then
+	jobs     map[sched.JobID]*saved // but for those that are forgotten
+	live     []sched.JobID          // not done when they were written last, by rising number
+	touched  []sched.JobID
+	cluster  bool            // nodes or GPUs changed
+	batch    bool            // something was told, ...
+	happened bool            // ... and it was more than the time
+	blobs    map[string]blob // by name of the ConfigMap
+	pools    []told          // by PoolID
+	wrong    wrong
+	remarks  []remark      // of the policy's message
+	news     []note        // of this batch
+	every    time.Duration // see Options
+	due      sched.Time    // see retell
+	retold   sched.Time    // when that was done last
+	writes   int           // of jobs, since then
 }
 
 // saved is what the API has of one job.
@@ -102,7 +104,7 @@ var (
 
 // Log notes what an event touches, and tells.
 func (s *store) Log(v *sched.View, e *sched.Event) {
-	s.batch = true
+	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
 	switch e.Kind {
 	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Moved:
@@ -159,6 +161,11 @@ func (s *store) EndBatch() error {
 	}
 	rest := s.remember()
 	s.retell()
+	if s.isIdle(rest) {
+		s.writePools()
+		s.batch = false
+		return nil
+	}
 	tenants := record.Tenants(s.v, s.live)
 	s.touchTenants(tenants)
 	s.prepare(tenants)
@@ -179,9 +186,14 @@ func (s *store) EndBatch() error {
 	}
 	s.spread()
 	s.writePools()
-	s.touched, s.batch = s.touched[:0], false
+	s.touched, s.batch, s.happened = s.touched[:0], false, false
 	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
 	return nil
+}
+
+// isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers beside jobs.
+func (s *store) isIdle(rest []byte) bool {
+	return !s.happened && len(s.touched)+len(s.news) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) && message(s.remarks) == s.policy.Status.Message
 }
 
 // remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory. Jobs that were
