@@ -56,6 +56,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
+	if err := c.outrank(ctx, policy, jobs); err != nil {
+		return nil, err
+	}
 	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
 	cl, err := c.cluster(ctx, l)
 	if err != nil {
@@ -112,8 +115,11 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 		}
 		p.Status.Leader++
 		if p.Status.Origin == nil {
-			now := metav1.NewTime(c.o.Clock().Truncate(time.Second))
-			p.Status.Origin = &now
+			origin, err := c.origin(ctx)
+			if err != nil {
+				return nil, err
+			}
+			p.Status.Origin = &origin
 		}
 		if c.o.Observe {
 			return &p, nil
@@ -125,6 +131,33 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 			return nil, fmt.Errorf("controller: policy: %w", err)
 		}
 	}
+}
+
+// outrank gives a leader a higher number than those who wrote the records have, as it has not where the policy was deleted that they led by:
+// who finds a record of a higher one takes itself to be replaced.
+func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, jobs []record.Job) error {
+	most := int64(0)
+	for i := range jobs {
+		most = max(most, jobs[i].Leader)
+	}
+	if p.Status.Leader > most || c.o.Observe {
+		return nil
+	}
+	p.Status.Leader = most + 1
+	if err := c.o.Client.Status().Update(ctx, p); err != nil {
+		return fmt.Errorf("controller: policy: %w", err)
+	}
+	return nil
+}
+
+// origin is the instant that is time 0 where the policy does not say: that of the cluster, if the policy before this one was deleted, as the
+// times of jobs count from it.
+func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
+	cl, err := c.cluster(ctx, &loaded{blobs: make(map[string]blob)})
+	if err != nil || !cl.Origin.IsZero() {
+		return metav1.NewTime(cl.Origin), err
+	}
+	return metav1.NewTime(c.o.Clock().Truncate(time.Second)), nil
 }
 
 // DefaultPolicy is the policy of a cluster that has none yet: what its definition fills in.

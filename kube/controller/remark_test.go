@@ -129,3 +129,28 @@ func TestPolicySaysThatNobodyDecides(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that where the policy is deleted and made anew the times of jobs go on counting from where they did, and that its leader comes
+// after the one who wrote the records.
+func TestPolicyMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"))
+		for range 3 {
+			begun(t, api, 20*time.Second, nil)
+		}
+		was := policyOf(t, api)
+		if err := api.Delete(t.Context(), was); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		p := &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName}, Spec: was.Spec}
+		if err := api.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		begun(t, api, 20*time.Second, nil)
+		is := policyOf(t, api).Status
+		if !is.Origin.Equal(was.Status.Origin) || is.Leader < 2 || time.Duration(is.Now) < time.Hour {
+			t.Errorf("the status was %+v and is %+v", was.Status, is)
+		}
+	})
+}

@@ -449,7 +449,7 @@ func (s *store) writeCluster() error {
 	if !s.cluster {
 		return nil
 	}
-	c := record.ClusterOf(s.v)
+	c := record.ClusterOf(s.v, s.origin())
 	packed, err := c.Pack()
 	if err != nil {
 		return err
