@@ -16,13 +16,18 @@ type Memory struct {
 
 // SaveMemory saves what dec remembers of the jobs of v. It is to be called between two batches.
 func SaveMemory(v *sched.View, dec sched.Memory) Memory {
-	all := []sched.Memory{dec}
-	m := Memory{Jobs: make([][]byte, len(v.Jobs)), Rest: saveRest(nil, all)}
+	m := Memory{Jobs: make([][]byte, len(v.Jobs)), Rest: SaveRest(dec)}
 	for j := range m.Jobs {
-		m.Jobs[j] = saveJob(nil, sched.JobID(j), all)
+		m.Jobs[j] = SaveJob(dec, sched.JobID(j))
 	}
 	return m
 }
+
+// SaveJob saves the share of job j in what dec remembers: an element of Memory.Jobs. It is to be called as SaveMemory is.
+func SaveJob(dec sched.Memory, j sched.JobID) []byte { return saveJob(nil, j, []sched.Memory{dec}) }
+
+// SaveRest saves what dec remembers that belongs to no job: Memory.Rest. It is to be called as SaveMemory is.
+func SaveRest(dec sched.Memory) []byte { return saveRest(nil, []sched.Memory{dec}) }
 
 // Load gives m to dec, which must be new: made alike, and told nothing yet. v is the view of the moment at which m was
 // saved. Jobs of which nothing was saved are left out. Memory of another version, or of a system made of other parts, is an

@@ -136,6 +136,7 @@ var errGzip = errors.New("gzip")
 // unzipped reads what a gzip stream holds, up to where it is damaged, which is reported as errGzip.
 type unzipped struct{ z *gzip.Reader }
 
+// Read is that of the stream; where that is damaged the error is errGzip.
 func (u unzipped) Read(b []byte) (int, error) {
 	n, err := u.z.Read(b)
 	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself; wrapped, it is damage

@@ -30,7 +30,10 @@ type codedError struct {
 	err  error
 }
 
+// Error is that of the error within.
 func (e *codedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error within.
 func (e *codedError) Unwrap() error { return e.err }
 
 // usage marks err as an error of the command line; nil stays nil.

@@ -125,6 +125,7 @@ type untilDone struct {
 	io.Writer
 }
 
+// Write is that of the writer; once the context is done it writes nothing and returns why.
 func (u untilDone) Write(p []byte) (int, error) {
 	if err := u.Err(); err != nil {
 		return 0, err

@@ -58,8 +58,10 @@ func newTop(do func(string, int) tea.Cmd) *top {
 	return &top{width: 80, height: 24, chosen: -1, do: do}
 }
 
+// Init has nothing done before the first message.
 func (t *top) Init() tea.Cmd { return nil }
 
+// View shows the screen, in place of what the terminal had.
 func (t *top) View() tea.View {
 	v := tea.NewView(t.screen())
 	v.AltScreen = true

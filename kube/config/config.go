@@ -12,3 +12,6 @@ var CRDs []byte
 //
 //go:embed install.yaml
 var Install []byte
+
+// Image is the name of the controller's image in Install, where it stands once.
+const Image = "trainyard-kube"

@@ -13,6 +13,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -22,14 +23,20 @@ import (
 )
 
 // begun has a controller lead for so long, in a bubble of package synctest, and returns how often it began. wrap may be nil.
-func begun(t *testing.T, api client.Client, d time.Duration, wrap func(*driver.Driver) Driver) (n int) {
+func begun(t *testing.T, api client.Client, d time.Duration, wrap func(*driver.Driver) Driver) int {
+	t.Helper()
+	return begunBy(t, api, driver.NewQueue(), d, wrap)
+}
+
+// begunBy is begun with a queue of what changes.
+func begunBy(t *testing.T, api client.Client, q *driver.Queue, d time.Duration, wrap func(*driver.Driver) Driver) (n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	c := New(Options{Client: api, Reader: api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Held: func() error { return nil },
 		Driver: func(s Setup) (Driver, error) {
 			n++
-			d := driver.New(driver.Options{Client: api, Reader: api, Queue: driver.NewQueue(), Origin: s.Origin, Mode: s.Policy.Mode, DeviceClass: "gpu.nvidia.com",
+			d := driver.New(driver.Options{Client: api, Reader: api, Queue: q, Origin: s.Origin, Mode: s.Policy.Mode, DeviceClass: "gpu.nvidia.com",
 				StartTimeout: 10 * time.Minute, Types: s.Type, NewType: s.NewType})
 			if wrap != nil {
 				return wrap(d), nil
@@ -98,22 +105,44 @@ func TestBeginsOnce(t *testing.T) {
 	}
 }
 
-// Ensure that who asks for GPUs that nobody knows is told so, and has nobody begin anew.
+// typed returns a job of one GPU of a type.
+func typed(name string, products ...string) *v1alpha1.TrainingJob {
+	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name), Finalizers: []string{v1alpha1.Finalizer}}}
+	j.Spec.GPUs.Min, j.Spec.GPUTypes = 1, products
+	j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
+	return j
+}
+
+// Ensure that who asks for GPUs that nobody knows is told so, has nobody begin anew and keeps nobody waiting, and gets them once a node
+// that has some joins.
 func TestUnknownTypeOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x", UID: "u", Finalizers: []string{v1alpha1.Finalizer}}}
-		j.Spec.GPUs.Min, j.Spec.GPUTypes = 1, []string{"X100"}
-		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
-		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), j)
-		if n := begun(t, api, time.Minute, nil); n != 1 {
+		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), typed("x", "X100", "Y"), typed("z", "GPU"))
+		wants := func(name string, phase v1alpha1.Phase, reason string) {
+			t.Helper()
+			j := typed(name)
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
+				t.Fatal(err)
+			}
+			if j.Status.Phase != phase || j.Status.Reason != reason {
+				t.Errorf("%s: %s: %s, want %s: %s", name, j.Status.Phase, j.Status.Reason, phase, reason)
+			}
+		}
+		q := driver.NewQueue()
+		time.AfterFunc(time.Minute, func() {
+			wants("x", v1alpha1.Pending, `waits for a GPU of type "X100" or "Y": none in the cluster, which has "GPU"`)
+			wants("z", v1alpha1.Starting, "starts on a/0")
+			b := nodeOf("b")
+			b.Labels = map[string]string{"nvidia.com/gpu.product": "X100"}
+			if err := api.Create(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+			q.Push(driver.KeysOf(b)...)
+		})
+		if n := begunBy(t, api, q, 2*time.Minute, nil); n != 2 {
 			t.Errorf("began %d times", n)
 		}
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
-			t.Fatal(err)
-		}
-		if want := `gpuTypes: no GPU of type "X100" is known, want one of ["GPU"]`; j.Status.Phase != v1alpha1.Failed || j.Status.Reason != want {
-			t.Errorf("%s: %s, want %s", j.Status.Phase, j.Status.Reason, want)
-		}
+		wants("x", v1alpha1.Starting, "starts on b/0")
 	})
 }
 

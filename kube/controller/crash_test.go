@@ -67,10 +67,10 @@ func newRig(t *testing.T, system string, settings map[string]string, jobs int, s
 
 // client is the API as one controller sees it.
 func (r *rig) client() client.Client {
-	dead := false
+	var dead atomic.Bool
 	write := func() error {
-		if n := r.writes.Add(-1); n == 0 || dead {
-			dead = true
+		if n := r.writes.Add(-1); n == 0 || dead.Load() {
+			dead.Store(true)
 			return errDied
 		} else if n < 0 {
 			r.writes.Store(-1)

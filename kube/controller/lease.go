@@ -28,8 +28,14 @@ func (l *lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord)
 	return l.write(func() error { return l.Interface.Create(ctx, r) })
 }
 
-// Update is that of the lock.
+// Update is that of the lock. One that gives the lease up has it held no more, whether or not the API takes it.
 func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	if r.HolderIdentity == "" {
+		l.mu.Lock()
+		l.renewed = time.Time{}
+		l.mu.Unlock()
+		return l.Interface.Update(ctx, r)
+	}
 	return l.write(func() error { return l.Interface.Update(ctx, r) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,13 +74,17 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, blobs: l.blobs, jobs: make([]saved, len(v.Jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
-		l.store.jobs[jobs[i].ID] = saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
+		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
 			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j)}
+		if j.State != sched.Done {
+			l.store.live = append(l.store.live, jobs[i].ID)
+		}
 	}
+	slices.Sort(l.store.live)
 	return l, nil
 }
 
@@ -87,6 +92,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 // file as the definition fails, since nobody knows it by then.
 func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
 	for {
+		if lost := c.o.Held(); lost != nil && !c.o.Observe {
+			return nil, fmt.Errorf("%w: %w", ErrFenced, lost)
+		}
 		var p v1alpha1.SchedulerPolicy
 		err := c.o.Reader.Get(ctx, types.NamespacedName{Name: PolicyName}, &p)
 		if apierrors.IsNotFound(err) {
@@ -360,8 +368,17 @@ func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup 
 			if i := slices.Index(types, product); i >= 0 || product == "" {
 				return sched.TypeID(max(i, 0)), nil
 			}
-			return 0, fmt.Errorf("no GPU of type %q is known, want one of %q", product, types)
+			return 0, fmt.Errorf("none in the cluster, which has %s", quoted(types))
 		},
 		NewType: func(product string) { stop(fmt.Errorf("%w: %q is a new kind of GPU", ErrReload, product)) },
 	}
+}
+
+// quoted names what a list has, for people.
+func quoted(list []string) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = strconv.Quote(list[i])
+	}
+	return strings.Join(names, ", ")
 }

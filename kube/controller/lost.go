@@ -22,10 +22,10 @@ func (p *pace) at(now sched.Time) time.Duration {
 // measure counts what an attempt lost that ended: the run time behind the work that it had done, as far as was told, and that its
 // end says was not saved. An attempt of which no rate is known loses nothing that anybody knows of.
 func (s *store) measure(v *sched.View, e *sched.Event) {
-	if e.Job == sched.None || int(e.Job) >= len(s.jobs) {
+	if e.Job == sched.None || s.jobs[e.Job] == nil {
 		return
 	}
-	j, mine := &v.Jobs[e.Job], &s.jobs[e.Job]
+	j, mine := &v.Jobs[e.Job], s.jobs[e.Job]
 	switch {
 	case e.Kind == sched.AttemptEnded && e.Attempt == mine.work.attempt && e.Outcome != sched.Finished:
 		if p := &mine.work; p.rate > 0 {

@@ -13,7 +13,7 @@ func TestMeasure(t *testing.T) {
 	at := func(seconds int) sched.Time { return sched.Time(time.Duration(seconds) * time.Second) }
 	j := sched.Job{Attempt: sched.Running, Up: true, Attempts: 1, Rate: 2}
 	v := &sched.View{Jobs: []sched.Job{j}}
-	s := &store{jobs: make([]saved, 1)}
+	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
 	tell := func(e sched.Event) { s.measure(v, &e) }
 	tell(sched.Event{Time: 0, Kind: sched.AttemptStarted, Attempt: 1})
 	v.Jobs[0].Attempt = sched.Stopping

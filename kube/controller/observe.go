@@ -47,11 +47,14 @@ func (o *observer) EndBatch() error {
 	for len(o.said) < len(o.v.Jobs) {
 		o.said = append(o.said, "")
 	}
-	told := 0
+	told, live := 0, []sched.JobID(nil)
 	for id := range o.v.Jobs {
 		j := &o.v.Jobs[id]
 		if refOf(j.Spec).uid == "" { // forgotten
 			continue
+		}
+		if j.State != sched.Done {
+			live = append(live, sched.JobID(id))
 		}
 		what, name, detail := o.fate(brief, sched.JobID(id))
 		if line := what + detail; line != o.said[id] {
@@ -62,7 +65,7 @@ func (o *observer) EndBatch() error {
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
 	}
-	gpus, run, wait := figures(o.v)
+	gpus, run, wait := figures(o.v, live)
 	if line := fmt.Sprint(gpus, run, wait); line != o.sum {
 		o.sum = line
 		o.log.Info("in all", "gpus", gpus, "run", run, "wait", wait)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ type ServeOptions struct {
 	Elect     bool   // others may lead; false = this process is the only one
 	// Lease is how long a leader that says nothing keeps the lead: after a crash nothing is decided for so long.
 	Lease   time.Duration
-	Metrics string // address of the metrics; "0" = none
+	Metrics string // address of the metrics; "" = none
 	Health  string // address of /healthz and /readyz; "" = none
 	Observe bool   // decides and tells, and writes nothing
 	Version string
@@ -75,6 +76,9 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	m, err := ctrl.NewManager(config, o.manager(lock))
 	if err != nil {
 		return fmt.Errorf("controller: %w", err)
+	}
+	if err := defined(m.GetRESTMapper()); err != nil {
+		return err
 	}
 	if o.Health != "" {
 		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
@@ -115,7 +119,7 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 		panic(err)
 	}
 	m := ctrl.Options{
-		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Health,
+		Scheme: Scheme(), Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")}, HealthProbeBindAddress: o.Health,
 		LeaderElection: o.Elect, LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.Lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*ours)}}},
@@ -134,17 +138,22 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) erro
 	if lock != nil {
 		held = lock.held
 	}
+	pods, err := logs.Client(m.GetConfig())
+	if err != nil {
+		return fmt.Errorf("controller: logs: %w", err)
+	}
+	follower := logs.New(pods) // one for all beginnings: its connections stay
 	told := newTeller(m.GetClient(), o.Log)
 	if !o.Observe {
 		go told.run(ctx)
 	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, told, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
 	return c.Run(ctx)
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, told *teller, o ServeOptions) (Driver, error) {
+func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, told *teller, o ServeOptions) (Driver, error) {
 	q := driver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
@@ -171,11 +180,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, told *teller, o ServeOpti
 		d.Delayed = s.Delayed
 	}
 	if s.Policy.Progress == "logs" && !o.Observe {
-		pods, err := logs.Client(m.GetConfig())
-		if err != nil {
-			return nil, fmt.Errorf("controller: logs: %w", err)
-		}
-		d.Follower = logs.New(pods)
+		d.Follower = follower
 	}
 	return driver.New(d), nil
 }

@@ -54,7 +54,8 @@ type store struct {
 	clock  func() time.Time
 	tell   func(...note) // see Options
 
-	jobs    []saved // by JobID
+	jobs    map[sched.JobID]*saved // but for those that are forgotten
+	live    []sched.JobID          // not done when they were written last, by rising number
 	touched []sched.JobID
 	cluster bool            // nodes or GPUs changed
 	batch   bool            // something happened
@@ -112,7 +113,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	case sched.Progressed, sched.EpochEnded:
 		s.touch(e.Job)
 		s.jobs[e.Job].said = progress(e)
-	case sched.JobArrived, sched.AttemptEnded, sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
+	case sched.JobArrived:
+		s.touch(e.Job)
+		s.live = append(s.live, e.Job)
+	case sched.AttemptEnded, sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
@@ -124,8 +128,8 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 }
 
 func (s *store) touch(id sched.JobID) {
-	for int(id) >= len(s.jobs) {
-		s.jobs = append(s.jobs, saved{})
+	if s.jobs[id] == nil {
+		s.jobs[id] = new(saved)
 	}
 	if !s.jobs[id].touched {
 		s.jobs[id].touched = true
@@ -145,7 +149,7 @@ func (s *store) EndBatch() error {
 		return err
 	}
 	rest := s.remember()
-	tenants := record.Tenants(s.v)
+	tenants := record.Tenants(s.v, s.live)
 	s.touchTenants(tenants)
 	s.prepare(tenants)
 	gives, takes := s.split()
@@ -166,24 +170,26 @@ func (s *store) EndBatch() error {
 	s.spread()
 	s.writePools()
 	s.touched, s.batch = s.touched[:0], false
+	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
 	return nil
 }
 
-// remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory.
+// remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory. Jobs that were
+// done before are not asked for: over the months there come to be many more of them than of others.
 func (s *store) remember() []byte {
-	m := engine.SaveMemory(s.v, s.dec)
-	for id, b := range m.Jobs {
-		if s.v.Jobs[id].State == sched.Done && (id >= len(s.jobs) || !s.jobs[id].touched) {
-			continue
-		}
-		if id >= len(s.jobs) || !bytes.Equal(s.jobs[id].memory, b) {
-			s.touch(sched.JobID(id))
-		}
-		if s.jobs[id].touched {
+	for _, id := range s.live {
+		b := engine.SaveJob(s.dec, id)
+		if mine := s.jobs[id]; mine == nil || !bytes.Equal(mine.memory, b) {
+			s.touch(id)
 			s.jobs[id].memory = b
 		}
 	}
-	return m.Rest
+	for _, id := range s.touched {
+		if s.v.Jobs[id].State == sched.Done {
+			s.jobs[id].memory = engine.SaveJob(s.dec, id)
+		}
+	}
+	return engine.SaveRest(s.dec)
 }
 
 // touchTenants touches those who share a GPU with a job that came to it or left it.
@@ -208,7 +214,7 @@ func (s *store) touchTenants(tenants map[sched.GPUID][]sched.JobID) {
 func (s *store) split() (gives, takes []sched.JobID) {
 	slices.Sort(s.touched)
 	for _, id := range s.touched {
-		j, old := &s.v.Jobs[id], &s.jobs[id]
+		j, old := &s.v.Jobs[id], s.jobs[id]
 		if lacks(j.GPUs, old.held) || lacks(j.Target, old.target) {
 			gives = append(gives, id)
 		} else {
@@ -236,7 +242,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		if len(s.touched) <= fullReasons {
 			why = engine.Why(s.v, s.dec, id)
 		}
-		mine, rec := &s.jobs[id], record.Of(s.v, id, s.leader)
+		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
 		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
 		s.queue(id, why.Code, mine.next.Reason)
@@ -280,7 +286,7 @@ func (s *store) writeJobs(ids []sched.JobID) error {
 
 // writeJob writes the status of one job, and lets go of what nobody asks for again.
 func (s *store) writeJob(id sched.JobID) error {
-	ref, mine := refOf(s.v.Jobs[id].Spec), &s.jobs[id]
+	ref, mine := refOf(s.v.Jobs[id].Spec), s.jobs[id]
 	mine.touched = false
 	if ref.uid != "" { // else it is forgotten
 		if err := s.writeStatus(ref, mine); err != nil {
@@ -422,7 +428,7 @@ func (s *store) writeBlob(name string, data []byte) error {
 		case err == nil:
 			s.blobs[name] = blob{true, bytes.Clone(data), version}
 			return nil
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err) && mine.version != "": // else there is no such namespace
 			mine.version = ""
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 			if mine.version, err = s.blobVersion(name); err != nil {
@@ -469,7 +475,7 @@ func (s *store) commit() error {
 	next := s.policy.DeepCopy()
 	st := &next.Status
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
-	st.GPUs, st.Running, st.Waiting = figures(s.v)
+	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
 	for try := 0; ; try++ {
 		if err := s.leads(); err != nil {
 			return err
@@ -523,16 +529,16 @@ func progress(e *sched.Event) string {
 	return ""
 }
 
-// figures are the counts that people look at.
-func figures(v *sched.View) (gpus string, running, waiting int32) {
+// figures are the counts that people look at, of a View and its jobs that are not done.
+func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting int32) {
 	busy := 0
 	for i := range v.Nodes {
 		if v.Nodes[i].Joined() {
 			busy += int(v.Nodes[i].Busy)
 		}
 	}
-	for i := range v.Jobs {
-		switch v.Jobs[i].State {
+	for _, id := range live {
+		switch v.Jobs[id].State {
 		case sched.Active:
 			running++
 		case sched.Waiting, sched.Held:

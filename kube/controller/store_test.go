@@ -38,7 +38,7 @@ func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 		t.Fatal(err)
 	}
 	d.store = &store{ctx: t.Context(), api: interceptor.NewClient(api, funcs), reader: api, log: slog.New(slog.DiscardHandler), space: "trainyard",
-		policy: policy, leader: 1, held: func() error { return nil }, clock: time.Now, blobs: make(map[string]blob), jobs: make([]saved, 1),
+		policy: policy, leader: 1, held: func() error { return nil }, clock: time.Now, blobs: make(map[string]blob), jobs: map[sched.JobID]*saved{0: {}},
 		v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", Task: "first"}}}}}
 	return d
 }
@@ -216,6 +216,23 @@ func TestBlobOfAnother(t *testing.T) {
 				t.Errorf("first %v, replaced %v: %v, the ConfigMap has %q, want %q", first, replaced, err, got, want)
 			}
 		}
+	}
+}
+
+// Ensure that where there is no namespace for the ConfigMaps it is tried and told again, after a pause each time.
+func TestBlobOfNoNamespace(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	tries := 0
+	d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		if tries++; tries > 99 {
+			return errDied
+		}
+		return apierrors.NewNotFound(corev1.Resource("namespaces"), "trainyard")
+	}})
+	d.ctx, d.fatal = ctx, func(err error) bool { return errors.Is(err, errDied) }
+	if err := d.writeBlob(MemoryMap, []byte("new")); !apierrors.IsNotFound(err) {
+		t.Errorf("%v after %d tries", err, tries)
 	}
 }
 

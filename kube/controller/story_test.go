@@ -60,7 +60,7 @@ func TestEndsAreTold(t *testing.T) {
 		{"cancelled", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted}, func(j, _ *sched.Job) { j.State = sched.Done }, ""},
 		{"of one that is forgotten", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Finished}, func(j, _ *sched.Job) { j.Spec.Task = "" }, ""},
 	} {
-		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}}, jobs: []saved{{held: c.held, lost: 90 * time.Second}, {}}}
+		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}}, jobs: map[sched.JobID]*saved{0: {held: c.held, lost: 90 * time.Second}, 1: {}}}
 		if c.change != nil {
 			c.change(&s.v.Jobs[0], &s.v.Jobs[1])
 		}
@@ -74,7 +74,7 @@ func TestEndsAreTold(t *testing.T) {
 
 // Ensure that a wait is told where its kind changes, by whomever, and that what an earlier leader may have told of it is not told again.
 func TestWaitsAreTold(t *testing.T) {
-	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}}, jobs: make([]saved, 1)}
+	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}}, jobs: map[sched.JobID]*saved{0: {}}}
 	for _, c := range []struct {
 		code engine.WaitCode
 		want string

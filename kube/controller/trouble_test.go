@@ -10,7 +10,7 @@ import (
 
 // Ensure that a status says what went wrong where that is why its job is where it is, and no longer.
 func TestExplained(t *testing.T) {
-	s := &store{jobs: make([]saved, 1)}
+	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
 	j := new(sched.Job)
 	for _, c := range []struct {
 		e    sched.Event
@@ -34,7 +34,7 @@ func TestExplained(t *testing.T) {
 
 // Ensure that a status says what keeps an attempt from starting, until it has started or will not.
 func TestDelayed(t *testing.T) {
-	s := &store{jobs: make([]saved, 1)}
+	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
 	starting := &sched.Job{State: sched.Active, Attempt: sched.Starting}
 	s.delayed(0, "no such image")
 	if got := explained("starts on n/0", starting, "", s.jobs[0].delay); got != "starts on n/0: no such image" || len(s.touched) != 1 {

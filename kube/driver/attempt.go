@@ -52,6 +52,7 @@ type news struct {
 	made    time.Time     // when the pods were there; zero = not yet
 	refused error         // the API server will have none of it
 	none    map[int]bool  // ranks that the API server has no pod of
+	met     map[int]bool  // ranks whose pod was in the cache: if it is not there any more, it is gone
 }
 
 // rank is the part of an attempt that is on one node.
@@ -70,7 +71,7 @@ func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c 
 	spec := d.view.Jobs[id].Spec
 	a := &attempt{id: id, number: number, key: types.NamespacedName{Namespace: spec.User, Name: spec.Name}, uid: types.UID(spec.Task),
 		base: baseOf(spec.Name, number), mode: d.o.Mode, config: c, forced: make(map[int]bool),
-		news: news{free: make(chan struct{}), none: make(map[int]bool)}}
+		news: news{free: make(chan struct{}), none: make(map[int]bool), met: make(map[int]bool)}}
 	for _, g := range gpus { // in order, so that those of a node are side by side
 		node := d.view.GPUs[g].Node
 		if n := len(a.ranks); n == 0 || a.ranks[n-1].node != node {
@@ -133,13 +134,15 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 	ranks, pods = make([]sight, len(a.ranks)), make([]*corev1.Pod, len(a.ranks))
 	for i := range a.ranks {
 		r := &a.ranks[i]
+		r.seen = r.seen || a.hasMet(i)
 		p := new(corev1.Pod)
 		key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}
 		found, err := d.get(key, p)
+		r.seen = r.seen || found && isOfJob(p, a.uid)
 		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && isOfJob(p, a.uid)) {
 			p = new(corev1.Pod)
 			if found, err = d.ask(key, p); err == nil && !(found && isOfJob(p, a.uid)) {
-				a.setNone(i)
+				a.note(i, true, false)
 			}
 		}
 		if err != nil {
@@ -148,7 +151,6 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 		switch {
 		case found && isOfJob(p, a.uid):
 			pods[i] = p
-			r.seen = true
 			m := d.machines[r.nodeName]
 			ranks[i] = look(p, a.leaving, m != nil && m.gone)
 			if s := ranks[i]; r.ended == nil && (s.stage == succeeded || s.stage == failed) {
@@ -178,11 +180,18 @@ func (n *news) hasNone(r int) bool {
 	return n.none[r]
 }
 
-// setNone notes that the API server has no pod of rank r.
-func (n *news) setNone(r int) {
+// hasMet reports whether the pod of rank r was in the cache when it was deleted.
+func (n *news) hasMet(r int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.none[r] = true
+	return n.met[r]
+}
+
+// note notes that the API server has no pod of rank r, or that it was in the cache.
+func (n *news) note(r int, none, met bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.none[r], n.met[r] = n.none[r] || none, n.met[r] || met
 }
 
 // isOfJob reports whether a pod belongs to the TrainingJob of a UID.

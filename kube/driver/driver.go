@@ -78,7 +78,7 @@ type Driver struct {
 	holders    map[deviceID][]holding
 	claims     map[types.NamespacedName][]deviceID
 	doubles    map[deviceID]bool                  // told to be allocated twice
-	refusedJob map[types.NamespacedName]types.UID // that were told to be impossible, and are there
+	turnedAway map[types.NamespacedName]types.UID // jobs that were told why they do not arrive, and are there
 
 	mu       sync.Mutex
 	troubles map[string]string // with renting, by pool, as told; for the crew
@@ -124,7 +124,7 @@ func New(o Options) *Driver {
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), refusedJob: make(map[types.NamespacedName]types.UID),
+		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), turnedAway: make(map[types.NamespacedName]types.UID),
 		troubles: make(map[string]string)}
 }
 
@@ -398,8 +398,11 @@ func (d *Driver) arrive() {
 			return // who begins anew may know better
 		}
 		if err != nil {
-			d.reject(tj, err)
+			d.turnAway(tj, err)
 			continue
+		}
+		if _, others, why := known(tj.Spec.GPUTypes, d.o.Types); why != nil {
+			d.o.Event(tj, unknownType, fmt.Sprintf("it goes without GPUs of type %s: %v", strings.Join(others, ", "), why))
 		}
 		if why := notKept(tj); why != "" {
 			d.o.Event(tj, "CheckpointNotKept", why)

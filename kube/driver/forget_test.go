@@ -10,7 +10,7 @@ import (
 // Ensure that nothing is kept of jobs that are over or were never possible: a controller leads for months.
 func TestForgets(t *testing.T) {
 	kept := func(w *world) int {
-		return len(w.d.odometers) + len(w.d.lost) + len(w.d.unclean) + len(w.d.refusedJob) + len(w.d.attempts)
+		return len(w.d.odometers) + len(w.d.lost) + len(w.d.unclean) + len(w.d.turnedAway) + len(w.d.attempts)
 	}
 	play(t, []scene{
 		{name: "a job that finished", width: 6, env: map[string]string{lifetime: "5s"}, test: func(w *world) {
@@ -43,13 +43,13 @@ func TestForgets(t *testing.T) {
 			bad.Finalizers, bad.Spec.Template.Spec.Containers = nil, nil
 			must(w, w.Create(w.Context(), bad))
 			w.settle()
-			if len(w.d.refusedJob) != 1 {
-				w.Fatalf("refused: %v", w.d.refusedJob)
+			if len(w.d.turnedAway) != 1 {
+				w.Fatalf("refused: %v", w.d.turnedAway)
 			}
 			must(w, w.Delete(w.Context(), job("bad", 1, nil)))
 			w.settle()
 			if kept(w) > 0 {
-				w.Errorf("refused: %v", w.d.refusedJob)
+				w.Errorf("refused: %v", w.d.turnedAway)
 			}
 		}},
 	})

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,7 +31,7 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		}
 	}
 	if !found {
-		delete(d.refusedJob, key)
+		delete(d.turnedAway, key)
 	}
 	if known {
 		d.forget(id)
@@ -85,7 +86,7 @@ func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
 	switch {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
-	case hasEnded(tj) || d.refusedJob[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
+	case hasEnded(tj) || d.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
 	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
@@ -164,12 +165,24 @@ func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
 	}
 }
 
-// reject tells the user of a job that nobody can run what is wrong with it.
-func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
+// unknownType is the reason of events about types of GPUs that the cluster does not have.
+const unknownType = "UnknownType"
+
+// turnAway tells the user of a job that does not arrive what is in its way. One of which a GPU of its type may join later waits: whoever
+// leads begins anew with that type, and lets it arrive then.
+func (d *Driver) turnAway(tj *v1alpha1.TrainingJob, why error) {
 	key := client.ObjectKeyFromObject(tj)
-	d.refusedJob[key] = tj.UID
-	d.o.Event(tj, "Invalid", why.Error())
-	d.submit("reject/"+key.String(), func(ctx context.Context) {
+	d.turnedAway[key] = tj.UID
+	waits := errors.Is(why, errNoType)
+	if waits && tj.Status.Reason == why.Error() { // told before
+		return
+	}
+	event := "Invalid"
+	if waits {
+		event = unknownType
+	}
+	d.o.Event(tj, event, why.Error())
+	d.submit("turned away/"+key.String(), func(ctx context.Context) {
 		err := d.crew.write(ctx, func(ctx context.Context) error {
 			now := new(v1alpha1.TrainingJob)
 			if err := d.o.Reader.Get(ctx, key, now); err != nil {
@@ -179,10 +192,13 @@ func (d *Driver) reject(tj *v1alpha1.TrainingJob, why error) {
 				return nil
 			}
 			was := now.DeepCopy()
-			now.Status.Phase, now.Status.Reason = v1alpha1.Failed, why.Error()
-			meta.SetStatusCondition(&now.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Invalid", Message: why.Error()})
+			now.Status.Phase, now.Status.Reason = v1alpha1.Pending, why.Error()
+			if !waits {
+				now.Status.Phase = v1alpha1.Failed
+				meta.SetStatusCondition(&now.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: event, Message: why.Error()})
+			}
 			return client.IgnoreNotFound(d.o.Client.Status().Patch(ctx, now, locked(was)))
 		})
-		d.warn(ctx, err, "a job cannot be rejected", "job", key)
+		d.warn(ctx, err, "a job cannot be told what is in its way", "job", key)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,11 @@ func TestCacheThatIsLate(t *testing.T) {
 			n := len(w.events)
 			w.take(o)
 			w.settle()
+			for range 3 { // and every time that anything happens
+				w.queue.Push(KeysOf(job("train", 6, nil))...)
+				w.queue.Push(nodeKey("a"))
+				w.settle()
+			}
 			w.events = w.events[n:]
 			then(w)
 		}
@@ -104,6 +110,106 @@ func TestClaimThatIsNeverMade(t *testing.T) {
 			w.Errorf("text %q, suspects GPUs %v", e.Text, e.GPUs)
 		}
 	}}})
+}
+
+// Ensure that where the API server makes no pod no GPU is blamed, and that the time counts from when the devices are free.
+func TestPodThatIsNeverMade(t *testing.T) {
+	play(t, []scene{{name: "", width: 2, test: func(w *world) {
+		w.setFail(func(verb string, o client.Object) error {
+			if isPod(o) && verb == "create" && o.GetName() == "train-1-0" {
+				return apierrors.NewInternalError(errors.New("a webhook does not answer"))
+			}
+			return nil
+		})
+		startHeld(w)
+		w.pass(9 * time.Minute)
+		w.stuck = false
+		w.pass(9 * time.Minute)
+		w.attempt(0, sched.Starting)
+		w.pass(2 * time.Minute)
+		if e := w.last(sched.StartFailed); e.Text != "its pods could not be made within 10m0s" || len(e.GPUs) > 0 {
+			w.Errorf("text %q, suspects GPUs %v", e.Text, e.GPUs)
+		}
+	}}})
+}
+
+// Ensure that an attempt whose pods the API server will not have deleted for a while ends all the same, and that of its ranks the others
+// do not wait.
+func TestDeletionThatIsRefused(t *testing.T) {
+	play(t, []scene{{name: "", width: 6, test: func(w *world) {
+		w.run()
+		w.setFail(func(verb string, o client.Object) error {
+			if isPod(o) && verb == "delete" && o.GetName() == "train-1-0" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("it is protected"))
+			}
+			return nil
+		})
+		w.stop(0)
+		w.pass(time.Minute)
+		w.attempt(0, sched.Stopping)
+		if w.podOf("train-1-0") == nil || w.podOf("train-1-1") != nil {
+			w.Error("want the first pod there, and the second gone")
+		}
+		w.setFail(nil)
+		w.pass(time.Minute)
+		w.ended(sched.Preempted, "stopped as ordered")
+	}}})
+}
+
+// Ensure that an attempt that is stopped before its pods were looked at ends all the same: before anybody looked, they are made and gone, or
+// the cache hears of them late, or has what an earlier job left.
+func TestStoppedUnseen(t *testing.T) {
+	late := func(has func(o client.Object) error) func(*world) {
+		return func(w *world) {
+			w.d.Close()
+			stale := true
+			o := options(w.cluster)
+			o.Client = interceptor.NewClient(w.WithWatch, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if stale && isPod(o) {
+					return has(o)
+				}
+				return api.Get(ctx, key, o, opts...)
+			}})
+			w.take(o)
+			w.start(0, 0)
+			w.settle()
+			if w.podOf("train-1-0") == nil {
+				w.Fatal("want a pod")
+			}
+			w.stop(0)
+			w.settle()
+			if len(w.of(sched.AttemptEnded)) > 0 && w.podOf("train-1-0") != nil {
+				w.Error("told to have ended, and its pod is there")
+			}
+			stale = false
+			w.pass(time.Minute)
+			w.ended(sched.Preempted, "stopped as ordered")
+		}
+	}
+	play(t, []scene{
+		{name: "the cache is late", width: 1, test: late(func(client.Object) error { return apierrors.NewNotFound(schema.GroupResource{}, "train-1-0") })},
+		{name: "the cache has a pod of an earlier job", width: 1, test: late(func(o client.Object) error {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}})
+			return nil
+		})},
+		{name: "made and gone between two looks", width: 1, test: func(w *world) {
+			w.start(0, 0)
+			synctest.Wait() // the claims
+			_, err := w.d.Next(w.Context(), w.d.clock().Add(time.Nanosecond))
+			must(w, err)
+			synctest.Wait() // the pod
+			if w.podOf("train-1-0") == nil || w.d.attempts[0].ranks[0].seen {
+				w.Fatal("want a pod that nobody has seen")
+			}
+			w.stop(0)
+			synctest.Wait()
+			if w.podOf("train-1-0") != nil {
+				w.Fatal("want the pod gone")
+			}
+			w.settle()
+			w.ended(sched.Preempted, "stopped as ordered")
+		}},
+	})
 }
 
 // Ensure that what an earlier job of the same name left, and is about to go, is waited for.

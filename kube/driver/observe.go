@@ -60,7 +60,7 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 		return nil
 	}
 	a.mu.Lock()
-	refused, claimed := a.refused, !a.claimed.IsZero()
+	refused, claimed, made := a.refused, !a.claimed.IsZero(), !a.made.IsZero()
 	a.mu.Unlock()
 	if refused != nil {
 		return &fate{text: refused.Error()}
@@ -74,6 +74,9 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 	if a.waits {
 		return &fate{text: fmt.Sprintf("not up after %v: %s", d.o.StartTimeout, d.notFree(a))}
 	}
+	if a.begun && !made {
+		return &fate{text: fmt.Sprintf("its pods could not be made within %v", d.o.StartTimeout)}
+	}
 	return tooLate(ranks, d.o.StartTimeout)
 }
 
@@ -86,7 +89,7 @@ func (d *Driver) mindDevices(a *attempt) {
 	switch {
 	case !made.IsZero():
 		a.due = made.Add(d.o.StartTimeout)
-	case !claimed.IsZero():
+	case !claimed.IsZero() && !isClosed(a.free):
 		a.due = claimed.Add(d.o.StartTimeout)
 	}
 	if claimed.IsZero() || isClosed(a.free) {

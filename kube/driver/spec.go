@@ -1,7 +1,11 @@
 package driver
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -9,7 +13,8 @@ import (
 )
 
 // Spec returns what the core knows of a TrainingJob: Name and User are its name and namespace, Task is its UID, by which the driver
-// knows it again. Times count from origin; types gives GPU types numbers. The error says what of the object cannot be had.
+// knows it again. Times count from origin; types gives GPU types numbers, and those without one are left out as long as there are others.
+// The error says what of the object cannot be had.
 func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types func(product string) (sched.TypeID, error)) (*sched.JobSpec, error) {
 	if err := possible(tj); err != nil {
 		return nil, err
@@ -32,17 +37,34 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types func(product string)
 	if in.Deadline != nil { // 0 would mean none
 		s.Deadline = max(since(origin, in.Deadline.Time), 1)
 	}
-	for _, product := range in.GPUTypes {
-		t, err := types(product)
-		if err != nil {
-			return nil, fmt.Errorf("gpuTypes: %w", err)
+	var err error
+	if s.Types, _, err = known(in.GPUTypes, types); errors.Is(err, errNoType) {
+		return nil, cmp.Or(s.Validate(), err) // what will never do comes first
+	}
+	return s, s.Validate()
+}
+
+// errNoType says that a job asks for GPUs of types that are not known: they may be, later.
+var errNoType = errors.New("waits for a GPU of type")
+
+// known returns those of the types that a job asks for that have a number, and the names of the others. It is an error if there are none
+// but others: a job without types runs on any.
+func known(products []string, types func(product string) (sched.TypeID, error)) (set sched.TypeSet, others []string, err error) {
+	for _, product := range products {
+		t, unknown := types(product)
+		if unknown == nil && t >= sched.MaxGPUTypes {
+			unknown = fmt.Errorf("its number is %d, and no more than %d types can be told apart", t+1, sched.MaxGPUTypes)
 		}
-		s.Types = s.Types.With(t)
+		if unknown != nil {
+			others, err = append(others, strconv.Quote(product)), unknown
+			continue
+		}
+		set = set.With(t)
 	}
-	if err := s.Validate(); err != nil {
-		return nil, err
+	if len(others) > 0 && set == 0 {
+		return 0, others, fmt.Errorf("%w %s: %w", errNoType, strings.Join(others, " or "), err)
 	}
-	return s, nil
+	return set, others, err
 }
 
 func since(origin, t time.Time) sched.Time { return sched.Time(t.Sub(origin)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -17,48 +18,73 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// remove has the pods of an attempt deleted, with its grace.
+// remove has the pods of an attempt deleted, with its grace. What the API server will not have deleted today, for want of a right or
+// because of a webhook, it may tomorrow: an attempt ends in no other way.
 func (d *Driver) remove(a *attempt) {
 	a.leaving, a.removed = true, true
 	d.submit(a.lineName(), func(ctx context.Context) {
-		for r := range a.ranks {
-			key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
-			var none bool
-			err := d.crew.write(ctx, func(ctx context.Context) (err error) {
-				none, err = d.deletePod(ctx, a, key)
-				return err
-			})
-			d.warn(ctx, err, "a pod cannot be deleted", "pod", key)
-			if none && err == nil {
-				a.setNone(r)
+		ranks := make([]int, len(a.ranks))
+		for r := range ranks {
+			ranks[r] = r
+		}
+		for pause := firstPause; ; pause = min(2*pause, lastRefused) {
+			ranks = slices.DeleteFunc(ranks, func(r int) bool { return d.removeRank(ctx, a, r) })
+			d.o.Queue.Push(Key{JobKey, a.key})
+			if len(ranks) == 0 {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
 			}
 		}
-		d.o.Queue.Push(Key{JobKey, a.key})
 	})
 }
 
+// lastRefused is the longest pause between tries of a deletion that is refused.
+const lastRefused = 30 * time.Second
+
+// removeRank has the pod of a rank deleted, and reports whether the rest is to be seen: the cache has heard of the pod, or there is none.
+func (d *Driver) removeRank(ctx context.Context, a *attempt, r int) bool {
+	key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)}
+	var none, met bool
+	err := d.crew.write(ctx, func(ctx context.Context) (err error) {
+		none, met, err = d.deletePod(ctx, a, key)
+		return err
+	})
+	d.warn(ctx, err, "a pod cannot be deleted; trying on", "pod", key)
+	if err == nil && (none || met) {
+		a.note(r, none, met)
+		return true
+	}
+	return false
+}
+
 // deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost: what ended by itself
-// stays, to be looked at. none says that the API server has no such pod.
-func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none bool, err error) {
+// stays, to be looked at. none says that the API server has no such pod, met that the cache has heard of it: where that is late, the pod may
+// come and go before it does.
+func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none, met bool, err error) {
 	p := new(corev1.Pod)
-	if err = d.o.Client.Get(ctx, key, p); apierrors.IsNotFound(err) { // the cache may be late
+	err = d.o.Client.Get(ctx, key, p)
+	if met = err == nil && isOfJob(p, a.uid); !met && client.IgnoreNotFound(err) == nil {
+		p = new(corev1.Pod)
 		err = d.o.Reader.Get(ctx, key, p)
 	}
 	for try := 0; ; try++ {
 		switch {
-		case apierrors.IsNotFound(err):
-			return true, nil
+		case apierrors.IsNotFound(err) || err == nil && !isOfJob(p, a.uid):
+			return true, met, nil
 		case err != nil:
-			return false, err
-		case !isOfJob(p, a.uid):
-			return true, nil
+			return false, met, err
 		case p.DeletionTimestamp != nil || isOver(p):
-			return false, nil
+			return false, met, nil
 		}
 		err = d.o.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion})
 		if !apierrors.IsConflict(err) || try == 3 {
-			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+			return apierrors.IsNotFound(err), met, client.IgnoreNotFound(err)
 		}
+		p = new(corev1.Pod)
 		err = d.o.Reader.Get(ctx, key, p)
 	}
 }

@@ -133,11 +133,20 @@ func TestSpecErrors(t *testing.T) {
 	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 || s.Deadline != sched.Time(time.Hour) || s.User != space || s.Name != "train" {
 		t.Errorf("%+v, %v", s, err)
 	}
+	good.Spec.GPUTypes = []string{"X", "V100", "Y"}
+	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 {
+		t.Errorf("of several types, one of them known: %+v, %v", s, err)
+	}
+	good.Spec.GPUTypes = []string{"V100"}
+	last := func(string) (sched.TypeID, error) { return sched.MaxGPUTypes, nil }
+	if s, err := Spec(good, origin, last); err == nil || err.Error() != `waits for a GPU of type "V100": its number is 65, and no more than 64 types can be told apart` {
+		t.Errorf("of a type beyond the last, which a set does not hold: %+v, %v", s, err)
+	}
 	for want, spoil := range map[string]func(*v1alpha1.TrainingJob){
-		`template has no container, want the one that trains`: func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
-		`gpuTypes: no more than 64 types of GPUs`:             func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X"} },
-		`the spec cannot be read: no number`:                  func(tj *v1alpha1.TrainingJob) { tj.Spec.Unreadable = "no number" },
-		`gpus 0, want > 0`:                                    func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0 },
+		`template has no container, want the one that trains`:               func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
+		`waits for a GPU of type "X" or "Y": no more than 64 types of GPUs`: func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X", "Y"} },
+		`the spec cannot be read: no number`:                                func(tj *v1alpha1.TrainingJob) { tj.Spec.Unreadable = "no number" },
+		`gpus 0, want > 0`:                                                  func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0; tj.Spec.GPUTypes = []string{"X"} },
 	} {
 		tj := job("train", 2, nil)
 		spoil(tj)

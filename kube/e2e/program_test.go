@@ -53,7 +53,7 @@ func (r *rig) launch(args ...string) *controlplane.Program {
 // launchAs is launch under a name of its log, with a kubeconfig.
 func (r *rig) launchAs(name, kubeconfig string, args ...string) *controlplane.Program {
 	r.t.Helper()
-	args = append([]string{"--kubeconfig", kubeconfig, "--metrics", "0", "--health", ""}, args...)
+	args = append([]string{"--kubeconfig", kubeconfig}, args...)
 	p, err := r.plane.Launch(name, build(r.t), args...)
 	if err != nil {
 		r.t.Fatal(err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// lateness is up to how many seconds of work may be told as lost although all was saved: between two tellings of progress a job is taken
+// to go on as fast as before, and a machine that does much else may hold it up meanwhile.
+const lateness = 10
+
 // Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long one is told to
 // stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was, and ends with exactly the weights
 // of one that was left alone.
@@ -26,20 +31,23 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
 	r.decide()
+	const steps = 2000 // of the victim's first attempt they would take 200 s, of its second none: it is preempted on its way, however late
 	long := func(name string, pace string) *v1alpha1.TrainingJob {
-		return r.alone(r.trains(name, "--steps", "150", "--checkpoint-every", "0", "--step-time", pace, "--save-time", "1s"))
+		j := r.alone(r.trains(name, "--steps", strconv.Itoa(steps), "--checkpoint-every", "0", "--step-time", pace, "--save-time", "1s"))
+		j.Spec.Checkpoint.ResumeArg = "--step-time=0s"
+		return j
 	}
 	r.create(long("victim", "100ms"))
 	r.until("victim", v1alpha1.Running)
 	r.awaitStep("victim", 1, 40) // 4 s: more than the first queue has
 	r.create(r.alone(r.trains("short", "--steps", "10", "--step-time", "50ms")))
 	r.until("short", v1alpha1.Succeeded)
-	if st := r.until("victim", v1alpha1.Succeeded); st.Attempt != 2 || st.Restarts != 1 || st.LostSeconds > 1 {
+	if st := r.until("victim", v1alpha1.Succeeded); st.Attempt != 2 || st.Restarts != 1 || st.LostSeconds > lateness {
 		t.Errorf("victim: %+v", st)
 	}
 	r.create(long("undisturbed", "0s"))
 	r.until("undisturbed", v1alpha1.Succeeded)
-	if got, want := r.result("victim"), r.result("undisturbed"); got != want || got.Steps != 150 {
+	if got, want := r.result("victim"), r.result("undisturbed"); got != want || got.Steps != steps {
 		t.Errorf("trained to %+v, want %+v as without preemption", got, want)
 	}
 	victim, short := r.number("victim"), r.number("short")
@@ -49,7 +57,7 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 		told = append(told, fmt.Sprintf("%s %s/%s", e.kind, e.job, e.attempt))
 		switch {
 		case e.kind == "end" && e.job == victim && e.attempt == "1":
-			if saved = e.step; e.code != 75 || saved == 0 || saved == 150 {
+			if saved = e.step; e.code != 75 || saved == 0 || saved == steps {
 				t.Errorf("the victim ended with code %d at step %d, want 75 on its way", e.code, e.step)
 			}
 		case e.kind == "resume" && e.step != saved:
@@ -254,7 +262,7 @@ func TestRealSilenceEndsNothing(t *testing.T) {
 		t.Errorf("the one that ended without containerd: %+v", st)
 	}
 	r.suspend("long", true)
-	if st := r.until("long", v1alpha1.Pending); st.Attempt != 1 || st.LostSeconds > 1 {
+	if st := r.until("long", v1alpha1.Pending); st.Attempt != 1 || st.LostSeconds > lateness {
 		t.Errorf("the long one: %+v", st)
 	}
 	if n, zero, saved := len(r.witnesses()), len(r.ends(0)), r.ends(75); n != 5 || zero != 4 || !slices.Equal(saved, []string{r.number("long")}) {

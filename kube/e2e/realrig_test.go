@@ -114,6 +114,8 @@ func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 type given struct {
 	Job, Attempt, Resume string
 	Given, Told          []string
+	Width                string
+	Meets                map[string]string
 }
 
 // witnesses returns what all processes so far were given, in the order of their starts. What was given is what was told, for each.
@@ -159,7 +161,13 @@ type entry struct {
 // ledger returns what the processes that are alone wrote down, and fails the test where two overlapped.
 func (r *realRig) ledger() (list []entry) {
 	r.t.Helper()
-	data, err := os.ReadFile(filepath.Join(r.work, "ledger", "ledger.log"))
+	return r.ledgerIn("ledger")
+}
+
+// ledgerIn is ledger, of a folder.
+func (r *realRig) ledgerIn(folder string) (list []entry) {
+	r.t.Helper()
+	data, err := os.ReadFile(filepath.Join(r.work, folder, "ledger.log"))
 	if err != nil && !os.IsNotExist(err) {
 		r.t.Fatal(err)
 	}

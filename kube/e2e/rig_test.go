@@ -127,7 +127,7 @@ func (l *locked) Write(b []byte) (int, error) {
 func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	o := controller.ServeOptions{Namespace: "trainyard", Metrics: "0", Version: "test", Record: &r.log, PriorityClass: "trainyard",
+	o := controller.ServeOptions{Namespace: "trainyard", Version: "test", Record: &r.log, PriorityClass: "trainyard",
 		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
 	for _, f := range change {
 		f(&o)

@@ -36,9 +36,9 @@ func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mo
 	return s
 }
 
-// Tenants returns the jobs that hold a GPU, by rising number, of the GPUs that are held to be shared; nil where none is.
-func Tenants(v *sched.View) (of map[sched.GPUID][]sched.JobID) {
-	for id := range v.Jobs {
+// Tenants returns those of some jobs that hold a GPU, in their order, of the GPUs that are held to be shared; nil where none is.
+func Tenants(v *sched.View, jobs []sched.JobID) (of map[sched.GPUID][]sched.JobID) {
+	for _, id := range jobs {
 		j := &v.Jobs[id]
 		if !j.HoldsDevices() || j.Live.Share != sched.Shared {
 			continue
@@ -47,7 +47,7 @@ func Tenants(v *sched.View) (of map[sched.GPUID][]sched.JobID) {
 			of = make(map[sched.GPUID][]sched.JobID)
 		}
 		for _, g := range j.GPUs {
-			of[g] = append(of[g], sched.JobID(id))
+			of[g] = append(of[g], id)
 		}
 	}
 	return of

@@ -142,6 +142,7 @@ func (s *Server) Listen() (stop func(), err error) {
 // discard takes what the server says of connections that break: it is the affair of those who made them.
 type discard struct{}
 
+// Write takes b as written.
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // Modes of the socket and the folder it is in.

@@ -163,10 +163,16 @@ type queue struct {
 	jobs []int
 }
 
-func (q *queue) Len() int      { return len(q.jobs) }
-func (q *queue) Swap(a, b int) { q.jobs[a], q.jobs[b] = q.jobs[b], q.jobs[a] }
-func (q *queue) Push(x any)    { q.jobs = append(q.jobs, x.(int)) }
+// Len is that of a heap.
+func (q *queue) Len() int { return len(q.jobs) }
 
+// Swap is that of a heap.
+func (q *queue) Swap(a, b int) { q.jobs[a], q.jobs[b] = q.jobs[b], q.jobs[a] }
+
+// Push is that of a heap; x is an int.
+func (q *queue) Push(x any) { q.jobs = append(q.jobs, x.(int)) }
+
+// Pop is that of a heap; it returns an int.
 func (q *queue) Pop() any {
 	last := len(q.jobs) - 1
 	j := q.jobs[last]
@@ -174,6 +180,7 @@ func (q *queue) Pop() any {
 	return j
 }
 
+// Less ranks by submit time, then by number.
 func (q *queue) Less(a, b int) bool {
 	x, y := q.jobs[a], q.jobs[b]
 	return cmp.Or(cmp.Compare(q.p.list[q.p.of[x]].submit(), q.p.list[q.p.of[y]].submit()), cmp.Compare(x, y)) < 0

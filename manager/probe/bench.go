@@ -82,6 +82,7 @@ func read(out string, took time.Duration) (Reading, error) {
 // tail keeps the end of what is written to it.
 type tail struct{ b []byte }
 
+// Write adds p, and lets go of all but the last keepOutput bytes.
 func (t *tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
 	if n := len(t.b) - keepOutput; n > 0 {
@@ -90,6 +91,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String returns what is kept.
 func (t *tail) String() string { return string(t.b) }
 
 // lastLine returns the last line that says something, with a colon before it, or "".

@@ -167,6 +167,7 @@ type lines struct {
 	rest []byte // of it
 }
 
+// Read reads on in the lines, each as it is in a file.
 func (l *lines) Read(b []byte) (int, error) {
 	for len(l.rest) == 0 {
 		if !l.rows.Next() {
@@ -189,6 +190,7 @@ func (l *lines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// Close ends the reading of rows.
 func (l *lines) Close() error { return l.rows.Close() }
 
 // unread is the error about reading a part of the database: ErrUnread, unless the database says that what is there is wrong. A disk or

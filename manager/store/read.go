@@ -42,4 +42,5 @@ type both struct {
 	db *sql.DB
 }
 
+// Close closes both.
 func (b both) Close() error { return errors.Join(b.ReadCloser.Close(), b.db.Close()) }

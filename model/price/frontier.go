@@ -78,6 +78,7 @@ type Choice struct {
 // InfeasibleError says that a budget does not even pay for the cheapest way to do all work.
 type InfeasibleError struct{ Budget, Least float64 }
 
+// Error says both amounts.
 func (e *InfeasibleError) Error() string {
 	return fmt.Sprintf("price: budget %.6g, want at least %.6g", e.Budget, e.Least)
 }

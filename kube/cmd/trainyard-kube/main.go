@@ -16,14 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/trainyard/trainyard/kube/config"
 	"github.com/trainyard/trainyard/kube/controller"
 )
 
 const usage = `trainyard-kube schedules the TrainingJobs of a Kubernetes cluster.
 
-  trainyard-kube [flags]     decide, until interrupted
-  trainyard-kube manifests   print what is to be applied to a cluster first
+  trainyard-kube [flags]            decide, until interrupted
+  trainyard-kube manifests [flags]  print what is to be applied to a cluster
 
 Flags:
 `
@@ -46,13 +45,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f := flag.NewFlagSet("trainyard-kube", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.Usage = func() { fmt.Fprint(errs, usage); f.PrintDefaults() }
-	kubeconfig := f.String("kubeconfig", "", "`file` that says where the cluster is; default: $KUBECONFIG, or the pod's own")
-	f.StringVar(&o.Namespace, "namespace", "trainyard", "`namespace` of the lease and of what is kept beside the jobs")
+	kubeconfig := f.String("kubeconfig", "", "`file` that names the cluster; default: $KUBECONFIG, or the pod's own")
+	f.StringVar(&o.Namespace, "namespace", "trainyard", "`namespace` of the lease and of what else is kept")
 	f.BoolVar(&o.Elect, "leader-elect", false, "several of this command may run; one of them decides")
 	f.DurationVar(&o.Lease, "lease", 6*time.Second, "`time` after which a leader that says nothing leads no more")
-	f.StringVar(&o.Metrics, "metrics", ":8080", "`address` of the metrics; 0 for none")
-	f.StringVar(&o.Health, "health", ":8081", "`address` of /healthz and /readyz; empty for none")
-	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`name` of the class of pods whose template names none; empty for the cluster's default")
+	f.StringVar(&o.Metrics, "metrics", "", "`address` of the metrics, as :8080; default: none")
+	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
+	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
 	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
 	log := f.String("log", "", "`file` for the log of events and decisions, as lines of JSON")
 	verbose := f.Bool("v", false, "tell more")
@@ -62,8 +61,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	switch f.Arg(0) {
 	case "":
 	case "manifests":
-		_, err := fmt.Fprintf(out, "%s%s", config.CRDs, config.Install)
-		return err
+		return manifests(f.Args()[1:], out, errs)
 	default:
 		return fmt.Errorf("unknown command %q, want manifests or none", f.Arg(0))
 	}

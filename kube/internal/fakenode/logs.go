@@ -23,13 +23,13 @@ type journal struct {
 
 func newJournal() *journal { return &journal{news: make(chan struct{})} }
 
-// write adds text, in pieces that end with their lines.
-func (j *journal) write(text string) {
+// write adds text that was written at a time, in pieces that end with their lines.
+func (j *journal) write(at time.Time, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		if line != "" {
-			j.text, j.at = append(j.text, line), append(j.at, time.Now())
+			j.text, j.at = append(j.text, line), append(j.at, at)
 		}
 	}
 	j.tell()
@@ -130,7 +130,10 @@ func (f *Fleet) CutLogs(name string) {
 }
 
 // Print has the process write text, which should end with a line.
-func (p *Process) Print(text string) { p.journal.write(text) }
+func (p *Process) Print(text string) { p.journal.write(time.Now(), text) }
+
+// PrintAt is Print as if it had been at another time, which must not fall from call to call.
+func (p *Process) PrintAt(at time.Time, text string) { p.journal.write(at, text) }
 
 // reachable says where the logs of a node are.
 func (f *Fleet) reachable(n *corev1.Node) {

@@ -27,6 +27,7 @@ func Triangulate(m Measured) Steps {
 	return triangulated{m, NewMesh(points)}
 }
 
+// Placed is that of the measurements where they have the placement, else that of the mesh.
 func (t triangulated) Placed(placement []int, perGPU int) (step, sync float64, ok bool) {
 	if t.Measured.Measured(placement) {
 		return t.Measured.Placed(placement, perGPU)

@@ -24,8 +24,13 @@ type Given struct {
 	Given                []string // UUIDs, from CDI, sorted
 	Told                 []string // UUIDs, from TRAINYARD_DEVICES, sorted
 	Width                string
+	Meets                map[string]string // how the ranks of a gang find each other: variables of the names meets
 	Time                 time.Time
 }
+
+// meets are the variables by which torchrun and its like find the other ranks.
+var meets = []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "NNODES", "NODE_RANK", "NPROC_PER_NODE",
+	"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"}
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "pause" {
@@ -38,7 +43,10 @@ func main() {
 		fail(fmt.Errorf("%d arguments, want a file and a program", len(os.Args)-1))
 	}
 	g := Given{Job: os.Getenv("TRAINYARD_JOB_ID"), Attempt: os.Getenv("TRAINYARD_ATTEMPT"), Resume: os.Getenv("TRAINYARD_RESUME"),
-		Told: strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"), Time: time.Now()}
+		Told: strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"), Meets: make(map[string]string), Time: time.Now()}
+	for _, name := range meets {
+		g.Meets[name] = os.Getenv(name)
+	}
 	for _, e := range os.Environ() {
 		if name, uuid, _ := strings.Cut(e, "="); strings.HasPrefix(name, "GPU_DEVICE_") {
 			g.Given = append(g.Given, uuid)
