@@ -29,6 +29,7 @@ type Options struct {
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 
+	tell  func(...note)    // Events, once what they say is durable
 	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
 }
 
@@ -45,7 +46,12 @@ type Controller struct {
 }
 
 // New returns a controller.
-func New(o Options) *Controller { return &Controller{o, make(map[string]bool)} }
+func New(o Options) *Controller {
+	if o.tell == nil {
+		o.tell = func(...note) {}
+	}
+	return &Controller{o, make(map[string]bool)}
+}
 
 // Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
 // driver returns ErrReload: another system, other pools, GPUs of a kind not known before. It does so once in reloadEvery at most.

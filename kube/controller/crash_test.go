@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ type rig struct {
 	api    client.WithWatch
 	trace  *trace.Trace
 	writes atomic.Int64 // left until the controller dies; below 0 = it does not
+	told   map[string]int
 }
 
 // errDied is what a controller that has died gets for an answer.
@@ -59,6 +61,7 @@ func newRig(t *testing.T, system string, settings map[string]string, jobs int, s
 	}
 	r.api = fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.SchedulerPolicy{}).Build()
 	r.writes.Store(-1)
+	r.told = make(map[string]int)
 	return r
 }
 
@@ -123,7 +126,7 @@ func (r *rig) lead() error {
 	defer cancel(nil)
 	api := r.client()
 	c := New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
-		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) },
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 	return c.Run(ctx)
 }
@@ -155,7 +158,29 @@ func TestDiesAtAnyWrite(t *testing.T) {
 				t.Errorf("%d deaths, want more: nothing is tested", deaths)
 			}
 			r.allSucceeded()
+			if n := r.told["Finished"]; n < len(r.trace.Jobs)-deaths {
+				t.Errorf("%d ends told after %d deaths", n, deaths)
+			}
 		})
+	}
+}
+
+// tell checks that nothing is told twice, by whomever: no attempt starts twice, and no job ends twice.
+func (r *rig) tell(notes ...note) {
+	for _, n := range notes {
+		r.told[n.reason]++
+		if n.reason != toldStarted && n.reason != toldFinished {
+			continue
+		}
+		what, _, _ := strings.Cut(n.text, " runs")
+		if n.reason == toldFinished {
+			what = ""
+		}
+		if key := n.about.Name + n.reason + what; r.told[key] > 0 {
+			r.t.Errorf("told twice: %s of %s: %s", n.reason, n.about.Name, n.text)
+		} else {
+			r.told[key] = 1
+		}
 	}
 }
 

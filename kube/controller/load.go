@@ -74,12 +74,12 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, wrong: l.wrong, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j)}
 		if j.State != sched.Done {
 			l.store.live = append(l.store.live, jobs[i].ID)
 		}
@@ -353,6 +353,8 @@ type Setup struct {
 	Policy  v1alpha1.SchedulerPolicySpec
 	Inputs  inputs
 	Stop    context.CancelCauseFunc // ends the run
+	// Delayed notes what keeps the live attempt of a job from starting. It belongs to the goroutine of the engine.
+	Delayed func(job sched.JobID, why string)
 	// Type numbers a kind of GPU that is known.
 	Type func(product string) (sched.TypeID, error)
 	// NewType ends the run, which begins anew with a kind of GPU that is not known yet.
@@ -361,7 +363,7 @@ type Setup struct {
 
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
 	types := l.header.Types
-	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop,
+	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
 		Type: func(product string) (sched.TypeID, error) {
 			if i := slices.Index(types, product); i >= 0 || product == "" {
 				return sched.TypeID(max(i, 0)), nil

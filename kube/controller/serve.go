@@ -17,6 +17,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/reference"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,13 +143,17 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) erro
 		return fmt.Errorf("controller: logs: %w", err)
 	}
 	follower := logs.New(pods) // one for all beginnings: its connections stay
+	told := newTeller(m.GetClient(), o.Log)
+	if !o.Observe {
+		go told.run(ctx)
+	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
 	return c.Run(ctx)
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, o ServeOptions) (Driver, error) {
+func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, told *teller, o ServeOptions) (Driver, error) {
 	q := driver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
@@ -156,17 +161,24 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower,
 	if err := s.Inputs.watch(s.Context, m.GetCache(), s.Stop); err != nil {
 		return nil, err
 	}
-	events := m.GetEventRecorder("trainyard")
 	tell := func(about client.Object, reason, text string) {
 		if o.Observe {
 			o.Log.Info("would tell", "about", client.ObjectKeyFromObject(about).String(), "reason", reason, "text", text)
-		} else {
-			events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Schedule", "%s", text)
+			return
 		}
+		ref, err := reference.GetReference(m.GetScheme(), about)
+		if err != nil {
+			o.Log.Warn("nobody knows what this is about", "reason", reason, "text", text, "error", err)
+			return
+		}
+		told.tell(note{about: *ref, kind: corev1.EventTypeWarning, reason: reason, text: text})
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
 		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
+	if !o.Observe {
+		d.Delayed = s.Delayed
+	}
 	if s.Policy.Progress == "logs" && !o.Observe {
 		d.Follower = follower
 	}

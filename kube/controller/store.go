@@ -52,6 +52,7 @@ type store struct {
 	held   func() error     // see Options
 	fatal  func(error) bool // see Options
 	clock  func() time.Time
+	tell   func(...note) // see Options
 
 	jobs    map[sched.JobID]*saved // but for those that are forgotten
 	live    []sched.JobID          // not done when they were written last, by rising number
@@ -61,6 +62,7 @@ type store struct {
 	blobs   map[string]blob // by name of the ConfigMap
 	pools   []told          // by PoolID
 	wrong   wrong
+	news    []note // of this batch
 }
 
 // saved is what the API has of one job.
@@ -74,6 +76,8 @@ type saved struct {
 	work       pace
 	lost       time.Duration // run time whose work was not saved
 	trouble    string        // what went wrong last, since no attempt was up
+	delay      string        // what keeps its attempt from starting
+	wait       wait          // as told last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
 }
@@ -90,7 +94,7 @@ var (
 	_ engine.Batcher = (*store)(nil)
 )
 
-// Log notes what an event touches.
+// Log notes what an event touches, and tells.
 func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch = true
 	defer s.measure(v, e)
@@ -120,6 +124,7 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
 	}
 	s.notice(e)
+	s.story(e)
 }
 
 func (s *store) touch(id sched.JobID) {
@@ -162,6 +167,7 @@ func (s *store) EndBatch() error {
 	if err := s.commit(); err != nil {
 		return err
 	}
+	s.spread()
 	s.writePools()
 	s.touched, s.batch = s.touched[:0], false
 	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
@@ -238,8 +244,11 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
-		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble)
-		mine.next.LostSeconds = int64(mine.lost.Seconds())
+		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
+		s.queue(id, why.Code, mine.next.Reason)
+		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
+			mine.next.Lost = mine.lost.Truncate(time.Second).String()
+		}
 		mine.next.Record, mine.next.Memory, mine.next.Progress = rec.String(), mine.memory, mine.said
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions

@@ -26,8 +26,24 @@ func TestExplained(t *testing.T) {
 	} {
 		*j = c.j
 		s.notice(&c.e)
-		if got := explained("waits", j, s.jobs[0].trouble); got != c.want {
+		if got := explained("waits", j, s.jobs[0].trouble, ""); got != c.want {
 			t.Errorf("%v: %s, want %s", c.e.Kind, got, c.want)
+		}
+	}
+}
+
+// Ensure that a status says what keeps an attempt from starting, until it has started or will not.
+func TestDelayed(t *testing.T) {
+	s := &store{jobs: map[sched.JobID]*saved{0: {}}}
+	starting := &sched.Job{State: sched.Active, Attempt: sched.Starting}
+	s.delayed(0, "no such image")
+	if got := explained("starts on n/0", starting, "", s.jobs[0].delay); got != "starts on n/0: no such image" || len(s.touched) != 1 {
+		t.Errorf("%s, %d touched", got, len(s.touched))
+	}
+	for _, kind := range []sched.EventKind{sched.AttemptStarted, sched.StartFailed, sched.AttemptEnded} {
+		s.delayed(0, "no such image")
+		if s.notice(&sched.Event{Kind: kind}); s.jobs[0].delay != "" {
+			t.Errorf("after %v: %s", kind, s.jobs[0].delay)
 		}
 	}
 }

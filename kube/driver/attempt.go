@@ -27,8 +27,9 @@ type attempt struct {
 	config sched.Config
 	ranks  []rank
 
-	begun   bool          // the crew was told to begin it
-	waits   bool          // for its devices: its pods are to be made
+	begun   bool // the crew was told to begin it
+	waits   bool // for its devices: its pods are to be made
+	delay   delay
 	due     time.Time     // when it is too late to start; zero = it was not told to
 	stop    sched.Outcome // why it is stopped; NoOutcome = it is not
 	fate    *fate         // how it ends, nil = it does not

@@ -313,7 +313,7 @@ func TestStartTimeout(t *testing.T) {
 		{name: "devices that are never given back fail the start", width: 2, test: func(w *world) {
 			startHeld(w)
 			w.pass(11 * time.Minute)
-			failed(w, "its devices were not free within 10m0s: claim lab/other-1 has one")
+			failed(w, "not up after 10m0s: its devices are not free: claim lab/other-1 has one")
 		}},
 		{name: "an image that is not there is nobody's fault but the user's", width: 2, test: func(w *world) {
 			w.silent["a"] = true

@@ -44,6 +44,9 @@ type Options struct {
 	Lease func() error
 	// Event tells those who look at an object what happened to it; nil = nobody is told. It may be called by anybody.
 	Event func(about client.Object, reason, text string)
+	// Delayed tells what keeps the live attempt of a job from starting; "" = nothing that is known. It is called by the goroutine of the
+	// engine, before an answer that has an event; nil = nobody is told.
+	Delayed func(job sched.JobID, why string)
 	// Observe has nothing written, so that nothing that is decided is done.
 	Observe bool
 	// Tell is how often progress is told, at most; 0 = every 10 s.
@@ -400,6 +403,9 @@ func (d *Driver) arrive() {
 		}
 		if _, others, why := known(tj.Spec.GPUTypes, d.o.Types); why != nil {
 			d.o.Event(tj, unknownType, fmt.Sprintf("it goes without GPUs of type %s: %v", strings.Join(others, ", "), why))
+		}
+		if why := notKept(tj); why != "" {
+			d.o.Event(tj, "CheckpointNotKept", why)
 		}
 		spec.Submit = min(spec.Submit, d.now)
 		d.tell(sched.Event{Kind: sched.JobArrived, Spec: spec})

@@ -100,7 +100,9 @@ func (d *Driver) detect(id deviceID) {
 	text := fmt.Sprintf("device %s of pool %s (%s) is allocated to %s at the same time", id.name, id.pool, id.driver, strings.Join(claims, " and "))
 	d.o.Log.Error("a device is allocated twice", "device", id.name, "pool", id.pool, "claims", claims)
 	for _, h := range d.holders[id] {
-		d.o.Event(&resourcev1.ResourceClaim{ObjectMeta: metaOf(h.claim)}, "DoubleAllocation", text)
+		about := &resourcev1.ResourceClaim{ObjectMeta: metaOf(h.claim)}
+		_, _ = d.get(h.claim, about) // for its UID, by which one finds what is told of it
+		d.o.Event(about, "DoubleAllocation", text)
 	}
 }
 

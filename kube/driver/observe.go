@@ -37,7 +37,9 @@ func (d *Driver) observe(a *attempt) error {
 		}
 	case !j.Up && all(ranks, hasRun):
 		d.started(a)
-	case j.Up:
+	case !j.Up:
+		d.mindDelay(a, ranks)
+	default:
 		d.hear(a, pods[0])
 	}
 	d.force(a, pods)
@@ -70,11 +72,7 @@ func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
 		return &fate{text: fmt.Sprintf("its claims, or its service, could not be made within %v", d.o.StartTimeout)}
 	}
 	if a.waits {
-		f := &fate{text: fmt.Sprintf("its devices were not free within %v", d.o.StartTimeout)}
-		if h, held := d.heldBy(a); held {
-			f.text += fmt.Sprintf(": claim %s has one", h.claim)
-		}
-		return f
+		return &fate{text: fmt.Sprintf("not up after %v: %s", d.o.StartTimeout, d.notFree(a))}
 	}
 	if a.begun && !made {
 		return &fate{text: fmt.Sprintf("its pods could not be made within %v", d.o.StartTimeout)}
@@ -122,6 +120,9 @@ func (d *Driver) started(a *attempt) {
 	d.again(Key{JobKey, a.key})
 }
 
+// AsOrdered is what the text of the end of an attempt that was told to stop begins with; behind "; " follows what became of its work.
+const AsOrdered = "stopped as ordered"
+
 // ended tells that nothing is left of an attempt, and has its claims removed once that is durable.
 func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	m := d.meterOf(a)
@@ -132,7 +133,7 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	case a.stop != sched.NoOutcome && finished:
 		e.Outcome = sched.Finished
 	case a.stop != sched.NoOutcome: // whatever its exit codes are, unless it said that it has done all
-		e.Text = "stopped as ordered"
+		e.Text = AsOrdered
 		if m.saidDone() && all(ranks, func(s sight) bool { return s.code == 0 }) {
 			e.Outcome = sched.Finished
 		}

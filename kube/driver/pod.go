@@ -74,6 +74,9 @@ func (a *attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 	giveRunDir(s)
 	trains := &s.Containers[0]
 	trains.Env = a.environment(r, tj, trains.Env)
+	if trains.TerminationMessagePolicy == "" { // its last words tell why it failed
+		trains.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	}
 	if arg := tj.Spec.Checkpoint.ResumeArg; arg != "" && a.number > 1 {
 		trains.Args = append(trains.Args, arg)
 	}

@@ -147,7 +147,9 @@ func (d *Driver) saysOf(ctx context.Context, pool, text string) {
 	}
 	p := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 	if text != "" {
-		d.o.Event(p, "CannotRent", text)
+		about := p.DeepCopy()
+		_ = d.o.Client.Get(ctx, client.ObjectKeyFromObject(p), about) // for its UID, by which one finds what is told of it
+		d.o.Event(about, "CannotRent", text)
 	}
 	err := d.crew.write(ctx, func(ctx context.Context) error {
 		body, err := json.Marshal(map[string]any{"status": map[string]any{"message": text}})

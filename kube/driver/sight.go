@@ -33,6 +33,7 @@ type sight struct {
 	code  int32     // of the container that trains, once it ended
 	at    time.Time // when it ended, failed or was lost, as far as is known
 	text  string    // why it is where it is, for people
+	waits string    // of a pending one: the kind of thing that it waits for, one word; "" = it may be on its way
 	fault bool      // of a pending one: no GPU is to blame
 	unrun bool      // of a lost one: its node would not have it, or lost sight of it
 }
@@ -60,14 +61,14 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 	case state.Terminated != nil && slices.Contains(unseen, state.Terminated.Reason): // the exit code is made up
 		s.stage, s.unrun, s.text = lost, true, fmt.Sprintf("pod %s ended, and nobody saw how%s", p.Name, brackets(state.Terminated.Reason, state.Terminated.Message))
 	case state.Terminated != nil:
-		s.stage, s.text = failed, fmt.Sprintf("pod %s: exit code %d%s", p.Name, s.code, brackets(state.Terminated.Reason, state.Terminated.Message))
+		s.stage, s.text = failed, fmt.Sprintf("pod %s: exit code %d%s", p.Name, s.code, brackets(state.Terminated.Reason, lastLine(state.Terminated.Message)))
 	case terminal: // it was refused, or its kubelet lost sight of it: no process of the job said so
 		s.stage, s.unrun, s.text = lost, true, fmt.Sprintf("pod %s failed%s", p.Name, brackets(p.Status.Reason, p.Status.Message))
 	case p.Status.Phase == corev1.PodRunning:
 		s.stage = up
 	default:
 		s.stage = pending
-		s.text, s.fault = waitsFor(p)
+		s.text, s.waits, s.fault = waitsFor(p)
 	}
 	return s
 }
@@ -116,26 +117,42 @@ func askedAt(p *corev1.Pod) time.Time {
 // faults are the reasons for which a container does not start that lie in what its user wrote.
 var faults = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError"}
 
-// waitsFor returns what a pending pod waits for, and whether that has nothing to do with its GPUs.
-func waitsFor(p *corev1.Pod) (text string, fault bool) {
+// waitsFor returns what a pending pod waits for, the kind of it, and whether that has nothing to do with its GPUs.
+func waitsFor(p *corev1.Pod) (text, kind string, fault bool) {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
 			if w := list[i].State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-				return fmt.Sprintf("pod %s waits%s", p.Name, brackets(w.Reason, w.Message)), slices.Contains(faults, w.Reason)
+				kind = w.Reason
+				if strings.Contains(kind, "Image") { // one and the same goes to and fro between two reasons
+					kind = "Image"
+				}
+				return fmt.Sprintf("pod %s waits%s", p.Name, brackets(w.Reason, w.Message)), kind, slices.Contains(faults, w.Reason)
 			}
 		}
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), !strings.Contains(c.Message, noDevice)
+			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), c.Reason, !strings.Contains(c.Message, noDevice)
 		}
 	}
-	return fmt.Sprintf("pod %s does not run yet", p.Name), p.Spec.NodeName == ""
+	if p.Spec.NodeName == "" {
+		return fmt.Sprintf("pod %s does not run yet", p.Name), "", true
+	}
+	return fmt.Sprintf("pod %s does not run yet: node %s makes its volumes and images ready; its Events tell what is in the way", p.Name, p.Spec.NodeName), waitsReady, false
 }
+
+// waitsReady is the kind of wait of a pod whose kubelet says no more than that it is at it.
+const waitsReady = "Ready"
 
 // noDevice is what kube-scheduler says where the GPUs of a claim cannot be had. For whatever else it refuses a node (no such volume,
 // too few CPUs, a selector), no GPU is to blame.
 const noDevice = "cannot allocate all claims"
+
+// lastLine returns the last line of a text that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
 
 func brackets(reason, message string) string {
 	switch {

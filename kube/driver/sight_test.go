@@ -71,6 +71,9 @@ func TestLook(t *testing.T) {
 		{"failed", pod(corev1.PodFailed, 3, nil), false, false, sight{stage: failed, over: true, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
 		{"ended while containerd was away", pod(corev1.PodFailed, 255, func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State.Terminated.Reason = "Unknown" }), false, false,
 			sight{stage: lost, over: true, unrun: true, code: 255, at: origin, text: "pod p ended, and nobody saw how (Unknown)"}},
+		{"failed with last words", pod(corev1.PodFailed, 1, func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[1].State.Terminated.Message = "Traceback:\n  line 3\nout of memory\n\n"
+		}), false, false, sight{stage: failed, over: true, code: 1, at: origin, text: "pod p: exit code 1 (Why: out of memory)"}},
 		{"failed as we stopped it", pod(corev1.PodFailed, 3, deleted), true, false, sight{stage: leaving, code: 3, at: origin}},
 		{"told to end by others", pod(corev1.PodRunning, -1, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},
 		{"exits with 0 when others end it", pod(corev1.PodSucceeded, 0, deleted), false, false, sight{stage: lost, at: origin, text: "somebody else deleted pod p"}},
@@ -80,7 +83,7 @@ func TestLook(t *testing.T) {
 			sight{stage: lost, over: true, text: "pod p was ended from outside (Evicted)"}},
 		{"not bound", pod(corev1.PodPending, -1, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no"}}
-		}), false, false, sight{stage: pending, text: "pod p waits (Unschedulable: no)", fault: true}},
+		}), false, false, sight{stage: pending, text: "pod p waits (Unschedulable: no)", waits: "Unschedulable", fault: true}},
 		{"not bound for want of its GPUs", pod(corev1.PodPending, -1, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/9 nodes are available: 1 cannot allocate all claims, 8 others"}}
 		}), false, false, sight{stage: pending, text: "pod p waits (0/9 nodes are available: 1 cannot allocate all claims, 8 others)"}},

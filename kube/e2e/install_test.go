@@ -106,8 +106,8 @@ const account = "system:serviceaccount:trainyard:trainyard"
 
 // spare are rights that no test uses, with the reason why they are there.
 var spare = map[string]string{
-	"update trainyard.dev trainingjobs/finalizers":  "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
-	"patch events.k8s.io events":                    "an event that happens again within minutes is counted",
+	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
+	"patch  events":                                 "what is told again of an object is counted",
 	"get  nodes":                                    "one that is not in the cache of a new leader, or is deleted, is asked for before its pods are given up",
 	"patch trainyard.dev trainingjobs":              "how fast a job was is kept; visible-devices and count: a job stays until its pods are gone, by a finalizer",
 	"patch resource.k8s.io resourceclaims":          "claims of GPUs that jobs share get owners and lose them",

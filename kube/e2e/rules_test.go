@@ -35,23 +35,23 @@ var valid = map[string]string{
 // what the API server says to that. A rule on changes has two patches: one for the object as it was made, one for the change.
 var refused = map[string][]refusal{
 	"TrainingJob": {
-		{"the name must be at most 50", `{metadata: {name: "1st"}}`, "", `the name must be at most 50 of a-z, 0-9 and -, a letter first`},
-		{"the name must be at most 50", `{metadata: {name: a.b}}`, "", `the name must be at most 50`},
-		{"the name must be at most 50", `{metadata: {name: ` + strings.Repeat("a", 51) + `}}`, "", `the name must be at most 50`},
+		{"want at most 50 of", `{metadata: {name: "1st"}}`, "", `metadata.name: Invalid value: want at most 50 of a-z, 0-9 and -, a letter first and no - last: names of hosts and services are made of it`},
+		{"want at most 50 of", `{metadata: {name: a.b}}`, "", `metadata.name: Invalid value: want at most 50`},
+		{"want at most 50 of", `{metadata: {name: ` + strings.Repeat("a", 51) + `}}`, "", `metadata.name: Invalid value: want at most 50`},
 		{"required spec", `{spec: null}`, "", `spec: Required value`},
-		{"spec template cannot be changed", `{}`, `{spec: {template: {spec: {containers: [{name: train, image: other}]}}}}`, `spec: Invalid value: template cannot be changed: submit another job`},
-		{"spec batch cannot be changed", `{}`, `{spec: {batch: {min: 1, max: 2}}}`, `spec: Invalid value: batch cannot be changed: submit another job`},
-		{"spec batch cannot be changed", `{spec: {batch: {min: 1, max: 2}}}`, `{spec: {batch: {max: 3}}}`, `batch cannot be changed`},
-		{"spec batch cannot be changed", `{spec: {batch: {min: 1, max: 2}}}`, `{spec: {batch: null}}`, `batch cannot be changed`},
-		{"spec profile cannot be changed", `{}`, `{spec: {profile: {model: x}}}`, `profile cannot be changed: submit another job`},
-		{"spec sharing cannot be changed", `{}`, `{spec: {sharing: {allowed: true}}}`, `sharing cannot be changed`},
-		{"spec gpuTypes cannot be changed", `{spec: {gpuTypes: [A100]}}`, `{spec: {gpuTypes: [H100]}}`, `gpuTypes cannot be changed`},
-		{"spec retries cannot be changed", `{}`, `{spec: {retries: 1}}`, `retries cannot be changed`},
-		{"spec template has no container", `{spec: {template: {spec: {containers: []}}}}`, "", `template has no container, want the one that trains`},
-		{"spec template has no container", `{spec: {template: {spec: null}}}`, "", `template has no container`},
-		{"spec template names a node", `{spec: {template: {spec: {nodeName: a}}}}`, "", `template names a node, want none: the policy chooses nodes`},
-		{"spec template has schedulingGates", `{spec: {template: {spec: {schedulingGates: [{name: a.b/c}]}}}}`, "", `template has schedulingGates, want none`},
-		{"spec resumeArg is added to command", `{spec: {checkpoint: {resumeArg: --resume}}}`, "", `resumeArg is added to command or args of the first container, want one of them`},
+		{"spec template cannot be changed", `{}`, `{spec: {template: {spec: {containers: [{name: train, image: other}]}}}}`, `spec.template: Forbidden: template cannot be changed: submit another job`},
+		{"spec batch cannot be changed", `{}`, `{spec: {batch: {min: 1, max: 2}}}`, `spec.batch: Forbidden: batch cannot be changed: submit another job`},
+		{"spec batch cannot be changed", `{spec: {batch: {min: 1, max: 2}}}`, `{spec: {batch: {max: 3}}}`, `spec.batch: Forbidden: batch cannot be changed: submit another job`},
+		{"spec batch cannot be changed", `{spec: {batch: {min: 1, max: 2}}}`, `{spec: {batch: null}}`, `spec.batch: Forbidden: batch cannot be changed: submit another job`},
+		{"spec profile cannot be changed", `{}`, `{spec: {profile: {model: x}}}`, `spec.profile: Forbidden: profile cannot be changed: submit another job`},
+		{"spec sharing cannot be changed", `{}`, `{spec: {sharing: {allowed: true}}}`, `spec.sharing: Forbidden: sharing cannot be changed: submit another job`},
+		{"spec gpuTypes cannot be changed", `{spec: {gpuTypes: [A100]}}`, `{spec: {gpuTypes: [H100]}}`, `spec.gpuTypes: Forbidden: gpuTypes cannot be changed: submit another job`},
+		{"spec retries cannot be changed", `{}`, `{spec: {retries: 1}}`, `spec.retries: Forbidden: retries cannot be changed: submit another job`},
+		{"spec want the container that trains", `{spec: {template: {spec: {containers: []}}}}`, "", `spec.template.spec.containers: Required value: want the container that trains, the first of them`},
+		{"spec want the container that trains", `{spec: {template: {spec: null}}}`, "", `spec.template.spec.containers: Required value: want the container that trains`},
+		{"spec the policy chooses nodes", `{spec: {template: {spec: {nodeName: a}}}}`, "", `spec.template.spec.nodeName: Forbidden: the policy chooses nodes`},
+		{"spec pods are made when", `{spec: {template: {spec: {schedulingGates: [{name: a.b/c}]}}}}`, "", `spec.template.spec.schedulingGates: Forbidden: pods are made when they are to start`},
+		{"spec it is added to command", `{spec: {checkpoint: {resumeArg: --resume}}}`, "", `spec.checkpoint.resumeArg: Invalid value: it is added to command or args of the first container, want one of them`},
 		{"required spec.template", `{spec: {template: null}}`, "", `spec.template: Required value`},
 		{"required spec.gpus", `{spec: {gpus: null}}`, "", `spec.gpus: Required value`},
 		{"required spec.gpus.min", `{spec: {gpus: {min: null}}}`, "", `spec.gpus.min: Required value`},
@@ -60,15 +60,15 @@ var refused = map[string][]refusal{
 		{"minimum spec.gpus.max", `{spec: {gpus: {max: 0}}}`, "", `spec.gpus.max in body should be greater than or equal to 1`},
 		{"maximum spec.gpus.max", `{spec: {gpus: {max: 4097}}}`, "", `spec.gpus.max in body should be less than or equal to 4096`},
 		{"minimum spec.gpus.want", `{spec: {gpus: {want: 0}}}`, "", `spec.gpus.want in body should be greater than or equal to 1`},
-		{"spec.gpus max must be at least min", `{spec: {gpus: {min: 3, max: 2}}}`, "", `spec.gpus: Invalid value: max must be at least min`},
-		{"spec.gpus want must be between", `{spec: {gpus: {want: 2}}}`, "", `spec.gpus: Invalid value: want must be between min and max`},
-		{"spec.gpus want must be between", `{spec: {gpus: {min: 2, max: 4, want: 1}}}`, "", `want must be between min and max`},
+		{"spec.gpus want max >= min", `{spec: {gpus: {min: 3, max: 2}}}`, "", `spec.gpus.max: Invalid value: want max >= min`},
+		{"spec.gpus want it from min", `{spec: {gpus: {want: 2}}}`, "", `spec.gpus.want: Invalid value: want it from min to max; max is min where it is not given`},
+		{"spec.gpus want it from min", `{spec: {gpus: {min: 2, max: 4, want: 1}}}`, "", `spec.gpus.want: Invalid value: want it from min to max`},
 		{"required spec.batch.min", `{spec: {batch: {max: 1}}}`, "", `spec.batch.min: Required value`},
 		{"required spec.batch.max", `{spec: {batch: {min: 1}}}`, "", `spec.batch.max: Required value`},
 		{"minimum spec.batch.min", `{spec: {batch: {min: 0, max: 1}}}`, "", `spec.batch.min in body should be greater than or equal to 1`},
 		{"minimum spec.batch.max", `{spec: {batch: {min: 1, max: 0}}}`, "", `spec.batch.max in body should be greater than or equal to 1`},
 		{"minimum spec.batch.perGPUMax", `{spec: {batch: {min: 1, max: 1, perGPUMax: -1}}}`, "", `spec.batch.perGPUMax in body should be greater than or equal to 0`},
-		{"spec.batch max must be at least min", `{spec: {batch: {min: 2, max: 1}}}`, "", `spec.batch: Invalid value: max must be at least min`},
+		{"spec.batch want max >= min", `{spec: {batch: {min: 2, max: 1}}}`, "", `spec.batch.max: Invalid value: want max >= min`},
 		{"maxLength spec.profile.model", `{spec: {profile: {model: ` + long(101) + `}}}`, "", `spec.profile.model: Too long: may not be more than 100 bytes`},
 		{"maxLength spec.profile.class", `{spec: {profile: {class: ` + long(101) + `}}}`, "", `spec.profile.class: Too long: may not be more than 100 bytes`},
 		{"minimum spec.profile.epochs", `{spec: {profile: {epochs: -1}}}`, "", `spec.profile.epochs in body should be greater than or equal to 0`},
@@ -86,33 +86,41 @@ var refused = map[string][]refusal{
 		{"maxLength spec.gpuTypes[]", `{spec: {gpuTypes: [` + long(101) + `]}}`, "", `spec.gpuTypes[0]: Too long: may not be more than 100 bytes`},
 		{"minimum spec.retries", `{spec: {retries: -1}}`, "", `spec.retries in body should be greater than or equal to 0`},
 		{"maximum spec.retries", `{spec: {retries: 1001}}`, "", `spec.retries in body should be less than or equal to 1000`},
-		{"pattern spec.wallTime", `{spec: {wallTime: 1 day}}`, "", `spec.wallTime in body should match`},
-		{"pattern spec.wallTime", `{spec: {wallTime: -1h}}`, "", `spec.wallTime in body should match`},
+		{"spec.wallTime want a time", `{spec: {wallTime: 1 day}}`, "", `spec.wallTime: Invalid value: "1 day": want a time such as 1h30m or 90s`},
+		{"spec.wallTime want a time", `{spec: {wallTime: -1h}}`, "", `spec.wallTime: Invalid value: "-1h": want a time such as 1h30m or 90s`},
 		{"maxLength spec.wallTime", `{spec: {wallTime: 999999h999999h999999h}}`, "", `spec.wallTime: Too long: may not be more than 20 bytes`},
-		{"pattern spec.deadline", `{spec: {deadline: "2026-11-22t10:00:00z"}}`, "", `spec.deadline in body should match`},
-		{"format spec.deadline", `{spec: {deadline: "2026-13-22T10:00:00Z"}}`, "", `spec.deadline in body must be of type date-time`},
-		{"format spec.priority", `{spec: {priority: 99999999999}}`, "", `spec.priority`},
+		{"spec.deadline want a time", `{spec: {deadline: "2026-11-22t10:00:00z"}}`, "", `spec.deadline: Invalid value: "2026-11-22t10:00:00z": want a time such as 2030-01-02T15:04:05Z`},
+		{"spec.deadline want a time", `{spec: {deadline: "2026-13-22T10:00:00Z"}}`, "", `spec.deadline: Invalid value: "2026-13-22T10:00:00Z": want a time such as 2030-01-02T15:04:05Z`},
+		{"spec.deadline want a time", `{spec: {deadline: "2026-02-30T10:00:00Z"}}`, "", `want a time such as 2030-01-02T15:04:05Z`},
+		{"maxLength spec.deadline", `{spec: {deadline: ` + long(41) + `}}`, "", `spec.deadline: Too long: may not be more than 40 bytes`},
+		{"maximum spec.priority", `{spec: {priority: 99999999999}}`, "", `spec.priority in body should be less than or equal to 2147483647`},
+		{"minimum spec.priority", `{spec: {priority: -99999999999}}`, "", `spec.priority in body should be greater than or equal to -2147483648`},
+		{"maximum spec.gpus.want", `{spec: {gpus: {want: 99999999999}}}`, "", `spec.gpus.want in body should be less than or equal to 2147483647`},
+		{"maximum spec.batch.min", `{spec: {batch: {min: 99999999999, max: 99999999999}}}`, "", `spec.batch.min in body should be less than or equal to 2147483647`},
+		{"maximum spec.batch.max", `{spec: {batch: {min: 1, max: 99999999999}}}`, "", `spec.batch.max in body should be less than or equal to 2147483647`},
+		{"maximum spec.batch.perGPUMax", `{spec: {batch: {min: 1, max: 1, perGPUMax: 99999999999}}}`, "", `spec.batch.perGPUMax in body should be less than or equal to 2147483647`},
+		{"maximum spec.profile.epochs", `{spec: {profile: {epochs: 99999999999}}}`, "", `spec.profile.epochs in body should be less than or equal to 2147483647`},
 	},
 	"SchedulerPolicy": {
-		{"there is one policy", `{metadata: {name: other}}`, "", `there is one policy, named default`},
+		{"there is one policy", `{metadata: {name: other}}`, "", `metadata.name: Invalid value: there is one policy, named default`},
 		{"required spec", `{spec: null}`, "", `spec: Required value`},
 		{"maxLength spec.system", `{spec: {system: ` + long(61) + `}}`, "", `spec.system: Too long: may not be more than 60 bytes`},
 		{"maxProperties spec.settings", `{spec: {settings: {` + keys(101) + `}}}`, "", `spec.settings: Too many: 101: must have at most 100 items`},
-		{"pattern spec.round", `{spec: {round: soon}}`, "", `spec.round in body should match`},
+		{"spec.round want a time", `{spec: {round: soon}}`, "", `spec.round: Invalid value: "soon": want a time such as 1h30m or 90s`},
 		{"maxLength spec.round", `{spec: {round: 1.000000000h1.000000000h}}`, "", `spec.round: Too long: may not be more than 20 bytes`},
 		{"enum spec.mode", `{spec: {mode: dra}}`, "", `spec.mode: Unsupported value: "dra": supported values: "dra-pinned", "dra-direct", "visible-devices", "count"`},
 		{"maxLength spec.deviceClass", `{spec: {deviceClass: ` + long(254) + `}}`, "", `spec.deviceClass: Too long: may not be more than 253 bytes`},
-		{"pattern spec.startTimeout", `{spec: {startTimeout: "10"}}`, "", `spec.startTimeout in body should match`},
+		{"spec.startTimeout want a time", `{spec: {startTimeout: "10"}}`, "", `spec.startTimeout: Invalid value: "10": want a time of at least 1s, such as 10m`},
 		{"maxLength spec.startTimeout", `{spec: {startTimeout: 1.000000000h1.000000000h}}`, "", `spec.startTimeout: Too long: may not be more than 20 bytes`},
-		{"spec.startTimeout startTimeout must be at least 1s", `{spec: {startTimeout: 0s}}`, "", `spec.startTimeout: Invalid value: "0s": startTimeout must be at least 1s`},
+		{"spec.startTimeout want a time", `{spec: {startTimeout: 0s}}`, "", `spec.startTimeout: Invalid value: "0s": want a time of at least 1s, such as 10m`},
 		{"enum spec.progress", `{spec: {progress: stdout}}`, "", `spec.progress: Unsupported value: "stdout": supported values: "logs", "annotation", "none"`},
 	},
 	"GPUPool": {
-		{"the name must have at most 63", `{metadata: {name: ` + strings.Repeat("a", 64) + `}}`, "", `the name must have at most 63 characters: it is the value of a label`},
+		{"want at most 63 characters", `{metadata: {name: ` + strings.Repeat("a", 64) + `}}`, "", `metadata.name: Invalid value: want at most 63 characters: it is the value of a label`},
 		{"required spec", `{spec: null}`, "", `spec: Required value`},
-		{"spec max must be at least min", `{spec: {min: 5}}`, "", `spec: Invalid value: max must be at least min`},
-		{"spec gpuType and gpusPerNode cannot", `{}`, `{spec: {gpuType: H100}}`, `spec: Invalid value: gpuType and gpusPerNode cannot be changed: make another pool`},
-		{"spec gpuType and gpusPerNode cannot", `{}`, `{spec: {gpusPerNode: 4}}`, `gpuType and gpusPerNode cannot be changed`},
+		{"spec want max >= min", `{spec: {min: 5}}`, "", `spec.max: Invalid value: want max >= min`},
+		{"spec gpuType cannot be", `{}`, `{spec: {gpuType: H100}}`, `spec.gpuType: Forbidden: gpuType cannot be changed: make another pool`},
+		{"spec gpusPerNode cannot be", `{}`, `{spec: {gpusPerNode: 4}}`, `spec.gpusPerNode: Forbidden: gpusPerNode cannot be changed: make another pool`},
 		{"required spec.gpuType", `{spec: {gpuType: null}}`, "", `spec.gpuType: Required value`},
 		{"minLength spec.gpuType", `{spec: {gpuType: ""}}`, "", `spec.gpuType in body should be at least 1 chars long`},
 		{"maxLength spec.gpuType", `{spec: {gpuType: ` + long(101) + `}}`, "", `spec.gpuType: Too long: may not be more than 100 bytes`},
@@ -120,29 +128,30 @@ var refused = map[string][]refusal{
 		{"minimum spec.gpusPerNode", `{spec: {gpusPerNode: 0}}`, "", `spec.gpusPerNode in body should be greater than or equal to 1`},
 		{"maximum spec.gpusPerNode", `{spec: {gpusPerNode: 65}}`, "", `spec.gpusPerNode in body should be less than or equal to 64`},
 		{"required spec.pricePerGPUHour", `{spec: {pricePerGPUHour: null}}`, "", `spec.pricePerGPUHour: Required value`},
-		{"pattern spec.pricePerGPUHour", `{spec: {pricePerGPUHour: cheap}}`, "", `spec.pricePerGPUHour in body should match`},
+		{"spec.pricePerGPUHour want a price", `{spec: {pricePerGPUHour: cheap}}`, "", `spec.pricePerGPUHour: Invalid value: "cheap": want a price of 0 to 1000000, such as 2.5`},
 		{"maxLength spec.pricePerGPUHour", `{spec: {pricePerGPUHour: "1.000000000000000000000000000000"}}`, "", `spec.pricePerGPUHour: Too long: may not be more than 30 bytes`},
-		{"spec.pricePerGPUHour pricePerGPUHour must be between", `{spec: {pricePerGPUHour: -1}}`, "", `spec.pricePerGPUHour: Invalid value: -1: pricePerGPUHour must be between 0 and 1000000`},
-		{"spec.pricePerGPUHour pricePerGPUHour must be between", `{spec: {pricePerGPUHour: "1e300"}}`, "", `pricePerGPUHour must be between 0 and 1000000`},
-		{"spec.pricePerGPUHour pricePerGPUHour must be between", `{spec: {pricePerGPUHour: "1e1.5"}}`, "", `spec.pricePerGPUHour`},
+		{"spec.pricePerGPUHour want a price", `{spec: {pricePerGPUHour: -1}}`, "", `spec.pricePerGPUHour: Invalid value: -1: want a price of 0 to 1000000, such as 2.5`},
+		{"spec.pricePerGPUHour want a price", `{spec: {pricePerGPUHour: "1e300"}}`, "", `"1e300": want a price of 0 to 1000000, such as 2.5`},
+		{"spec.pricePerGPUHour want a price", `{spec: {pricePerGPUHour: "1e1.5"}}`, "", `"1e1.5": want a price of 0 to 1000000, such as 2.5`},
+		{"maximum spec.min", `{spec: {min: 99999999999}}`, "", `spec.min in body should be less than or equal to 2147483647`},
 		{"minimum spec.min", `{spec: {min: -1}}`, "", `spec.min in body should be greater than or equal to 0`},
 		{"required spec.max", `{spec: {max: null}}`, "", `spec.max: Required value`},
 		{"minimum spec.max", `{spec: {max: -1}}`, "", `spec.max in body should be greater than or equal to 0`},
 		{"maximum spec.max", `{spec: {max: 10001}}`, "", `spec.max in body should be less than or equal to 10000`},
-		{"pattern spec.budgetGPUs", `{spec: {budgetGPUs: some}}`, "", `spec.budgetGPUs in body should match`},
+		{"spec.budgetGPUs want a number", `{spec: {budgetGPUs: some}}`, "", `spec.budgetGPUs: Invalid value: "some": want a number of GPUs from 0 to 1000000, such as 12.5`},
 		{"maxLength spec.budgetGPUs", `{spec: {budgetGPUs: "1.000000000000000000000000000000"}}`, "", `spec.budgetGPUs: Too long: may not be more than 30 bytes`},
-		{"spec.budgetGPUs budgetGPUs must be between", `{spec: {budgetGPUs: "-0.5"}}`, "", `spec.budgetGPUs: Invalid value: "-0.5": budgetGPUs must be between 0 and 1000000`},
-		{"pattern spec.boot", `{spec: {boot: "5"}}`, "", `spec.boot in body should match`},
+		{"spec.budgetGPUs want a number", `{spec: {budgetGPUs: "-0.5"}}`, "", `spec.budgetGPUs: Invalid value: "-0.5": want a number of GPUs from 0 to 1000000, such as 12.5`},
+		{"spec.boot want a time", `{spec: {boot: "5"}}`, "", `spec.boot: Invalid value: "5": want a time such as 1h30m or 90s`},
 		{"maxLength spec.boot", `{spec: {boot: 1.000000000h1.000000000h}}`, "", `spec.boot: Too long: may not be more than 20 bytes`},
-		{"pattern spec.billing", `{spec: {billing: -1m}}`, "", `spec.billing in body should match`},
+		{"spec.billing want a time", `{spec: {billing: -1m}}`, "", `spec.billing: Invalid value: "-1m": want a time such as 1h30m or 90s`},
 		{"maxLength spec.billing", `{spec: {billing: 1.000000000h1.000000000h}}`, "", `spec.billing: Too long: may not be more than 20 bytes`},
 		{"required spec.provider", `{spec: {provider: null}}`, "", `spec.provider: Required value`},
 		{"required spec.provider.kind", `{spec: {provider: {kind: null}}}`, "", `spec.provider.kind: Required value`},
 		{"enum spec.provider.kind", `{spec: {provider: {kind: aws}}}`, "", `spec.provider.kind: Unsupported value: "aws": supported values: "karpenter", "scale", "fake"`},
-		{"spec.provider name is wanted", `{spec: {provider: {kind: karpenter}}}`, "", `spec.provider: Invalid value: name is wanted for karpenter and scale, and for no other`},
-		{"spec.provider name is wanted", `{spec: {provider: {name: x}}}`, "", `name is wanted for karpenter and scale, and for no other`},
-		{"spec.provider apiVersion and objectKind", `{spec: {provider: {kind: scale, name: x}}}`, "", `spec.provider: Invalid value: apiVersion and objectKind are wanted for scale, and with namespace for no other`},
-		{"spec.provider apiVersion and objectKind", `{spec: {provider: {kind: karpenter, name: x, namespace: z}}}`, "", `apiVersion and objectKind are wanted for scale, and with namespace for no other`},
+		{"spec.provider want the name", `{spec: {provider: {kind: karpenter}}}`, "", `spec.provider.name: Required value: want the name of the NodePool, or of the object that is scaled`},
+		{"spec.provider a pool of the kind fake", `{spec: {provider: {name: x}}}`, "", `spec.provider.name: Forbidden: a pool of the kind fake has none`},
+		{"spec.provider want apiVersion and", `{spec: {provider: {kind: scale, name: x}}}`, "", `spec.provider.apiVersion: Required value: want apiVersion and objectKind of the object that is scaled`},
+		{"spec.provider apiVersion, objectKind and", `{spec: {provider: {kind: karpenter, name: x, namespace: z}}}`, "", `spec.provider.kind: Invalid value: apiVersion, objectKind and namespace are for the kind scale alone`},
 		{"minLength spec.provider.name", `{spec: {provider: {kind: karpenter, name: ""}}}`, "", `spec.provider.name in body should be at least 1 chars long`},
 		{"maxLength spec.provider.name", `{spec: {provider: {kind: karpenter, name: ` + long(254) + `}}}`, "", `spec.provider.name: Too long: may not be more than 253 bytes`},
 		{"maxLength spec.provider.namespace", `{spec: {provider: {kind: scale, namespace: ` + long(64) + `}}}`, "", `spec.provider.namespace: Too long: may not be more than 63 bytes`},
@@ -159,9 +168,11 @@ var refused = map[string][]refusal{
 		{"minLength spec.gpus[].uuid", `{spec: {gpus: [{uuid: ""}]}}`, "", `spec.gpus[0].uuid in body should be at least 1 chars long`},
 		{"maxLength spec.gpus[].uuid", `{spec: {gpus: [{uuid: ` + long(101) + `}]}}`, "", `spec.gpus[0].uuid: Too long: may not be more than 100 bytes`},
 		{"maxProperties spec.gpus[].scores", `{spec: {gpus: [{uuid: a, scores: {` + keys(17) + `}}]}}`, "", `spec.gpus[0].scores: Too many: 17: must have at most 16 items`},
-		{"pattern spec.gpus[].scores{}", `{spec: {gpus: [{uuid: a, scores: {A: slow}}]}}`, "", `spec.gpus[0].scores.A in body should match`},
+		{"spec.gpus[].scores{} want a time", `{spec: {gpus: [{uuid: a, scores: {A: slow}}]}}`, "", `spec.gpus[0].scores[A]: Invalid value: "slow": want a time relative to the median GPU, from 0.000001 to 1000000, such as '1.08'`},
 		{"maxLength spec.gpus[].scores{}", `{spec: {gpus: [{uuid: a, scores: {A: "1.000000000000000000000000000000"}}]}}`, "", `spec.gpus[0].scores.A: Too long: may not be more than 30 bytes`},
-		{"spec.gpus[].scores{} a score must be", `{spec: {gpus: [{uuid: a, scores: {A: "0"}}]}}`, "", `spec.gpus[0].scores[A]: Invalid value: "0": a score must be between 0.000001 and 1000000`},
+		{"spec.gpus[].scores{} want a time", `{spec: {gpus: [{uuid: a, scores: {A: "0"}}]}}`, "", `spec.gpus[0].scores[A]: Invalid value: "0": want a time relative to the median GPU, from 0.000001 to 1000000, such as '1.08'`},
+		{"maximum spec.idleWatts", `{spec: {idleWatts: 99999999999}}`, "", `spec.idleWatts in body should be less than or equal to 2147483647`},
+		{"maximum spec.busyGPUWatts", `{spec: {busyGPUWatts: 99999999999}}`, "", `spec.busyGPUWatts in body should be less than or equal to 2147483647`},
 		{"minimum spec.idleWatts", `{spec: {idleWatts: -1}}`, "", `spec.idleWatts in body should be greater than or equal to 0`},
 		{"minimum spec.busyGPUWatts", `{spec: {busyGPUWatts: -1}}`, "", `spec.busyGPUWatts in body should be greater than or equal to 0`},
 	},
@@ -208,6 +219,10 @@ func TestRules(t *testing.T) {
 			}
 			covered[of] = true
 			err := attempt(t, api, kind, c)
+			t.Logf("%s %s %s: %v", kind, c.change, c.then, err)
+			if err != nil && (strings.HasPrefix(reasonOf(err), "<nil>") || strings.Contains(err.Error(), "should match '")) {
+				t.Errorf("%s, %s: %v, want it to name the field, and what is wanted in words", kind, c.change, err)
+			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s, %s %s: error %v, want %q in it", kind, c.rule, c.change, c.then, err, c.want)
 			}
@@ -218,6 +233,12 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// reasonOf returns what the API server says first is wrong with an object.
+func reasonOf(err error) string {
+	_, reason, _ := strings.Cut(err.Error(), "is invalid: ")
+	return strings.TrimPrefix(reason, "[")
 }
 
 // attempt has the API server look at an object that breaks a rule.
@@ -302,7 +323,7 @@ func rulesOf(t *testing.T, kind string) (rules []string) {
 func rulesBelow(path string, s *apiextensionsv1.JSONSchemaProps, tell func(rule string)) {
 	for name, there := range map[string]bool{"minimum": s.Minimum != nil, "maximum": s.Maximum != nil, "minLength": s.MinLength != nil,
 		"maxLength": s.MaxLength != nil, "minItems": s.MinItems != nil, "maxItems": s.MaxItems != nil, "maxProperties": s.MaxProperties != nil,
-		"enum": len(s.Enum) > 0, "pattern": s.Pattern != "", "format": s.Format != "" && s.Format != "int64" && s.Minimum == nil} {
+		"enum": len(s.Enum) > 0, "pattern": s.Pattern != "", "format": s.Format != "" && s.Format != "int64"} {
 		if there {
 			tell(name + " " + path)
 		}

@@ -42,6 +42,11 @@ func BenchmarkWrites(b *testing.B) {
 		r.measure(b, "config-map", func(i int) error {
 			return r.api.Create(b.Context(), &corev1.ConfigMap{ObjectMeta: name(i), BinaryData: map[string][]byte{"record": []byte(long(900))}})
 		})
+		r.measure(b, "event", func(i int) error {
+			about := corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Namespace: r.space, Name: name(i).Name, UID: "0b0c3a1e-6d5e-4f7a-8f0e-2f6a3c9d1e00"}
+			return r.api.Create(b.Context(), &corev1.Event{ObjectMeta: name(i), InvolvedObject: about, Type: corev1.EventTypeNormal, Reason: "Started", Count: 1,
+				Message: "attempt 1 runs on 1 GPU: node-000/1", FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Source: corev1.EventSource{Component: "trainyard"}})
+		})
 		r.measure(b, "claim", func(i int) error {
 			exact := &resourcev1.ExactDeviceRequest{DeviceClassName: fakenode.Driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 				Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(`device.attributes["gpu.nvidia.com"].uuid in ["GPU-%d"]`, i)}}}}

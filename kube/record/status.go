@@ -104,6 +104,9 @@ func span(r sched.Range) string {
 	return fmt.Sprintf("%d-%d", r.Min, r.Max)
 }
 
+// Suspended is the reason of a job whose user wants it to rest.
+const Suspended = "suspended by its user"
+
 // Reason is the one reason why a job is where it is, with its numbers.
 func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	j := &v.Jobs[id]
@@ -112,17 +115,17 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	}
 	switch w.Code {
 	case engine.NotWaiting:
-		return "runs on " + strings.Join(names(v, j.GPUs), ", ")
+		return "runs on " + Places(v, j.GPUs)
 	case engine.WaitStarts:
-		return "starts on " + strings.Join(names(v, j.GPUs), ", ")
+		return "starts on " + Places(v, j.GPUs)
 	case engine.WaitStops:
 		return "its attempt is being stopped"
 	case engine.WaitFreeing:
-		return "waits until " + titles(v, w.Jobs) + " has left its GPUs"
+		return "waits until " + Titles(v, w.Jobs) + " has left its GPUs"
 	case engine.WaitPaused:
-		return "suspended by its user"
+		return Suspended
 	case engine.WaitAfter:
-		return "waits for " + titles(v, w.Jobs)
+		return "waits for " + Titles(v, w.Jobs)
 	case engine.WaitUntil:
 		return "not to start before " + w.Until.String()
 	case engine.WaitRetry:
@@ -138,13 +141,13 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	case engine.WaitNeverFits:
 		return fmt.Sprintf("needs %d GPUs placed as no empty cluster could", w.Need)
 	case engine.WaitBehind:
-		return "behind " + titles(v, w.Jobs) + ", which nobody may pass"
+		return "behind " + Titles(v, w.Jobs) + ", which nobody may pass"
 	case engine.WaitBusy:
 		return fmt.Sprintf("needs %d GPUs, %d are free", w.Need, w.Have) + ahead(len(w.Ahead))
 	case engine.WaitFragmented:
 		return fmt.Sprintf("needs %d GPUs, %d are free, but no more than %d on one node", w.Need, w.Have, w.Largest)
 	case engine.WaitReserved:
-		return "its GPUs are reserved for " + titles(v, w.Jobs)
+		return "its GPUs are reserved for " + Titles(v, w.Jobs)
 	case engine.WaitUngranted:
 		return fmt.Sprintf("%d GPUs are free, but others make more of them", w.Have)
 	case engine.WaitUndecided:
@@ -167,8 +170,8 @@ func ahead(n int) string {
 	}
 }
 
-// titles names up to three jobs.
-func titles(v *sched.View, ids []sched.JobID) string {
+// Titles names up to three jobs.
+func Titles(v *sched.View, ids []sched.JobID) string {
 	var list []string
 	for i, id := range ids {
 		if i == 3 {
@@ -182,4 +185,57 @@ func titles(v *sched.View, ids []sched.JobID) string {
 func title(v *sched.View, id sched.JobID) string {
 	s := v.Jobs[id].Spec
 	return s.User + "/" + s.Name
+}
+
+// Places says where GPUs are, which are in order of number, on up to four nodes: "node-7/0-3, node-8/1".
+func Places(v *sched.View, set []sched.GPUID) string {
+	const most = 4
+	var list []string
+	nodes := 0
+	for ; len(set) > 0; nodes++ {
+		node, n := v.GPUs[set[0]].Node, 1
+		for n < len(set) && v.GPUs[set[n]].Node == node {
+			n++
+		}
+		if nodes < most {
+			list = append(list, v.Nodes[node].Spec.Name+"/"+indices(set[:n], v.Nodes[node].First))
+		}
+		set = set[n:]
+	}
+	if nodes > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list, ", "), nodes-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// indices lists GPUs of one node by their places there, neighbours together: "0-3,5".
+func indices(set []sched.GPUID, first sched.GPUID) string {
+	var list []string
+	for len(set) > 0 {
+		n := 1
+		for n < len(set) && set[n] == set[n-1]+1 {
+			n++
+		}
+		run := strconv.Itoa(int(set[0] - first))
+		if n > 1 {
+			run += "-" + strconv.Itoa(int(set[n-1]-first))
+		}
+		list, set = append(list, run), set[n:]
+	}
+	return strings.Join(list, ",")
+}
+
+// Refusal says why a job is refused for good.
+func Refusal(r sched.Reason) string {
+	switch r.Code {
+	case sched.WhyTooWide:
+		return fmt.Sprintf("needs %.0f GPUs, there are never more than %.0f", r.A, r.B)
+	case sched.WhyQuota:
+		return fmt.Sprintf("would hold %.0f GPUs, its namespace may hold %.0f", r.A, r.B)
+	case sched.WhyAtRisk:
+		return "would miss its deadline even alone"
+	case sched.WhyNoRoom:
+		return fmt.Sprintf("needs %.0f GPUs, %.0f are free, and it is not to wait", r.A, r.B)
+	}
+	return r.Code.String()
 }

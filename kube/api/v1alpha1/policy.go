@@ -12,8 +12,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="GPUs",type=string,JSONPath=`.status.gpus`
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.running`
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waiting`
+// +kubebuilder:printcolumn:name="Round",type=string,priority=1,JSONPath=`.spec.round`
+// +kubebuilder:printcolumn:name="Start-Timeout",type=string,priority=1,JSONPath=`.spec.startTimeout`
+// +kubebuilder:printcolumn:name="Progress",type=string,priority=1,JSONPath=`.spec.progress`
+// +kubebuilder:printcolumn:name="Leader",type=integer,priority=1,JSONPath=`.status.leader`
+// +kubebuilder:printcolumn:name="Age",type=date,priority=1,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="there is one policy, named default"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",fieldPath=".metadata.name",message="there is one policy, named default"
 type SchedulerPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -55,7 +60,7 @@ type SchedulerPolicySpec struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// Round has decisions taken at multiples of it only; 0 means the system's own.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="want a time such as 1h30m or 90s"
 	// +kubebuilder:validation:MaxLength=20
 	Round metav1.Duration `json:"round,omitempty,omitzero"`
 	// Mode says how pods get their GPUs.
@@ -68,9 +73,8 @@ type SchedulerPolicySpec struct {
 	// StartTimeout is how long the ranks of an attempt may take until all are up.
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="startTimeout must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s')",message="want a time of at least 1s, such as 10m"
 	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
 	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
 	// pod), none.

@@ -14,7 +14,15 @@ import (
 // +kubebuilder:printcolumn:name="Rented",type=integer,JSONPath=`.status.rented`
 // +kubebuilder:printcolumn:name="Target",type=integer,JSONPath=`.status.target`
 // +kubebuilder:printcolumn:name="Spend",type=string,JSONPath=`.status.spend`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must have at most 63 characters: it is the value of a label"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Min",type=integer,priority=1,JSONPath=`.spec.min`
+// +kubebuilder:printcolumn:name="Max",type=integer,priority=1,JSONPath=`.spec.max`
+// +kubebuilder:printcolumn:name="Price",type=string,priority=1,JSONPath=`.spec.pricePerGPUHour`
+// +kubebuilder:printcolumn:name="Budget",type=string,priority=1,JSONPath=`.spec.budgetGPUs`
+// +kubebuilder:printcolumn:name="Provider",type=string,priority=1,JSONPath=`.spec.provider.kind`
+// +kubebuilder:printcolumn:name="Object",type=string,priority=1,JSONPath=`.spec.provider.name`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",fieldPath=".metadata.name",message="want at most 63 characters: it is the value of a label"
 type GPUPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -34,8 +42,9 @@ type GPUPoolList struct {
 
 // GPUPoolSpec describes the nodes of a pool.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.max >= self.min",message="max must be at least min"
-// +kubebuilder:validation:XValidation:rule="self.gpuType == oldSelf.gpuType && self.gpusPerNode == oldSelf.gpusPerNode",message="gpuType and gpusPerNode cannot be changed: make another pool"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.max >= self.min",fieldPath=".max",message="want max >= min"
+// +kubebuilder:validation:XValidation:rule="self.gpuType == oldSelf.gpuType",fieldPath=".gpuType",reason=FieldValueForbidden,message="gpuType cannot be changed: make another pool"
+// +kubebuilder:validation:XValidation:rule="self.gpusPerNode == oldSelf.gpusPerNode",fieldPath=".gpusPerNode",reason=FieldValueForbidden,message="gpusPerNode cannot be changed: make another pool"
 type GPUPoolSpec struct {
 	// GPUType is the product name of its GPUs.
 	// +kubebuilder:validation:MinLength=1
@@ -46,7 +55,7 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	GPUsPerNode int32 `json:"gpusPerNode"`
 	// PricePerGPUHour is what one GPU costs in an hour, in whatever currency.
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="pricePerGPUHour must be between 0 and 1000000"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="want a price of 0 to 1000000, such as 2.5"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=30
 	PricePerGPUHour resource.Quantity `json:"pricePerGPUHour"`
@@ -57,18 +66,18 @@ type GPUPoolSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
 	// BudgetGPUs is how many GPUs may be rented on average, for systems that rent to a budget; 0 means none.
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="budgetGPUs must be between 0 and 1000000"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('1000000')) <= 0",message="want a number of GPUs from 0 to 1000000, such as 12.5"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=30
 	BudgetGPUs resource.Quantity `json:"budgetGPUs,omitempty,omitzero"`
 	// Boot is the time from the request until a node joins, as far as is known.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="want a time such as 1h30m or 90s"
 	// +kubebuilder:validation:MaxLength=20
 	Boot metav1.Duration `json:"boot,omitempty,omitzero"`
 	// Billing is the time that is paid for in whole multiples; 0 means to the second.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="want a time such as 1h30m or 90s"
 	// +kubebuilder:validation:MaxLength=20
 	Billing metav1.Duration `json:"billing,omitempty,omitzero"`
 	// Provider says who makes nodes come and go.
@@ -77,8 +86,10 @@ type GPUPoolSpec struct {
 
 // ProviderRef names what makes the nodes of a pool come and go.
 //
-// +kubebuilder:validation:XValidation:rule="self.kind == 'fake' ? !has(self.name) : has(self.name)",message="name is wanted for karpenter and scale, and for no other"
-// +kubebuilder:validation:XValidation:rule="self.kind == 'scale' ? has(self.apiVersion) && has(self.objectKind) : !has(self.apiVersion) && !has(self.objectKind) && !has(self.namespace)",message="apiVersion and objectKind are wanted for scale, and with namespace for no other"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'fake' || has(self.name)",fieldPath=".name",reason=FieldValueRequired,message="want the name of the NodePool, or of the object that is scaled"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'fake' || !has(self.name)",fieldPath=".name",reason=FieldValueForbidden,message="a pool of the kind fake has none"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'scale' || has(self.apiVersion) && has(self.objectKind)",fieldPath=".apiVersion",reason=FieldValueRequired,message="want apiVersion and objectKind of the object that is scaled"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'scale' || !has(self.apiVersion) && !has(self.objectKind) && !has(self.namespace)",fieldPath=".kind",message="apiVersion, objectKind and namespace are for the kind scale alone"
 type ProviderRef struct {
 	// Kind is karpenter (a static NodePool, whose replicas are set), scale (any object with a scale subresource) or fake (nodes that
 	// appear after the boot delay, for tests).
@@ -112,6 +123,10 @@ type GPUPoolStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Idle-W",type=integer,JSONPath=`.spec.idleWatts`
+// +kubebuilder:printcolumn:name="GPU-W",type=integer,JSONPath=`.spec.busyGPUWatts`
+// +kubebuilder:printcolumn:name="Withheld",type=string,JSONPath=`.spec.gpus[?(@.withheld==true)].uuid`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GPUProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"` // the name is that of the node
@@ -145,8 +160,7 @@ type GPUProfileSpec struct {
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=30
-// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?[numkM]?$`
-// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('1u')) >= 0 && quantity(self).compareTo(quantity('1M')) <= 0",message="a score must be between 0.000001 and 1000000"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)?[numkM]?$') && quantity(self).compareTo(quantity('1u')) >= 0 && quantity(self).compareTo(quantity('1M')) <= 0",message="want a time relative to the median GPU, from 0.000001 to 1000000, such as '1.08'"
 type Score struct {
 	resource.Quantity `json:",inline"`
 }

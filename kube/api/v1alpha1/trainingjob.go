@@ -16,11 +16,14 @@ import (
 // +kubebuilder:resource:shortName=tj
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="GPUs",type=string,JSONPath=`.status.gpus`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
-// +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`
-// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.status.attained`
+// +kubebuilder:printcolumn:name="Priority",type=integer,priority=1,JSONPath=`.spec.priority`
+// +kubebuilder:printcolumn:name="Attempt",type=integer,priority=1,JSONPath=`.status.attempt`
+// +kubebuilder:printcolumn:name="Service",type=string,priority=1,JSONPath=`.status.attained`
+// +kubebuilder:printcolumn:name="Lost",type=string,priority=1,JSONPath=`.status.lost`
+// +kubebuilder:printcolumn:name="Progress",type=string,priority=1,JSONPath=`.status.progress`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",message="the name must be at most 50 of a-z, 0-9 and -, a letter first: names of hosts and services are made of it"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",fieldPath=".metadata.name",message="want at most 50 of a-z, 0-9 and -, a letter first and no - last: names of hosts and services are made of it"
 type TrainingJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -41,16 +44,16 @@ type TrainingJobList struct {
 // TrainingJobSpec is what the submitter says. Widths, priority, limits, checkpoint and suspend may be changed while the job is not
 // done; the rest may not.
 //
-// +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",message="template cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",message="batch cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.profile) == has(oldSelf.profile) && (!has(self.profile) || self.profile == oldSelf.profile)",message="profile cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.sharing) == has(oldSelf.sharing) && (!has(self.sharing) || self.sharing == oldSelf.sharing)",message="sharing cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.gpuTypes) == has(oldSelf.gpuTypes) && (!has(self.gpuTypes) || self.gpuTypes == oldSelf.gpuTypes)",message="gpuTypes cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.retries) == has(oldSelf.retries) && (!has(self.retries) || self.retries == oldSelf.retries)",message="retries cannot be changed: submit another job"
-// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="template has no container, want the one that trains"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.nodeName)",message="template names a node, want none: the policy chooses nodes"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.schedulingGates)",message="template has schedulingGates, want none: pods are made when they are to start"
-// +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || !has(self.template.spec) || size(self.template.spec.containers) == 0 || has(self.template.spec.containers[0].command) || has(self.template.spec.containers[0].args)",message="resumeArg is added to command or args of the first container, want one of them"
+// +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",fieldPath=".template",reason=FieldValueForbidden,message="template cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",fieldPath=".batch",reason=FieldValueForbidden,message="batch cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.profile) == has(oldSelf.profile) && (!has(self.profile) || self.profile == oldSelf.profile)",fieldPath=".profile",reason=FieldValueForbidden,message="profile cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.sharing) == has(oldSelf.sharing) && (!has(self.sharing) || self.sharing == oldSelf.sharing)",fieldPath=".sharing",reason=FieldValueForbidden,message="sharing cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.gpuTypes) == has(oldSelf.gpuTypes) && (!has(self.gpuTypes) || self.gpuTypes == oldSelf.gpuTypes)",fieldPath=".gpuTypes",reason=FieldValueForbidden,message="gpuTypes cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.retries) == has(oldSelf.retries) && (!has(self.retries) || self.retries == oldSelf.retries)",fieldPath=".retries",reason=FieldValueForbidden,message="retries cannot be changed: submit another job"
+// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",fieldPath=".template.spec.containers",reason=FieldValueRequired,message="want the container that trains, the first of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.nodeName)",fieldPath=".template.spec.nodeName",reason=FieldValueForbidden,message="the policy chooses nodes"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.schedulingGates)",fieldPath=".template.spec.schedulingGates",reason=FieldValueForbidden,message="pods are made when they are to start"
+// +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || !has(self.template.spec) || size(self.template.spec.containers) == 0 || has(self.template.spec.containers[0].command) || has(self.template.spec.containers[0].args)",fieldPath=".checkpoint.resumeArg",message="it is added to command or args of the first container, want one of them"
 type TrainingJobSpec struct {
 	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets the GPUs, the
 	// environment of the training contract and decides how the job ended.
@@ -83,13 +86,13 @@ type TrainingJobSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 	// WallTime is the limit on the run time that the user expects, which some policies use; such as 1h30m.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(h|m|s|ms))+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="want a time such as 1h30m or 90s"
 	// +kubebuilder:validation:MaxLength=20
 	WallTime *metav1.Duration `json:"wallTime,omitempty,omitzero"`
 	// Deadline is when the job should be done, which some policies use.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Format=date-time
-	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}(\.[0-9]{1,9})?(Z|[-+][0-9:]{5})$`
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{1,9})?(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$') && timestamp(self) > timestamp('0001-01-01T00:00:00Z')",message="want a time such as 2030-01-02T15:04:05Z"
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 
 	// Unreadable says why the rest of the spec, which is empty then, could not be read. It is no part of the object.
@@ -109,8 +112,8 @@ func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 
 // Width is a range of GPUs.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.max) || self.max >= self.min",message="max must be at least min"
-// +kubebuilder:validation:XValidation:rule="!has(self.want) || self.want >= self.min && self.want <= (has(self.max) ? self.max : self.min)",message="want must be between min and max"
+// +kubebuilder:validation:XValidation:rule="!has(self.max) || self.max >= self.min",fieldPath=".max",message="want max >= min"
+// +kubebuilder:validation:XValidation:rule="!has(self.want) || self.want >= self.min && self.want <= (has(self.max) ? self.max : self.min)",fieldPath=".want",message="want it from min to max; max is min where it is not given"
 type Width struct {
 	// Min is the fewest GPUs the job can run on.
 	// +kubebuilder:validation:Minimum=1
@@ -127,7 +130,7 @@ type Width struct {
 
 // Batch is a range of global batch sizes, in samples.
 //
-// +kubebuilder:validation:XValidation:rule="self.max >= self.min",message="max must be at least min"
+// +kubebuilder:validation:XValidation:rule="self.max >= self.min",fieldPath=".max",message="want max >= min"
 type Batch struct {
 	// +kubebuilder:validation:Minimum=1
 	Min int32 `json:"min"`
@@ -218,7 +221,9 @@ type TrainingJobStatus struct {
 	AttainedGPUSeconds int64 `json:"attainedGPUSeconds,omitempty"`
 	// Restarts counts the attempts after the first.
 	Restarts int32 `json:"restarts,omitempty"`
-	// LostSeconds is the run time of attempts whose work was not saved, as far as is known.
+	// Lost is the run time of attempts whose work was not saved, as far as is known, such as 5m20s; empty where that is none.
+	Lost string `json:"lost,omitempty"`
+	// LostSeconds is the same in seconds.
 	LostSeconds int64 `json:"lostSeconds,omitempty"`
 	// Progress is what the job told last, such as "step 1200 of 4000" or "epoch 3".
 	Progress string `json:"progress,omitempty"`

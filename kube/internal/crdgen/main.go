@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,15 @@ func lighten(node any) {
 		switch {
 		case name == "template" && schema["type"] == "object":
 			properties[name] = template()
+		case name == "metadata" && schema["type"] == "object": // that rules may say that they are about it
+			schema["properties"] = map[string]any{"name": map[string]any{"type": "string"}}
+		case schema["x-kubernetes-int-or-string"] == true: // a rule says in words what it is to look like
+			delete(schema, "pattern")
+		case schema["format"] == "date-time" && schema["x-kubernetes-validations"] != nil: // the rule looks at the text
+			delete(schema, "format")
+		case schema["format"] == "int32": // of one that is too large the API server would not say in what field it is
+			delete(schema, "format")
+			bound(schema)
 		case name == "status" && schema["type"] == "object":
 			unchecked(schema)
 			schema["x-kubernetes-map-type"] = "atomic"
@@ -72,6 +82,15 @@ func lighten(node any) {
 	if list, is := node.([]any); is {
 		for _, item := range list {
 			lighten(item)
+		}
+	}
+}
+
+// bound says of which numbers an int32 is one.
+func bound(schema map[string]any) {
+	for rule, most := range map[string]int64{"minimum": math.MinInt32, "maximum": math.MaxInt32} {
+		if _, said := schema[rule]; !said {
+			schema[rule] = most
 		}
 	}
 }

@@ -1,0 +1,202 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Reasons of the Events that tell the life of a job. Warnings are StartFailed, Failed, NodeLost and Rejected.
+const (
+	toldQueued      = "Queued"    // it has waited for some seconds; again where it waits for something of another kind
+	toldStarted     = "Started"   // all ranks of an attempt are up
+	toldPreempted   = "Preempted" // its attempt gave its GPUs up, and it waits
+	toldResized     = "Resized"   // ... and it goes on at another width
+	toldMoved       = "Moved"     // ... or elsewhere
+	toldPaused      = "Paused"
+	toldResumed     = "Resumed"
+	toldFinished    = "Finished"
+	toldStartFailed = "StartFailed"
+	toldFailed      = "Failed"
+	toldNodeLost    = "NodeLost"
+	toldRejected    = "Rejected"
+)
+
+// say has something told of a job, once the batch is durable. A cancelled job is gone: nobody looks at it.
+func (s *store) say(id sched.JobID, kind, reason, text string) {
+	ref := refOf(s.v.Jobs[id].Spec)
+	if ref.uid == "" { // forgotten
+		return
+	}
+	s.news = append(s.news, note{kind: kind, reason: reason, text: text, about: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(),
+		Kind: "TrainingJob", Namespace: ref.name.Namespace, Name: ref.name.Name, UID: ref.uid}})
+}
+
+// spread tells what was to be told of a batch that is durable now.
+func (s *store) spread() {
+	if len(s.news) > 0 {
+		s.tell(s.news...)
+	}
+	s.news = s.news[:0]
+}
+
+// story notes what an event that was folded tells those who follow the life of its job.
+func (s *store) story(e *sched.Event) {
+	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
+	switch e.Kind {
+	case sched.AttemptStarted:
+		j := &s.v.Jobs[e.Job]
+		s.say(e.Job, normal, toldStarted, fmt.Sprintf("attempt %d runs on %s: %s", e.Attempt, gpus(len(j.GPUs)), record.Places(s.v, j.GPUs)))
+	case sched.StartFailed:
+		s.say(e.Job, warning, toldStartFailed, fmt.Sprintf("attempt %d did not start, %d in a row: %s", e.Attempt, s.v.Jobs[e.Job].StartFailures, e.Text))
+	case sched.AttemptEnded:
+		s.storyOfEnd(e)
+	case sched.Rejected:
+		s.say(e.Job, warning, toldRejected, record.Refusal(e.Why))
+	case sched.JobCommanded:
+		j := &s.v.Jobs[e.Job]
+		switch sched.Command(e.Code) {
+		case sched.PauseJob:
+			if !j.HoldsDevices() && j.State != sched.Done { // else it is told once it has stopped
+				s.say(e.Job, normal, toldPaused, record.Suspended)
+			}
+		case sched.ResumeJob:
+			s.say(e.Job, normal, toldResumed, "its user lets it go on")
+		}
+	}
+}
+
+// storyOfEnd tells of the end of an attempt.
+func (s *store) storyOfEnd(e *sched.Event) {
+	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
+	j, had := &s.v.Jobs[e.Job], s.jobs[e.Job].held
+	saved, _ := strings.CutPrefix(e.Text, driver.AsOrdered) // what is said of its work
+	switch {
+	case e.Outcome == sched.Finished:
+		s.say(e.Job, normal, toldFinished, fmt.Sprintf("after %v of GPU time in %s%s", time.Duration(float64(j.Service)*1e9).Round(time.Second), attempts(j.Attempts), lostWork(s.jobs[e.Job].lost)))
+	case e.Outcome == sched.Failed && j.State == sched.Done:
+		s.say(e.Job, warning, toldFailed, e.Text)
+	case e.Outcome == sched.Failed:
+		s.say(e.Job, warning, toldFailed, fmt.Sprintf("%s; it is tried again, %d of %d times", e.Text, j.Failures, j.Spec.Retries))
+	case e.Outcome == sched.NodeLost:
+		s.say(e.Job, warning, toldNodeLost, e.Text)
+	case j.State == sched.Done: // cancelled
+	case j.Paused:
+		s.say(e.Job, normal, toldPaused, record.Suspended+saved)
+	case len(j.Target) == 0:
+		s.say(e.Job, normal, toldPreempted, s.preemptor(e.Job, had)+saved)
+	case len(j.Target) != len(had):
+		s.say(e.Job, normal, toldResized, fmt.Sprintf("from %d to %s%s", len(had), gpus(len(j.Target)), saved))
+	default:
+		s.say(e.Job, normal, toldMoved, fmt.Sprintf("from %s to %s%s", record.Places(s.v, had), record.Places(s.v, j.Target), saved))
+	}
+}
+
+// preemptor says for whom a job gave up the GPUs that it had, or else why.
+func (s *store) preemptor(id sched.JobID, had []sched.GPUID) string {
+	var takers []sched.JobID
+	for other := range s.v.Jobs {
+		j := &s.v.Jobs[other]
+		takes := func(g sched.GPUID) bool { return slices.Contains(had, g) && !slices.Contains(j.GPUs, g) }
+		if sched.JobID(other) != id && slices.ContainsFunc(j.Target, takes) {
+			takers = append(takers, sched.JobID(other))
+		}
+	}
+	if len(takers) > 0 {
+		return "its GPUs are for " + record.Titles(s.v, takers)
+	}
+	for _, g := range had {
+		if n := &s.v.Nodes[s.v.GPUs[g].Node]; n.State != sched.NodeUp {
+			return fmt.Sprintf("node %s is to be empty", n.Spec.Name)
+		}
+	}
+	return "the policy has others use its GPUs"
+}
+
+// wait is for what kind of thing a job waits, as far as that changes whom to ask about it.
+type wait uint8
+
+// Kinds of waits. Of those that are told otherwise, or soon over, nothing is told.
+const (
+	noWait    wait = iota
+	anyWait        // what a leader before this one may have told
+	forTurn        // others hold the GPUs, or come first
+	forNodes       // they may be rented
+	forRepair      // they are out of use
+	forQuota
+	forOthers // jobs on which it depends
+	forTime
+	forEver // it fits nowhere
+)
+
+func waitOf(c engine.WaitCode) wait {
+	switch c {
+	case engine.WaitBusy, engine.WaitFragmented, engine.WaitBehind, engine.WaitReserved, engine.WaitUngranted, engine.WaitUndecided, engine.WaitSystem:
+		return forTurn
+	case engine.WaitRented:
+		return forNodes
+	case engine.WaitUnusable:
+		return forRepair
+	case engine.WaitQuota:
+		return forQuota
+	case engine.WaitAfter:
+		return forOthers
+	case engine.WaitUntil:
+		return forTime
+	case engine.WaitTooWide, engine.WaitNeverFits:
+		return forEver
+	}
+	return noWait
+}
+
+// queue tells why a job waits, where that is of another kind than what was told last.
+func (s *store) queue(id sched.JobID, c engine.WaitCode, reason string) {
+	is, was := waitOf(c), &s.jobs[id].wait
+	if s.v.Jobs[id].HoldsDevices() { // it has to give them up first
+		is = noWait
+	}
+	switch {
+	case is == *was:
+		return
+	case is == noWait:
+		s.say(id, "", "", "")
+	case *was != anyWait:
+		s.say(id, corev1.EventTypeNormal, toldQueued, reason)
+	}
+	*was = is
+}
+
+// waited is the wait of a job that an earlier leader left: what that told of it is not told again.
+func waited(j *sched.Job) wait {
+	if j.State == sched.Waiting || j.State == sched.Held {
+		return anyWait
+	}
+	return noWait
+}
+
+func gpus(n int) string { return counted(n, "GPU") }
+
+func attempts(n int32) string { return counted(int(n), "attempt") }
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func lostWork(d time.Duration) string {
+	if d = d.Round(time.Second); d == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %v of it without use", d)
+}

@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// pen is a teller whose Events a test reads in the order in which they are written.
+type pen struct {
+	*teller
+
+	written []string
+	fail    func(e *corev1.Event) error
+}
+
+// write runs a test with a pen in a bubble of its own.
+func write(t *testing.T, test func(t *testing.T, p *pen)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pen{fail: func(*corev1.Event) error { return nil }}
+		note := func(o client.Object) error {
+			e := o.(*corev1.Event)
+			if err := p.fail(e); err != nil {
+				return err
+			}
+			p.written = append(p.written, fmt.Sprintf("%s %s x%d: %s", e.InvolvedObject.Name, e.Reason, e.Count, e.Message))
+			return nil
+		}
+		api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).Build(), interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if err := note(o); err != nil {
+					return err
+				}
+				return c.Create(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if err := c.Patch(ctx, o, patch, opts...); err != nil {
+					return err
+				}
+				return note(o)
+			},
+		})
+		p.teller = newTeller(api, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { p.run(ctx); close(done) }()
+		test(t, p)
+		stop()
+		<-done
+	})
+}
+
+// of is a note about a job.
+func of(job, kind, reason, text string) note {
+	return note{about: corev1.ObjectReference{Kind: "TrainingJob", Namespace: "lab", Name: job, UID: types.UID(job)}, kind: kind, reason: reason, text: text}
+}
+
+func (p *pen) want(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if !slices.Equal(p.written, want) {
+		t.Errorf("written:\n%s\nwant:\n%s", strings.Join(p.written, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Ensure that a wait is told only once it has lasted, as it is by then, and not if it is over.
+func TestWaitsAreToldLate(t *testing.T) {
+	write(t, func(t *testing.T, p *pen) {
+		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "one"), of("b", corev1.EventTypeNormal, toldQueued, "brief"))
+		time.Sleep(4 * time.Second)
+		p.tell(of("a", corev1.EventTypeNormal, toldQueued, "two"), of("b", "", "", ""), of("b", corev1.EventTypeNormal, toldStarted, "runs"))
+		p.want(t, "b Started x1: runs")
+		time.Sleep(queuedAfter)
+		p.want(t, "b Started x1: runs", "a Queued x1: two")
+	})
+}
+
+// Ensure that in a storm the ends of jobs, and what is wrong, come first, that the rest comes at a rate, and that nobody waits for what is
+// too much.
+func TestStorm(t *testing.T) {
+	write(t, func(t *testing.T, p *pen) {
+		for i := range 2 * tellQueue {
+			p.tell(of(fmt.Sprint("job-", i), corev1.EventTypeNormal, toldStarted, "runs"))
+		}
+		p.tell(of("mine", corev1.EventTypeNormal, toldFinished, "done"), of("other", corev1.EventTypeWarning, toldFailed, "exit code 1"))
+		synctest.Wait()
+		if len(p.written) < tellBurst || len(p.written) > tellBurst+2 {
+			t.Errorf("%d written at once", len(p.written))
+		}
+		time.Sleep(time.Second)
+		for _, end := range []string{"mine Finished x1: done", "other Failed x1: exit code 1"} {
+			if !slices.Contains(p.written, end) {
+				t.Errorf("not written: %s", end)
+			}
+		}
+		time.Sleep(tellQueue / tellRate * time.Second)
+		if n := len(p.written); n < tellQueue || n > tellQueue+tellBurst+2 {
+			t.Errorf("%d written in all, want those that there is room for", n)
+		}
+	})
+}
+
+// Ensure that what is told again is counted, that a job that is preempted over and over has its end told, and what fails to be written is
+// tried again.
+func TestAgain(t *testing.T) {
+	write(t, func(t *testing.T, p *pen) {
+		p.tell(of("a", corev1.EventTypeWarning, "Invalid", "no"))
+		p.tell(of("a", corev1.EventTypeWarning, "Invalid", "no"))
+		p.want(t, "a Invalid x1: no", "a Invalid x2: no")
+		for i := range 1000 {
+			p.tell(of("a", corev1.EventTypeNormal, toldPreempted, fmt.Sprint("for ", i)))
+		}
+		failed := 0
+		p.fail = func(*corev1.Event) error {
+			if failed++; failed < tellTries {
+				return errors.New("no connection")
+			}
+			return nil
+		}
+		p.tell(of("a", corev1.EventTypeNormal, toldFinished, "done"))
+		time.Sleep(2 * time.Minute)
+		if !slices.Contains(p.written, "a Finished x1: done") || len(p.written) > 60 {
+			t.Errorf("%d written: %s", len(p.written), strings.Join(p.written, "\n"))
+		}
+	})
+}
