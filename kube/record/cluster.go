@@ -18,7 +18,7 @@ const clusterSchema = 1
 type Cluster struct {
 	Schema int
 	Origin time.Time // that is time 0; zero where it was written by those who kept it in the policy alone
-	Types  []string // names of GPU types by number
+	Types  []string  // names of GPU types by number
 	Nodes  []sched.Node
 	GPUs   []GPU
 	Pools  []sched.Pool

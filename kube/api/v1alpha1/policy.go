@@ -94,8 +94,8 @@ type SchedulerPolicyStatus struct {
 	// Jobs counts the numbers given to jobs.
 	Jobs int32 `json:"jobs,omitempty"`
 	// System is who decided last, with its settings; another begins anew with what it finds.
-	System  string `json:"system,omitempty"`
-	GPUs    string `json:"gpus,omitempty"` // in use of all: "37 of 40"
+	System string `json:"system,omitempty"`
+	GPUs   string `json:"gpus,omitempty"` // in use of all: "37 of 40"
 	// +optional
 	Running int32 `json:"running"`
 	// +optional
