@@ -56,7 +56,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := c.outrank(ctx, policy, jobs); err != nil {
+	if err = c.outrank(ctx, policy, jobs); err != nil {
 		return nil, err
 	}
 	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
@@ -115,9 +115,9 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 		}
 		p.Status.Leader++
 		if p.Status.Origin == nil {
-			origin, err := c.origin(ctx)
-			if err != nil {
-				return nil, err
+			origin, unread := c.origin(ctx)
+			if unread != nil {
+				return nil, unread
 			}
 			p.Status.Origin = &origin
 		}
