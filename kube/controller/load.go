@@ -56,8 +56,8 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err = c.outrank(ctx, policy, jobs); err != nil {
-		return nil, err
+	if lost := c.outrank(ctx, policy, jobs); lost != nil {
+		return nil, lost
 	}
 	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
 	cl, err := c.cluster(ctx, l)
