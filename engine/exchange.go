@@ -165,7 +165,7 @@ func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool 
 	}
 	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why, Text: text}
 	if q.Quarantined {
-		e.Code = 1
+		e.Code = sched.QuarantineGPU
 	}
 	r.emit(&e)
 	return true

@@ -199,6 +199,7 @@ type GPU struct {
 	State       GPUState
 	Quarantined bool  // as wished: it is given to nobody until that is lifted
 	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
+	Rests       Time  // until then it is given to nobody, since a start failed on it or beside it; 0 = it does not rest
 	HeldAlone   int8
 	Alone       int8
 	Trials      int8
@@ -207,4 +208,4 @@ type GPU struct {
 }
 
 // Usable reports whether g may be given to a job if its node is open.
-func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined }
+func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined && g.Rests == 0 }

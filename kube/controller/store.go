@@ -120,7 +120,11 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
-	if e.Kind == sched.Moved && len(e.GPUs) > 0 && e.Code != 0 {
+	switch {
+	case e.Kind != sched.Moved || len(e.GPUs) == 0:
+	case e.Code == sched.RestGPU:
+		s.log.Warn("GPUs of a node are given to nobody for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus", len(e.GPUs), "for", e.WorkFrom.Sub(e.Time), "why", e.Text)
+	case e.Code == sched.QuarantineGPU:
 		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
 	}
 	s.notice(e)

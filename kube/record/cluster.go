@@ -27,6 +27,7 @@ type GPU struct {
 	State       sched.GPUState
 	Quarantined bool
 	Blamed      uint8
+	Rests       sched.Time `json:",omitempty"`
 }
 
 // ClusterOf returns the cluster of v; it shares v's slices.
@@ -34,7 +35,7 @@ func ClusterOf(v *sched.View) Cluster {
 	c := Cluster{Schema: clusterSchema, Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
-		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed}
+		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed, g.Rests}
 	}
 	return c
 }
