@@ -9,15 +9,17 @@ import (
 )
 
 // How long GPUs rest after a failed start that is blamed on one of them: firstRest, doubled with each further start that is blamed on
-// their node, lastRest at most. A start on a broken node takes a driver seconds to minutes to give up.
+// their node, lastRest at most. Systems that decide in rounds do so every five minutes or sooner: with less the next round would try the
+// same GPUs again.
 const (
-	firstRest = time.Minute
+	firstRest = 5 * time.Minute
 	lastRest  = time.Hour
 )
 
 // restSuspects has the GPUs that a failed start is blamed on rest, and those of their nodes with them: who is placed by what fits best
-// would else be placed beside them, and what is broken is more often the node than the GPU. At most half of the GPUs of a type
-// rest at a time, since the job may be to blame: where a node is too much, its suspects rest alone, and where they are too many, none.
+// would else be placed beside them, and what is broken is more often the node than the GPU. The job may be to
+// blame, so at most half of the GPUs of a type are out of use at a time, see mayLose: where a node is too much, its suspects rest alone,
+// and where they are too many, none.
 func (r *run) restSuspects(suspects []sched.GPUID) {
 	v := &r.s.view
 	suspects = slices.Clone(suspects)
@@ -45,7 +47,7 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 		}
 	}
 	some := slices.DeleteFunc(suspects, func(g sched.GPUID) bool { return !v.Usable(g) }) // they rest already, or are out of use
-	free := r.s.mayRest(node.Spec.Type)
+	free := r.s.mayLose(node.Spec.Type)
 	rest := all
 	if len(all) > free {
 		rest = some
@@ -53,26 +55,26 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 	if len(some) == 0 || len(rest) > free {
 		return
 	}
-	d := min(firstRest<<min(max(fails-1, 0), 8), lastRest)
+	d := min(firstRest<<min(max(fails-1, 0), 4), lastRest)
 	r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n, GPUs: rest, Code: sched.RestGPU, WorkFrom: v.Now.Add(d),
 		Why: sched.Reason{Code: sched.WhyStartFailed, A: float64(fails)}, Text: fmt.Sprintf("a start failed on GPU %d", some[0])})
 }
 
-// mayRest returns how many more GPUs of a type may rest.
-func (s *State) mayRest(t sched.TypeID) int {
+// mayLose returns how many more GPUs of a type may rest or be quarantined for failed starts: half of them in all.
+func (s *State) mayLose(t sched.TypeID) int {
 	v := &s.view
-	all, resting := 0, 0
+	all, lost := 0, 0
 	for g := range v.GPUs {
 		gpu, n := &v.GPUs[g], &v.Nodes[v.GPUs[g].Node]
-		if n.Spec.Type != t || !n.Open() || gpu.State != sched.GPUInUse || gpu.Quarantined {
+		if n.Spec.Type != t || !n.Open() || gpu.State != sched.GPUInUse {
 			continue
 		}
 		all++
-		if gpu.Rests != 0 {
-			resting++
+		if !gpu.Usable() {
+			lost++
 		}
 	}
-	return all/2 - resting
+	return all/2 - lost
 }
 
 // endRests offers the GPUs again whose rest is over, node by node.
