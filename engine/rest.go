@@ -9,7 +9,7 @@ import (
 )
 
 // How long GPUs rest after a failed start that is blamed on one of them: firstRest, doubled with each further start that is blamed on
-// their node, lastRest at most. Systems that decide in rounds do so every five minutes or sooner: with less the next round would try the
+// the same GPU of their node, lastRest at most. Systems that decide in rounds do so every five minutes or sooner: with less the next round would try the
 // same GPUs again.
 const (
 	firstRest = 5 * time.Minute
@@ -41,7 +41,7 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 	var all []sched.GPUID
 	fails := 0
 	for g := node.First; g < node.First+sched.GPUID(node.Spec.GPUs); g++ {
-		fails += int(v.GPUs[g].Blamed)
+		fails = max(fails, int(v.GPUs[g].Blamed)) // not their sum: a gang is one start
 		if v.Usable(g) {
 			all = append(all, g)
 		}

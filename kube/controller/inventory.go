@@ -49,8 +49,11 @@ func (c *Controller) inventory(ctx context.Context, mode v1alpha1.Mode) (*invent
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range in.pools {
-		in.product(in.pools[i].Spec.GPUType)
 		in.inputs.add(&in.pools[i])
+	}
+	in.pools = slices.DeleteFunc(in.pools, func(p v1alpha1.GPUPool) bool { return p.DeletionTimestamp != nil })
+	for i := range in.pools {
+		in.product(in.pools[i].Spec.GPUType)
 	}
 	for i := range profiles.Items {
 		in.inputs.add(&profiles.Items[i])
