@@ -429,6 +429,8 @@ func (s *scan) poolSpec() *sched.PoolSpec {
 			p.Min = int32(s.integer(32))
 		case "max":
 			p.Max = int32(s.integer(32))
+		case "from_join":
+			p.FromJoin = s.boolean()
 		default:
 			return false
 		}

@@ -31,8 +31,12 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 	return events, err
 }
 
-// Next is that of the driver.
+// Next is that of the driver, with a tick now and then while anything is rented, so that what is spent is told.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	v := b.l.state.View()
+	if slices.ContainsFunc(v.Pools, func(p sched.Pool) bool { return p.Nodes > 0 }) {
+		until = min(until, v.Now+spendEvery)
+	}
 	events, err := b.Driver.Next(ctx, until)
 	if err == nil {
 		err = b.numbered(events)

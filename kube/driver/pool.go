@@ -32,7 +32,7 @@ type Provider interface {
 func PoolSpec(p *v1alpha1.GPUPool, t sched.TypeID) sched.PoolSpec {
 	return sched.PoolSpec{Name: p.Name, Type: t, GPUs: int(p.Spec.GPUsPerNode), Min: p.Spec.Min, Max: p.Spec.Max,
 		Price: sched.Dollars(p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)),
-		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration}
+		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration, FromJoin: true}
 }
 
 // poolSpec returns what the core knows of a GPUPool that can be.
@@ -77,6 +77,9 @@ func (d *Driver) lookAtPool(name string) error {
 	default:
 		none := d.view.Pools[i].Spec
 		none.Min, none.Max = 0, 0
+		if p := &d.view.Pools[i]; p.Nodes == 0 && p.Ordered == 0 {
+			none.Name = "" // another of its name is another pool, and has spent nothing
+		}
 		spec = &none
 	}
 	if i < 0 {
