@@ -69,18 +69,11 @@ func (d *Driver) lookAtPool(name string) error {
 		if i < 0 {
 			return nil
 		}
-		none := d.view.Pools[i].Spec
-		none.Min, none.Max = 0, 0
-		spec = &none
+		spec = d.noMoreOf(i)
 	case i < 0:
 		return nil
 	default:
-		none := d.view.Pools[i].Spec
-		none.Min, none.Max = 0, 0
-		if p := &d.view.Pools[i]; p.Nodes == 0 && p.Ordered == 0 {
-			none.Name = "" // another of its name is another pool, and has spent nothing
-		}
-		spec = &none
+		spec = d.noMoreOf(i)
 	}
 	if i < 0 {
 		i = len(d.view.Pools) + len(d.newPools)
@@ -89,7 +82,22 @@ func (d *Driver) lookAtPool(name string) error {
 		return nil
 	}
 	d.tell(sched.Event{Kind: sched.PoolChanged, Pool: sched.PoolID(i), PoolSpec: spec})
+	if spec.Name == "" { // once that is durable, it may go
+		d.again(Key{PoolKey, types.NamespacedName{Name: name}})
+	}
 	return nil
+}
+
+// noMoreOf returns what the core knows of a deleted pool from now on: nothing may be rented, and once nothing is left of it, it has no name,
+// for another of its name is another pool and has spent nothing.
+func (d *Driver) noMoreOf(i int) *sched.PoolSpec {
+	p := &d.view.Pools[i]
+	none := p.Spec
+	none.Min, none.Max = 0, 0
+	if p.Nodes == 0 && p.Ordered == 0 {
+		none.Name = ""
+	}
+	return &none
 }
 
 // keepPool has a pool that is deleted stay until its nodes are given back, by our finalizer, or lets it go.
@@ -118,8 +126,8 @@ func (d *Driver) setPoolFinalizer(ctx context.Context, p *v1alpha1.GPUPool, on b
 	return client.IgnoreNotFound(err)
 }
 
-// closePool has the nodes of a deleted pool take no more jobs, and lets the pool go once all of them are given back and no more are asked
-// for. i is its number, below 0 if it has none.
+// closePool has the nodes of a deleted pool take no more jobs, and lets the pool go once nothing of it is left, see noMoreOf. i is its
+// number, below 0 if it has none.
 func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
 	nodes := 0
 	for n := range d.view.Nodes {
@@ -136,8 +144,8 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
 	case nodes > 0:
 		text := fmt.Sprintf("is deleted, and goes once its %d nodes are given back: they take no more jobs", nodes)
 		d.submit("pool-says/"+p.Name, func(ctx context.Context) { d.saysOf(ctx, p.Name, text) })
-	case i >= 0 && d.view.Pools[i].Ordered > 0: // told to be none at the end of this look, see rent
-	case d.o.Provider == nil || i < 0:
+	case i >= 0: // it is told to be none, or to have no name, and looked at again then
+	case d.o.Provider == nil || !controllerutil.ContainsFinalizer(p, v1alpha1.Finalizer):
 		d.keepPool(p, false)
 	default:
 		d.submit("pool/"+p.Name, func(ctx context.Context) {

@@ -20,7 +20,7 @@ import (
 // spot describes a pool of so many nodes at most.
 func spot(product string, most int32) *v1alpha1.GPUPool {
 	return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8,
-		PricePerGPUHour: resource.MustParse("1000"), Max: most, Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
+		PricePerGPUHour: resource.MustParse("100000"), Max: most, Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
 }
 
 // poolWorld is a cluster without nodes of its own, with a cloud.
@@ -63,6 +63,7 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 		p := w.pool()
 		return len(p.Finalizers) == 1 && p.Status.Rented == 1
 	})
+	eventually(t, "the pool has spent something", func() bool { return w.pool().Status.Spend > "0.00" })
 	must(t, w.api.Delete(t.Context(), w.pool()))
 	eventually(t, "it says why it stays", func() bool { return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back") })
 	w.submit("late", 1, 0)
@@ -76,7 +77,10 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 		t.Errorf("late: %+v", st)
 	}
 	w.create(spot("NVIDIA H100 80GB HBM3", 0))
-	eventually(t, "the new pool has spent nothing", func() bool { return w.pool().Status.Spend == "0.00" })
+	eventually(t, "the new pool tells what it has spent", func() bool { return w.pool().Status.Spend != "" })
+	if s := w.pool().Status.Spend; s != "0.00" {
+		t.Errorf("the new pool has spent %s", s)
+	}
 }
 
 // Ensure that a pool whose node has other GPUs than it says says so, gives it back and rents no more.
