@@ -147,6 +147,9 @@ func (s *store) BeginBatch() {}
 // EndBatch writes what the batch changed. It returns once all of it is durable, or this controller does not lead any more.
 func (s *store) EndBatch() error {
 	if !s.batch {
+		if len(s.pools) < len(s.v.Pools) { // nobody has been told of them yet, and perhaps nothing happens for long
+			s.writePools()
+		}
 		return nil
 	}
 	if err := s.leads(); err != nil {
