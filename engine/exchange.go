@@ -165,7 +165,7 @@ func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool 
 	}
 	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why, Text: text}
 	if q.Quarantined {
-		e.Code = 1
+		e.Code = sched.QuarantineGPU
 	}
 	r.emit(&e)
 	return true
@@ -175,10 +175,14 @@ func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool 
 // same bad GPU for ever; fewer would take a job's own fault for the GPU's.
 const mostBlamed = 3
 
-// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed.
+// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed, as long as enough are left, see mayLose.
 func (r *run) quarantineSuspects(suspects []sched.GPUID) {
+	v := &r.s.view
 	for _, g := range suspects {
-		if int(g) < len(r.s.view.GPUs) && r.s.view.GPUs[g].Blamed >= mostBlamed {
+		if int(g) >= len(v.GPUs) || v.GPUs[g].Blamed < mostBlamed {
+			continue
+		}
+		if v.GPUs[g].Rests != 0 || r.s.mayLose(v.Nodes[v.GPUs[g].Node].Spec.Type) > 0 {
 			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true}, sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
 				fmt.Sprintf("%d starts in a row failed on GPU %d", mostBlamed, g))
 		}

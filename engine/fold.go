@@ -40,6 +40,9 @@ func (s *State) Apply(e *sched.Event) {
 		if s.view.GPUs[g].State == sched.GPUWithheld && sched.GPUState(e.Code) == sched.GPUInUse {
 			s.absolve(g, 1)
 		}
+		if sched.GPUState(e.Code) == sched.GPUInUse && s.view.GPUs[g].State != sched.GPUInUse { // its driver saw what was wrong, and that it is over
+			s.setRest(g, 0)
+		}
 		s.view.GPUs[g].State = sched.GPUState(e.Code)
 		s.dropUnusable()
 	case sched.PoolChanged:

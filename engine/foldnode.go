@@ -47,6 +47,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
 		gpu := &v.GPUs[g]
 		gpu.State, gpu.Blamed = sched.GPUInUse, 0
+		s.setRest(g, 0)
 		gpu.Quarantined = gpu.Quarantined && known
 	}
 }
@@ -91,10 +92,11 @@ func (s *State) nodeChanged(e *sched.Event) {
 	s.dropUnusable()
 }
 
-// absolve lifts the quarantine of GPUs that were taken out of use from outside, and are back: somebody has looked at them.
+// absolve lifts the quarantine, and ends the rest, of GPUs that were taken out of use from outside, and are back: somebody has looked at them.
 func (s *State) absolve(first sched.GPUID, count int) {
 	for g := first; g < first+sched.GPUID(count); g++ {
 		s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = false, 0
+		s.setRest(g, 0)
 	}
 }
 
@@ -128,7 +130,14 @@ func (s *State) moved(e *sched.Event) {
 	switch {
 	case len(e.GPUs) > 0:
 		for _, g := range e.GPUs {
-			s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code != 0, 0
+			switch e.Code {
+			case sched.RestGPU:
+				s.setRest(g, e.WorkFrom)
+			case sched.RestedGPU:
+				s.setRest(g, 0)
+			default:
+				s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code == sched.QuarantineGPU, 0
+			}
 		}
 		s.dropUnusable()
 	case e.Node == sched.None:

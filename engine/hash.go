@@ -203,4 +203,10 @@ func (h *Hash) poolSpec(s *sched.PoolSpec) {
 	h.word(uint64(s.Boot))
 	h.word(uint64(s.Billing))
 	h.word(two(s.Min, s.Max))
+	if s.FromJoin { // the hash of others is as it was before there was this
+		h.word(joinMark)
+	}
 }
+
+// joinMark stands for PoolSpec.FromJoin.
+const joinMark = 0x6a6f696e

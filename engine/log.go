@@ -335,5 +335,9 @@ func appendPoolSpec(b []byte, s *sched.PoolSpec) []byte {
 	b = appendSeconds(b, "boot", s.Boot)
 	b = appendSeconds(b, "billing", s.Billing)
 	b = appendInt(b, "min", s.Min)
-	return appendInt(b, "max", s.Max)
+	b = appendInt(b, "max", s.Max)
+	if s.FromJoin {
+		b = append(key(b, "from_join"), "true"...)
+	}
+	return b
 }

@@ -127,7 +127,7 @@ func (d drawing) nodeSpec() *sched.NodeSpec {
 
 func (d drawing) poolSpec() *sched.PoolSpec {
 	return &sched.PoolSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Price: sched.Dollars(d.amount()), Billing: time.Duration(d.IntN(1e9)),
-		Boot: d.duration(), Min: int32(d.IntN(3)), Max: int32(3 + d.IntN(9))}
+		Boot: d.duration(), Min: int32(d.IntN(3)), Max: int32(3 + d.IntN(9)), FromJoin: d.IntN(2) == 0}
 }
 
 // event draws an event of the given kind, with values in all fields, whether they mean something for it or not.

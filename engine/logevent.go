@@ -101,7 +101,7 @@ func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
 	case "state", "command", "action":
 		s.word, as = s.text(), &s.code
 		s.want(s.word != "", "a word")
-	case "from", "not_before":
+	case "from", "not_before", "until":
 		e.WorkFrom, as = sched.Time(s.duration()), &s.from
 	case "value", "epoch", "gpu", "price", "steps", "watts":
 		e.Value = s.float(64)
@@ -429,6 +429,8 @@ func (s *scan) poolSpec() *sched.PoolSpec {
 			p.Min = int32(s.integer(32))
 		case "max":
 			p.Max = int32(s.integer(32))
+		case "from_join":
+			p.FromJoin = s.boolean()
 		default:
 			return false
 		}

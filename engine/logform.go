@@ -27,7 +27,7 @@ var (
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
 	gpuWords      = []string{"in-use", "foreign", "missing", "stuck"}
-	wishWords     = []string{"in-use", "quarantined"} // of a GPU
+	wishWords     = []string{"in-use", "quarantined", "resting", "rested"} // of a GPU
 	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
 	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 	shareWords    = []string{"", "shared"}
@@ -73,7 +73,7 @@ var forms = [sched.EventKinds]form{
 
 // What a Moved is about if not a node: a GPU, or a pool.
 var (
-	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords}
+	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords, from: "until"}
 	movedPool = form{node: true, maybe: true, pool: true, code: "count"}
 )
 

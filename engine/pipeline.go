@@ -531,9 +531,12 @@ func (p *Pipeline) resync(v *sched.View) {
 }
 
 // survey prepares the empty cluster that says what can ever fit: nodes that are gone for good do not count, nodes that
-// may come back do.
+// may come back, and GPUs that rest, do.
 func (p *Pipeline) survey(v *sched.View) {
 	p.ghost = sched.View{Nodes: append([]sched.Node(nil), v.Nodes...), GPUs: append([]sched.GPU(nil), v.GPUs...)}
+	for g := range p.ghost.GPUs {
+		p.ghost.GPUs[g].Rests = 0
+	}
 	for i := range p.ghost.Nodes {
 		if p.ghost.Nodes[i].State != sched.NodeGone {
 			p.ghost.Nodes[i].State = sched.NodeUp
@@ -558,6 +561,9 @@ func (p *Pipeline) resurvey(v *sched.View, n sched.NodeID) {
 	}
 	end := node.First + sched.GPUID(node.Spec.GPUs)
 	copy(p.ghost.GPUs[node.First:end], v.GPUs[node.First:end])
+	for g := node.First; g < end; g++ {
+		p.ghost.GPUs[g].Rests = 0
+	}
 	if !p.empty.Refresh(n) {
 		p.survey(v)
 	}

@@ -821,7 +821,9 @@ func (c *checker) suspects(v *sched.View, e *sched.Event) {
 		}
 	case sched.Moved:
 		for _, g := range e.GPUs {
-			c.blamed[g] = 0
+			if e.Code == sched.UseGPU || e.Code == sched.QuarantineGPU {
+				c.blamed[g] = 0
+			}
 		}
 		return
 	}

@@ -45,8 +45,9 @@ func (s *State) restoreNodes(v *sched.View) error {
 			return fmt.Errorf("node %d has GPUs from %d, %d of them; want some from %d, %d in all", i, n.First, n.Spec.GPUs, next, len(v.GPUs))
 		}
 		for ; next < n.First+sched.GPUID(n.Spec.GPUs); next++ {
-			g := &s.view.GPUs[next]
+			g, rests := &s.view.GPUs[next], v.GPUs[next].Rests
 			*g = sched.GPU{Node: id, State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed}
+			s.setRest(next, rests)
 		}
 		n.Busy = 0
 		if p := s.view.PoolOf(n); p != nil && n.Joined() {

@@ -46,7 +46,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 	}
 	for first := true; ; first = false {
 		before := s.view.Version
-		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come.
+		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come, jobs and GPUs.
 		r.beginBatch()
 		r.watches = r.watches[:0]
 		r.foldAll(events)
@@ -54,6 +54,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 			r.open = s.unanswered()
 		}
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
+		r.endRests(r.s.view.Now)
 		// 2. Ask the system once for this instant, unless it has been asked and nothing has happened since.
 		if !first || s.view.Version != before || !r.goesOnWaiting() {
 			r.decide()
@@ -151,6 +152,9 @@ func (r *run) foldAll(events []sched.Event) {
 		case sched.EpochEnded:
 			r.exchangeAtEpochEnd(e.Job)
 		case sched.StartFailed:
+			if r.s.view.Jobs[e.Job].StartFailures <= mostBlamed {
+				r.restSuspects(e.GPUs)
+			}
 			r.quarantineSuspects(e.GPUs)
 		}
 	}
@@ -202,11 +206,11 @@ func (r *run) goesOnWaiting() bool {
 	return known
 }
 
-// wake returns the earliest time anybody asked for.
+// wake returns the earliest time anybody asked for, or at which GPUs have rested.
 func (r *run) wake() sched.Time {
-	at := sched.Never
+	at := r.s.nextRest()
 	if r.desired.Wake != 0 {
-		at = r.desired.Wake
+		at = min(at, r.desired.Wake)
 	}
 	if len(r.s.alarms) > 0 {
 		at = min(at, r.s.alarms[0].at)

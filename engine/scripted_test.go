@@ -373,7 +373,14 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 		if len(e.GPUs) == 0 {
 			return
 		}
-		fmt.Fprintf(&s.out, "%v quarantined %v: %v %s", sec, e.GPUs, v.GPUs[e.GPUs[0]].Quarantined, e.Text)
+		switch e.Code {
+		case sched.RestGPU:
+			fmt.Fprintf(&s.out, "%v rest %v until %v", sec, e.GPUs, e.WorkFrom.Seconds())
+		case sched.RestedGPU:
+			fmt.Fprintf(&s.out, "%v rested %v", sec, e.GPUs)
+		default:
+			fmt.Fprintf(&s.out, "%v quarantined %v: %v %s", sec, e.GPUs, v.GPUs[e.GPUs[0]].Quarantined, e.Text)
+		}
 	case sched.Rejected, sched.Released:
 		fmt.Fprintf(&s.out, "%v %v job %d", sec, e.Kind, e.Job)
 	case sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.JobChanged:

@@ -21,8 +21,9 @@ type State struct {
 	moving  []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
-	alarms     jobHeap // held jobs by the time they become eligible
-	live       int     // jobs not Done
+	alarms     jobHeap       // held jobs by the time they become eligible
+	live       int           // jobs not Done
+	resting    []sched.GPUID // by rising number: those of which GPU.Rests is set
 
 	due *sched.Later // what was left for the epoch end just folded
 }

@@ -49,7 +49,7 @@ func (s *State) verifyCounts() {
 	busy := make([]int32, len(v.Nodes))
 	for g := range v.GPUs {
 		gpu, w := &v.GPUs[g], want[g]
-		w.Node, w.State, w.Quarantined, w.Blamed = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed
+		w.Node, w.State, w.Quarantined, w.Blamed, w.Rests = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed, gpu.Rests
 		if *gpu != w || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
 			s.wrong("GPU %d counts %+v; there are %+v", g, *gpu, w)
 		}

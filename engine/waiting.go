@@ -42,7 +42,7 @@ const (
 	WaitTooWide                    // there will never be more than Have GPUs of the type, rented ones included
 	WaitQuota                      // its user holds Have GPUs, by Jobs, of Limit
 	WaitRented                     // Have GPUs are there; others of the type may be rented
-	WaitUnusable                   // Have GPUs may be used; GPUs are down, draining, asleep, foreign, missing, stuck, withheld or quarantined
+	WaitUnusable                   // Have GPUs may be used; GPUs are down, draining, asleep, foreign, missing, stuck, withheld, quarantined or resting
 	WaitNeverFits                  // the placement would refuse it though the whole cluster were free: nodes, CPUs or memory do not suit it
 	WaitBehind                     // Jobs[0], which ranks before it, does not fit, and nobody may pass
 	WaitBusy                       // Have GPUs are free; Jobs hold the others, and some of them cannot be preempted before Until

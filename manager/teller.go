@@ -289,6 +289,8 @@ func unusable(v *sched.View, g sched.GPUID) string {
 		return "drained"
 	case gpu.Quarantined:
 		return "quarantined"
+	case gpu.Rests != 0:
+		return "resting after a failed start"
 	case v.Nodes[gpu.Node].State == sched.NodeDraining:
 		return "drained with its node"
 	}

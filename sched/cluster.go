@@ -132,6 +132,7 @@ type PoolSpec struct {
 	Boot     time.Duration // from the request until a node joins
 	Billing  time.Duration // each node is paid for in whole multiples of it; 0 = to the nanosecond
 	Min, Max int32         // nodes that may be wanted
+	FromJoin bool          // a node is paid for from when it joins, not from the request: whether that was taken nobody tells
 }
 
 // Validate returns the first thing wrong with s.
@@ -147,8 +148,8 @@ func (s *PoolSpec) Validate() error {
 	return nil
 }
 
-// Pool is a pool and what is rented from it. What is ordered is paid for from the order on, what has joined until it is
-// gone.
+// Pool is a pool and what is rented from it. What is ordered is paid for from the order on, or, with PoolSpec.FromJoin, what has joined;
+// all until it is gone.
 type Pool struct {
 	Spec    PoolSpec
 	Price   Dollars // per node and hour now
@@ -164,14 +165,22 @@ func (p *Pool) SpentNow(now Time) Dollars {
 	if now == p.Settled { // as nearly always where several nodes come or go
 		return p.Spent
 	}
-	return p.Spent + p.Price*Dollars(max(p.Ordered, p.Nodes))*Dollars(now.Sub(p.Settled).Hours())
+	paid := p.Nodes
+	if !p.Spec.FromJoin {
+		paid = max(paid, p.Ordered)
+	}
+	return p.Spent + p.Price*Dollars(paid)*Dollars(now.Sub(p.Settled).Hours())
 }
 
 // PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period begun. The
-// first period began with the request.
+// first period began with the request, or as the node joined.
 func (p *Pool) PayRest(since, now Time) {
 	if b := p.Spec.Billing; b > 0 {
-		if over := (now.Sub(since) + p.Spec.Boot) % b; over > 0 {
+		paid := now.Sub(since)
+		if !p.Spec.FromJoin {
+			paid += p.Spec.Boot
+		}
+		if over := paid % b; over > 0 {
 			p.Spent += p.Price * Dollars((b - over).Hours())
 		}
 	}
@@ -199,6 +208,7 @@ type GPU struct {
 	State       GPUState
 	Quarantined bool  // as wished: it is given to nobody until that is lifted
 	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
+	Rests       Time  // until then it is given to nobody, since a start failed on it or beside it; 0 = it does not rest
 	HeldAlone   int8
 	Alone       int8
 	Trials      int8
@@ -207,4 +217,4 @@ type GPU struct {
 }
 
 // Usable reports whether g may be given to a job if its node is open.
-func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined }
+func (g *GPU) Usable() bool { return g.State == GPUInUse && !g.Quarantined && g.Rests == 0 }

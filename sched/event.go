@@ -60,7 +60,7 @@ const (
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
 	Ordered // Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
 	// before the driver hears of it
-	Moved    // the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or a GPU
+	Moved    // the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or GPUs of Node (GPUs, Code = UseGPU ...)
 	Refused  // Job, Why, Text: Check refused a target
 	Rejected // Job, Why: refused for good
 	Noted    // Job, Why
@@ -84,6 +84,15 @@ func (e *Event) TellsRate() bool {
 
 // Own reports whether the engine itself writes events of this kind.
 func (k EventKind) Own() bool { return k >= Decided }
+
+// What a Moved wishes of GPUs, as its Code. A quarantine is lifted by UseGPU, a rest ends at WorkFrom by RestedGPU: neither by the
+// other's.
+const (
+	UseGPU int32 = iota
+	QuarantineGPU
+	RestGPU // WorkFrom = until when
+	RestedGPU
+)
 
 // Command is a user's wish about a job.
 type Command int32

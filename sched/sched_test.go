@@ -209,3 +209,30 @@ func TestNodeSpecValidate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Ensure that of a pool whose nodes are paid for from when they join an order alone costs nothing, nor a boot.
+func TestPaidFromJoin(t *testing.T) {
+	hour := sched.Time(time.Hour)
+	for _, c := range []struct {
+		name string
+		pool sched.Pool
+		want sched.Dollars
+	}{
+		{"ordered, and paid for from the order", sched.Pool{Price: 2, Ordered: 3, Nodes: 1}, 6},
+		{"ordered, and refused", sched.Pool{Price: 2, Ordered: 3, Spec: sched.PoolSpec{FromJoin: true}}, 0},
+		{"one of three is there", sched.Pool{Price: 2, Ordered: 3, Nodes: 1, Spec: sched.PoolSpec{FromJoin: true}}, 2},
+	} {
+		if got := c.pool.SpentNow(hour); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	for spec, want := range map[sched.PoolSpec]sched.Dollars{
+		{Billing: time.Hour, Boot: 30 * time.Minute}:                 2 * 0.25,
+		{Billing: time.Hour, Boot: 30 * time.Minute, FromJoin: true}: 2 * 0.75,
+	} {
+		p := sched.Pool{Price: 2, Spec: spec}
+		if p.PayRest(0, sched.Time(15*time.Minute)); p.Spent != want {
+			t.Errorf("%+v: the rest costs %v, want %v", spec, p.Spent, want)
+		}
+	}
+}

@@ -78,7 +78,7 @@ func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
 	if err != nil {
 		return engine.Stages{}, err
 	}
-	if n := len(k.Types); n > 1 {
+	if n := k.types(); n > 1 {
 		return engine.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
 	}
 	if p.Interval = s.Seconds("interval", elastic.PolluxRound); k.Round > 0 { // it looks at utility as often as it divides

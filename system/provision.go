@@ -10,14 +10,15 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// provision returns the rules of provision that s asks for, those of Provisioning that are for this system.
-func (i *Info) provision(k Knowledge, s *Settings) (rules []sched.Provisioner, err error) {
+// provision returns the rules of provision that s asks for, those of Provisioning that are for this system; narrows says that it may start
+// jobs with fewer GPUs than they ask for.
+func (i *Info) provision(k Knowledge, s *Settings, narrows bool) (rules []sched.Provisioner, err error) {
 	if !i.Rents && len(k.Pools) > 0 {
 		r := &provision.Rent{Keep: s.Seconds("keep", 0)}
 		most, reserved := s.Int("max_gpus", 0), s.Int("reserve", 0)
 		switch s.OneOf("provision", "follow", "follow", "reserve") {
 		case "follow":
-			r.Demand = &provision.Asked{Most: int32(most)}
+			r.Demand = &provision.Asked{Most: int32(most), Narrows: narrows}
 		case "reserve":
 			if reserved < 1 {
 				return nil, errors.New("provision=reserve without reserve, want the GPUs to rent")

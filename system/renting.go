@@ -43,7 +43,7 @@ func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 	p := boa.Params{Budget: s.Float("budget", k.Budget), Priced: information == "price", Fixed: s.OneOf("correct", "yes", "yes", "no") == "no",
 		Restart: k.restart(s), PerNode: k.PerNode, Seed: uint64(s.Int("seed", 0)), Weight: s.number("priority_weight", 2, 1e3, "a number from 0 to 1000"),
 		Rent: provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(s.Int("max_nodes", 0))}}
-	if n := len(k.Types); n > 1 {
+	if n := k.types(); n > 1 {
 		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types", n)
 	}
 	knows := "learned"

@@ -118,6 +118,16 @@ var Beliefs = []Key{
 	{"locality", "", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs and distance (node, rack, across); what it leaves open is locality_penalty"},
 }
 
+// types counts the GPU types that there are: those that have a name. One that is forgotten keeps its number.
+func (k *Knowledge) types() (n int) {
+	for _, name := range k.Types {
+		if name != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // estimators returns Learn, behind Work if that learns.
 func (k *Knowledge) estimators() []sched.Observer {
 	list := slices.Clone(k.Learn)
@@ -213,7 +223,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 		if err != nil {
 			return System{}, err
 		}
-		rules, err := i.provision(k, s)
+		rules, err := i.provision(k, s, false)
 		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Learn: k.estimators(), Provision: rules})
 		return sys, err
 	}
@@ -223,7 +233,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	}
 	s.protect(k, &st)
 	st.UserLimit = s.Int("user_limit", 0)
-	rules, err := i.provision(k, s)
+	rules, err := i.provision(k, s, st.Allocate != nil)
 	if err != nil {
 		return System{}, err
 	}

@@ -33,9 +33,15 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 	return events, err
 }
 
-// Next is that of the driver, until a batch is wanted at the latest.
+// Next is that of the driver, until a batch is wanted at the latest: for reasons that are told again, and while anything is rented for what
+// is spent.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
-	events, err := b.Driver.Next(ctx, min(until, b.wake()))
+	v := b.l.state.View()
+	until = min(until, b.wake())
+	if slices.ContainsFunc(v.Pools, func(p sched.Pool) bool { return p.Nodes > 0 }) {
+		until = min(until, v.Now+spendEvery)
+	}
+	events, err := b.Driver.Next(ctx, until)
 	if err == nil {
 		err = b.numbered(events)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
 )
 
 // wrong is what objects say that cannot be, for those who look after the cluster.
@@ -42,6 +43,10 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 	rents := make(map[v1alpha1.ProviderRef]string)
 	for i := range in.pools {
 		p := &in.pools[i]
+		if strings.HasPrefix(p.Status.Message, driver.Mistyped) {
+			w.pools[p.Name] = p.Status.Message
+			continue
+		}
 		if other, twice := rents[p.Spec.Provider]; twice && p.Spec.Provider.Kind != "fake" {
 			w.pools[p.Name] = fmt.Sprintf("rents from %s %s as pool %s does; want one pool for each", p.Spec.Provider.Kind, p.Spec.Provider.Name, other)
 			continue

@@ -49,8 +49,11 @@ func (c *Controller) inventory(ctx context.Context, mode v1alpha1.Mode) (*invent
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range in.pools {
-		in.product(in.pools[i].Spec.GPUType)
 		in.inputs.add(&in.pools[i])
+	}
+	in.pools = slices.DeleteFunc(in.pools, func(p v1alpha1.GPUPool) bool { return p.DeletionTimestamp != nil })
+	for i := range in.pools {
+		in.product(in.pools[i].Spec.GPUType)
 	}
 	for i := range profiles.Items {
 		in.inputs.add(&profiles.Items[i])
@@ -70,10 +73,17 @@ func (in *inventory) product(name string) {
 	}
 }
 
-// header describes the cluster to systems. Types and pools that v knows keep their numbers.
+// header describes the cluster to systems. Types and pools that v knows keep their numbers. A type that nobody has or names any more has no
+// name from then on: what is remembered under its number means nothing else, and one who comes back under the name has another.
 func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) engine.Header {
 	h := engine.Header{Origin: p.Status.Origin.UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "TrainingJobs", Cluster: "kubernetes",
 		System: p.Spec.System, Settings: p.Spec.Settings, Round: p.Spec.Round.Duration, Types: slices.Clone(v.Types)}
+	named := namedTypes(v)
+	for t, name := range h.Types {
+		if !slices.Contains(in.products, name) && !named[sched.TypeID(t)] {
+			h.Types[t] = ""
+		}
+	}
 	for _, name := range in.products {
 		if !slices.Contains(h.Types, name) {
 			h.Types = append(h.Types, name)
@@ -102,6 +112,20 @@ func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) engine.H
 	}
 	h.GPUs = max(h.GPUs, len(v.GPUs))
 	return h
+}
+
+// namedTypes are the types that jobs name that are not done.
+func namedTypes(v *sched.View) map[sched.TypeID]bool {
+	set := make(map[sched.TypeID]bool)
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		for t := range v.Types {
+			if j.State != sched.Done && j.Spec.Types != 0 && j.Spec.Types.Has(sched.TypeID(t)) {
+				set[sched.TypeID(t)] = true
+			}
+		}
+	}
+	return set
 }
 
 // joins are the nodes that v does not know and that a driver is going to tell of, in the order in which it does so: by name. Of those

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -348,7 +349,27 @@ func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy,
 			return fmt.Errorf("controller: policy: %w", err)
 		}
 	}
-	return fmt.Errorf("%w: %w", errUndecided, why)
+	return fmt.Errorf("%w: %w", errUndecided, cmp.Or(c.pending(ctx), why))
+}
+
+// pending tells those who look at jobs of which nobody has taken note why nothing becomes of them. Whoever decides writes over it.
+func (c *Controller) pending(ctx context.Context) error {
+	if c.o.Observe {
+		return nil
+	}
+	var list v1alpha1.TrainingJobList
+	if err := c.o.Reader.List(ctx, &list); err != nil {
+		return fmt.Errorf("controller: jobs: %w", err)
+	}
+	body := fmt.Appendf(nil, `{"status":{"phase":%q,"reason":"nobody decides: see kubectl get schedulerpolicies"}}`, v1alpha1.Pending)
+	for i := range list.Items {
+		if j := &list.Items[i]; j.Status.Phase == "" {
+			if err := c.o.Client.Status().Patch(ctx, j, client.RawPatch(types.MergePatchType, body)); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // tenants is how many targets share a GPU at most.
@@ -410,8 +431,11 @@ func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup 
 	types := l.header.Types
 	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
 		Type: func(product string) (sched.TypeID, error) {
-			if i := slices.Index(types, product); i >= 0 || product == "" {
-				return sched.TypeID(max(i, 0)), nil
+			if product == "" {
+				return 0, nil
+			}
+			if i := slices.Index(types, product); i >= 0 {
+				return sched.TypeID(i), nil
 			}
 			return 0, fmt.Errorf("none in the cluster, which has %s", quoted(types))
 		},
@@ -419,11 +443,13 @@ func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup 
 	}
 }
 
-// quoted names what a list has, for people.
+// quoted names what a list has, for people, but for types that are forgotten.
 func quoted(list []string) string {
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = strconv.Quote(list[i])
+	var names []string
+	for _, name := range list {
+		if name != "" {
+			names = append(names, strconv.Quote(name))
+		}
 	}
 	return strings.Join(names, ", ")
 }

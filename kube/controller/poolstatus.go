@@ -13,7 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// spendEvery is how often what was spent is told where nothing else of a pool changes.
+// spendEvery is how often what was spent is told where nothing else of a pool changes: begins has the engine wake for that while anything
+// is rented.
 const spendEvery = sched.Time(time.Minute)
 
 // told is what a pool's status says, and since when.
@@ -33,6 +34,9 @@ func (s *store) writePools() {
 			return
 		}
 		p, old := &s.v.Pools[i], &s.pools[i]
+		if p.Spec.Name == "" { // it is gone
+			continue
+		}
 		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now))),
 			Message: s.wrong.pools[p.Spec.Name]}
 		same := st.Rented == old.status.Rented && st.Target == old.status.Target

@@ -131,7 +131,11 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
-	if e.Kind == sched.Moved && len(e.GPUs) > 0 && e.Code != 0 {
+	switch {
+	case e.Kind != sched.Moved || len(e.GPUs) == 0:
+	case e.Code == sched.RestGPU:
+		s.log.Warn("GPUs of a node are given to nobody for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus", len(e.GPUs), "for", e.WorkFrom.Sub(e.Time), "why", e.Text)
+	case e.Code == sched.QuarantineGPU:
 		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
 	}
 	s.notice(e)
@@ -154,6 +158,9 @@ func (s *store) BeginBatch() {}
 // EndBatch writes what the batch changed. It returns once all of it is durable, or this controller does not lead any more.
 func (s *store) EndBatch() error {
 	if !s.batch {
+		if len(s.pools) < len(s.v.Pools) && s.leads() == nil { // nobody has been told of them yet, and perhaps nothing happens for long
+			s.writePools()
+		}
 		return nil
 	}
 	if err := s.leads(); err != nil {

@@ -138,6 +138,9 @@ func (d *Driver) lostNode(id sched.NodeID) {
 	n := &d.view.Nodes[id]
 	if n.Busy == 0 {
 		d.tell(sched.Event{Kind: sched.NodeLeft, Node: id, Code: int32(sched.NodeGone)})
+		if p := d.view.PoolOf(n); p != nil { // if it is deleted, that may have been what it waits for
+			d.again(Key{PoolKey, types.NamespacedName{Name: p.Spec.Name}})
+		}
 		d.again(Key{NodeKey, types.NamespacedName{Name: n.Spec.Name}}) // perhaps there is another by that name
 		return
 	}
@@ -159,6 +162,7 @@ func (d *Driver) againJobsOn(id sched.NodeID) {
 // changedNode tells what is new about a node that is there.
 func (d *Driver) changedNode(id sched.NodeID, m *machine, node *corev1.Node) {
 	n := &d.view.Nodes[id]
+	d.mindType(n)
 	if n.Busy == 0 && !m.unsure && m.ready && !m.cordoned && d.replaced(n, m) {
 		d.tell(sched.Event{Kind: sched.NodeLeft, Node: id, Code: int32(sched.NodeDown)})
 		d.join(m, node)

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
@@ -28,7 +32,7 @@ type Provider interface {
 func PoolSpec(p *v1alpha1.GPUPool, t sched.TypeID) sched.PoolSpec {
 	return sched.PoolSpec{Name: p.Name, Type: t, GPUs: int(p.Spec.GPUsPerNode), Min: p.Spec.Min, Max: p.Spec.Max,
 		Price: sched.Dollars(p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)),
-		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration}
+		Boot:  p.Spec.Boot.Duration, Billing: p.Spec.Billing.Duration, FromJoin: true}
 }
 
 // poolSpec returns what the core knows of a GPUPool that can be.
@@ -41,7 +45,7 @@ func (d *Driver) poolSpec(p *v1alpha1.GPUPool) (*sched.PoolSpec, error) {
 	return &s, s.Validate()
 }
 
-// lookAtPool tells what may be rented of a pool. Of one that is deleted nothing may.
+// lookAtPool tells what may be rented of a pool. Of one that is deleted nothing may, nor of one whose nodes have other GPUs than it says.
 func (d *Driver) lookAtPool(name string) error {
 	var p v1alpha1.GPUPool
 	found, err := d.get(types.NamespacedName{Name: name}, &p)
@@ -51,17 +55,25 @@ func (d *Driver) lookAtPool(name string) error {
 	i := slices.IndexFunc(d.view.Pools, func(p sched.Pool) bool { return p.Spec.Name == name })
 	var spec *sched.PoolSpec
 	switch {
-	case found:
+	case found && p.DeletionTimestamp == nil:
+		d.keepPool(&p, true)
 		if spec, err = d.poolSpec(&p); err != nil {
 			d.o.Event(&p, "Invalid", err.Error())
 			return nil
 		}
+		if d.isMistyped(&p) {
+			spec.Min, spec.Max = 0, 0
+		}
+	case found:
+		d.closePool(&p, i)
+		if i < 0 {
+			return nil
+		}
+		spec = d.noMoreOf(i)
 	case i < 0:
 		return nil
 	default:
-		none := d.view.Pools[i].Spec
-		none.Min, none.Max = 0, 0
-		spec = &none
+		spec = d.noMoreOf(i)
 	}
 	if i < 0 {
 		i = len(d.view.Pools) + len(d.newPools)
@@ -70,7 +82,123 @@ func (d *Driver) lookAtPool(name string) error {
 		return nil
 	}
 	d.tell(sched.Event{Kind: sched.PoolChanged, Pool: sched.PoolID(i), PoolSpec: spec})
+	if spec.Name == "" { // once that is durable, it may go
+		d.again(Key{PoolKey, types.NamespacedName{Name: name}})
+	}
 	return nil
+}
+
+// noMoreOf returns what the core knows of a deleted pool from now on: nothing may be rented, and once nothing is left of it, it has no name,
+// for another of its name is another pool and has spent nothing.
+func (d *Driver) noMoreOf(i int) *sched.PoolSpec {
+	p := &d.view.Pools[i]
+	none := p.Spec
+	none.Min, none.Max = 0, 0
+	if p.Nodes == 0 && p.Ordered == 0 {
+		none.Name = ""
+	}
+	return &none
+}
+
+// keepPool has a pool that is deleted stay until its nodes are given back, by our finalizer, or lets it go.
+func (d *Driver) keepPool(p *v1alpha1.GPUPool, on bool) {
+	if controllerutil.ContainsFinalizer(p, v1alpha1.Finalizer) == on {
+		return
+	}
+	d.submit("finalizer/pool/"+p.Name, func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error { return d.setPoolFinalizer(ctx, p, on) })
+		d.warn(ctx, err, "the finalizer of a pool cannot be set", "pool", p.Name, "on", on)
+	})
+}
+
+// setPoolFinalizer sets or takes away our finalizer. Who has changed the pool meanwhile has it looked at again.
+func (d *Driver) setPoolFinalizer(ctx context.Context, p *v1alpha1.GPUPool, on bool) error {
+	then := p.DeepCopy()
+	if on {
+		controllerutil.AddFinalizer(then, v1alpha1.Finalizer)
+	} else {
+		controllerutil.RemoveFinalizer(then, v1alpha1.Finalizer)
+	}
+	err := d.o.Client.Patch(ctx, then, locked(p))
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// closePool has the nodes of a deleted pool take no more jobs, and lets the pool go once nothing of it is left, see noMoreOf. i is its
+// number, below 0 if it has none.
+func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
+	nodes := 0
+	for n := range d.view.Nodes {
+		node := &d.view.Nodes[n]
+		if i < 0 || node.Spec.Pool != sched.PoolID(i) || !node.Joined() {
+			continue
+		}
+		nodes++
+		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && (m == nil || !m.cordoned) {
+			d.closeNode(node.Spec.Name)
+		}
+	}
+	switch {
+	case nodes > 0:
+		text := fmt.Sprintf("is deleted, and goes once its %d nodes are given back: they take no more jobs", nodes)
+		d.submit("pool-says/"+p.Name, func(ctx context.Context) { d.saysOf(ctx, p.Name, text) })
+	case i >= 0: // it is told to be none, or to have no name, and looked at again then
+	case d.o.Provider == nil || !controllerutil.ContainsFinalizer(p, v1alpha1.Finalizer):
+		d.keepPool(p, false)
+	default:
+		d.submit("pool/"+p.Name, func(ctx context.Context) {
+			d.insist(ctx, p.Name, func(ctx context.Context, now *v1alpha1.GPUPool) error {
+				if err := d.o.Provider.Scale(ctx, now, 0); err != nil { // that of rent may have been called off
+					return err
+				}
+				return d.setPoolFinalizer(ctx, now, false)
+			})
+		})
+	}
+}
+
+// closeNode has a node take no more jobs.
+func (d *Driver) closeNode(name string) {
+	d.submit("node/"+name, func(ctx context.Context) {
+		err := d.crew.write(ctx, func(ctx context.Context) error {
+			_, err := d.cordon(ctx, name, true)
+			return client.IgnoreNotFound(err)
+		})
+		d.warn(ctx, err, "a node of a deleted pool cannot be cordoned", "node", name)
+	})
+}
+
+// Mistyped begins what a pool says whose nodes have other GPUs than it says. It cannot be mended but by another pool, so what the status
+// says holds for as long as the pool is there.
+const Mistyped = "wrong gpuType: "
+
+// isMistyped reports whether it is known that a pool's nodes have other GPUs than it says.
+func (d *Driver) isMistyped(p *v1alpha1.GPUPool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.HasPrefix(p.Status.Message, Mistyped) || strings.HasPrefix(d.troubles[p.Name], Mistyped)
+}
+
+// mindType has the pool of a node that has joined say so, and rent no more, if that has GPUs of another type than the pool says.
+func (d *Driver) mindType(n *sched.Node) {
+	pool := d.view.PoolOf(n)
+	if pool == nil || pool.Spec.Type == n.Spec.Type || int(max(pool.Spec.Type, n.Spec.Type)) >= len(d.view.Types) {
+		return
+	}
+	name := pool.Spec.Name
+	text := fmt.Sprintf("%snode %s has %s, the pool says %s; nothing is rented", Mistyped, n.Spec.Name, d.view.Types[n.Spec.Type], d.view.Types[pool.Spec.Type])
+	d.mu.Lock()
+	known := strings.HasPrefix(d.troubles[name], Mistyped)
+	d.mu.Unlock()
+	if known {
+		return
+	}
+	d.submit("pool-says/"+name, func(ctx context.Context) {
+		d.saysOf(ctx, name, text)
+		d.o.Queue.Push(Key{PoolKey, types.NamespacedName{Name: name}})
+	})
 }
 
 // poolOf returns the pool that a node is rented from, by its label.
@@ -94,6 +222,9 @@ func (d *Driver) rent(a *sched.Action) {
 		return
 	}
 	count := a.Count
+	if count == 0 { // it may be waited for before a deleted pool may go
+		d.o.Queue.Push(Key{PoolKey, types.NamespacedName{Name: name}})
+	}
 	d.submit("pool/"+name, func(ctx context.Context) {
 		d.insist(ctx, name, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.o.Provider.Scale(ctx, p, count) })
 	})
@@ -139,12 +270,13 @@ func (d *Driver) insist(ctx context.Context, pool string, call func(ctx context.
 // saysOf has a pool say what is in the way of renting; "" takes that away.
 func (d *Driver) saysOf(ctx context.Context, pool, text string) {
 	d.mu.Lock()
-	same := d.troubles[pool] == text
-	d.troubles[pool] = text
-	d.mu.Unlock()
+	same := d.troubles[pool] == text || text == "" && strings.HasPrefix(d.troubles[pool], Mistyped)
 	if same {
+		d.mu.Unlock()
 		return
 	}
+	d.troubles[pool] = text
+	d.mu.Unlock()
 	p := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 	if text != "" {
 		about := p.DeepCopy()

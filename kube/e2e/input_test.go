@@ -106,11 +106,27 @@ func (r *rig) untilMessage(want string) {
 func (r *rig) clear() {
 	r.kill()
 	ctx := context.Background() // the test's is done
+	r.letPoolsGo()
 	err := errors.Join(
 		r.api.DeleteAllOf(ctx, &v1alpha1.SchedulerPolicy{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUPool{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUProfile{}),
 		r.api.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("trainyard")))
 	if err != nil {
 		r.t.Error(err)
+	}
+}
+
+// letPoolsGo lets pools go that no controller is there to let go.
+func (r *rig) letPoolsGo() {
+	ctx := context.Background()
+	var list v1alpha1.GPUPoolList
+	if err := r.api.List(ctx, &list); err != nil {
+		r.t.Error(err)
+	}
+	for i := range list.Items {
+		body := []byte(`{"metadata": {"finalizers": null}}`)
+		if err := r.api.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", body)); client.IgnoreNotFound(err) != nil {
+			r.t.Error(err)
+		}
 	}
 }
 

@@ -226,6 +226,7 @@ func (w *world) rentable() (end func()) {
 		w.kill()
 		cancel()
 		cloud.Wait()
+		w.letPoolsGo()
 		if err := w.api.Delete(context.Background(), pool); err != nil {
 			w.t.Error(err)
 		}

@@ -29,6 +29,7 @@ type GPU struct {
 	State       sched.GPUState
 	Quarantined bool
 	Blamed      uint8
+	Rests       sched.Time `json:",omitempty"`
 }
 
 // ClusterOf returns the cluster of v, the time 0 of which was at origin; it shares v's slices.
@@ -36,7 +37,7 @@ func ClusterOf(v *sched.View, origin time.Time) Cluster {
 	c := Cluster{Schema: clusterSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
-		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed}
+		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed, g.Rests}
 	}
 	return c
 }

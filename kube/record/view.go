@@ -14,7 +14,7 @@ import (
 func View(jobs []Job, c Cluster, now sched.Time, version uint64, count int) (v sched.View, mended []string, err error) {
 	v = sched.View{Now: now, Version: version, Types: c.Types, Nodes: c.Nodes, Pools: c.Pools, GPUs: make([]sched.GPU, len(c.GPUs))}
 	for i, g := range c.GPUs {
-		v.GPUs[i] = sched.GPU{State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed}
+		v.GPUs[i] = sched.GPU{State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed, Rests: g.Rests}
 	}
 	if err := number(&v); err != nil {
 		return v, nil, err

@@ -9,10 +9,14 @@ type Demand interface {
 }
 
 // Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
-// than Most GPUs (0 = no limit), counted by arrival.
+// than Most GPUs (0 = no limit), counted by arrival. A job that is wider than can ever be had is passed over: what is rented for it would
+// stay idle for good.
 type Asked struct {
 	Present
-	Most int32
+	Most    int32
+	Narrows bool // jobs may be given as few GPUs as their Min; else all start with what they ask for
+
+	reach reach
 }
 
 var _ Demand = (*Asked)(nil)
@@ -20,6 +24,7 @@ var _ Demand = (*Asked)(nil)
 // Demand adds up over the jobs.
 func (a *Asked) Demand(v *sched.View, sum []int32) {
 	left := a.Most
+	a.reach.look(v, len(sum)-1)
 	for _, id := range a.Jobs(v) {
 		j := &v.Jobs[id]
 		if !j.Eligible() {
@@ -29,12 +34,23 @@ func (a *Asked) Demand(v *sched.View, sum []int32) {
 		if n == 0 {
 			n = j.Spec.GPUs.Want
 		}
+		if len(j.Target) == 0 && !a.reach.has(j, a.least(j), a.Most) {
+			continue
+		}
 		if a.Most > 0 {
 			n = min(n, left)
 			left -= n
 		}
 		sum[slot(v, j, len(sum)-1)] += n
 	}
+}
+
+// least returns the fewest GPUs that j is started with.
+func (a *Asked) least(j *sched.Job) int32 {
+	if a.Narrows {
+		return j.Spec.GPUs.Min
+	}
+	return j.Spec.GPUs.Want
 }
 
 // Always is a demand of so many GPUs of any type at all times: a static reservation.

@@ -215,3 +215,34 @@ func (asAsked) Want(v *sched.View, j sched.JobID) (int32, sched.Config) {
 func (asAsked) Narrower(*sched.View, sched.JobID, int32) (sched.Config, bool) {
 	return sched.Config{}, false
 }
+
+// Ensure that nothing is rented for a job that is wider than can ever be had, and that it keeps nobody else from renting.
+func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
+	view := func(jobs ...sched.JobSpec) *sched.View {
+		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{Name: "a", GPUs: 8, Max: 3}}, {Spec: sched.PoolSpec{Name: "b", Type: 1, GPUs: 4, Max: 1}}},
+			Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2, Pool: sched.None}}}, Version: 1}
+		for i := range jobs {
+			v.Jobs = append(v.Jobs, sched.Job{Spec: &jobs[i], State: sched.Waiting})
+		}
+		return v
+	}
+	wide := sched.JobSpec{GPUs: sched.Range{Min: 2, Want: 64, Max: 64}}
+	for _, c := range []struct {
+		name  string
+		asked provision.Asked
+		jobs  []sched.JobSpec
+		want  [3]int32
+	}{
+		{"wider than all", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(64)}, {GPUs: sched.Rigid(5)}}, [3]int32{0, 0, 5}},
+		{"as wide as all", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(26)}}, [3]int32{0, 0, 26}},
+		{"wider than its type", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(5), Types: sched.TypeSet(0).With(1)}}, [3]int32{}},
+		{"wider than may be wanted", provision.Asked{Most: 16}, []sched.JobSpec{{GPUs: sched.Rigid(17)}, {GPUs: sched.Rigid(16)}}, [3]int32{0, 0, 16}},
+		{"wants more than all, and is rigid", provision.Asked{}, []sched.JobSpec{wide}, [3]int32{}},
+		{"wants more than all, and takes less", provision.Asked{Narrows: true}, []sched.JobSpec{wide}, [3]int32{0, 0, 64}},
+	} {
+		sum := make([]int32, 3)
+		if c.asked.Demand(view(c.jobs...), sum); [3]int32(sum) != c.want {
+			t.Errorf("%s: %v, want %v", c.name, sum, c.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// How long GPUs rest after a failed start that is blamed on one of them: firstRest, doubled with each further start that is blamed on
+// the same GPU of their node, lastRest at most. Systems that decide in rounds do so every five minutes or sooner: with less the next round would try the
+// same GPUs again.
+const (
+	firstRest = 5 * time.Minute
+	lastRest  = time.Hour
+)
+
+// restSuspects has the GPUs that a failed start is blamed on rest, and those of their nodes with them: who is placed by what fits best
+// would else be placed beside them, and what is broken is more often the node than the GPU. The job may be to
+// blame, so at most half of the GPUs of a type are out of use at a time, see mayLose: where a node is too much, its suspects rest alone,
+// and where they are too many, none.
+func (r *run) restSuspects(suspects []sched.GPUID) {
+	v := &r.s.view
+	suspects = slices.Clone(suspects)
+	slices.Sort(suspects)
+	for len(suspects) > 0 {
+		n := v.GPUs[suspects[0]].Node
+		count := 1
+		for count < len(suspects) && v.GPUs[suspects[count]].Node == n {
+			count++
+		}
+		r.restOn(n, suspects[:count])
+		suspects = suspects[count:]
+	}
+}
+
+// restOn has node n rest, or the suspects on it.
+func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
+	v, node := &r.s.view, &r.s.view.Nodes[n]
+	var all []sched.GPUID
+	fails := 0
+	for g := node.First; g < node.First+sched.GPUID(node.Spec.GPUs); g++ {
+		fails = max(fails, int(v.GPUs[g].Blamed)) // not their sum: a gang is one start
+		if v.Usable(g) {
+			all = append(all, g)
+		}
+	}
+	some := slices.DeleteFunc(suspects, func(g sched.GPUID) bool { return !v.Usable(g) }) // they rest already, or are out of use
+	free := r.s.mayLose(node.Spec.Type)
+	rest := all
+	if len(all) > free {
+		rest = some
+	}
+	if len(some) == 0 || len(rest) > free {
+		return
+	}
+	d := min(firstRest<<min(max(fails-1, 0), 4), lastRest)
+	r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n, GPUs: rest, Code: sched.RestGPU, WorkFrom: v.Now.Add(d),
+		Why: sched.Reason{Code: sched.WhyStartFailed, A: float64(fails)}, Text: fmt.Sprintf("a start failed on GPU %d", some[0])})
+}
+
+// mayLose returns how many more GPUs of a type may rest or be quarantined for failed starts: half of them in all.
+func (s *State) mayLose(t sched.TypeID) int {
+	v := &s.view
+	all, lost := 0, 0
+	for g := range v.GPUs {
+		gpu, n := &v.GPUs[g], &v.Nodes[v.GPUs[g].Node]
+		if n.Spec.Type != t || !n.Open() || gpu.State != sched.GPUInUse {
+			continue
+		}
+		all++
+		if !gpu.Usable() {
+			lost++
+		}
+	}
+	return all/2 - lost
+}
+
+// endRests offers the GPUs again whose rest is over, node by node.
+func (r *run) endRests(now sched.Time) {
+	if r.s.nextRest() > now {
+		return
+	}
+	var over []sched.GPUID
+	for _, g := range r.s.resting {
+		if r.s.view.GPUs[g].Rests <= now {
+			over = append(over, g)
+		}
+	}
+	for len(over) > 0 {
+		n, count := r.s.view.GPUs[over[0]].Node, 1
+		for count < len(over) && r.s.view.GPUs[over[count]].Node == n {
+			count++
+		}
+		r.emit(&sched.Event{Time: now, Kind: sched.Moved, Node: n, GPUs: over[:count], Code: sched.RestedGPU})
+		over = over[count:]
+	}
+}
+
+// nextRest returns when the next rest is over, Never if none is under way.
+func (s *State) nextRest() sched.Time {
+	at := sched.Never
+	for _, g := range s.resting {
+		at = min(at, s.view.GPUs[g].Rests)
+	}
+	return at
+}
+
+// setRest has GPU g rest until a time, or, with 0, no longer. State.resting stays sorted, whatever led to it.
+func (s *State) setRest(g sched.GPUID, until sched.Time) {
+	s.view.GPUs[g].Rests = until
+	switch i, found := slices.BinarySearch(s.resting, g); {
+	case until != 0 && !found:
+		s.resting = slices.Insert(s.resting, i, g)
+	case until == 0 && found:
+		s.resting = slices.Delete(s.resting, i, i+1)
+	}
+}
