@@ -23,9 +23,11 @@ type Options struct {
 	Version   string        // of this program
 	Clock     func() time.Time
 	Log       *slog.Logger
-	Record    io.Writer    // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
-	Held      func() error // returns an error once another may lead
-	Observe   bool         // decide and tell, and write nothing
+	// Record is told the log of this leader as lines of JSON: of each beginning a part that replays on its own, each batch as one write.
+	// nil = nobody is.
+	Record  io.Writer
+	Held    func() error // returns an error once another may lead
+	Observe bool         // decide and tell, and write nothing
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 
@@ -108,9 +110,12 @@ func (c *Controller) run(ctx context.Context) error {
 		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
 	}
 	if c.o.Record != nil {
-		w := engine.NewLogWriter(c.o.Record, l.header)
-		defer w.Close()
-		sinks = append(sinks, w)
+		h, bad := newHistory(c.o.Record, c.o.Log, l.header, &l.from)
+		if bad != nil {
+			return bad
+		}
+		l.from = engine.Beginning{} // it may be large
+		sinks = append([]engine.Sink{h}, sinks...)
 	}
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)

@@ -29,6 +29,7 @@ const PolicyName = "default"
 // loaded is the state as the API has it, ready to go on.
 type loaded struct {
 	header  engine.Header
+	from    engine.Beginning // the state as it was read
 	state   *engine.State
 	system  system.System
 	origin  time.Time
@@ -237,6 +238,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	if l.state, err = engine.Restore(l.header, v); err != nil {
 		return err
 	}
+	l.from.View = v
 	is := systemLine(&l.header)
 	was := p.Status.System
 	p.Status.System, p.Status.Message = is, ""
@@ -257,6 +259,8 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		if bad := m.Load(l.state.View(), l.system.Decider); bad != nil {
 			l.renewed = bad.Error()
 			err = begin() // what was read in part is worth nothing
+		} else {
+			l.from.Memory = &m
 		}
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
 	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
-	log := f.String("log", "", "`file` for the log of events and decisions, as lines of JSON")
+	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
 	verbose := f.Bool("v", false, "tell more")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	o.Log, o.Version = slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level})), version
 	if *log != "" {
-		file, err := os.OpenFile(*log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		file, err := openLog(*log)
 		if err != nil {
 			return err
 		}
