@@ -16,6 +16,7 @@ type begins struct {
 	l       *loaded
 	known   int             // of l.joins, those that have joined
 	skipped map[string]bool // the controller's, for the next beginning
+	begun   func(*loaded)   // told once, after the first decision; nil = it was
 }
 
 // Sync is that of the driver, behind the news.
@@ -33,6 +34,10 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 
 // Next is that of the driver.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	if b.begun != nil {
+		b.begun(b.l)
+		b.begun = nil
+	}
 	events, err := b.Driver.Next(ctx, until)
 	if err == nil {
 		err = b.numbered(events)

@@ -28,6 +28,7 @@ type Options struct {
 	Record  io.Writer
 	Held    func() error // returns an error once another may lead
 	Observe bool         // decide and tell, and write nothing
+	Metrics *Metrics     // nil = none
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 
@@ -52,12 +53,16 @@ func New(o Options) *Controller {
 	if o.tell == nil {
 		o.tell = func(...note) {}
 	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
 	return &Controller{o, make(map[string]bool)}
 }
 
 // Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
 // driver returns ErrReload: another system, other pools, GPUs of a kind not known before. It does so once in reloadEvery at most.
 func (c *Controller) Run(ctx context.Context) error {
+	defer c.o.Metrics.standing.Store(nil)
 	for ctx.Err() == nil {
 		pause := time.After(reloadEvery)
 		err := c.run(ctx)
@@ -72,6 +77,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		case errors.Is(err, errUndecided):
 			c.o.Log.Warn("nobody decides", "why", err)
+			c.o.Metrics.standing.Store(nil)
 			select {
 			case <-ctx.Done():
 			case <-time.After(retryPolicy):
@@ -117,9 +123,27 @@ func (c *Controller) run(ctx context.Context) error {
 		l.from = engine.Beginning{} // it may be large
 		sinks = append([]engine.Sink{h}, sinks...)
 	}
+	sinks = append(sinks, newMeter(c.o.Metrics, l.state.View()))
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	start := time.Now()
+	o := engine.Options{Sinks: sinks, Dropped: dropped, Clock: func() int64 { return int64(time.Since(start)) },
+		Decided: func(ns int64) { c.o.Metrics.decisionTook.Observe(float64(ns) / 1e9) }}
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, begun: c.begun}, l.system.Decider, o)
 	return cmp.Or(context.Cause(ctx), err)
+}
+
+// begun tells of the first decision.
+func (c *Controller) begun(l *loaded) {
+	v, what, nodes := l.state.View(), "leading", 0
+	if c.o.Observe {
+		what = "looking on"
+	}
+	for i := range v.Nodes {
+		if v.Nodes[i].Joined() {
+			nodes++
+		}
+	}
+	c.o.Log.Info(what, "system", l.header.System, "nodes", nodes, "gpus", v.Capacity())
 }

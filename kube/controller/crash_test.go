@@ -125,11 +125,15 @@ func (r *rig) lead() error {
 	r.t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	return r.controller().Run(ctx)
+}
+
+// controller returns one that is about to lead.
+func (r *rig) controller() *Controller {
 	api := r.client()
-	c := New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Record: &r.log,
+	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Record: &r.log,
 		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
-	return c.Run(ctx)
 }
 
 // Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the GPUs of
