@@ -166,6 +166,9 @@ func TestDiesAtAnyWrite(t *testing.T) {
 			if n := replayed(t, r.log.Bytes()); n < 2 { // some die before they decide anything
 				t.Errorf("the log has %d parts after %d deaths", n, deaths)
 			}
+			if strings.Contains(r.log.String(), "while nobody led") {
+				t.Error("jobs are missed that are there")
+			}
 			if n := r.told["Finished"]; n < len(r.trace.Jobs)-deaths {
 				t.Errorf("%d ends told after %d deaths", n, deaths)
 			}

@@ -29,6 +29,7 @@ const PolicyName = "default"
 // loaded is the state as the API has it, ready to go on.
 type loaded struct {
 	header  engine.Header
+	gone    int              // jobs that were deleted while nobody led
 	from    engine.Beginning // the state as it was read
 	state   *engine.State
 	system  system.System
@@ -68,6 +69,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
+	l.gone = gone(&policy.Status, jobs)
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
@@ -142,6 +144,18 @@ type written struct {
 	memory     []byte
 	lost       time.Duration
 	conditions []metav1.Condition
+}
+
+// gone returns how many jobs that were not done at the last complete batch are not there any more: their records went with them.
+func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
+	there := 0
+	for i := range jobs {
+		j := &jobs[i]
+		if int(j.ID) < int(s.Jobs) && (j.Job.State != sched.Done || j.Version > uint64(s.Version)) { // else it came, or was done, in that batch
+			there++
+		}
+	}
+	return max(int(s.Running+s.Waiting)-there, 0)
 }
 
 // errRecord says that a record cannot be read.
@@ -249,6 +263,8 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		return nil
 	case was != is:
 		l.renewed = engine.GivesWay(was, is)
+	case l.gone > 0: // it waits for what has happened already
+		l.renewed = fmt.Sprintf("%s went while nobody led", counted(l.gone, "job"))
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:

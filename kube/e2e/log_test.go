@@ -30,9 +30,9 @@ func TestLogReplays(t *testing.T) {
 	r.create(r.job("third", 4))
 	r.until("third", v1alpha1.Pending)
 	p.Kill()
-	r.launch("--log", log)
-	r.remove("first")
+	r.remove("first") // while nobody leads: the next leader never hears of them, and has their GPUs for others
 	r.remove("second")
+	r.launch("--log", log)
 	r.until("third", v1alpha1.Running)
 	version := r.policy().Status.Version // what is durable is in the log
 	var doc struct {
