@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of what is told by Events. Each costs the API server about as much as a twentieth of the start of a job: a burst of jobs comes
-// first, and what is told of it follows.
+// Bounds of what is told by Events. Each costs the API server a millisecond, a fortieth of what the start of a job costs: a burst of jobs
+// comes first, and what is told of it follows.
 const (
 	tellRate    = 10                    // Events in a second, once tellBurst are written
 	tellBurst   = 50                    // Events

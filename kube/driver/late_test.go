@@ -153,6 +153,21 @@ func TestDeletionThatIsRefused(t *testing.T) {
 		w.setFail(nil)
 		w.pass(time.Minute)
 		w.ended(sched.Preempted, "stopped as ordered")
+	}}, {name: "of a node that is gone", width: 1, test: func(w *world) {
+		w.run()
+		w.setFail(func(verb string, o client.Object) error {
+			if isPod(o) && verb == "delete" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("it is protected"))
+			}
+			return nil
+		})
+		w.silent["a"] = true
+		must(w, w.Delete(w.Context(), nodeNamed("a")))
+		w.pass(time.Minute)
+		w.attempt(0, sched.Running)
+		w.setFail(nil)
+		w.pass(time.Minute)
+		w.ended(sched.NodeLost, "node a is gone")
 	}}})
 }
 

@@ -27,19 +27,23 @@ func (d *Driver) remove(a *attempt) {
 		for r := range ranks {
 			ranks[r] = r
 		}
-		for pause := firstPause; ; pause = min(2*pause, lastRefused) {
+		keepTrying(ctx, func() bool {
 			ranks = slices.DeleteFunc(ranks, func(r int) bool { return d.removeRank(ctx, a, r) })
 			d.o.Queue.Push(Key{JobKey, a.key})
-			if len(ranks) == 0 {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-		}
+			return len(ranks) == 0
+		})
 	})
+}
+
+// keepTrying tries something until it is done, with pauses, or ctx is.
+func keepTrying(ctx context.Context, done func() bool) {
+	for pause := firstPause; !done(); pause = min(2*pause, lastRefused) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
 }
 
 // lastRefused is the longest pause between tries of a deletion that is refused.
@@ -97,8 +101,11 @@ func isOver(p *corev1.Pod) bool {
 // forcePod gives up a pod whose node is gone.
 func (d *Driver) forcePod(p *corev1.Pod) {
 	d.submit("pod/"+client.ObjectKeyFromObject(p).String(), func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, p, client.GracePeriodSeconds(0)) })
-		d.warn(ctx, err, "a pod of a node that is gone cannot be deleted", "pod", p.Name)
+		keepTrying(ctx, func() bool {
+			err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, p, client.GracePeriodSeconds(0)) })
+			d.warn(ctx, err, "a pod of a node that is gone cannot be deleted; trying on", "pod", p.Name)
+			return err == nil
+		})
 	})
 }
 
