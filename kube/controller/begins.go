@@ -8,15 +8,16 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// begins is a driver that tells first, if there is a reason, that a system begins anew. It ends the run where a node joins of which
+// begins is a driver that tells first, if there is a reason, that a system begins anew, and ticks where a batch is wanted. It ends the run where a node joins of which
 // the system should have known beforehand: GPUs are scored by number, and numbers are given as nodes join.
 type begins struct {
 	sched.Driver
 
 	l       *loaded
-	known   int             // of l.joins, those that have joined
-	skipped map[string]bool // the controller's, for the next beginning
-	begun   func(*loaded)   // told once, after the first decision; nil = it was
+	known   int               // of l.joins, those that have joined
+	skipped map[string]bool   // the controller's, for the next beginning
+	begun   func(*loaded)     // told once, after the first decision; nil = it was
+	wake    func() sched.Time // when a batch is wanted though nothing happens
 }
 
 // Sync is that of the driver, behind the news.
@@ -32,13 +33,13 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 	return events, err
 }
 
-// Next is that of the driver.
+// Next is that of the driver, until a batch is wanted at the latest.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	if b.begun != nil {
 		b.begun(b.l)
 		b.begun = nil
 	}
-	events, err := b.Driver.Next(ctx, until)
+	events, err := b.Driver.Next(ctx, min(until, b.wake()))
 	if err == nil {
 		err = b.numbered(events)
 	}

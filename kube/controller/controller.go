@@ -33,6 +33,7 @@ type Options struct {
 	Driver func(Setup) (Driver, error)
 
 	tell  func(...note)    // Events, once what they say is durable
+	every time.Duration    // how often it is looked whether what was told of jobs is so still; 0 = retellEvery
 	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
 }
 
@@ -111,9 +112,10 @@ func (c *Controller) run(ctx context.Context) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	defer d.Close()
-	sinks := []engine.Sink{l.store}
+	sinks, wake := []engine.Sink{l.store}, l.store.wake
 	if c.o.Observe {
-		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
+		wake = func() sched.Time { return sched.Never }
+		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider, origin: l.origin}
 	}
 	if c.o.Record != nil {
 		h, bad := newHistory(c.o.Record, c.o.Log, l.header, &l.from)
@@ -130,7 +132,7 @@ func (c *Controller) run(ctx context.Context) error {
 	start := time.Now()
 	o := engine.Options{Sinks: sinks, Dropped: dropped, Clock: func() int64 { return int64(time.Since(start)) },
 		Decided: func(ns int64) { c.o.Metrics.decisionTook.Observe(float64(ns) / 1e9) }}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, begun: c.begun}, l.system.Decider, o)
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, begun: c.begun, wake: wake}, l.system.Decider, o)
 	return cmp.Or(context.Cause(ctx), err)
 }
 

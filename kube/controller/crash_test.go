@@ -132,7 +132,7 @@ func (r *rig) lead() error {
 func (r *rig) controller() *Controller {
 	api := r.client()
 	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Record: &r.log,
-		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell, every: time.Hour,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 }
 
