@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
@@ -18,8 +19,8 @@ const LogSchema = "trainyard.log/v1"
 // maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
 const maxLine = 16 << 20
 
-// Header is the first line of a log: the snapshot of an empty cluster, and what else a reader must know to replay the
-// events behind it.
+// Header is the first line of a log: what the cluster is at its beginning, nearly always empty, and what else a reader must know to
+// replay the events behind it. A log may have several parts, each with a header of its own, where who wrote it began anew.
 type Header struct {
 	Schema     string            // LogSchema; set by the writer
 	Version    string            // of the program that wrote the log
@@ -38,6 +39,7 @@ type Header struct {
 	Types      []string          // names of the GPU types by TypeID; nil = unknown
 	Pools      []sched.PoolSpec  // by PoolID
 	Seed       uint64            // of whatever was drawn at random
+	State      []byte            // what the log goes on from, see Beginning; nil = an empty cluster
 }
 
 // LogWriter is a Sink that writes the log as lines of JSON, for people and machines: the header, then one event per
@@ -150,7 +152,7 @@ func AppendHeader(b []byte, h Header) []byte {
 	if h.Seed != 0 {
 		b = strconv.AppendUint(key(b, "seed"), h.Seed, 10)
 	}
-	return append(b, '}')
+	return append(appendText(b, "state", base64.StdEncoding.EncodeToString(h.State)), '}')
 }
 
 // AppendEvent appends e, which belongs to the given batch, as one line of the log without its newline.

@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/trainyard/trainyard/sched"
 )
+
+// ErrHeader is wrapped by the error about a header behind the first: the log has another part.
+var ErrHeader = errors.New("a header, want an event")
 
 // ErrCutShort is wrapped by the error about a last line without an end, as a crash leaves it. All lines before it are
 // whole.
@@ -25,12 +29,14 @@ type Record struct {
 
 // LogReader reads what LogWriter wrote. It is strict: a key or word it does not know, a repeated key, a value out of
 // range, a line that is cut short or longer than 16 MiB, a sequence number that is not the next, a time or a batch that
-// falls is an error that names file and line and says what is wanted.
+// falls is an error that names file and line and says what is wanted. So is another header, unless the log is read part by part.
 type LogReader struct {
 	in     *bufio.Reader
 	name   string
 	line   int
 	long   []byte // a line longer than the buffer of in
+	from   int    // the line of the header
+	head   []byte // the header of the part that comes next, once Next has met it
 	header Header
 	steps  []upcaster
 	rec    Record
@@ -61,20 +67,54 @@ func NewLogReader(r io.Reader, name string) (*LogReader, error) {
 	case err != nil:
 		return nil, err
 	}
-	schema := schemaOf(line)
-	if l.steps, err = stepsFrom(schema, upcasters); err != nil {
-		return nil, l.fail("%w", err)
-	}
-	var s scan
-	s.reset(l.upcast(line))
-	s.header(&l.header)
-	if err := s.end(); err != nil {
-		return nil, l.fail("header: %w", err)
+	if err := l.begin(line); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
 
-// Header returns the first line of the log.
+// begin reads a header, and has the events behind it go on from what it says.
+func (l *LogReader) begin(line []byte) (err error) {
+	if l.steps, err = stepsFrom(schemaOf(line), upcasters); err != nil {
+		return l.fail("%w", err)
+	}
+	l.header, l.rec, l.from = Header{}, Record{}, l.line
+	var s scan
+	s.reset(l.upcast(line))
+	s.header(&l.header)
+	if err := s.end(); err != nil {
+		return l.fail("header: %w", err)
+	}
+	b, err := l.header.Beginning()
+	if err != nil {
+		return l.fail("header: %w", err)
+	}
+	if b != nil {
+		l.rec.Event.Seq, l.rec.Event.Time = b.View.Version, b.View.Now
+	}
+	return nil
+}
+
+// headerMark is how each header begins.
+var headerMark = []byte(`{"schema":`)
+
+// Another goes on to the next part, once the events of the one before were read to their end, and reports whether there is one.
+func (l *LogReader) Another() (bool, error) {
+	if !errors.Is(l.err, ErrHeader) {
+		//nolint:errorlint // see Records
+		if l.err == io.EOF {
+			return false, nil
+		}
+		return false, l.err
+	}
+	l.err = nil
+	return true, l.begin(l.head)
+}
+
+// Line returns the number of the line in which the part begins, from 1.
+func (l *LogReader) Line() int { return l.from }
+
+// Header returns the first line of the log, or of the part that Another went on to.
 func (l *LogReader) Header() Header { return l.header }
 
 // Next returns the next event, io.EOF after the last, or the first error, which stays. The record and its GPUs and
@@ -87,6 +127,10 @@ func (l *LogReader) Next() (*Record, error) {
 	if err != nil {
 		l.err = err
 		return nil, err
+	}
+	if bytes.HasPrefix(line, headerMark) {
+		l.head = append(l.head[:0], line...)
+		return nil, l.fail("%w", ErrHeader)
 	}
 	seq, time, batch := l.rec.Event.Seq, l.rec.Event.Time, l.rec.Batch
 	if err := l.event.read(l.upcast(line), &l.rec, &l.target); err != nil {
@@ -111,6 +155,17 @@ func (l *LogReader) Records() iter.Seq2[*Record, error] {
 			rec, err := l.Next()
 			//nolint:errorlint // at the end Next returns io.EOF itself; a reader's fault that wraps it is no end
 			if err == io.EOF || !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Part is Records up to the next header.
+func (l *LogReader) Part() iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for rec, err := range l.Records() {
+			if errors.Is(err, ErrHeader) || !yield(rec, err) {
 				return
 			}
 		}
@@ -236,11 +291,22 @@ func (s *scan) header(h *Header) {
 			s.array(func() { h.Pools = append(h.Pools, *s.poolSpec()) })
 		case "seed":
 			h.Seed = s.unsigned()
+		case "state":
+			h.State = s.bytes()
 		default:
 			return false
 		}
 		return true
 	})
+}
+
+// bytes reads a text that stands for bytes.
+func (s *scan) bytes() []byte {
+	b, err := base64.StdEncoding.DecodeString(s.text())
+	if err != nil {
+		s.fail("%v, want base64", err)
+	}
+	return b
 }
 
 func (s *scan) settings() map[string]string {

@@ -43,7 +43,8 @@ type ReplayOptions struct {
 // decides anew. It returns a *Divergence at the first event that differs from the recorded one, byte for byte in the
 // encoding of the log. A log that contradicts itself (an attempt that ends but was never ordered) is an error as well.
 //
-// An error of the log, or ctx, ends the replay.
+// A log that does not begin with an empty cluster begins with the state that its header tells, and dec is given the memory that goes with
+// it. An error of the log, or ctx, ends the replay.
 func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) error {
 	_, _, err := Recover(ctx, h, log, dec, o)
 	return err
@@ -54,14 +55,18 @@ func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sc
 func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
-	p := &player{next: next, dec: dec, o: o, state: NewState(h)}
+	state, err := begin(h, dec, o.From == 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	p := &player{next: next, dec: dec, o: o, state: state}
 	if !p.advance() && p.err != nil {
 		return nil, 0, p.err
 	}
 	if err := p.skip(o.From); err != nil || p.ahead == nil {
 		return p.state, p.batch, err
 	}
-	err := p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
+	err = p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
 	if p.err != nil { // the first cause; what the loop says of it says less
 		err = p.err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,8 @@ system that wrote the log and compares every decision and order with the
 recorded one, byte for byte. The log is that of --events-out, of a run of real
 processes or of a simulation under a system that needs no knowledge of the
 future. Where the system was changed on the way, the last one decides again what
-it decided; what others decided before is taken as it stands.`,
+it decided; what others decided before is taken as it stands. A log of several
+parts, as trainyard-kube --log writes them, is replayed part by part.`,
 		Example: `  trainyard run jobs.yaml --events-out log.jsonl && trainyard replay log.jsonl`,
 		Args:    exactly("LOG.jsonl"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args[0]) },
@@ -58,15 +60,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	h, began, err := renewal(log, path)
-	if err != nil {
-		return malformed(err)
-	}
-	if h.Preset != "" {
-		return usagef("%s: of preset %s, want a log without one", path, h.Preset)
-	}
-	fresh := func() (sched.Decider, error) { return f.decider(&h) }
-	dec, err := fresh()
+	began, err := renewals(log, path)
 	if err != nil {
 		return malformed(err)
 	}
@@ -74,11 +68,49 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return malformed(err)
 	}
-	recorder, hash := metrics.NewRecorder(0), new(engine.Hash)
-	o := engine.ReplayOptions{From: began.Batch, Sinks: []engine.Sink{recorder, hash}}
-	batches := uint64(1)
+	parts, hash := make([]replayPart, len(began)), new(engine.Hash)
+	for i := range parts {
+		if parts[i], err = f.part(cmd.Context(), r, path, began[i], hash); err != nil {
+			return ofLog(cmd.Context(), path, err)
+		}
+		if _, err := r.Another(); err != nil {
+			return malformed(err)
+		}
+	}
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), replayDocOf(path, parts, hash.Sum()))
+	}
+	text := ""
+	for i := range parts {
+		if len(parts) > 1 {
+			text += fmt.Sprintf("%s: line %d: %s\n", path, parts[i].Line, parts[i])
+		}
+	}
+	if len(parts) > 1 {
+		return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s%s: %d parts; log hash %s\n", text, path, len(parts), hash.Sum()))
+	}
+	return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s: %s; log hash %s\n", path, parts[0], hash.Sum()))
+}
+
+// part replays the part of a log that r has come to, which began to decide at a record.
+func (f *replayFlags) part(ctx context.Context, r *engine.LogReader, path string, began engine.Record, hash *engine.Hash) (replayPart, error) {
+	h := r.Header()
+	p := replayPart{Line: r.Line(), System: h.System, Batches: 1, Taken: max(began.Batch, 1) - 1, began: began}
+	if h.Preset != "" {
+		return p, usagef("%s: of preset %s, want a log without one", path, h.Preset)
+	}
+	fresh := func() (sched.Decider, error) { return f.decider(&h) }
+	dec, err := fresh()
+	if err != nil {
+		return p, err
+	}
+	o := engine.ReplayOptions{From: began.Batch, Sinks: []engine.Sink{hash, &p}}
+	if h.State == nil { // else figures would be of a part of each job's life
+		p.recorder = metrics.NewRecorder(0)
+		o.Sinks = append(o.Sinks, p.recorder)
+	}
 	o.Swap = func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
-		if batches = batch; !f.reload || batch == o.From {
+		if p.Batches = batch; !f.reload || batch == o.From {
 			return dec, nil
 		}
 		next, faulty := fresh()
@@ -87,22 +119,20 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 		}
 		return next, engine.SaveMemory(v, dec).Load(v, next)
 	}
-	err = engine.Replay(cmd.Context(), h, r.Records(), dec, o)
-	switch astray := (*engine.Divergence)(nil); {
+	return p, engine.Replay(ctx, h, r.Part(), dec, o)
+}
+
+// ofLog says of which log an error is.
+func ofLog(ctx context.Context, path string, err error) error {
+	switch astray, coded := (*engine.Divergence)(nil), (*codedError)(nil); {
+	case errors.As(err, &coded):
+		return err
 	case errors.As(err, &astray):
 		return fmt.Errorf("%s: %w", path, err)
-	case cmd.Context().Err() != nil:
-		return cmd.Context().Err()
-	case err != nil:
-		return malformed(err)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	doc := replayDoc{Schema: "trainyard.replay/v1", Log: path, Result: recorder.Result(h.System), Batches: batches, Taken: max(began.Batch, 1) - 1,
-		LogHash: hash.Sum()}
-	if f.json {
-		return writeJSON(cmd.OutOrStdout(), doc)
-	}
-	return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s: %d events of %d batches, %s: every decision of %s%s; log hash %s\n",
-		path, recorder.Events, batches, counted(len(recorder.Jobs), "job"), h.System, sameSince(&began), doc.LogHash))
+	return malformed(err)
 }
 
 // sameSince says from where on decisions are the same.
@@ -126,28 +156,70 @@ func rereadable(file *os.File) (io.ReadSeeker, error) {
 	return bytes.NewReader(whole), err
 }
 
-// renewal returns where the system of the log's header began to decide, at the last renewal; Batch 0 = it always did. The log is read
+// renewals returns where the system of each part's header began to decide, at the last renewal; Batch 0 = it always did. The log is read
 // from its start, and left there.
-func renewal(log io.ReadSeeker, path string) (engine.Header, engine.Record, error) {
+func renewals(log io.ReadSeeker, path string) (list []engine.Record, err error) {
 	r, err := engine.NewLogReader(log, path)
-	if err != nil {
-		return engine.Header{}, engine.Record{}, err
+	for another := true; another && err == nil; another, err = r.Another() {
+		began, bad := engine.LastRenewed(r.Part())
+		if bad != nil {
+			return nil, bad
+		}
+		list = append(list, began)
 	}
-	began, err := engine.LastRenewed(r.Records())
 	if err == nil {
 		_, err = log.Seek(0, io.SeekStart)
 	}
-	return r.Header(), began, err
+	return list, err
+}
+
+// replayPart is what came of a part of a log. It is a sink that counts.
+type replayPart struct {
+	Line    int    `json:"line"` // of its header
+	System  string `json:"system"`
+	Events  int    `json:"events"`
+	Batches uint64 `json:"batches"`
+	Taken   uint64 `json:"taken_batches"`
+
+	jobs     int // known at its end
+	began    engine.Record
+	recorder *metrics.Recorder // nil = it does not begin with an empty cluster
+}
+
+// Log counts an event.
+func (p *replayPart) Log(v *sched.View, _ *sched.Event) {
+	p.Events++
+	p.jobs = len(v.Jobs)
+}
+
+// String says how much was decided again.
+func (p replayPart) String() string {
+	return fmt.Sprintf("%d events of %d batches, %s: every decision of %s%s", p.Events, p.Batches, counted(p.jobs, "job"), p.System, sameSince(&p.began))
 }
 
 // replayDoc is the document of replay --json. Names are only ever added.
 type replayDoc struct {
-	Schema  string         `json:"schema"`
-	Log     string         `json:"log"`
-	Result  metrics.Result `json:"result"`
-	Batches uint64         `json:"batches"`
-	Taken   uint64         `json:"taken_batches"` // the first ones, taken as they stand: another decided them
-	LogHash string         `json:"log_hash"`
+	Schema  string          `json:"schema"`
+	Log     string          `json:"log"`
+	Result  *metrics.Result `json:"result,omitempty"` // of a log of one part that begins with an empty cluster
+	Batches uint64          `json:"batches"`
+	Taken   uint64          `json:"taken_batches"` // the first ones, taken as they stand: another decided them
+	LogHash string          `json:"log_hash"`
+	Parts   []replayPart    `json:"parts,omitempty"` // of a log of several
+}
+
+func replayDocOf(path string, parts []replayPart, hash string) replayDoc {
+	doc := replayDoc{Schema: "trainyard.replay/v1", Log: path, LogHash: hash}
+	for i := range parts {
+		doc.Batches, doc.Taken = doc.Batches+parts[i].Batches, doc.Taken+parts[i].Taken
+	}
+	if len(parts) > 1 {
+		doc.Parts = parts
+	} else if p := &parts[0]; p.recorder != nil {
+		result := p.recorder.Result(p.System)
+		doc.Result = &result
+	}
+	return doc
 }
 
 // decider returns a new system as the log says it was.
@@ -171,7 +243,7 @@ func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
 // beginAs returns the system of real jobs if the log is theirs, else one that learns what the simulator knew.
 func beginAs(h *engine.Header, k system.Knowledge) (system.System, error) {
 	if manager.Wrote(h) {
-		return manager.System(h, k)
+		return system.Live(h, k)
 	}
 	k.Work = remaining.New()
 	return system.Begin(h, k, nil)

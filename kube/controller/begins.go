@@ -14,10 +14,10 @@ type begins struct {
 	sched.Driver
 
 	l       *loaded
-	known   int             // of l.joins, those that have joined
-	skipped map[string]bool // the controller's, for the next beginning
-
-	wake func() sched.Time // when a batch is wanted though nothing happens
+	known   int               // of l.joins, those that have joined
+	skipped map[string]bool   // the controller's, for the next beginning
+	begun   func(*loaded)     // told once, after the first decision; nil = it was
+	wake    func() sched.Time // when a batch is wanted though nothing happens
 }
 
 // Sync is that of the driver, behind the news.
@@ -36,6 +36,10 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 // Next is that of the driver, until a batch is wanted at the latest: for reasons that are told again, and while anything is rented for what
 // is spent.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	if b.begun != nil {
+		b.begun(b.l)
+		b.begun = nil
+	}
 	v := b.l.state.View()
 	until = min(until, b.wake())
 	if slices.ContainsFunc(v.Pools, func(p sched.Pool) bool { return p.Nodes > 0 }) {

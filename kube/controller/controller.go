@@ -23,9 +23,12 @@ type Options struct {
 	Version   string        // of this program
 	Clock     func() time.Time
 	Log       *slog.Logger
-	Record    io.Writer    // told the log of this leader, from its beginning, as lines of JSON; nil = nobody is
-	Held      func() error // returns an error once another may lead
-	Observe   bool         // decide and tell, and write nothing
+	// Record is told the log of this leader as lines of JSON: of each beginning a part that replays on its own, each batch as one write.
+	// nil = nobody is.
+	Record  io.Writer
+	Held    func() error // returns an error once another may lead
+	Observe bool         // decide and tell, and write nothing
+	Metrics *Metrics     // nil = none
 	// Driver makes the driver of a loaded state.
 	Driver func(Setup) (Driver, error)
 
@@ -51,12 +54,16 @@ func New(o Options) *Controller {
 	if o.tell == nil {
 		o.tell = func(...note) {}
 	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
 	return &Controller{o, make(map[string]bool)}
 }
 
 // Run leads until ctx ends, which is nil, or another does, which is ErrFenced. It begins anew from what the API has whenever the
 // driver returns ErrReload: another system, other pools, GPUs of a kind not known before. It does so once in reloadEvery at most.
 func (c *Controller) Run(ctx context.Context) error {
+	defer c.o.Metrics.standing.Store(nil)
 	for ctx.Err() == nil {
 		pause := time.After(reloadEvery)
 		err := c.run(ctx)
@@ -71,6 +78,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		case errors.Is(err, errUndecided):
 			c.o.Log.Warn("nobody decides", "why", err)
+			c.o.Metrics.standing.Store(nil)
 			select {
 			case <-ctx.Done():
 			case <-time.After(retryPolicy):
@@ -110,13 +118,34 @@ func (c *Controller) run(ctx context.Context) error {
 		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider, origin: l.origin}
 	}
 	if c.o.Record != nil {
-		w := engine.NewLogWriter(c.o.Record, l.header)
-		defer w.Close()
-		sinks = append(sinks, w)
+		h, bad := newHistory(c.o.Record, c.o.Log, l.header, &l.from)
+		if bad != nil {
+			return bad
+		}
+		l.from = engine.Beginning{} // it may be large
+		sinks = append([]engine.Sink{h}, sinks...)
 	}
+	sinks = append(sinks, newMeter(c.o.Metrics, l.state.View()))
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, wake: wake}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	start := time.Now()
+	o := engine.Options{Sinks: sinks, Dropped: dropped, Clock: func() int64 { return int64(time.Since(start)) },
+		Decided: func(ns int64) { c.o.Metrics.decisionTook.Observe(float64(ns) / 1e9) }}
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, begun: c.begun, wake: wake}, l.system.Decider, o)
 	return cmp.Or(context.Cause(ctx), err)
+}
+
+// begun tells of the first decision.
+func (c *Controller) begun(l *loaded) {
+	v, what, nodes := l.state.View(), "leading", 0
+	if c.o.Observe {
+		what = "looking on"
+	}
+	for i := range v.Nodes {
+		if v.Nodes[i].Joined() {
+			nodes++
+		}
+	}
+	c.o.Log.Info(what, "system", l.header.System, "nodes", nodes, "gpus", v.Capacity())
 }

@@ -40,6 +40,7 @@ type rig struct {
 	trace  *trace.Trace
 	writes atomic.Int64 // left until the controller dies; below 0 = it does not
 	told   map[string]int
+	log    bytes.Buffer // of all leaders
 }
 
 // errDied is what a controller that has died gets for an answer.
@@ -124,11 +125,15 @@ func (r *rig) lead() error {
 	r.t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	return r.controller().Run(ctx)
+}
+
+// controller returns one that is about to lead.
+func (r *rig) controller() *Controller {
 	api := r.client()
-	c := New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
+	return New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler), Record: &r.log,
 		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell, every: time.Hour,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
-	return c.Run(ctx)
 }
 
 // Ensure that a controller that dies at any write is succeeded by one that goes on: no job is lost, none runs on the GPUs of
@@ -158,6 +163,12 @@ func TestDiesAtAnyWrite(t *testing.T) {
 				t.Errorf("%d deaths, want more: nothing is tested", deaths)
 			}
 			r.allSucceeded()
+			if n := replayed(t, r.log.Bytes()); n < 2 { // some die before they decide anything
+				t.Errorf("the log has %d parts after %d deaths", n, deaths)
+			}
+			if strings.Contains(r.log.String(), "while nobody led") {
+				t.Error("jobs are missed that are there")
+			}
 			if n := r.told["Finished"]; n < len(r.trace.Jobs)-deaths {
 				t.Errorf("%d ends told after %d deaths", n, deaths)
 			}

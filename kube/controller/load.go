@@ -30,6 +30,8 @@ const PolicyName = "default"
 // loaded is the state as the API has it, ready to go on.
 type loaded struct {
 	header  engine.Header
+	gone    int              // jobs that were deleted while nobody led
+	from    engine.Beginning // the state as it was read
 	state   *engine.State
 	system  system.System
 	origin  time.Time
@@ -72,6 +74,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	for _, what := range mended {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
+	l.gone = gone(&policy.Status, jobs)
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
@@ -179,6 +182,18 @@ type written struct {
 	conditions []metav1.Condition
 }
 
+// gone returns how many jobs that were not done at the last complete batch are not there any more: their records went with them.
+func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
+	there := 0
+	for i := range jobs {
+		j := &jobs[i]
+		if int(j.ID) < int(s.Jobs) && (j.Job.State != sched.Done || j.Version > uint64(s.Version)) { // else it came, or was done, in that batch
+			there++
+		}
+	}
+	return max(int(s.Running+s.Waiting)-there, 0)
+}
+
 // errRecord says that a record cannot be read.
 var errRecord = errors.New("a record cannot be read")
 
@@ -276,6 +291,7 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	if l.state, err = engine.Restore(l.header, v); err != nil {
 		return err
 	}
+	l.from.View = v
 	is := systemLine(&l.header)
 	was := p.Status.System
 	p.Status.System = is
@@ -295,6 +311,8 @@ func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]wri
 		return err
 	case was != is:
 		l.renewed = engine.GivesWay(was, is)
+	case l.gone > 0: // it waits for what has happened already
+		l.renewed = fmt.Sprintf("%s went while nobody led", counted(l.gone, "job"))
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
@@ -307,6 +325,7 @@ func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]wri
 			l.renewed = "the system begins anew: what it remembered is of another make of it"
 			return begin() // what was read in part is worth nothing
 		}
+		l.from.Memory = &m
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -80,6 +81,11 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	if err := defined(m.GetRESTMapper()); err != nil {
 		return err
 	}
+	figures := NewMetrics()
+	if err := metrics.Registry.Register(figures); err != nil {
+		return fmt.Errorf("controller: metrics: %w", err)
+	}
+	defer metrics.Registry.Unregister(figures)
 	if o.Health != "" {
 		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 			return err
@@ -88,7 +94,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 			return err
 		}
 	}
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, o) })); err != nil {
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) })); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -131,7 +137,7 @@ func (o *ServeOptions) manager(lock *lease) ctrl.Options {
 }
 
 // lead decides until ctx ends.
-func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) error {
+func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o ServeOptions) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	held := func() error { return ctx.Err() }
@@ -148,7 +154,7 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, o ServeOptions) erro
 		go told.run(ctx)
 	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
 	return c.Run(ctx)
 }
 

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -309,6 +312,13 @@ func TestObserve(t *testing.T) {
 		`msg="in all" gpus="1 of 4" run=1 wait=2`,
 	} {
 		eventually(t, want, func() bool { return said.has(want) })
+	}
+	families, err := metrics.Registry.Gather()
+	must(t, err)
+	if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool {
+		return f.GetName() == "trainyard_deciding" && f.GetMetric()[0].GetGauge().GetValue() == 1
+	}) {
+		t.Error("trainyard_deciding is not 1 where figures are asked for")
 	}
 	must(t, r.api.Delete(t.Context(), r.job("one", 1)))
 	eventually(t, "wide would run", func() bool {

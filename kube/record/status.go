@@ -16,7 +16,7 @@ import (
 func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
 	service := j.ServiceNow(v.Now)
-	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
+	s := v1alpha1.TrainingJobStatus{Phase: Phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
 		AttainedGPUSeconds: int64(service), Attained: time.Duration(float64(service) * 1e9).Round(time.Second).String()}
 	s.Restarts = max(0, j.Attempts-1)
 	for _, g := range j.GPUs {
@@ -68,7 +68,8 @@ func allocated(v *sched.View, g sched.GPUID, mode v1alpha1.Mode) v1alpha1.Alloca
 	return a
 }
 
-func phase(j *sched.Job) v1alpha1.Phase {
+// Phase is where a job is in its life, for people.
+func Phase(j *sched.Job) v1alpha1.Phase {
 	switch {
 	case j.State == sched.Done && j.Outcome == sched.Finished:
 		return v1alpha1.Succeeded

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ const usage = `trainyard-kube schedules the TrainingJobs of a Kubernetes cluster
 
   trainyard-kube [flags]            decide, until interrupted
   trainyard-kube manifests [flags]  print what is to be applied to a cluster
+  trainyard-kube version            print the version
 
 Flags:
 `
@@ -34,10 +36,37 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "trainyard-kube:", err)
-		os.Exit(1)
+	os.Exit(exitCode(err, os.Stderr))
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode tells an error, and returns the exit code that goes with it: 2 for one of the command line, as of trainyard, else 1.
+func exitCode(err error, errs io.Writer) int {
+	wrong := usageError{}
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &wrong):
+		fmt.Fprintln(errs, "trainyard-kube:", err)
+		return 2
 	}
+	fmt.Fprintln(errs, "trainyard-kube:", err)
+	return 1
+}
+
+// parse parses flags. What is wrong with them the package has told.
+func parse(f *flag.FlagSet, args []string) error {
+	err := f.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return usageError{err}
+	}
+	return err
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
@@ -53,17 +82,19 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
 	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
-	log := f.String("log", "", "`file` for the log of events and decisions, as lines of JSON")
+	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
 	verbose := f.Bool("v", false, "tell more")
-	if err := f.Parse(args); err != nil {
+	if err := parse(f, args); err != nil {
 		return err
 	}
 	switch f.Arg(0) {
 	case "":
 	case "manifests":
 		return manifests(f.Args()[1:], out, errs)
+	case "version":
+		return printVersion(f.Args()[1:], out)
 	default:
-		return fmt.Errorf("unknown command %q, want manifests or none", f.Arg(0))
+		return usagef("unknown command %q, want manifests, version or none", f.Arg(0))
 	}
 	level := slog.LevelInfo
 	if *verbose {
@@ -71,7 +102,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	o.Log, o.Version = slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level})), version
 	if *log != "" {
-		file, err := os.OpenFile(*log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		file, err := openLog(*log)
 		if err != nil {
 			return err
 		}
@@ -83,6 +114,15 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	return controller.Serve(ctx, c, o)
+}
+
+// printVersion prints what was built, and by what.
+func printVersion(args []string, out io.Writer) error {
+	if len(args) > 0 {
+		return usagef("version: unexpected %q, want nothing", args[0])
+	}
+	_, err := fmt.Fprintf(out, "trainyard-kube %s, %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // clusterConfig finds the cluster as kubectl does, or as a pod.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -18,15 +19,27 @@ func TestManifests(t *testing.T) {
 		{args: "manifests", has: `image: "trainyard-kube"`},
 		{args: "manifests --image localhost:5000/a/trainyard-kube:v1@sha256:00", has: `image: "localhost:5000/a/trainyard-kube:v1@sha256:00"`, lacks: `image: trainyard-kube`},
 		{args: "manifests --crds", has: "kind: CustomResourceDefinition", lacks: "kind: Deployment"},
+		{args: "version", has: "trainyard-kube devel, go"},
+		{args: "version 2", wrong: `version: unexpected "2", want nothing`},
 		{args: "manifests --image a:", wrong: `manifests: --image "a:", want a name as registry/trainyard-kube:v1`},
 		{args: "manifests --crds --image a", wrong: `manifests: --crds with --image "a", want one of them: definitions run nothing`},
 		{args: "manifests crds", wrong: `manifests: unexpected "crds", want flags alone`},
-		{args: "manifest", wrong: `unknown command "manifest", want manifests or none`},
-		{args: "--observe now", wrong: `unknown command "now", want manifests or none`},
+		{args: "manifest", wrong: `unknown command "manifest", want manifests, version or none`},
+		{args: "--observe now", wrong: `unknown command "now", want manifests, version or none`},
 		{args: "--kubeconfig testdata/none", wrong: "no cluster: stat testdata/none: no such file or directory; name one by --kubeconfig"},
 	} {
 		var out, errs bytes.Buffer
 		err := run(context.Background(), strings.Fields(c.args), &out, &errs)
+		want := 0
+		switch {
+		case strings.HasPrefix(c.wrong, "no cluster"):
+			want = 1
+		case c.wrong != "":
+			want = 2
+		}
+		if got := exitCode(err, io.Discard); got != want {
+			t.Errorf("%s: exit code %d, want %d", c.args, got, want)
+		}
 		if c.wrong != "" {
 			if err == nil || err.Error() != c.wrong {
 				t.Errorf("%s: %v, want %s", c.args, err, c.wrong)

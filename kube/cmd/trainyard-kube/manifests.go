@@ -24,16 +24,16 @@ func manifests(args []string, out, errs io.Writer) error {
 	f.Usage = func() { fmt.Fprint(errs, manifestsUsage); f.PrintDefaults() }
 	image := f.String("image", config.Image, "`name` of the controller's image")
 	crds := f.Bool("crds", false, "the definitions alone, all that --observe needs")
-	if err := f.Parse(args); err != nil {
+	if err := parse(f, args); err != nil {
 		return err
 	}
 	switch {
 	case f.NArg() > 0:
-		return fmt.Errorf("manifests: unexpected %q, want flags alone", f.Arg(0))
+		return usagef("manifests: unexpected %q, want flags alone", f.Arg(0))
 	case !isImage.MatchString(*image):
-		return fmt.Errorf("manifests: --image %q, want a name as registry/trainyard-kube:v1", *image)
+		return usagef("manifests: --image %q, want a name as registry/trainyard-kube:v1", *image)
 	case *crds && *image != config.Image:
-		return fmt.Errorf("manifests: --crds with --image %q, want one of them: definitions run nothing", *image)
+		return usagef("manifests: --crds with --image %q, want one of them: definitions run nothing", *image)
 	}
 	rest := bytes.Replace(config.Install, []byte("image: "+config.Image+"\n"), fmt.Appendf(nil, "image: %q\n", *image), 1)
 	if *crds {

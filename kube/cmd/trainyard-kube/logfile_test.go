@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Ensure that a file that is opened again is added to, behind its last whole line.
+func TestLogFile(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	for has, want := range map[string]string{"": "", "a\n": "a\n", "a\nb": "a\n", "torn": "", "a\n" + long: "a\n", long + "\nb": long + "\n"} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(has), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := openLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte("c\nd\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want+"c\nd\n" {
+			t.Errorf("after %.20q: %.20q, %v", has, got, err)
+		}
+	}
+	if _, err := openLog(t.TempDir()); err == nil {
+		t.Error("no error of a folder")
+	}
+}

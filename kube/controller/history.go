@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// history is a sink that writes the log of one beginning: a part of a log, which replays on its own. Each batch is one write, before any
+// of it is durable elsewhere or ordered: nothing takes effect of which the log does not tell. The last batch of a leader that dies may have
+// come to nothing; the next part tells from which state it goes on.
+//
+// A write that fails ends the part, and nothing else: jobs go on without a log.
+type history struct {
+	w     io.Writer
+	log   *slog.Logger
+	batch uint64
+	lines []byte // not yet written, the header first
+	told  bool   // an event since the last write
+	ended bool
+}
+
+var (
+	_ engine.Sink    = (*history)(nil)
+	_ engine.Batcher = (*history)(nil)
+)
+
+// newHistory returns the sink of a beginning. What it begins with is written with the first batch of which there is something to tell.
+func newHistory(w io.Writer, log *slog.Logger, h engine.Header, from *engine.Beginning) (*history, error) {
+	if from.View.Version > 0 {
+		var err error
+		if h.State, err = from.Pack(); err != nil {
+			return nil, err
+		}
+	}
+	return &history{w: w, log: log, lines: append(engine.AppendHeader(nil, h), '\n')}, nil
+}
+
+// BeginBatch notes that the events to come belong to the next batch.
+func (h *history) BeginBatch() { h.batch++ }
+
+// Log takes an event.
+func (h *history) Log(_ *sched.View, e *sched.Event) {
+	h.told = true
+	if !h.ended {
+		h.lines = append(engine.AppendEvent(h.lines, h.batch, e), '\n')
+	}
+}
+
+// EndBatch writes what there is to tell.
+func (h *history) EndBatch() error {
+	if h.ended || !h.told {
+		return nil
+	}
+	if _, err := h.w.Write(h.lines); err != nil {
+		h.log.Error("the log of events and decisions ends here, until the next beginning", "error", err)
+		h.ended = true
+	}
+	h.lines, h.told = h.lines[:0], false
+	return nil
+}

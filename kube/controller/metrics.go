@@ -1,0 +1,198 @@
+package controller
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Metrics are the figures of a controller for Prometheus. Those that stand for a moment are taken at the end of a batch, once it is
+// durable; who asks for them gets the last ones and holds nobody up. Counts begin with the process. One that does not lead tells no
+// figures of jobs, GPUs and pools, so that sums over all replicas are right.
+type Metrics struct {
+	standing     atomic.Pointer[standing] // nil = it does not decide
+	failures     prometheus.Counter
+	preemptions  prometheus.Counter
+	ends         *prometheus.CounterVec
+	decisionTook prometheus.Histogram
+}
+
+var _ prometheus.Collector = (*Metrics)(nil)
+
+// NewMetrics returns figures at zero, for one controller. They are to be registered.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_start_failures_total", Help: "Attempts that did not start."}),
+		preemptions: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_preemptions_total",
+			Help: "Targets taken away with none given in exchange."}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_attempts_ended_total",
+			Help: "Attempts that ended, by outcome; those that are preempted go on later, at times elsewhere or at another width."}, []string{"outcome"}),
+		decisionTook: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trainyard_decision_seconds",
+			Help: "Time of a decision that changed something.", Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10)}),
+	}
+	for o := sched.Finished; o <= sched.NodeLost; o++ {
+		m.ends.WithLabelValues(o.String())
+	}
+	return m
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("trainyard_"+name, help, labels, nil)
+}
+
+var (
+	descDeciding = desc("deciding", "1 where this process decides, 0 where another one does, or nobody can.")
+	descGPUs     = desc("gpus", "GPUs of nodes that are there, by state: busy ones are a job's, unusable ones are given to nobody.", "state")
+	descJobs     = desc("jobs", "Jobs that are not done, by phase.", "phase")
+	descNodes    = desc("pool_nodes", "Nodes of a pool, by state: rented ones are there, wanted ones are what the policy wants.", "pool", "state")
+	descSpend    = desc("pool_spend_total", "What the nodes of a pool have cost, in the currency of its price.", "pool")
+)
+
+// Describe tells the names of the figures.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descDeciding, descGPUs, descJobs, descNodes, descSpend} {
+		ch <- d
+	}
+	for _, c := range m.counts() {
+		c.Describe(ch)
+	}
+}
+
+func (m *Metrics) counts() []prometheus.Collector {
+	return []prometheus.Collector{m.failures, m.preemptions, m.ends, m.decisionTook}
+}
+
+// Collect tells the figures.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.counts() {
+		c.Collect(ch)
+	}
+	tell := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, value, labels...)
+	}
+	s := m.standing.Load()
+	if s == nil {
+		tell(descDeciding, prometheus.GaugeValue, 0)
+		return
+	}
+	tell(descDeciding, prometheus.GaugeValue, 1)
+	for i, state := range gpuStates {
+		tell(descGPUs, prometheus.GaugeValue, float64(s.gpus[i]), state)
+	}
+	for i, phase := range phases {
+		tell(descJobs, prometheus.GaugeValue, float64(s.jobs[i]), string(phase))
+	}
+	for _, p := range s.pools {
+		tell(descNodes, prometheus.GaugeValue, float64(p.rented), p.name, "rented")
+		tell(descNodes, prometheus.GaugeValue, float64(p.wanted), p.name, "wanted")
+		tell(descSpend, prometheus.CounterValue, p.spent, p.name)
+	}
+}
+
+// gpuStates are the states of GPUs that are told apart, and phases those of jobs that are not done.
+var (
+	gpuStates = [...]string{"busy", "free", "unusable"}
+	phases    = [...]v1alpha1.Phase{v1alpha1.Pending, v1alpha1.Starting, v1alpha1.Running, v1alpha1.Stopping}
+)
+
+// standing is how all stands at the end of a batch. Nobody changes it.
+type standing struct {
+	gpus  [len(gpuStates)]int
+	jobs  [len(phases)]int
+	pools []poolStanding
+}
+
+type poolStanding struct {
+	name           string
+	rented, wanted int32
+	spent          float64
+}
+
+// meter is the sink that takes the figures of one beginning. It is the last, so that what it tells is durable.
+type meter struct {
+	m    *Metrics
+	v    *sched.View
+	live []sched.JobID // not done at the end of the last batch
+}
+
+var (
+	_ engine.Sink    = (*meter)(nil)
+	_ engine.Batcher = (*meter)(nil)
+)
+
+// newMeter returns the sink of a beginning from v.
+func newMeter(m *Metrics, v *sched.View) *meter {
+	t := &meter{m: m, v: v}
+	for id := range v.Jobs {
+		t.live = append(t.live, sched.JobID(id))
+	}
+	t.forgetDone()
+	return t
+}
+
+func (t *meter) forgetDone() {
+	t.live = slices.DeleteFunc(t.live, func(id sched.JobID) bool { return t.v.Jobs[id].State == sched.Done })
+}
+
+// Log counts an event.
+func (t *meter) Log(_ *sched.View, e *sched.Event) {
+	switch e.Kind {
+	case sched.JobArrived:
+		t.live = append(t.live, e.Job)
+	case sched.StartFailed:
+		t.m.failures.Inc()
+	case sched.AttemptEnded:
+		t.m.ends.WithLabelValues(e.Outcome.String()).Inc()
+	case sched.Decided:
+		if j := &t.v.Jobs[e.Job]; len(j.Target) == 0 && j.HoldsDevices() && j.State != sched.Done && !j.Paused {
+			t.m.preemptions.Inc()
+		}
+	}
+}
+
+// BeginBatch does nothing.
+func (t *meter) BeginBatch() {}
+
+// EndBatch takes the figures of the moment.
+func (t *meter) EndBatch() error {
+	t.forgetDone()
+	s := &standing{gpus: gpusOf(t.v)}
+	for _, id := range t.live {
+		if i := slices.Index(phases[:], record.Phase(&t.v.Jobs[id])); i >= 0 {
+			s.jobs[i]++
+		}
+	}
+	for i := range t.v.Pools {
+		p := &t.v.Pools[i]
+		s.pools = append(s.pools, poolStanding{p.Spec.Name, p.Nodes, p.Target, float64(p.SpentNow(t.v.Now))})
+	}
+	t.m.standing.Store(s)
+	return nil
+}
+
+// gpusOf counts the GPUs of nodes that are there, by state.
+func gpusOf(v *sched.View) (count [len(gpuStates)]int) {
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		if !n.Joined() {
+			continue
+		}
+		for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+			switch {
+			case v.GPUs[g].Holders > 0:
+				count[0]++
+			case v.Usable(g):
+				count[1]++
+			default:
+				count[2]++
+			}
+		}
+	}
+	return count
+}
