@@ -32,8 +32,8 @@ func replayed(t *testing.T, log []byte) (parts int) {
 		if bad != nil {
 			t.Fatal(bad)
 		}
-		if from, bad := h.Beginning(); bad != nil || from != nil && from.View.Version > seq {
-			t.Fatalf("part of line %d: %v, or it does not begin with event %d", r.Line(), bad, seq)
+		if from, broken := h.Beginning(); broken != nil || from != nil && from.View.Version > seq {
+			t.Fatalf("part of line %d: %v, or it does not begin with event %d", r.Line(), broken, seq)
 		}
 		state, _, bad := engine.Recover(t.Context(), h, r.Part(), sys.Decider, engine.ReplayOptions{From: began.Batch})
 		if bad != nil {
@@ -79,8 +79,8 @@ func TestHistory(t *testing.T) {
 		for _, seq := range seqs {
 			h.Log(nil, &sched.Event{Seq: seq, Kind: sched.Ticked})
 		}
-		if err := h.EndBatch(); err != nil {
-			t.Fatal(err)
+		if bad := h.EndBatch(); bad != nil {
+			t.Fatal(bad)
 		}
 	}
 	batch()
