@@ -34,6 +34,9 @@ var equalKeys = append([]Key{boaKeys[0], {"information", "estimated", "estimated
 
 var keyCurves = Key{"curves", "learned", "how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)"}
 
+// ErrBudget says that a system that rents has no budget.
+var ErrBudget = boa.ErrBudget
+
 // boaParams returns what a system that rents to a budget assumes.
 func boaParams(k Knowledge, s *Settings) (boa.Params, error) {
 	information := s.OneOf("information", "estimated", "estimated", "perfect", "price")

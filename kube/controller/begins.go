@@ -8,7 +8,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// begins is a driver that tells first, if there is a reason, that a system begins anew. It ends the run where a node joins of which
+// begins is a driver that tells first, if there is a reason, that a system begins anew, and ticks where a batch is wanted. It ends the run where a node joins of which
 // the system should have known beforehand: GPUs are scored by number, and numbers are given as nodes join.
 type begins struct {
 	sched.Driver
@@ -16,6 +16,8 @@ type begins struct {
 	l       *loaded
 	known   int             // of l.joins, those that have joined
 	skipped map[string]bool // the controller's, for the next beginning
+
+	wake func() sched.Time // when a batch is wanted though nothing happens
 }
 
 // Sync is that of the driver, behind the news.
@@ -31,13 +33,14 @@ func (b *begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 	return events, err
 }
 
-// Next is that of the driver, with a tick now and then while anything is rented, so that what is spent is told.
+// Next is that of the driver, until a batch is wanted at the latest, and with a tick now and then while anything is rented, so that what is
+// spent is told.
 func (b *begins) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	v := b.l.state.View()
 	if slices.ContainsFunc(v.Pools, func(p sched.Pool) bool { return p.Nodes > 0 }) {
 		until = min(until, v.Now+spendEvery)
 	}
-	events, err := b.Driver.Next(ctx, until)
+	events, err := b.Driver.Next(ctx, min(until, b.wake()))
 	if err == nil {
 		err = b.numbered(events)
 	}

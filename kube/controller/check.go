@@ -1,11 +1,16 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
@@ -55,4 +60,84 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 		}
 	}
 	return w
+}
+
+// newsFor is how long the policy says that a system begins anew.
+const newsFor = time.Minute
+
+// remark is what the message of the policy says, and whether that is over.
+type remark struct {
+	text string
+	over func(context.Context, *store) bool
+}
+
+// remarks are what is to be said of a policy whose system begins anew for a reason, "" where it goes on, and on a cluster that cannot do
+// what the policy wants of it.
+func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpec, in *inventory, renewed string) (list []remark) {
+	if renewed != "" { // once it was there to be read it is no news any more
+		since := c.o.Clock()
+		list = append(list, remark{renewed, func(_ context.Context, s *store) bool { return s.clock().Sub(since) >= newsFor }})
+	}
+	if text := c.noClass(ctx, p); text != "" {
+		list = append(list, remark{text, func(ctx context.Context, _ *store) bool { return c.noClass(ctx, p) == "" }})
+	}
+	if text := in.noGPUs(p.Mode); text != "" {
+		list = append(list, remark{text, func(_ context.Context, s *store) bool { return s.v.Capacity() > 0 }})
+	}
+	return list
+}
+
+// noClass says why claims of a device class cannot be met; "" = nothing is known to be in the way.
+func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpec) string {
+	if c.o.Observe {
+		return ""
+	}
+	var err error
+	switch p.Mode {
+	case v1alpha1.Direct: // who allocates watches them
+		if err = c.o.Reader.List(ctx, &resourcev1.DeviceClassList{}, client.Limit(1)); apierrors.IsForbidden(err) {
+			return "no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's account"
+		}
+		fallthrough
+	case v1alpha1.Pinned:
+		err = c.o.Reader.Get(ctx, client.ObjectKey{Name: p.DeviceClass}, &resourcev1.DeviceClass{})
+	}
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("no job starts: there is no DeviceClass %q; install the DRA driver that brings it, or set deviceClass", p.DeviceClass)
+	}
+	return ""
+}
+
+// noGPUs says where GPUs are looked for in a mode, if there are none; "" = there are, or may be rented.
+func (in *inventory) noGPUs(mode v1alpha1.Mode) string {
+	for _, n := range in.nodes {
+		if n.GPUs > 0 {
+			return ""
+		}
+	}
+	if len(in.pools) > 0 {
+		return ""
+	}
+	where := "no ResourceSlice of a node tells of one; is the DRA driver at work?"
+	switch mode {
+	case v1alpha1.Visible:
+		where = "no node bears the annotation " + v1alpha1.AnnotationGPUs
+	case v1alpha1.Count:
+		where = "no node offers nvidia.com/gpu; is the device plugin at work?"
+	}
+	return fmt.Sprintf("there are no GPUs: the mode is %s, and %s", mode, where)
+}
+
+// remind drops the remarks that are over.
+func (s *store) remind() {
+	s.remarks = slices.DeleteFunc(s.remarks, func(r remark) bool { return r.over(s.ctx, s) })
+}
+
+// message is what the policy's status says.
+func message(list []remark) string {
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = list[i].text
+	}
+	return strings.Join(texts, "; ")
 }

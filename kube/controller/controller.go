@@ -30,6 +30,7 @@ type Options struct {
 	Driver func(Setup) (Driver, error)
 
 	tell  func(...note)    // Events, once what they say is durable
+	every time.Duration    // how often it is looked whether what was told of jobs is so still; 0 = retellEvery
 	fatal func(error) bool // errors of the API after which there is no sense in another try, beside those that say so; nil = none
 }
 
@@ -103,9 +104,10 @@ func (c *Controller) run(ctx context.Context) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	defer d.Close()
-	sinks := []engine.Sink{l.store}
+	sinks, wake := []engine.Sink{l.store}, l.store.wake
 	if c.o.Observe {
-		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider}
+		wake = func() sched.Time { return sched.Never }
+		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider, origin: l.origin}
 	}
 	if c.o.Record != nil {
 		w := engine.NewLogWriter(c.o.Record, l.header)
@@ -115,6 +117,6 @@ func (c *Controller) run(ctx context.Context) error {
 	dropped := func(e *sched.Event, why string) {
 		c.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}
-	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
+	err = engine.Run(ctx, l.state, &begins{Driver: d, l: l, skipped: c.skipped, wake: wake}, l.system.Decider, engine.Options{Sinks: sinks, Dropped: dropped})
 	return cmp.Or(context.Cause(ctx), err)
 }

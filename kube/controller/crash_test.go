@@ -126,7 +126,7 @@ func (r *rig) lead() error {
 	defer cancel(nil)
 	api := r.client()
 	c := New(Options{Client: api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
-		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell,
+		Held: func() error { return nil }, fatal: func(err error) bool { return errors.Is(err, errDied) }, tell: r.tell, every: time.Hour,
 		Driver: func(Setup) (Driver, error) { return r.driver(), nil }})
 	return c.Run(ctx)
 }

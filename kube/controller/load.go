@@ -39,6 +39,7 @@ type loaded struct {
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
 	wrong   wrong
+	remarks []remark        // of the policy's message
 	blobs   map[string]blob // of which nothing is known but the version
 }
 
@@ -56,6 +57,9 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
+	if lost := c.outrank(ctx, policy, jobs); lost != nil {
+		return nil, lost
+	}
 	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
 	cl, err := c.cluster(ctx, l)
 	if err != nil {
@@ -71,16 +75,16 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err := c.decide(ctx, l, policy, v, written); err != nil {
 		return nil, err
 	}
-	if err := c.unsay(ctx, policy, said); err != nil {
+	if err := c.say(ctx, policy, said); err != nil {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, remarks: l.remarks, every: c.o.every, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j)}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			l.store.live = append(l.store.live, jobs[i].ID)
 		}
@@ -112,8 +116,11 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 		}
 		p.Status.Leader++
 		if p.Status.Origin == nil {
-			now := metav1.NewTime(c.o.Clock().Truncate(time.Second))
-			p.Status.Origin = &now
+			origin, unread := c.origin(ctx)
+			if unread != nil {
+				return nil, unread
+			}
+			p.Status.Origin = &origin
 		}
 		if c.o.Observe {
 			return &p, nil
@@ -125,6 +132,33 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 			return nil, fmt.Errorf("controller: policy: %w", err)
 		}
 	}
+}
+
+// outrank gives a leader a higher number than those who wrote the records have, as it has not where the policy was deleted that they led by:
+// who finds a record of a higher one takes itself to be replaced.
+func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, jobs []record.Job) error {
+	most := int64(0)
+	for i := range jobs {
+		most = max(most, jobs[i].Leader)
+	}
+	if p.Status.Leader > most || c.o.Observe {
+		return nil
+	}
+	p.Status.Leader = most + 1
+	if err := c.o.Client.Status().Update(ctx, p); err != nil {
+		return fmt.Errorf("controller: policy: %w", err)
+	}
+	return nil
+}
+
+// origin is the instant that is time 0 where the policy does not say: that of the cluster, if the policy before this one was deleted, as the
+// times of jobs count from it.
+func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
+	cl, err := c.cluster(ctx, &loaded{blobs: make(map[string]blob)})
+	if err != nil || !cl.Origin.IsZero() {
+		return metav1.NewTime(cl.Origin), err
+	}
+	return metav1.NewTime(c.o.Clock().Truncate(time.Second)), nil
 }
 
 // DefaultPolicy is the policy of a cluster that has none yet: what its definition fills in.
@@ -139,6 +173,7 @@ func DefaultPolicy() (p v1alpha1.SchedulerPolicy) {
 type written struct {
 	version    string
 	said       string
+	reason     string
 	memory     []byte
 	lost       time.Duration
 	conditions []metav1.Condition
@@ -175,7 +210,7 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 			continue
 		}
 		jobs = append(jobs, rec)
-		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Memory,
+		of[rec.ID] = written{j.ResourceVersion, j.Status.Progress, j.Status.Reason, j.Status.Memory,
 			time.Duration(j.Status.LostSeconds) * time.Second, j.Status.Conditions}
 	}
 	return jobs, of, nil
@@ -230,7 +265,10 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		l.header = h
 		return err
 	}
-	if err = begin(); err != nil {
+	if err = begin(); errors.Is(err, system.ErrBudget) {
+		err = fmt.Errorf("%w; set budgetGPUs of a GPUPool", err)
+	}
+	if err != nil {
 		return c.undecided(ctx, p, err)
 	}
 	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already
@@ -240,30 +278,36 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	is := systemLine(&l.header)
 	was := p.Status.System
-	p.Status.System, p.Status.Message = is, ""
-	switch rest, err := c.blob(ctx, l, MemoryMap); {
-	case err != nil:
+	p.Status.System = is
+	if err := c.goOn(ctx, l, of, was, is, begin); err != nil {
 		return err
-	case was == "":
-		return nil
+	}
+	l.remarks = c.remarks(ctx, &p.Spec, in, l.renewed)
+	p.Status.Message = message(l.remarks)
+	return nil
+}
+
+// goOn has a new system remember what the one before it did, if it is the same, or says in l why it begins anew. begin makes it anew.
+func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]written, was, is string, begin func() error) error {
+	rest, err := c.blob(ctx, l, MemoryMap)
+	switch {
+	case err != nil || was == "":
+		return err
 	case was != is:
 		l.renewed = engine.GivesWay(was, is)
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
-		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(v.Jobs))}
+		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(l.state.View().Jobs))}
 		for id, w := range of {
 			m.Jobs[id] = w.memory
 		}
 		if bad := m.Load(l.state.View(), l.system.Decider); bad != nil {
-			l.renewed = bad.Error()
-			err = begin() // what was read in part is worth nothing
-		}
-		if err != nil {
-			return err
+			c.o.Log.Warn("what the system remembered cannot be used", "why", bad)
+			l.renewed = "the system begins anew: what it remembered is of another make of it"
+			return begin() // what was read in part is worth nothing
 		}
 	}
-	p.Status.Message = l.renewed
 	return nil
 }
 
@@ -282,8 +326,9 @@ func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	return nil
 }
 
-// unsay takes away at once what was said to be wrong and is no more. All else is written with the first batch.
-func (c *Controller) unsay(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
+// say writes at once what there is to be said of the policy, where that is another thing than was said. All else is written with the first
+// batch.
+func (c *Controller) say(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
 	if c.o.Observe || p.Status.Message == was.Message {
 		return nil
 	}
@@ -298,7 +343,7 @@ func (c *Controller) unsay(ctx context.Context, p *v1alpha1.SchedulerPolicy, was
 
 // undecided tells those who look at the policy why nobody decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
-	p.Status.Message = why.Error()
+	p.Status.Message = "nobody decides: " + why.Error()
 	if !c.o.Observe {
 		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: policy: %w", err)

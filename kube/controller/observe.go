@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/record"
@@ -14,9 +15,10 @@ import (
 // observer is a sink that tells what would be done, and has nothing done: of each job where it would run, or why it would wait, and of
 // all together how many GPUs would be in use. It tells what is another than before.
 type observer struct {
-	log *slog.Logger
-	v   *sched.View
-	dec sched.Decider
+	log    *slog.Logger
+	v      *sched.View
+	dec    sched.Decider
+	origin time.Time
 
 	said []string // of each job, by JobID
 	sum  string
@@ -60,7 +62,7 @@ func (o *observer) EndBatch() error {
 		if line := what + detail; line != o.said[id] {
 			o.said[id] = line
 			if told++; told <= fullReasons && what == wouldWait { // by the order of the system, see store.prepare
-				detail = record.Reason(o.v, sched.JobID(id), engine.Why(o.v, o.dec, sched.JobID(id)))
+				detail = record.Reason(o.v, sched.JobID(id), engine.Why(o.v, o.dec, sched.JobID(id)), o.origin)
 			}
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
@@ -79,7 +81,7 @@ const wouldWait = "would wait"
 func (o *observer) fate(brief *engine.Brief, id sched.JobID) (what, name, detail string) {
 	switch j := &o.v.Jobs[id]; {
 	case j.State == sched.Done && j.Outcome == sched.RejectedJob:
-		return "would refuse", "why", record.Reason(o.v, id, brief.Why(id))
+		return "would refuse", "why", record.Reason(o.v, id, brief.Why(id), o.origin)
 	case j.State == sched.Done:
 		return "is done", "outcome", j.Outcome.String()
 	case j.Up && slices.Equal(j.GPUs, j.Target):
@@ -89,7 +91,7 @@ func (o *observer) fate(brief *engine.Brief, id sched.JobID) (what, name, detail
 	case len(j.GPUs) > 0:
 		return "would stop", "on", o.names(j.GPUs)
 	default:
-		return wouldWait, "why", record.Reason(o.v, id, brief.Why(id))
+		return wouldWait, "why", record.Reason(o.v, id, brief.Why(id), o.origin)
 	}
 }
 

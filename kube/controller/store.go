@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,15 +55,21 @@ type store struct {
 	clock  func() time.Time
 	tell   func(...note) // see Options
 
-	jobs    map[sched.JobID]*saved // but for those that are forgotten
-	live    []sched.JobID          // not done when they were written last, by rising number
-	touched []sched.JobID
-	cluster bool            // nodes or GPUs changed
-	batch   bool            // something happened
-	blobs   map[string]blob // by name of the ConfigMap
-	pools   []told          // by PoolID
-	wrong   wrong
-	news    []note // of this batch
+	jobs     map[sched.JobID]*saved // but for those that are forgotten
+	live     []sched.JobID          // not done when they were written last, by rising number
+	touched  []sched.JobID
+	cluster  bool            // nodes or GPUs changed
+	batch    bool            // something was told, ...
+	happened bool            // ... and it was more than the time
+	blobs    map[string]blob // by name of the ConfigMap
+	pools    []told          // by PoolID
+	wrong    wrong
+	remarks  []remark      // of the policy's message
+	news     []note        // of this batch
+	every    time.Duration // see Options
+	due      sched.Time    // see retell
+	retold   sched.Time    // when that was done last
+	writes   int           // of jobs, since then
 }
 
 // saved is what the API has of one job.
@@ -78,6 +85,7 @@ type saved struct {
 	trouble    string        // what went wrong last, since no attempt was up
 	delay      string        // what keeps its attempt from starting
 	wait       wait          // as told last
+	shown      shown         // as written last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
 }
@@ -96,7 +104,7 @@ var (
 
 // Log notes what an event touches, and tells.
 func (s *store) Log(v *sched.View, e *sched.Event) {
-	s.batch = true
+	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
 	switch e.Kind {
 	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Moved:
@@ -116,7 +124,10 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	case sched.JobArrived:
 		s.touch(e.Job)
 		s.live = append(s.live, e.Job)
-	case sched.AttemptEnded, sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
+	case sched.AttemptEnded:
+		s.touch(e.Job)
+		s.jobs[e.Job].said = lastSaid(s.jobs[e.Job].said, e)
+	case sched.AttemptStarted, sched.JobCommanded, sched.JobChanged,
 		sched.Decided, sched.Rejected, sched.Released, sched.Noted:
 		s.touch(e.Job)
 	}
@@ -156,6 +167,12 @@ func (s *store) EndBatch() error {
 		return err
 	}
 	rest := s.remember()
+	s.retell()
+	if s.isIdle(rest) {
+		s.writePools()
+		s.batch = false
+		return nil
+	}
 	tenants := record.Tenants(s.v, s.live)
 	s.touchTenants(tenants)
 	s.prepare(tenants)
@@ -176,9 +193,14 @@ func (s *store) EndBatch() error {
 	}
 	s.spread()
 	s.writePools()
-	s.touched, s.batch = s.touched[:0], false
+	s.touched, s.batch, s.happened = s.touched[:0], false, false
 	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
 	return nil
+}
+
+// isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers beside jobs.
+func (s *store) isIdle(rest []byte) bool {
+	return !s.happened && len(s.touched)+len(s.news) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) && message(s.remarks) == s.policy.Status.Message
 }
 
 // remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory. Jobs that were
@@ -250,8 +272,9 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 			why = engine.Why(s.v, s.dec, id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
-		mine.next = record.Extract(s.v, id, why, s.mode, tenants)
-		mine.next.Reason = explained(mine.next.Reason, &s.v.Jobs[id], mine.trouble, mine.delay)
+		mine.next = record.Extract(s.v, id, s.mode, tenants)
+		mine.next.Reason = s.reason(id, why)
+		mine.shown = shown{mine.next.Reason, s.gistOf(brief, id), s.v.Now, s.v.Now}
 		s.queue(id, why.Code, mine.next.Reason)
 		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
 			mine.next.Lost = mine.lost.Truncate(time.Second).String()
@@ -260,6 +283,20 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions
 	}
+	s.writes += len(s.touched)
+}
+
+// reason is why a job is where it is, for people.
+func (s *store) reason(id sched.JobID, why engine.Waiting) string {
+	j, mine := &s.v.Jobs[id], s.jobs[id]
+	if text := s.silent(j); text != "" {
+		return text
+	}
+	text := record.Reason(s.v, id, why, s.origin())
+	if j.Attempt == sched.Stopping && len(j.Target) == 0 && !j.Cancel && !j.Paused {
+		text = "is being stopped: " + s.preemptor(id, j.GPUs)
+	}
+	return explained(text, j, mine.trouble, mine.delay)
 }
 
 // writeJobs writes the statuses of jobs, several at a time.
@@ -302,7 +339,7 @@ func (s *store) writeJob(id sched.JobID) error {
 	}
 	mine.next = v1alpha1.TrainingJobStatus{}
 	if s.v.Jobs[id].State == sched.Done {
-		mine.memory = nil
+		mine.memory, mine.shown = nil, shown{}
 	}
 	return nil
 }
@@ -384,6 +421,14 @@ func (s *store) current(ref ref, from client.Reader) (string, error) {
 	}
 }
 
+// origin is the instant that is time 0.
+func (s *store) origin() time.Time {
+	if s.policy.Status.Origin == nil {
+		return time.Time{}
+	}
+	return s.policy.Status.Origin.Time
+}
+
 // leads returns an error once another may lead. It is asked before each try of a write: a try may come long after the one before it.
 func (s *store) leads() error {
 	if err := s.held(); err != nil {
@@ -411,7 +456,7 @@ func (s *store) writeCluster() error {
 	if !s.cluster {
 		return nil
 	}
-	c := record.ClusterOf(s.v)
+	c := record.ClusterOf(s.v, s.origin())
 	packed, err := c.Pack()
 	if err != nil {
 		return err
@@ -483,6 +528,7 @@ func (s *store) commit() error {
 	st := &next.Status
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
+	st.Message = message(s.remarks)
 	for try := 0; ; try++ {
 		if err := s.leads(); err != nil {
 			return err
@@ -534,6 +580,17 @@ func progress(e *sched.Event) string {
 		return fmt.Sprintf("step %.0f", e.Value)
 	}
 	return ""
+}
+
+// lastSaid is how far a job was at the end of an attempt, which may have come before it was time to tell of that.
+func lastSaid(said string, e *sched.Event) string {
+	if e.Value <= 0 || strings.HasPrefix(said, "epoch") {
+		return said
+	}
+	if _, all, known := strings.Cut(said, " of "); known {
+		return fmt.Sprintf("step %.0f of %s", e.Value, all)
+	}
+	return fmt.Sprintf("step %.0f", e.Value)
 }
 
 // figures are the counts that people look at, of a View and its jobs that are not done.

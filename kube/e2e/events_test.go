@@ -108,7 +108,7 @@ func TestLifeIsTold(t *testing.T) {
 		"Warning CheckpointNotKept x1: checkpoint.path /ckpt is on no volume that container train mounts: what is saved there goes with its pod",
 		"Normal Started x1: attempt 1 runs on 2 GPUs: node-000/0-1",
 		"Normal Preempted x1: its GPUs are for lab/narrow",
-		"Normal Queued x1: needs 2 GPUs, 1 are free",
+		"Normal Queued x1: needs 2 GPUs, 1 is free",
 		"Normal Started x1: attempt 2 runs on 2 GPUs: node-000/0-1",
 		"Normal Paused x1: suspended by its user",
 		"Normal Resumed x1: its user lets it go on",

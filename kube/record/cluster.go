@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -16,7 +17,8 @@ const clusterSchema = 1
 // Cluster is all of a View but its jobs.
 type Cluster struct {
 	Schema int
-	Types  []string // names of GPU types by number
+	Origin time.Time // that is time 0; zero where it was written by those who kept it in the policy alone
+	Types  []string  // names of GPU types by number
 	Nodes  []sched.Node
 	GPUs   []GPU
 	Pools  []sched.Pool
@@ -30,9 +32,9 @@ type GPU struct {
 	Rests       sched.Time `json:",omitempty"`
 }
 
-// ClusterOf returns the cluster of v; it shares v's slices.
-func ClusterOf(v *sched.View) Cluster {
-	c := Cluster{Schema: clusterSchema, Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
+// ClusterOf returns the cluster of v, the time 0 of which was at origin; it shares v's slices.
+func ClusterOf(v *sched.View, origin time.Time) Cluster {
+	c := Cluster{Schema: clusterSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
 		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed, g.Rests}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
@@ -32,7 +33,7 @@ func copyOf(t *testing.T, v *sched.View) copied {
 		r := record.Of(v, sched.JobID(id), 7)
 		c.jobs = append(c.jobs, r.String())
 	}
-	cl := record.ClusterOf(v)
+	cl := record.ClusterOf(v, time.Time{})
 	var err error
 	if c.cluster, err = cl.Pack(); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Extract returns what the status of a job says to people; why is where it waits. Devices are named as the driver of the node
-// does, tenants are those of Tenants.
-func Extract(v *sched.View, id sched.JobID, why engine.Waiting, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
+// Extract returns what the status of a job says to people, but for its Reason. Devices are named as the driver of the node does, tenants
+// are those of Tenants.
+func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
-	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Reason: Reason(v, id, why), Batch: j.Live.Batch, GPUs: width(j),
-		AttainedGPUSeconds: int64(j.Service), Attained: time.Duration(float64(j.Service) * 1e9).Round(time.Second).String()}
+	service := j.ServiceNow(v.Now)
+	s := v1alpha1.TrainingJobStatus{Phase: phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
+		AttainedGPUSeconds: int64(service), Attained: time.Duration(float64(service) * 1e9).Round(time.Second).String()}
 	s.Restarts = max(0, j.Attempts-1)
 	for _, g := range j.GPUs {
 		a := allocated(v, g, mode)
@@ -107,8 +108,8 @@ func span(r sched.Range) string {
 // Suspended is the reason of a job whose user wants it to rest.
 const Suspended = "suspended by its user"
 
-// Reason is the one reason why a job is where it is, with its numbers.
-func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
+// Reason is the one reason why a job is where it is, with its numbers. Its times are those of clocks: time 0 was at origin.
+func Reason(v *sched.View, id sched.JobID, w engine.Waiting, origin time.Time) string {
 	j := &v.Jobs[id]
 	if j.State == sched.Done {
 		return j.Outcome.String()
@@ -127,35 +128,67 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting) string {
 	case engine.WaitAfter:
 		return "waits for " + Titles(v, w.Jobs)
 	case engine.WaitUntil:
-		return "not to start before " + w.Until.String()
+		return "not to start before " + at(origin, w.Until, v.Now)
 	case engine.WaitRetry:
 		return "it is tried again"
 	case engine.WaitTooWide:
-		return fmt.Sprintf("needs %d GPUs, there are never more than %d", w.Need, w.Have)
+		return fmt.Sprintf("needs %s, there are never more than %d", gpus(w.Need), w.Have)
 	case engine.WaitQuota:
-		return fmt.Sprintf("needs %d GPUs, its namespace holds %d of %d", w.Need, w.Have, w.Limit)
+		return fmt.Sprintf("needs %s, its namespace holds %d of %d", gpus(w.Need), w.Have, w.Limit)
 	case engine.WaitRented:
-		return fmt.Sprintf("needs %d GPUs, %d are there; more may be rented", w.Need, w.Have)
+		return fmt.Sprintf("needs %s, %s there; more may be rented", gpus(w.Need), are(w.Have))
 	case engine.WaitUnusable:
-		return fmt.Sprintf("needs %d GPUs, %d may be used; others are down, drained or withheld", w.Need, w.Have)
+		return fmt.Sprintf("needs %s, %d may be used; others are down, drained or withheld", gpus(w.Need), w.Have)
 	case engine.WaitNeverFits:
-		return fmt.Sprintf("needs %d GPUs placed as no empty cluster could", w.Need)
+		return fmt.Sprintf("needs %s placed as no empty cluster could", gpus(w.Need))
 	case engine.WaitBehind:
 		return "behind " + Titles(v, w.Jobs) + ", which nobody may pass"
 	case engine.WaitBusy:
-		return fmt.Sprintf("needs %d GPUs, %d are free", w.Need, w.Have) + ahead(len(w.Ahead))
+		return fmt.Sprintf("needs %s, %s free", gpus(w.Need), are(w.Have)) + ahead(len(w.Ahead))
 	case engine.WaitFragmented:
-		return fmt.Sprintf("needs %d GPUs, %d are free, but no more than %d on one node", w.Need, w.Have, w.Largest)
+		return fmt.Sprintf("needs %s, %s free, but no more than %d on one node", gpus(w.Need), are(w.Have), w.Largest)
 	case engine.WaitReserved:
 		return "its GPUs are reserved for " + Titles(v, w.Jobs)
 	case engine.WaitUngranted:
-		return fmt.Sprintf("%d GPUs are free, but others make more of them", w.Have)
+		return fmt.Sprintf("%s free, but others make more of what there is", are(w.Have))
 	case engine.WaitUndecided:
-		return "it fits; the next decision is at " + w.Until.String()
+		if w.Until <= v.Now || w.Until == sched.Never {
+			return "it fits, and waits for the next decision"
+		}
+		return "it fits; the next decision is at " + at(origin, w.Until, v.Now)
 	case engine.WaitSystem:
-		return fmt.Sprintf("needs %d GPUs, %d are free; the system has its own reasons", w.Need, w.Have)
+		return fmt.Sprintf("needs %s, %s free; the system has its own reasons", gpus(w.Need), are(w.Have))
 	}
 	return w.Code.String()
+}
+
+// at is what clocks show at time t of a scheduler whose time 0 was at origin, with the day where it is another than now's.
+func at(origin time.Time, t, now sched.Time) string {
+	on := func(t sched.Time) time.Time { return origin.Add(time.Duration(t)).UTC() }
+	return Clock(on(t), on(now))
+}
+
+// Clock says when t is: on the clock, with the day where it is another than now's, in UTC, as whoever reads it may be anywhere.
+func Clock(t, now time.Time) string {
+	if t, now = t.UTC(), now.UTC(); t.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return t.Format(time.DateTime + " UTC")
+	}
+	return t.Format(time.TimeOnly + " UTC")
+}
+
+func gpus(n int32) string {
+	if n == 1 {
+		return "1 GPU"
+	}
+	return fmt.Sprintf("%d GPUs", n)
+}
+
+// are counts things of which something is said.
+func are(n int32) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 // ahead says how many jobs rank before one, where that is known.
@@ -229,13 +262,13 @@ func indices(set []sched.GPUID, first sched.GPUID) string {
 func Refusal(r sched.Reason) string {
 	switch r.Code {
 	case sched.WhyTooWide:
-		return fmt.Sprintf("needs %.0f GPUs, there are never more than %.0f", r.A, r.B)
+		return fmt.Sprintf("needs %s, there are never more than %.0f", gpus(int32(r.A)), r.B)
 	case sched.WhyQuota:
-		return fmt.Sprintf("would hold %.0f GPUs, its namespace may hold %.0f", r.A, r.B)
+		return fmt.Sprintf("would hold %s, its namespace may hold %.0f", gpus(int32(r.A)), r.B)
 	case sched.WhyAtRisk:
 		return "would miss its deadline even alone"
 	case sched.WhyNoRoom:
-		return fmt.Sprintf("needs %.0f GPUs, %.0f are free, and it is not to wait", r.A, r.B)
+		return fmt.Sprintf("needs %s, %s free, and it is not to wait", gpus(int32(r.A)), are(int32(r.B)))
 	}
 	return r.Code.String()
 }

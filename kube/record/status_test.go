@@ -3,6 +3,7 @@ package record_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -20,9 +21,30 @@ func TestAllocation(t *testing.T) {
 		Jobs: []sched.Job{job("a", sched.Running, shared, 0, 1), job("b", sched.Stopping, shared, 1), job("c", sched.Starting, shared, 1, 2), job("d", sched.Running, alone, 3)}}
 	tenants := record.Tenants(v, []sched.JobID{0, 1, 2, 3})
 	for id, want := range []string{"[{n 0 U0 []} {n 1 U1 [lab/b lab/c]}]", "[{n 1 U1 [lab/a lab/c]}]", "[{n 1 U1 [lab/a lab/b]} {n 2 U2 []}]", "[{n 3 U3 []}]"} {
-		s := record.Extract(v, sched.JobID(id), engine.Waiting{}, v1alpha1.Pinned, tenants)
+		s := record.Extract(v, sched.JobID(id), v1alpha1.Pinned, tenants)
 		if got := fmt.Sprint(s.Allocation); got != want {
 			t.Errorf("job %d: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// Ensure that reasons tell times by the clock, with the day where it is another, and count one GPU as one.
+func TestReason(t *testing.T) {
+	const hour = sched.Time(time.Hour)
+	origin := time.Date(2026, 11, 22, 15, 0, 30, 0, time.FixedZone("CET", 3600))
+	v := &sched.View{Now: hour, Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a"}, State: sched.Waiting}}}
+	for want, w := range map[string]engine.Waiting{
+		"it fits; the next decision is at 15:05:30 UTC":                    {Code: engine.WaitUndecided, Until: hour + 300e9},
+		"it fits; the next decision is at 2026-11-23 00:00:30 UTC":         {Code: engine.WaitUndecided, Until: 10 * hour},
+		"it fits, and waits for the next decision":                         {Code: engine.WaitUndecided},
+		"not to start before 16:00:30 UTC":                                 {Code: engine.WaitUntil, Until: 2 * hour},
+		"needs 1 GPU, 0 are free":                                          {Code: engine.WaitBusy, Need: 1},
+		"needs 2 GPUs, 1 is free; 2 jobs rank before it":                   {Code: engine.WaitBusy, Need: 2, Have: 1, Ahead: []sched.JobID{0, 0}},
+		"needs 1 GPU, 0 may be used; others are down, drained or withheld": {Code: engine.WaitUnusable, Need: 1},
+		"3 are free, but others make more of what there is":                {Code: engine.WaitUngranted, Have: 3},
+	} {
+		if got := record.Reason(v, 0, w, origin); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

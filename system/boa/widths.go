@@ -48,6 +48,9 @@ type route struct {
 
 var _ allocate.Wants = (*widths)(nil)
 
+// ErrBudget says that there is no budget, or none that can be.
+var ErrBudget = errors.New("want GPUs rented on average, > 0")
+
 func newWidths(p Params) (*widths, error) {
 	w := &widths{p: p, classes: make(map[*speedup.Phase]*price.Class)}
 	w.Began, w.Due, w.Period, w.Factor = sched.Never, sched.Never, firstPeriod, 1
@@ -55,7 +58,7 @@ func newWidths(p Params) (*widths, error) {
 	case p.Month != (price.MonthRule{}) && !p.Priced:
 		return nil, errors.New("a budget by month with information other than price, want information=price")
 	case p.Month == (price.MonthRule{}) && !(p.Budget > 0 && p.Budget < math.Inf(1)):
-		return nil, fmt.Errorf("budget %v, want GPUs rented on average, > 0", p.Budget)
+		return nil, fmt.Errorf("budget %v, %w", p.Budget, ErrBudget)
 	case p.Priced:
 		return w, w.steer(0)
 	case p.Known != nil:

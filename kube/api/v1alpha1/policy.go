@@ -94,10 +94,12 @@ type SchedulerPolicyStatus struct {
 	// Jobs counts the numbers given to jobs.
 	Jobs int32 `json:"jobs,omitempty"`
 	// System is who decided last, with its settings; another begins anew with what it finds.
-	System  string `json:"system,omitempty"`
-	GPUs    string `json:"gpus,omitempty"` // in use of all: "37 of 40"
-	Running int32  `json:"running,omitempty"`
-	Waiting int32  `json:"waiting,omitempty"`
+	System string `json:"system,omitempty"`
+	GPUs   string `json:"gpus,omitempty"` // in use of all: "37 of 40"
+	// +optional
+	Running int32 `json:"running"`
+	// +optional
+	Waiting int32 `json:"waiting"`
 	// Message says what is wrong with the policy, or that a system began anew.
 	Message string `json:"message,omitempty"`
 }

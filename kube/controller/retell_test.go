@@ -1,0 +1,162 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// wide returns a job of two GPUs.
+func wide(name string) *v1alpha1.TrainingJob {
+	j := typed(name)
+	j.Spec.GPUs.Min = 2
+	return j
+}
+
+func reasonOf(t *testing.T, api client.Client, name string) string {
+	t.Helper()
+	j := typed(name)
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
+		t.Fatal(err)
+	}
+	return j.Status.Reason
+}
+
+// Ensure that what a job is told of why it waits does not stay false: others start, and a new leader finds what an old one said.
+func TestReasonsGoWithTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"), wide("z"))
+		q := driver.NewQueue()
+		wants := func(want string) {
+			t.Helper()
+			if is := reasonOf(t, api, "z"); is != want {
+				t.Errorf("after %v: %q, want %q", time.Now(), is, want)
+			}
+		}
+		time.AfterFunc(time.Minute, func() {
+			wants("behind lab/y, which nobody may pass")
+			b := nodeOf("b")
+			if err := api.Create(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+			q.Push(driver.KeysOf(b)...)
+		})
+		begunBy(t, api, q, 80*time.Second, nil)
+		wants("needs 2 GPUs, 0 are free")
+		j := wide("z") // an old leader said so
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
+			t.Fatal(err)
+		}
+		j.Status.Reason = "needs 2 GPUs, 0 are free; 4 jobs rank before it"
+		if err := api.Status().Update(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		begunBy(t, api, q, 20*time.Second, nil)
+		wants("needs 2 GPUs, 0 are free")
+	})
+}
+
+// crowd is a desk with so many jobs, all written, and a count of what is written of each.
+func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
+	writes = make(map[string]int)
+	d = newDesk(t, interceptor.Funcs{SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+		writes[o.GetName()]++
+		o.SetResourceVersion("1")
+		return nil
+	}})
+	d.v.Jobs, d.dec = nil, nobody{}
+	for i := range n {
+		d.v.Jobs = append(d.v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "lab", Name: fmt.Sprint(i), Task: "uid", GPUs: sched.Rigid(1)}, State: sched.Waiting, Attempt: sched.Ended})
+		d.jobs[sched.JobID(i)] = &saved{version: "1", wait: noWait}
+		d.live = append(d.live, sched.JobID(i))
+		d.touch(sched.JobID(i))
+	}
+	d.tell = func(...note) {}
+	d.pass(0)
+	clear(writes)
+	return d, writes
+}
+
+// pass has one batch at an instant.
+func (d *desk) pass(at sched.Time) {
+	d.t.Helper()
+	d.v.Now, d.batch = at, true
+	if err := d.EndBatch(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// Ensure that when all that was told is out of date at once no more than some jobs are written in a pass, each in its turn, and that
+// who has nothing new to be told is not written.
+func TestRetoldInTurns(t *testing.T) {
+	const jobs = 3*mostRetold + 10
+	d, writes := crowd(t, jobs)
+	for i := range d.live {
+		d.jobs[sched.JobID(i)].shown.reason = "long ago"
+	}
+	for pass := 1; pass <= 20; pass++ {
+		before := len(writes)
+		d.pass(sched.Time(pass) * sched.Time(retellEvery))
+		if n := len(writes) - before; n > mostRetold {
+			t.Errorf("pass %d writes %d jobs", pass, n)
+		}
+	}
+	for name, n := range writes {
+		if n != 1 {
+			t.Errorf("job %s is written %d times", name, n)
+		}
+	}
+	if d.pass(sched.Time(time.Hour)); len(writes) != jobs {
+		t.Errorf("%d of %d jobs are told again", len(writes), jobs)
+	}
+}
+
+// Ensure that those who wait for something of another kind are told first, that between passes and while much is written anyway nobody
+// is, and that this does not go on for ever.
+func TestRetoldInOrder(t *testing.T) {
+	d, writes := crowd(t, 2*fullReasons)
+	for i := range d.live {
+		d.jobs[sched.JobID(i)].shown.reason = "long ago"
+	}
+	last := sched.JobID(len(d.live) - 1)
+	d.jobs[last].shown.gist = gist{stuck: true}
+	if d.pass(d.due - 1); len(writes) != 0 {
+		t.Errorf("%d jobs are written before it is time", len(writes))
+	}
+	for d.writes = busyWrites + 1; len(writes) == 0; d.writes = busyWrites + 1 {
+		if d.pass(d.due); d.v.Now > sched.Time(mostPutOff) && len(writes) == 0 {
+			t.Fatalf("put off until %v", d.v.Now)
+		}
+	}
+	if d.v.Now < sched.Time(mostPutOff) || writes[fmt.Sprint(last)] != 1 {
+		t.Errorf("at %v the job that waits for another thing is written %d times", d.v.Now, writes[fmt.Sprint(last)])
+	}
+}
+
+// Ensure that the service of a job that runs is told every minute, of no more jobs than in a pass.
+func TestServiceGoesOn(t *testing.T) {
+	d, writes := crowd(t, 2)
+	j := &d.v.Jobs[0]
+	j.State, j.Attempt, j.Up, j.GPUs = sched.Active, sched.Running, true, []sched.GPUID{0, 1}
+	d.v.Nodes, d.v.GPUs = []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2}, State: sched.NodeUp}}, make([]sched.GPU, 2)
+	for at := sched.Time(0); at <= sched.Time(10*time.Minute); at = at.Add(retellEvery) {
+		d.pass(at)
+	}
+	if n := writes["0"]; n < 10 || n > 11 || writes["1"] > 1 { // at first it is told that it runs
+		t.Errorf("within ten minutes the service is told %d times, and the reason of who waits %d times", n, writes["1"])
+	}
+	d.touch(0)
+	d.prepare(nil)
+	if is := d.jobs[0].next.Attained; is != "20m0s" {
+		t.Errorf("after ten minutes on two GPUs its service is %s", is)
+	}
+}
