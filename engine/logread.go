@@ -82,7 +82,7 @@ func (l *LogReader) begin(line []byte) (err error) {
 	var s scan
 	s.reset(l.upcast(line))
 	s.header(&l.header)
-	if err := s.end(); err != nil {
+	if err = s.end(); err != nil {
 		return l.fail("header: %w", err)
 	}
 	b, err := l.header.Beginning()

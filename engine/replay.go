@@ -63,7 +63,7 @@ func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec s
 	if !p.advance() && p.err != nil {
 		return nil, 0, p.err
 	}
-	if err := p.skip(o.From); err != nil || p.ahead == nil {
+	if err = p.skip(o.From); err != nil || p.ahead == nil {
 		return p.state, p.batch, err
 	}
 	err = p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})

@@ -383,7 +383,7 @@ func (c *Controller) pending(ctx context.Context) error {
 	body := fmt.Appendf(nil, `{"status":{"phase":%q,"reason":"nobody decides: see kubectl get schedulerpolicies"}}`, v1alpha1.Pending)
 	for i := range list.Items {
 		if j := &list.Items[i]; j.Status.Phase == "" {
-			if err := c.o.Client.Status().Patch(ctx, j, client.RawPatch(types.MergePatchType, body)); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(c.o.Client.Status().Patch(ctx, j, client.RawPatch(types.MergePatchType, body))); err != nil {
 				return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
 			}
 		}

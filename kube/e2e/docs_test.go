@@ -25,8 +25,8 @@ func TestExamplesApply(t *testing.T) {
 	}
 	texts, kinds := make(map[string]bool), make(map[string]bool)
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		must(t, err)
+		b, bad := os.ReadFile(file)
+		must(t, bad)
 		_, text, _ := strings.Cut(string(b), "\n") // its first line says what it is
 		texts[text] = true
 		kinds[apply(t, api, file, text)] = true

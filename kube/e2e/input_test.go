@@ -124,7 +124,7 @@ func (r *rig) letPoolsGo() {
 	}
 	for i := range list.Items {
 		body := []byte(`{"metadata": {"finalizers": null}}`)
-		if err := r.api.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", body)); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(r.api.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", body))); err != nil {
 			r.t.Error(err)
 		}
 	}
