@@ -21,7 +21,7 @@ RACE_DIRS := driver/local driver/drivertest manager experiment examples/trainer
 
 TESTFLAGS ?=
 # Of one package: the 10 minutes of go test are too few where much else runs.
-TIMEOUT   ?= 30m
+TIMEOUT   ?= 50m
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
