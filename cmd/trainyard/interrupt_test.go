@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -36,6 +37,9 @@ func TestHangup(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send")
 	}
+	heard := make(chan os.Signal, 2)
+	signal.Notify(heard, syscall.SIGHUP) // else it stays ignored where whoever began the tests ignores it
+	defer signal.Stop(heard)
 	ctx, stop := interruptible()
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())
