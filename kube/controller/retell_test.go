@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,10 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 // crowd is a desk with so many jobs, all written, and a count of what is written of each.
 func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 	writes = make(map[string]int)
+	var mu sync.Mutex // several are written at a time
 	d = newDesk(t, interceptor.Funcs{SubResourcePatch: func(_ context.Context, _ client.Client, _ string, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+		mu.Lock()
+		defer mu.Unlock()
 		writes[o.GetName()]++
 		o.SetResourceVersion("1")
 		return nil

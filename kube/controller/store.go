@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -88,13 +87,6 @@ type saved struct {
 	shown      shown         // as written last
 	conditions []metav1.Condition
 	next       v1alpha1.TrainingJobStatus // to be written; empty once it is
-}
-
-// blob is what the API has of one ConfigMap.
-type blob struct {
-	written bool   // by this leader
-	data    []byte // as it wrote it
-	version string // resourceVersion; "" = there is none
 }
 
 var (
@@ -448,77 +440,6 @@ func (s *store) pause(try int, err error) error {
 		return errors.Join(s.ctx.Err(), err)
 	case <-time.After(min(50*time.Millisecond<<min(try, 6), 2*time.Second)):
 		return nil
-	}
-}
-
-// writeCluster writes nodes and pools, if they changed.
-func (s *store) writeCluster() error {
-	if !s.cluster {
-		return nil
-	}
-	c := record.ClusterOf(s.v, s.origin())
-	packed, err := c.Pack()
-	if err != nil {
-		return err
-	}
-	s.cluster = false
-	return s.writeBlob(ClusterMap, packed)
-}
-
-// writeBlob writes a ConfigMap, if it is to hold something else than this leader wrote before.
-func (s *store) writeBlob(name string, data []byte) error {
-	mine := s.blobs[name]
-	if mine.written && bytes.Equal(mine.data, data) {
-		return nil
-	}
-	for try := 0; ; try++ {
-		if err := s.leads(); err != nil {
-			return err
-		}
-		version, err := s.tryBlob(name, data, mine.version)
-		switch {
-		case err == nil:
-			s.blobs[name] = blob{true, bytes.Clone(data), version}
-			return nil
-		case apierrors.IsNotFound(err) && mine.version != "": // else there is no such namespace
-			mine.version = ""
-		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-			if mine.version, err = s.blobVersion(name); err != nil {
-				return err
-			}
-		default:
-			if final := s.pause(try, err); final != nil {
-				return fmt.Errorf("controller: config map %s: %w", name, final)
-			}
-		}
-	}
-}
-
-// tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that it has then.
-func (s *store) tryBlob(name string, data []byte, version string) (string, error) {
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name, ResourceVersion: version}, BinaryData: map[string][]byte{blobKey: data}}
-	var err error
-	if version == "" {
-		err = s.api.Create(s.ctx, m)
-	} else {
-		err = s.api.Update(s.ctx, m)
-	}
-	return m.ResourceVersion, err
-}
-
-// blobVersion returns the version of a ConfigMap that somebody else has written, if that was no leader after this one: the version is
-// read first, so that what a leader writes who comes after the look is not written over.
-func (s *store) blobVersion(name string) (string, error) {
-	for try := 0; ; try++ {
-		var m corev1.ConfigMap
-		err := client.IgnoreNotFound(s.reader.Get(s.ctx, types.NamespacedName{Namespace: s.space, Name: name}, &m))
-		if err == nil {
-			_, err = s.ours()
-			return m.ResourceVersion, err
-		}
-		if final := s.pause(try, err); final != nil {
-			return "", fmt.Errorf("controller: config map %s: %w", name, final)
-		}
 	}
 }
 
