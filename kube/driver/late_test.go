@@ -82,7 +82,7 @@ func TestCacheThatIsLate(t *testing.T) {
 		{name: "a pod of somebody else", width: 6, test: takeover(isPod, func(w *world) {
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1"), client.GracePeriodSeconds(0)))
 			must(w, w.Create(w.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"}, Spec: corev1.PodSpec{SchedulerName: "another"}}))
-		}, func(w *world) { w.ended(sched.NodeLost, "pod train-1-1 is gone") })},
+		}, func(w *world) { w.ended(sched.NodeLost, "somebody else deleted pod train-1-1") })},
 		{name: "a job that is to start", width: 1, test: func(w *world) {
 			w.d.Close()
 			o := options(w.cluster)
