@@ -86,7 +86,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), shown: shown{reason: w.reason}}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), trouble: troubleOf(w.reason, j), shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			l.store.live = append(l.store.live, jobs[i].ID)
 		}
