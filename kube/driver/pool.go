@@ -135,8 +135,8 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) error {
 			continue
 		}
 		nodes++
-		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && (m == nil || !m.cordoned) {
-			d.closeNode(node.Spec.Name)
+		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && node.Ordered != sched.NodeGone && (m == nil || !m.cordoned) {
+			d.closeNode(node.Spec.Name) // but for one that is being given back, which this would call off
 		}
 	}
 	switch {
