@@ -52,3 +52,30 @@ func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
 		t.Errorf("told to rent %v nodes, want 3, then 2", d.rent)
 	}
 }
+
+// sated waits, and counts how often it is asked nevertheless.
+type sated struct {
+	engine.Pipeline
+	asked int
+}
+
+func (*sated) Observe(*sched.View, *sched.Event)     {}
+func (*sated) Waits() (until sched.Time, known bool) { return 0, true }
+func (s *sated) Decide(*sched.View, *sched.Desired)  { s.asked++ }
+
+// Ensure that the replay of a log that goes on from a state asks a system that waits no sooner than the run did: not before something
+// happens, though what is rented may have changed since it was asked.
+func TestAReplayGoesOnWaiting(t *testing.T) {
+	packed, err := (&engine.Beginning{View: sched.View{Now: 5e9, Version: 7}}).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec, tick := new(sated), &engine.Record{Batch: 2, Event: sched.Event{Seq: 8, Time: 6e9, Kind: sched.Ticked, Job: sched.None, Node: sched.None, Pool: sched.None}}
+	log := func(yield func(*engine.Record, error) bool) { yield(tick, nil) }
+	if err := engine.Replay(t.Context(), engine.Header{Schema: engine.LogSchema, State: packed}, log, dec, engine.ReplayOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if dec.asked != 1 {
+		t.Errorf("asked %d times, want once, as something happens", dec.asked)
+	}
+}

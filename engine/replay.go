@@ -295,6 +295,14 @@ func (p *player) Decide(v *sched.View, d *sched.Desired) {
 	}
 }
 
+// Waits is that of the Decider of the moment: one that waited before the log begins was not asked again until something happened.
+func (p *player) Waits() (until sched.Time, known bool) {
+	if w, ok := p.dec.(sched.Waker); ok {
+		return w.Waits()
+	}
+	return 0, false
+}
+
 // Format, SaveJob, SaveRest, LoadJob and LoadRest complete the Decider; the loop calls none of them.
 
 // Format is that of the Decider of the moment.

@@ -18,7 +18,7 @@ func (i *Info) provision(k Knowledge, s *Settings, narrows bool) (rules []sched.
 		most, reserved := s.Int("max_gpus", 0), s.Int("reserve", 0)
 		switch s.OneOf("provision", "follow", "follow", "reserve") {
 		case "follow":
-			r.Demand = &provision.Asked{Most: int32(most), Narrows: narrows}
+			r.Demand = &provision.Asked{Most: int32(most), Narrows: narrows, PerUser: int32(min(s.Int("user_limit", 0), math.MaxInt32))}
 		case "reserve":
 			if reserved < 1 {
 				return nil, errors.New("provision=reserve without reserve, want the GPUs to rent")

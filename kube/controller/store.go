@@ -515,12 +515,6 @@ func lastSaid(said string, e *sched.Event) string {
 
 // figures are the counts that people look at, of a View and its jobs that are not done.
 func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting int32) {
-	busy := 0
-	for i := range v.Nodes {
-		if v.Nodes[i].Joined() {
-			busy += int(v.Nodes[i].Busy)
-		}
-	}
 	for _, id := range live {
 		switch v.Jobs[id].State {
 		case sched.Active:
@@ -529,7 +523,8 @@ func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting i
 			waiting++
 		}
 	}
-	return fmt.Sprintf("%d of %d", busy, v.Capacity()), running, waiting
+	count := gpusOf(v) // a busy GPU counts though it may not be given to another, as on a node that is silent
+	return fmt.Sprintf("%d of %d", count[0], count[0]+count[1]), running, waiting
 }
 
 // patch is a merge patch that makes the status of an object st, if it still is of that version: a UID would not be compared. Fields

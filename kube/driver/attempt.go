@@ -34,6 +34,7 @@ type attempt struct {
 	stop    sched.Outcome // why it is stopped; NoOutcome = it is not
 	fate    *fate         // how it ends, nil = it does not
 	leaving bool          // we told its pods to end, or those who led before did
+	orphan  bool          // its job is deleted: so may its pods be, by the garbage collector, before we are told to stop it
 	removed bool          // the crew was told to see to that
 	forced  map[int]bool  // ranks whose pods were given up
 	meter   *meter        // reads what it tells

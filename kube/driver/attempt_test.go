@@ -151,6 +151,17 @@ func TestEnds(t *testing.T) {
 				w.Errorf("%v, want the object gone", err)
 			}
 		}},
+		{name: "a job that is deleted is cancelled, though the garbage collector has its pods go before we do", width: 6, test: func(w *world) {
+			w.run()
+			must(w, w.Delete(w.Context(), job("train", 6, nil)))
+			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
+			must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
+			w.settle()
+			w.ended(sched.Cancelled, "as ordered")
+			if w.v.Jobs[0].State != sched.Done || w.v.Jobs[0].Outcome != sched.Cancelled {
+				w.Errorf("%v, %v; want done, cancelled", w.v.Jobs[0].State, w.v.Jobs[0].Outcome)
+			}
+		}},
 		{name: "a start that is called off at once leaves nothing", width: 6, test: func(w *world) {
 			w.start(0, gpus(6)...)
 			w.stop(0)

@@ -144,6 +144,9 @@ func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
 		d.again(Key{JobKey, types.NamespacedName{Namespace: j.Spec.User, Name: j.Spec.Name}})
 	}
 	if tj == nil || tj.DeletionTimestamp != nil {
+		if a := d.attempts[id]; a != nil {
+			a.orphan = true
+		}
 		if !j.Cancel {
 			command(sched.CancelJob)
 		}

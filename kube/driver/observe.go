@@ -125,6 +125,9 @@ const AsOrdered = "stopped as ordered"
 
 // ended tells that nothing is left of an attempt, and has its claims removed once that is durable.
 func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
+	if f := a.fate; a.orphan && a.stop == sched.NoOutcome && (f.outcome == sched.NodeLost || f.outcome == sched.NoOutcome) {
+		a.stop = sched.Cancelled // no node is to blame for it
+	}
 	m := d.meterOf(a)
 	work, _, steps := m.state()
 	e := sched.Event{Kind: sched.AttemptEnded, Job: a.id, Attempt: a.number, Outcome: a.stop, Work: work, Value: steps}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -167,7 +168,8 @@ func (d *Driver) endPool(p *v1alpha1.GPUPool) error {
 					return err
 				}
 			}
-			if err := d.o.Provider.Scale(ctx, now, 0); err != nil { // that of rent may have been called off
+			err := d.o.Provider.Scale(ctx, now, 0) // that of rent may have been called off
+			if missing := apierrors.IsNotFound(err) || meta.IsNoMatchError(err); err != nil && !missing {
 				return err
 			}
 			return d.setPoolFinalizer(ctx, now, false)

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -217,6 +219,37 @@ func TestCannotRent(t *testing.T) {
 			w.Errorf("%d tries; told %q", tries, said)
 		}
 	}}})
+}
+
+// Ensure that a deleted pool goes where there is nothing that could make nodes for it, and stays where that may be.
+func TestADeletedPoolGoes(t *testing.T) {
+	of := schema.GroupResource{Group: "karpenter.sh", Resource: "nodepools"}
+	var scenes []scene
+	for _, c := range []struct {
+		name string
+		err  error
+		goes bool
+	}{
+		{"nobody knows the kind", fmt.Errorf("no definition: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}}), true},
+		{"no such object", apierrors.NewNotFound(of, "gpus"), true},
+		{"refused", apierrors.NewForbidden(of, "gpus", errors.New("no right")), false},
+	} {
+		p := refusing(func() error { return c.err })
+		scenes = append(scenes, scene{name: c.name, width: 2, opts: func(o *Options) { o.Provider = p }, test: func(w *world) {
+			pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+			pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+			must(w, w.Create(w.Context(), pool))
+			w.settle()
+			must(w, w.Delete(w.Context(), pool))
+			w.settle()
+			time.Sleep(time.Minute)
+			w.settle()
+			if gone := apierrors.IsNotFound(w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool)); gone != c.goes {
+				w.Errorf("the pool is gone: %v, want %v", gone, c.goes)
+			}
+		}})
+	}
+	play(t, scenes)
 }
 
 // refusing is a provider that does nothing, or fails.

@@ -135,6 +135,9 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting, origin time.Time) s
 	case engine.WaitTooWide:
 		return fmt.Sprintf("needs %s, there are never more than %d", gpus(w.Need), w.Have)
 	case engine.WaitQuota:
+		if w.Need > w.Limit {
+			return fmt.Sprintf("needs %s, its namespace may never hold more than %d", gpus(w.Need), w.Limit)
+		}
 		return fmt.Sprintf("needs %s, its namespace holds %d of %d", gpus(w.Need), w.Have, w.Limit)
 	case engine.WaitRented:
 		return fmt.Sprintf("needs %s, %s there; more may be rented", gpus(w.Need), are(w.Have))

@@ -41,6 +41,8 @@ func TestReason(t *testing.T) {
 		"needs 1 GPU, 0 are free":                                                                     {Code: engine.WaitBusy, Need: 1},
 		"needs 2 GPUs, 1 is free; 2 jobs rank before it":                                              {Code: engine.WaitBusy, Need: 2, Have: 1, Ahead: []sched.JobID{0, 0}},
 		"needs 1 GPU, 0 may be used; others are down, drained, withheld or rest after a failed start": {Code: engine.WaitUnusable, Need: 1},
+		"needs 2 GPUs, its namespace holds 6 of 6":                                                    {Code: engine.WaitQuota, Need: 2, Have: 6, Limit: 6},
+		"needs 8 GPUs, its namespace may never hold more than 6":                                      {Code: engine.WaitQuota, Need: 8, Limit: 6},
 		"3 are free, but others make more of what there is":                                           {Code: engine.WaitUngranted, Have: 3},
 	} {
 		if got := record.Reason(v, 0, w, origin); got != want {

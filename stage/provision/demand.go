@@ -9,14 +9,16 @@ type Demand interface {
 }
 
 // Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
-// than Most GPUs (0 = no limit), counted by arrival. A job that is wider than can ever be had is passed over: what is rented for it would
-// stay idle for good.
+// than Most GPUs (0 = no limit), counted by arrival. A job that is wider than can ever be had is passed over, and so is one that its user's
+// limit keeps from GPUs: what is rented for it would stay idle.
 type Asked struct {
 	Present
 	Most    int32
-	Narrows bool // jobs may be given as few GPUs as their Min; else all start with what they ask for
+	Narrows bool  // jobs may be given as few GPUs as their Min; else all start with what they ask for
+	PerUser int32 // GPUs that one user may hold at a time; 0 = any number
 
 	reach reach
+	users map[string]int32 // GPUs wanted for each, where PerUser > 0
 }
 
 var _ Demand = (*Asked)(nil)
@@ -25,6 +27,7 @@ var _ Demand = (*Asked)(nil)
 func (a *Asked) Demand(v *sched.View, sum []int32) {
 	left := a.Most
 	a.reach.look(v, len(sum)-1)
+	a.held(v)
 	for _, id := range a.Jobs(v) {
 		j := &v.Jobs[id]
 		if !j.Eligible() {
@@ -37,11 +40,35 @@ func (a *Asked) Demand(v *sched.View, sum []int32) {
 		if len(j.Target) == 0 && !a.reach.has(j, a.least(j), a.Most) {
 			continue
 		}
+		if a.PerUser > 0 && len(j.Target) == 0 {
+			room := a.PerUser - a.users[j.Spec.User]
+			if room < min(n, a.least(j)) {
+				continue
+			}
+			n = min(n, room)
+			a.users[j.Spec.User] += n
+		}
 		if a.Most > 0 {
 			n = min(n, left)
 			left -= n
 		}
 		sum[slot(v, j, len(sum)-1)] += n
+	}
+}
+
+// held notes how many GPUs users hold, or are to hold.
+func (a *Asked) held(v *sched.View) {
+	if a.PerUser == 0 {
+		return
+	}
+	if a.users == nil {
+		a.users = make(map[string]int32)
+	}
+	clear(a.users)
+	for _, id := range a.Jobs(v) {
+		if j := &v.Jobs[id]; len(j.Target) > 0 {
+			a.users[j.Spec.User] += int32(len(j.Target))
+		}
 	}
 }
 
