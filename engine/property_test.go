@@ -825,13 +825,37 @@ func (c *checker) suspects(v *sched.View, e *sched.Event) {
 				c.blamed[g] = 0
 			}
 		}
+		if e.Code != sched.RestedGPU { // before that it was too many, perhaps
+			return
+		}
+		for g := range c.blamed {
+			c.blamed[g] = min(c.blamed[g], 2)
+		}
 		return
 	}
 	for g, n := range c.blamed {
-		if n >= 3 && !v.GPUs[g].Quarantined {
+		switch {
+		case n < 3 || v.GPUs[g].Quarantined:
+		case spare(v, sched.GPUID(g)) > 0:
 			c.fail(e, "%d starts in a row failed on GPU %d, which is in use", n, g)
+		default: // half of its type is out of use; the next start that blames it is the third again
+			c.blamed[g] = 2
 		}
 	}
+}
+
+// spare returns how many more GPUs of the type of one may be out of use for failed starts.
+func spare(v *sched.View, of sched.GPUID) (n int) {
+	all, out := 0, 0
+	for g := range v.GPUs {
+		gpu, node := &v.GPUs[g], &v.Nodes[v.GPUs[g].Node]
+		if node.Spec.Type == v.Nodes[v.GPUs[of].Node].Spec.Type && node.Open() && gpu.State == sched.GPUInUse {
+			if all++; !gpu.Usable() {
+				out++
+			}
+		}
+	}
+	return all/2 - out
 }
 
 // rented checks what pools count and cost against a recount of their nodes, and that no node leaves under a job.

@@ -161,8 +161,11 @@ func (p *Pipeline) mayTake(v *sched.View, l *sched.Ledger, id sched.JobID, n int
 
 // rankedHolders returns holders in the order of their ranks; those without one come last.
 func rankedHolders(order, holders []sched.JobID) []sched.JobID {
-	at := func(id sched.JobID) int { return (slices.Index(order, id) + len(order)) % (len(order) + 1) }
-	slices.SortStableFunc(holders, func(a, b sched.JobID) int { return at(a) - at(b) })
+	at := make(map[sched.JobID]int, len(order))
+	for i, id := range order {
+		at[id] = i - len(order) // below 0, as those without one have
+	}
+	slices.SortStableFunc(holders, func(a, b sched.JobID) int { return at[a] - at[b] })
 	return holders
 }
 

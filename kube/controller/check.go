@@ -78,8 +78,11 @@ func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 		since := c.o.Clock()
 		list = append(list, remark{renewed, func(_ context.Context, s *store) bool { return s.clock().Sub(since) >= newsFor }})
 	}
-	if text := c.noClass(ctx, p); text != "" {
-		list = append(list, remark{text, func(ctx context.Context, _ *store) bool { return c.noClass(ctx, p) == "" }})
+	if text, _ := c.noClass(ctx, p); text != "" { // jobs go on, whatever is in the way of asking
+		list = append(list, remark{text, func(ctx context.Context, _ *store) bool {
+			now, err := c.noClass(ctx, p)
+			return now == "" && err == nil
+		}})
 	}
 	if text := in.noGPUs(p.Mode); text != "" {
 		list = append(list, remark{text, func(_ context.Context, s *store) bool { return s.v.Capacity() > 0 }})
@@ -87,25 +90,29 @@ func (c *Controller) remarks(ctx context.Context, p *v1alpha1.SchedulerPolicySpe
 	return list
 }
 
-// noClass says why claims of a device class cannot be met; "" = nothing is known to be in the way.
-func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpec) string {
+// noClass says why claims of a device class cannot be met; "" = nothing is known to be in the way. An error says that it could not be
+// asked for.
+func (c *Controller) noClass(ctx context.Context, p *v1alpha1.SchedulerPolicySpec) (text string, err error) {
 	if c.o.Observe {
-		return ""
+		return "", nil
 	}
-	var err error
 	switch p.Mode {
 	case v1alpha1.Direct: // who allocates watches them
-		if err = c.o.Reader.List(ctx, &resourcev1.DeviceClassList{}, client.Limit(1)); apierrors.IsForbidden(err) {
-			return "no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's account"
+		err = c.o.Reader.List(ctx, &resourcev1.DeviceClassList{}, client.Limit(1))
+		if apierrors.IsForbidden(err) {
+			return "no job starts: the mode dra-direct needs the ClusterRole trainyard-direct; bind it to the controller's account", nil
+		}
+		if err != nil {
+			return "", err
 		}
 		fallthrough
 	case v1alpha1.Pinned:
 		err = c.o.Reader.Get(ctx, client.ObjectKey{Name: p.DeviceClass}, &resourcev1.DeviceClass{})
 	}
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("no job starts: there is no DeviceClass %q; install the DRA driver that brings it, or set deviceClass", p.DeviceClass)
+		return fmt.Sprintf("no job starts: there is no DeviceClass %q; install the DRA driver that brings it, or set deviceClass", p.DeviceClass), nil
 	}
-	return ""
+	return "", client.IgnoreNotFound(err)
 }
 
 // noGPUs says where GPUs are looked for in a mode, if there are none; "" = there are, or may be rented.

@@ -40,7 +40,6 @@ type loaded struct {
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
-	wrong   wrong
 	remarks []remark        // of the policy's message
 	blobs   map[string]blob // of which nothing is known but the version
 }
@@ -82,12 +81,12 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, wrong: l.wrong, remarks: l.remarks, every: c.o.every, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, remarks: l.remarks, every: c.o.every, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
 		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), shown: shown{reason: w.reason}}
+			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), trouble: troubleOf(w.reason, j), shown: shown{reason: w.reason}}
 		if j.State != sched.Done {
 			l.store.live = append(l.store.live, jobs[i].ID)
 		}
@@ -262,13 +261,11 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
-	l.joins, l.scored, l.inputs, l.wrong = in.joins(&v, c.skipped), in.scored(), in.inputs, in.wrong
+	l.joins, l.scored, l.inputs = in.joins(&v, c.skipped), in.scored(), in.inputs
 	for _, what := range in.wrong.profiles {
 		c.o.Log.Warn("a GPUProfile is wrong in part", "what", what)
 	}
-	for _, pool := range slices.Sorted(maps.Keys(in.wrong.pools)) {
-		c.o.Log.Warn("a pool contradicts what there is", "pool", pool, "what", in.wrong.pools[pool])
-	}
+	c.judgePools(ctx, in)
 	l.inputs.add(p)
 	begin := func() (err error) {
 		if bad := checkKeys(&p.Spec); bad != nil {

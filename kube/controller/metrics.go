@@ -170,6 +170,9 @@ func (t *meter) EndBatch() error {
 	}
 	for i := range t.v.Pools {
 		p := &t.v.Pools[i]
+		if p.Spec.Name == "" { // it is gone; two figures of one name would have all refused
+			continue
+		}
 		s.pools = append(s.pools, poolStanding{p.Spec.Name, p.Nodes, p.Target, float64(p.SpentNow(t.v.Now))})
 	}
 	t.m.standing.Store(s)

@@ -81,3 +81,16 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("in the end: %v", got)
 	}
 }
+
+// Ensure that pools that are gone, which have no names any more, have no figures, however many there are.
+func TestMetricsOfPoolsThatAreGone(t *testing.T) {
+	m := NewMetrics()
+	v := &sched.View{Pools: []sched.Pool{{}, {Spec: sched.PoolSpec{Name: "spot"}, Nodes: 2}, {}}}
+	if err := newMeter(m, v).EndBatch(); err != nil {
+		t.Fatal(err)
+	}
+	got := figuresOf(t, m)
+	if _, gone := got["trainyard_pool_nodes  rented"]; gone || got["trainyard_pool_nodes spot rented"] != 2 {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -23,6 +24,34 @@ type told struct {
 	at     sched.Time
 }
 
+// patchPool writes fields of the status of a pool, if it is there.
+func patchPool(ctx context.Context, api client.Client, name string, fields map[string]any) error {
+	body, err := json.Marshal(map[string]any{"status": fields})
+	if err != nil {
+		return err
+	}
+	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return client.IgnoreNotFound(api.Status().Patch(ctx, pool, client.RawPatch(types.MergePatchType, body)))
+}
+
+// judgePools has each pool say what is wrong with it, and no more what an earlier leader said. From then on its message is the driver's, which
+// begins after that.
+func (c *Controller) judgePools(ctx context.Context, in *inventory) {
+	for i := range in.pools {
+		p := &in.pools[i]
+		is := in.wrong.pools[p.Name]
+		if is != "" {
+			c.o.Log.Warn("a pool contradicts what there is", "pool", p.Name, "what", is)
+		}
+		if is == p.Status.Message || c.o.Observe || c.o.Held() != nil {
+			continue
+		}
+		if err := patchPool(ctx, c.o.Client, p.Name, map[string]any{"message": is}); err != nil {
+			c.o.Log.Warn("what is wrong with a pool cannot be told", "pool", p.Name, "error", err)
+		}
+	}
+}
+
 // writePools tells of pools that changed, or spent for a while. It is for people alone: the truth is in the cluster's blob, and an
 // error is a line of the log.
 func (s *store) writePools() {
@@ -37,21 +66,12 @@ func (s *store) writePools() {
 		if p.Spec.Name == "" { // it is gone
 			continue
 		}
-		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now))),
-			Message: s.wrong.pools[p.Spec.Name]}
+		st := v1alpha1.GPUPoolStatus{Rented: p.Nodes, Target: p.Target, Spend: fmt.Sprintf("%.2f", float64(p.SpentNow(s.v.Now)))}
 		same := st.Rented == old.status.Rented && st.Target == old.status.Target
 		if old.at >= 0 && same && (st == old.status || s.v.Now < old.at+spendEvery) {
 			continue
 		}
-		says := map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend}
-		if old.at < 0 || st.Message != old.status.Message { // else it stays what the driver says of renting
-			says["message"] = st.Message
-		}
-		body, err := json.Marshal(map[string]any{"status": says})
-		if err == nil {
-			pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: p.Spec.Name}}
-			err = client.IgnoreNotFound(s.api.Status().Patch(s.ctx, pool, client.RawPatch(types.MergePatchType, body)))
-		}
+		err := patchPool(s.ctx, s.api, p.Spec.Name, map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend})
 		if err != nil {
 			s.log.Warn("what became of a pool cannot be told", "pool", p.Spec.Name, "error", err)
 			continue

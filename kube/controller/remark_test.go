@@ -92,6 +92,24 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Ensure that what is missing is not taken for there because the API server does not answer for a while.
+func TestMissingWhileNobodyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		base := apiWith("fifo", v1alpha1.Pinned, nodeOf("a"), sliceOf("a", "productName"), typed("x")).(client.WithWatch)
+		api := interceptor.NewClient(base, interceptor.Funcs{Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, class := o.(*resourcev1.DeviceClass); class && time.Since(begin) > 30*time.Second && time.Since(begin) < 50*time.Second {
+				return apierrors.NewInternalError(errors.New("busy"))
+			}
+			return w.Get(ctx, key, o, opts...)
+		}})
+		begun(t, api, 80*time.Second, nil)
+		if is := policyOf(t, base).Status.Message; !strings.HasPrefix(is, "no job starts: there is no DeviceClass") {
+			t.Errorf("%q", is)
+		}
+	})
+}
+
 // Ensure that the policy says that a system begins anew for a minute, without what only the log is for.
 func TestBeginningAnewIsSaidForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

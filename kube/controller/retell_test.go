@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -63,6 +64,34 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 		}
 		begunBy(t, api, q, 20*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")
+	})
+}
+
+// Ensure that a job is told by a new leader, too, what went wrong with its starts under an old one.
+func TestTroubleOutlivesItsLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"))
+		begun(t, api, 20*time.Second, nil)
+		j := wide("y")
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := record.Read(j.Status.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Job.StartFailures = 2
+		const want = "needs 2 GPUs, 0 are free; its start failed, 2 in a row: pod y-2-0 waits (ErrImagePull: no such image)"
+		j.Status.Record, j.Status.Reason = rec.String(), want
+		if err := api.Status().Update(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			begun(t, api, 30*time.Second, nil)
+			if is := reasonOf(t, api, "y"); is != want {
+				t.Errorf("%q, want %q", is, want)
+			}
+		}
 	})
 }
 

@@ -82,10 +82,12 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 		return err
 	}
 	figures := NewMetrics()
-	if err := metrics.Registry.Register(figures); err != nil {
-		return fmt.Errorf("controller: metrics: %w", err)
+	if o.Metrics != "" {
+		if err := metrics.Registry.Register(figures); err != nil {
+			return fmt.Errorf("controller: metrics: %w", err)
+		}
+		defer metrics.Registry.Unregister(figures)
 	}
-	defer metrics.Registry.Unregister(figures)
 	if o.Health != "" {
 		if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 			return err

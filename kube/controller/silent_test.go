@@ -56,6 +56,7 @@ func TestStoppedFor(t *testing.T) {
 	j := &d.v.Jobs[0]
 	j.State, j.Attempt, j.GPUs = sched.Active, sched.Stopping, []sched.GPUID{0, 1}
 	d.v.Jobs = append(d.v.Jobs, sched.Job{Spec: &sched.JobSpec{User: "lab", Name: "l1"}, State: sched.Waiting, Target: []sched.GPUID{0, 1}})
+	d.live = []sched.JobID{0, 1}
 	says := func(want string) {
 		t.Helper()
 		if is := d.reason(0, engine.Why(d.v, d.dec, 0)); is != want {

@@ -62,13 +62,12 @@ type store struct {
 	happened bool            // ... and it was more than the time
 	blobs    map[string]blob // by name of the ConfigMap
 	pools    []told          // by PoolID
-	wrong    wrong
-	remarks  []remark      // of the policy's message
-	news     []note        // of this batch
-	every    time.Duration // see Options
-	due      sched.Time    // see retell
-	retold   sched.Time    // when that was done last
-	writes   int           // of jobs, since then
+	remarks  []remark        // of the policy's message
+	news     []note          // of this batch
+	every    time.Duration   // see Options
+	due      sched.Time      // see retell
+	retold   sched.Time      // when that was done last
+	writes   int             // of jobs, since then
 }
 
 // saved is what the API has of one job.

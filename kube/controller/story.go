@@ -104,11 +104,11 @@ func (s *store) storyOfEnd(e *sched.Event) {
 // preemptor says for whom a job gave up the GPUs that it had, or else why.
 func (s *store) preemptor(id sched.JobID, had []sched.GPUID) string {
 	var takers []sched.JobID
-	for other := range s.v.Jobs {
+	for _, other := range s.live {
 		j := &s.v.Jobs[other]
 		takes := func(g sched.GPUID) bool { return slices.Contains(had, g) && !slices.Contains(j.GPUs, g) }
-		if sched.JobID(other) != id && slices.ContainsFunc(j.Target, takes) {
-			takers = append(takers, sched.JobID(other))
+		if other != id && slices.ContainsFunc(j.Target, takes) {
+			takers = append(takers, other)
 		}
 	}
 	if len(takers) > 0 {

@@ -60,7 +60,8 @@ func TestEndsAreTold(t *testing.T) {
 		{"cancelled", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Preempted}, func(j, _ *sched.Job) { j.State = sched.Done }, ""},
 		{"of one that is forgotten", []sched.GPUID{0, 1}, sched.Event{Outcome: sched.Finished}, func(j, _ *sched.Job) { j.Spec.Task = "" }, ""},
 	} {
-		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}}, jobs: map[sched.JobID]*saved{0: {held: c.held, lost: 90 * time.Second}, 1: {}}}
+		s := &store{v: &sched.View{Nodes: nodes, GPUs: where, Jobs: []sched.Job{job("mine"), job("other")}}, live: []sched.JobID{0, 1},
+			jobs: map[sched.JobID]*saved{0: {held: c.held, lost: 90 * time.Second}, 1: {}}}
 		if c.change != nil {
 			c.change(&s.v.Jobs[0], &s.v.Jobs[1])
 		}

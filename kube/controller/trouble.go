@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
@@ -37,6 +38,22 @@ func (s *store) notice(e *sched.Event) {
 	}
 }
 
+// troubleOf returns what the reason of a job says went wrong, as explained put it, for a leader that was not there: it is all that is kept
+// of it.
+func troubleOf(reason string, j *sched.Job) (trouble string) {
+	switch {
+	case j.HoldsDevices() || j.State == sched.Done: // of the first nothing is said, of the second nothing is told again
+	case j.StartFailures > 0:
+		_, trouble, _ = strings.Cut(reason, inARow)
+	case j.State == sched.Held:
+		_, trouble, _ = strings.Cut(reason, ": ")
+	}
+	return trouble
+}
+
+// inARow stands before what was wrong with the last of some starts.
+const inARow = " in a row: "
+
 // explained adds to the reason why a job is where it is what went wrong with it, or delays its start, where that is why.
 func explained(reason string, j *sched.Job, trouble, delay string) string {
 	trouble = cut(trouble, mostTrouble)
@@ -48,7 +65,7 @@ func explained(reason string, j *sched.Job, trouble, delay string) string {
 	case j.State == sched.Done:
 		return reason + ": " + trouble
 	case j.StartFailures > 0 && !j.HoldsDevices():
-		return fmt.Sprintf("%s; its start failed, %d in a row: %s", reason, j.StartFailures, trouble)
+		return fmt.Sprintf("%s; its start failed, %d%s%s", reason, j.StartFailures, inARow, trouble)
 	case j.State == sched.Held:
 		return reason + ": " + trouble
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -28,6 +29,21 @@ func TestExplained(t *testing.T) {
 		s.notice(&c.e)
 		if got := explained("waits", j, s.jobs[0].trouble, ""); got != c.want {
 			t.Errorf("%v: %s, want %s", c.e.Kind, got, c.want)
+		}
+	}
+}
+
+// Ensure that a leader that was not there says what went wrong as the one before it did, however often they change.
+func TestTroubleIsKept(t *testing.T) {
+	long := strings.Repeat("x", 2*mostTrouble)
+	for _, j := range []sched.Job{{State: sched.Held, StartFailures: 2}, {State: sched.Waiting, StartFailures: 1}, {State: sched.Held}, {State: sched.Waiting}} {
+		for _, trouble := range []string{"pod a-1-0 waits (ErrImagePull: no such image: x)", "", long} {
+			said := explained("not to start before 15:04:05 UTC", &j, trouble, "")
+			for range 3 {
+				if got := explained("not to start before 15:04:05 UTC", &j, troubleOf(said, &j), ""); got != said {
+					t.Errorf("%v after %d failed starts: %q, want %q", j.State, j.StartFailures, got, said)
+				}
+			}
 		}
 	}
 }

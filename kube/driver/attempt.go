@@ -160,7 +160,7 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 		case r.seen || a.hasNone(i):
 			ranks[i] = sight{stage: leaving, over: true}
 			if !a.leaving {
-				ranks[i] = sight{stage: lost, over: true, text: fmt.Sprintf("pod %s is gone: somebody deleted it", a.podName(i))}
+				ranks[i] = sight{stage: lost, over: true, text: deletedByOthers + a.podName(i)}
 			}
 		default:
 			ranks[i].text = fmt.Sprintf("pod %s is not there yet", a.podName(i))

@@ -56,6 +56,14 @@ func (w *world) run() {
 	w.attempt(0, sched.Running)
 }
 
+// bare checks that nothing is left of the first attempt of a job of two ranks.
+func (w *world) bare() {
+	w.Helper()
+	if w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil || w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil {
+		w.Error("want no pod and no claim")
+	}
+}
+
 // ended checks how the one attempt of the job ended.
 func (w *world) ended(want sched.Outcome, text string) {
 	w.Helper()
@@ -159,9 +167,18 @@ func TestEnds(t *testing.T) {
 			w.stop(0)
 			w.settle()
 			w.ended(sched.Preempted, "")
-			if w.podOf("train-1-0") != nil || w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil {
-				w.Error("want no pod and no claim")
+			w.bare()
+		}},
+		{name: "a start that is called off once its claims are there leaves nothing", width: 6, test: func(w *world) {
+			w.start(0, gpus(6)...)
+			synctest.Wait()
+			if w.claimNamed("train-1-r1") == nil || w.podOf("train-1-0") != nil {
+				w.Fatal("want claims and no pods yet")
 			}
+			w.stop(0)
+			w.settle()
+			w.ended(sched.Preempted, "")
+			w.bare()
 		}},
 	})
 }

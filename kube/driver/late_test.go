@@ -82,7 +82,7 @@ func TestCacheThatIsLate(t *testing.T) {
 		{name: "a pod of somebody else", width: 6, test: takeover(isPod, func(w *world) {
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1"), client.GracePeriodSeconds(0)))
 			must(w, w.Create(w.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"}, Spec: corev1.PodSpec{SchedulerName: "another"}}))
-		}, func(w *world) { w.ended(sched.NodeLost, "pod train-1-1 is gone") })},
+		}, func(w *world) { w.ended(sched.NodeLost, "somebody else deleted pod train-1-1") })},
 		{name: "a job that is to start", width: 1, test: func(w *world) {
 			w.d.Close()
 			o := options(w.cluster)
@@ -168,6 +168,47 @@ func TestDeletionThatIsRefused(t *testing.T) {
 		w.setFail(nil)
 		w.pass(time.Minute)
 		w.ended(sched.NodeLost, "node a is gone")
+	}}})
+}
+
+// Ensure that a claim that the API server will not have deleted for a while is deleted all the same, whether or not the job goes on
+// meanwhile: nobody else would get its devices.
+func TestClaimThatStays(t *testing.T) {
+	protected := func(w *world) {
+		w.setFail(func(verb string, o client.Object) error {
+			if _, claim := o.(*resourcev1.ResourceClaim); claim && verb == "delete" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "resourceclaims"}, o.GetName(), errors.New("it is protected"))
+			}
+			return nil
+		})
+	}
+	play(t, []scene{{name: "of a job that waits", width: 1, test: func(w *world) {
+		w.run()
+		protected(w)
+		w.stop(0)
+		w.pass(time.Minute)
+		w.ended(sched.Preempted, "stopped as ordered")
+		if w.claimNamed("train-1") == nil {
+			w.Fatal("want the claim there")
+		}
+		w.setFail(nil)
+		w.pass(time.Minute)
+		if w.claimNamed("train-1") != nil {
+			w.Error("the claim is never deleted")
+		}
+	}}, {name: "of a job that runs elsewhere", width: 1, test: func(w *world) {
+		w.run()
+		protected(w)
+		w.stop(0)
+		w.pass(time.Minute)
+		w.start(0, 3)
+		w.pass(time.Minute)
+		w.attempt(0, sched.Running)
+		w.setFail(nil)
+		w.pass(time.Minute)
+		if w.claimNamed("train-1") != nil || w.claimNamed("train-2") == nil {
+			w.Error("want the first claim deleted, and the second there")
+		}
 	}}})
 }
 

@@ -66,9 +66,8 @@ func (d *Driver) lookAtPool(name string) error {
 			spec.Min, spec.Max = 0, 0
 		}
 	case found:
-		d.closePool(&p, i)
-		if i < 0 {
-			return nil
+		if err := d.closePool(&p, i); err != nil || i < 0 {
+			return err
 		}
 		spec = d.noMoreOf(i)
 	case i < 0:
@@ -129,7 +128,7 @@ func (d *Driver) setPoolFinalizer(ctx context.Context, p *v1alpha1.GPUPool, on b
 
 // closePool has the nodes of a deleted pool take no more jobs, and lets the pool go once nothing of it is left, see noMoreOf. i is its
 // number, below 0 if it has none.
-func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
+func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) error {
 	nodes := 0
 	for n := range d.view.Nodes {
 		node := &d.view.Nodes[n]
@@ -137,8 +136,8 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
 			continue
 		}
 		nodes++
-		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && (m == nil || !m.cordoned) {
-			d.closeNode(node.Spec.Name)
+		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && node.Ordered != sched.NodeGone && (m == nil || !m.cordoned) {
+			d.closeNode(node.Spec.Name) // but for one that is being given back, which this would call off
 		}
 	}
 	switch {
@@ -149,16 +148,43 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) {
 	case d.o.Provider == nil || !controllerutil.ContainsFinalizer(p, v1alpha1.Finalizer):
 		d.keepPool(p, false)
 	default:
-		d.submit("pool/"+p.Name, func(ctx context.Context) {
-			d.insist(ctx, p.Name, func(ctx context.Context, now *v1alpha1.GPUPool) error {
-				err := d.o.Provider.Scale(ctx, now, 0) // that of rent may have been called off
-				if missing := apierrors.IsNotFound(err) || meta.IsNoMatchError(err); err != nil && !missing {
+		return d.endPool(p)
+	}
+	return nil
+}
+
+// endPool gives back the nodes of a deleted pool that have not joined, calls off those that are not there yet, and lets the pool go. A node
+// has not joined as long as its GPUs are not seen, which takes it minutes: later nobody would know from whom it is.
+func (d *Driver) endPool(p *v1alpha1.GPUPool) error {
+	var boot corev1.NodeList
+	if err := d.o.Client.List(d.ctx, &boot, client.MatchingLabels{v1alpha1.LabelPool: p.Name}); err != nil {
+		return err
+	}
+	boot.Items = slices.DeleteFunc(boot.Items, func(n corev1.Node) bool { _, joined := d.nodeID(n.Name); return joined })
+	d.submit("pool/"+p.Name, func(ctx context.Context) {
+		d.insist(ctx, p.Name, func(ctx context.Context, now *v1alpha1.GPUPool) error {
+			for i := range boot.Items {
+				if err := d.giveBack(ctx, now, boot.Items[i].Name); err != nil {
 					return err
 				}
-				return d.setPoolFinalizer(ctx, now, false)
-			})
+			}
+			err := d.o.Provider.Scale(ctx, now, 0) // that of rent may have been called off
+			if missing := apierrors.IsNotFound(err) || meta.IsNoMatchError(err); err != nil && !missing {
+				return err
+			}
+			return d.setPoolFinalizer(ctx, now, false)
 		})
+	})
+	return nil
+}
+
+// giveBack gives back a node that has not joined, and has it not join meanwhile.
+func (d *Driver) giveBack(ctx context.Context, p *v1alpha1.GPUPool, name string) error {
+	node, err := d.cordon(ctx, name, true)
+	if err != nil {
+		return client.IgnoreNotFound(err)
 	}
+	return d.o.Provider.Release(ctx, p, node)
 }
 
 // closeNode has a node take no more jobs.

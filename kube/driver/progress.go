@@ -26,6 +26,7 @@ type Follower interface {
 // meter turns what an attempt tells of its progress into events. Its methods may be called by anybody.
 type meter struct {
 	every time.Duration // events of progress are told so far apart at least
+	began time.Time     // to listen
 
 	mu     sync.Mutex
 	reader *progress.Reader
@@ -63,7 +64,7 @@ func (d *Driver) meterOf(a *attempt) *meter {
 			d.odometers[a.id] = odo
 		}
 		odo.Begin(a.width(), int(a.config.Batch))
-		a.meter = &meter{every: d.o.Tell, reader: progress.NewReader(progress.Auto), odo: odo, epoch: -1, ended: int64(j.Epoch)}
+		a.meter = &meter{every: d.o.Tell, began: time.Now(), reader: progress.NewReader(progress.Auto), odo: odo, epoch: -1, ended: int64(j.Epoch)}
 	}
 	return a.meter
 }
@@ -204,7 +205,15 @@ func (m *meter) newEpoch() (int64, bool) {
 // due reports whether it is time to tell of progress. A job that was measured otherwise, on other GPUs or beside others, tells nothing
 // before it is measured as it runs now: a guess would be taken for what is so.
 func (m *meter) due() bool {
-	return m.fresh && m.odo.Known() && time.Since(m.told) >= m.every
+	return m.fresh && m.odo.Known() && time.Since(m.told) >= m.every && !m.recalls()
+}
+
+// mostRecalled is how long who takes over an attempt may hear what it wrote before, at most. The clock of its node may be behind ours.
+const mostRecalled = 30 * time.Second
+
+// recalls reports whether what is heard was written before anybody of us listened, and more of it is to come: it was told by then.
+func (m *meter) recalls() bool {
+	return !m.heard && m.seen.Before(m.began) && time.Since(m.began) < mostRecalled
 }
 
 // isDue reports whether it is time to tell of progress, and takes it as told; news says that there is something to be kept of how fast

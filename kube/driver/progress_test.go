@@ -17,18 +17,25 @@ import (
 
 // wire is a Follower that tests write to. A new one who follows is told all that was written, as from a log.
 type wire struct {
-	mu    sync.Mutex
-	lines []string
-	at    []time.Time
-	text  func(time.Time, []byte) // of who follows now
-	end   func()
-	asked string // pod and container
+	mu     sync.Mutex
+	lines  []string
+	at     []time.Time
+	text   func(time.Time, []byte) // of who follows now
+	end    func()
+	asked  string        // pod and container
+	slow   time.Duration // what was written comes so far apart
+	behind time.Duration // by which the clock of its node is
 }
 
 func (f *wire) Follow(ctx context.Context, pod types.NamespacedName, container string, text func(time.Time, []byte), end func()) {
 	f.mu.Lock()
 	f.asked, f.text, f.end = fmt.Sprint(pod, " ", container), text, end
 	for i, line := range f.lines {
+		if f.slow > 0 {
+			f.mu.Unlock()
+			time.Sleep(f.slow)
+			f.mu.Lock()
+		}
 		text(f.at[i], []byte(line))
 	}
 	f.mu.Unlock()
@@ -41,9 +48,10 @@ func (f *wire) Follow(ctx context.Context, pod types.NamespacedName, container s
 func (f *wire) write(line string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lines, f.at = append(f.lines, line), append(f.at, time.Now())
+	at := time.Now().Add(-f.behind)
+	f.lines, f.at = append(f.lines, line), append(f.at, at)
 	if f.text != nil {
-		f.text(time.Now(), []byte(line))
+		f.text(at, []byte(line))
 	}
 }
 
@@ -94,6 +102,39 @@ func TestFollow(t *testing.T) {
 			}
 			if n := strings.Count(w.paceOf("train"), `"per_second"`); n != 1 {
 				w.Errorf("kept: %s", w.paceOf("train"))
+			}
+		}},
+		{name: "who takes over tells nothing while hearing what was told long ago", width: 2, opts: func(o *Options) { o.Follower = new(wire) }, test: func(w *world) {
+			w.run()
+			f := w.d.o.Follower.(*wire)
+			w.train(f, 1, 24)
+			before := w.last(sched.Progressed)
+			w.d.Close()
+			f.slow = 500 * time.Millisecond
+			w.take(w.d.o)
+			w.passBy(time.Second, 20*time.Second)
+			w.train(f, 25, 30)
+			told := w.of(sched.Progressed)
+			for i := range told[1:] {
+				if told[i+1].Work < told[i].Work {
+					w.Errorf("work falls from %v to %v", told[i].Work, told[i+1].Work)
+				}
+			}
+			if last := told[len(told)-1]; last.Value < before.Value+4 {
+				w.Errorf("step %v is told last, %v before", last.Value, before.Value)
+			}
+		}},
+		{name: "who takes over goes on telling where the clocks of nodes are behind", width: 2, opts: func(o *Options) { o.Follower = new(wire) }, test: func(w *world) {
+			w.run()
+			f := w.d.o.Follower.(*wire)
+			f.behind = time.Hour
+			w.train(f, 1, 24)
+			before := w.last(sched.Progressed)
+			w.d.Close()
+			w.take(w.d.o)
+			w.train(f, 25, 40)
+			if last := w.last(sched.Progressed); last.Value < before.Value+10 {
+				w.Errorf("step %v is told last, %v before", last.Value, before.Value)
 			}
 		}},
 		{name: "what is kept and cannot be is measured anew", width: 2, opts: func(o *Options) { o.Follower = new(wire) }, test: func(w *world) {

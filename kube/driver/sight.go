@@ -38,6 +38,9 @@ type sight struct {
 	unrun bool      // of a lost one: its node would not have it, or lost sight of it
 }
 
+// deletedByOthers is what is told of a pod that others delete, whether it was seen to go or is gone.
+const deletedByOthers = "somebody else deleted pod "
+
 // look returns what a pod shows of its rank. ours says that we told it to end, nodeGone that its node is no more.
 func look(p *corev1.Pod, ours, nodeGone bool) sight {
 	terminal := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -55,7 +58,7 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 	case disrupted:
 		s.stage, s.at, s.text, s.over = lost, when, why, terminal && !deleted
 	case deleted:
-		s.stage, s.at, s.text, s.over = lost, askedAt(p), "somebody else deleted pod "+p.Name, false
+		s.stage, s.at, s.text, s.over = lost, askedAt(p), deletedByOthers+p.Name, false
 	case p.Status.Phase == corev1.PodSucceeded || state.Terminated != nil && s.code == 0:
 		s.stage = succeeded
 	case state.Terminated != nil && slices.Contains(unseen, state.Terminated.Reason): // the exit code is made up

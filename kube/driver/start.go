@@ -53,6 +53,7 @@ func (d *Driver) start(a *attempt) {
 		a.refused = err
 		a.mu.Unlock()
 		d.o.Queue.Push(Key{JobKey, a.key})
+		keepTrying(ctx, func() bool { return d.clean(ctx, before) }) // as a rule it is
 	})
 }
 

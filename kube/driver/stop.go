@@ -124,42 +124,50 @@ func (d *Driver) sweep() {
 		d.unclean[a.id] = append(d.unclean[a.id], a)
 		if d.attempts[a.id] == nil {
 			all := slices.Clone(d.unclean[a.id])
-			d.submit(a.lineName(), func(ctx context.Context) { d.clean(ctx, all) })
+			d.submit(a.lineName(), func(ctx context.Context) { keepTrying(ctx, func() bool { return d.clean(ctx, all) }) })
 		}
 	}
 	d.over = d.over[:0]
 }
 
-// clean removes what is left of attempts that are over.
-func (d *Driver) clean(ctx context.Context, all []*attempt) {
+// clean removes what is left of attempts that are over, and reports whether nothing is. What the API server will not have deleted today is
+// to be tried again: nobody else gets the devices of a claim that stays.
+func (d *Driver) clean(ctx context.Context, all []*attempt) (done bool) {
+	done = true
 	for _, a := range all {
 		if !a.cleaned.Load() {
-			d.cleanOne(ctx, a)
-			a.cleaned.Store(ctx.Err() == nil)
+			a.cleaned.Store(d.cleanOne(ctx, a))
 		}
+		done = done && a.cleaned.Load()
 	}
+	return done
 }
 
-// cleanOne removes the claims and the Service of an attempt, and of one that lost its machines its pods. Those that ended by themselves
-// stay with their logs until their job is deleted.
-func (d *Driver) cleanOne(ctx context.Context, a *attempt) {
+// cleanOne removes the claims and the Service of an attempt, and of one that lost its machines its pods, and reports whether none of them is
+// left. Those that ended by themselves stay with their logs until their job is deleted.
+func (d *Driver) cleanOne(ctx context.Context, a *attempt) (done bool) {
+	done = true
 	for r := range a.ranks {
 		for _, c := range a.claimsOf(r) {
-			d.warn(ctx, d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) }), "a claim cannot be deleted", "claim", c.name)
+			err := d.crew.write(ctx, func(ctx context.Context) error { return d.leaveClaim(ctx, a, c) })
+			d.warn(ctx, err, "a claim cannot be deleted; trying on", "claim", c.name)
+			done = done && err == nil
 		}
 		if a.fate != nil && a.fate.outcome == sched.NodeLost {
-			d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})})
+			done = d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})}) && done
 		}
 	}
 	if len(a.ranks) > 1 {
-		d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})})
+		done = d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})}) && done
 	}
+	return done
 }
 
-// delete deletes an object of an attempt, if there is one.
-func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) {
+// delete deletes an object of an attempt, and reports whether there is none.
+func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) bool {
 	err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteOwn(ctx, a, o) })
-	d.warn(ctx, err, "something of an attempt cannot be deleted", "object", client.ObjectKeyFromObject(o))
+	d.warn(ctx, err, "something of an attempt cannot be deleted; trying on", "object", client.ObjectKeyFromObject(o))
+	return err == nil
 }
 
 // deleteOwn deletes the object of a name that belongs to the job of an attempt. What others have by that name stays: an attempt may have

@@ -291,3 +291,56 @@ func TestRent(t *testing.T) {
 		}
 	}}})
 }
+
+// Ensure that a deleted pool gives back a node that is there and whose GPUs nobody has seen yet, before it goes: later nobody would know
+// from whom that is.
+func TestDeletedPoolGivesBackWhatBoots(t *testing.T) {
+	p := new(provider)
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
+		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+		must(w, w.Create(w.Context(), pool))
+		w.settle()
+		boots := node("spot-1", 4)[0]
+		boots.SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
+		must(w, w.Create(w.Context(), boots))
+		w.settle()
+		must(w, w.Delete(w.Context(), pool))
+		w.pass(10 * time.Second)
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) || len(p.released) != 1 || p.released[0] != "spot-1" {
+			w.Errorf("the pool: %v; released %v", err, p.released)
+		}
+	}}})
+}
+
+// Ensure that a node that is given back goes although its pool is deleted while it cannot be cordoned yet.
+func TestDeletedPoolLetsNodesGo(t *testing.T) {
+	p := new(provider)
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
+		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+		must(w, w.Create(w.Context(), pool))
+		rented := node("spot-1", 4)
+		rented[0].SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
+		for _, o := range rented {
+			must(w, w.Create(w.Context(), o))
+		}
+		w.settle()
+		w.setFail(func(verb string, o client.Object) error {
+			if isNode(o) && verb == "patch" {
+				return apierrors.NewInternalError(errors.New("busy"))
+			}
+			return nil
+		})
+		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Moved, Node: 2, Code: int32(sched.NodeGone)})
+		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Node: 2, Code: int32(sched.SetNode), Value: float64(sched.NodeGone)})
+		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.SetNode, Job: sched.None, Node: 2, State: sched.NodeGone}}}))
+		must(w, w.Delete(w.Context(), pool))
+		w.pass(10 * time.Second)
+		w.setFail(nil)
+		w.pass(10 * time.Second)
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) || len(p.released) != 1 {
+			w.Errorf("the pool: %v; released %v", err, p.released)
+		}
+	}}})
+}

@@ -330,7 +330,8 @@ func (c *cluster) deallocate(ctx context.Context) {
 			err := c.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}, &p)
 			return client.IgnoreNotFound(err) == nil && (err != nil || p.UID != r.UID || isOver(&p))
 		})
-		if n == 0 || len(claim.Status.ReservedFor) == n {
+		unused := n == 0 && claim.DeletionTimestamp != nil // and never allocated
+		if !unused && len(claim.Status.ReservedFor) == n {
 			continue
 		}
 		if len(claim.Status.ReservedFor) == 0 {

@@ -14,6 +14,7 @@ import (
 
 // Ensure that a node on which nothing starts does not keep jobs from the healthy ones: the second attempt goes elsewhere.
 func TestABrokenNodeKeepsNobody(t *testing.T) {
+	t.Parallel()
 	policy := v1alpha1.SchedulerPolicySpec{StartTimeout: metav1.Duration{Duration: 5 * time.Second}}
 	r := newRig(t, 3, fakenode.Options{GPUs: 8}, policy)
 	r.fleet.FailStarts("node-000", "RunContainerError")
@@ -31,6 +32,7 @@ func TestABrokenNodeKeepsNobody(t *testing.T) {
 // Ensure that a type of GPU that nobody has any more does not keep a system from deciding that wants one type, and that jobs say
 // meanwhile that nobody decides.
 func TestATypeIsForgotten(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 8}, v1alpha1.SchedulerPolicySpec{})
 	pool := func(name, product string) *v1alpha1.GPUPool {
 		return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8, Max: 1,

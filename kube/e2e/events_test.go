@@ -80,6 +80,7 @@ func (r *rig) untilTold(job, begins string) {
 
 // Ensure that the life of a job is told in order, each thing once, and again by nobody who leads later.
 func TestLifeIsTold(t *testing.T) {
+	t.Parallel()
 	var play cast
 	policy := preemptive
 	policy.StartTimeout = metav1.Duration{Duration: 20 * time.Second}
@@ -134,6 +135,7 @@ func (r *rig) compare(job string, want []string) {
 
 // Ensure that a job that cannot start says why while it waits for that, writes its status for it once, and starts when it can.
 func TestDelaysAreTold(t *testing.T) {
+	t.Parallel()
 	r := newRigOn(t, controlplane.Options{Audit: true}, 1, fakenode.Options{GPUs: 2}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
 	taint := func(list string) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-000"}}

@@ -132,6 +132,7 @@ func (w *world) at(job string, attempt int32) (st v1alpha1.TrainingJobStatus) {
 
 // Ensure that a controller that is killed again and again, whatever it is at, loses nothing and does nothing twice.
 func TestControllerKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, controlplane.Options{}, 3, preemptive)
 	r := rand.New(rand.NewPCG(10, 10))
 	p := w.launch()
@@ -158,6 +159,7 @@ func (w *world) advance(events int64) {
 
 // Ensure that an API server that is gone for a while, while jobs come and go, costs nothing but time.
 func TestAPIServerKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, controlplane.Options{}, 3, preemptive)
 	r := rand.New(rand.NewPCG(20, 20))
 	w.serve()
@@ -176,6 +178,7 @@ func TestAPIServerKilled(t *testing.T) {
 // Ensure that what a node that is lost ran is run elsewhere, the other ranks of a gang as well, and that a node that is silent ends
 // nothing: it gets no new jobs, and what it ran goes on, is heard of again and finishes.
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, controlplane.Options{NodeGrace: 8 * time.Second}, 3, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	w.serve()
 	for _, name := range []string{"a", "b", "c"} {
@@ -249,6 +252,7 @@ func (w *world) isReady(name string, ready bool) {
 // Ensure that what others do to the objects of an attempt ends it or does not, and costs the job no try: its pod evicted, or deleted;
 // its claim deleted while it is in use, and taken away by force.
 func TestMeddling(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, controlplane.Options{}, 1, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	w.serve()
 	for _, name := range []string{"evicted", "deleted", "unclaimed", "robbed"} {

@@ -17,6 +17,7 @@ import (
 // Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more but what tells people
 // (Events), and ends; and that the other does all the work, once.
 func TestStaleLeader(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, controlplane.Options{Audit: true}, 2, preemptive)
 	elect := []string{"--leader-elect", "--lease", "5s"}
 	old := w.launchAs("first", w.kubeconfigOf("first"), elect...)

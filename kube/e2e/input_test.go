@@ -23,8 +23,8 @@ import (
 // Ensure that what is wrong with profiles, pools, the policy or a record is told where one looks for it, harms no job that runs, and is
 // over as soon as it is mended.
 func TestBadInput(t *testing.T) {
-	r := rigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
-	t.Cleanup(r.clear)
+	t.Parallel()
+	r := rigOn(t, controlplane.Start(t, controlplane.Options{}), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	for _, o := range []client.Object{
 		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: node-000}, spec: {gpus: [{uuid: %s, scores: {A: "1.2"}}, {uuid: GPU-x}]}}`, fakenode.UUID("node-000", 0))),
 		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: other}, spec: {gpus: [{uuid: %s}]}}`, fakenode.UUID("node-000", 0))),

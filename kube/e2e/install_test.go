@@ -120,6 +120,7 @@ var spare = map[string]string{
 
 // Ensure that the roles let the controller do all it does, and nothing else.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	r.bind("trainyard-direct", account)
 	r.bind("trainyard-karpenter", account)
@@ -293,6 +294,7 @@ func (r *rig) compareRights(user string, roles ...string) {
 // Ensure that one who only looks on writes nothing, needs no more than it is granted, and tells of each job where it would run, or why it
 // would wait.
 func TestObserve(t *testing.T) {
+	t.Parallel()
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
 	const user = "platform-team"
 	r.bind("trainyard-observe", user)

@@ -15,6 +15,7 @@ import (
 
 // Ensure that jobs get exactly the GPUs that were decided, run, and succeed; and that their objects go.
 func TestJobsRun(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(time.Second, 0, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	for i := range 6 {
 		r.create(r.job(fmt.Sprint("job-", i), int32(1+i%3)))
@@ -49,6 +50,7 @@ func (r *rig) remove(name string) {
 // Ensure that a job that ranks higher takes the GPUs of another, which saves within its grace and goes on later; and that a suspended
 // one gives them back.
 func TestPreemption(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 200*time.Millisecond, 0)},
 		v1alpha1.SchedulerPolicySpec{System: "fewest-gpus", Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
 	r.serve()
@@ -92,6 +94,7 @@ func (r *rig) suspend(name string, on bool) {
 
 // Ensure that a controller that is replaced while jobs run finds them again: none is started twice.
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(6*time.Second, 0, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	for i := range 12 {
 		r.create(r.job(fmt.Sprint("job-", i), 1))
@@ -111,6 +114,7 @@ func TestReplaced(t *testing.T) {
 
 // Ensure that a job that is deleted while it runs and made again under its name runs as any new job does.
 func TestMadeAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, time.Second, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	r.serve()
 	for range 4 {

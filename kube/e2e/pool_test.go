@@ -54,6 +54,7 @@ func (w *world) rentedNodes() int {
 // Ensure that a pool that is deleted while a job runs on its node stays until that has ended and the node is given back, takes no more
 // jobs meanwhile, and that one made anew under its name begins with nothing spent.
 func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
+	t.Parallel()
 	w := poolWorld(t)
 	w.create(spot("NVIDIA H100 80GB HBM3", 1))
 	w.serve()
@@ -85,6 +86,7 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 
 // Ensure that a pool whose node has other GPUs than it says says so, gives it back and rents no more.
 func TestAPoolOfAnotherType(t *testing.T) {
+	t.Parallel()
 	w := poolWorld(t)
 	w.create(spot("NVIDIA A100", 1))
 	w.serve()

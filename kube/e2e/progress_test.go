@@ -22,6 +22,7 @@ import (
 // Ensure that a log is followed from its beginning to its end, each line once, whatever breaks on the way: connections to the node, and the
 // API server.
 func TestLogsFollowed(t *testing.T) {
+	t.Parallel()
 	const lines = 3000
 	r := newRig(t, 1, fakenode.Options{GPUs: 1, Run: func(p *fakenode.Process) int {
 		for i := range lines {
@@ -120,6 +121,7 @@ func (s *trainees) run(p *fakenode.Process) int {
 
 // Ensure that what a job writes is its progress, across controllers: its steps, each epoch, and how fast it is, which is kept.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 3000}
 	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
 	often := func(o *controller.ServeOptions) { o.Tell = 200 * time.Millisecond }
@@ -182,6 +184,7 @@ func reference(t testing.TB, pace string) float64 {
 
 // Ensure that a job which says, as it is told to stop, that it has done all is not run again, and one that does not say so is.
 func TestLastWords(t *testing.T) {
+	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 1e6}
 	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	r.serve()

@@ -80,14 +80,18 @@ func (r *realRig) history() (list []sched.Event) {
 	defer log.Close()
 	reader, err := engine.NewLogReader(log, "log.jsonl")
 	must(r.t, err)
-	for rec, err := range reader.Records() {
-		must(r.t, err)
-		e := rec.Event
-		e.GPUs = slices.Clone(e.GPUs)
-		if e.Target != nil {
-			e.Target = new(*e.Target)
+	for more := true; more; { // it begins anew where a node shows GPUs of a new kind
+		for rec, err := range reader.Part() {
+			must(r.t, err)
+			e := rec.Event
+			e.GPUs = slices.Clone(e.GPUs)
+			if e.Target != nil {
+				e.Target = new(*e.Target)
+			}
+			list = append(list, e)
 		}
-		list = append(list, e)
+		more, err = reader.Another()
+		must(r.t, err)
 	}
 	return list
 }

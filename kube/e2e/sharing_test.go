@@ -18,6 +18,7 @@ import (
 // Ensure that jobs which share GPUs do so by a claim for each GPU, which both own; that one which leaves, by order or by its end, leaves the
 // other undisturbed; and that the claims go with the last. A controller that comes anew in between finds all as it is.
 func TestSharing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)}, v1alpha1.SchedulerPolicySpec{System: "gandiva"})
 	r.serve()
 	shares := func(j *v1alpha1.TrainingJob) {
@@ -89,6 +90,7 @@ func (r *rig) slots(n int, owners ...string) {
 // Ensure that kube-scheduler takes nothing from others for pods of jobs: they have a class by which it may not, unless their template
 // names another.
 func TestPriorityClass(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 1}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
 	r.serve()
 	for name, class := range map[string]string{"ours": "", "own": "system-cluster-critical"} {

@@ -35,6 +35,7 @@ const fleetNodes = 100
 // Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, which is what simulates,
 // decides all of it the same again when it is given what happened, and nothing else.
 func TestSystems(t *testing.T) {
+	t.Parallel()
 	w := &world{ledger: newLedger()}
 	w.rig = newRig(t, fleetNodes, fakenode.Options{GPUs: gpusOfNode, Run: w.ledger.run}, v1alpha1.SchedulerPolicySpec{})
 	for _, info := range system.Table() {

@@ -142,7 +142,7 @@ func Reason(v *sched.View, id sched.JobID, w engine.Waiting, origin time.Time) s
 	case engine.WaitRented:
 		return fmt.Sprintf("needs %s, %s there; more may be rented", gpus(w.Need), are(w.Have))
 	case engine.WaitUnusable:
-		return fmt.Sprintf("needs %s, %d may be used; others are down, drained or withheld", gpus(w.Need), w.Have)
+		return fmt.Sprintf("needs %s, %d may be used; others are down, drained, withheld or rest after a failed start", gpus(w.Need), w.Have)
 	case engine.WaitNeverFits:
 		return fmt.Sprintf("needs %s placed as no empty cluster could", gpus(w.Need))
 	case engine.WaitBehind:
