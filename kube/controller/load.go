@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -357,19 +358,22 @@ func (c *Controller) say(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v
 	return nil
 }
 
+// nobodyDecides stands before why.
+const nobodyDecides = "nobody decides: "
+
 // undecided tells those who look at the policy why nobody decides.
 func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy, why error) error {
-	p.Status.Message = "nobody decides: " + why.Error()
+	p.Status.Message = nobodyDecides + why.Error()
 	if !c.o.Observe {
 		if err := c.o.Client.Status().Update(ctx, p); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: policy: %w", err)
 		}
 	}
-	return fmt.Errorf("%w: %w", errUndecided, cmp.Or(c.pending(ctx), why))
+	return fmt.Errorf("%w: %w", errUndecided, cmp.Or(c.pending(ctx, p.Status.Message), why))
 }
 
 // pending tells those who look at jobs of which nobody has taken note why nothing becomes of them. Whoever decides writes over it.
-func (c *Controller) pending(ctx context.Context) error {
+func (c *Controller) pending(ctx context.Context, reason string) error {
 	if c.o.Observe {
 		return nil
 	}
@@ -377,7 +381,10 @@ func (c *Controller) pending(ctx context.Context) error {
 	if err := c.o.Reader.List(ctx, &list); err != nil {
 		return fmt.Errorf("controller: jobs: %w", err)
 	}
-	body := fmt.Appendf(nil, `{"status":{"phase":%q,"reason":"nobody decides: see kubectl get schedulerpolicies"}}`, v1alpha1.Pending)
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"phase": v1alpha1.Pending, "reason": cut(reason, mostTrouble)}})
+	if err != nil {
+		return err
+	}
 	for i := range list.Items {
 		if j := &list.Items[i]; j.Status.Phase == "" {
 			if err := client.IgnoreNotFound(c.o.Client.Status().Patch(ctx, j, client.RawPatch(types.MergePatchType, body))); err != nil {

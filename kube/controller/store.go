@@ -433,7 +433,9 @@ func (s *store) pause(try int, err error) error {
 	if s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return err
 	}
-	s.log.Warn("the API does not take a write; trying again", "error", err)
+	if s.ctx.Err() == nil {
+		s.log.Warn("the API does not take a write; trying again", "error", err)
+	}
 	select {
 	case <-s.ctx.Done():
 		return errors.Join(s.ctx.Err(), err)

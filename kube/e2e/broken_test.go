@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,8 +45,9 @@ func TestATypeIsForgotten(t *testing.T) {
 	r.until("first", v1alpha1.Running)
 	r.policyIs("boa")
 	eventually(t, "nobody decides over two types", func() bool { return r.policy().Status.Message != "" })
+	message := r.policy().Status.Message
 	r.create(r.job("second", 1))
-	if st := r.until("second", v1alpha1.Pending); st.Reason != "nobody decides: see kubectl get schedulerpolicies" {
+	if st := r.until("second", v1alpha1.Pending); st.Reason != message || !strings.HasPrefix(message, "nobody decides: ") {
 		t.Errorf("reason %q", st.Reason)
 	}
 	if err := r.api.Delete(t.Context(), pool("old", "NVIDIA A100")); err != nil {

@@ -60,20 +60,25 @@ func exitCode(err error, errs io.Writer) int {
 	return 1
 }
 
-// parse parses flags. What is wrong with them the package has told.
-func parse(f *flag.FlagSet, args []string) error {
+// parse parses flags. Who asks for help gets it where all else that is asked for goes; text stands before the flags.
+func parse(f *flag.FlagSet, args []string, text string, out io.Writer) error {
+	f.SetOutput(io.Discard)
 	err := f.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		return usageError{err}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(out)
+		fmt.Fprint(out, text)
+		f.PrintDefaults()
+		return err
+	case err != nil:
+		return usagef("%w; %s --help lists the flags", err, f.Name())
 	}
-	return err
+	return nil
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	var o controller.ServeOptions
 	f := flag.NewFlagSet("trainyard-kube", flag.ContinueOnError)
-	f.SetOutput(errs)
-	f.Usage = func() { fmt.Fprint(errs, usage); f.PrintDefaults() }
 	kubeconfig := f.String("kubeconfig", "", "`file` that names the cluster; default: $KUBECONFIG, or the pod's own")
 	f.StringVar(&o.Namespace, "namespace", "trainyard", "`namespace` of the lease and of what else is kept")
 	f.BoolVar(&o.Elect, "leader-elect", false, "several of this command may run; one of them decides")
@@ -84,13 +89,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	f.BoolVar(&o.Observe, "observe", false, "decide and tell what would be done, and write nothing")
 	log := f.String("log", "", "`file` to which events and decisions are added, for trainyard replay")
 	verbose := f.Bool("v", false, "tell more")
-	if err := parse(f, args); err != nil {
+	if err := parse(f, args, usage, out); err != nil {
 		return err
 	}
 	switch f.Arg(0) {
 	case "":
 	case "manifests":
-		return manifests(f.Args()[1:], out, errs)
+		return manifests(f.Args()[1:], out)
 	case "version":
 		return printVersion(f.Args()[1:], out)
 	default:

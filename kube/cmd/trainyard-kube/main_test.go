@@ -25,6 +25,8 @@ func TestManifests(t *testing.T) {
 		{args: "manifests --crds --image a", wrong: `manifests: --crds with --image "a", want one of them: definitions run nothing`},
 		{args: "manifests crds", wrong: `manifests: unexpected "crds", want flags alone`},
 		{args: "manifest", wrong: `unknown command "manifest", want manifests, version or none`},
+		{args: "--obsrve", wrong: "flag provided but not defined: -obsrve; trainyard-kube --help lists the flags"},
+		{args: "manifests --nope", wrong: "flag provided but not defined: -nope; trainyard-kube manifests --help lists the flags"},
 		{args: "--observe now", wrong: `unknown command "now", want manifests, version or none`},
 		{args: "--kubeconfig testdata/none", wrong: "no cluster: stat testdata/none: no such file or directory; name one by --kubeconfig"},
 	} {
@@ -56,8 +58,10 @@ func TestManifests(t *testing.T) {
 func TestHelpFits(t *testing.T) {
 	for _, args := range [][]string{{"-h"}, {"manifests", "-h"}} {
 		var out, errs bytes.Buffer
-		_ = run(context.Background(), args, &out, &errs)
-		for line := range strings.SplitSeq(errs.String(), "\n") {
+		if err := run(context.Background(), args, &out, &errs); exitCode(err, &errs) != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "-") {
+			t.Errorf("%v: %v, %q, %q", args, err, out.String(), errs.String())
+		}
+		for line := range strings.SplitSeq(out.String(), "\n") {
 			if len(strings.ReplaceAll(line, "    \t", "        ")) > 80 {
 				t.Errorf("%v: %d columns: %s", args, len(line), line)
 			}

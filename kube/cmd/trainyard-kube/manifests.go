@@ -18,13 +18,11 @@ Flags:
 `
 
 // manifests prints what is to be applied to a cluster.
-func manifests(args []string, out, errs io.Writer) error {
+func manifests(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("trainyard-kube manifests", flag.ContinueOnError)
-	f.SetOutput(errs)
-	f.Usage = func() { fmt.Fprint(errs, manifestsUsage); f.PrintDefaults() }
 	image := f.String("image", config.Image, "`name` of the controller's image")
 	crds := f.Bool("crds", false, "the definitions alone, all that --observe needs")
-	if err := parse(f, args); err != nil {
+	if err := parse(f, args, manifestsUsage, out); err != nil {
 		return err
 	}
 	switch {
