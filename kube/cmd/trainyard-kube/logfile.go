@@ -10,21 +10,30 @@ import (
 // logFile is a file to which whole lines are added: one that a crash or a full disk cut short is taken away again.
 type logFile struct{ *os.File }
 
-// openLog opens a file behind its last whole line.
+// openLog opens a file behind its last whole line. What is no ordinary file, as a pipe or a terminal, has nothing to be behind.
 func openLog(path string) (logFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return logFile{}, err
 	}
-	end, err := wholeLines(f)
-	if err == nil {
-		err = f.Truncate(end)
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = cutToLines(f)
 	}
 	if err != nil {
 		f.Close()
 		return logFile{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return logFile{f}, nil
+}
+
+// cutToLines takes away what is behind the last whole line.
+func cutToLines(f *os.File) error {
+	end, err := wholeLines(f)
+	if err != nil {
+		return err
+	}
+	return f.Truncate(end)
 }
 
 // wholeLines returns where the last whole line ends.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,5 +33,25 @@ func TestLogFile(t *testing.T) {
 	}
 	if _, err := openLog(t.TempDir()); err == nil {
 		t.Error("no error of a folder")
+	}
+}
+
+// Ensure that a log may go down a pipe.
+func TestLogPiped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte("line\n")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(f, got); err != nil || string(got) != "line\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
