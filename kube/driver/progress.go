@@ -26,7 +26,8 @@ type Follower interface {
 // meter turns what an attempt tells of its progress into events. Its methods may be called by anybody.
 type meter struct {
 	every time.Duration // events of progress are told so far apart at least
-	began time.Time     // to listen
+	met   time.Time     // when the attempt, which an earlier leader saw run, was met; zero = it is our own
+	known time.Duration // work that was told by then
 
 	mu     sync.Mutex
 	reader *progress.Reader
@@ -64,7 +65,10 @@ func (d *Driver) meterOf(a *attempt) *meter {
 			d.odometers[a.id] = odo
 		}
 		odo.Begin(a.width(), int(a.config.Batch))
-		a.meter = &meter{every: d.o.Tell, began: time.Now(), reader: progress.NewReader(progress.Auto), odo: odo, epoch: -1, ended: int64(j.Epoch)}
+		a.meter = &meter{every: d.o.Tell, reader: progress.NewReader(progress.Auto), odo: odo, epoch: -1, ended: int64(j.Epoch)}
+		if a.ranks[0].adopted {
+			a.meter.met, a.meter.known = time.Now(), j.Work
+		}
 	}
 	return a.meter
 }
@@ -208,12 +212,12 @@ func (m *meter) due() bool {
 	return m.fresh && m.odo.Known() && time.Since(m.told) >= m.every && !m.recalls()
 }
 
-// mostRecalled is how long who takes over an attempt may hear what it wrote before, at most. The clock of its node may be behind ours.
-const mostRecalled = 30 * time.Second
+// mostRecalled is how long who takes over an attempt hears what was told before, at most: it may have gone back since, by a clock behind ours.
+const mostRecalled = 10 * time.Minute
 
-// recalls reports whether what is heard was written before anybody of us listened, and more of it is to come: it was told by then.
+// recalls reports whether what is heard was written while others listened, who told of more.
 func (m *meter) recalls() bool {
-	return !m.heard && m.seen.Before(m.began) && time.Since(m.began) < mostRecalled
+	return m.seen.Before(m.met) && !m.heard && m.odo.Work() < m.known && time.Since(m.met) < mostRecalled
 }
 
 // isDue reports whether it is time to tell of progress, and takes it as told; news says that there is something to be kept of how fast

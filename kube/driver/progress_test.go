@@ -110,9 +110,9 @@ func TestFollow(t *testing.T) {
 			w.train(f, 1, 24)
 			before := w.last(sched.Progressed)
 			w.d.Close()
-			f.slow = 500 * time.Millisecond
+			f.slow = 2 * time.Second
 			w.take(w.d.o)
-			w.passBy(time.Second, 20*time.Second)
+			w.passBy(time.Second, time.Minute)
 			w.train(f, 25, 30)
 			told := w.of(sched.Progressed)
 			for i := range told[1:] {
