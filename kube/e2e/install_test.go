@@ -304,7 +304,7 @@ func TestObserve(t *testing.T) {
 	said := &said{}
 	r.user = user
 	r.serve(func(o *controller.ServeOptions) {
-		o.Observe, o.Elect = true, true
+		o.Observe, o.Elect, o.Metrics = true, true, "127.0.0.1:0"
 		o.Log = slog.New(slog.NewTextHandler(said, nil))
 	})
 	for _, want := range []string{
