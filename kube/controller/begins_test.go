@@ -120,11 +120,7 @@ func TestUnknownTypeOfAJob(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), typed("x", "X100", "Y"), typed("z", "GPU"))
 		wants := func(name string, phase v1alpha1.Phase, reason string) {
 			t.Helper()
-			j := typed(name)
-			if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
-				t.Fatal(err)
-			}
-			if j.Status.Phase != phase || j.Status.Reason != reason {
+			if j := jobOf(t, api, name); j.Status.Phase != phase || j.Status.Reason != reason {
 				t.Errorf("%s: %s: %s, want %s: %s", name, j.Status.Phase, j.Status.Reason, phase, reason)
 			}
 		}

@@ -115,14 +115,7 @@ func TestBeginningAnewIsSaidForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"))
 		begun(t, api, 20*time.Second, nil)
-		j := wide("y")
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
-			t.Fatal(err)
-		}
-		j.Status.Memory = []byte("spoilt")
-		if err := api.Status().Update(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+		restate(t, api, "y", func(was *v1alpha1.TrainingJobStatus) { was.Memory = []byte("spoilt") })
 		time.Sleep(time.Hour) // nobody leads
 		time.AfterFunc(40*time.Second, func() {
 			if is := policyOf(t, api).Status.Message; is != "the system begins anew: what it remembered is of another make of it" {

@@ -24,13 +24,29 @@ func wide(name string) *v1alpha1.TrainingJob {
 	return j
 }
 
-func reasonOf(t *testing.T, api client.Client, name string) string {
+// jobOf reads a job.
+func jobOf(t *testing.T, api client.Client, name string) *v1alpha1.TrainingJob {
 	t.Helper()
 	j := typed(name)
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
 		t.Fatal(err)
 	}
-	return j.Status.Reason
+	return j
+}
+
+// restate has another write the status of a job.
+func restate(t *testing.T, api client.Client, name string, as func(*v1alpha1.TrainingJobStatus)) {
+	t.Helper()
+	j := jobOf(t, api, name)
+	as(&j.Status)
+	if err := api.Status().Update(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reasonOf(t *testing.T, api client.Client, name string) string {
+	t.Helper()
+	return jobOf(t, api, name).Status.Reason
 }
 
 // Ensure that what a job is told of why it waits does not stay false: others start, and a new leader finds what an old one said.
@@ -54,14 +70,7 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 		})
 		begunBy(t, api, q, 80*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")
-		j := wide("z") // an old leader said so
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
-			t.Fatal(err)
-		}
-		j.Status.Reason = "needs 2 GPUs, 0 are free; 4 jobs rank before it"
-		if err := api.Status().Update(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+		restate(t, api, "z", func(was *v1alpha1.TrainingJobStatus) { was.Reason = "needs 2 GPUs, 0 are free; 4 jobs rank before it" })
 		begunBy(t, api, q, 20*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")
 	})
@@ -72,20 +81,13 @@ func TestTroubleOutlivesItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"))
 		begun(t, api, 20*time.Second, nil)
-		j := wide("y")
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(j), j); err != nil {
-			t.Fatal(err)
-		}
-		rec, err := record.Read(j.Status.Record)
+		rec, err := record.Read(jobOf(t, api, "y").Status.Record)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rec.Job.StartFailures = 2
 		const want = "needs 2 GPUs, 0 are free; its start failed, 2 in a row: pod y-2-0 waits (ErrImagePull: no such image)"
-		j.Status.Record, j.Status.Reason = rec.String(), want
-		if err := api.Status().Update(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
+		restate(t, api, "y", func(was *v1alpha1.TrainingJobStatus) { was.Record, was.Reason = rec.String(), want })
 		for range 2 {
 			begun(t, api, 30*time.Second, nil)
 			if is := reasonOf(t, api, "y"); is != want {

@@ -197,9 +197,7 @@ func TestCannotRent(t *testing.T) {
 		said = append(said, about.GetName()+" "+reason+" "+text)
 	}
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { o.Provider, o.Event = p, tell }, test: func(w *world) {
-		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
-		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
-		must(w, w.Create(w.Context(), pool))
+		pool := w.spot()
 		w.settle()
 		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Pool: 0, Code: int32(sched.Rent), Value: 3})
 		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Rent, Job: sched.None, Pool: 0, Count: 3}}}))
@@ -236,9 +234,7 @@ func TestADeletedPoolGoes(t *testing.T) {
 	} {
 		p := refusing(func() error { return c.err })
 		scenes = append(scenes, scene{name: c.name, width: 2, opts: func(o *Options) { o.Provider = p }, test: func(w *world) {
-			pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
-			pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
-			must(w, w.Create(w.Context(), pool))
+			pool := w.spot()
 			w.settle()
 			must(w, w.Delete(w.Context(), pool))
 			w.settle()
@@ -258,18 +254,30 @@ type refusing func() error
 func (r refusing) Scale(context.Context, *v1alpha1.GPUPool, int32) error          { return r() }
 func (r refusing) Release(context.Context, *v1alpha1.GPUPool, *corev1.Node) error { return r() }
 
+// spot makes a pool of nodes of four GPUs.
+func (w *world) spot() *v1alpha1.GPUPool {
+	w.Helper()
+	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
+	pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
+	must(w, w.Create(w.Context(), pool))
+	return pool
+}
+
+// rented makes a node, the first object, of that pool, and what tells of its GPUs.
+func (w *world) rented(objects []client.Object) {
+	w.Helper()
+	objects[0].SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
+	for _, o := range objects {
+		must(w, w.Create(w.Context(), o))
+	}
+}
+
 // Ensure that nodes are rented and given back, those that were named.
 func TestRent(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
-		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
-		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
-		must(w, w.Create(w.Context(), pool))
-		rented := node("spot-1", 4)
-		rented[0].SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
-		for _, o := range rented {
-			must(w, w.Create(w.Context(), o))
-		}
+		w.spot()
+		w.rented(node("spot-1", 4))
 		w.settle()
 		if len(w.v.Pools) != 1 || w.v.Pools[0].Spec.Price != 2 || w.v.Nodes[2].Spec.Pool != 0 || w.v.Pools[0].Nodes != 1 {
 			w.Fatalf("pools %+v, node %+v", w.v.Pools, w.v.Nodes[2])
@@ -297,13 +305,9 @@ func TestRent(t *testing.T) {
 func TestDeletedPoolGivesBackWhatBoots(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
-		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
-		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
-		must(w, w.Create(w.Context(), pool))
+		pool := w.spot()
 		w.settle()
-		boots := node("spot-1", 4)[0]
-		boots.SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
-		must(w, w.Create(w.Context(), boots))
+		w.rented(node("spot-1", 4)[:1]) // without its GPUs
 		w.settle()
 		must(w, w.Delete(w.Context(), pool))
 		w.pass(10 * time.Second)
@@ -317,14 +321,8 @@ func TestDeletedPoolGivesBackWhatBoots(t *testing.T) {
 func TestDeletedPoolLetsNodesGo(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
-		pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
-		pool.Spec = v1alpha1.GPUPoolSpec{GPUType: "V100", GPUsPerNode: 4, Max: 10, PricePerGPUHour: resource.MustParse("0.5")}
-		must(w, w.Create(w.Context(), pool))
-		rented := node("spot-1", 4)
-		rented[0].SetLabels(map[string]string{v1alpha1.LabelPool: "spot"})
-		for _, o := range rented {
-			must(w, w.Create(w.Context(), o))
-		}
+		pool := w.spot()
+		w.rented(node("spot-1", 4))
 		w.settle()
 		w.setFail(func(verb string, o client.Object) error {
 			if isNode(o) && verb == "patch" {
