@@ -3,9 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -18,10 +20,22 @@ type lease struct {
 
 	mu      sync.Mutex
 	renewed time.Time // when the last write that was taken began, by the monotonic clock; zero = none was
+	holder  string    // by the last look
 }
 
 // errLease says that the lease has run out.
 var errLease = errors.New("the lease has run out: another may lead")
+
+// Get is that of the lock.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := l.Interface.Get(ctx)
+	if err == nil {
+		l.mu.Lock()
+		l.holder = r.HolderIdentity
+		l.mu.Unlock()
+	}
+	return r, raw, err
+}
 
 // Create is that of the lock.
 func (l *lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
@@ -31,12 +45,22 @@ func (l *lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord)
 // Update is that of the lock. One that gives the lease up has it held no more, whether or not the API takes it.
 func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	if r.HolderIdentity == "" {
-		l.mu.Lock()
-		l.renewed = time.Time{}
-		l.mu.Unlock()
-		return l.Interface.Update(ctx, r)
+		return l.giveUp(ctx, r)
 	}
 	return l.write(func() error { return l.Interface.Update(ctx, r) })
+}
+
+// giveUp leaves a lease alone that another has taken meanwhile: an elector that was stopped looks who holds it, and gives it up all the
+// same (client-go, LeaderElector.release).
+func (l *lease) giveUp(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	l.renewed = time.Time{}
+	mine := l.holder == l.Identity()
+	l.mu.Unlock()
+	if !mine {
+		return nil
+	}
+	return l.Interface.Update(ctx, r)
 }
 
 func (l *lease) write(do func() error) error {
@@ -58,4 +82,26 @@ func (l *lease) held() error {
 		return errLease
 	}
 	return nil
+}
+
+// fenced has all writes of clients with this configuration pass a fence.
+func fenced(config *rest.Config, held func() error) {
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &fence{rt, held} })
+}
+
+// fence lets no write leave once the lease has run out: client-go tries some again by itself, long after its caller had asked.
+type fence struct {
+	http.RoundTripper
+
+	held func() error
+}
+
+// RoundTrip is that of the transport.
+func (f *fence) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		if err := f.held(); err != nil {
+			return nil, err
+		}
+	}
+	return f.RoundTripper.RoundTrip(r)
 }

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -14,18 +19,35 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// lock is one whose updates answer err.
+// lock is one that somebody holds, and whose updates answer err.
 type lock struct {
 	resourcelock.Interface
 
-	err error
+	holder  string
+	err     error
+	updates int
 }
 
-func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
+func (l *lock) Identity() string { return "me" }
 
-// Ensure that a lease is held once it is renewed, and no more once it is given up, even where nobody knows whether the API took that.
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder}, nil, nil
+}
+
+func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.updates++
+	return l.err
+}
+
+// Ensure that a lease is held once it is renewed, and no more once it is given up, even where nobody knows whether the API took that; and
+// that one which another has taken is left alone.
 func TestLeaseGivenUp(t *testing.T) {
-	for _, answer := range []error{nil, errDied} {
+	for _, c := range []struct {
+		holder string
+		answer error
+		want   error
+		writes int
+	}{{"me", nil, nil, 1}, {"me", errDied, errDied, 1}, {"other", errDied, nil, 0}, {"", errDied, nil, 0}} {
 		in := new(lock)
 		l := &lease{Interface: in, lasts: time.Hour}
 		if l.held() == nil {
@@ -34,10 +56,48 @@ func TestLeaseGivenUp(t *testing.T) {
 		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil || l.held() != nil {
 			t.Errorf("%v; not held although it was renewed", err)
 		}
-		in.err = answer
-		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); !errors.Is(err, answer) || l.held() == nil {
-			t.Errorf("%v; held although it was given up", err)
+		*in = lock{holder: c.holder, err: c.answer}
+		if _, _, err := l.Get(t.Context()); err != nil { // as client-go does before it gives a lease up
+			t.Fatal(err)
 		}
+		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); !errors.Is(err, c.want) || l.held() == nil {
+			t.Errorf("%+v: %v; held although it was given up", c, err)
+		}
+		if in.updates != c.writes {
+			t.Errorf("%+v: %d writes", c, in.updates)
+		}
+	}
+}
+
+// Ensure that a write which the server asks to try again later is not tried again, by whomever, once the lease has run out, and that what
+// only reads is.
+func TestFenceAtTheDoor(t *testing.T) {
+	for _, verb := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		var left atomic.Bool // the lease has run out
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked.Add(1) == 1 {
+				left.Store(true)
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}))
+		config := &rest.Config{Host: server.URL}
+		fenced(config, func() error {
+			if left.Load() {
+				return errLease
+			}
+			return nil
+		})
+		api, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = api.CoreV1().RESTClient().Verb(verb).Resource("pods").Do(t.Context()).Error()
+		if read := verb == http.MethodGet; errors.Is(err, errLease) == read || (asked.Load() == 2) != read {
+			t.Errorf("%s: asked %d times, %v", verb, asked.Load(), err)
+		}
+		server.Close()
 	}
 }
 

@@ -74,6 +74,9 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
+	if lock != nil { // which has a client of its own
+		fenced(config, lock.held)
+	}
 	m, err := ctrl.NewManager(config, o.manager(lock))
 	if err != nil {
 		return fmt.Errorf("controller: %w", err)
