@@ -256,17 +256,17 @@ const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
 func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
-	brief := engine.NewBrief(s.v, s.dec)
+	brief, full := engine.NewBrief(s.v, s.dec), len(s.touched) <= fullReasons
 	for _, id := range s.touched {
 		why := brief.Why(id)
-		if len(s.touched) <= fullReasons {
+		if full {
 			why = engine.Why(s.v, s.dec, id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, s.mode, tenants)
 		mine.next.Reason = s.reason(id, why)
 		mine.shown = shown{mine.next.Reason, s.gistOf(brief, id), s.v.Now, s.v.Now}
-		s.queue(id, why.Code, mine.next.Reason)
+		s.queue(id, why.Code, full, mine.next.Reason)
 		if mine.next.LostSeconds = int64(mine.lost.Seconds()); mine.next.LostSeconds > 0 {
 			mine.next.Lost = mine.lost.Truncate(time.Second).String()
 		}

@@ -128,7 +128,7 @@ type wait uint8
 // Kinds of waits. Of those that are told otherwise, or soon over, nothing is told.
 const (
 	noWait    wait = iota
-	anyWait        // what a leader before this one may have told
+	anyWait        // it was told of, by a leader before this one or before it was known for what
 	forTurn        // others hold the GPUs, or come first
 	forNodes       // they may be rented
 	forRepair      // they are out of use
@@ -158,14 +158,18 @@ func waitOf(c engine.WaitCode) wait {
 	return noWait
 }
 
-// queue tells why a job waits, where that is of another kind than what was told last.
-func (s *store) queue(id sched.JobID, c engine.WaitCode, reason string) {
+// queue tells why a job waits, where that is of another kind than what was told last. The code of a reason that was not looked for in the
+// order of the system says that the job waits, and not for what.
+func (s *store) queue(id sched.JobID, c engine.WaitCode, full bool, reason string) {
 	is, was := waitOf(c), &s.jobs[id].wait
 	if s.v.Jobs[id].HoldsDevices() { // it has to give them up first
 		is = noWait
 	}
+	if is != noWait && !full {
+		is = anyWait
+	}
 	switch {
-	case is == *was:
+	case is == *was || is == anyWait && *was != noWait:
 		return
 	case is == noWait:
 		s.say(id, "", "", "")

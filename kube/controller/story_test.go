@@ -76,24 +76,29 @@ func TestEndsAreTold(t *testing.T) {
 // Ensure that a wait is told where its kind changes, by whomever, and that what an earlier leader may have told of it is not told again.
 func TestWaitsAreTold(t *testing.T) {
 	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}}, jobs: map[sched.JobID]*saved{0: {}}}
+	const brief = false
 	for _, c := range []struct {
 		code engine.WaitCode
+		full bool
 		want string
 	}{
-		{engine.WaitBusy, "Normal Queued busy"}, {engine.WaitFragmented, ""}, {engine.WaitBehind, ""}, {engine.WaitQuota, "Normal Queued quota"},
-		{engine.WaitBusy, "Normal Queued busy"}, {engine.WaitStarts, ""}, {engine.WaitRetry, ""}, {engine.WaitBusy, "Normal Queued busy"},
+		{engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitFragmented, true, ""}, {engine.WaitBehind, true, ""},
+		{engine.WaitSystem, brief, ""}, {engine.WaitQuota, true, "Normal Queued quota"}, {engine.WaitBusy, brief, ""},
+		{engine.WaitQuota, true, ""}, {engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitStarts, true, ""}, {engine.WaitRetry, true, ""},
+		{engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitStarts, brief, ""}, {engine.WaitBusy, brief, "Normal Queued busy"},
+		{engine.WaitBusy, brief, ""}, {engine.WaitQuota, true, ""}, {engine.WaitBusy, true, "Normal Queued busy"},
 	} {
-		s.queue(0, c.code, c.code.String())
+		s.queue(0, c.code, c.full, c.code.String())
 		if got := strings.Join(s.told(), ", "); got != c.want {
 			t.Errorf("%v: %q, want %q", c.code, got, c.want)
 		}
 	}
 	s.jobs[0].wait = waited(&s.v.Jobs[0])
-	s.queue(0, engine.WaitBusy, "busy")
+	s.queue(0, engine.WaitBusy, true, "busy")
 	if got := s.told(); got != nil {
 		t.Errorf("after a change of leaders: %q", got)
 	}
-	if s.queue(0, engine.WaitQuota, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
+	if s.queue(0, engine.WaitQuota, true, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
 		t.Error("then another kind: nothing is told")
 	}
 }

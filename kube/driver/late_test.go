@@ -313,3 +313,28 @@ func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 		}
 	}}})
 }
+
+// Ensure that what is to be deleted counts as gone where another has its name by now, which stays; and that a conflict of another kind is
+// tried again.
+func TestDeletedByUID(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, newCluster(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-0"}}), nil)
+		now := w.podOf("train-1-0")
+		old := now.DeepCopy()
+		old.UID = "before"
+		if err := w.d.deleteThis(t.Context(), old); err != nil || w.podOf(now.Name) == nil {
+			t.Errorf("of a pod that another took the name of: %v; the other is there: %t", err, w.podOf(now.Name) != nil)
+		}
+		w.setFail(func(string, client.Object) error {
+			return apierrors.NewConflict(schema.GroupResource{}, now.Name, errors.New("changed"))
+		})
+		if err := w.d.deleteThis(t.Context(), now); !apierrors.IsConflict(err) || !transient(err) {
+			t.Errorf("of a pod that changes: %v", err)
+		}
+		w.setFail(nil)
+		if err := w.d.deleteThis(t.Context(), now); err != nil || w.podOf(now.Name) != nil {
+			t.Errorf("then: %v; it is there: %t", err, w.podOf(now.Name) != nil)
+		}
+	})
+}

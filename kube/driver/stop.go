@@ -188,10 +188,14 @@ func (d *Driver) findOwn(ctx context.Context, a *attempt, o client.Object) error
 	return d.o.Reader.Get(ctx, key, o)
 }
 
-// deleteThis deletes an object, and no other that has its name by now.
+// deleteThis deletes an object, and no other that has its name by now: where another has, there is nothing to delete.
 func (d *Driver) deleteThis(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	uid := o.GetUID()
-	return client.IgnoreNotFound(d.o.Client.Delete(ctx, o.DeepCopyObject().(client.Object), append(opts, client.Preconditions{UID: &uid})...))
+	uid, now := o.GetUID(), o.DeepCopyObject().(client.Object)
+	err := d.o.Client.Delete(ctx, now, append(opts, client.Preconditions{UID: &uid})...)
+	if apierrors.IsConflict(err) && d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), now) == nil && now.GetUID() != uid {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // leaveClaim deletes a claim, or where jobs share it, leaves it to the others.

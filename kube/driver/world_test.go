@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -13,9 +14,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -155,6 +158,9 @@ func (c *cluster) delete(ctx context.Context, api client.WithWatch, o client.Obj
 		}
 		o.SetLabels(now.Labels)
 		options := (&client.DeleteOptions{}).ApplyOptions(opts)
+		if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != now.UID {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name, errors.New("the UID is another"))
+		}
 		forced := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0
 		if isOver(now) || forced || now.Spec.NodeName == "" {
 			now.Finalizers = nil
