@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,12 +114,17 @@ func (t *teller) next() (n note, ok bool, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	after = time.Hour
+	var due []note
 	for uid, w := range t.waits {
 		if left := queuedAfter - time.Since(w.at); left > 0 {
 			after = min(after, left)
 			continue
 		}
 		delete(t.waits, uid)
+		due = append(due, w)
+	}
+	slices.SortFunc(due, func(a, b note) int { return a.at.Compare(b.at) })
+	for _, w := range due {
 		t.file(w)
 	}
 	lane := &t.first

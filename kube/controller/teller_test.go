@@ -92,6 +92,22 @@ func TestWaitsAreToldLate(t *testing.T) {
 	})
 }
 
+// Ensure that jobs that begin to wait together are told of in the order in which they did.
+func TestWaitsKeepTheirOrder(t *testing.T) {
+	write(t, func(t *testing.T, p *pen) {
+		var notes []note
+		var want []string
+		for i := range 2 * tellBurst { // which come due while the first are written
+			job := fmt.Sprint("job-", i)
+			notes = append(notes, of(job, corev1.EventTypeNormal, toldQueued, "waits"))
+			want = append(want, job+" Queued x1: waits")
+		}
+		p.tell(notes...)
+		time.Sleep(queuedAfter + 10*time.Second)
+		p.want(t, want...)
+	})
+}
+
 // Ensure that in a storm the ends of jobs, and what is wrong, come first, that the rest comes at a rate, and that nobody waits for what is
 // too much.
 func TestStorm(t *testing.T) {
