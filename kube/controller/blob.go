@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,9 +42,6 @@ func (s *store) writeBlob(name string, data []byte) error {
 		return nil
 	}
 	for try := 0; ; try++ {
-		if err := s.leads(); err != nil {
-			return err
-		}
 		version, err := s.tryBlob(name, data, mine.version)
 		switch {
 		case err == nil:
@@ -66,12 +64,12 @@ func (s *store) writeBlob(name string, data []byte) error {
 // tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that it has then.
 func (s *store) tryBlob(name string, data []byte, version string) (string, error) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name, ResourceVersion: version}, BinaryData: map[string][]byte{blobKey: data}}
-	var err error
-	if version == "" {
-		err = s.api.Create(s.ctx, m)
-	} else {
-		err = s.api.Update(s.ctx, m)
-	}
+	err := s.call(func(ctx context.Context) error {
+		if version == "" {
+			return s.api.Create(ctx, m)
+		}
+		return s.api.Update(ctx, m)
+	})
 	return m.ResourceVersion, err
 }
 

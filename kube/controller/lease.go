@@ -20,18 +20,21 @@ type lease struct {
 
 	mu      sync.Mutex
 	renewed time.Time // when the last write that was taken began, by the monotonic clock; zero = none was
-	holder  string    // by the last look
+	mine    bool      // by the last look
+	busy    bool      // what it guards is at work
 }
 
 // errLease says that the lease has run out.
 var errLease = errors.New("the lease has run out: another may lead")
 
-// Get is that of the lock.
+// Get is that of the lock. Who sees that another holds the lease, or nobody, holds it no more: it may have been edited, or deleted.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	if err == nil {
 		l.mu.Lock()
-		l.holder = r.HolderIdentity
+		if l.mine = r.HolderIdentity == l.Identity(); !l.mine {
+			l.renewed = time.Time{}
+		}
 		l.mu.Unlock()
 	}
 	return r, raw, err
@@ -51,16 +54,29 @@ func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 }
 
 // giveUp leaves a lease alone that another has taken meanwhile: an elector that was stopped looks who holds it, and gives it up all the
-// same (client-go, LeaderElector.release).
+// same (client-go, LeaderElector.release). One whose work goes on, as where the API did not answer for a while, it leaves to run out.
 func (l *lease) giveUp(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	l.renewed = time.Time{}
-	mine := l.holder == l.Identity()
+	leave := l.busy || !l.mine
 	l.mu.Unlock()
-	if !mine {
+	if leave {
 		return nil
 	}
 	return l.Interface.Update(ctx, r)
+}
+
+// guard has work done that the lease guards.
+func (l *lease) guard(work func() error) error {
+	l.work(true)
+	defer l.work(false)
+	return work()
+}
+
+func (l *lease) work(goesOn bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = goesOn
 }
 
 func (l *lease) write(do func() error) error {
@@ -84,8 +100,8 @@ func (l *lease) held() error {
 	return nil
 }
 
-// fenced has all writes of clients with this configuration pass a fence.
-func fenced(config *rest.Config, held func() error) {
+// guarded has all writes of clients with this configuration pass a fence.
+func guarded(config *rest.Config, held func() error) {
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &fence{rt, held} })
 }
 

@@ -69,6 +69,43 @@ func TestLeaseGivenUp(t *testing.T) {
 	}
 }
 
+// Ensure that who sees that another holds the lease, or nobody, holds it no more, and that a look of one's own ends nothing.
+func TestLeaseTakenAway(t *testing.T) {
+	for holder, held := range map[string]bool{"me": true, "other": false, "": false} {
+		l := &lease{Interface: &lock{holder: holder}, lasts: time.Hour}
+		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := l.Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.held(); (got == nil) != held {
+			t.Errorf("holder %q: %v", holder, got)
+		}
+	}
+}
+
+// Ensure that a lease is not given up while what it guards is at work, though nothing is written any more, and that it is afterwards.
+func TestLeaseGivenUpAfterWork(t *testing.T) {
+	in := &lock{holder: "me"}
+	l := &lease{Interface: in, lasts: time.Hour}
+	give := func() {
+		t.Helper()
+		if _, _, err := l.Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil || l.held() == nil {
+			t.Errorf("%v; held although it was given up", err)
+		}
+	}
+	if err := l.guard(func() error { give(); return errDied }); !errors.Is(err, errDied) || in.updates != 0 {
+		t.Errorf("%v; given up %d times while at work", err, in.updates)
+	}
+	if give(); in.updates != 1 {
+		t.Errorf("given up %d times, want once", in.updates)
+	}
+}
+
 // Ensure that a write which the server asks to try again later is not tried again, by whomever, once the lease has run out, and that what
 // only reads is.
 func TestFenceAtTheDoor(t *testing.T) {
@@ -83,7 +120,7 @@ func TestFenceAtTheDoor(t *testing.T) {
 			}
 		}))
 		config := &rest.Config{Host: server.URL}
-		fenced(config, func() error {
+		guarded(config, func() error {
 			if left.Load() {
 				return errLease
 			}

@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,7 +81,7 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, remarks: l.remarks, every: c.o.every, blobs: l.blobs, jobs: make(map[sched.JobID]*saved, len(jobs))}
+		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, remarks: l.remarks, every: c.o.every, blobs: l.blobs, cluster: true, jobs: make(map[sched.JobID]*saved, len(jobs))}
 	for i := range jobs {
 		w := written[jobs[i].ID]
 		j := &l.state.View().Jobs[jobs[i].ID]
@@ -381,15 +380,16 @@ func (c *Controller) pending(ctx context.Context, reason string) error {
 	if err := c.o.Reader.List(ctx, &list); err != nil {
 		return fmt.Errorf("controller: jobs: %w", err)
 	}
-	body, err := json.Marshal(map[string]any{"status": map[string]any{"phase": v1alpha1.Pending, "reason": cut(reason, mostTrouble)}})
-	if err != nil {
-		return err
-	}
 	for i := range list.Items {
-		if j := &list.Items[i]; j.Status.Phase == "" {
-			if err := client.IgnoreNotFound(c.o.Client.Status().Patch(ctx, j, client.RawPatch(types.MergePatchType, body))); err != nil {
-				return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
-			}
+		j := &list.Items[i]
+		if j.Status.Phase != "" {
+			continue
+		}
+		was := j.DeepCopy()
+		j.Status.Phase, j.Status.Reason = v1alpha1.Pending, cut(reason, mostTrouble)
+		err := c.o.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // somebody decides, or its user changes it: next time
+			return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
 		}
 	}
 	return nil
@@ -438,6 +438,7 @@ var ErrReload = errors.New("what the state is read from has changed")
 type Setup struct {
 	Context context.Context // of the run
 	Header  engine.Header
+	Leader  int64 // its number
 	Origin  time.Time
 	Policy  v1alpha1.SchedulerPolicySpec
 	Inputs  inputs
@@ -452,7 +453,7 @@ type Setup struct {
 
 func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
 	types := l.header.Types
-	return Setup{Context: ctx, Header: l.header, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
+	return Setup{Context: ctx, Header: l.header, Leader: l.store.leader, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
 		Type: func(product string) (sched.TypeID, error) {
 			if product == "" {
 				return 0, nil

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,9 +60,6 @@ func (s *store) writePools() {
 		s.pools = append(s.pools, told{at: sched.None})
 	}
 	for i := range s.v.Pools {
-		if s.leads() != nil { // the next batch tells
-			return
-		}
 		p, old := &s.v.Pools[i], &s.pools[i]
 		if p.Spec.Name == "" { // it is gone
 			continue
@@ -71,7 +69,12 @@ func (s *store) writePools() {
 		if old.at >= 0 && same && (st == old.status || s.v.Now < old.at+spendEvery) {
 			continue
 		}
-		err := patchPool(s.ctx, s.api, p.Spec.Name, map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend})
+		err := s.call(func(ctx context.Context) error {
+			return patchPool(ctx, s.api, p.Spec.Name, map[string]any{"rented": st.Rented, "target": st.Target, "spend": st.Spend})
+		})
+		if errors.Is(err, ErrFenced) || s.ctx.Err() != nil { // the next batch tells
+			return
+		}
 		if err != nil {
 			s.log.Warn("what became of a pool cannot be told", "pool", p.Spec.Name, "error", err)
 			continue

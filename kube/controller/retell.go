@@ -56,6 +56,7 @@ func (s *store) retell() {
 	}
 	s.due = now.Add(cmp.Or(s.every, retellEvery))
 	s.remind()
+	s.writeOverLate()
 	if busy := s.writes > busyWrites; busy && now < s.retold.Add(mostPutOff) {
 		s.writes = 0
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"time"
 
@@ -37,7 +38,7 @@ import (
 type ServeOptions struct {
 	Namespace string // of the lease and of the controller's ConfigMaps
 	Elect     bool   // others may lead; false = this process is the only one
-	// Lease is how long a leader that says nothing keeps the lead: after a crash nothing is decided for so long.
+	// Lease is how long a leader that says nothing keeps the lead, in whole seconds: after a crash nothing is decided for so long.
 	Lease   time.Duration
 	Metrics string // address of the metrics; "" = none
 	Health  string // address of /healthz and /readyz; "" = none
@@ -75,7 +76,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 		return err
 	}
 	if lock != nil { // which has a client of its own
-		fenced(config, lock.held)
+		guarded(config, lock.held)
 	}
 	m, err := ctrl.NewManager(config, o.manager(lock))
 	if err != nil {
@@ -99,7 +100,12 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 			return err
 		}
 	}
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) })); err != nil {
+	work := func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) }
+	if lock != nil {
+		unguarded := work
+		work = func(ctx context.Context) error { return lock.guard(func() error { return unguarded(ctx) }) }
+	}
+	if err := m.Add(manager.RunnableFunc(work)); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -169,7 +175,11 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower,
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
 	}
-	if err := s.Inputs.watch(s.Context, m.GetCache(), s.Stop); err != nil {
+	leader := s.Leader
+	if o.Observe { // whoever leads
+		leader = math.MaxInt64
+	}
+	if err := s.Inputs.watch(s.Context, m.GetCache(), leader, s.Stop); err != nil {
 		return nil, err
 	}
 	tell := func(about client.Object, reason, text string) {
@@ -186,7 +196,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower,
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
-		Provider: provider.New(m.GetClient(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
+		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if !o.Observe {
 		d.Delayed = s.Delayed
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,6 +69,7 @@ type store struct {
 	due      sched.Time      // see retell
 	retold   sched.Time      // when that was done last
 	writes   int             // of jobs, since then
+	settled  time.Time       // from when on no earlier leader's write can come; zero = no batch was written yet
 }
 
 // saved is what the API has of one job.
@@ -350,11 +352,10 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 		if err != nil {
 			return err
 		}
-		if lost := s.leads(); lost != nil {
-			return lost
-		}
 		job := metadataOf(ref.name)
-		err = s.api.Status().Patch(s.ctx, job, client.RawPatch(types.MergePatchType, body))
+		err = s.call(func(ctx context.Context) error {
+			return s.api.Status().Patch(ctx, job, client.RawPatch(types.MergePatchType, body))
+		})
 		switch {
 		case err == nil:
 			mine.version = job.ResourceVersion
@@ -420,7 +421,21 @@ func (s *store) origin() time.Time {
 	return s.policy.Status.Origin.Time
 }
 
-// leads returns an error once another may lead. It is asked before each try of a write: a try may come long after the one before it.
+// call has a write made, if this leader leads: it may come long after the try before it. One that is under way is never called off, since
+// nobody would know what came of it, nor would who reads next.
+func (s *store) call(write func(ctx context.Context) error) error {
+	if err := cmp.Or(s.ctx.Err(), s.leads()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), callTime)
+	defer cancel()
+	return write(ctx)
+}
+
+// callTime is how long a write may take.
+const callTime = 20 * time.Second
+
+// leads returns an error once another may lead.
 func (s *store) leads() error {
 	if err := s.held(); err != nil {
 		return fmt.Errorf("%w: %w", ErrFenced, err)
@@ -430,7 +445,7 @@ func (s *store) leads() error {
 
 // pause waits before another try. An error says that there is no sense in one.
 func (s *store) pause(try int, err error) error {
-	if s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+	if errors.Is(err, ErrFenced) || s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return err
 	}
 	if s.ctx.Err() == nil {
@@ -452,10 +467,7 @@ func (s *store) commit() error {
 	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
 	st.Message = message(s.remarks)
 	for try := 0; ; try++ {
-		if err := s.leads(); err != nil {
-			return err
-		}
-		err := s.api.Status().Update(s.ctx, next)
+		err := s.call(func(ctx context.Context) error { return s.api.Status().Update(ctx, next) })
 		if err == nil {
 			s.policy = next
 			return nil
@@ -481,7 +493,7 @@ func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
 		err := s.reader.Get(s.ctx, types.NamespacedName{Name: s.policy.Name}, &p)
 		switch {
 		case err == nil && p.Status.Leader != s.leader:
-			return nil, fmt.Errorf("%w: number %d, this is %d", ErrFenced, p.Status.Leader, s.leader)
+			return nil, fenced(&p, s.leader)
 		case err == nil:
 			return &p, nil
 		}
@@ -489,6 +501,11 @@ func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
 			return nil, final
 		}
 	}
+}
+
+// fenced says who leads.
+func fenced(p *v1alpha1.SchedulerPolicy, leader int64) error {
+	return fmt.Errorf("%w: number %d, this is %d", ErrFenced, p.Status.Leader, leader)
 }
 
 // progress says what a job told of how far it is.

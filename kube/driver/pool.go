@@ -356,5 +356,5 @@ func (d *Driver) cordon(ctx context.Context, name string, on bool) (*corev1.Node
 	}
 	was := node.DeepCopy()
 	node.Spec.Unschedulable = on
-	return node, d.o.Client.Patch(ctx, node, client.MergeFrom(was))
+	return node, d.o.Client.Patch(ctx, node, locked(was))
 }

@@ -6,15 +6,17 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
 // Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more, not
-// even the lease that it finds taken, and ends; and that the other does all the work, once.
+// even the lease that it finds taken, and ends; and that the other does all the work, once, and gives the lease up when it is told to end.
 func TestStaleLeader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, controlplane.Options{Audit: true}, 2, preemptive)
@@ -26,7 +28,7 @@ func TestStaleLeader(t *testing.T) {
 	for _, name := range w.jobs[:4] {
 		w.at(name, 1)
 	}
-	w.launchAs("second", w.kubeconfigOf("second"), elect...)
+	next := w.launchAs("second", w.kubeconfigOf("second"), elect...)
 	for _, name := range w.jobs[:4] {
 		w.finish("lab/" + name) // while the leader is being stopped
 	}
@@ -59,6 +61,15 @@ func TestStaleLeader(t *testing.T) {
 		if st := w.status(name); st.Attempt != 1 || st.Phase != v1alpha1.Succeeded {
 			t.Errorf("%s: %+v", name, st)
 		}
+	}
+	if err := next.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-next.Done()
+	var lease coordinationv1.Lease
+	must(t, w.api.Get(t.Context(), client.ObjectKey{Namespace: "trainyard", Name: "trainyard"}, &lease))
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("whoever leads next waits for the lease that %s kept", *holder)
 	}
 }
 

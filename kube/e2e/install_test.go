@@ -223,7 +223,7 @@ func (r *rig) rent() {
 	c.Impersonate.UserName = account
 	api, err := client.New(c, client.Options{Scheme: r.api.Scheme()})
 	must(t, err)
-	p := provider.New(api, time.Now)
+	p := provider.New(api, api, time.Now)
 	must(t, p.Scale(t.Context(), pool, 2))
 	must(t, p.Release(t.Context(), pool, node))
 	if err := r.api.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {

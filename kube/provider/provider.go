@@ -19,14 +19,18 @@ import (
 // None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node that is
 // really lost is the one whose object is deleted, and the driver tells of that one.
 type Provider struct {
-	api   client.Client
-	clock func() time.Time
+	api    client.Client
+	reader client.Reader // reads what the API has now
+	clock  func() time.Time
 }
 
 var _ driver.Provider = (*Provider)(nil)
 
-// New returns a provider that writes by api.
-func New(api client.Client, clock func() time.Time) *Provider { return &Provider{api, clock} }
+// New returns a provider that writes by api. Nodes it reads by reader: a cache has not heard of those that were given back just now, and so
+// they would be counted with those that stay.
+func New(api client.Client, reader client.Reader, clock func() time.Time) *Provider {
+	return &Provider{api, reader, clock}
+}
 
 // Scale asks for a number of nodes in all.
 func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int32) error {
@@ -82,7 +86,7 @@ func staying(nodes []corev1.Node) (n int32) {
 // registered returns the nodes of a pool.
 func (p *Provider) registered(ctx context.Context, pool *v1alpha1.GPUPool) ([]corev1.Node, error) {
 	var list corev1.NodeList
-	if err := p.api.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelPool: pool.Name}); err != nil {
+	if err := p.reader.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelPool: pool.Name}); err != nil {
 		return nil, fmt.Errorf("provider: nodes of %s: %w", pool.Name, err)
 	}
 	return list.Items, nil

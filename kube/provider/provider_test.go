@@ -29,7 +29,9 @@ type cloud struct {
 	api      client.WithWatch
 	replicas int64
 	writes   int
-	fail     error // of the scale; nil = it does not
+	version  string // of the scale
+	asked    string // the version that the last write was of
+	fail     error  // of the scale; nil = it does not
 	p        *Provider
 	now      time.Time
 }
@@ -47,6 +49,7 @@ func newCloud(t *testing.T, objects ...client.Object) *cloud {
 	c.api = interceptor.NewClient(plain, interceptor.Funcs{
 		SubResourceGet: func(_ context.Context, _ client.Client, _ string, _, body client.Object, _ ...client.SubResourceGetOption) error {
 			scale := body.(*unstructured.Unstructured)
+			scale.SetResourceVersion(c.version)
 			if c.replicas > 0 { // 0 is left out, as by a real one
 				scale.Object["spec"] = map[string]any{"replicas": c.replicas}
 			}
@@ -55,13 +58,14 @@ func newCloud(t *testing.T, objects ...client.Object) *cloud {
 		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, _ client.Object, opts ...client.SubResourceUpdateOption) error {
 			var o client.SubResourceUpdateOptions
 			o.ApplyOptions(opts)
+			c.asked = o.SubResourceBody.(*unstructured.Unstructured).GetResourceVersion()
 			n, _, err := unstructured.NestedInt64(o.SubResourceBody.(*unstructured.Unstructured).Object, "spec", "replicas")
 			c.replicas = n
 			c.writes++
 			return errors.Join(err, c.fail)
 		},
 	})
-	c.p = New(c.api, func() time.Time { return c.now })
+	c.p = New(c.api, c.api, func() time.Time { return c.now })
 	return c
 }
 
@@ -136,6 +140,28 @@ func TestKarpenter(t *testing.T) {
 	}
 	if err := c.p.Release(t.Context(), pool("karpenter"), own); fmt.Sprint(err) != "provider: node own is of no NodeClaim, want one that Karpenter made" {
 		t.Errorf("a node of nobody: %v", err)
+	}
+}
+
+// Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that nobody's wish is written over
+// that came meanwhile.
+func TestNodesAsTheyAre(t *testing.T) {
+	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
+	var before corev1.NodeList
+	if err := c.api.List(t.Context(), &before); err != nil {
+		t.Fatal(err)
+	}
+	c.p.api = interceptor.NewClient(c.api, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+		before.DeepCopyInto(list.(*corev1.NodeList))
+		return nil
+	}})
+	c.scale("karpenter", 2, 2)
+	if c.release("karpenter", "a"); c.replicas != 1 {
+		t.Errorf("%d replicas, want 1", c.replicas)
+	}
+	c.version = "read before"
+	if err := c.p.Scale(t.Context(), pool("karpenter"), 3); err != nil || c.asked != "read before" {
+		t.Errorf("%v; written to version %q", err, c.asked)
 	}
 }
 

@@ -35,11 +35,12 @@ func scaled(pool *v1alpha1.GPUPool) (*unstructured.Unstructured, error) {
 
 // setReplicas asks for so many, if that is not what is asked for already.
 func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructured, n int32) error {
-	was, err := p.replicas(ctx, of)
+	was, version, err := p.replicas(ctx, of)
 	if err != nil || was == n {
 		return err
 	}
 	scale := emptyScale()
+	scale.SetResourceVersion(version) // what another asked for meanwhile is not written over
 	scale.Object["spec"] = map[string]any{"replicas": int64(n)}
 	if err := p.api.SubResource("scale").Update(ctx, of, client.WithSubResourceBody(scale)); err != nil {
 		return fmt.Errorf("provider: %s %s to %d nodes: %w", of.GetKind(), of.GetName(), n, plain(of, err))
@@ -47,17 +48,17 @@ func (p *Provider) setReplicas(ctx context.Context, of *unstructured.Unstructure
 	return nil
 }
 
-// replicas is how many are asked for.
-func (p *Provider) replicas(ctx context.Context, of *unstructured.Unstructured) (int32, error) {
+// replicas is how many are asked for, and by which version.
+func (p *Provider) replicas(ctx context.Context, of *unstructured.Unstructured) (n int32, version string, err error) {
 	scale := emptyScale()
-	if err := p.api.SubResource("scale").Get(ctx, of, scale); err != nil {
-		return 0, fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), plain(of, err))
+	if err = p.api.SubResource("scale").Get(ctx, of, scale); err != nil {
+		return 0, "", fmt.Errorf("provider: %s %s: %w", of.GetKind(), of.GetName(), plain(of, err))
 	}
-	n, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // left out where it is 0
+	replicas, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas") // left out where it is 0
 	if err != nil {
-		return 0, fmt.Errorf("provider: scale of %s %s: %w", of.GetKind(), of.GetName(), err)
+		return 0, "", fmt.Errorf("provider: scale of %s %s: %w", of.GetKind(), of.GetName(), err)
 	}
-	return int32(n), nil
+	return int32(replicas), scale.GetResourceVersion(), nil
 }
 
 // plain is an error in words that say what to do, where it is known.
@@ -83,7 +84,7 @@ func (p *Provider) fewer(ctx context.Context, pool *v1alpha1.GPUPool, of *unstru
 	if err != nil {
 		return err
 	}
-	was, err := p.replicas(ctx, of)
+	was, _, err := p.replicas(ctx, of)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	kubeconfig := f.String("kubeconfig", "", "`file` that names the cluster; default: $KUBECONFIG, or the pod's own")
 	f.StringVar(&o.Namespace, "namespace", "trainyard", "`namespace` of the lease and of what else is kept")
 	f.BoolVar(&o.Elect, "leader-elect", false, "several of this command may run; one of them decides")
-	f.DurationVar(&o.Lease, "lease", 6*time.Second, "`time` after which a leader that says nothing leads no more")
+	f.DurationVar(&o.Lease, "lease", 6*time.Second, "`seconds` after which a silent leader leads no more, as 6s")
 	f.StringVar(&o.Metrics, "metrics", "", "`address` of the metrics, as :8080; default: none")
 	f.StringVar(&o.Health, "health", "", "`address` of /healthz and /readyz, as :8081; default: none")
 	f.StringVar(&o.PriorityClass, "priority-class", "trainyard", "`class` of pods that name none; \"\" for none")
@@ -100,6 +100,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return printVersion(f.Args()[1:], out)
 	default:
 		return usagef("unknown command %q, want manifests, version or none", f.Arg(0))
+	}
+	if o.Lease < time.Second || o.Lease%time.Second != 0 { // as the API has it
+		return usagef("--lease %v, want whole seconds, 1s or more", o.Lease)
 	}
 	level := slog.LevelInfo
 	if *verbose {

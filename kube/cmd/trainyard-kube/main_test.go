@@ -27,6 +27,8 @@ func TestManifests(t *testing.T) {
 		{args: "manifest", wrong: `unknown command "manifest", want manifests, version or none`},
 		{args: "--obsrve", wrong: "flag provided but not defined: -obsrve; trainyard-kube --help lists the flags"},
 		{args: "manifests --nope", wrong: "flag provided but not defined: -nope; trainyard-kube manifests --help lists the flags"},
+		{args: "--lease 1500ms", wrong: "--lease 1.5s, want whole seconds, 1s or more"},
+		{args: "--leader-elect --lease 0s", wrong: "--lease 0s, want whole seconds, 1s or more"},
 		{args: "--observe now", wrong: `unknown command "now", want manifests, version or none`},
 		{args: "--kubeconfig testdata/none", wrong: "no cluster: stat testdata/none: no such file or directory; name one by --kubeconfig"},
 	} {
