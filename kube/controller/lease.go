@@ -66,13 +66,7 @@ func (l *lease) giveUp(ctx context.Context, r resourcelock.LeaderElectionRecord)
 	return l.Interface.Update(ctx, r)
 }
 
-// guard has work done that the lease guards.
-func (l *lease) guard(work func() error) error {
-	l.work(true)
-	defer l.work(false)
-	return work()
-}
-
+// work notes whether what the lease guards is at work.
 func (l *lease) work(goesOn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

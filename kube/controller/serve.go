@@ -100,12 +100,7 @@ func Serve(ctx context.Context, config *rest.Config, o ServeOptions) error {
 			return err
 		}
 	}
-	work := func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) }
-	if lock != nil {
-		unguarded := work
-		work = func(ctx context.Context) error { return lock.guard(func() error { return unguarded(ctx) }) }
-	}
-	if err := m.Add(manager.RunnableFunc(work)); err != nil {
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return lead(ctx, m, lock, figures, o) })); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -154,6 +149,8 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 	held := func() error { return ctx.Err() }
 	if lock != nil {
 		held = lock.held
+		lock.work(true)
+		defer lock.work(false)
 	}
 	pods, err := logs.Client(m.GetConfig())
 	if err != nil {
