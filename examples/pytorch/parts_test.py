@@ -4,6 +4,8 @@ import contextlib
 import io
 import os
 import random
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -205,6 +207,24 @@ class Steps(unittest.TestCase):
             with self.assertRaises(ValueError) as e:
                 train.parse(args, env)
             self.assertIn(want, str(e.exception))
+
+
+class Ends(unittest.TestCase):
+    def test_at_once(self):
+        """Ensure that a run that has met its ranks ends with its own exit code and without Python's shutdown, in which a late
+        thread of gloo may abort it, and that nothing of what it said is lost: also when it ends by an error."""
+        whole = "import atexit, runpy, sys; atexit.register(print, 'shut down'); sys.argv[0] = 'train.py'; " \
+                "runpy.run_path('train.py', run_name='__main__')"
+        with tempfile.TemporaryDirectory() as folder:
+            for flags, checkpoints, code, said in [
+                    (["--epochs", "1", "--dataset", "64"], folder, train.DONE, "TRAINYARD done steps=1 "),
+                    (["--seed", "2"], folder, train.ERROR, "train: checkpoint of --seed 1, want 2\n"),
+                    (["--epochs", "1", "--dataset", "64"], "/dev/null/none", train.ERROR, "NotADirectoryError: ")]:
+                r = subprocess.run([sys.executable, "-c", whole, *flags], capture_output=True, text=True,
+                                   env={**os.environ, "TRAINYARD_CHECKPOINT_DIR": checkpoints})
+                self.assertEqual(r.returncode, code, r.stderr)
+                self.assertIn(said, r.stdout + r.stderr)
+                self.assertNotIn("shut down", r.stdout)
 
 
 def setUpModule():

@@ -44,6 +44,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -67,12 +68,22 @@ def main(args, progress=Progress):
     except ValueError as e:
         print(f"train: {e}", file=sys.stderr)
         return USAGE
-    meet()
     try:
+        meet()
         return Training(c, progress).run()
     except Refused as e:
         print(f"train: {e}", file=sys.stderr)
-        return ERROR
+    except Exception:
+        traceback.print_exc()
+    return ERROR
+
+
+def end(code):
+    """Ends the process at once, without Python's own shutdown: a thread of gloo that is late to let go of the last
+    collective's tensors would ask for the interpreter in the midst of it, and abort the process (PyTorch 179291)."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Refused(Exception):
@@ -301,4 +312,4 @@ class Training:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end(main(sys.argv[1:]))
