@@ -12,7 +12,6 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
-	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/power"
@@ -303,16 +302,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 // CheckKeys returns an error about the first key, in order of name, that neither the system nor the simulated world
 // takes, nor the preset of that name, "" = none.
 func CheckKeys(info *system.Info, preset string, settings map[string]string) error {
-	names := info.KeyNames()
-	for _, k := range slices.Concat(RuntimeKeys, presetKeys(preset)) {
-		names = append(names, k.Name)
-	}
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		if !slices.Contains(names, key) {
-			return fmt.Errorf("system: %s takes no key %q%s; it takes %s", info.Name, key, suggest.Hint(key, names), strings.Join(names, ", "))
-		}
-	}
-	return nil
+	return info.CheckKeys(settings, slices.Concat(RuntimeKeys, presetKeys(preset))...)
 }
 
 func withDefaults(given, defaults map[string]string) map[string]string {

@@ -4,7 +4,9 @@ package system
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
@@ -199,6 +201,21 @@ func (i *Info) KeyNames() []string {
 		names = append(names, k.Name)
 	}
 	return names
+}
+
+// CheckKeys returns an error about the first key of settings, in order of name, that neither the system takes nor is one of
+// more. It says which key is near.
+func (i *Info) CheckKeys(settings map[string]string, more ...Key) error {
+	names := i.KeyNames()
+	for _, k := range more {
+		names = append(names, k.Name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("system: %s takes no key %q%s; it takes %s", i.Name, key, suggest.Hint(key, names), strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // Build returns the system under the given settings, common keys applied. adapt, if not nil, changes its stages; an error

@@ -327,19 +327,13 @@ func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]wri
 	return nil
 }
 
-// checkKeys returns an error about the first setting, in order of name, that the system does not take.
+// checkKeys returns an error about the system's name, or about the first setting, in order of name, that it does not take.
 func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	info, err := system.Named(p.System)
 	if err != nil {
 		return err
 	}
-	names := info.KeyNames()
-	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
-		if !slices.Contains(names, key) {
-			return fmt.Errorf("settings: %s takes no key %q; it takes %s", p.System, key, strings.Join(names, ", "))
-		}
-	}
-	return nil
+	return info.CheckKeys(p.Settings)
 }
 
 // say writes at once what there is to be said of the policy, where that is another thing than was said. All else is written with the first
