@@ -27,6 +27,9 @@ type attempt struct {
 	config sched.Config
 	ranks  []rank
 
+	firstGPU int // of the first rank, counted on its node
+
+	adopted bool // those who led before ordered it
 	begun   bool // the crew was told to begin it
 	waits   bool // for its devices: its pods are to be made
 	delay   delay
@@ -81,6 +84,7 @@ func (d *Driver) newAttempt(id sched.JobID, number int32, gpus []sched.GPUID, c 
 		r := &a.ranks[len(a.ranks)-1]
 		r.gpus = append(r.gpus, g)
 	}
+	a.firstGPU = int(a.ranks[0].gpus[0] - d.view.Nodes[a.ranks[0].node].First)
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,15 +42,23 @@ func (d *Driver) keepPace(a *attempt) {
 		return
 	}
 	d.submit("pace/"+a.key.String(), func(ctx context.Context) {
-		err := d.crew.write(ctx, func(ctx context.Context) error {
-			body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": a.uid, "annotations": map[string]string{annotationPace: string(text)}}})
-			if err != nil {
-				return fatal(err)
-			}
-			tj := &v1alpha1.TrainingJob{ObjectMeta: metaOf(a.key)}
-			return client.IgnoreNotFound(d.o.Client.Patch(ctx, tj, client.RawPatch(types.MergePatchType, body)))
-		})
-		d.warn(ctx, err, "the speed of a job cannot be kept", "job", a.key)
+		d.warn(ctx, d.annotate(ctx, a, annotationPace, string(text)), "the speed of a job cannot be kept", "job", a.key)
+	})
+}
+
+// annotate has the TrainingJob of an attempt say something, and no other that has its name by now.
+func (d *Driver) annotate(ctx context.Context, a *attempt, name, text string) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": a.uid, "annotations": map[string]string{name: text}}})
+	if err != nil {
+		return err
+	}
+	return d.crew.write(ctx, func(ctx context.Context) error {
+		tj := &v1alpha1.TrainingJob{ObjectMeta: metaOf(a.key)}
+		err := d.o.Client.Patch(ctx, tj, client.RawPatch(types.MergePatchType, body))
+		if apierrors.IsConflict(err) && d.o.Reader.Get(ctx, a.key, tj) == nil && tj.UID != a.uid {
+			return nil
+		}
+		return client.IgnoreNotFound(err)
 	})
 }
 

@@ -135,19 +135,19 @@ func (m *machine) readSlice(s *resourcev1.ResourceSlice) {
 		if m.product = cmp.Or(m.product, product); m.product != product {
 			continue
 		}
-		g := gpu{uuid: uuid, id: deviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, tainted: len(d.Taints) > 0}
+		g := gpu{uuid: uuid, id: deviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, tainted: slices.ContainsFunc(d.Taints, isHard)}
 		g.lends = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 		for _, name := range []resourcev1.QualifiedName{"memory", resourcev1.QualifiedName(s.Spec.Driver + "/memory")} {
 			if c, ok := d.Capacity[name]; ok {
 				m.memGiB = gib(c.Value.Value())
 			}
 		}
-		for _, t := range d.Taints {
-			g.tainted = g.tainted && t.Effect != resourcev1.DeviceTaintEffectNone
-		}
 		m.gpus = append(m.gpus, g)
 	}
 }
+
+// isHard reports whether a taint keeps jobs off: some only tell something.
+func isHard(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone }
 
 // attribute returns an attribute of a device that is a string, by its short name or the one with the driver's.
 func attribute(d *resourcev1.Device, driver, name string) string {

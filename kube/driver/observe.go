@@ -21,7 +21,9 @@ func (d *Driver) observe(a *attempt) error {
 	j := &d.view.Jobs[a.id]
 	d.mindDevices(a)
 	if a.stop == sched.NoOutcome && a.fate == nil {
-		a.fate = d.fateOf(a, j, ranks)
+		if a.fate, err = d.fateOf(a, j, ranks); err != nil {
+			return err
+		}
 	}
 	if a.fate != nil && a.fate.outcome != sched.NoOutcome && !j.Up && all(ranks, hasRun) { // it came and went between two looks
 		d.started(a)
@@ -47,18 +49,26 @@ func (d *Driver) observe(a *attempt) error {
 }
 
 // fateOf returns what ends an attempt that nobody stops, nil if it goes on.
-func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) *fate {
+func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) (*fate, error) {
 	silent := false
 	for i := range a.ranks {
 		m := d.machines[a.ranks[i].nodeName]
 		silent = silent || m == nil || m.gone || !m.ready
 	}
-	if f := cause(ranks, silent, j.Up); f != nil {
-		return f
+	f := cause(ranks, silent, j.Up)
+	if f != nil && a.adopted {
+		if kept, err := d.fateKept(a, j.Up); kept != nil || err != nil {
+			return kept, err
+		}
 	}
-	if j.Up || all(ranks, hasRun) {
-		return nil
+	if f != nil || j.Up || all(ranks, hasRun) {
+		return f, nil
 	}
+	return d.startFate(a, ranks), nil
+}
+
+// startFate returns why an attempt that is not up will not start, nil if it may.
+func (d *Driver) startFate(a *attempt, ranks []sight) *fate {
 	a.mu.Lock()
 	refused, claimed, made := a.refused, !a.claimed.IsZero(), !a.made.IsZero()
 	a.mu.Unlock()

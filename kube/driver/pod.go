@@ -16,8 +16,15 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// masterPort is where the ranks of an attempt meet. It is torchrun's own default.
-const masterPort = 29500
+// masterPort is where the ranks of an attempt meet. It is torchrun's own default. Behind it are those of jobs in the network of their node,
+// ports for the GPUs of a node times as many for jobs: up to 29755, below those that services take on nodes.
+const (
+	masterPort = 29500
+	ports      = 16
+)
+
+// visibleGPUs is the variable by which NVIDIA's runtime gives a container GPUs.
+const visibleGPUs = "NVIDIA_VISIBLE_DEVICES"
 
 // directScheduler is the scheduler that pods name which we bind ourselves, so that no other does.
 const directScheduler = "trainyard.dev"
@@ -56,6 +63,7 @@ func (a *attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 		}
 	}
 	s := &p.Spec
+	p.Annotations[v1alpha1.AnnotationContainer] = s.Containers[0].Name
 	s.RestartPolicy = corev1.RestartPolicyNever
 	seconds := int64(grace(tj).Seconds())
 	s.TerminationGracePeriodSeconds = &seconds
@@ -63,6 +71,9 @@ func (a *attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 	s.Tolerations = tolerating(s.Tolerations)
 	if len(a.ranks) > 1 {
 		s.Hostname, s.Subdomain = p.Name, a.base
+	}
+	if s.HostNetwork && (s.DNSPolicy == "" || s.DNSPolicy == corev1.DNSClusterFirst) { // else it would not find rank 0
+		s.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
 	if s.PriorityClassName == "" && s.Priority == nil {
 		s.PriorityClassName = priorityClass
@@ -83,24 +94,49 @@ func (a *attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *co
 	return p
 }
 
-// equip gives the container that trains its GPUs, in the way of the mode.
+// equip gives the container that trains its GPUs, in the way of the mode; and the same ones to those beside it that ask for GPUs, but for
+// count, which would give containers that run at the same time others.
 func (a *attempt) equip(r int, s *corev1.PodSpec) {
-	trains := &s.Containers[0]
-	delete(trains.Resources.Limits, resourceGPU)
-	delete(trains.Resources.Requests, resourceGPU)
-	if a.mode == v1alpha1.Count {
-		n := *intQuantity(len(a.ranks[r].gpus))
-		if trains.Resources.Limits == nil {
-			trains.Resources.Limits = make(corev1.ResourceList)
-		}
-		trains.Resources.Limits[resourceGPU] = n
-		return
-	}
+	var claims []corev1.ResourceClaim
 	for i, c := range a.claimsOf(r) {
 		name := "trainyard-" + strconv.Itoa(i)
 		s.ResourceClaims = append(s.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &c.name})
-		trains.Resources.Claims = append(trains.Resources.Claims, corev1.ResourceClaim{Name: name})
+		claims = append(claims, corev1.ResourceClaim{Name: name})
 	}
+	for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
+		for i := range list {
+			c := &list[i]
+			trains := c == &s.Containers[0]
+			if asks := takeGPUs(c); !trains && (!asks || a.mode == v1alpha1.Count && !runsBefore(s, c)) {
+				continue
+			}
+			switch c.Resources.Claims = append(c.Resources.Claims, claims...); {
+			case a.mode == v1alpha1.Count:
+				if c.Resources.Limits == nil {
+					c.Resources.Limits = make(corev1.ResourceList)
+				}
+				c.Resources.Limits[resourceGPU] = *intQuantity(len(a.ranks[r].gpus))
+			case a.mode == v1alpha1.Visible && !trains: // it is told with the rest
+				c.Env = append(c.Env, corev1.EnvVar{Name: visibleGPUs, Value: strings.Join(a.uuids(r), ",")})
+			}
+		}
+	}
+}
+
+// takeGPUs takes the GPUs by number that a container asks for out of it, and reports whether it did.
+func takeGPUs(c *corev1.Container) (asks bool) {
+	for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
+		if _, in := list[resourceGPU]; in {
+			asks = true
+			delete(list, resourceGPU)
+		}
+	}
+	return asks
+}
+
+// runsBefore reports whether a container is over before the one that trains begins.
+func runsBefore(s *corev1.PodSpec, c *corev1.Container) bool {
+	return slices.ContainsFunc(s.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) && c.RestartPolicy == nil
 }
 
 // giveRunDir mounts the folder of the attempt, unless the template has something there.
@@ -149,10 +185,7 @@ func tolerating(t []corev1.Toleration) []corev1.Toleration {
 // environment returns what rank r is told, before what its user says, who may refer to it. Of what is ours the user's is left out.
 func (a *attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.EnvVar) []corev1.EnvVar {
 	here := &a.ranks[r]
-	told := task.Told{Job: a.id, Attempt: a.number, GPUs: a.width(), Checkpoint: tj.Spec.Checkpoint.Path, Grace: grace(tj), Config: a.config}
-	for _, g := range here.devices {
-		told.Devices = append(told.Devices, g.uuid)
-	}
+	told := task.Told{Job: a.id, Attempt: a.number, GPUs: a.width(), Checkpoint: tj.Spec.Checkpoint.Path, Grace: grace(tj), Config: a.config, Devices: a.uuids(r)}
 	var env []corev1.EnvVar
 	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	for _, kv := range told.Environment() {
@@ -160,14 +193,14 @@ func (a *attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 		add(name, value)
 	}
 	if a.mode == v1alpha1.Visible {
-		add("NVIDIA_VISIBLE_DEVICES", strings.Join(told.Devices, ","))
+		add(visibleGPUs, strings.Join(told.Devices, ","))
 	}
 	add("TRAINYARD_RUN_DIR", runDir)
 	master := "127.0.0.1"
 	if len(a.ranks) > 1 {
 		master = fmt.Sprintf("%s.%s.%s.svc", a.podName(0), a.base, a.key.Namespace)
 	}
-	nodes, each, rank, port := strconv.Itoa(len(a.ranks)), strconv.Itoa(len(here.gpus)), strconv.Itoa(r), strconv.Itoa(masterPort)
+	nodes, each, rank, port := strconv.Itoa(len(a.ranks)), strconv.Itoa(len(here.gpus)), strconv.Itoa(r), strconv.Itoa(a.port(tj))
 	add("MASTER_ADDR", master)
 	add("MASTER_PORT", port)
 	add("WORLD_SIZE", strconv.Itoa(a.width()))
@@ -183,6 +216,23 @@ func (a *attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 		}
 	}
 	return env
+}
+
+// uuids returns the GPUs of rank r.
+func (a *attempt) uuids(r int) (uuids []string) {
+	for _, g := range a.ranks[r].devices {
+		uuids = append(uuids, g.uuid)
+	}
+	return uuids
+}
+
+// port returns where the ranks meet. Those in the network of their node meet at ports of their own: jobs with other first GPUs never have the
+// same one, and those that share one seldom.
+func (a *attempt) port(tj *v1alpha1.TrainingJob) int {
+	if !tj.Spec.Template.Spec.HostNetwork {
+		return masterPort
+	}
+	return masterPort + a.firstGPU%ports + ports*(int(a.id)%ports)
 }
 
 // labels stand on everything that belongs to an attempt.

@@ -104,7 +104,7 @@ func (d *Driver) follow(a *attempt, first *corev1.Pod) {
 	}
 	var ctx context.Context
 	ctx, a.unhear = context.WithCancel(d.crew.quit)
-	m, pod, container := a.meter, client.ObjectKeyFromObject(first), first.Spec.Containers[0].Name
+	m, pod, container := a.meter, client.ObjectKeyFromObject(first), trainerOf(first)
 	d.crew.work.Go(func() {
 		d.o.Follower.Follow(ctx, pod, container, func(at time.Time, piece []byte) {
 			if m.hear(progress.Output, at, piece) {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
 // stage says how far the pod of a rank is.
@@ -45,7 +44,7 @@ const deletedByOthers = "somebody else deleted pod "
 func look(p *corev1.Pod, ours, nodeGone bool) sight {
 	terminal := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	s := sight{over: terminal}
-	state := trainer(p)
+	state, others := trainer(p)
 	if t := state.Terminated; t != nil {
 		s.code, s.at = t.ExitCode, t.FinishedAt.Time
 	}
@@ -59,11 +58,15 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 		s.stage, s.at, s.text, s.over = lost, when, why, terminal && !deleted
 	case deleted:
 		s.stage, s.at, s.text, s.over = lost, askedAt(p), deletedByOthers+p.Name, false
-	case p.Status.Phase == corev1.PodSucceeded || state.Terminated != nil && s.code == 0:
+	case p.Status.Phase == corev1.PodFailed && p.Status.Reason == deadlineExceeded: // whatever it made of its SIGTERM
+		s.stage, s.text = failed, fmt.Sprintf("pod %s ran longer than its activeDeadlineSeconds", p.Name)
+	case state.Terminated != nil && p.Status.Phase == corev1.PodRunning && !others: // the kubelet has yet to say how the pod ended
+		s.stage = up
+	case p.Status.Phase == corev1.PodSucceeded || state.Terminated != nil && s.code == 0 && p.Status.Reason == "":
 		s.stage = succeeded
 	case state.Terminated != nil && slices.Contains(unseen, state.Terminated.Reason): // the exit code is made up
 		s.stage, s.unrun, s.text = lost, true, fmt.Sprintf("pod %s ended, and nobody saw how%s", p.Name, brackets(state.Terminated.Reason, state.Terminated.Message))
-	case state.Terminated != nil:
+	case state.Terminated != nil && s.code != 0:
 		s.stage, s.text = failed, fmt.Sprintf("pod %s: exit code %d%s", p.Name, s.code, brackets(state.Terminated.Reason, lastLine(state.Terminated.Message)))
 	case terminal: // it was refused, or its kubelet lost sight of it: no process of the job said so
 		s.stage, s.unrun, s.text = lost, true, fmt.Sprintf("pod %s failed%s", p.Name, brackets(p.Status.Reason, p.Status.Message))
@@ -79,17 +82,28 @@ func look(p *corev1.Pod, ours, nodeGone bool) sight {
 // unseen are the reasons that stand for an exit that containerd or the kubelet were not there to see.
 var unseen = []string{"Unknown", "ContainerStatusUnknown"}
 
-// trainer returns the state of the first container, which trains.
-func trainer(p *corev1.Pod) corev1.ContainerState {
-	if len(p.Spec.Containers) == 0 {
-		return corev1.ContainerState{}
-	}
+// deadlineExceeded is the reason of a pod that ran longer than its user allows a pod to.
+const deadlineExceeded = "DeadlineExceeded"
+
+// trainer returns the state of the container that trains, and whether others beside it are not over.
+func trainer(p *corev1.Pod) (state corev1.ContainerState, others bool) {
+	name := trainerOf(p)
 	for i := range p.Status.ContainerStatuses {
-		if c := &p.Status.ContainerStatuses[i]; c.Name == p.Spec.Containers[0].Name {
-			return c.State
+		if c := &p.Status.ContainerStatuses[i]; c.Name == name {
+			state = c.State
+		} else {
+			others = others || c.State.Terminated == nil
 		}
 	}
-	return corev1.ContainerState{}
+	return state, others
+}
+
+// trainerOf returns the name of the container that trains.
+func trainerOf(p *corev1.Pod) string {
+	if name := p.Annotations[v1alpha1.AnnotationContainer]; name != "" || len(p.Spec.Containers) == 0 {
+		return name
+	}
+	return p.Spec.Containers[0].Name
 }
 
 // disruption returns who ended a pod from outside, and when.
@@ -135,7 +149,7 @@ func waitsFor(p *corev1.Pod) (text, kind string, fault bool) {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), c.Reason, !strings.Contains(c.Message, noDevice)
+			return fmt.Sprintf("pod %s waits%s", p.Name, brackets(c.Reason, c.Message)), c.Reason, !isDevice(c.Message)
 		}
 	}
 	if p.Spec.NodeName == "" {
@@ -147,9 +161,11 @@ func waitsFor(p *corev1.Pod) (text, kind string, fault bool) {
 // waitsReady is the kind of wait of a pod whose kubelet says no more than that it is at it.
 const waitsReady = "Ready"
 
-// noDevice is what kube-scheduler says where the GPUs of a claim cannot be had. For whatever else it refuses a node (no such volume,
-// too few CPUs, a selector), no GPU is to blame.
-const noDevice = "cannot allocate all claims"
+// isDevice reports whether kube-scheduler says that the GPUs of a pod cannot be had: those of a claim, or so many. For whatever else it
+// refuses a node (no such volume, too few CPUs, a selector), no GPU is to blame.
+func isDevice(message string) bool {
+	return strings.Contains(message, "cannot allocate all claims") || strings.Contains(message, "Insufficient "+string(resourceGPU))
+}
 
 // lastLine returns the last line of a text that is not blank.
 func lastLine(text string) string {
@@ -167,62 +183,6 @@ func brackets(reason, message string) string {
 		return " (" + message + ")"
 	}
 	return " (" + reason + ": " + message + ")"
-}
-
-// fate is how an attempt is going to end, once no process of it is left, although nobody ordered it.
-type fate struct {
-	outcome sched.Outcome // NoOutcome: its start failed
-	code    int32
-	text    string
-	suspect []int // ranks whose GPUs may be to blame that the start failed
-}
-
-// cause returns why an attempt is going to end, nil if it goes on. Of several things that went wrong the first counts, as it is what
-// made the others: at the same instant the loss of a rank. silent says that a node of the attempt does not answer: then a rank
-// that failed did so for want of the others. started says that all ranks were up.
-func cause(ranks []sight, silent, started bool) *fate {
-	first := -1
-	for i, s := range ranks {
-		if s.stage != lost && s.stage != failed {
-			continue
-		}
-		if first < 0 || cmp.Or(s.at.Compare(ranks[first].at), -cmp.Compare(s.stage, ranks[first].stage)) < 0 {
-			first = i
-		}
-	}
-	switch {
-	case first < 0 && !slices.ContainsFunc(ranks, func(s sight) bool { return s.stage != succeeded }):
-		return &fate{outcome: sched.Finished}
-	case first < 0:
-		return nil
-	case ranks[first].unrun && !started:
-		return &fate{text: ranks[first].text, suspect: []int{first}}
-	case ranks[first].stage == lost:
-		return &fate{outcome: sched.NodeLost, text: ranks[first].text}
-	case silent && len(ranks) > 1:
-		return &fate{outcome: sched.NodeLost, code: ranks[first].code, text: ranks[first].text + "; a node of another rank does not answer"}
-	}
-	return &fate{outcome: sched.Failed, code: ranks[first].code, text: ranks[first].text}
-}
-
-// tooLate is the fate of an attempt whose ranks are not all up in time.
-func tooLate(ranks []sight, within time.Duration) *fate {
-	f := new(fate)
-	n := 0
-	for i, s := range ranks {
-		if hasRun(s) {
-			continue
-		}
-		n++
-		if !s.fault {
-			f.suspect = append(f.suspect, i)
-		}
-		if f.text == "" {
-			f.text = s.text
-		}
-	}
-	f.text = fmt.Sprintf("%d of %d ranks not up after %v: %s", n, len(ranks), within, cmp.Or(f.text, "no pod is there"))
-	return f
 }
 
 // hasRun reports whether the process of a rank runs or ran.

@@ -2,12 +2,14 @@ package driver
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -59,6 +61,13 @@ func TestLook(t *testing.T) {
 		return p
 	}
 	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = &now }
+	sideOver := func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: now}
+	}
+	putBefore := func(p *corev1.Pod) {
+		p.Annotations = map[string]string{v1alpha1.AnnotationContainer: "main"}
+		slices.Reverse(p.Spec.Containers)
+	}
 	for _, c := range []struct {
 		name       string
 		pod        *corev1.Pod
@@ -68,6 +77,15 @@ func TestLook(t *testing.T) {
 		{"runs", pod(corev1.PodRunning, -1, nil), false, false, sight{stage: up}},
 		{"is done", pod(corev1.PodSucceeded, 0, nil), false, false, sight{stage: succeeded, over: true, at: origin}},
 		{"is done, a container beside it is not", pod(corev1.PodRunning, 0, nil), false, false, sight{stage: succeeded, at: origin}},
+		{"failed, a container beside it is not", pod(corev1.PodRunning, 3, nil), false, false, sight{stage: failed, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
+		{"is over, and the kubelet has yet to say of what", pod(corev1.PodRunning, 0, sideOver), false, false, sight{stage: up, at: origin}},
+		{"is done, a container beside it failed", pod(corev1.PodFailed, 0, sideOver), false, false, sight{stage: succeeded, over: true, at: origin}},
+		{"saves and exits with 0 at its deadline", pod(corev1.PodFailed, 0, func(p *corev1.Pod) { p.Status.Reason = "DeadlineExceeded" }), false, false,
+			sight{stage: failed, over: true, at: origin, text: "pod p ran longer than its activeDeadlineSeconds"}},
+		{"saves and exits with 0 as its node shuts down", pod(corev1.PodFailed, 0, func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = "Terminated", "shutdown" }), false, false,
+			sight{stage: lost, over: true, unrun: true, at: origin, text: "pod p failed (Terminated: shutdown)"}},
+		{"is done, behind a container that was put before it", pod(corev1.PodRunning, 0, putBefore), false, false, sight{stage: succeeded, at: origin}},
+		{"failed, behind a container that was put before it", pod(corev1.PodRunning, 3, putBefore), false, false, sight{stage: failed, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
 		{"failed", pod(corev1.PodFailed, 3, nil), false, false, sight{stage: failed, over: true, code: 3, at: origin, text: "pod p: exit code 3 (Why)"}},
 		{"ended while containerd was away", pod(corev1.PodFailed, 255, func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State.Terminated.Reason = "Unknown" }), false, false,
 			sight{stage: lost, over: true, unrun: true, code: 255, at: origin, text: "pod p ended, and nobody saw how (Unknown)"}},

@@ -22,7 +22,9 @@ import (
 // because of a webhook, it may tomorrow: an attempt ends in no other way.
 func (d *Driver) remove(a *attempt) {
 	a.leaving, a.removed = true, true
+	f := a.fate
 	d.submit(a.lineName(), func(ctx context.Context) {
+		d.keepFate(ctx, a, f)
 		ranks := make([]int, len(a.ranks))
 		for r := range ranks {
 			ranks[r] = r

@@ -56,6 +56,7 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) {
 		return
 	}
 	a := d.newAttempt(id, j.Attempts, j.GPUs, j.Live)
+	a.adopted = true
 	for i := range a.ranks { // once up, a pod that is not there is gone
 		a.ranks[i].adopted = j.Up
 	}

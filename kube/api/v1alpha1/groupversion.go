@@ -38,4 +38,8 @@ const (
 	AnnotationGPUs = "trainyard.dev/gpus"
 	// AnnotationProgress is what a training process tells on its pod: a line of the training contract.
 	AnnotationProgress = "trainyard.dev/progress"
+	// AnnotationContainer names, on a pod of a job, the container that trains: webhooks may put others before it.
+	AnnotationContainer = "trainyard.dev/container"
+	// AnnotationFate says, on a TrainingJob, how an attempt ended whose pods are being deleted because of it.
+	AnnotationFate = "trainyard.dev/fate"
 )

@@ -1,0 +1,78 @@
+package driver
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Ensure that an attempt ends as it does by itself, although the leader changes while its pods are being deleted because of that.
+func TestFateOutlivesLeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		width int32
+		end   func(w *world) // by itself
+		gone  string         // node whose pod is gone when the next leader comes
+		want  sched.Outcome
+		code  int32
+	}{
+		"done, a container beside it is not":     {2, func(w *world) { w.exitBeside("train-1-0", 0) }, "", sched.Finished, 0},
+		"done, and the one beside it went since": {2, func(w *world) { w.exitBeside("train-1-0", 0) }, "a", sched.Finished, 0},
+		"failed, a container beside it is not":   {2, func(w *world) { w.exitBeside("train-1-0", 3) }, "", sched.Failed, 3},
+		"failed, and the others save":            {12, func(w *world) { w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3) }, "", sched.Failed, 3},
+		"failed, and one of the others is gone":  {12, func(w *world) { w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3) }, "c", sched.Failed, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tj := job("train", c.width, nil)
+				tj.Spec.Template.Spec.Containers = append(tj.Spec.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side"})
+				w := open(t, newCluster(t, slices.Concat(node("a", 4), node("b", 4), node("c", 4), []client.Object{tj})...), nil)
+				w.start(0, gpus(c.width)...)
+				w.pass(10 * time.Second)
+				w.attempt(0, sched.Running)
+				w.silence("a", "b", "c")
+				c.end(w)
+				w.pass(3 * time.Second) // pods are told to go
+				w.attempt(0, sched.Running)
+				w.d.Close()
+				w.silence(slices.DeleteFunc([]string{"a", "b", "c"}, func(n string) bool { return n == c.gone })...)
+				for range 100 {
+					time.Sleep(10 * time.Millisecond)
+					w.tick()
+				}
+				w.take(options(w.cluster))
+				w.silence()
+				w.pass(5 * time.Second)
+				if e := w.last(sched.AttemptEnded); e.Outcome != c.want || e.Code != c.code {
+					t.Errorf("%v with code %d: %s, want %v with %d", e.Outcome, e.Code, e.Text, c.want, c.code)
+				}
+			})
+		})
+	}
+}
+
+// exitBeside ends the container that trains of a pod, and not the one beside it.
+func (w *world) exitBeside(name string, code int32) {
+	p := w.podOf(name)
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "side", State: corev1.ContainerState{Running: new(corev1.ContainerStateRunning)}},
+		{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}},
+	}
+	must(w, w.Status().Update(w.Context(), p))
+}
+
+// silence has the kubelets of these nodes do nothing, and those of all others work.
+func (w *world) silence(nodes ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.silent)
+	for _, n := range nodes {
+		w.cluster.silent[n] = true
+	}
+}
