@@ -105,6 +105,9 @@ func TestLook(t *testing.T) {
 		{"not bound for want of its GPUs", pod(corev1.PodPending, -1, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/9 nodes are available: 1 cannot allocate all claims, 8 others"}}
 		}), false, false, sight{stage: pending, text: "pod p waits (0/9 nodes are available: 1 cannot allocate all claims, 8 others)"}},
+		{"not bound for want of so many GPUs", pod(corev1.PodPending, -1, func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/9 nodes are available: 1 Insufficient nvidia.com/gpu, 8 others"}}
+		}), false, false, sight{stage: pending, text: "pod p waits (0/9 nodes are available: 1 Insufficient nvidia.com/gpu, 8 others)"}},
 	} {
 		got := look(c.pod, c.ours, c.gone)
 		if !got.at.Equal(c.want.at) {
