@@ -246,3 +246,51 @@ func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that nodes that can take no job do not keep others from being rented, go before those that can, and stay while somebody needs
+// what there is.
+func TestRentBesideTheDead(t *testing.T) {
+	const owned, spot = sched.None, sched.PoolID(0)
+	node := func(pool sched.PoolID, first sched.GPUID, state sched.NodeState) sched.Node {
+		return sched.Node{Spec: sched.NodeSpec{GPUs: 8, Pool: pool}, First: first, State: state}
+	}
+	for _, c := range []struct {
+		name   string
+		nodes  []sched.Node
+		gpu    sched.GPUState // of the first node
+		demand int32
+		want   int32
+		gone   int // number of the node that goes; -1 = none
+	}{
+		{"no node", nil, 0, 8, 1, -1},
+		{"an owned one that does not answer", []sched.Node{node(owned, 0, sched.NodeUp)}, sched.GPUStuck, 8, 1, -1},
+		{"an owned one that others use", []sched.Node{node(owned, 0, sched.NodeUp)}, sched.GPUForeign, 8, 1, -1},
+		{"an owned one", []sched.Node{node(owned, 0, sched.NodeUp)}, sched.GPUInUse, 8, 0, -1},
+		{"a rented one that does not answer", []sched.Node{node(spot, 0, sched.NodeUp)}, sched.GPUStuck, 8, 2, -1},
+		{"a rented one that is cordoned", []sched.Node{node(spot, 0, sched.NodeDraining)}, sched.GPUInUse, 8, 2, -1},
+		{"the same, and another in its place", []sched.Node{node(spot, 0, sched.NodeDraining), node(spot, 8, sched.NodeUp)}, sched.GPUInUse, 8, 1, 0},
+		{"one that does not answer, and another in its place", []sched.Node{node(spot, 0, sched.NodeUp), node(spot, 8, sched.NodeUp)}, sched.GPUStuck, 8, 1, 0},
+		{"more than may be rented", []sched.Node{node(spot, 0, sched.NodeUp)}, sched.GPUStuck, 32, 4, -1},
+	} {
+		v := &sched.View{Now: 100, Version: 1, Types: []string{"T"}, Nodes: c.nodes, Pools: []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 4}}}}
+		for n := range c.nodes {
+			for range 8 {
+				v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(n)})
+			}
+		}
+		for g := range min(8, len(v.GPUs)) {
+			v.GPUs[g].State = c.gpu
+		}
+		r := &provision.Rent{Demand: provision.Told(func() int32 { return c.demand })}
+		var d sched.Desired
+		v.Pools[0].Target = -1 // so that the number is told
+		r.Provision(v, &d)
+		gone := -1
+		for _, n := range d.Nodes {
+			gone = int(n.Node)
+		}
+		if len(d.Pools) != 1 || d.Pools[0].Count != c.want || gone != c.gone || len(d.Nodes) > 1 {
+			t.Errorf("%s: %+v, nodes %+v; want %d nodes, and %d gone", c.name, d.Pools, d.Nodes, c.want, c.gone)
+		}
+	}
+}

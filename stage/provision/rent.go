@@ -85,11 +85,21 @@ func (r *Rent) subtractOwned(v *sched.View) {
 		if n.Spec.Pool != sched.None || !n.Open() {
 			continue
 		}
-		gpus := int32(n.Spec.GPUs)
+		gpus := serving(v, n)
 		own := min(gpus, r.demand[n.Spec.Type])
 		r.demand[n.Spec.Type] -= own
 		r.demand[any] = max(r.demand[any]-(gpus-own), 0)
 	}
+}
+
+// serving returns how many GPUs of a node serve jobs, or can.
+func serving(v *sched.View, n *sched.Node) (gpus int32) {
+	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+		if v.GPUs[g].Targets > 0 || v.Usable(g) {
+			gpus++
+		}
+	}
+	return gpus
 }
 
 // byPrice orders the pools by price per GPU, then number.
@@ -115,20 +125,25 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 	return n
 }
 
-// letGo names the nodes of pool id beyond n that may go, those idle longest first, and those that drained. It returns how many
-// are to be there then.
+// letGo names the nodes of pool id beyond n that may go, those with the fewest GPUs that can serve first, then those idle longest, and those that drained. It
+// returns how many are to be there then: one that serves nobody, such as one that does not answer or that somebody has cordoned, has another
+// rented in its place.
 func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
-	here, draining := int32(0), int32(0)
+	here, dead, draining := int32(0), int32(0), int32(0)
 	r.leave = r.leave[:0]
 	for _, i := range r.here {
 		node, since := &v.Nodes[i], r.since[i]
 		switch {
 		case node.Spec.Pool != id || node.Target == sched.NodeGone:
 		case node.Target != sched.NodeDraining:
-			here++
+			if r.isDead(v, i) {
+				dead++
+			} else {
+				here++
+			}
 			if due := since.Add(keep); due <= v.Now {
 				r.leave = append(r.leave, i)
-			} else if since != sched.Never && (here > n || v.Pools[id].Target > n) {
+			} else if since != sched.Never && (here+dead > n || v.Pools[id].Target > n) {
 				d.WakeBy(due)
 			}
 		case since == sched.Never:
@@ -137,17 +152,29 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: i, State: sched.NodeGone})
 		}
 	}
-	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int { return cmp.Compare(r.since[a], r.since[b]) })
-	r.leave = r.leave[:min(len(r.leave), int(max(here-n, 0)))]
+	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int {
+		return cmp.Or(cmp.Compare(serving(v, &v.Nodes[a]), serving(v, &v.Nodes[b])), cmp.Compare(r.since[a], r.since[b]))
+	})
+	r.leave = r.leave[:min(len(r.leave), int(max(here+dead-n, 0)))]
 	for _, node := range r.leave {
 		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeGone})
+		if r.isDead(v, node) {
+			dead--
+		} else {
+			here--
+		}
 	}
 	if r.Move != nil {
 		back := r.reopen(v, id, min(draining, n-here), d)
 		here, draining = here+back, draining-back
-		r.empty(v, id, here-int32(len(r.leave))-n, d)
+		r.empty(v, id, here-n, d)
 	}
-	return min(max(n, here-int32(len(r.leave)))+draining, v.Pools[id].Spec.Max)
+	return min(max(n, here)+dead+draining, v.Pools[id].Spec.Max)
+}
+
+// isDead reports whether a node that has joined has no job and can take none.
+func (r *Rent) isDead(v *sched.View, id sched.NodeID) bool {
+	return r.since[id] != sched.Never && serving(v, &v.Nodes[id]) == 0
 }
 
 // drain has the emptiest busy nodes of pool id beyond n take no more jobs, those that joined last first. Idle ones go anyway.
