@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -327,7 +328,7 @@ func (s *store) writeJob(id sched.JobID) error {
 	mine.touched = false
 	if ref.uid != "" { // else it is forgotten
 		if err := s.writeStatus(ref, mine); err != nil {
-			return fmt.Errorf("controller: status of %s: %w", ref.name, err)
+			return fmt.Errorf("controller: %w", err)
 		}
 	}
 	mine.next = v1alpha1.TrainingJobStatus{}
@@ -364,8 +365,11 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 			return nil
 		case apierrors.IsConflict(err):
 			mine.version, from = "", s.reader // what is cached may be as old as what is known
+		case driver.IsTooLarge(err): // its user has made it so since it came: the others cannot wait for it
+			s.log.Error("a job is too large for its status to be written; a leader that comes after this one takes it for what it was", "job", ref.name, "error", err)
+			return nil
 		default:
-			if final := s.pause(try, err); final != nil {
+			if final := s.pause(try, fmt.Errorf("status of %s: %w", ref.name, err)); final != nil {
 				return final
 			}
 		}
@@ -407,7 +411,7 @@ func (s *store) current(ref ref, from client.Reader) (string, error) {
 			}
 			return job.ResourceVersion, nil
 		}
-		if final := s.pause(try, err); final != nil {
+		if final := s.pause(try, fmt.Errorf("status of %s: %w", ref.name, err)); final != nil {
 			return "", final
 		}
 	}

@@ -145,6 +145,22 @@ func TestLateCache(t *testing.T) {
 	}
 }
 
+// Ensure that a job which is too large to be written keeps nobody waiting.
+func TestTooLarge(t *testing.T) {
+	tries := 0
+	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		if tries++; tries > 1 {
+			return errDied
+		}
+		return apierrors.NewInternalError(errors.New("etcdserver: request is too large"))
+	}})
+	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
+	d.submit("first")
+	if err := d.write(v1alpha1.Running); err != nil || tries != 1 {
+		t.Errorf("%v after %d tries, want none after one", err, tries)
+	}
+}
+
 // Ensure that no try of any write follows the end of the lease.
 func TestLeaseEndsBetweenTries(t *testing.T) {
 	busy := apierrors.NewInternalError(errors.New("busy"))

@@ -142,7 +142,7 @@ func transient(err error) bool {
 	var hopeless fatalError
 	var hopeful retryError
 	switch {
-	case errors.As(err, &hopeless) || errors.Is(err, context.Canceled):
+	case errors.As(err, &hopeless) || errors.Is(err, context.Canceled) || IsTooLarge(err):
 		return false
 	case errors.As(err, &hopeful):
 		return true

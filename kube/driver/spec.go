@@ -2,11 +2,14 @@ package driver
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
@@ -93,7 +96,31 @@ func possible(tj *v1alpha1.TrainingJob) error {
 	if c := &pod.Containers[0]; tj.Spec.Checkpoint.ResumeArg != "" && len(c.Command) == 0 && len(c.Args) == 0 {
 		return fmt.Errorf("checkpoint.resumeArg %q without command and args, want one of them: it would replace those of the image", tj.Spec.Checkpoint.ResumeArg)
 	}
+	if n := sizeOf(tj); n > MaxSize {
+		return fmt.Errorf("it has %d KiB, want at most %d, for its status has to be written with it: put what is long into a ConfigMap or an image", n>>10, MaxSize>>10)
+	}
 	return nil
+}
+
+// MaxSize is how many bytes a job may have. etcd takes 1.5 MiB with all that the API server and we add: who changed which field, and the status.
+const MaxSize = 512 << 10
+
+// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many.
+func sizeOf(tj *v1alpha1.TrainingJob) int {
+	n := tj.Spec.Template.Size() + tj.ObjectMeta.Size() // as JSON, in which it is kept, up to six times as many
+	if n < MaxSize/6 {
+		return n
+	}
+	text, err := json.Marshal(tj)
+	if err != nil {
+		return n
+	}
+	return len(text)
+}
+
+// IsTooLarge reports whether the API server, or etcd behind it, does not take an object because of its size.
+func IsTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || err != nil && strings.Contains(err.Error(), "etcdserver: request is too large")
 }
 
 // grace returns the time between SIGTERM and SIGKILL. The API server takes 0 for a pod that nobody has to see off: a second it is
