@@ -156,17 +156,14 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) error {
 // endPool gives back the nodes of a deleted pool that have not joined, calls off those that are not there yet, and lets the pool go. A node
 // has not joined as long as its GPUs are not seen, which takes it minutes: later nobody would know from whom it is.
 func (d *Driver) endPool(p *v1alpha1.GPUPool) error {
-	var boot corev1.NodeList
-	if err := d.o.Client.List(d.ctx, &boot, client.MatchingLabels{v1alpha1.LabelPool: p.Name}); err != nil {
+	boot, err := d.unjoined(p.Name, func(*corev1.Node) bool { return true })
+	if err != nil {
 		return err
 	}
-	boot.Items = slices.DeleteFunc(boot.Items, func(n corev1.Node) bool { _, joined := d.nodeID(n.Name); return joined })
 	d.submit("pool/"+p.Name, func(ctx context.Context) {
 		d.insist(ctx, p.Name, func(ctx context.Context, now *v1alpha1.GPUPool) error {
-			for i := range boot.Items {
-				if err := d.giveBack(ctx, now, boot.Items[i].Name); err != nil {
-					return err
-				}
+			if err := d.giveBackAll(ctx, now, boot); err != nil {
+				return err
 			}
 			err := d.o.Provider.Scale(ctx, now, 0) // that of rent may have been called off
 			if missing := apierrors.IsNotFound(err) || meta.IsNoMatchError(err); err != nil && !missing {
@@ -178,13 +175,18 @@ func (d *Driver) endPool(p *v1alpha1.GPUPool) error {
 	return nil
 }
 
-// giveBack gives back a node that has not joined, and has it not join meanwhile.
-func (d *Driver) giveBack(ctx context.Context, p *v1alpha1.GPUPool, name string) error {
-	node, err := d.cordon(ctx, name, true)
-	if err != nil {
-		return client.IgnoreNotFound(err)
+// giveBackAll gives back nodes that have not joined, and has them not join meanwhile.
+func (d *Driver) giveBackAll(ctx context.Context, p *v1alpha1.GPUPool, names []string) error {
+	for _, name := range names {
+		node, err := d.cordon(ctx, name, true)
+		if err == nil {
+			err = d.o.Provider.Release(ctx, p, node)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
 	}
-	return d.o.Provider.Release(ctx, p, node)
+	return nil
 }
 
 // closeNode has a node take no more jobs.
@@ -253,9 +255,45 @@ func (d *Driver) rent(a *sched.Action) {
 	if count == 0 { // it may be waited for before a deleted pool may go
 		d.o.Queue.Push(Key{PoolKey, types.NamespacedName{Name: name}})
 	}
+	spare := d.spare(a.Pool, count)
 	d.submit("pool/"+name, func(ctx context.Context) {
-		d.insist(ctx, name, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.o.Provider.Scale(ctx, p, count) })
+		d.insist(ctx, name, func(ctx context.Context, p *v1alpha1.GPUPool) error {
+			if err := d.giveBackAll(ctx, p, spare); err != nil {
+				return err
+			}
+			return d.o.Provider.Scale(ctx, p, count)
+		})
 	})
+}
+
+// spare returns the nodes of a pool beyond a number of nodes in all that are there and have not joined, since their GPUs are not seen: nobody
+// else would give them back.
+func (d *Driver) spare(pool sched.PoolID, nodes int32) (names []string) {
+	names, err := d.unjoined(d.view.Pools[pool].Spec.Name, func(n *corev1.Node) bool { return n.Annotations[v1alpha1.AnnotationReleased] == "" })
+	if err != nil { // of the cache
+		return nil
+	}
+	for n := range d.view.Nodes {
+		if node := &d.view.Nodes[n]; node.Spec.Pool == pool && node.Joined() && node.Target != sched.NodeGone {
+			nodes--
+		}
+	}
+	return names[min(len(names), int(max(nodes, 0))):]
+}
+
+// unjoined returns the nodes of a pool that are there and have not joined, and are so, by name.
+func (d *Driver) unjoined(pool string, so func(n *corev1.Node) bool) (names []string, err error) {
+	var list corev1.NodeList
+	if err := d.o.Client.List(d.ctx, &list, client.MatchingLabels{v1alpha1.LabelPool: pool}); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if _, joined := d.nodeID(list.Items[i].Name); !joined && so(&list.Items[i]) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // patient is how often something fails that may mend itself before anybody is told, and lastRent the longest pause between tries.

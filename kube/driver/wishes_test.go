@@ -317,6 +317,31 @@ func TestDeletedPoolGivesBackWhatBoots(t *testing.T) {
 	}}})
 }
 
+// Ensure that where there are to be fewer nodes one goes whose GPUs nobody sees, rather than be paid for until its pool is deleted.
+func TestUnseenNodesGoFirst(t *testing.T) {
+	p := new(provider)
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
+		w.spot()
+		w.rented(node("spot-1", 4))
+		w.settle()
+		w.rented(node("spot-2", 4)[:1]) // without its GPUs
+		w.rented(node("spot-3", 4)[:1])
+		change(w.cluster, nodeNamed("spot-3"), func(n *corev1.Node) { n.Annotations = map[string]string{v1alpha1.AnnotationReleased: "counted"} })
+		w.settle()
+		for _, c := range []struct {
+			nodes int32
+			want  []string
+		}{{3, nil}, {2, nil}, {1, []string{"spot-2"}}, {0, []string{"spot-2"}}} {
+			w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Pool: 0, Code: int32(sched.Rent), Value: float64(c.nodes)})
+			must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Rent, Job: sched.None, Pool: 0, Count: c.nodes}}}))
+			w.settle()
+			if !slices.Equal(p.released, c.want) {
+				w.Errorf("released %v where %d are to be there, want %v", p.released, c.nodes, c.want)
+			}
+		}
+	}}})
+}
+
 // Ensure that a node that is given back goes although its pool is deleted while it cannot be cordoned yet.
 func TestDeletedPoolLetsNodesGo(t *testing.T) {
 	p := new(provider)

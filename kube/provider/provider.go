@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -55,13 +56,10 @@ func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *co
 		return client.IgnoreNotFound(p.api.Delete(ctx, node))
 	}
 	of, err := scaled(pool)
-	if err == nil {
-		err = p.mark(ctx, node, released)
-	}
-	if err == nil {
-		err = p.fewer(ctx, pool, of)
-	}
 	if err != nil {
+		return err
+	}
+	if err := p.count(ctx, pool, node, of); err != nil {
 		return err
 	}
 	if pool.Spec.Provider.Kind == "karpenter" {
@@ -70,13 +68,27 @@ func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *co
 	return p.markMachine(ctx, node)
 }
 
-// released marks a node that was given back.
-const released = "trainyard.dev/released"
+// count has one node fewer asked for because this one goes, once however often it is called.
+func (p *Provider) count(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node, of *unstructured.Unstructured) error {
+	if node.Annotations[v1alpha1.AnnotationReleased] == counted {
+		return nil
+	}
+	if err := p.mark(ctx, node, v1alpha1.AnnotationReleased, "yes"); err != nil { // those that stay are without
+		return err
+	}
+	if err := p.fewer(ctx, pool, of); err != nil {
+		return err
+	}
+	return p.mark(ctx, node, v1alpha1.AnnotationReleased, counted)
+}
+
+// counted is what a node that is given back says once there are to be fewer because of it.
+const counted = "counted"
 
 // staying counts the nodes that were not given back.
 func staying(nodes []corev1.Node) (n int32) {
 	for i := range nodes {
-		if nodes[i].Annotations[released] == "" {
+		if nodes[i].Annotations[v1alpha1.AnnotationReleased] == "" {
 			n++
 		}
 	}

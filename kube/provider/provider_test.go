@@ -143,6 +143,22 @@ func TestKarpenter(t *testing.T) {
 	}
 }
 
+// Ensure that a node whose giving back fails half way, and is tried again, takes none with it that boots.
+func TestReleaseTriedAgain(t *testing.T) {
+	lone := node("a")
+	lone.OwnerReferences = nil // it has no NodeClaim to be deleted
+	c := newCloud(t, lone, node("b"))
+	c.replicas = 3 // and one boots
+	for range 3 {
+		if err := c.api.Get(t.Context(), client.ObjectKey{Name: "a"}, lone); err != nil { // as who leads next
+			t.Fatal(err)
+		}
+		if err := c.p.Release(t.Context(), pool("karpenter"), lone); err == nil || c.replicas != 2 {
+			t.Errorf("%v, %d replicas, want an error, and the one that stays with the one that boots", err, c.replicas)
+		}
+	}
+}
+
 // Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that nobody's wish is written over
 // that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {

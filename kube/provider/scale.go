@@ -77,8 +77,7 @@ func emptyScale() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
 }
 
-// fewer asks for the nodes that stay, and for those that boot. Asked again it does nothing, unless some boot: then it may call one of
-// these off, which the next Scale makes good.
+// fewer asks for the nodes that stay, and for those that boot.
 func (p *Provider) fewer(ctx context.Context, pool *v1alpha1.GPUPool, of *unstructured.Unstructured) error {
 	there, err := p.registered(ctx, pool)
 	if err != nil {
@@ -93,8 +92,8 @@ func (p *Provider) fewer(ctx context.Context, pool *v1alpha1.GPUPool, of *unstru
 }
 
 // mark sets an annotation on an object.
-func (p *Provider) mark(ctx context.Context, o client.Object, name string) error {
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"yes"}}}`, name)
+func (p *Provider) mark(ctx context.Context, o client.Object, name, value string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, name, value)
 	if err := p.api.Patch(ctx, o, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("provider: mark %s: %w", o.GetName(), err)
 	}
@@ -111,7 +110,7 @@ func (p *Provider) markMachine(ctx context.Context, node *corev1.Node) error {
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta1", Kind: "Machine"})
 	u.SetNamespace(node.Annotations["cluster.x-k8s.io/cluster-namespace"])
 	u.SetName(machine)
-	return client.IgnoreNotFound(p.mark(ctx, u, "cluster.x-k8s.io/delete-machine"))
+	return client.IgnoreNotFound(p.mark(ctx, u, "cluster.x-k8s.io/delete-machine", "yes"))
 }
 
 // deleteClaim deletes the NodeClaim of a node, so that Karpenter has none to choose.

@@ -36,6 +36,8 @@ const (
 	TaintPool = "trainyard.dev/pool"
 	// AnnotationGPUs lists, on a node without ResourceSlices, the UUIDs of its GPUs in order, separated by commas.
 	AnnotationGPUs = "trainyard.dev/gpus"
+	// AnnotationReleased stands on a node that is given back.
+	AnnotationReleased = "trainyard.dev/released"
 	// AnnotationProgress is what a training process tells on its pod: a line of the training contract.
 	AnnotationProgress = "trainyard.dev/progress"
 	// AnnotationContainer names, on a pod of a job, the container that trains: webhooks may put others before it.
