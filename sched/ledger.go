@@ -328,31 +328,41 @@ func (l *Ledger) Room(n NodeID, j JobID, k int) bool {
 		(spec.MemoryGB == 0 || l.node[n].memGB >= s.MemoryGB*float32(k))
 }
 
-// TakeFrom appends the first k free GPUs of node n to dst; the caller knows that there are as many.
+// TakeFrom appends k free GPUs of node n to dst in order; the caller knows that there are as many. They are the first ones, but for those of
+// attempts that are still leaving, which are taken if there are no others.
 func (l *Ledger) TakeFrom(n NodeID, k int, dst []GPUID) []GPUID {
-	g := int(l.view.Nodes[n].First)
-	for ; k > 0; k-- {
-		g = l.free.Next(g)
-		dst = append(dst, GPUID(g))
-		g++
+	node := &l.view.Nodes[n]
+	return l.take(int(node.First), int(node.First)+node.Spec.GPUs, k, dst, func(int) bool { return true })
+}
+
+// TakeAny appends k free GPUs of type t to dst in order, as TakeFrom does; the caller knows that there are as many.
+func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
+	l.low = max(l.free.Next(l.low), 0)
+	return l.take(l.low, len(l.view.GPUs), k, dst, func(g int) bool {
+		return len(l.byType) == 1 || l.node[l.view.GPUs[g].Node].typ == t
+	})
+}
+
+// take appends k free GPUs from first to below end that will do to dst, in order: those that attempts are leaving last.
+func (l *Ledger) take(first, end, k int, dst []GPUID, do func(g int) bool) []GPUID {
+	was := len(dst)
+	for _, left := range [2]bool{false, true} {
+		for g := l.free.Next(first); k > 0 && g >= 0 && g < end; g = l.free.Next(g + 1) {
+			if l.isLeft(g) == left && do(g) {
+				dst = append(dst, GPUID(g))
+				k--
+			}
+		}
+		if k == 0 {
+			break
+		}
 	}
+	slices.Sort(dst[was:])
 	return dst
 }
 
-// TakeAny appends the first k free GPUs of type t to dst; the caller knows that there are as many.
-func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
-	l.low = max(l.free.Next(l.low), 0)
-	g := l.low
-	for k > 0 {
-		g = l.free.Next(g)
-		if len(l.byType) == 1 || l.node[l.view.GPUs[g].Node].typ == t {
-			dst = append(dst, GPUID(g))
-			k--
-		}
-		g++
-	}
-	return dst
-}
+// isLeft reports whether an attempt is still on GPU g that was to leave it before this decision: it may take its grace.
+func (l *Ledger) isLeft(g int) bool { return l.view.GPUs[g].Holders > l.view.GPUs[g].Targets }
 
 // NodeOf returns the node of GPU g.
 func (l *Ledger) NodeOf(g GPUID) NodeID { return l.view.GPUs[g].Node }

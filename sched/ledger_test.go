@@ -313,6 +313,30 @@ func TestLedgerAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Ensure that GPUs which attempts have yet to leave are taken last: those that are only to be left by this very decision as any others.
+func TestTakeLeavesTheLeavingAlone(t *testing.T) {
+	v := &sched.View{GPUs: make([]sched.GPU, 8)}
+	for n := range 2 {
+		v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: 4}, First: sched.GPUID(4 * n)})
+	}
+	for g := range v.GPUs {
+		v.GPUs[g].Node = sched.NodeID(g / 4)
+	}
+	v.GPUs[0].Holders, v.GPUs[5].Holders = 1, 1 // stopping since an earlier decision
+	v.GPUs[1].Holders, v.GPUs[1].Targets = 1, 1 // running
+	l := sched.NewLedger(v)
+	for k, want := range []string{"[]", "[1]", "[1 2]", "[1 2 3]", "[0 1 2 3]"} {
+		if got := fmt.Sprint(l.TakeFrom(0, k, nil)); got != want {
+			t.Errorf("%d of a node: %s, want %s", k, got, want)
+		}
+	}
+	for k, want := range map[int]string{3: "[9 1 2 3]", 4: "[9 1 2 3 4]", 6: "[9 1 2 3 4 6 7]", 7: "[9 0 1 2 3 4 6 7]", 8: "[9 0 1 2 3 4 5 6 7]"} {
+		if got := fmt.Sprint(l.TakeAny(0, k, []sched.GPUID{9})); got != want {
+			t.Errorf("%d of all: %s, want %s", k, got, want)
+		}
+	}
+}
+
 // Ensure that the ledger names every node whose free GPUs changed since it was last asked, and says so where it cannot know.
 func TestLedgerChanges(t *testing.T) {
 	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{}}}}
