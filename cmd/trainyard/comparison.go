@@ -110,10 +110,11 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if c.apps, err = readApps(f.profiles); err != nil {
 		return nil, err
 	}
-	if !(f.budget >= 0) || math.IsInf(f.budget, 0) {
-		return nil, usagef("--budget %v, want a number of GPUs > 0", f.budget)
-	}
 	c.budget = f.budget
+	err = checkBudget(f.budget, infos)
+	if err != nil {
+		return nil, err
+	}
 	measured, err := experiment.Measured(c.trace, c.cluster, c.apps)
 	if err != nil {
 		return nil, usage(err)
@@ -152,6 +153,18 @@ func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
 	}
 	settings, err := parseSets(f.sets, infos, f.preset)
 	return infos, settings, err
+}
+
+// checkBudget returns an error if a budget is none, or nobody rents to it. 0 means that none is given.
+func checkBudget(budget float64, infos []*system.Info) error {
+	rents := func(i *system.Info) bool { return slices.Contains(i.KeyNames(), "budget") }
+	switch {
+	case !(budget >= 0) || math.IsInf(budget, 0):
+		return usagef("--budget %v, want a number of GPUs > 0", budget)
+	case budget > 0 && !slices.ContainsFunc(infos, rents):
+		return usagef("--budget %v: none of %s rents to a budget, as boa does", budget, strings.Join(namesOf(infos), ", "))
+	}
+	return nil
 }
 
 // names returns the names of the systems.
