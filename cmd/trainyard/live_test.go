@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -221,6 +222,47 @@ func TestDetachCommand(t *testing.T) {
 	wantSaid(t, r.stderr.String(), "trainyard: going on with "+folder)
 	if began, err := os.ReadFile(filepath.Join(r.dir, "began")); err != nil || string(began) != "x\n" {
 		t.Errorf("it began %q, %v", began, err)
+	}
+}
+
+// Ensure that each start of a command without --state has a folder of its own, and runs it, however soon they follow each other.
+func TestCommandFolders(t *testing.T) {
+	t.Parallel()
+	const starts = 6
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for range starts {
+		all.Go(func() {
+			cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "run", "--slots", "1", "--quiet", "--", "sh", "-c", "echo x >> ran")
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	all.Wait()
+	folders, err := filepath.Glob(filepath.Join(dir, "sh-*.state"))
+	if err != nil || len(folders) != starts {
+		t.Errorf("folders %v, %v, want %d", folders, err, starts)
+	}
+	if ran, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || len(ran) != 2*starts {
+		t.Errorf("it ran %d times, %v, want %d", len(ran)/2, err, starts)
+	}
+}
+
+// Ensure that a new folder is never one that is there, and that what hinders it is told.
+func TestNewFolder(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a-1")
+	for _, want := range []string{name + ".state", name + "-2.state", name + "-3.state"} {
+		if dir, err := newFolder(name); err != nil || dir != want {
+			t.Errorf("%s, %v, want %s", dir, err, want)
+		}
+	}
+	if info, err := os.Stat(name + "-3.state"); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v, want mode 0700", info, err)
+	}
+	if _, err := newFolder(filepath.Join(name, "nowhere", "b")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in no folder: %v", err)
 	}
 }
 

@@ -169,24 +169,48 @@ func (f *runFlags) options(cmd *cobra.Command, args []string) (manager.Options, 
 	if err != nil {
 		return o, err
 	}
-	if err := f.jobs(cmd, args, &o); err != nil {
+	err = f.jobs(cmd, args, &o)
+	if err != nil {
 		return o, err
 	}
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	err = cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(args[0]))
+	if err != nil {
+		return o, err
+	}
+	if isCommand(cmd) && f.state == "" && !f.dry {
+		if o.Dir, err = newFolder(strings.TrimSuffix(o.Dir, stateSuffix)); err != nil {
+			return o, err
+		}
+	}
 	if !f.quiet {
 		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
-	return o, cmp.Or(refused(o.Check(cmd.Context())), f.checkOut(args[0]))
+	return o, nil
 }
 
-// jobs are those to be run, and the folder in which all is kept: beside the file, or a new one for a command.
+// stateSuffix ends the name of a state folder that nobody named.
+const stateSuffix = ".state"
+
+// newFolder makes a state folder that nobody else has: name.state or, where there are such already, name-2.state, name-3.state and so on.
+func newFolder(name string) (dir string, err error) {
+	dir = name + stateSuffix
+	for n := 2; ; n++ {
+		if err = os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
+			return dir, err
+		}
+		dir = fmt.Sprintf("%s-%d%s", name, n, stateSuffix)
+	}
+}
+
+// jobs are those to be run, and the folder in which all is kept: beside the file, or for a command one of the time, which newFolder makes.
 func (f *runFlags) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err error) {
 	o.Dir = f.state
 	if !isCommand(cmd) {
 		if o.Jobs, err = jobfile.Read(args[0]); err != nil {
 			return jobFileError(err)
 		}
-		o.Dir = cmp.Or(o.Dir, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+".state")
+		o.Dir = cmp.Or(o.Dir, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+stateSuffix)
 		return nil
 	}
 	s, err := f.submission(cmd, args)
@@ -196,7 +220,7 @@ func (f *runFlags) jobs(cmd *cobra.Command, args []string, o *manager.Options) (
 	if o.Jobs, err = jobfile.Parse([]byte(s.File), "command"); err != nil || o.Dir != "" {
 		return err
 	}
-	o.Dir = fmt.Sprintf("%s-%s.state", o.Jobs.Jobs[0].Spec.Name, time.Now().Format("20060102-150405"))
+	o.Dir = o.Jobs.Jobs[0].Spec.Name + "-" + time.Now().Format("20060102-150405") + stateSuffix
 	return nil
 }
 
