@@ -140,8 +140,8 @@ func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, device.Backend,
 
 // devices are what is measured, and the measurement of our own that there is for them; given says that --slots was.
 func (f *probeFlags) devices(ctx context.Context, given bool) (device.Backend, probe.Bench, error) {
-	if given && f.slots <= 0 {
-		return nil, nil, usagef("--slots %d, want > 0", f.slots)
+	if err := checkSlots(f.slots); given && err != nil {
+		return nil, nil, err
 	}
 	if !given {
 		if gpus, found := device.Find(ctx); found {

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/system"
@@ -110,8 +111,8 @@ func (f *runsOn) settings(info *system.Info) (map[string]string, error) {
 
 // devices are what jobs may hold; given says that --slots was.
 func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, string, error) {
-	if given && f.slots <= 0 {
-		return nil, "", usagef("--slots %d, want > 0", f.slots)
+	if err := checkSlots(f.slots); given && err != nil {
+		return nil, "", err
 	}
 	if !given && f.begun > 0 {
 		f.slots = f.begun
@@ -124,4 +125,16 @@ func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, strin
 	}
 	f.unit = "slot"
 	return device.Host(f.slots), counted(f.slots, "CPU slot"), nil
+}
+
+// maxSlots is the most slots of a machine: four jobs of the most GPUs that one may ask for, and more processors than machines have. Each
+// takes memory and is looked at in every decision. Ours.
+const maxSlots = 4 * jobfile.MaxGPUs
+
+// checkSlots refuses a number of slots that no machine has.
+func checkSlots(n int) error {
+	if n < 1 || n > maxSlots {
+		return usagef("--slots %d, want from 1 to %d", n, maxSlots)
+	}
+	return nil
 }
