@@ -126,6 +126,9 @@ func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, 
 			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
 		}
 	})
+	if _, most, limited := strings.Cut(f.array, "%"); limited {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %%%s of --array is passed over: as many run at once as there is room for\n", most)
+	}
 	path, err := filepath.Abs(args[0])
 	if err != nil {
 		return s, false, err
@@ -319,7 +322,7 @@ func slurmTime(text string) (string, error) {
 	return total.String(), nil
 }
 
-// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded. Without an array it is one.
+// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded, which batch tells. Without an array it is one.
 func arrayOf(text string) (list []int, err error) {
 	if text == "" {
 		return []int{0}, nil

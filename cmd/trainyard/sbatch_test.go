@@ -59,10 +59,13 @@ python train.py
 	if said != "trainyard: warning: --mem is passed over\ntrainyard: warning: --cpus-per-task is passed over\n" {
 		t.Errorf("told %q", said)
 	}
-	jobs, _, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J", "7")
+	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J", "7")
 	if err != nil || len(jobs) != 4 || jobs[3].Spec.GPUs.Want != 4 || jobs[3].Spec.Name != "job-7_8" || jobs[3].Task.Env["SLURM_ARRAY_TASK_ID"] != "8" ||
 		jobs[0].Task.Env["SLURM_ARRAY_TASK_COUNT"] != "4" || jobs[0].Task.Command[0] != "/bin/sh" {
 		t.Errorf("%+v, %v", jobs, err)
+	}
+	if said != "trainyard: warning: %1 of --array is passed over: as many run at once as there is room for\n" {
+		t.Errorf("told %q", said)
 	}
 }
 
