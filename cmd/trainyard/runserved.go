@@ -79,7 +79,7 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	if err != nil {
 		return apiError(err)
 	}
-	if err := f.servedReport(cmd, jobs); err != nil {
+	if err := f.servedReport(cmd, c, jobs); err != nil {
 		return err
 	}
 	if failed := jobs[0].Failure; len(names) == 1 && !f.json && failed != nil {
@@ -89,15 +89,19 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 }
 
 // servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the output of one.
-func (f *runFlags) servedReport(cmd *cobra.Command, jobs []api.Job) error {
-	doc := api.Jobs{Schema: "trainyard.jobs/v1", Now: time.Now().UTC().Format(time.RFC3339Nano), Total: len(jobs), Jobs: jobs}
-	switch {
-	case f.json:
-		return writeJSON(cmd.OutOrStdout(), &doc)
-	case len(jobs) > 1:
-		return new(psFlags).table(cmd.OutOrStdout(), cmd.ErrOrStderr(), &doc)
+func (f *runFlags) servedReport(cmd *cobra.Command, c *api.Client, jobs []api.Job) error {
+	if !f.json && len(jobs) == 1 {
+		return nil
 	}
-	return nil
+	doc, err := c.Jobs(cmd.Context(), api.Filter{Limit: 1}) // for the unit and the system
+	if err != nil {
+		return apiError(err)
+	}
+	doc.Total, doc.Jobs = len(jobs), jobs
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), &doc)
+	}
+	return new(psFlags).table(cmd.OutOrStdout(), cmd.ErrOrStderr(), &doc)
 }
 
 // span lists numbers that follow each other.
