@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -65,6 +66,9 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
 	if f.network != "" && (f.cert == "" || f.key == "") {
 		return usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
+	}
+	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
+		return usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
 	}
 	dir, err := stateFolder(f.state)
 	if err != nil {
