@@ -159,7 +159,9 @@ func (s *Server) listenSocket() (net.Listener, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_ = os.Remove(address) // of a manager that died; the folder is ours
+	if err = removeOld(address, dir); err != nil {
+		return nil, nil, errors.Join(err, folder.Close())
+	}
 	mode := os.FileMode(alone)
 	l, err := net.Listen("unix", address) // in a folder that is closed to others so far
 	if err == nil && s.o.Group != nil {
@@ -173,6 +175,18 @@ func (s *Server) listenSocket() (net.Listener, func() error, error) {
 		return nil, nil, errors.Join(err, folder.Close())
 	}
 	return l, folder.Close, nil
+}
+
+// removeOld removes the socket of a manager that died, at an address that is in the folder dir: that is ours.
+func removeOld(address, dir string) error {
+	err := os.Remove(address)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if at := (*os.PathError)(nil); errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%s: the one of an earlier manager cannot be removed: %w; want a folder that we may write in", filepath.Join(dir, filepath.Base(address)), err)
 }
 
 // socketOf returns the address of the control socket in dir, which is short wherever that is, and valid while folder is open.
