@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +53,37 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(routes, want) {
 		t.Errorf("routes\n%s\nrules\n%s", strings.Join(routes, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Ensure that docs/api.md lists every route with the least role that its rule asks for, and nothing else.
+func TestRoutesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := make(map[string]string)
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:GET|POST) [^?`]+)[^`]*`((?:, `[a-z]+`)*) \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
+		listed[row[1]] = row[3]
+		for _, verb := range regexp.MustCompile("[a-z]+").FindAllString(row[2], -1) { // beside the last of the path
+			listed[row[1][:strings.LastIndex(row[1], "/")+1]+verb] = row[3]
+		}
+	}
+	want := make(map[string]string)
+	for pattern, ru := range rules {
+		want[pattern] = ru.least.String()
+		if ru.own {
+			want[pattern] += ", of his own jobs"
+		}
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(want)) {
+		if listed[pattern] != want[pattern] {
+			t.Errorf("%s: role %q, want %q", pattern, listed[pattern], want[pattern])
+		}
+		delete(listed, pattern)
+	}
+	if len(listed) > 0 {
+		t.Errorf("routes that are none: %v", listed)
 	}
 }
 
