@@ -45,7 +45,9 @@ which work went on.
 
 Pauses, cancels and failures are not repeated. Systems that ask how long jobs
 take are told, which the one that decided was not: they come out better than
-they would be.`,
+they would be.
+
+Exit code 5 says that none of the systems asked for can be simulated.`,
 		Example: `  trainyard whatif
   trainyard whatif --system srtf,las --log log.jsonl --json`,
 		Args: exactly(),
@@ -79,26 +81,56 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	list := []whatif.Candidate{h.Itself()}
-	for i, info := range infos {
-		set := settings[i]
-		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
-			if set, err = system.LiveDefaults(info.Name, set); err != nil {
-				return err
-			}
-		}
-		if info.Name != h.Header.System || len(settings[i]) > 0 {
-			list = append(list, whatif.Candidate{System: info.Name, Settings: set})
-		}
+	list, itself, err := candidates(h, infos, settings)
+	if err != nil {
+		return err
 	}
 	rows, err := h.Compare(cmd.Context(), list)
 	if err != nil {
+		return err
+	}
+	asked := rows[2:] // behind what happened, and the system that decided
+	if itself {
+		asked = rows[1:]
+	}
+	if err := someSimulated(asked); err != nil {
 		return err
 	}
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), whatifDoc(h, rows))
 	}
 	return writeText(cmd.OutOrStdout(), whatifText(h, rows, widthOf(cmd.OutOrStdout())))
+}
+
+// candidates are what is simulated: first the system that decided; itself says that it was asked for, as it was.
+func candidates(h *whatif.History, infos []*system.Info, settings []map[string]string) (list []whatif.Candidate, itself bool, err error) {
+	list = []whatif.Candidate{h.Itself()}
+	for i, info := range infos {
+		set := settings[i]
+		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
+			if set, err = system.LiveDefaults(info.Name, set); err != nil {
+				return nil, false, err
+			}
+		}
+		if info.Name == h.Header.System && len(settings[i]) == 0 {
+			itself = true
+			continue
+		}
+		list = append(list, whatif.Candidate{System: info.Name, Settings: set})
+	}
+	return list, itself, nil
+}
+
+// someSimulated returns why none of the rows was simulated, if that is so.
+func someSimulated(rows []whatif.Row) error {
+	var why []string
+	for i := range rows {
+		if rows[i].Err == nil {
+			return nil
+		}
+		why = append(why, rows[i].Err.Error())
+	}
+	return refusedf("whatif: nothing that was asked for can be simulated, want a system that needs no more than the log: %s", strings.Join(why, "; "))
 }
 
 // history reads the log that is meant.
