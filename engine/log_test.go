@@ -336,7 +336,7 @@ func TestLogLongLines(t *testing.T) {
 
 // Ensure that spaces, order of keys and escapes of other writers of JSON are no matter.
 func TestReadLogLenient(t *testing.T) {
-	text := headLine + `{ "gpus" : [ 3 , 4 ],"job":1, "why":{"code":"st\u0061rted"} , "target":{},"event":"decided","seq":1,"batch":1,"time":1.50 } ` + "\r\n"
+	text := "\ufeff" + headLine + `{ "gpus" : [ 3 , 4 ],"job":1, "why":{"code":"st\u0061rted"} , "target":{},"event":"decided","seq":1,"batch":1,"time":1.50 } ` + "\r\n"
 	want := headLine + `{"seq":1,"time":1.5,"batch":1,"event":"decided","job":1,"gpus":[3,4],"target":{},"why":{"code":"started"}}` + "\n"
 	if got, err := rewritten(text); got != want || err != nil {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)

@@ -60,6 +60,9 @@ var upcasters = []upcaster{}
 // NewLogReader reads the header of a log. Errors call the log by name.
 func NewLogReader(r io.Reader, name string) (*LogReader, error) {
 	l := &LogReader{in: bufio.NewReaderSize(r, flushAt), name: name}
+	if mark, _ := l.in.Peek(3); string(mark) == "\ufeff" { // an editor put it there
+		_, _ = l.in.Discard(len(mark))
+	}
 	line, err := l.next()
 	switch {
 	case errors.Is(err, io.EOF):
