@@ -112,7 +112,6 @@ var spare = map[string]string{
 	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
 	"patch  events":                                 "what is told again of an object is counted",
 	"get  nodes":                                    "one that is not in the cache of a new leader, or is deleted, is asked for before its pods are given up",
-	"patch trainyard.dev trainingjobs":              "how fast a job was is kept; visible-devices and count: a job stays until its pods are gone, by a finalizer",
 	"patch resource.k8s.io resourceclaims":          "claims of GPUs that jobs share get owners and lose them",
 	"update resource.k8s.io resourceclaims":         "dra-direct: a claim that was free for a moment has lost its finalizer",
 	"update resource.k8s.io resourceclaims/binding": "dra-direct: the API server asks for it when an allocation is written, and does not note that",

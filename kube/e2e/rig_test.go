@@ -110,16 +110,30 @@ func (r *rig) create(o client.Object) {
 	}
 }
 
-// locked is a buffer that several may write to.
+// locked writes to the log of a test, for several at once. What comes when the test is over is dropped: controller-runtime goes on to say
+// that it ends.
 type locked struct {
-	mu sync.Mutex
-	t  testing.TB
+	mu   sync.Mutex
+	t    testing.TB
+	over bool
+}
+
+func newLocked(t testing.TB) *locked {
+	l := &locked{t: t}
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.over = true
+	})
+	return l
 }
 
 func (l *locked) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.t.Log(strings.TrimRight(string(b), "\n"))
+	if !l.over {
+		l.t.Log(strings.TrimRight(string(b), "\n"))
+	}
 	return len(b), nil
 }
 
@@ -128,7 +142,7 @@ func (r *rig) serve(change ...func(*controller.ServeOptions)) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := controller.ServeOptions{Namespace: "trainyard", Version: "test", Record: &r.log, PriorityClass: "trainyard",
-		Log: slog.New(slog.NewTextHandler(&locked{t: r.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
+		Log: slog.New(slog.NewTextHandler(newLocked(r.t), &slog.HandlerOptions{Level: slog.LevelInfo}))}
 	for _, f := range change {
 		f(&o)
 	}
