@@ -1,11 +1,13 @@
 package controlplane
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Request is one that the API server answered. Fields are empty where they do not apply: a list has no name, a URL like
@@ -37,25 +39,32 @@ func (c *Cluster) Requests(t testing.TB) []Request {
 	if !c.options.Audit {
 		t.Fatal("controlplane: Requests of a cluster without Options.Audit")
 	}
-	file, err := os.Open(c.path("audit.log"))
+	log, err := c.auditLog()
 	if err != nil {
 		t.Fatalf("controlplane: %v", err)
 	}
-	defer file.Close()
 	var requests []Request
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for line := range bytes.Lines(log) {
 		var e auditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("controlplane: audit.log: %v", err)
 		}
 		requests = append(requests, e.request())
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatalf("controlplane: audit.log: %v", err)
-	}
 	return requests
+}
+
+// auditLog returns the log at a moment when its last line is whole: the API server may be writing one.
+func (c *Cluster) auditLog() ([]byte, error) {
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		log, err := os.ReadFile(c.path("audit.log"))
+		if err != nil || len(log) == 0 || log[len(log)-1] == '\n' {
+			return log, err
+		}
+		if time.Now().After(end) {
+			return nil, errors.New("audit.log: its last line stays half written")
+		}
+	}
 }
 
 // auditEvent is the part that we read of audit.k8s.io/v1 Event.
