@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -237,19 +238,21 @@ func TestBlobOfAnother(t *testing.T) {
 
 // Ensure that where there is no namespace for the ConfigMaps it is tried and told again, after a pause each time.
 func TestBlobOfNoNamespace(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	tries := 0
-	d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-		if tries++; tries > 99 {
-			return errDied
+	synctest.Test(t, func(t *testing.T) { // where no time passes between a pause and a try
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		tries := 0
+		d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			if tries++; tries > 99 {
+				return errDied
+			}
+			return apierrors.NewNotFound(corev1.Resource("namespaces"), "trainyard")
+		}})
+		d.ctx, d.fatal = ctx, func(err error) bool { return errors.Is(err, errDied) }
+		if err := d.writeBlob(MemoryMap, []byte("new")); !apierrors.IsNotFound(err) {
+			t.Errorf("%v after %d tries", err, tries)
 		}
-		return apierrors.NewNotFound(corev1.Resource("namespaces"), "trainyard")
-	}})
-	d.ctx, d.fatal = ctx, func(err error) bool { return errors.Is(err, errDied) }
-	if err := d.writeBlob(MemoryMap, []byte("new")); !apierrors.IsNotFound(err) {
-		t.Errorf("%v after %d tries", err, tries)
-	}
+	})
 }
 
 // Ensure that a leader writes over the ConfigMap that it loaded, whose version alone tells that another has led since.

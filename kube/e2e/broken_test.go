@@ -16,7 +16,7 @@ import (
 // Ensure that a node on which nothing starts does not keep jobs from the healthy ones: the second attempt goes elsewhere.
 func TestABrokenNodeKeepsNobody(t *testing.T) {
 	t.Parallel()
-	policy := v1alpha1.SchedulerPolicySpec{StartTimeout: metav1.Duration{Duration: 5 * time.Second}}
+	policy := v1alpha1.SchedulerPolicySpec{StartTimeout: metav1.Duration{Duration: 15 * time.Second}} // a healthy node starts one in less
 	r := newRig(t, 3, fakenode.Options{GPUs: 8}, policy)
 	r.fleet.FailStarts("node-000", "RunContainerError")
 	r.serve()

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,9 +81,7 @@ func (r *rig) untilTold(job, begins string) {
 func TestLifeIsTold(t *testing.T) {
 	t.Parallel()
 	var play cast
-	policy := preemptive
-	policy.StartTimeout = metav1.Duration{Duration: 20 * time.Second}
-	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: play.run}, policy)
+	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: play.run}, preemptive)
 	r.serve()
 	r.create(r.job("wide", 2, func(j *v1alpha1.TrainingJob) { j.Spec.Retries, j.Spec.Checkpoint.Path = 1, "/ckpt" }))
 	r.untilTold("wide", "Normal Started x1: attempt 1")

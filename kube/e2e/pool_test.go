@@ -67,6 +67,7 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	eventually(t, "the pool has spent something", func() bool { return w.pool().Status.Spend > "0.00" })
 	must(t, w.api.Delete(t.Context(), w.pool()))
 	eventually(t, "it says why it stays", func() bool { return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back") })
+	eventually(t, "its node takes no more jobs", func() bool { return w.policy().Status.GPUs == "1 of 1" }) // it is cordoned beside what it says
 	w.submit("late", 1, 0)
 	w.until("late", v1alpha1.Pending)
 	if w.pool() == nil || w.rentedNodes() != 1 {

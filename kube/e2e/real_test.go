@@ -229,7 +229,7 @@ func TestRealSilenceEndsNothing(t *testing.T) {
 	node := r.node("real-a", 3)
 	r.decide()
 	r.create(r.alone(r.trains("long", "--steps", "1000000", "--step-time", "20ms", "--checkpoint-every", "10")))
-	r.create(r.alone(r.trains("ends", "--steps", "300", "--step-time", "50ms")))
+	r.create(r.alone(r.trains("ends", "--steps", "500", "--step-time", "50ms")))
 	r.until("long", v1alpha1.Running)
 	r.until("ends", v1alpha1.Running)
 	must(t, node.Stop("kubelet"))
@@ -253,7 +253,7 @@ func TestRealSilenceEndsNothing(t *testing.T) {
 	}
 	r.until("new", v1alpha1.Succeeded)
 
-	r.create(r.alone(r.trains("unseen", "--steps", "300", "--step-time", "50ms")))
+	r.create(r.alone(r.trains("unseen", "--steps", "500", "--step-time", "50ms")))
 	r.until("unseen", v1alpha1.Running)
 	must(t, node.Stop("containerd"))
 	eventually(t, "it ends unseen", func() bool { return len(r.ends(0)) == 3 })

@@ -199,18 +199,23 @@ func selfSigned(key *ecdsa.PrivateKey, name string) ([]byte, error) {
 // ready asks the API server whether it is. The first time, it makes the administrator's config, for which the server has to
 // have written its certificate.
 func (c *Cluster) ready(ctx context.Context) error {
-	if c.config == nil || c.config.Host != c.host() {
+	config := c.config
+	if config == nil || config.Host != c.host() {
 		ca, err := os.ReadFile(c.path("certs/apiserver.crt"))
 		if err != nil {
 			return err
 		}
-		c.config = c.configOf(admin, ca)
+		config = c.configOf(admin, ca)
 	}
-	client, err := kubernetes.NewForConfig(c.config)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return err
+	}
+	c.config = config // not before: of a certificate that is being written nothing may be there yet
+	return nil
 }
 
 func (c *Cluster) host() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port.number) }

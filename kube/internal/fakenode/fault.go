@@ -61,11 +61,9 @@ func (f *Fleet) Heal(name string) {
 // resync has a node hear what is so now.
 func (f *Fleet) resync(n *node) {
 	there := map[types.UID]bool{}
-	for _, o := range f.podStore.List() {
-		if p := o.(*corev1.Pod); p.Spec.NodeName == n.name {
-			there[p.UID] = true
-			f.podSeen(p)
-		}
+	for _, p := range f.podsOf(n) {
+		there[p.UID] = true
+		f.podSeen(p)
 	}
 	f.mu.Lock()
 	var missed []*corev1.Pod
@@ -81,6 +79,24 @@ func (f *Fleet) resync(n *node) {
 	if o, ok, err := f.nodeStore.GetByKey(n.name); ok && err == nil {
 		f.nodeSeen(o.(*corev1.Node))
 	}
+}
+
+// podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have told yet that one runs. While nobody
+// answers they are those that it told of.
+func (f *Fleet) podsOf(n *node) (pods []*corev1.Pod) {
+	list, err := f.client.CoreV1().Pods(metav1.NamespaceAll).List(f.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
+	if err == nil {
+		for i := range list.Items {
+			pods = append(pods, &list.Items[i])
+		}
+		return pods
+	}
+	for _, o := range f.podStore.List() {
+		if p := o.(*corev1.Pod); p.Spec.NodeName == n.name {
+			pods = append(pods, p)
+		}
+	}
+	return pods
 }
 
 // FailStarts has no container of the node created, for this reason, until it is called with "". Processes that run go on.
