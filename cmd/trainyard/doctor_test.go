@@ -128,7 +128,7 @@ func TestDoctorFaults(t *testing.T) {
 		}, "clock", wrong, "but the log was written to at"},
 		"driver": {func(t *testing.T, dir string) []string {
 			bin := t.TempDir()
-			write(t, "#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n", 0o700, bin, "nvidia-smi")
+			writeProgram(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n")
 			return []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 		}, "driver", wrong, "version mismatch"},
 		"orphans": {func(t *testing.T, dir string) []string {
@@ -178,6 +178,14 @@ func TestDoctorServed(t *testing.T) {
 	r := startServing(t, "--slots", "2")
 	_, _ = trainyard(t, exitOK, "submit", "--state", r.state(), "--", "true")
 	_, _ = trainyard(t, exitOK, "wait", "--state", r.state(), "0")
+	first, err := shim.State(r.state()).RunDir(0, 1).Alive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "its shim has gone as well", func() bool {
+		lives, err := procs.Lives(first.PID, first.StartTime)
+		return err == nil && !lives
+	})
 	want := func(check, state, says string) {
 		t.Helper()
 		if f := diagnosed(t, r.state(), check); f.State != state || !strings.Contains(f.Found, says) {

@@ -15,12 +15,37 @@ import (
 	"time"
 )
 
+// heard is what a process says, which may be looked at while it says more.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(b)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
+func (h *heard) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text.Reset()
+}
+
 // live is a `trainyard run` that is under way.
 type live struct {
 	*exec.Cmd
-	dir            string // of the job file
-	args           []string
-	stdout, stderr bytes.Buffer
+	dir    string // of the job file
+	args   []string
+	stdout bytes.Buffer
+	stderr heard
 }
 
 // waiting is the command of a job that says that it is up, by a file that holds its pid, and waits for the file go. Asked

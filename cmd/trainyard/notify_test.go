@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,15 +12,24 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// writeProgram makes a script. Another process writes it: a file that this one has open for writing might be handed on to whatever a
+// test beside this one starts, and cannot be run meanwhile.
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `cat > "$0" && chmod 700 "$0"`, path)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // Ensure that a program is told of each end and preemption once, when the batch is durable, and of nothing else, and that one that fails is
 // told in the log.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, told := filepath.Join(dir, "tell"), filepath.Join(dir, "told")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nread line\necho \"$TRAINYARD_JOB_ID $TRAINYARD_OUTCOME $TRAINYARD_EXIT_CODE $line\" >> "+told+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, program, "#!/bin/sh\nread line\necho \"$TRAINYARD_JOB_ID $TRAINYARD_OUTCOME $TRAINYARD_EXIT_CODE $line\" >> "+told+"\n")
 	var log bytes.Buffer
 	n := newNotifier(program, slog.New(slog.NewTextHandler(&log, nil)))
 	spec := &sched.JobSpec{Name: "$(touch x); a", User: "ann"}

@@ -112,8 +112,10 @@ func span(names []string) string {
 	return names[0] + " to " + names[len(names)-1]
 }
 
-// secondPress is how soon a second interrupt means that the jobs are to end.
-const secondPress = 2 * time.Second
+const (
+	secondPress = 2 * time.Second  // how soon a second interrupt means that the jobs are to end
+	cancelLimit = 30 * time.Second // how long the manager may take to make that durable
+)
 
 // left says that the jobs go on. Another interrupt soon after ends them, as far as the user confirms it.
 func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error {
@@ -132,7 +134,7 @@ func (f *runFlags) left(cmd *cobra.Command, c *api.Client, names []string) error
 	if !strings.EqualFold(answer, "y") {
 		return &codedError{exitInterrupted, fmt.Errorf("interrupted; job %s goes on", span(names))}
 	}
-	ctx, stop := context.WithTimeout(context.Background(), secondPress)
+	ctx, stop := context.WithTimeout(context.Background(), cancelLimit)
 	defer stop()
 	err := each(cmd, names, func(job string) error {
 		_, err := c.Cancel(ctx, job)

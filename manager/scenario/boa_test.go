@@ -86,8 +86,9 @@ func (s *scene) wantRented() {
 	s.Helper()
 	rented, most := make(map[sched.NodeID]bool), 0
 	held := make(map[sched.JobID][]sched.GPUID)
-	for i := range s.log {
-		switch e := &s.log[i]; e.Kind {
+	log := s.events()
+	for i := range log {
+		switch e := &log[i]; e.Kind {
 		case sched.NodeJoined:
 			rented[e.Node] = true
 		case sched.NodeLeft:
@@ -111,7 +112,7 @@ func (s *scene) wantRented() {
 		case sched.AttemptEnded:
 			delete(held, e.Job)
 		}
-		if i > 0 && s.log[i].Time > s.log[0].Time+1 {
+		if i > 0 && log[i].Time > log[0].Time+1 {
 			most = max(most, len(rented))
 		}
 	}

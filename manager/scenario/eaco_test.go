@@ -31,8 +31,9 @@ jobs: [{name: second, epochs: 4, wall_time: 4s, command: [sh, -c, 'pace=600ms; i
 	if !(joined < epoch && epoch < undone && undone < ended && ended < again) {
 		t.Errorf("joined at event %d, an epoch ended at %d, undone at %d, the first ended at %d, alone from %d on: want that order", joined, epoch, undone, ended, again)
 	}
-	if d := s.log[undone]; d.Target.Why.Code != sched.WhyUndone || d.Time != s.log[epoch].Time {
-		t.Errorf("taken off at %v because of %v, want it undone at the end of the epoch at %v", d.Time, d.Target.Why, s.log[epoch].Time)
+	log := s.events()
+	if d := log[undone]; d.Target.Why.Code != sched.WhyUndone || d.Time != log[epoch].Time {
+		t.Errorf("taken off at %v because of %v, want it undone at the end of the epoch at %v", d.Time, d.Target.Why, log[epoch].Time)
 	}
 	if slots := s.slots(second, 1); len(slots) != 1 || slots[0] != "slot-0" {
 		t.Errorf("the second ran on %v, want the slot of the first", slots)

@@ -78,12 +78,13 @@ func TestElasticResizesTraining(t *testing.T) {
 func (s *scene) measured(job sched.JobID, attempt int32, from int) float64 {
 	s.Helper()
 	n := 0
-	return s.log[s.await(from, fmt.Sprintf("job %d attempt %d told its speed", job, attempt), func(e *sched.Event) bool {
+	at := s.await(from, fmt.Sprintf("job %d attempt %d told its speed", job, attempt), func(e *sched.Event) bool {
 		if e.Kind == sched.Progressed && e.Job == job && e.Attempt == attempt {
 			n++
 		}
 		return n == 8
-	})].Rate
+	})
+	return s.events()[at].Rate
 }
 
 // wantAttempt checks how an attempt ran: its width and batch size as ordered and as the job told them, the factor on the learning

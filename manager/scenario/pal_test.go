@@ -40,7 +40,7 @@ func TestPALLeavesSlowSlot(t *testing.T) {
 	s.await(0, "it goes on", func(e *sched.Event) bool {
 		return e.Kind == sched.Progressed && e.Job == job && e.Attempt == 2 && e.Value > 0
 	})
-	for _, e := range s.log {
+	for _, e := range s.events() {
 		if e.Kind == sched.AttemptStarted && e.Job != job && e.Attempt > 1 {
 			t.Errorf("job %d moved as well", e.Job)
 		}

@@ -13,18 +13,18 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// victim trains 150 steps of a twentieth of a second and saves every tenth. It keeps a ledger: begin STEP, saved NANOSECONDS and end
-// NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it does when it is told to stop.
+// victim trains, in steps of a twentieth of a second until there is a file NAME.enough, and saves every tenth. It keeps a ledger: begin
+// STEP, saved NANOSECONDS and end NANOSECONDS STEP, where the shell's clock stands. AT_TERM is what it does when it is told to stop.
 const victim = `
 dir=$TRAINYARD_CHECKPOINT_DIR
 n=$(cat "$dir/step" 2>/dev/null || echo 0)
 save() { echo $n > "$dir/step.tmp" && mv "$dir/step.tmp" "$dir/step" && echo saved $(date +%s%N) >> NAME.ledger && echo "TRAINYARD saved step=$n"; }
 trap 'AT_TERM; echo end $(date +%s%N) $n >> NAME.ledger; exit 1' TERM
 echo begin $n >> NAME.ledger
-while [ $n -lt 150 ]; do
+while [ ! -e NAME.enough ]; do
 	sleep 0.05
 	n=$((n + 1))
-	echo "TRAINYARD step=$n total=150"
+	echo "TRAINYARD step=$n"
 	if [ $((n % 10)) = 0 ]; then save; fi
 done
 `
@@ -59,6 +59,10 @@ func TestPromise16PreemptionsAreBounded(t *testing.T) {
 			}
 			s.started(job, int32(restart.DefaultRails.PerHour)+1)
 			last := s.submit("jobs: [{name: adversary, count: 3, command: [sleep, '0.1']}]")
+			s.await(0, "it goes on beside them", func(e *sched.Event) bool {
+				return e.Kind == sched.Progressed && e.Job == job && e.Attempt == int32(restart.DefaultRails.PerHour)+1 && e.Value > steps+20
+			})
+			s.let(name + ".enough")
 			if s.finished(job) > s.finished(last+2) {
 				t.Error("the last adversary did not wait until the job it may not preempt was done")
 			}
@@ -108,7 +112,7 @@ func (s *scene) checkLosses(job sched.JobID, grace time.Duration, lives []life, 
 	}
 	for i := range lives[:len(lives)-1] {
 		l, most, after := &lives[i], time.Duration(0), time.Duration(0)
-		for _, e := range s.log {
+		for _, e := range s.events() {
 			switch {
 			case e.Job != job || e.Attempt != int32(i+1):
 			case e.Kind == sched.Progressed:

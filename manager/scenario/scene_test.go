@@ -105,8 +105,9 @@ func (s *scene) run() *scene {
 
 // show prints what attempts wrote and what was decided.
 func (s *scene) show() {
-	for i := range s.log {
-		e := &s.log[i]
+	log := s.events()
+	for i := range log {
+		e := &log[i]
 		s.Logf("%v job %d attempt %d: %v code %d outcome %v gpus %v rate %.3f value %g %s", e.Time, e.Job, e.Attempt, e.Kind, e.Code, e.Outcome, e.GPUs, e.Rate, e.Value, e.Text)
 	}
 	outputs, _ := filepath.Glob(filepath.Join(s.options.Dir, "jobs", "*", "*", "output.log"))
@@ -129,6 +130,13 @@ func (s *scene) Log(_ *sched.View, e *sched.Event) {
 	s.log = append(s.log, c)
 	close(s.news)
 	s.news = make(chan struct{})
+}
+
+// events returns what the log has said so far.
+func (s *scene) events() []sched.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log // what is there is not changed any more
 }
 
 // submit hands jobs in, in which TRAINER is the trainer.
@@ -183,9 +191,7 @@ func (s *scene) finished(job sched.JobID) int {
 	at := s.await(0, fmt.Sprintf("job %d done", job), func(e *sched.Event) bool {
 		return e.Kind == sched.AttemptEnded && e.Job == job && e.Outcome != sched.Preempted
 	})
-	s.mu.Lock()
-	e := s.log[at]
-	s.mu.Unlock()
+	e := s.events()[at]
 	if e.Outcome != sched.Finished {
 		s.Fatalf("job %d ended: %v, code %d, %s", job, e.Outcome, e.Code, e.Text)
 	}

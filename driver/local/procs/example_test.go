@@ -22,11 +22,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	job := exec.Command("bash", "-c", "(setsid sleep 20 &); trap '' TERM; sleep 20")
+	job := exec.Command("bash", "-c", "(setsid sleep 200 &); trap '' TERM; sleep 200")
 	if err = group.Start(job); err != nil {
 		panic(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err = group.Kill(ctx); err != nil {
 		panic(err)

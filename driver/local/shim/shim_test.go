@@ -330,16 +330,13 @@ func TestNoFilesInherited(t *testing.T) {
 // Ensure that a device that is held is named, and that the job and its devices are free once the end is written.
 func TestDevices(t *testing.T) {
 	t.Parallel()
-	s := State(t.TempDir())
-	folder := filepath.Join(string(s), "devices")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for i, c := range []struct{ ours, theirs, free bool }{{false, true, false}, {true, false, false}, {true, true, true}} {
-		held, err := Lock(filepath.Join(folder, "b"), c.theirs)
-		if err != nil {
+		s := State(t.TempDir())
+		folder := filepath.Join(string(s), "devices")
+		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
+		held := unheld(t, filepath.Join(folder, "b"), c.theirs)
 		o := sh(s, "exit 0")
 		o.Job, o.Devices, o.Shared = int32(i), []string{"a", "b", "c"}, c.ours
 		over := begin(t, o).over()
@@ -348,11 +345,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("case %d: %+v, want free %v", i, over, c.free)
 		}
 		for _, name := range o.Devices {
-			lock, err := Lock(filepath.Join(folder, name), false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = lock.Close()
+			_ = unheld(t, filepath.Join(folder, name), false).Close()
 		}
 	}
 }
