@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -255,8 +256,18 @@ func TestRealSilenceEndsNothing(t *testing.T) {
 
 	r.create(r.alone(r.trains("unseen", "--steps", "500", "--step-time", "50ms")))
 	r.until("unseen", v1alpha1.Running)
-	must(t, node.Stop("containerd"))
-	eventually(t, "it ends unseen", func() bool { return len(r.ends(0)) == 3 })
+	var pod corev1.Pod
+	must(t, r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "unseen-1-0"}, &pod))
+	container := pod.Status.ContainerStatuses[0].ContainerID
+	runs := func() bool {
+		is, err := node.Runs(container)
+		must(t, err)
+		return is
+	}
+	if must(t, node.Stop("containerd")); !runs() {
+		t.Fatal("nothing runs in container ", container)
+	}
+	eventually(t, "it ends unseen", func() bool { return len(r.ends(0)) == 3 && !runs() })
 	must(t, node.StartContainerd(t.Context()))
 	if st := r.until("unseen", v1alpha1.Succeeded); st.Attempt != 2 {
 		t.Errorf("the one that ended without containerd: %+v", st)

@@ -131,6 +131,23 @@ func (n *Node) StartPlugin() error {
 // Stop kills a daemon of the node: containerd, kubelet or fakegpu. Containers go on.
 func (n *Node) Stop(daemon string) error { return n.machine.do("stop", daemon) }
 
+// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks nobody but the kernel.
+func (n *Node) Runs(container string) (bool, error) {
+	_, id, _ := strings.Cut(container, "://")
+	for _, hierarchy := range []string{"", "*"} { // cgroup v2, and v1
+		files, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, cgroupOf(n.folder), "kubepods", "*", "pod*", id, "cgroup.procs"))
+		if err != nil {
+			return false, err
+		}
+		for _, file := range files {
+			if pids, err := os.ReadFile(file); len(pids) > 0 {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
 // register makes the object of the node, if there is none, with the loopback as its address: we are the cloud that tells it. It makes the
 // DeviceClass too.
 func (n *Node) register(ctx context.Context) error {
