@@ -78,14 +78,20 @@ type keptFate struct {
 	Suspect []int  `json:"suspect,omitempty"`
 }
 
-// keepFate writes down how an attempt ends. The loss of a machine is what anybody would take it for.
+// fateTime is how long the pods of an attempt wait at most for its fate to be written down.
+const fateTime = 10 * time.Second
+
+// keepFate writes down how an attempt ends, if that can be done in time: its GPUs are not to be held by ranks that wait for one that
+// failed. The loss of a machine is what anybody would take it for.
 func (d *Driver) keepFate(ctx context.Context, a *attempt, f *fate) {
 	if f == nil || f.outcome == sched.NodeLost {
 		return
 	}
 	text, err := json.Marshal(keptFate{a.number, f.outcome.String(), f.code, f.text, f.suspect})
 	if err == nil {
-		err = d.annotate(ctx, a, v1alpha1.AnnotationFate, string(text))
+		soon, cancel := context.WithTimeout(ctx, fateTime)
+		err = d.annotate(soon, a, v1alpha1.AnnotationFate, string(text))
+		cancel()
 	}
 	d.warn(ctx, err, "how an attempt ends cannot be kept", "job", a.key, "attempt", a.number)
 }

@@ -1,15 +1,18 @@
 package driver
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -55,6 +58,24 @@ func TestFateOutlivesLeader(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Ensure that a gang of which one rank failed ends in time although how it ends cannot be written down.
+func TestFateThatCannotBeKept(t *testing.T) {
+	play(t, []scene{{name: "", width: 6, test: func(w *world) {
+		w.run()
+		w.setFail(func(_ string, o client.Object) error {
+			if _, is := o.(*v1alpha1.TrainingJob); is {
+				return apierrors.NewInternalError(errors.New("failed calling webhook"))
+			}
+			return nil
+		})
+		w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3)
+		w.pass(time.Minute)
+		if e := w.last(sched.AttemptEnded); e.Outcome != sched.Failed || e.Code != 3 {
+			t.Errorf("%v with code %d: %s, want failed with 3", e.Outcome, e.Code, e.Text)
+		}
+	}}})
 }
 
 // exitBeside ends the container that trains of a pod, and not the one beside it.

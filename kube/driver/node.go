@@ -140,6 +140,9 @@ func (d *Driver) lostNode(id sched.NodeID) {
 		d.tell(sched.Event{Kind: sched.NodeLeft, Node: id, Code: int32(sched.NodeGone)})
 		if p := d.view.PoolOf(n); p != nil { // if it is deleted, that may have been what it waits for
 			d.again(Key{PoolKey, types.NamespacedName{Name: p.Spec.Name}})
+			if n.Target == sched.NodeGone && d.o.Provider != nil { // with it one fewer was asked for, be another wanted in its place or not
+				d.rent(&sched.Action{Kind: sched.Rent, Pool: n.Spec.Pool, Count: p.Ordered})
+			}
 		}
 		d.again(Key{NodeKey, types.NamespacedName{Name: n.Spec.Name}}) // perhaps there is another by that name
 		return

@@ -227,7 +227,7 @@ func (a *attempt) uuids(r int) (uuids []string) {
 }
 
 // port returns where the ranks meet. Those in the network of their node meet at ports of their own: jobs with other first GPUs never have the
-// same one, and those that share one seldom.
+// same one on nodes of up to 16 GPUs, and on larger ones, or where they share one, seldom.
 func (a *attempt) port(tj *v1alpha1.TrainingJob) int {
 	if !tj.Spec.Template.Spec.HostNetwork {
 		return masterPort

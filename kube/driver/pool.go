@@ -381,9 +381,23 @@ func (d *Driver) setNode(a *sched.Action) {
 		case client.IgnoreNotFound(err) != nil:
 			d.warn(ctx, err, "a node cannot be brought to a state", "node", name, "state", state)
 		case err == nil && state == sched.NodeGone:
-			d.insist(ctx, poolName, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.o.Provider.Release(ctx, p, node) })
+			d.insist(ctx, poolName, func(ctx context.Context, p *v1alpha1.GPUPool) error { return d.release(ctx, p, node) })
 		}
 	})
+}
+
+// release gives back a node, unless it has gone meanwhile.
+func (d *Driver) release(ctx context.Context, p *v1alpha1.GPUPool, node *corev1.Node) error {
+	err := d.o.Provider.Release(ctx, p, node)
+	if err == nil {
+		return nil
+	}
+	now := new(corev1.Node)
+	found := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(node), now)
+	if apierrors.IsNotFound(found) || found == nil && now.UID != node.UID {
+		return nil
+	}
+	return err
 }
 
 // cordon keeps others off a node, or lets them on it again, and returns it.

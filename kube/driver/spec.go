@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -105,13 +106,18 @@ func possible(tj *v1alpha1.TrainingJob) error {
 // MaxSize is how many bytes a job may have. etcd takes 1.5 MiB with all that the API server and we add: who changed which field, and the status.
 const MaxSize = 512 << 10
 
-// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many.
+// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many: as it was handed in, for one that was taken
+// stays so.
 func sizeOf(tj *v1alpha1.TrainingJob) int {
 	n := tj.Spec.Template.Size() + tj.ObjectMeta.Size() // as JSON, in which it is kept, up to six times as many
 	if n < MaxSize/6 {
 		return n
 	}
-	text, err := json.Marshal(tj)
+	bare := v1alpha1.TrainingJob{ObjectMeta: tj.ObjectMeta, Spec: tj.Spec}
+	bare.ManagedFields = nil
+	bare.Annotations = maps.Clone(tj.Annotations)
+	maps.DeleteFunc(bare.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") }) // ours
+	text, err := json.Marshal(&bare)
 	if err != nil {
 		return n
 	}

@@ -272,7 +272,8 @@ func (w *world) rented(objects []client.Object) {
 	}
 }
 
-// Ensure that nodes are rented and given back, those that were named.
+// Ensure that nodes are rented and given back, those that were named, and that the number that is ordered is asked for again once one has
+// gone, for with it one fewer was.
 func TestRent(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
@@ -294,10 +295,63 @@ func TestRent(t *testing.T) {
 				w.Fatalf("node is %v, want %v", w.v.Nodes[2].State, state)
 			}
 		}
-		if len(p.scaled) != 2 || p.scaled[1] != 3 || len(p.released) != 1 || p.released[0] != "spot-1" {
+		if !slices.Equal(p.scaled, []int32{3, 3, 3}) || !slices.Equal(p.released, []string{"spot-1"}) { // the first failed
 			w.Errorf("scaled %v, released %v", p.scaled, p.released)
 		}
 	}}})
+}
+
+// Ensure that a node which goes while it is being given back is not given back for ever.
+func TestReleaseOfNodeThatGoes(t *testing.T) {
+	var mu sync.Mutex
+	released := 0
+	p := refusing(func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		released++
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, "spot-1")
+	})
+	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { o.Provider = p }, test: func(w *world) {
+		w.spot()
+		w.rented(node("spot-1", 4))
+		w.settle()
+		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Node: 2, Code: int32(sched.SetNode), Value: float64(sched.NodeGone)})
+		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.SetNode, Job: sched.None, Node: 2, State: sched.NodeGone}}}))
+		w.pass(time.Second)
+		d := w.d.crew
+		under := func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.lines["node/spot-1"] != nil }
+		if !under() {
+			w.Error("nobody tries to give the node back")
+		}
+		must(w, w.Delete(w.Context(), nodeNamed("spot-1")))
+		w.pass(2 * lastRent)
+		if under() {
+			w.Errorf("it is given back still, after %d tries", released)
+		}
+	}}})
+}
+
+// Ensure that a job that was taken is not too large because of what we write to it.
+func TestSizeOfJob(t *testing.T) {
+	tj := job("train", 2, nil)
+	tj.Annotations = map[string]string{"note": "kept"}
+	tj.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", MaxSize-2000)}
+	was := sizeOf(tj)
+	if was < MaxSize-2000 || was > MaxSize {
+		t.Fatalf("%d bytes", was)
+	}
+	tj.Annotations[v1alpha1.AnnotationFate] = strings.Repeat("f", 3000)
+	tj.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`"` + strings.Repeat("m", 3000) + `"`)}}
+	tj.Status.Reason = strings.Repeat("r", 3000)
+	if now := sizeOf(tj); now != was {
+		t.Errorf("%d bytes, %d before", now, was)
+	}
+	if tj.Annotations[v1alpha1.AnnotationFate] == "" {
+		t.Error("the annotation went")
+	}
+	if tj.Annotations["note"] += strings.Repeat("n", 2000); possible(tj) == nil {
+		t.Error("a job of a large annotation is taken")
+	}
 }
 
 // Ensure that a deleted pool gives back a node that is there and whose GPUs nobody has seen yet, before it goes: later nobody would know

@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/kube/driver"
 )
 
-// Provider asks whom the pool names. Its calls are idempotent: who is asked again for what is under way does nothing.
+// Provider asks whom the pool names. Who is asked again for what is under way does nothing, a Release that was cut short excepted.
 //
 // None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node that is
 // really lost is the one whose object is deleted, and the driver tells of that one.
@@ -49,8 +49,9 @@ func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int3
 	return p.setReplicas(ctx, of, max(nodes, staying(there))) // who goes is said by Release
 }
 
-// Release gives back exactly this node, as far as the provider heeds what it is told: the node is marked, there are to be fewer, and
-// what the provider knows the node by is marked or deleted.
+// Release gives back exactly this node, as far as the provider heeds what it is told: what the provider knows the node by is marked, and
+// there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called off: once the node has gone, the driver
+// asks for the right number again.
 func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error {
 	if pool.Spec.Provider.Kind == "fake" {
 		return client.IgnoreNotFound(p.api.Delete(ctx, node))
@@ -59,13 +60,16 @@ func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *co
 	if err != nil {
 		return err
 	}
+	if pool.Spec.Provider.Kind != "karpenter" { // as soon as there are to be fewer, Cluster API chooses
+		if err := p.markMachine(ctx, node); err != nil {
+			return err
+		}
+		return p.count(ctx, pool, node, of)
+	}
 	if err := p.count(ctx, pool, node, of); err != nil {
 		return err
 	}
-	if pool.Spec.Provider.Kind == "karpenter" {
-		return p.deleteClaim(ctx, node)
-	}
-	return p.markMachine(ctx, node)
+	return p.deleteClaim(ctx, node) // not before: another would be made in its place
 }
 
 // count has one node fewer asked for because this one goes, once however often it is called.

@@ -159,6 +159,31 @@ func TestReleaseTriedAgain(t *testing.T) {
 	}
 }
 
+// Ensure that each node that is given back while others boot is one fewer, although those given back before it are there still.
+func TestReleaseWhileOthersBoot(t *testing.T) {
+	c := newCloud(t, node("a"), node("b"), node("c"))
+	c.replicas = 5
+	for i, name := range []string{"a", "b"} {
+		if c.release("scale", name); c.replicas != int64(4-i) {
+			t.Errorf("%d replicas without %s, want %d", c.replicas, name, 4-i)
+		}
+	}
+}
+
+// Ensure that Cluster API knows which machine goes before there are to be fewer.
+func TestMachineIsMarkedFirst(t *testing.T) {
+	m := thing("cluster.x-k8s.io/v1beta1", "Machine", "infra", "m-a")
+	c := newCloud(t, node("a"), m)
+	c.fail = errors.New("no scale")
+	n := node("a")
+	if err := c.p.Release(t.Context(), pool("scale"), n); !errors.Is(err, c.fail) {
+		t.Fatal(err)
+	}
+	if err := c.api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || m.GetAnnotations()["cluster.x-k8s.io/delete-machine"] != "yes" {
+		t.Errorf("machine %v, %v", m.GetAnnotations(), err)
+	}
+}
+
 // Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that nobody's wish is written over
 // that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {

@@ -87,7 +87,13 @@ func (p *Provider) fewer(ctx context.Context, pool *v1alpha1.GPUPool, of *unstru
 	if err != nil {
 		return err
 	}
-	booting := max(0, was-int32(len(there)))
+	asked := int32(0) // of those that are there
+	for i := range there {
+		if there[i].Annotations[v1alpha1.AnnotationReleased] != counted {
+			asked++
+		}
+	}
+	booting := max(0, was-asked)
 	return p.setReplicas(ctx, of, min(was, staying(there)+booting))
 }
 
