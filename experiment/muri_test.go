@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/shareddata"
+	replica "github.com/trainyard/trainyard/replica/muri"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/system/muri/published"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -71,9 +71,9 @@ func TestMuriInTheEngine(t *testing.T) {
 			jobs[i].Work, jobs[i].Overhead = tr.Jobs[i].Duration.Seconds(), 0
 		}
 		for policy, c := range []struct{ system, name string }{
-			published.SRTF:     {"srtf", "srtf"},
-			published.SRSF:     {"srsf", "srsf (shortest-gpu)"},
-			published.Tiresias: {"tiresias-las", "tiresias (dlas-gpu, yarn placement)"},
+			replica.SRTF:     {"srtf", "srtf"},
+			replica.SRSF:     {"srsf", "srsf (shortest-gpu)"},
+			replica.Tiresias: {"tiresias-las", "tiresias (dlas-gpu, yarn placement)"},
 		} {
 			s := Simulation{Trace: tr, Cluster: mustLoad(t, "8x8"), System: c.system, Settings: counted}
 			got, printed := simulate(t, &s).AvgJCT, want[[3]string{"muri/" + file + ".csv", c.name, "avg_jct_s"}]
@@ -81,7 +81,7 @@ func TestMuriInTheEngine(t *testing.T) {
 				t.Errorf("%s, %s: average JCT %.0f, published %.0f", file, c.system, got, printed)
 			}
 			twin := 0.0
-			for i, o := range published.Run(jobs, published.Params{Policy: published.Policy(policy), Nodes: 8, NodeGPUs: 8}) {
+			for i, o := range replica.Run(jobs, replica.Params{Policy: replica.Policy(policy), Nodes: 8, NodeGPUs: 8}) {
 				twin += (o.Finish - jobs[i].Submit) / float64(len(jobs))
 			}
 			t.Logf("%s, %s: %.0f, published %.0f, %+.1f %%; replica without quirks %.0f", file, c.system, got, printed, 100*(got/printed-1), twin)
@@ -97,13 +97,13 @@ func TestMuriInTheEngine(t *testing.T) {
 func TestMuriReplicaAgainstEngine(t *testing.T) {
 	for seed := range uint64(20) {
 		tr := trace.Generate(trace.Generator{Seed: seed, Jobs: 200, Load: 1.2, GPUs: 8, Durations: trace.Pareto{Shape: .8, Min: 30, Max: 7200}})
-		jobs := make([]published.Job, len(tr.Jobs))
+		jobs := make([]replica.Job, len(tr.Jobs))
 		for i := range tr.Jobs {
 			j := &tr.Jobs[i]
-			jobs[i] = published.Job{ID: j.Spec.Name, GPUs: 1, Submit: time.Duration(j.Spec.Submit).Seconds(), Work: j.Duration.Seconds()}
+			jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: 1, Submit: time.Duration(j.Spec.Submit).Seconds(), Work: j.Duration.Seconds()}
 		}
-		for sys, policy := range map[string]published.Policy{"srtf": published.SRTF, "srsf": published.SRSF} {
-			out := published.Run(jobs, published.Params{Policy: policy, Nodes: 2, NodeGPUs: 4})
+		for sys, policy := range map[string]replica.Policy{"srtf": replica.SRTF, "srsf": replica.SRSF} {
+			out := replica.Run(jobs, replica.Params{Policy: policy, Nodes: 2, NodeGPUs: 4})
 			s := Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Settings: map[string]string{"restart_overhead": "0"}}
 			for i, j := range simulate(t, &s).PerJob {
 				if math.Abs(time.Duration(j.Finish).Seconds()-out[i].Finish) > 1e-5 || int(j.Preemptions) != out[i].Preemptions {

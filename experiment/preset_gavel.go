@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/metrics"
+	replica "github.com/trainyard/trainyard/replica/gavel"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
-	"github.com/trainyard/trainyard/system/eaco/published"
 )
 
 // gavelPreset: every system goes through the replica: its rounds, in which jobs take turns, fit no clean stage.
 var gavelPreset = map[string]preset{
-	"fifo":        {defaults: gavelDefaults, alone: gavelPolicy(published.FIFO)},
-	"fifo-packed": {defaults: gavelDefaults, alone: gavelPolicy(published.FIFOPacked)},
-	"gandiva":     {defaults: gavelDefaults, alone: gavelPolicy(published.Gandiva)},
+	"fifo":        {defaults: gavelDefaults, alone: gavelPolicy(replica.FIFO)},
+	"fifo-packed": {defaults: gavelDefaults, alone: gavelPolicy(replica.FIFOPacked)},
+	"gandiva":     {defaults: gavelDefaults, alone: gavelPolicy(replica.Gandiva)},
 }
 
 var gavelDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}
@@ -29,15 +29,15 @@ var gavelPresetKeys = []system.Key{
 }
 
 // gavelPolicy runs the replica of the released simulator.
-func gavelPolicy(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+func gavelPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
-		p := published.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: set.Seconds("reset", published.DefaultReset*time.Second).Seconds(),
+		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: set.Seconds("reset", replica.DefaultReset*time.Second).Seconds(),
 			Seed: uint32(set.Int("seed", 0))}
-		if policy == published.FIFO && set.OneOf("perf", "no", "no", "yes") == "yes" {
-			p.Policy = published.FIFOPerf
+		if policy == replica.FIFO && set.OneOf("perf", "no", "no", "yes") == "yes" {
+			p.Policy = replica.FIFOPerf
 		}
 		err := gavelHonours(s, set)
-		var jobs []published.Job
+		var jobs []replica.Job
 		if err == nil {
 			p.Rates = s.Sharing.rates(typeOf(s.Cluster))
 			jobs, err = gavelJobs(s, p.Rates)
@@ -48,7 +48,7 @@ func gavelPolicy(policy published.Policy) func(*Simulation, *system.Settings) (f
 		if err != nil {
 			return nil, fmt.Errorf("preset: gavel: %w", err)
 		}
-		return func() (*Outcome, error) { return gavelOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
+		return func() (*Outcome, error) { return gavelOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
 	}
 }
 
@@ -78,16 +78,16 @@ func gavelHonours(s *Simulation, set *system.Settings) error {
 }
 
 // rates returns the throughputs on a type of GPU.
-func (s *Sharing) rates(typ string) published.Rates {
-	r := published.Rates{Alone: make(map[published.Kind]float64), Shared: make(map[[2]published.Kind][2]float64)}
+func (s *Sharing) rates(typ string) replica.Rates {
+	r := replica.Rates{Alone: make(map[replica.Kind]float64), Shared: make(map[[2]replica.Kind][2]float64)}
 	for i := range s.Pairs {
 		p := &s.Pairs[i]
 		if p.Type != typ {
 			continue
 		}
-		var kinds [2]published.Kind
+		var kinds [2]replica.Kind
 		for k := range kinds {
-			kinds[k] = published.Kind{Model: p.Models[k], GPUs: int(p.Width)}
+			kinds[k] = replica.Kind{Model: p.Models[k], GPUs: int(p.Width)}
 			r.Alone[kinds[k]] = p.Alone[k]
 		}
 		r.Shared[kinds] = p.Shared
@@ -96,28 +96,28 @@ func (s *Sharing) rates(typ string) published.Rates {
 }
 
 // gavelJobs turns durations back into the whole steps that the trace counted.
-func gavelJobs(s *Simulation, rates published.Rates) ([]published.Job, error) {
-	jobs := make([]published.Job, len(s.Trace.Jobs))
+func gavelJobs(s *Simulation, rates replica.Rates) ([]replica.Job, error) {
+	jobs := make([]replica.Job, len(s.Trace.Jobs))
 	for i := range s.Trace.Jobs {
 		j := &s.Trace.Jobs[i]
 		name, err := s.Sharing.kindOf(j)
 		if err != nil {
 			return nil, err
 		}
-		kind := published.Kind{Model: name, GPUs: int(j.Spec.GPUs.Want)}
+		kind := replica.Kind{Model: name, GPUs: int(j.Spec.GPUs.Want)}
 		rate := rates.Alone[kind]
 		if !(rate > 0) {
 			return nil, fmt.Errorf("job %s: throughput of %q on %d GPUs is not known, want one > 0", j.Spec.Name, name, kind.GPUs)
 		}
 		step := max(sched.Seconds(1/rate), 1) // as Sharing.Steps has it
 		steps := int64(math.Round(j.Duration.Seconds() / step.Seconds()))
-		jobs[i] = published.Job{ID: j.Spec.Name, Submit: j.Spec.Submit.Seconds(), Kind: kind, Steps: max(steps, 1)}
+		jobs[i] = replica.Job{ID: j.Spec.Name, Submit: j.Spec.Submit.Seconds(), Kind: kind, Steps: max(steps, 1)}
 	}
 	return jobs, nil
 }
 
 // gavelOutcome sums up what the replica says.
-func gavelOutcome(s *Simulation, jobs []published.Job, res published.Result) *Outcome {
+func gavelOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)

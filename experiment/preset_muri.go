@@ -8,29 +8,29 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/metrics"
+	replica "github.com/trainyard/trainyard/replica/muri"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
-	"github.com/trainyard/trainyard/system/muri/published"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // muriPreset: every system goes through the replica, for a pass of the released loop costs every running job progress,
 // and moves jobs for nothing, which fits no clean stage.
 var muriPreset = map[string]preset{
-	"srtf":         {defaults: muriYarn, alone: muriSchedule(published.SRTF)},
-	"srsf":         {defaults: muriYarn, alone: muriSchedule(published.SRSF)},
-	"tiresias-las": {defaults: counted, alone: muriSchedule(published.Tiresias)},
+	"srtf":         {defaults: muriYarn, alone: muriSchedule(replica.SRTF)},
+	"srsf":         {defaults: muriYarn, alone: muriSchedule(replica.SRSF)},
+	"tiresias-las": {defaults: counted, alone: muriSchedule(replica.Tiresias)},
 }
 
 // muriYarn is the placement of the released simulator's schedules but for Tiresias, which counts.
 var muriYarn = map[string]string{"placement": "yarn", "restart_overhead": "0", "spread_penalty": "0"}
 
 // muriSchedule runs the replica of the released simulator.
-func muriSchedule(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+func muriSchedule(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
-		p := published.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
+		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
 		err := muriHonours(s, set, policy)
-		var jobs []published.Job
+		var jobs []replica.Job
 		if err == nil {
 			jobs, err = muriJobs(s.Trace)
 		}
@@ -41,12 +41,12 @@ func muriSchedule(policy published.Policy) func(*Simulation, *system.Settings) (
 		if err != nil {
 			return nil, fmt.Errorf("preset: muri: %w", err)
 		}
-		return func() (*Outcome, error) { return muriOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
+		return func() (*Outcome, error) { return muriOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
 	}
 }
 
 // muriHonours refuses what the replica knows nothing of.
-func muriHonours(s *Simulation, set *system.Settings, policy published.Policy) error {
+func muriHonours(s *Simulation, set *system.Settings, policy replica.Policy) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
 			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
@@ -72,7 +72,7 @@ func muriHonours(s *Simulation, set *system.Settings, policy published.Policy) e
 			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
 		}
 	}
-	if policy != published.Tiresias {
+	if policy != replica.Tiresias {
 		set.OneOf("placement", "yarn", "yarn")
 		return set.Err()
 	}
@@ -81,33 +81,33 @@ func muriHonours(s *Simulation, set *system.Settings, policy published.Policy) e
 	if knob := set.Float("promote_knob", math.Inf(1)); !math.IsInf(knob, 1) {
 		return fmt.Errorf("promote_knob=%v, want none: the released simulator never promotes", knob)
 	}
-	if got := set.Floats("thresholds", published.Limits[:]); !slices.Equal(got, published.Limits[:]) {
-		return fmt.Errorf("thresholds %v, want %v: the released simulator has no others", got, published.Limits)
+	if got := set.Floats("thresholds", replica.Limits[:]); !slices.Equal(got, replica.Limits[:]) {
+		return fmt.Errorf("thresholds %v, want %v: the released simulator has no others", got, replica.Limits)
 	}
 	return set.Err()
 }
 
 // muriJobs gives each job of the trace the work and the overhead of its model at its width.
-func muriJobs(t *trace.Trace) ([]published.Job, error) {
-	jobs := make([]published.Job, len(t.Jobs))
+func muriJobs(t *trace.Trace) ([]replica.Job, error) {
+	jobs := make([]replica.Job, len(t.Jobs))
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
-		profile, known := published.ProfileOf(j.Spec.Model)
-		w := slices.Index(published.Widths[:], int(j.Spec.GPUs.Want))
+		profile, known := replica.ProfileOf(j.Spec.Model)
+		w := slices.Index(replica.Widths[:], int(j.Spec.GPUs.Want))
 		switch {
 		case !known:
-			return nil, fmt.Errorf("job %s: model %q, want one that is profiled, such as %s", j.Spec.Name, j.Spec.Model, published.Profiles[0].Model)
+			return nil, fmt.Errorf("job %s: model %q, want one that is profiled, such as %s", j.Spec.Name, j.Spec.Model, replica.Profiles[0].Model)
 		case w < 0:
-			return nil, fmt.Errorf("job %s: %d GPUs, want one of the widths profiled, %v", j.Spec.Name, j.Spec.GPUs.Want, published.Widths)
+			return nil, fmt.Errorf("job %s: %d GPUs, want one of the widths profiled, %v", j.Spec.Name, j.Spec.GPUs.Want, replica.Widths)
 		}
-		jobs[i] = published.Job{ID: j.Spec.Name, GPUs: published.Widths[w], Submit: time.Duration(j.Spec.Submit).Seconds()}
+		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: replica.Widths[w], Submit: time.Duration(j.Spec.Submit).Seconds()}
 		jobs[i].Work, jobs[i].Overhead = profile.Work(j.Duration.Seconds(), w)
 	}
 	return jobs, nil
 }
 
 // muriOutcome sums up what the replica says.
-func muriOutcome(s *Simulation, jobs []published.Job, out []published.Outcome) *Outcome {
+func muriOutcome(s *Simulation, jobs []replica.Job, out []replica.Outcome) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)

@@ -10,19 +10,19 @@ import (
 
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/variability"
+	replica "github.com/trainyard/trainyard/replica/pal"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/pal"
-	"github.com/trainyard/trainyard/system/pal/published"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // palPreset: every system goes through the replica, for its rounds, free moves and endless trace fit no clean stage.
 var palPreset = map[string]preset{
-	"pal":           {defaults: bloxDefaults, alone: publishedPlacement(published.PAL)},
-	"pm-first":      {defaults: bloxDefaults, alone: publishedPlacement(published.PMFirst)},
-	"packed":        {defaults: bloxDefaults, alone: publishedPlacement(published.PackedNonSticky)},
-	"packed-sticky": {defaults: bloxDefaults, alone: publishedPlacement(published.PackedSticky)},
+	"pal":           {defaults: bloxDefaults, alone: publishedPlacement(replica.PAL)},
+	"pm-first":      {defaults: bloxDefaults, alone: publishedPlacement(replica.PMFirst)},
+	"packed":        {defaults: bloxDefaults, alone: publishedPlacement(replica.PackedNonSticky)},
+	"packed-sticky": {defaults: bloxDefaults, alone: publishedPlacement(replica.PackedSticky)},
 }
 
 var bloxDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": "0", "locality_penalty": "1.7"}
@@ -38,13 +38,13 @@ var palPresetKeys = []system.Key{
 const maxWrapped = 60_000
 
 // publishedPlacement runs the replica of the released simulator.
-func publishedPlacement(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+func publishedPlacement(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 		p, err := bloxParams(s, set)
 		if err == nil {
 			err = set.Err()
 		}
-		var jobs []published.Job
+		var jobs []replica.Job
 		if err == nil {
 			jobs, err = bloxJobs(s.Trace)
 		}
@@ -54,20 +54,20 @@ func publishedPlacement(policy published.Policy) func(*Simulation, *system.Setti
 		if err != nil {
 			return nil, fmt.Errorf("preset: blox-pal: %w", err)
 		}
-		return func() (*Outcome, error) { return bloxOutcome(s, jobs, published.Run(jobs, p)), nil }, nil
+		return func() (*Outcome, error) { return bloxOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
 	}
 }
 
-func bloxParams(s *Simulation, set *system.Settings) (published.Params, error) {
-	p := published.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: set.Float("locality_penalty", variability.PublishedAcross),
+func bloxParams(s *Simulation, set *system.Settings) (replica.Params, error) {
+	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: set.Float("locality_penalty", variability.PublishedAcross),
 		Wrap: set.OneOf("wrap", "on", "on", "off") == "on", Tracked: set.Int("tracked", 0)}
 	switch set.OneOf("order", "fifo", "fifo", "las", "srtf") {
 	case "las":
-		p.Order = published.LAS
+		p.Order = replica.LAS
 	case "srtf":
-		p.Order = published.SRTF
+		p.Order = replica.SRTF
 	}
-	if p.Wrap && p.Order != published.FIFO {
+	if p.Wrap && p.Order != replica.FIFO {
 		p.MaxRounds = maxWrapped
 	}
 	if err := bloxHonours(s, set); err != nil {
@@ -111,7 +111,7 @@ func bloxHonours(s *Simulation, set *system.Settings) error {
 }
 
 // bloxScores takes raw scores from what is true, and binned ones, with the published number of bins, from what is known.
-func bloxScores(s *Simulation, p *published.Params) error {
+func bloxScores(s *Simulation, p *replica.Params) error {
 	known, err := s.scores()
 	if err != nil {
 		return err
@@ -134,20 +134,20 @@ func bloxScores(s *Simulation, p *published.Params) error {
 }
 
 // bloxJobs turns durations back into iterations.
-func bloxJobs(t *trace.Trace) ([]published.Job, error) {
-	jobs := make([]published.Job, len(t.Jobs))
+func bloxJobs(t *trace.Trace) ([]replica.Job, error) {
+	jobs := make([]replica.Job, len(t.Jobs))
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
 		submit := time.Duration(j.Spec.Submit)
-		m := slices.IndexFunc(published.Models, func(m published.Model) bool { return m.Name == j.Spec.Model })
+		m := slices.IndexFunc(replica.Models, func(m replica.Model) bool { return m.Name == j.Spec.Model })
 		switch {
 		case submit%time.Second != 0:
 			return nil, fmt.Errorf("job %s: submit %v, want whole seconds", j.Spec.Name, submit)
 		case m < 0:
 			return nil, fmt.Errorf("job %s: model %q, want one whose iteration time is published", j.Spec.Name, j.Spec.Model)
 		}
-		jobs[i] = published.Job{ID: j.Spec.Name, Submit: int64(submit / time.Second), GPUs: int(j.Spec.GPUs.Want),
-			Iterations: iterations(j.Duration, published.Models[m].Second), Model: j.Spec.Model}
+		jobs[i] = replica.Job{ID: j.Spec.Name, Submit: int64(submit / time.Second), GPUs: int(j.Spec.GPUs.Want),
+			Iterations: iterations(j.Duration, replica.Models[m].Second), Model: j.Spec.Model}
 	}
 	return jobs, nil
 }
@@ -162,7 +162,7 @@ func iterations(d time.Duration, sec float64) float64 {
 }
 
 // bloxOutcome sums up what the replica says of the tracked jobs.
-func bloxOutcome(s *Simulation, jobs []published.Job, res published.Result) *Outcome {
+func bloxOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(res.Jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)

@@ -8,18 +8,18 @@ import (
 
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/speedup"
+	replica "github.com/trainyard/trainyard/replica/pollux"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
-	"github.com/trainyard/trainyard/system/elastic/published"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // polluxPreset: every system goes through the replica, for epochs that end at whole seconds, batch sizes chosen anew at no cost,
 // and a clock that jumps a minute fit no clean stage.
 var polluxPreset = map[string]preset{
-	"tiresias-las": {defaults: polluxTiresias, alone: polluxPolicy(published.Tiresias)},
-	"optimus":      {defaults: polluxDefaults, alone: polluxPolicy(published.Optimus)},
-	"pollux":       {defaults: polluxDefaults, alone: polluxPolicy(published.Pollux)},
+	"tiresias-las": {defaults: polluxTiresias, alone: polluxPolicy(replica.Tiresias)},
+	"optimus":      {defaults: polluxDefaults, alone: polluxPolicy(replica.Optimus)},
+	"pollux":       {defaults: polluxDefaults, alone: polluxPolicy(replica.Pollux)},
 }
 
 var (
@@ -28,12 +28,12 @@ var (
 )
 
 // polluxPolicy runs the replica of the released simulator.
-func polluxPolicy(policy published.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+func polluxPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
-		p := published.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
+		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
 			Seed: uint64(set.Int("seed", 0))}
 		err := polluxHonours(s, set)
-		var jobs []published.Job
+		var jobs []replica.Job
 		if err == nil {
 			p.GPUsPerNode = s.Cluster.Nodes[0].GPUs
 			jobs, err = polluxJobs(s.Trace, s.Apps)
@@ -45,7 +45,7 @@ func polluxPolicy(policy published.Policy) func(*Simulation, *system.Settings) (
 			return nil, fmt.Errorf("preset: pollux: %w", err)
 		}
 		return func() (*Outcome, error) {
-			res, err := published.Run(jobs, p)
+			res, err := replica.Run(jobs, p)
 			if err != nil {
 				return nil, fmt.Errorf("preset: pollux: %w", err)
 			}
@@ -78,8 +78,8 @@ func polluxHonours(s *Simulation, set *system.Settings) error {
 			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
 		}
 	}
-	if x := set.Float("restart_overhead", published.DefaultRestart); x != published.DefaultRestart {
-		return fmt.Errorf("restart_overhead=%v, want %d: the released simulator charges that at every start", x, published.DefaultRestart)
+	if x := set.Float("restart_overhead", replica.DefaultRestart); x != replica.DefaultRestart {
+		return fmt.Errorf("restart_overhead=%v, want %d: the released simulator charges that at every start", x, replica.DefaultRestart)
 	}
 	for _, key := range []string{"curves", "batch", "lr", "k_max", "horizon", "interval", "thresholds", "promote_knob", "unit"} {
 		if set.Has(key) {
@@ -90,9 +90,9 @@ func polluxHonours(s *Simulation, set *system.Settings) error {
 }
 
 // polluxJobs joins the workload and the profiles of its applications.
-func polluxJobs(t *trace.Trace, apps map[string]speedup.App) ([]published.Job, error) {
-	known := make(map[string]*published.App)
-	jobs := make([]published.Job, len(t.Jobs))
+func polluxJobs(t *trace.Trace, apps map[string]speedup.App) ([]replica.Job, error) {
+	known := make(map[string]*replica.App)
+	jobs := make([]replica.Job, len(t.Jobs))
 	for i := range t.Jobs {
 		spec := &t.Jobs[i].Spec
 		profile, ok := apps[spec.Model].(*speedup.Profile)
@@ -106,7 +106,7 @@ func polluxJobs(t *trace.Trace, apps map[string]speedup.App) ([]published.Job, e
 		if known[spec.Model] == nil {
 			known[spec.Model] = polluxApp(profile)
 		}
-		jobs[i] = published.Job{Name: spec.Name, App: known[spec.Model], Submit: int64(submit / time.Second), GPUs: int(spec.GPUs.Want),
+		jobs[i] = replica.Job{Name: spec.Name, App: known[spec.Model], Submit: int64(submit / time.Second), GPUs: int(spec.GPUs.Want),
 			Batch: int(spec.Batch.Max)}
 	}
 	return jobs, nil
@@ -115,15 +115,15 @@ func polluxJobs(t *trace.Trace, apps map[string]speedup.App) ([]published.Job, e
 // oneGPU is the application that the released simulator keeps on one GPU.
 const oneGPU = "ncf"
 
-func polluxApp(p *speedup.Profile) *published.App {
+func polluxApp(p *speedup.Profile) *replica.App {
 	l := p.Limits
-	return &published.App{Name: p.Name, Start: l.Start, Max: l.Max, MinPerGPU: l.MinPerGPU, MaxPerGPU: l.MaxPerGPU, OneGPU: p.Name == oneGPU,
-		Steps: published.Triangulate(p.Steps), Statistics: p.Validation}
+	return &replica.App{Name: p.Name, Start: l.Start, Max: l.Max, MinPerGPU: l.MinPerGPU, MaxPerGPU: l.MaxPerGPU, OneGPU: p.Name == oneGPU,
+		Steps: replica.Triangulate(p.Steps), Statistics: p.Validation}
 }
 
 // polluxOutcome sums up what the replica says. Time without progress counts as time in the queue, restarts included, as
 // released.
-func polluxOutcome(s *Simulation, jobs []published.Job, res published.Result) *Outcome {
+func polluxOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(res.Jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)

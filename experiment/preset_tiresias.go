@@ -9,10 +9,10 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/metrics"
+	replica "github.com/trainyard/trainyard/replica/tiresias"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/tiresias"
-	"github.com/trainyard/trainyard/system/tiresias/published"
 )
 
 // tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue, whose
@@ -58,16 +58,16 @@ func publishedQueues(s *Simulation, set *system.Settings) (func() (*Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	jobs := make([]published.Job, len(s.Trace.Jobs))
+	jobs := make([]replica.Job, len(s.Trace.Jobs))
 	for i := range s.Trace.Jobs {
 		j := &s.Trace.Jobs[i]
 		submit := time.Duration(j.Spec.Submit)
 		if submit%time.Second != 0 || j.Duration%time.Second != 0 {
 			return nil, fmt.Errorf("preset: tiresias: job %s: submit %v, duration %v, want whole seconds", j.Spec.Name, submit, j.Duration)
 		}
-		jobs[i] = published.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
+		jobs[i] = replica.Job{ID: j.Spec.Name, GPUs: int(j.Spec.GPUs.Want), Submit: int64(submit / time.Second), Duration: int64(j.Duration / time.Second)}
 	}
-	return func() (*Outcome, error) { return outcomeOf(s, jobs, published.Run(jobs, p)), nil }, nil
+	return func() (*Outcome, error) { return outcomeOf(s, jobs, replica.Run(jobs, p)), nil }, nil
 }
 
 // honoured refuses what the replica knows nothing of.
@@ -98,8 +98,8 @@ func whole(name string, xs ...float64) ([]int64, error) {
 	return list, nil
 }
 
-func publishedParams(s *Simulation, set *system.Settings) (published.Params, error) {
-	p := published.Params{GPUs: s.Cluster.GPUs(), Knob: set.Float("promote_knob", math.Inf(1)),
+func publishedParams(s *Simulation, set *system.Settings) (replica.Params, error) {
+	p := replica.Params{GPUs: s.Cluster.GPUs(), Knob: set.Float("promote_knob", math.Inf(1)),
 		Seconds: set.OneOf("unit", "gpu-seconds", "gpu-seconds", "seconds") == "seconds",
 		Gittins: s.System == "tiresias-gittins"}
 	if err := honoured(s, set); err != nil {
@@ -111,7 +111,7 @@ func publishedParams(s *Simulation, set *system.Settings) (published.Params, err
 	}
 	set.OneOf("placement", "count", "count")
 	if p.Gittins {
-		delta, err := whole("delta", set.Float("delta", published.DefaultDelta))
+		delta, err := whole("delta", set.Float("delta", replica.DefaultDelta))
 		if err != nil {
 			return p, err
 		}
@@ -135,7 +135,7 @@ func publishedParams(s *Simulation, set *system.Settings) (published.Params, err
 }
 
 // outcomeOf sums up what the replica says.
-func outcomeOf(s *Simulation, jobs []published.Job, out []published.Outcome) *Outcome {
+func outcomeOf(s *Simulation, jobs []replica.Job, out []replica.Outcome) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)

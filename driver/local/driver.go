@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
-	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
 )
 

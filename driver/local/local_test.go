@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
-	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
 )
 

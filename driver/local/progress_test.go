@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/sched"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/driver/local/task"
 	"github.com/trainyard/trainyard/sched"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/driver/local/progress"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local/progress"
+	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/sched"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 

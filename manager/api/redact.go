@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/attempt/task"
 )
 
 // hidden stands for the value of a variable.

@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/trainyard/trainyard/driver/local/progress"
-	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
-	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/sched"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/driver/local/task"
+	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/sched"
 )
 

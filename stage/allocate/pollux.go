@@ -19,7 +19,7 @@ import (
 //
 // Source: Qiao et al., Pollux, OSDI 2021, as released (specification of BOA, 3.5). Deviation: as released the search is over
 // GPUs on exact nodes, by NSGA-II; ours counts GPUs on as few nodes as hold them, and leaves the nodes to placement. So gangs
-// on several nodes may meet. system/elastic/published has the search itself.
+// on several nodes may meet. replica/pollux has the search itself.
 type Pollux struct {
 	PerNode int // GPUs of a node, > 0
 	Restart func(model string) time.Duration
