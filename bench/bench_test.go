@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/model/dist"
@@ -36,7 +36,7 @@ func cpuSeconds() float64 {
 }
 
 // simulate runs one simulation per iteration and reports CPU seconds, events, microseconds per event and live memory.
-func simulate(b *testing.B, s experiment.Simulation, sink func() engine.Sink) {
+func simulate(b *testing.B, s experiment.Simulation, sink func() eventlog.Sink) {
 	b.Helper()
 	var cpu float64
 	var events uint64
@@ -46,7 +46,7 @@ func simulate(b *testing.B, s experiment.Simulation, sink func() engine.Sink) {
 		b.StopTimer()
 		s.Sinks = nil
 		if sink != nil {
-			s.Sinks = []engine.Sink{sink()}
+			s.Sinks = []eventlog.Sink{sink()}
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&mem)
@@ -110,10 +110,10 @@ func BenchmarkPhillyLogged(b *testing.B) {
 	for _, name := range []string{"fifo", "srtf", "tiresias-las"} {
 		b.Run("jsonl/"+name, func(b *testing.B) {
 			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name},
-				func() engine.Sink { return engine.NewLogWriter(io.Discard, engine.Header{}) })
+				func() eventlog.Sink { return eventlog.NewWriter(io.Discard, eventlog.Header{}) })
 		})
 		b.Run("hash/"+name, func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() engine.Sink { return new(engine.Hash) })
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink { return new(eventlog.Hash) })
 		})
 	}
 }
@@ -197,7 +197,7 @@ func BenchmarkDecision(b *testing.B) {
 			for b.Loop() {
 				s := experiment.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}
 				active := &activeJobs{}
-				s.Sinks = []engine.Sink{active}
+				s.Sinks = []eventlog.Sink{active}
 				out, err := s.Run(context.Background())
 				if err != nil {
 					b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -16,7 +17,7 @@ func TestBilling(t *testing.T) {
 		billing time.Duration
 		want    float64 // of a node requested at 0, there at 10 s, gone at 70 s, at 3.60 an hour
 	}{{0, .07}, {time.Minute, .12}, {70 * time.Second, .07}, {time.Hour, 3.6}} {
-		s := engine.NewState(engine.Header{Pools: []sched.PoolSpec{{Name: "p", GPUs: 1, Price: 3.6, Boot: 10 * time.Second, Billing: c.billing, Max: 1}}})
+		s := engine.NewState(eventlog.Header{Pools: []sched.PoolSpec{{Name: "p", GPUs: 1, Price: 3.6, Boot: 10 * time.Second, Billing: c.billing, Max: 1}}})
 		for _, e := range []sched.Event{
 			{Kind: sched.Moved, Node: sched.None, Code: 1},
 			{Kind: sched.Ordered, Job: sched.None, Node: sched.None, Code: int32(sched.Rent), Value: 1},

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -40,7 +42,7 @@ func newChanging(seed uint64) *world {
 }
 
 func changingBroken(w *world) string {
-	v, err := w.run(engine.NewPipeline(w.stages()), &checker{})
+	v, err := w.run(pipeline.New(w.stages()), &checker{})
 	if err != nil {
 		return err.Error()
 	}
@@ -52,7 +54,7 @@ func changingBroken(w *world) string {
 
 // Ensure that the unit of a job's work is the width that it arrived with, whatever its user wants since.
 func TestChangeKeepsTheUnitOfWork(t *testing.T) {
-	s := engine.NewState(engine.Header{})
+	s := engine.NewState(eventlog.Header{})
 	spec := &sched.JobSpec{GPUs: sched.Rigid(4)}
 	c := spec.Change()
 	c.GPUs = sched.Rigid(2)
@@ -82,13 +84,13 @@ func TestChange(t *testing.T) {
 			w = w.shrink(reloadDiffers)
 			var a, b transcript
 			_, errA := runTwin(w, false, &a)
-			r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+			r := &reloading{w: w, now: pipeline.New(w.stages())}
 			_, errB := w.run(r, r, &b)
 			t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
 		}
 		var log bytes.Buffer
-		writer := engine.NewLogWriter(&log, w.header())
-		_, err := w.run(engine.NewPipeline(w.stages()), writer, sinkFunc(func(v *sched.View, e *sched.Event) {
+		writer := eventlog.NewWriter(&log, w.header())
+		_, err := w.run(pipeline.New(w.stages()), writer, sinkFunc(func(v *sched.View, e *sched.Event) {
 			if e.Kind == sched.JobChanged && v.Jobs[e.Job].HoldsDevices() && len(v.Jobs[e.Job].Target) == 0 {
 				stopped++
 			}
@@ -99,9 +101,9 @@ func TestChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := engine.NewLogReader(&log, "log")
+		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
-			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(engine.NewPipeline(w.stages())), engine.ReplayOptions{})
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())), engine.ReplayOptions{})
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -147,7 +149,7 @@ func TestChangeOfSpec(t *testing.T) {
 		}
 		got := ""
 		d := &answers{list: [][]sched.Event{{{Kind: sched.JobChanged, Job: c.job, Change: &c.change}}}}
-		must(engine.Run(context.Background(), s, d, engine.NewPipeline(plainFIFO), engine.Options{Dropped: func(_ *sched.Event, why string) { got = why }}))
+		must(engine.Run(context.Background(), s, d, pipeline.New(plainFIFO), engine.Options{Dropped: func(_ *sched.Event, why string) { got = why }}))
 		if got != c.want {
 			t.Errorf("%d %+v: dropped for %q, want %q", c.job, c.change, got, c.want)
 		}

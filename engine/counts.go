@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -24,11 +25,11 @@ func (c *counts) check(e *sched.Event) error {
 	case e.Kind == sched.PoolChanged && int(e.Pool) == c.pools:
 		c.pools++
 	}
-	f := formOf(e)
+	job, node, maybe := eventlog.About(e)
 	switch {
-	case f.job && e.Kind != sched.JobArrived && !(f.maybe && e.Job == sched.None) && (e.Job < 0 || int(e.Job) >= c.jobs):
+	case job && e.Kind != sched.JobArrived && !(maybe && e.Job == sched.None) && (e.Job < 0 || int(e.Job) >= c.jobs):
 		return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, c.jobs)
-	case f.node && !(f.maybe && e.Node == sched.None) && (e.Node < 0 || int(e.Node) >= c.nodes):
+	case node && !(maybe && e.Node == sched.None) && (e.Node < 0 || int(e.Node) >= c.nodes):
 		return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, c.nodes)
 	case poolNamed(e) != sched.None && (poolNamed(e) < 0 || int(poolNamed(e)) >= c.pools):
 		return fmt.Errorf("log: seq %d: %v of pool %d, want one of %d", e.Seq, e.Kind, poolNamed(e), c.pools)

@@ -14,17 +14,13 @@
 //   - A check refuses a target that splits a gang, mixes GPU types or gives a GPU more tenants than it may have. One
 //     refused target leaves the others of the same decision alone.
 //   - Reconcile compares targets with what is observed and returns the stops and starts that are possible now.
-//   - Pipeline is the Decider most systems are: Stages for order, placement, admission and selection, walked by one piece
-//     of code. It keeps indices, so that its work is proportional to what changed; Stages.WholePass, which has none,
-//     decides the same.
-//   - LogWriter, LogReader and Hash are the log outside the process. Replay runs the same loop on a recorded log and stops
-//     at the first event that differs. Memory is what a Decider remembers, saved and loaded between two batches.
+//   - Replay runs the same loop on a recorded log and stops at the first event that differs; Recover goes on from there.
 //
 // Whatever the engine decides is an event before it is done, with the sequence number of its place in the log. Ties are
 // broken by number, never by the order of a map, so that a log and the Decider that wrote it give the same log again.
 //
-// The package deliberately holds no policy: who goes first and where a job runs is said by package stage and its like. It
-// opens no file and no connection (a log goes to a writer it is given), reads no clock (time is that of the events; the
+// The package deliberately holds no policy and knows no Decider: most are made by package pipeline, of stages. The format of the log is
+// package eventlog. It opens no file and no connection (a log goes to a writer it is given), reads no clock (time is that of the events; the
 // clock that measures decisions comes from the caller) and starts no goroutine. A bad target of a system is refused, a
 // bad log is an error; an event of a driver that contradicts the state is a bug and panics.
 //

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -75,7 +77,7 @@ func (b *batchLog) EndBatch() error {
 }
 
 func fifo() sched.Decider {
-	return engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}})
+	return pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}})
 }
 
 func joined(gpus int) sched.Event {
@@ -102,7 +104,7 @@ func TestNoOrderBeforeItIsDurable(t *testing.T) {
 	for failAt := range 8 {
 		d := script()
 		log := &batchLog{d: d, failAt: failAt}
-		err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, fifo(), engine.Options{Sinks: []engine.Sink{log}})
+		err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(), engine.Options{Sinks: []eventlog.Sink{log}})
 		if errors.Is(err, errDisk) != (failAt > 0) || log.err != nil {
 			t.Errorf("fails at %d: %v, %v", failAt, err, log.err)
 		}
@@ -124,8 +126,8 @@ func TestNoOrderBeforeItIsDurable(t *testing.T) {
 func TestSyncOfSeveralInstants(t *testing.T) {
 	first := &answers{list: [][]sched.Event{{joined(2)}, {arrived(1)}, {arrived(2)}, {arrived(3)}}}
 	var log bytes.Buffer
-	w := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), first, fifo(), engine.Options{Sinks: []engine.Sink{w}}); err != nil {
+	w := eventlog.NewWriter(&log, eventlog.Header{ShareLimit: 1})
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), first, fifo(), engine.Options{Sinks: []eventlog.Sink{w}}); err != nil {
 		t.Fatal(err)
 	}
 	must(w.Flush())
@@ -140,10 +142,10 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 	var kinds []string
 	note := sinkFunc(func(_ *sched.View, e *sched.Event) {
 		kinds = append(kinds, fmt.Sprintf("%d %v %d", e.Time, e.Kind, e.Job))
-		log.Write(append(engine.AppendEvent(nil, batch+1, e), 10))
+		log.Write(append(eventlog.AppendEvent(nil, batch+1, e), 10))
 	})
 	count := &batchLog{d: second}
-	o := engine.Options{Sinks: []engine.Sink{count, sinkFunc(func(v *sched.View, e *sched.Event) {
+	o := engine.Options{Sinks: []eventlog.Sink{count, sinkFunc(func(v *sched.View, e *sched.Event) {
 		if count.batch == 1 {
 			note(v, e)
 		}
@@ -158,7 +160,7 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 	if want := []string{"start job 2 attempt 1"}; !slices.Equal(second.told, want) {
 		t.Errorf("told %v, want %v: what is answered is not given again", second.told, want)
 	}
-	r, err := engine.NewLogReader(&log, "log")
+	r, err := eventlog.NewReader(&log, "log")
 	must(err)
 	if err := replay(r, fifo(), engine.ReplayOptions{}); err != nil {
 		t.Errorf("the log of both runs does not replay: %v", err)
@@ -168,9 +170,9 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 // Ensure that Fold tells its sinks of batches as a run does.
 func TestFoldTellsBatches(t *testing.T) {
 	var log bytes.Buffer
-	w := engine.NewLogWriter(&log, engine.Header{ShareLimit: 1})
+	w := eventlog.NewWriter(&log, eventlog.Header{ShareLimit: 1})
 	d := &answers{list: [][]sched.Event{{joined(1)}, {}, {arrived(1)}, {started(2, 0)}, {finished(4, 0)}}}
-	must(engine.Run(context.Background(), engine.NewState(engine.Header{}), d, fifo(), engine.Options{Sinks: []engine.Sink{w}}))
+	must(engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(), engine.Options{Sinks: []eventlog.Sink{w}}))
 	must(w.Flush())
 	p := readTape(t, log.Bytes())
 	count := &batchLog{d: &answers{}}

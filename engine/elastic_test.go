@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -59,7 +61,7 @@ func (evenly) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sche
 }
 
 // leftWaiting names a job that waits although its minimum is there and its user may hold it, "" if none does.
-func leftWaiting(v *sched.View, s engine.Stages) string {
+func leftWaiting(v *sched.View, s pipeline.Stages) string {
 	l := sched.NewLedger(v)
 	for i := range v.Jobs {
 		id, least := sched.JobID(i), int(v.Jobs[i].Spec.GPUs.Min)
@@ -77,7 +79,7 @@ func TestElastic(t *testing.T) {
 	for seed := range uint64(cases(t, 1500)) {
 		w := newElastic(seed)
 		var log bytes.Buffer
-		writer := engine.NewLogWriter(&log, w.header())
+		writer := eventlog.NewWriter(&log, w.header())
 		count := sinkFunc(func(v *sched.View, e *sched.Event) {
 			switch {
 			case e.Kind == sched.Decided && e.Why.Code == sched.WhyResized:
@@ -90,7 +92,7 @@ func TestElastic(t *testing.T) {
 				wanting++
 			}
 		})
-		v, err := w.run(engine.NewPipeline(w.stages()), &checker{}, writer, count)
+		v, err := w.run(pipeline.New(w.stages()), &checker{}, writer, count)
 		if err == nil {
 			err = writer.Close()
 		}
@@ -100,9 +102,9 @@ func TestElastic(t *testing.T) {
 		if why := leftWaiting(v, w.stages()); why != "" {
 			t.Fatalf("%v\n%s", w, why)
 		}
-		r, err := engine.NewLogReader(&log, "log")
+		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
-			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(engine.NewPipeline(w.stages())), engine.ReplayOptions{})
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())), engine.ReplayOptions{})
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -111,7 +113,7 @@ func TestElastic(t *testing.T) {
 			w = w.shrink(reloadDiffers)
 			var a, b transcript
 			_, errA := runTwin(w, false, &a)
-			r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+			r := &reloading{w: w, now: pipeline.New(w.stages())}
 			_, errB := w.run(r, r, &b)
 			t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
 		}

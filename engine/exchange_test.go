@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -58,13 +59,13 @@ func TestExchangeIsOrderFree(t *testing.T) {
 		}
 		for order := range uint64(3) {
 			d := &deal{r: rand.New(rand.NewPCG(seed, 100+order)), sets: sets}
-			s := engine.NewState(engine.Header{})
+			s := engine.NewState(eventlog.Header{})
 			refused := sinkFunc(func(_ *sched.View, e *sched.Event) {
 				if e.Kind == sched.Refused {
 					t.Fatalf("seed %d, order %d: refused job %d: %s", seed, order, e.Job, e.Text)
 				}
 			})
-			if err := engine.Run(context.Background(), s, d, d, engine.Options{Sinks: []engine.Sink{refused, &checker{}}}); err != nil {
+			if err := engine.Run(context.Background(), s, d, d, engine.Options{Sinks: []eventlog.Sink{refused, &checker{}}}); err != nil {
 				t.Fatal(err)
 			}
 			for i, want := range sets[len(sets)-1] {
@@ -97,8 +98,8 @@ func TestWildWishes(t *testing.T) {
 		s, err := parseScript(text)
 		must(err)
 		s.answers = r
-		s.state = engine.NewState(engine.Header{ShareLimit: s.share})
-		if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []engine.Sink{s, &checker{scripted: true}}}); err != nil {
+		s.state = engine.NewState(eventlog.Header{ShareLimit: s.share})
+		if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

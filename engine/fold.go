@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/arena"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -89,7 +90,7 @@ func (s *State) arrived(e *sched.Event) {
 		j.State = sched.Held
 	}
 	if j.NotBefore > e.Time {
-		s.alarms.push(jobAt{j.NotBefore, e.Job})
+		s.alarms.Push(arena.JobAt{At: j.NotBefore, Job: e.Job})
 	}
 	v.Jobs = append(v.Jobs, j)
 	s.isDirty = append(s.isDirty, false)
@@ -146,7 +147,7 @@ func (s *State) release(e *sched.Event, j *sched.Job) {
 		s.broken(e, "attempt is %v", j.Attempt)
 	}
 	s.hold(j.GPUs, j.Live.Share, -1)
-	s.sets.recycle(j.GPUs)
+	s.sets.Recycle(j.GPUs)
 	j.GPUs, j.Up = nil, false
 	j.Attempt = sched.Ended
 	s.markDirty(e.Job)
@@ -183,7 +184,7 @@ func (s *State) ended(e *sched.Event) {
 func (s *State) restUntil(e *sched.Event, j *sched.Job) {
 	if e.WorkFrom > e.Time {
 		j.NotBefore = e.WorkFrom
-		s.alarms.push(jobAt{j.NotBefore, e.Job})
+		s.alarms.Push(arena.JobAt{At: j.NotBefore, Job: e.Job})
 	}
 }
 
@@ -211,7 +212,7 @@ func (s *State) startFailed(e *sched.Event) {
 	}
 	j.StartFailures++
 	j.NotBefore = max(e.WorkFrom, e.Time.Add(backoff(j.StartFailures)))
-	s.alarms.push(jobAt{j.NotBefore, e.Job})
+	s.alarms.Push(arena.JobAt{At: j.NotBefore, Job: e.Job})
 	s.rest(e.Job, j)
 }
 
@@ -227,7 +228,7 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 		dep := &s.view.Jobs[d]
 		dep.BlockedBy--
 		if dep.BlockedBy == 0 && dep.State == sched.Held {
-			s.alarms.push(jobAt{max(s.view.Now, dep.NotBefore), d})
+			s.alarms.Push(arena.JobAt{At: max(s.view.Now, dep.NotBefore), Job: d})
 		}
 	}
 	delete(s.dependents, id)
@@ -269,8 +270,8 @@ func addTenants(v *sched.View, set []sched.GPUID, share sched.Share, trial bool,
 // setTarget exchanges the target of j for a copy of gpus.
 func (s *State) setTarget(j *sched.Job, gpus []sched.GPUID, c sched.Config, trial bool) {
 	addTenants(&s.view, j.Target, j.Share, j.Trial, -1)
-	s.sets.recycle(j.Target)
-	j.Target, j.Config, j.Trial = s.sets.copyOf(gpus), c, trial
+	s.sets.Recycle(j.Target)
+	j.Target, j.Config, j.Trial = s.sets.CopyOf(gpus), c, trial
 	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
 	j.Later = nil
 }
@@ -293,7 +294,7 @@ func (s *State) decided(e *sched.Event) {
 			j.Preemptions++
 		case now != was:
 			j.Resizes++
-		case !sameSet(j.Target, e.GPUs):
+		case !arena.SameSet(j.Target, e.GPUs):
 			j.Migrations++
 		}
 	}
@@ -325,7 +326,7 @@ func (s *State) ordered(e *sched.Event) {
 	case sched.Start:
 		j.Attempts++
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
-		j.GPUs = s.sets.copyOf(j.Target)
+		j.GPUs = s.sets.CopyOf(j.Target)
 		s.hold(j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
@@ -359,7 +360,7 @@ func (s *State) commanded(e *sched.Event) {
 	case sched.ResumeJob:
 		j.Paused = false
 		if j.State == sched.Held {
-			s.alarms.push(jobAt{max(e.Time, j.NotBefore), e.Job})
+			s.alarms.Push(arena.JobAt{At: max(e.Time, j.NotBefore), Job: e.Job})
 		}
 	case sched.RequeueJob:
 		s.dropTarget(j)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -35,7 +36,7 @@ func TestContradictionsPanic(t *testing.T) {
 					t.Errorf("panic %q, want %q", p, c.want)
 				}
 			}()
-			s := engine.NewState(engine.Header{})
+			s := engine.NewState(eventlog.Header{})
 			for i := range c.events {
 				s.Apply(&c.events[i])
 			}
@@ -45,7 +46,7 @@ func TestContradictionsPanic(t *testing.T) {
 
 // Ensure that Reconcile asked twice says the same.
 func TestReconcileIsPure(t *testing.T) {
-	s := engine.NewState(engine.Header{})
+	s := engine.NewState(eventlog.Header{})
 	node, spec := &sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}, &sched.JobSpec{GPUs: sched.Rigid(1)}
 	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobArrived, Spec: spec},
 		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}, {Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
@@ -89,12 +90,12 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		v := good()
 		c.spoil(&v)
-		_, err := engine.Restore(engine.Header{}, v)
+		_, err := engine.Restore(eventlog.Header{}, v)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
-	if _, err := engine.Restore(engine.Header{Pools: []sched.PoolSpec{{GPUs: 1}}}, good()); err == nil {
+	if _, err := engine.Restore(eventlog.Header{Pools: []sched.PoolSpec{{GPUs: 1}}}, good()); err == nil {
 		t.Error("a View without the pools of the header is accepted")
 	}
 }
@@ -102,7 +103,7 @@ func TestRestoreRefuses(t *testing.T) {
 // Ensure that what was measured of a node is known until another machine takes its slot, and that what says nothing, or
 // is about one job, changes nothing.
 func TestMeasured(t *testing.T) {
-	s := engine.NewState(engine.Header{})
+	s := engine.NewState(eventlog.Header{})
 	node := &sched.NodeSpec{Name: "a", GPUs: 1, Pool: sched.None}
 	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node},
 		{Kind: sched.Measured, Job: sched.None, Value: 350, Rate: .5},

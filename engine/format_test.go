@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/memo"
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -32,17 +34,17 @@ func TestMemoryOfOthers(t *testing.T) {
 		return q
 	}
 	plain := func() sched.Decider {
-		return engine.NewPipeline(engine.Stages{Order: queues(false), Place: place.Count{}})
+		return pipeline.New(pipeline.Stages{Order: queues(false), Place: place.Count{}})
 	}
 	learned := func() sched.Decider {
-		return engine.NewPipeline(engine.Stages{Order: queues(true), Place: place.Count{}})
+		return pipeline.New(pipeline.Stages{Order: queues(true), Place: place.Count{}})
 	}
-	fifo := func() sched.Decider { return engine.NewPipeline(plainFIFO) }
+	fifo := func() sched.Decider { return pipeline.New(plainFIFO) }
 	skew := func() sched.Decider {
-		return engine.NewPipeline(engine.Stages{Order: queues(false), Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
+		return pipeline.New(pipeline.Stages{Order: queues(false), Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
 	}
 	sleeps := func() sched.Decider {
-		return engine.Compose(plain(), engine.Parts{Provision: []sched.Provisioner{&provision.Sleep{}}})
+		return pipeline.Compose(plain(), pipeline.Parts{Provision: []sched.Provisioner{&provision.Sleep{}}})
 	}
 	old := func() sched.Decider { return older{plain()} }
 	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}, State: sched.Waiting}},
@@ -63,7 +65,7 @@ func TestMemoryOfOthers(t *testing.T) {
 		from := c.from()
 		from.Decide(v, &sched.Desired{})
 		got := ""
-		if err := engine.SaveMemory(v, from).Load(v, c.to()); err != nil {
+		if err := memory.Save(v, from).Load(v, c.to()); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -72,7 +74,7 @@ func TestMemoryOfOthers(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		m := engine.SaveMemory(v, from)
+		m := memory.Save(v, from)
 		m.Jobs = nil // the rest alone says it as well
 		if err := m.Load(v, c.to()); err == nil || !strings.HasPrefix(err.Error(), "engine: memory: ") {
 			t.Errorf("of the rest: %v, want as of a job: %s", err, c.want)
@@ -82,28 +84,28 @@ func TestMemoryOfOthers(t *testing.T) {
 
 // FuzzLoadMemory loads anything into a pipeline that remembers: it may refuse, but must not panic.
 func FuzzLoadMemory(f *testing.F) {
-	new := func() *engine.Pipeline {
+	new := func() *pipeline.Pipeline {
 		q, err := order.NewLearnedGittins([]float64{5}, false, 2, 0)
 		must(err)
-		return engine.NewPipeline(engine.Stages{Order: q, KeepOrder: true, Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
+		return pipeline.New(pipeline.Stages{Order: q, KeepOrder: true, Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
 	}
 	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}, State: sched.Waiting}},
 		Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 1, Pool: sched.None}}}, GPUs: make([]sched.GPU, 1)}
 	p := new()
 	p.Decide(v, &sched.Desired{})
-	m := engine.SaveMemory(v, p)
+	m := memory.Save(v, p)
 	f.Add(m.Jobs[0], m.Rest)
 	f.Add(memo.NoPart(nil), m.Rest)
 	f.Fuzz(func(_ *testing.T, job, rest []byte) {
-		_ = engine.Memory{Jobs: [][]byte{job}, Rest: rest}.Load(v, new())
+		_ = memory.Memory{Jobs: [][]byte{job}, Rest: rest}.Load(v, new())
 	})
 }
 
 // Ensure that what the store looks for is in the line of every Renewed, and in no other that quotes it.
 func TestRenewedMark(t *testing.T) {
 	for kind, want := range map[sched.EventKind]bool{sched.Renewed: true, sched.Noted: false} {
-		line := engine.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: kind, Job: sched.None, Text: engine.RenewedMark})
-		if got := bytes.Contains(line, []byte(engine.RenewedMark)); got != want {
+		line := eventlog.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: kind, Job: sched.None, Text: eventlog.RenewedMark})
+		if got := bytes.Contains(line, []byte(eventlog.RenewedMark)); got != want {
 			t.Errorf("%v: %s has the mark: %v, want %v", kind, line, got, want)
 		}
 	}

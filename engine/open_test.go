@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -26,7 +28,7 @@ func (d *deaf) Apply(_ context.Context, p sched.Plan) error {
 }
 
 // fewer wants two nodes of the first pool.
-type fewer struct{ engine.Pipeline }
+type fewer struct{ pipeline.Pipeline }
 
 func (*fewer) Observe(*sched.View, *sched.Event)     {}
 func (*fewer) Waits() (until sched.Time, known bool) { return 0, false }
@@ -37,7 +39,7 @@ func (*fewer) Decide(_ *sched.View, d *sched.Desired) {
 // Ensure that of an order which an earlier run gave, and the first decision of this one replaces, the driver hears the old
 // one first: what it is told last holds.
 func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
-	s := engine.NewState(engine.Header{Pools: []sched.PoolSpec{{Name: "spot", GPUs: 1, Max: 5}}})
+	s := engine.NewState(eventlog.Header{Pools: []sched.PoolSpec{{Name: "spot", GPUs: 1, Max: 5}}})
 	for _, e := range []sched.Event{
 		{Kind: sched.Moved, Job: sched.None, Node: sched.None, Code: 3},
 		{Kind: sched.Ordered, Job: sched.None, Code: int32(sched.Rent), Value: 3},
@@ -55,7 +57,7 @@ func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
 
 // sated waits, and counts how often it is asked nevertheless.
 type sated struct {
-	engine.Pipeline
+	pipeline.Pipeline
 	asked int
 }
 
@@ -66,13 +68,13 @@ func (s *sated) Decide(*sched.View, *sched.Desired)  { s.asked++ }
 // Ensure that the replay of a log that goes on from a state asks a system that waits no sooner than the run did: not before something
 // happens, though what is rented may have changed since it was asked.
 func TestAReplayGoesOnWaiting(t *testing.T) {
-	packed, err := (&engine.Beginning{View: sched.View{Now: 5e9, Version: 7}}).Pack()
+	packed, err := (&eventlog.Beginning{View: sched.View{Now: 5e9, Version: 7}}).Pack()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, tick := new(sated), &engine.Record{Batch: 2, Event: sched.Event{Seq: 8, Time: 6e9, Kind: sched.Ticked, Job: sched.None, Node: sched.None, Pool: sched.None}}
-	log := func(yield func(*engine.Record, error) bool) { yield(tick, nil) }
-	if err := engine.Replay(t.Context(), engine.Header{Schema: engine.LogSchema, State: packed}, log, dec, engine.ReplayOptions{}); err != nil {
+	dec, tick := new(sated), &eventlog.Record{Batch: 2, Event: sched.Event{Seq: 8, Time: 6e9, Kind: sched.Ticked, Job: sched.None, Node: sched.None, Pool: sched.None}}
+	log := func(yield func(*eventlog.Record, error) bool) { yield(tick, nil) }
+	if err := engine.Replay(t.Context(), eventlog.Header{Schema: eventlog.Schema, State: packed}, log, dec, engine.ReplayOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if dec.asked != 1 {

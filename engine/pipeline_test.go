@@ -3,14 +3,14 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // reloading is a Pipeline that is saved and loaded into a new one, made of new stages, between any two instants.
 type reloading struct {
 	w       *world
-	now     *engine.Pipeline
+	now     *pipeline.Pipeline
 	decided bool
 	v       *sched.View
 }
@@ -32,7 +32,7 @@ func (r *reloading) BeginBatch() {
 }
 
 func (r *reloading) reload(v *sched.View) {
-	next := engine.NewPipeline(r.w.stages())
+	next := pipeline.New(r.w.stages())
 	for j := range v.Jobs {
 		must(next.LoadJob(sched.JobID(j), r.now.SaveJob(sched.JobID(j), nil)))
 	}
@@ -55,7 +55,7 @@ func (r *reloading) LoadRest(b []byte) error                { return r.now.LoadR
 func reloadDiffers(w *world) bool {
 	a, errA := runTwin(w, false)
 	b := hasher{ticks: a.ticks}
-	r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+	r := &reloading{w: w, now: pipeline.New(w.stages())}
 	_, errB := w.run(r, r, &b)
 	return a != b || (errA == nil) != (errB == nil)
 }
@@ -70,7 +70,7 @@ func TestSaveAndLoadChangeNothing(t *testing.T) {
 		w = w.shrink(reloadDiffers)
 		var a, b transcript
 		_, errA := runTwin(w, false, &a)
-		r := &reloading{w: w, now: engine.NewPipeline(w.stages())}
+		r := &reloading{w: w, now: pipeline.New(w.stages())}
 		_, errB := w.run(r, r, &b)
 		t.Fatalf("%v\nerrors: kept %v, reloaded %v\n%s", w, errA, errB, firstDifference(a.lines, b.lines))
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/admit"
 	"github.com/trainyard/trainyard/stage/allocate"
@@ -64,10 +66,10 @@ var (
 )
 
 // stages builds the system from nothing.
-func (w *world) stages() engine.Stages {
+func (w *world) stages() pipeline.Stages {
 	c := &w.system
 	oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
-	s := engine.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round, UserLimit: c.userLimit,
+	s := pipeline.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round, UserLimit: c.userLimit,
 		Block: c.block, KeepOrder: c.keepOrder}
 	sample, err := dist.NewEmpirical([]float64{0.5, 1, 2, 4, 4, 9, 20, 60})
 	must(err)
@@ -323,8 +325,8 @@ func (w *world) drawPools(r *rand.Rand) {
 }
 
 // header begins the log of w.
-func (w *world) header() engine.Header {
-	return engine.Header{Types: w.types, Pools: w.pools, ShareLimit: w.share}
+func (w *world) header() eventlog.Header {
+	return eventlog.Header{Types: w.types, Pools: w.pools, ShareLimit: w.share}
 }
 
 // renter rents and releases nodes at random, at fixed times, beside what the system wants.
@@ -395,7 +397,7 @@ func (w *world) renting(dec sched.Decider) sched.Decider {
 	if len(w.pools) == 0 {
 		return dec
 	}
-	return engine.Compose(dec, engine.Parts{Provision: []sched.Provisioner{&renter{seed: w.seed}}})
+	return pipeline.Compose(dec, pipeline.Parts{Provision: []sched.Provisioner{&renter{seed: w.seed}}})
 }
 
 // SaveRest saves the time.
@@ -546,7 +548,7 @@ type sinkFunc func(v *sched.View, e *sched.Event)
 func (f sinkFunc) Log(v *sched.View, e *sched.Event) { f(v, e) }
 
 // run simulates w with decider dec and returns the view at the end.
-func (w *world) run(dec sched.Decider, sinks ...engine.Sink) (v *sched.View, err error) {
+func (w *world) run(dec sched.Decider, sinks ...eventlog.Sink) (v *sched.View, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -976,7 +978,7 @@ func (w *world) atEnd(v *sched.View) string {
 func breaks(w *world) bool { return w.broken() != "" }
 
 func (w *world) broken() string {
-	v, err := w.run(engine.NewPipeline(w.stages()), &checker{})
+	v, err := w.run(pipeline.New(w.stages()), &checker{})
 	if err != nil {
 		return err.Error()
 	}
@@ -991,7 +993,7 @@ func TestInvariants(t *testing.T) {
 		if w := newWorld(seed); breaks(w) {
 			w = w.shrink(breaks)
 			var all transcript
-			_, err := w.run(engine.NewPipeline(w.stages()), &all)
+			_, err := w.run(pipeline.New(w.stages()), &all)
 			t.Fatalf("%v\n%s\n%v\n%s", w, w.broken(), err, strings.Join(all.lines[max(len(all.lines)-40, 0):], "\n"))
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/trainyard/trainyard/internal/arena"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -65,7 +66,7 @@ func capped(j *sched.Job) bool { return !astray(j) && j.HoldsDevices() && j.Cap 
 
 // astray reports whether the attempt of j must go.
 func astray(j *sched.Job) bool {
-	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) || !sameSet(j.GPUs, j.Target)
+	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) || !arena.SameSet(j.GPUs, j.Target)
 }
 
 // moveNodes appends what nodes are to be told, and forgets those that need to hear nothing.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -24,13 +26,14 @@ type Divergence struct {
 
 // Error shows both lines.
 func (d *Divergence) Error() string {
-	recorded, replayed := or(d.Recorded, "nothing more in this batch"), or(d.Replayed, "nothing more in this batch")
+	nothing := "nothing more in this batch"
+	recorded, replayed := cmp.Or(d.Recorded, nothing), cmp.Or(d.Replayed, nothing)
 	return fmt.Sprintf("log: seq %d, batch %d: the replay differs\nrecorded: %s\nreplayed: %s", d.Seq, d.Batch, recorded, replayed)
 }
 
 // ReplayOptions are what a replay may be given beside the log and its Decider.
 type ReplayOptions struct {
-	Sinks []Sink // told every event, as in the run that was recorded
+	Sinks []eventlog.Sink // told every event, as in the run that was recorded
 	// Swap is asked before each batch but the first who decides from there on: dec, or another that knows as much, such
 	// as a new one that was given the memory of dec. nil = dec all along.
 	Swap func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error)
@@ -45,14 +48,14 @@ type ReplayOptions struct {
 //
 // A log that does not begin with an empty cluster begins with the state that its header tells, and dec is given the memory that goes with
 // it. An error of the log, or ctx, ends the replay.
-func Replay(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) error {
+func Replay(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider, o ReplayOptions) error {
 	_, _, err := Recover(ctx, h, log, dec, o)
 	return err
 }
 
 // Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec (or who came after
 // it) has decided all along, and the number of the last batch.
-func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
+func Recover(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
 	state, err := begin(h, dec, o.From == 0)
@@ -66,7 +69,7 @@ func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec s
 	if err = p.skip(o.From); err != nil || p.ahead == nil {
 		return p.state, p.batch, err
 	}
-	err = p.run(ctx, Options{Sinks: append([]Sink{p}, o.Sinks...)})
+	err = p.run(ctx, Options{Sinks: append([]eventlog.Sink{p}, o.Sinks...)})
 	if p.err != nil { // the first cause; what the loop says of it says less
 		err = p.err
 	}
@@ -75,7 +78,7 @@ func Recover(ctx context.Context, h Header, log iter.Seq2[*Record, error], dec s
 
 // Fold returns the state that a log leads to and the number of its last batch, whoever decided: what is left when a
 // Decider no longer gives what was recorded. sinks are told every event, and every batch that has one.
-func Fold(h Header, log iter.Seq2[*Record, error], sinks ...Sink) (*State, uint64, error) {
+func Fold(h eventlog.Header, log iter.Seq2[*eventlog.Record, error], sinks ...eventlog.Sink) (*State, uint64, error) {
 	return Recover(context.Background(), h, log, nil, ReplayOptions{Sinks: sinks, From: math.MaxUint64})
 }
 
@@ -130,8 +133,8 @@ type player struct {
 	dec   sched.Decider
 	o     ReplayOptions
 
-	next  func() (*Record, error, bool)
-	ahead *Record // the first of a later batch; nil = the log has ended
+	next  func() (*eventlog.Record, error, bool)
+	ahead *eventlog.Record // the first of a later batch; nil = the log has ended
 	last  sched.Time
 	err   error
 
@@ -147,7 +150,7 @@ type player struct {
 var (
 	_ sched.Driver  = (*player)(nil)
 	_ sched.Decider = (*player)(nil)
-	_ Sink          = (*player)(nil)
+	_ eventlog.Sink = (*player)(nil)
 )
 
 // run is Run, with an event that contradicts the state as an error: here it is the log that is wrong.
@@ -233,7 +236,7 @@ func (p *player) gather() {
 	for p.ahead != nil && p.ahead.Batch <= p.batch {
 		e := &p.ahead.Event
 		p.last = e.Time
-		p.lines = AppendEvent(p.lines, p.ahead.Batch, e)
+		p.lines = eventlog.AppendEvent(p.lines, p.ahead.Batch, e)
 		p.ends, p.seqs = append(p.ends, len(p.lines)), append(p.seqs, e.Seq)
 		if !e.Kind.Own() {
 			p.outside = append(p.outside, *e)
@@ -259,7 +262,7 @@ func (p *player) Log(_ *sched.View, e *sched.Event) {
 	if p.err != nil {
 		return
 	}
-	p.line = AppendEvent(p.line[:0], p.batch, e)
+	p.line = eventlog.AppendEvent(p.line[:0], p.batch, e)
 	if p.done == len(p.ends) {
 		p.err = &Divergence{Seq: e.Seq, Batch: p.batch, Replayed: string(p.line)}
 		return
@@ -301,6 +304,13 @@ func (p *player) Waits() (until sched.Time, known bool) {
 		return w.Waits()
 	}
 	return 0, false
+}
+
+// Verify has the Decider of the moment verify itself, if it can.
+func (p *player) Verify(v *sched.View) {
+	if d, ok := p.dec.(sched.Verifier); ok {
+		d.Verify(v)
+	}
 }
 
 // Format, SaveJob, SaveRest, LoadJob and LoadRest complete the Decider; the loop calls none of them.

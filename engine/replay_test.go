@@ -15,7 +15,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -48,11 +50,11 @@ func record(t testing.TB, name string, seed uint64) *recording {
 		}
 	}
 	var log bytes.Buffer
-	var hash engine.Hash
-	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
+	var hash eventlog.Hash
+	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
 	s := experiment.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
-		Inject: rec.inject, Sinks: []engine.Sink{w, &hash}}
+		Inject: rec.inject, Sinks: []eventlog.Sink{w, &hash}}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -163,16 +165,16 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 }
 
 // open reads the log anew.
-func (rec *recording) open(t testing.TB) *engine.LogReader {
+func (rec *recording) open(t testing.TB) *eventlog.Reader {
 	t.Helper()
-	r, err := engine.NewLogReader(bytes.NewReader(rec.log), "log")
+	r, err := eventlog.NewReader(bytes.NewReader(rec.log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func replay(r *engine.LogReader, dec sched.Decider, o engine.ReplayOptions) error {
+func replay(r *eventlog.Reader, dec sched.Decider, o engine.ReplayOptions) error {
 	return engine.Replay(context.Background(), r.Header(), r.Records(), dec, o)
 }
 
@@ -184,9 +186,9 @@ func TestReplay(t *testing.T) {
 				rec := record(t, info.Name, seed)
 				r := rec.open(t)
 				var log bytes.Buffer
-				var hash engine.Hash
-				w := engine.NewLogWriter(&log, r.Header())
-				if err := replay(r, rec.decider(t), engine.ReplayOptions{Sinks: []engine.Sink{w, &hash}}); err != nil {
+				var hash eventlog.Hash
+				w := eventlog.NewWriter(&log, r.Header())
+				if err := replay(r, rec.decider(t), engine.ReplayOptions{Sinks: []eventlog.Sink{w, &hash}}); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.Close(); err != nil {
@@ -203,7 +205,7 @@ func TestReplay(t *testing.T) {
 // Ensure that the log read back has the hash of the run.
 func TestReadLogHash(t *testing.T) {
 	rec := record(t, "tiresias-las", 1)
-	var hash engine.Hash
+	var hash eventlog.Hash
 	for line, err := range rec.open(t).Records() {
 		if err != nil {
 			t.Fatal(err)
@@ -390,7 +392,7 @@ func TestReplayErratic(t *testing.T) {
 			if batch = max(batch+1, 2); next != batch {
 				t.Errorf("asked before batch %d, want %d", next, batch)
 			}
-			return erratic{}, engine.SaveMemory(v, dec).Load(v, erratic{})
+			return erratic{}, memory.Save(v, dec).Load(v, erratic{})
 		}
 		if err := replay(rec.open(t), erratic{}, engine.ReplayOptions{Swap: reload}); err != nil || batch < 100 {
 			t.Fatalf("a new Decider for each of %d batches: %v", batch, err)
@@ -420,7 +422,7 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	w := engine.NewLogWriter(&log, engine.Header{})
+	w := eventlog.NewWriter(&log, eventlog.Header{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stop := func(v *sched.View, _ *sched.Event) {
@@ -428,7 +430,7 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 			cancel()
 		}
 	}
-	err = engine.Run(ctx, engine.NewState(engine.Header{}), d, erratic{}, engine.Options{Sinks: []engine.Sink{w, logFunc(stop)}})
+	err = engine.Run(ctx, engine.NewState(eventlog.Header{}), d, erratic{}, engine.Options{Sinks: []eventlog.Sink{w, logFunc(stop)}})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -468,6 +470,6 @@ func (rec *recording) swap(t testing.TB, every int, r *rand.Rand) func(uint64, *
 			return dec, nil
 		}
 		fresh := rec.decider(t)
-		return fresh, engine.SaveMemory(v, dec).Load(v, fresh)
+		return fresh, memory.Save(v, dec).Load(v, fresh)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/internal/arena"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -13,7 +15,7 @@ import (
 //
 // A job without Spec is one that is done and of which its keeper has forgotten all but, maybe, Outcome and End. It keeps its
 // number.
-func Restore(h Header, v sched.View) (*State, error) {
+func Restore(h eventlog.Header, v sched.View) (*State, error) {
 	s := NewState(h)
 	s.view.Now, s.view.Version, s.seq = v.Now, v.Version, v.Version
 	if len(v.Pools) < len(h.Pools) {
@@ -81,7 +83,7 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if (len(j.GPUs) > 0) != j.HoldsDevices() {
 		return fmt.Errorf("attempt is %v, holds %v", j.Attempt, j.GPUs)
 	}
-	j.GPUs, j.Target, j.BlockedBy = s.sets.copyOf(j.GPUs), s.sets.copyOf(j.Target), 0
+	j.GPUs, j.Target, j.BlockedBy = s.sets.CopyOf(j.GPUs), s.sets.CopyOf(j.Target), 0
 	if j.Later != nil {
 		later := *j.Later
 		later.GPUs = slices.Clone(later.GPUs)
@@ -107,7 +109,7 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 		s.markDirty(id)
 	}
 	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
-		s.alarms.push(jobAt{max(v.Now, j.NotBefore), id})
+		s.alarms.Push(arena.JobAt{At: max(v.Now, j.NotBefore), Job: id})
 	}
 	return nil
 }

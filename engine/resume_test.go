@@ -11,21 +11,23 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // tape is the log of a run, batch by batch.
 type tape struct {
-	header  engine.Header
+	header  eventlog.Header
 	batches [][]sched.Event
 	numbers []uint64 // of the batches: those without events are not in the log
-	records []engine.Record
+	records []eventlog.Record
 }
 
 // readTape reads a log.
 func readTape(t testing.TB, log []byte) *tape {
 	t.Helper()
-	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	r, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +47,14 @@ func readTape(t testing.TB, log []byte) *tape {
 		}
 		last := len(p.batches) - 1
 		p.batches[last] = append(p.batches[last], e)
-		p.records = append(p.records, engine.Record{Batch: rec.Batch, Event: e})
+		p.records = append(p.records, eventlog.Record{Batch: rec.Batch, Event: e})
 	}
 	return p
 }
 
 // until returns the records of the first n batches, as recovery reads them.
-func (p *tape) until(n int) func(func(*engine.Record, error) bool) {
-	return func(yield func(*engine.Record, error) bool) {
+func (p *tape) until(n int) func(func(*eventlog.Record, error) bool) {
+	return func(yield func(*eventlog.Record, error) bool) {
 		for i := range p.records {
 			rec := p.records[i]
 			if n < len(p.numbers) && rec.Batch >= p.numbers[n] || !yield(&rec, nil) {
@@ -184,7 +186,7 @@ func (d *rest) Apply(_ context.Context, p sched.Plan) error {
 func (d *rest) Now() sched.Time { return d.now }
 
 // Log keeps an event.
-func (d *rest) Log(_ *sched.View, e *sched.Event) { d.sunk.Write(engine.AppendEvent(nil, 1, e)) }
+func (d *rest) Log(_ *sched.View, e *sched.Event) { d.sunk.Write(eventlog.AppendEvent(nil, 1, e)) }
 
 func orderText(a *sched.Action) string {
 	switch a.Kind {
@@ -200,7 +202,7 @@ func orderText(a *sched.Action) string {
 func (w *world) recorded(t *testing.T) []byte {
 	t.Helper()
 	var log bytes.Buffer
-	writer := engine.NewLogWriter(&log, w.header())
+	writer := eventlog.NewWriter(&log, w.header())
 	if _, err := w.run(w.decider(), writer); err != nil {
 		t.Fatalf("seed %d: %v", w.seed, err)
 	}
@@ -264,13 +266,13 @@ func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (agai
 		s, dec = restored(t, w, s, dec)
 	}
 	d := &rest{batches: p.batches[n:], now: s.View().Now, merge: merge}
-	if err := engine.Run(context.Background(), s, d, dec, engine.Options{Sinks: []engine.Sink{d}}); err != nil {
+	if err := engine.Run(context.Background(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{d}}); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 	var want strings.Builder
 	for _, b := range p.batches[n:] {
 		for i := range b {
-			want.Write(engine.AppendEvent(nil, 1, &b[i]))
+			want.Write(eventlog.AppendEvent(nil, 1, &b[i]))
 		}
 	}
 	if d.sunk.String() != want.String() {
@@ -303,7 +305,7 @@ func restored(t *testing.T, w *world, s *engine.State, dec sched.Decider) (*engi
 		}
 	}
 	next := w.renting(w.decider())
-	if err := engine.SaveMemory(&v, dec).Load(fresh.View(), next); err != nil {
+	if err := memory.Save(&v, dec).Load(fresh.View(), next); err != nil {
 		t.Fatal(err)
 	}
 	for i := range v.GPUs { // nothing is shared with the old state

@@ -8,26 +8,13 @@ import (
 	"io"
 	"slices"
 
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Sink is told every event of the log, in order, after its fold. It must keep nothing that e or v point to.
-type Sink interface {
-	Log(v *sched.View, e *sched.Event)
-}
-
-// Batcher is a Sink that is told as well whenever the driver has answered, and when all that followed has been logged:
-// the events between are that answer, the one decision taken on it, and the orders given. An answer without events
-// counts. The driver hears of the orders after EndBatch only: a log that is durable by then is never behind the world.
-// An error of EndBatch ends the run.
-type Batcher interface {
-	BeginBatch()
-	EndBatch() error
-}
-
 // Options are what a run may be given beside its driver and its Decider.
 type Options struct {
-	Sinks []Sink
+	Sinks []eventlog.Sink
 	// Clock, in nanoseconds, and Decided measure how long each Decide that changes something takes; both nil or both set.
 	Clock   func() int64
 	Decided func(nanoseconds int64)
@@ -118,7 +105,7 @@ func (r *run) emit(e *sched.Event) {
 
 func (r *run) beginBatch() {
 	for _, k := range r.o.Sinks {
-		if b, ok := k.(Batcher); ok {
+		if b, ok := k.(eventlog.Batcher); ok {
 			b.BeginBatch()
 		}
 	}
@@ -126,7 +113,7 @@ func (r *run) beginBatch() {
 
 func (r *run) endBatch() error {
 	for _, k := range r.o.Sinks {
-		if b, ok := k.(Batcher); ok {
+		if b, ok := k.(eventlog.Batcher); ok {
 			if err := b.EndBatch(); err != nil {
 				return err
 			}
@@ -173,8 +160,8 @@ func sortEvents(events []sched.Event) {
 
 // releaseDue makes held jobs eligible whose dependencies are met and whose time has come.
 func (r *run) releaseDue(now sched.Time) {
-	for len(r.s.alarms) > 0 && r.s.alarms[0].at <= now {
-		id := r.s.alarms.pop().job
+	for len(r.s.alarms) > 0 && r.s.alarms[0].At <= now {
+		id := r.s.alarms.Pop().Job
 		j := &r.s.view.Jobs[id]
 		if j.State == sched.Held && j.BlockedBy == 0 && !j.Paused && j.NotBefore <= now {
 			r.emit(&sched.Event{Time: now, Kind: sched.Released, Job: id})
@@ -213,7 +200,7 @@ func (r *run) wake() sched.Time {
 		at = min(at, r.desired.Wake)
 	}
 	if len(r.s.alarms) > 0 {
-		at = min(at, r.s.alarms[0].at)
+		at = min(at, r.s.alarms[0].At)
 	}
 	return at
 }

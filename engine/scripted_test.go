@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -400,13 +401,13 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 
 // play runs the script under the checker and ends with how every job stands.
 func (s *script) play() (out string) {
-	s.state = engine.NewState(engine.Header{ShareLimit: s.share, Pools: s.pools})
+	s.state = engine.NewState(eventlog.Header{ShareLimit: s.share, Pools: s.pools})
 	defer func() {
 		if p := recover(); p != nil {
 			out = fmt.Sprintf("%spanic: %v\n", s.out.String(), p)
 		}
 	}()
-	if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []engine.Sink{s, &checker{scripted: true}}}); err != nil && !errors.Is(err, io.EOF) {
+	if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil && !errors.Is(err, io.EOF) {
 		return err.Error()
 	}
 	for id := range s.state.View().Jobs {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -32,7 +34,7 @@ func newSharing(seed uint64) *world {
 // decider makes whoever decides in w, but for who rents.
 func (w *world) decider() sched.Decider {
 	if w.share == 0 {
-		return engine.NewPipeline(w.stages())
+		return pipeline.New(w.stages())
 	}
 	return &sharer{seed: w.seed}
 }
@@ -123,7 +125,7 @@ func TestSharing(t *testing.T) {
 	for seed := range uint64(cases(t, 1500)) {
 		w := newSharing(seed)
 		var log bytes.Buffer
-		writer := engine.NewLogWriter(&log, w.header())
+		writer := eventlog.NewWriter(&log, w.header())
 		count := sinkFunc(func(v *sched.View, e *sched.Event) { note(seen, v, e) })
 		v, err := w.run(w.decider(), &checker{scripted: true}, writer, count)
 		if err == nil {
@@ -137,7 +139,7 @@ func TestSharing(t *testing.T) {
 				t.Fatalf("%v\njob %d holds %v at the end", w, i, j.GPUs)
 			}
 		}
-		r, err := engine.NewLogReader(&log, "log")
+		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
 			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(w.decider()), engine.ReplayOptions{})
 		}

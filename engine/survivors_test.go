@@ -12,6 +12,8 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -63,12 +65,12 @@ func (w *world) job(at float64, gpus int, runs float64, user string, priority in
 }
 
 // bothWalks runs the stages with the indices and with the plain walk.
-func bothWalks(t *testing.T, w *world, stages func() engine.Stages, test func(*testing.T, *starts)) {
+func bothWalks(t *testing.T, w *world, stages func() pipeline.Stages, test func(*testing.T, *starts)) {
 	for name, whole := range map[string]bool{"indexed": false, "whole pass": true} {
 		t.Run(name, func(t *testing.T) {
 			s, got := stages(), newStarts()
 			s.WholePass = whole
-			if _, err := w.run(engine.NewPipeline(s), got, &checker{}); err != nil {
+			if _, err := w.run(pipeline.New(s), got, &checker{}); err != nil {
 				t.Fatal(err)
 			}
 			test(t, got)
@@ -91,9 +93,9 @@ func TestPreemptsWhenProtectionEnds(t *testing.T) {
 			w.job(3, 1, 900, "", 0)
 			w.job(4, 1, 50, "", 0)
 			w.job(5, 1, 60, "", 0)
-			stages := func() engine.Stages {
+			stages := func() pipeline.Stages {
 				oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
-				return engine.Stages{Order: order.SRTF{Work: oracle}, Place: place.Count{}, Preempt: true, MinRun: 10 * time.Second}
+				return pipeline.Stages{Order: order.SRTF{Work: oracle}, Place: place.Count{}, Preempt: true, MinRun: 10 * time.Second}
 			}
 			bothWalks(t, w, stages, func(t *testing.T, s *starts) {
 				for j, want := range map[sched.JobID]float64{0: c.first, 1: c.next} {
@@ -132,8 +134,8 @@ func TestUserBelowTheLimitAgain(t *testing.T) {
 			w.job(0, 1, 300, "cy", 20)
 			w.job(1, 1, 200, "ann", 10) // ranks above, and must wait although a GPU is free
 			c.more(w)
-			stages := func() engine.Stages {
-				return engine.Stages{Order: order.FIFO{}, Place: place.Count{}, Preempt: true, UserLimit: 2}
+			stages := func() pipeline.Stages {
+				return pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}, Preempt: true, UserLimit: 2}
 			}
 			bothWalks(t, w, stages, func(t *testing.T, s *starts) { s.want(t, 2, c.want) })
 		})
@@ -177,8 +179,8 @@ func TestRefusedTurnWaitsAgain(t *testing.T) {
 			refused = 0
 			queues, err := order.NewMLFQ([]float64{1000}, false, 0, nil)
 			must(err)
-			s, got := engine.Stages{Order: queues, Place: clumsy{erred: new(bool)}, Preempt: true, WholePass: whole}, newStarts()
-			if _, err := w.run(engine.NewPipeline(s), got, count, &checker{scripted: true}); err != nil {
+			s, got := pipeline.Stages{Order: queues, Place: clumsy{erred: new(bool)}, Preempt: true, WholePass: whole}, newStarts()
+			if _, err := w.run(pipeline.New(s), got, count, &checker{scripted: true}); err != nil {
 				t.Fatal(err)
 			}
 			if refused != 1 {
@@ -258,8 +260,8 @@ func TestRepeatedReports(t *testing.T) {
 		var logs [2]hasher
 		var ends [2][]string
 		for i, d := range []sched.Driver{open(), &echo{Driver: open()}} {
-			s := engine.NewState(engine.Header{})
-			if err := engine.Run(t.Context(), s, d, engine.NewPipeline(w.stages()), engine.Options{Sinks: []engine.Sink{&logs[i], &checker{}}}); err != nil {
+			s := engine.NewState(eventlog.Header{})
+			if err := engine.Run(t.Context(), s, d, pipeline.New(w.stages()), engine.Options{Sinks: []eventlog.Sink{&logs[i], &checker{}}}); err != nil {
 				t.Fatalf("%v\n%v", w, err)
 			}
 			ends[i] = booked(s.View())
@@ -282,7 +284,7 @@ func TestRepeatedReportsAreTold(t *testing.T) {
 			t.Errorf("%v is dropped for no reason", e.Kind)
 		}
 	}
-	if err := engine.Run(t.Context(), engine.NewState(engine.Header{}), &echo{Driver: d}, engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}),
+	if err := engine.Run(t.Context(), engine.NewState(eventlog.Header{}), &echo{Driver: d}, pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
 		engine.Options{Dropped: dropped}); err != nil {
 		t.Fatal(err)
 	}
@@ -327,9 +329,9 @@ func TestImpossibleReports(t *testing.T) {
 			if x.inject == nil {
 				driver = &also{Driver: d, e: e}
 			}
-			dropped, got, s := 0, newStarts(), engine.NewState(engine.Header{})
-			if err := engine.Run(t.Context(), s, driver, engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}),
-				engine.Options{Sinks: []engine.Sink{got, &checker{}}, Dropped: func(*sched.Event, string) { dropped++ }}); err != nil {
+			dropped, got, s := 0, newStarts(), engine.NewState(eventlog.Header{})
+			if err := engine.Run(t.Context(), s, driver, pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
+				engine.Options{Sinks: []eventlog.Sink{got, &checker{}}, Dropped: func(*sched.Event, string) { dropped++ }}); err != nil {
 				t.Fatal(err)
 			}
 			got.want(t, 0, 0)
@@ -435,9 +437,9 @@ func (d *stubborn) gaps() (all []time.Duration) {
 
 func (d *stubborn) run(t *testing.T) *sched.View {
 	t.Helper()
-	s := engine.NewState(engine.Header{})
-	dec := engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}})
-	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&checker{}}}); err != nil {
+	s := engine.NewState(eventlog.Header{})
+	dec := pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}})
+	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{&checker{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.Live() != 0 || s.View().Jobs[0].Outcome != sched.Finished {

@@ -18,8 +18,8 @@ func (r *run) verify() {
 		return
 	}
 	r.s.verifyCounts()
-	if d, ok := r.dec.(interface{ verify(v *sched.View) }); ok {
-		d.verify(v)
+	if d, ok := r.dec.(sched.Verifier); ok {
+		d.Verify(v)
 	}
 }
 
@@ -89,28 +89,4 @@ func one(is bool) int8 {
 
 func (s *State) wrong(format string, args ...any) {
 	panic(fmt.Sprintf("engine: version %d at %v: %s", s.view.Version, s.view.Now, fmt.Sprintf(format, args...)))
-}
-
-// verify compares ledger and indices with the targets of the view. Between a decision and the next all agree, unless
-// something was refused.
-func (p *Pipeline) verify(v *sched.View) {
-	if !p.primed || p.stale {
-		return
-	}
-	for i := range v.Jobs {
-		id, j := sched.JobID(i), &v.Jobs[i]
-		if !sameSet(p.ledger.Set(id), j.Target) {
-			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version, p.ledger.Set(id), id, j.Target))
-		}
-		want := away
-		switch {
-		case len(j.Target) > 0:
-			want = holding
-		case j.Eligible():
-			want = waiting
-		}
-		if i >= len(p.jobs) || p.jobs[i].in != want {
-			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.jobs[i].in, want))
-		}
-	}
 }

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // runTwin runs w with the indexed or the whole-pass walk and returns the hash of its events.
-func runTwin(w *world, whole bool, more ...engine.Sink) (hasher, error) {
+func runTwin(w *world, whole bool, more ...eventlog.Sink) (hasher, error) {
 	s := w.stages()
 	s.WholePass = whole
 	var h hasher
-	_, err := w.run(engine.NewPipeline(s), append(more, h.skipTicks(w))...)
+	_, err := w.run(pipeline.New(s), append(more, h.skipTicks(w))...)
 	return h, err
 }
 
@@ -122,7 +123,7 @@ func TestAllocations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			quiet, n := -1.0, 0
-			p := engine.NewPipeline(w.stages())
+			p := pipeline.New(w.stages())
 			sink := sinkFunc(func(v *sched.View, e *sched.Event) {
 				switch n++; {
 				case n == 15000:
@@ -151,7 +152,7 @@ func TestAllocations(t *testing.T) {
 
 // tapped is a Pipeline whose decisions somebody looks at.
 type tapped struct {
-	*engine.Pipeline
+	*pipeline.Pipeline
 	look func(*sched.View, *sched.Desired)
 }
 

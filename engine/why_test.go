@@ -9,6 +9,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/admit"
 	"github.com/trainyard/trainyard/stage/order"
@@ -48,25 +51,25 @@ func (stingy) Allocate(v *sched.View, _ []int32, order []sched.JobID, _ *sched.D
 	return dst
 }
 
-var plainFIFO = engine.Stages{Order: order.FIFO{}, Place: place.Count{}}
+var plainFIFO = pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}
 
 // Ensure, one case for each constraint, that a waiting job is told which one binds, and its numbers. The cluster has two
 // nodes of 4 GPUs; the last job is asked about after the last event at or before 5 s.
 func TestWhy(t *testing.T) {
-	las := engine.Stages{Order: order.LAS{}, Place: place.Count{}, Preempt: true, Quantum: 10 * time.Second, MinRun: 60 * time.Second}
+	las := pipeline.Stages{Order: order.LAS{}, Place: place.Count{}, Preempt: true, Quantum: 10 * time.Second, MinRun: 60 * time.Second}
 	command := func(at sched.Time, j sched.JobID, c sched.Command) sched.Event {
 		return sched.Event{Time: at * second, Kind: sched.JobCommanded, Job: j, Code: int32(c)}
 	}
 	oracle := func(jobs ...trace.Job) trace.Oracle { return (&trace.Trace{Jobs: jobs}).Oracle() }
-	easy := func(jobs ...trace.Job) engine.Stages {
-		return engine.Stages{Order: order.FIFO{}, Place: place.Count{}, Admit: &admit.Easy{Work: oracle(jobs...), Place: place.Count{}}}
+	easy := func(jobs ...trace.Job) pipeline.Stages {
+		return pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}, Admit: &admit.Easy{Work: oracle(jobs...), Place: place.Count{}}}
 	}
-	with := func(s engine.Stages, f func(*engine.Stages)) engine.Stages { f(&s); return s }
+	with := func(s pipeline.Stages, f func(*pipeline.Stages)) pipeline.Stages { f(&s); return s }
 	backfill := []trace.Job{gang(0, 6), gang(1, 8), gang(2, 2, by("slow"))}
 	backfill[2].Duration = 300 * time.Second
 	for _, c := range []struct {
 		name   string
-		stages engine.Stages
+		stages pipeline.Stages
 		jobs   []trace.Job
 		inject []sched.Event
 		cpus   float32 // of each node
@@ -87,31 +90,31 @@ func TestWhy(t *testing.T) {
 			inject: []sched.Event{command(3, 0, sched.CancelJob)}, want: "{after jobs [1]}"},
 		{name: "until", stages: plainFIFO, jobs: []trace.Job{gang(0, 1, func(s *sched.JobSpec) { s.NotBef = 77 * second })}, want: "{until 77s}"},
 		{name: "too wide", stages: plainFIFO, jobs: []trace.Job{gang(0, 2), gang(1, 9)}, want: "{too-wide need 9 have 8 largest 4}"},
-		{name: "quota", stages: with(plainFIFO, func(s *engine.Stages) { s.UserLimit = 3 }),
+		{name: "quota", stages: with(plainFIFO, func(s *pipeline.Stages) { s.UserLimit = 3 }),
 			jobs: []trace.Job{gang(0, 1, by("bob")), gang(0, 2, by("ann")), gang(1, 2, by("ann"))}, want: "{quota need 2 have 2 limit 3 largest 4 jobs [1]}"},
 		{name: "rented", stages: plainFIFO, jobs: []trace.Job{gang(0, 10)}, pools: []sched.PoolSpec{{GPUs: 2, Max: 1, Price: 1}},
 			want: "{rented need 10 have 8 largest 4}"},
 		{name: "unusable", stages: plainFIFO, jobs: []trace.Job{gang(0, 1), gang(3, 7)}, inject: []sched.Event{
 			{Time: second, Kind: sched.GPUChanged, Value: 7, Code: int32(sched.GPUForeign)},
 			{Time: second, Kind: sched.GPUChanged, Value: 6, Code: int32(sched.GPUStuck)}}, want: "{unusable need 7 have 6 largest 3 gpus [6 7]}"},
-		{name: "never fits", stages: with(plainFIFO, func(s *engine.Stages) { s.Place = place.Packed{} }), cpus: 4,
+		{name: "never fits", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Place = place.Packed{} }), cpus: 4,
 			jobs: []trace.Job{gang(0, 5, func(s *sched.JobSpec) { s.CPUs = 2 })}, want: "{never-fits need 5 have 8 largest 4}"},
-		{name: "behind", stages: with(plainFIFO, func(s *engine.Stages) { s.Admit = admit.Stop{} }),
+		{name: "behind", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Admit = admit.Stop{} }),
 			jobs: []trace.Job{gang(0, 6), gang(1, 3), gang(2, 4), gang(3, 1)}, want: "{behind need 1 have 2 largest 2 jobs [1] ahead [1 2]}"},
 		{name: "busy", stages: plainFIFO, jobs: []trace.Job{gang(0, 4), gang(1, 3), gang(2, 5), gang(3, 2)},
 			want: "{busy need 2 have 1 largest 1 jobs [0 1] ahead [2]}"},
 		{name: "busy, protected", stages: las, jobs: []trace.Job{gang(0, 4), gang(1, 3), gang(3, 2)},
 			want: "{busy need 2 have 1 largest 1 until 60s jobs [1 0]}"},
-		{name: "fragmented", stages: with(plainFIFO, func(s *engine.Stages) { s.Place = place.Consolidate{} }),
+		{name: "fragmented", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Place = place.Consolidate{} }),
 			jobs: []trace.Job{gang(0, 2), gang(0, 3), gang(2, 3)}, want: "{fragmented need 3 have 3 largest 2}"},
 		{name: "reserved", stages: easy(backfill...), jobs: backfill, want: "{reserved need 2 have 2 largest 2 jobs [1] ahead [1]}"},
-		{name: "ungranted", stages: with(plainFIFO, func(s *engine.Stages) { s.Allocate = stingy{} }),
+		{name: "ungranted", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate = stingy{} }),
 			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
-		{name: "undecided", stages: with(plainFIFO, func(s *engine.Stages) { s.Round = 30 * time.Second }),
+		{name: "undecided", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Round = 30 * time.Second }),
 			jobs: []trace.Job{gang(0, 1), gang(4, 2)}, want: "{undecided need 2 have 7 largest 4 until 30s}"},
-		{name: "not divided since it came", stages: with(plainFIFO, func(s *engine.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+		{name: "not divided since it came", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
 			jobs: []trace.Job{gang(4, 2)}, want: "{undecided need 2 have 8 largest 4 until 30s}"},
-		{name: "not granted in a round", stages: with(plainFIFO, func(s *engine.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+		{name: "not granted in a round", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
 			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
 	} {
 		w := &world{jobs: c.jobs, inject: c.inject, types: []string{"a"}, runtime: c.rt, pools: c.pools}
@@ -140,33 +143,33 @@ func TestWhyOfTheViewAlone(t *testing.T) {
 	} {
 		c.job.Spec = spec
 		v := &sched.View{Jobs: []sched.Job{c.job}, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: c.gpus, Pool: sched.None}}}, GPUs: make([]sched.GPU, c.gpus)}
-		if got := show(engine.Why(v, &sharer{}, 0)); got != c.want {
+		if got := show(pipeline.Why(v, &sharer{}, 0)); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }
 
 // why tells why the last job waits after the last event at or before 5 s.
-func (w *world) why(t *testing.T, s engine.Stages) (text string) {
+func (w *world) why(t *testing.T, s pipeline.Stages) (text string) {
 	t.Helper()
 	dec := s.Decider()
 	a := &asker{ask: func(v *sched.View) error {
 		if v.Now <= 5*second && len(v.Jobs) == len(w.jobs) {
-			text = show(engine.Why(v, dec, sched.JobID(len(v.Jobs)-1)))
+			text = show(pipeline.Why(v, dec, sched.JobID(len(v.Jobs)-1)))
 		}
 		return nil
 	}}
 	c := &cluster.Cluster{Nodes: w.nodes, Types: w.types, Racks: []string{""}}
 	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, c, sim.Options{Runtime: w.runtime, Inject: w.inject})
 	must(err)
-	if err := engine.Run(t.Context(), engine.NewState(w.header()), d, dec, engine.Options{Sinks: []engine.Sink{a}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header()), d, dec, engine.Options{Sinks: []eventlog.Sink{a}}); err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
 // show prints what is set of w.
-func show(w engine.Waiting) string {
+func show(w explain.Waiting) string {
 	s := "{" + w.Code.String()
 	for _, f := range []struct {
 		name string
@@ -176,7 +179,7 @@ func show(w engine.Waiting) string {
 			s += fmt.Sprintf(" %s %d", f.name, f.x)
 		}
 	}
-	if w.Until != 0 && w.Code != engine.WaitUntil {
+	if w.Until != 0 && w.Code != explain.WaitUntil {
 		s += " until"
 	}
 	if w.Until != 0 {
@@ -197,18 +200,18 @@ func show(w engine.Waiting) string {
 // Ensure, after every instant of random worlds, that every job that waits is told one constraint, that it is true of the
 // view by a plain count, and that asking changes nothing of the run.
 func TestWhyIsTrue(t *testing.T) {
-	seen := map[engine.WaitCode]int{}
+	seen := map[explain.Code]int{}
 	for seed := range uint64(cases(t, 600)) {
 		w := newWorld(seed)
 		if seed%5 == 4 {
 			w = newElastic(seed)
 		}
-		p := engine.NewPipeline(w.stages())
+		p := pipeline.New(w.stages())
 		b := hasher{}
 		a := &asker{ask: func(v *sched.View) error {
 			for id := range v.Jobs {
 				p.Explain(v, sched.JobID(id), func(sched.Fact) {})
-				x := engine.Why(v, p, sched.JobID(id))
+				x := pipeline.Why(v, p, sched.JobID(id))
 				seen[x.Code]++
 				if untrue := w.untrue(v, sched.JobID(id), x); untrue != "" {
 					return fmt.Errorf("%v: job %d %v/%v target %v: %s: %s", v.Now, id, v.Jobs[id].State, v.Jobs[id].Attempt, v.Jobs[id].Target, show(x), untrue)
@@ -224,18 +227,18 @@ func TestWhyIsTrue(t *testing.T) {
 			t.Fatalf("seed %d: asking changed the run", seed)
 		}
 	}
-	for code := engine.NotWaiting; code < engine.WaitSystem; code++ {
-		if seen[code] == 0 && !testing.Short() && code != engine.WaitRetry {
+	for code := explain.NotWaiting; code < explain.WaitSystem; code++ {
+		if seen[code] == 0 && !testing.Short() && code != explain.WaitRetry {
 			t.Errorf("no job waited by %q", code)
 		}
 	}
 }
 
 // untrue says what of x does not hold of job id after a decision, "" if all does.
-func (w *world) untrue(v *sched.View, id sched.JobID, x engine.Waiting) string {
+func (w *world) untrue(v *sched.View, id sched.JobID, x explain.Waiting) string {
 	j := &v.Jobs[id]
 	runs := j.State == sched.Done || j.Attempt == sched.Running
-	if (x.Code == engine.NotWaiting) != runs {
+	if (x.Code == explain.NotWaiting) != runs {
 		return "a job waits iff it neither runs nor is done"
 	}
 	free, usable, there := 0, 0, 0
@@ -266,45 +269,45 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x engine.Waiting) string {
 		}
 		return fmt.Sprintf("not so: %d there, %d usable, %d free, its user has %d", there, usable, free, user)
 	}
-	if x.Code >= engine.WaitTooWide && (!j.Eligible() || len(j.Target) > 0) {
+	if x.Code >= explain.WaitTooWide && (!j.Eligible() || len(j.Target) > 0) {
 		return "it may not be given GPUs, or has some"
 	}
 	switch x.Code {
-	case engine.WaitStarts:
+	case explain.WaitStarts:
 		return is(j.Attempt == sched.Starting)
-	case engine.WaitStops:
+	case explain.WaitStops:
 		return is(j.Attempt == sched.Stopping)
-	case engine.WaitFreeing:
+	case explain.WaitFreeing:
 		return is(len(x.Jobs) > 0 && !slices.ContainsFunc(x.Jobs, func(o sched.JobID) bool { return v.Jobs[o].Attempt != sched.Stopping }))
-	case engine.WaitPaused:
+	case explain.WaitPaused:
 		return is(j.Paused)
-	case engine.WaitAfter:
+	case explain.WaitAfter:
 		return is(len(x.Jobs) == int(j.BlockedBy) && x.Jobs != nil)
-	case engine.WaitUntil, engine.WaitRetry:
+	case explain.WaitUntil, explain.WaitRetry:
 		return is(j.State == sched.Held && x.Until >= v.Now && j.BlockedBy == 0)
-	case engine.WaitTooWide:
+	case explain.WaitTooWide:
 		return is(there < n && len(v.Pools) == 0 || there <= int(x.Have) && int(x.Have) < n)
-	case engine.WaitQuota:
+	case explain.WaitQuota:
 		return is(user == int(x.Have) && user+n > w.system.userLimit && w.system.userLimit > 0)
-	case engine.WaitRented:
+	case explain.WaitRented:
 		return is(there == int(x.Have) && there < n && len(v.Pools) > 0)
-	case engine.WaitUnusable:
+	case explain.WaitUnusable:
 		return is(usable == int(x.Have) && usable < n && n <= there && len(x.GPUs) == there-usable)
-	case engine.WaitNeverFits:
+	case explain.WaitNeverFits:
 		return is(usable >= n && !fits(id, n))
-	case engine.WaitBehind:
+	case explain.WaitBehind:
 		return is(w.system.admit == "stop" && len(x.Ahead) > 0 && slices.Contains(x.Ahead, x.Jobs[0]) && !fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
-	case engine.WaitBusy:
+	case explain.WaitBusy:
 		return is(free == int(x.Have) && free < n && n <= usable && len(x.Jobs) > 0 && (x.Until == 0 || x.Until > v.Now && (w.system.minRun > 0 || w.system.guard != nil)))
-	case engine.WaitFragmented:
+	case explain.WaitFragmented:
 		return is(free == int(x.Have) && free >= n && !fits(id, n))
-	case engine.WaitReserved:
+	case explain.WaitReserved:
 		return is(w.system.admit == "easy" && fits(id, n) && slices.Contains(x.Ahead, x.Jobs[0]) && !fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
-	case engine.WaitUngranted:
+	case explain.WaitUngranted:
 		return is(s.Allocate != nil && fits(id, n))
-	case engine.WaitUndecided:
+	case explain.WaitUndecided:
 		return is(fits(id, n) && x.Until > v.Now)
-	case engine.WaitSystem:
+	case explain.WaitSystem:
 		return "a pipeline has a reason"
 	}
 	return ""
@@ -319,14 +322,14 @@ func BenchmarkWhy(b *testing.B) {
 	for i := range 10_000 {
 		w.jobs = append(w.jobs, gang(0, 1+i%8))
 	}
-	p := engine.NewPipeline(engine.Stages{Order: order.LAS{}, Place: place.Packed{}, Preempt: true})
+	p := pipeline.New(pipeline.Stages{Order: order.LAS{}, Place: place.Packed{}, Preempt: true})
 	asked := false
 	_, err := w.run(p, &asker{ask: func(v *sched.View) error {
 		if asked || len(v.Jobs) == 0 {
 			return nil
 		}
 		for b.Loop() {
-			engine.Why(v, p, 9_999)
+			pipeline.Why(v, p, 9_999)
 		}
 		asked = true
 		return nil

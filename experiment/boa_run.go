@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -133,7 +133,7 @@ func (m *boaMix) simulate(ctx context.Context, name, information string, budget 
 		mix = []speedup.Class{} // nobody asks, and to work it out takes a fifth of a second
 	}
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: mix, Sinks: []engine.Sink{paid}}
+	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: mix, Sinks: []eventlog.Sink{paid}}
 	out, err := s.Run(ctx)
 	if err != nil {
 		return nil, 0, err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
@@ -91,7 +91,7 @@ func TestOccupancy(t *testing.T) {
 		}
 		seen := &occupancy{window: window}
 		s := Simulation{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8, Apps: map[string]speedup.App{"root": byRoot(64)},
-			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"}, Sinks: []engine.Sink{seen}}
+			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"}, Sinks: []eventlog.Sink{seen}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestClosedForm(t *testing.T) {
 		queue       float64 // seconds
 	}{{"boa-exact", .98, 1.02, .93, 1.07, 0}, {"boa", .99, 1.2, .8, 1.07, 60}} {
 		paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.apps, Sinks: []engine.Sink{paid},
+		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.apps, Sinks: []eventlog.Sink{paid},
 			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60", "restart_at_first": "yes"}}
 		out, err := s.Run(context.Background())
 		if err != nil {
@@ -260,7 +260,7 @@ func TestMonth(t *testing.T) {
 	s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Settings: map[string]string{"information": "price",
 		"month_budget": "2000", "month_from": "2026-01-31T00:00:00+01:00", "month_zone": "Europe/Berlin", "restart_overhead": "60"}}
 	paid := &paidFor{to: sched.Time(24 * 3600e9)} // the last day of January: 2000/31 GPU-hours
-	s.Sinks = []engine.Sink{paid}
+	s.Sinks = []eventlog.Sink{paid}
 	out, err := s.Run(t.Context())
 	if err != nil || out.Unfinished > 0 {
 		t.Fatal(err, out)
@@ -291,7 +291,7 @@ func TestTwoMonths(t *testing.T) {
 	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
 	for _, carry := range []float64{0, 300, 1e9} {
 		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
-		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Sinks: []engine.Sink{first, second}, Settings: map[string]string{
+		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
 			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
 		out, err := s.Run(t.Context())
 		if err != nil || out.Unfinished > 0 {

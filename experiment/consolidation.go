@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -156,7 +156,7 @@ func (s *study) run(ctx context.Context, traceOf func(seed uint64) *trace.Trace)
 // add simulates one trace, one of seeds, and adds its share to the means.
 func (r *studyRow) add(ctx context.Context, t *trace.Trace, c *cluster.Cluster, seeds int) error {
 	sink := &strands{gpus: c.GPUs()}
-	sim := Simulation{Trace: t, Cluster: c, System: r.System, Sinks: []engine.Sink{sink},
+	sim := Simulation{Trace: t, Cluster: c, System: r.System, Sinks: []eventlog.Sink{sink},
 		Settings: map[string]string{"placement": r.Placement, "restart_overhead": fmt.Sprint(restart.Seconds())}}
 	out, err := sim.Run(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -32,7 +32,7 @@ func TestStrandsByHand(t *testing.T) {
 		{"packed", 0, 0, (430 + 10*392/547.1) / 430},
 	} {
 		sink := &strands{gpus: 8}
-		simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "fifo-skip", Sinks: []engine.Sink{sink},
+		simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
 			Settings: map[string]string{"placement": c.placement}})
 		free, stranded, slowdown := sink.shares()
 		if free != c.free || stranded != c.stranded || math.Abs(slowdown-c.slowdown) > 1e-9 {
@@ -48,7 +48,7 @@ func TestFreeIsNotStranded(t *testing.T) {
 		{Spec: sched.JobSpec{Name: "b", GPUs: sched.Rigid(2)}, Duration: 50 * time.Second},
 	}}
 	sink := &strands{gpus: 4}
-	simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x4"), System: "fifo-skip", Sinks: []engine.Sink{sink}})
+	simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
 	if free, stranded, _ := sink.shares(); free != 0.25 || stranded != 0 {
 		t.Errorf("free %v, stranded %v, want 0.25, 0", free, stranded)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -102,7 +102,7 @@ func (r *eacoRow) run(ctx context.Context, s Simulation) error {
 	maps.Copy(s.Settings, r.settings)
 	if r.System == "eaco" {
 		r.beside.begin()
-		s.Sinks = []engine.Sink{&r.beside}
+		s.Sinks = []eventlog.Sink{&r.beside}
 	}
 	out, err := s.Run(ctx)
 	if err != nil {

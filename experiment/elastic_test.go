@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -152,8 +152,8 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 		}
 	})
 	var log bytes.Buffer
-	w := engine.NewLogWriter(&log, engine.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
-	s := &Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []engine.Sink{look, w},
+	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
+	s := &Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []eventlog.Sink{look, w},
 		Settings: map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0", "lr": "sqrt"}}
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/system"
@@ -20,7 +20,7 @@ import (
 type preset struct {
 	defaults map[string]string // settings unless given
 	note     string            // what else a restart costs
-	adapt    func(*engine.Stages, *sim.Runtime)
+	adapt    func(*pipeline.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
 	alone func(*Simulation, *system.Settings) (func() (*Outcome, error), error)
@@ -95,7 +95,7 @@ func presetFor(name, sys string) (preset, error) {
 var heliosPreset = map[string]preset{
 	"fifo": {defaults: freeRestarts},
 	"sjf":  {defaults: freeRestarts},
-	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *engine.Stages, r *sim.Runtime) {
+	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *pipeline.Stages, r *sim.Runtime) {
 		s.Allocate = allocate.Quota{}
 		r.Penalty = func(width int) time.Duration {
 			switch {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/pipeline"
 	replica "github.com/trainyard/trainyard/replica/tiresias"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -30,10 +30,10 @@ var tiresiasPreset = map[string]preset{
 var counted = map[string]string{"placement": "count", "restart_overhead": "0", "spread_penalty": "0"}
 
 // strict has a job that can never fit block those behind it, where a misfit does.
-func strict(s *engine.Stages, _ *sim.Runtime) { s.Block = true }
+func strict(s *pipeline.Stages, _ *sim.Runtime) { s.Block = true }
 
 // listTies has ties keep the order of the list.
-func listTies(s *engine.Stages, _ *sim.Runtime) { s.KeepOrder = true }
+func listTies(s *pipeline.Stages, _ *sim.Runtime) { s.KeepOrder = true }
 
 // yarnDemand gives a job the CPUs and memory the released simulator's yarn placement counts: 2 CPUs for one GPU, else 6
 // per GPU; 5 GB on one node, else 11 + 0.1 GB times the width per GPU.

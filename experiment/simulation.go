@@ -12,12 +12,14 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/pal"
@@ -29,30 +31,30 @@ type Simulation struct {
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster
 	System   string
-	Settings map[string]string                  // keys of the system and of RuntimeKeys
-	Preset   string                             // "" = none
-	Budget   float64                            // GPUs rented on average, for systems that rent; 0 = none given
-	Round    time.Duration                      // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical                    // from the key distribution; nil = learned
-	Skew     func(model string) (float64, bool) // from the key profiles; nil = what was published
-	Apps     map[string]speedup.App             // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
-	Mix      []speedup.Class                    // rates and curves of applications as an oracle knows them; nil = those of the trace
-	Scores   *variability.Scores                // true PM scores of the GPUs by number; nil = GPUs do not differ
-	Known    *variability.Scores                // what the system is told of them; nil = Scores
-	Classes  *variability.ClassMap              // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
-	Locality *variability.Locality              // from the key locality; nil = the key locality_penalty alone
-	Sharing  *Sharing                           // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
-	Caps     CapCurves                          // what GPUs do under power caps, by model; nil = caps slow nobody down
-	Energy   metrics.Energy                     // power caps, prices and carbon of energy, where known
-	Inject   []sched.Event                      // user commands, prices, node changes from outside
-	Sinks    []engine.Sink                      // told every event; not under a preset that has a simulator of its own
-	Log      func(engine.Header) engine.Sink    // begins one that is told how the log begins as well; nil = there is none
-	Clock    func() int64                       // nanoseconds, for decision times; nil = not measured
+	Settings map[string]string                   // keys of the system and of RuntimeKeys
+	Preset   string                              // "" = none
+	Budget   float64                             // GPUs rented on average, for systems that rent; 0 = none given
+	Round    time.Duration                       // decisions at multiples of it only; 0 = the system's own
+	Sizes    *dist.Empirical                     // from the key distribution; nil = learned
+	Skew     func(model string) (float64, bool)  // from the key profiles; nil = what was published
+	Apps     map[string]speedup.App              // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
+	Mix      []speedup.Class                     // rates and curves of applications as an oracle knows them; nil = those of the trace
+	Scores   *variability.Scores                 // true PM scores of the GPUs by number; nil = GPUs do not differ
+	Known    *variability.Scores                 // what the system is told of them; nil = Scores
+	Classes  *variability.ClassMap               // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
+	Locality *variability.Locality               // from the key locality; nil = the key locality_penalty alone
+	Sharing  *Sharing                            // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
+	Caps     CapCurves                           // what GPUs do under power caps, by model; nil = caps slow nobody down
+	Energy   metrics.Energy                      // power caps, prices and carbon of energy, where known
+	Inject   []sched.Event                       // user commands, prices, node changes from outside
+	Sinks    []eventlog.Sink                     // told every event; not under a preset that has a simulator of its own
+	Log      func(eventlog.Header) eventlog.Sink // begins one that is told how the log begins as well; nil = there is none
+	Clock    func() int64                        // nanoseconds, for decision times; nil = not measured
 
 	Slow      []variability.Spell // of GPUs that are slow for a while, one at a time each: from the key slow_gpus; nobody is told but oracles
 	NoiseSeed uint64              // of the key report_noise
 
-	stages func(*engine.Stages) // shown the system's stages, may change them; nil = nobody is
+	stages func(*pipeline.Stages) // shown the system's stages, may change them; nil = nobody is
 }
 
 // Outcome is what came of a simulation.
@@ -100,7 +102,7 @@ func (s *Simulation) Run(ctx context.Context) (*Outcome, error) {
 type built struct {
 	trace   *trace.Trace
 	cluster *cluster.Cluster
-	header  engine.Header
+	header  eventlog.Header
 	system  system.System
 	runtime sim.Runtime
 	alone   func() (*Outcome, error)
@@ -141,7 +143,7 @@ func (s *Simulation) build() (*built, error) {
 	if err = set.Err(); err != nil {
 		return nil, fmt.Errorf("system: %s: %w", s.System, err)
 	}
-	b.header = engine.Header{Trace: s.Trace.Path, Zone: s.Trace.Zone, Cluster: s.Cluster.Name, System: s.System, Preset: s.Preset, Settings: values,
+	b.header = eventlog.Header{Trace: s.Trace.Path, Zone: s.Trace.Zone, Cluster: s.Cluster.Name, System: s.System, Preset: s.Preset, Settings: values,
 		Round: s.Round, Budget: s.Budget, NodeGPUs: w.perNode(), GPUs: w.Cluster.MostGPUs(), Types: b.cluster.Types, Pools: w.Cluster.PoolSpecs(),
 		Seed: s.Cluster.Failures.Seed}
 	if b.system, err = system.Begin(&b.header, k, w.adapt(p, &b.runtime)); err != nil {
@@ -229,11 +231,11 @@ func (s *Simulation) checkFiles(set *system.Settings) error {
 }
 
 // adapt returns what the preset changes of the system's stages, nil if nothing.
-func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*engine.Stages) {
+func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*pipeline.Stages) {
 	if p.adapt == nil && s.stages == nil {
 		return nil
 	}
-	return func(st *engine.Stages) {
+	return func(st *pipeline.Stages) {
 		if p.adapt != nil {
 			p.adapt(st, r)
 		}
@@ -281,7 +283,7 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	if rec.Energy = s.Energy; rec.Energy.Caps == nil && s.Caps != nil {
 		rec.Energy.Caps = func(_ sched.TypeID, spec *sched.JobSpec) power.Caps { return s.Caps.Of(spec.Model) }
 	}
-	opt := engine.Options{Sinks: append([]engine.Sink{rec}, s.Sinks...), Clock: s.Clock}
+	opt := engine.Options{Sinks: append([]eventlog.Sink{rec}, s.Sinks...), Clock: s.Clock}
 	var latency metrics.Latency
 	if s.Clock != nil {
 		opt.Decided = latency.Add

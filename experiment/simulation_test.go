@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -123,8 +123,8 @@ func TestRuntimeDefaults(t *testing.T) {
 	c := *mustLoad(t, "2x4")
 	c.Failures.MTBF, c.Failures.Repair, c.Failures.Seed = 2*time.Hour, time.Minute, 1
 	run := func(sys string, settings map[string]string) string {
-		h := &engine.Hash{}
-		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []engine.Sink{h}, Known: alike(8), Budget: 6})
+		h := &eventlog.Hash{}
+		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []eventlog.Sink{h}, Known: alike(8), Budget: 6})
 		return h.Sum()
 	}
 	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3", "locality_penalty=2", "restart_at_first=yes", "report_interval=60")
@@ -167,7 +167,7 @@ func TestGPUTypesAreResolved(t *testing.T) {
 			on = append(on, fmt.Sprint(v.Jobs[e.Job].Spec.Name, " ", c.Types[v.Nodes[v.GPUs[v.Jobs[e.Job].GPUs[0]].Node].Spec.Type], " ", e.Time))
 		}
 	})
-	out := simulate(t, &Simulation{Trace: tr, Cluster: c, System: "fifo-skip", Settings: set("placement=count"), Sinks: []engine.Sink{sink}})
+	out := simulate(t, &Simulation{Trace: tr, Cluster: c, System: "fifo-skip", Settings: set("placement=count"), Sinks: []eventlog.Sink{sink}})
 	if got, want := strings.Join(on, ", "), "j0 k80 0s, j2 v100 0s, j1 k80 10s, j3 v100 10s"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -231,7 +231,7 @@ func TestGivenBeatsPreset(t *testing.T) {
 func TestRunEndsAndTells(t *testing.T) {
 	events := uint64(0)
 	s := Simulation{Trace: traceOf(row{0, 1, 5}, row{1, 1, 5}), Cluster: mustLoad(t, "1x1"), System: "fifo",
-		Sinks: []engine.Sink{sinkFunc(func(*sched.View, *sched.Event) { events++ })}}
+		Sinks: []eventlog.Sink{sinkFunc(func(*sched.View, *sched.Event) { events++ })}}
 	if out := simulate(t, &s); out.Events != events || events == 0 {
 		t.Errorf("%d events counted, %d told", out.Events, events)
 	}
@@ -287,7 +287,7 @@ func TestReplicaAgainstEngineWithoutQuirks(t *testing.T) {
 				tie = tie || slices.ContainsFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit == end })
 			}
 		})
-		s := Simulation{Trace: tr, Cluster: mustLoad(t, []string{"1x2", "1x5"}[seed%2]), System: "tiresias-las", Settings: settings, Sinks: []engine.Sink{sink}}
+		s := Simulation{Trace: tr, Cluster: mustLoad(t, []string{"1x2", "1x5"}[seed%2]), System: "tiresias-las", Settings: settings, Sinks: []eventlog.Sink{sink}}
 		ours := simulate(t, &s)
 		if tie {
 			continue

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/trace"
@@ -139,7 +140,7 @@ func play(ctx context.Context, system, knows string, d palDraw, t *toll, seed ui
 	if err != nil {
 		return nil, err
 	}
-	sim := Simulation{Trace: d.traces[0], Cluster: c, System: system, Scores: d.scores, Sinks: []engine.Sink{t},
+	sim := Simulation{Trace: d.traces[0], Cluster: c, System: system, Scores: d.scores, Sinks: []eventlog.Sink{t},
 		Settings: map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "stragglers": knows,
 			"report_interval": fmt.Sprint(stragglerReport.Seconds()), "report_noise": fmt.Sprint(stragglerNoise)},
 		NoiseSeed: seed}
@@ -147,7 +148,7 @@ func play(ctx context.Context, system, knows string, d palDraw, t *toll, seed ui
 		sim.Slow = append(sim.Slow, f.spells()...)
 	}
 	t.met, t.seen = make([]bool, len(t.faults)), make([]sched.Time, len(t.faults))
-	sim.stages = func(st *engine.Stages) {
+	sim.stages = func(st *pipeline.Stages) {
 		for _, p := range st.Provision {
 			if w, ok := p.(*watch.Stragglers); ok {
 				t.suspects, t.revision = func(g sched.GPUID) bool { return w.Factor(g) > 1 }, w.Revision

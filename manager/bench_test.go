@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
@@ -113,7 +114,7 @@ func past(b *testing.B, o manager.Options, slots, jobs, reports int) (events uin
 	}
 	last := sinkFunc(func(_ *sched.View, e *sched.Event) { events = e.Seq })
 	d := &reporter{slots: slots, jobs: jobs, reports: reports, told: make(map[sched.JobID]int)}
-	if err := engine.Run(b.Context(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{s.Writer(0), last}}); err != nil {
+	if err := engine.Run(b.Context(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{s.Writer(0), last}}); err != nil {
 		b.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

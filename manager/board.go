@@ -3,7 +3,7 @@ package manager
 import (
 	"sync"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -34,8 +34,8 @@ type Board struct {
 }
 
 var (
-	_ engine.Sink    = (*Board)(nil)
-	_ engine.Batcher = (*Board)(nil)
+	_ eventlog.Sink    = (*Board)(nil)
+	_ eventlog.Batcher = (*Board)(nil)
 )
 
 // NewBoard returns an empty board.

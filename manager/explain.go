@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -55,7 +57,7 @@ func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 		return nil, err
 	}
 	w := &witness{Decider: dec, seq: seq, batch: batch, now: 1}
-	r, err := engine.NewLogReader(m.pages(), m.o.Dir)
+	r, err := eventlog.NewReader(m.pages(), m.o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 		w.now = b
 		return d, nil
 	}
-	state, _, err := engine.Recover(ctx, h, upTo(r.Records(), batch), w, engine.ReplayOptions{Sinks: []engine.Sink{w}, From: from, Swap: swap})
+	state, _, err := engine.Recover(ctx, h, upTo(r.Records(), batch), w, engine.ReplayOptions{Sinks: []eventlog.Sink{w}, From: from, Swap: swap})
 	if astray := (*engine.Divergence)(nil); errors.As(err, &astray) {
 		return nil, fmt.Errorf("event %d %w", seq, ErrOtherSystem)
 	}
@@ -83,7 +85,7 @@ func (m *Manager) locate(ctx context.Context, seq uint64) (batch, renewed uint64
 	if last := m.LastEvent(); seq == 0 || seq > last {
 		return 0, 0, fmt.Errorf("event %d: %w; the log has 1 to %d", seq, ErrNoEvent, last)
 	}
-	r, err := engine.NewLogReader(m.pages(), m.o.Dir)
+	r, err := eventlog.NewReader(m.pages(), m.o.Dir)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -122,8 +124,8 @@ func decisive(e *sched.Event) error {
 }
 
 // upTo returns the records of a log up to the end of a batch.
-func upTo(log iter.Seq2[*engine.Record, error], batch uint64) iter.Seq2[*engine.Record, error] {
-	return func(yield func(*engine.Record, error) bool) {
+func upTo(log iter.Seq2[*eventlog.Record, error], batch uint64) iter.Seq2[*eventlog.Record, error] {
+	return func(yield func(*eventlog.Record, error) bool) {
 		for rec, err := range log {
 			if err == nil && rec.Batch > batch || !yield(rec, err) {
 				return
@@ -149,7 +151,7 @@ type about struct {
 	facts []sched.Fact
 }
 
-var _ engine.Sink = (*witness)(nil)
+var _ eventlog.Sink = (*witness)(nil)
 
 // Decide notes what goes in, and what the system makes of it.
 func (w *witness) Decide(v *sched.View, d *sched.Desired) {
@@ -164,7 +166,7 @@ func (w *witness) Decide(v *sched.View, d *sched.Desired) {
 		}
 	}
 	w.Decider.Decide(v, d)
-	w.last.order(engine.Order(v, w.Decider), v)
+	w.last.order(pipeline.Order(v, w.Decider), v)
 	w.of = make(map[sched.JobID]about)
 	for i := range d.Jobs {
 		t := &d.Jobs[i]
@@ -231,7 +233,7 @@ func copyOf(e *sched.Event) sched.Event {
 // pages reads the log as lines of JSON, its header first, so that nobody is kept from writing: the store is asked for some lines at
 // a time.
 func (m *Manager) pages() io.Reader {
-	return &pages{m: m, last: m.LastEvent(), rest: append(engine.AppendHeader(nil, m.header), '\n'), at: 1}
+	return &pages{m: m, last: m.LastEvent(), rest: append(eventlog.AppendHeader(nil, m.header), '\n'), at: 1}
 }
 
 type pages struct {

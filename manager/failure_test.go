@@ -3,7 +3,7 @@ package manager_test
 import (
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -62,5 +62,5 @@ func TestNamesOfJobs(t *testing.T) {
 	if got := b.Others(1); len(got) != 0 {
 		t.Errorf("others %v, want none", got)
 	}
-	var _ engine.Sink = b
+	var _ eventlog.Sink = b
 }

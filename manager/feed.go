@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -19,8 +19,8 @@ type feed struct {
 }
 
 var (
-	_ engine.Sink    = (*feed)(nil)
-	_ engine.Batcher = (*feed)(nil)
+	_ eventlog.Sink    = (*feed)(nil)
+	_ eventlog.Batcher = (*feed)(nil)
 )
 
 // BeginBatch does nothing.

@@ -10,7 +10,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -22,12 +24,12 @@ type machine struct {
 	system  string
 	jobs    []trace.Job
 	changes []sim.Change
-	more    []engine.Sink
+	more    []eventlog.Sink
 }
 
 // header begins its log.
-func (m *machine) header() engine.Header {
-	return engine.Header{Origin: "2026-01-01T00:00:00Z", System: m.system, GPUs: 4, NodeGPUs: 4}
+func (m *machine) header() eventlog.Header {
+	return eventlog.Header{Origin: "2026-01-01T00:00:00Z", System: m.system, GPUs: 4, NodeGPUs: 4}
 }
 
 // run plays the jobs, which report every minute; a restart takes 30 s. It returns the jobs and the log.
@@ -48,7 +50,7 @@ func (m *machine) run(t *testing.T) ([]metrics.Job, []byte) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	rec, log := metrics.NewRecorder(len(m.jobs)), engine.NewLogWriter(&b, h)
+	rec, log := metrics.NewRecorder(len(m.jobs)), eventlog.NewWriter(&b, h)
 	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: append(m.more, rec, log)}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func (m *machine) run(t *testing.T) ([]metrics.Job, []byte) {
 // replayed decides a log again, by a new system before every batch that is given the memory of the last.
 func replayed(t *testing.T, log []byte) error {
 	t.Helper()
-	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	r, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func replayed(t *testing.T, log []byte) error {
 	}
 	o := engine.ReplayOptions{Swap: func(_ uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
 		next := fresh()
-		return next, engine.SaveMemory(v, dec).Load(v, next)
+		return next, memory.Save(v, dec).Load(v, next)
 	}}
 	return engine.Replay(context.Background(), h, r.Records(), fresh(), o)
 }
@@ -96,7 +98,7 @@ func TestSlowSlotIsLeft(t *testing.T) {
 			m := &machine{system: name, jobs: []trace.Job{trainOn(1, 0, 10*time.Hour), trainOn(1, 130*time.Minute, time.Hour)}}
 			m.changes = []sim.Change{{At: sched.Time(2 * time.Hour), GPUs: []sched.GPUID{0}, Factor: slow}}
 			var on [2][]sched.GPUID
-			m.more = []engine.Sink{sinkFunc(func(v *sched.View, e *sched.Event) {
+			m.more = []eventlog.Sink{sinkFunc(func(v *sched.View, e *sched.Event) {
 				if e.Kind == sched.AttemptStarted {
 					on[e.Job] = append(on[e.Job], v.Jobs[e.Job].GPUs...)
 				}

@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
@@ -44,7 +45,7 @@ type Options struct {
 	Tell     time.Duration    // see local.Options
 	Version  string           // of this program
 	Log      *slog.Logger     // what users should hear of; nil = nobody does
-	Sinks    []engine.Sink    // told every new event, and last whenever a batch is durable
+	Sinks    []eventlog.Sink  // told every new event, and last whenever a batch is durable
 	Decided  func(ns int64)   // told how long each decision took that changed something; nil = nobody is
 }
 
@@ -77,13 +78,13 @@ func (o *Options) trace() string {
 }
 
 // header begins a log on the devices there are.
-func (o *Options) header(ctx context.Context) (engine.Header, error) {
+func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 	list, err := o.Devices.List(ctx)
 	if err != nil {
-		return engine.Header{}, fmt.Errorf("manager: devices: %w", err)
+		return eventlog.Header{}, fmt.Errorf("manager: devices: %w", err)
 	}
 	host, _ := os.Hostname()
-	h := engine.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
+	h := eventlog.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
 		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Round: o.Round, Types: device.Types(list), GPUs: len(list)}
 	if o.Budget > 0 {
 		h.Budget, h.Pools, h.NodeGPUs = o.Budget, local.Pools(list), 1
@@ -108,7 +109,7 @@ var ErrOther = errors.New("begun with another")
 type Manager struct {
 	o        Options
 	store    *store.Store
-	header   engine.Header
+	header   eventlog.Header
 	dec      sched.Decider
 	state    *engine.State
 	batch    uint64
@@ -196,13 +197,13 @@ func (m *Manager) begin(ctx context.Context) error {
 }
 
 // same reports whether the one of header h decides, and alike.
-func (o *Options) same(h *engine.Header) bool {
+func (o *Options) same(h *eventlog.Header) bool {
 	return h.System == o.System && maps.Equal(h.Settings, o.Settings) && h.Budget == o.Budget
 }
 
 // change has another system go on with what the one of header h leaves.
-func (m *Manager) change(h engine.Header) error {
-	m.renewed = engine.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
+func (m *Manager) change(h eventlog.Header) error {
+	m.renewed = eventlog.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	most := h.ShareLimit // of what may be shared already
 	h.System, h.Settings, h.Budget = m.o.System, m.o.Settings, m.o.Budget
 	if _, err := System(&h, m.o.Knows); err != nil {
@@ -222,21 +223,21 @@ func systemText(name string, settings map[string]string) string {
 }
 
 // logged reads the header of the log.
-func (m *Manager) logged() (engine.Header, error) {
+func (m *Manager) logged() (eventlog.Header, error) {
 	r, done, err := m.open()
 	if err != nil {
-		return engine.Header{}, err
+		return eventlog.Header{}, err
 	}
 	return r.Header(), done()
 }
 
 // open begins to read the log.
-func (m *Manager) open() (*engine.LogReader, func() error, error) {
+func (m *Manager) open() (*eventlog.Reader, func() error, error) {
 	lines, err := m.store.LinesBefore(m.before)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := engine.NewLogReader(lines, m.o.Dir)
+	r, err := eventlog.NewReader(lines, m.o.Dir)
 	if err != nil {
 		return nil, nil, errors.Join(err, lines.Close())
 	}
@@ -269,7 +270,7 @@ func blamed(fault error) bool { return fault != nil && !errors.Is(fault, store.E
 // rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
 // one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
 func (m *Manager) rebuild(ctx context.Context) error {
-	from, err := m.store.LastWith(engine.RenewedMark, m.before)
+	from, err := m.store.LastWith(eventlog.RenewedMark, m.before)
 	if m.renewed != "" { // by us, just now
 		from = math.MaxUint64
 	}
@@ -295,12 +296,12 @@ func (m *Manager) replay(ctx context.Context, from uint64) error {
 		return err
 	}
 	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []engine.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
+		engine.ReplayOptions{Sinks: []eventlog.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
 	return errors.Join(err, done())
 }
 
 // read begins anew with the log, a system that knows nothing and empty books.
-func (m *Manager) read() (*engine.LogReader, func() error, error) {
+func (m *Manager) read() (*eventlog.Reader, func() error, error) {
 	r, done, err := m.open()
 	if err != nil {
 		return nil, nil, err
@@ -344,7 +345,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.driver = d
 	close(m.up)
 	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]engine.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
+	sinks := append([]eventlog.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
 	dropped := func(e *sched.Event, why string) {
 		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
 	}

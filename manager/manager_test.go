@@ -15,7 +15,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -72,7 +72,7 @@ func (r *rig) runUntil(kind sched.EventKind, job sched.JobID) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
-	r.options.Sinks = []engine.Sink{sinkFunc(func(_ *sched.View, e *sched.Event) {
+	r.options.Sinks = []eventlog.Sink{sinkFunc(func(_ *sched.View, e *sched.Event) {
 		if e.Kind == kind && e.Job == job {
 			cancel()
 		}

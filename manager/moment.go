@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -150,7 +151,7 @@ type WhyOptions struct {
 // Answer tells why a job stands as it does, as of one instant.
 type Answer struct {
 	View    *sched.View // of that instant, a copy, for reading
-	Waiting engine.Waiting
+	Waiting explain.Waiting
 	// Unmeasured: it runs, and is kept at its width because nothing is known of its speed at others.
 	Unmeasured bool
 	Guessed    bool                 // it runs at a speed that was never measured on such GPUs, nor told by it yet
@@ -172,7 +173,7 @@ func (m *Manager) Why(ctx context.Context, id sched.JobID, o WhyOptions) (*Answe
 			err = ErrNoJob
 			return
 		}
-		a.Waiting = engine.Why(v, m.dec, id)
+		a.Waiting = pipeline.Why(v, m.dec, id)
 		if v.Job(id).Attempt == sched.Running {
 			a.Unmeasured, a.Guessed = m.Brief(v).Unmeasured(id), m.steps.Guessed(id)
 		}

@@ -8,8 +8,9 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -112,7 +113,7 @@ func (m *Manager) Look(ctx context.Context, f func(*sched.View)) error {
 }
 
 // Brief returns what Look's f may ask why jobs of v do not run, as shortly as lists do.
-func (m *Manager) Brief(v *sched.View) *engine.Brief { return engine.NewBrief(v, m.dec) }
+func (m *Manager) Brief(v *sched.View) *pipeline.Brief { return pipeline.NewBrief(v, m.dec) }
 
 // View is the state as Run's goroutine sees it.
 func (m *Manager) View() *sched.View { return m.state.View() }
@@ -213,7 +214,7 @@ func (m *Manager) Devices() []device.Status {
 }
 
 // Header returns how the log begins: who decides, on what.
-func (m *Manager) Header() engine.Header { return m.header }
+func (m *Manager) Header() eventlog.Header { return m.header }
 
 // Dir returns the folder.
 func (m *Manager) Dir() string { return m.o.Dir }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -16,7 +16,7 @@ import (
 func TestEveryRow(t *testing.T) {
 	jobs := []sched.JobSpec{{Name: "a", Model: "m", GPUs: sched.Range{Min: 1, Want: 1, Max: 4}}}
 	for _, info := range system.Table() {
-		h := engine.Header{System: info.Name, GPUs: 4, NodeGPUs: 4, Types: []string{"slot"}}
+		h := eventlog.Header{System: info.Name, GPUs: 4, NodeGPUs: 4, Types: []string{"slot"}}
 		sys, err := manager.System(&h, system.Knowledge{})
 		if info.Rents {
 			if want := "system: " + info.Name + " rents nodes"; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -54,12 +54,12 @@ func TestDefaults(t *testing.T) {
 		"packed":       "map[min_run:60 preempt_limit:6]",
 		"eaco":         "map[min_run:60 sleep:inf]",
 	} {
-		h := engine.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
+		h := eventlog.Header{System: name, GPUs: 4, NodeGPUs: 4, Settings: given}
 		if _, err := manager.System(&h, system.Knowledge{}); err != nil || fmt.Sprint(h.Settings) != want {
 			t.Errorf("%s: %v, %v, want %s", name, h.Settings, err, want)
 		}
 	}
-	h := engine.Header{System: "gandiva", GPUs: 4, NodeGPUs: 4}
+	h := eventlog.Header{System: "gandiva", GPUs: 4, NodeGPUs: 4}
 	if _, err := manager.System(&h, system.Knowledge{}); err != nil || len(h.Settings) > 0 {
 		t.Errorf("gandiva: %v, %v, want none", h.Settings, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -13,7 +13,7 @@ import (
 
 // System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
 // beside what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools, or the reverse.
-func System(h *engine.Header, k system.Knowledge) (system.System, error) {
+func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
 		return system.System{}, err
@@ -28,13 +28,13 @@ func System(h *engine.Header, k system.Knowledge) (system.System, error) {
 }
 
 // Wrote reports whether the log that begins with h is of real jobs: its time 0 is a date.
-func Wrote(h *engine.Header) bool {
+func Wrote(h *eventlog.Header) bool {
 	_, err := time.Parse(time.RFC3339Nano, h.Origin)
 	return err == nil
 }
 
 // Fits says which job would wait for ever: it needs more devices than there are, which are called by unit; nil if none does.
-func Fits(h *engine.Header, jobs []jobfile.Job, unit string) error {
+func Fits(h *eventlog.Header, jobs []jobfile.Job, unit string) error {
 	info, err := system.Named(h.System)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -32,31 +32,31 @@ func (t *Teller) Name(id sched.JobID) string {
 }
 
 // Sentence says why job id stands as it does, of which w is what binds it; "" of one that runs or is done.
-func (t *Teller) Sentence(id sched.JobID, w *engine.Waiting) string {
+func (t *Teller) Sentence(id sched.JobID, w *explain.Waiting) string {
 	j := t.View.Job(id)
 	switch w.Code {
-	case engine.NotWaiting:
+	case explain.NotWaiting:
 		return ""
-	case engine.WaitStarts:
+	case explain.WaitStarts:
 		return "is about to run on " + t.Units(len(j.Target)) + ": its processes start"
-	case engine.WaitStops:
+	case explain.WaitStops:
 		return t.stops(j)
-	case engine.WaitFreeing:
+	case explain.WaitFreeing:
 		return fmt.Sprintf("is to run on %s; %s to leave %s first", t.Units(len(j.Target)), verb(t.names(w.Jobs), len(w.Jobs), "has", "have"), t.gpus(w.GPUs))
-	case engine.WaitPaused:
+	case explain.WaitPaused:
 		return fmt.Sprintf("is paused by its user; `trainyard resume %d` lets it wait for its turn", id)
-	case engine.WaitAfter:
+	case explain.WaitAfter:
 		return fmt.Sprintf("depends on %s, not done yet", t.names(w.Jobs))
-	case engine.WaitUntil:
+	case explain.WaitUntil:
 		return "is not to start before " + t.Time(w.Until) + ", as its user wants"
-	case engine.WaitRetry:
+	case explain.WaitRetry:
 		return t.retry(id, w)
 	}
 	return fmt.Sprintf("needs %s, %s%s", t.needs(j, w), t.lacks(j, w), t.unmeasured(j, w))
 }
 
 // needs counts what a job would be started with, of the widths that it allows.
-func (t *Teller) needs(j *sched.Job, w *engine.Waiting) string {
+func (t *Teller) needs(j *sched.Job, w *explain.Waiting) string {
 	if r := j.Spec.GPUs; r.Min != r.Max {
 		return fmt.Sprintf("%d of %s %ss", w.Need, Widths(r), t.Unit)
 	}
@@ -81,7 +81,7 @@ func Widths(r sched.Range) string {
 }
 
 // unmeasured says why a job is looked at with one of its widths alone.
-func (t *Teller) unmeasured(j *sched.Job, w *engine.Waiting) string {
+func (t *Teller) unmeasured(j *sched.Job, w *explain.Waiting) string {
 	if !w.Unmeasured {
 		return ""
 	}
@@ -103,7 +103,7 @@ func unknownSpeed(j *sched.Job) string {
 }
 
 // retry says of a job whose attempt came to nothing when the next one comes.
-func (t *Teller) retry(id sched.JobID, w *engine.Waiting) string {
+func (t *Teller) retry(id sched.JobID, w *explain.Waiting) string {
 	var row Row
 	if t.Row != nil {
 		row = t.Row(id)
@@ -138,33 +138,33 @@ func (t *Teller) stops(j *sched.Job) string {
 }
 
 // lacks says what a job lacks that may be given what it needs.
-func (t *Teller) lacks(j *sched.Job, w *engine.Waiting) string {
+func (t *Teller) lacks(j *sched.Job, w *explain.Waiting) string {
 	are := fmt.Sprintf("%d %s free", w.Have, isAre(w.Have))
 	if w.Have == 0 {
 		are = "none is free"
 	}
 	switch w.Code {
-	case engine.WaitTooWide:
+	case explain.WaitTooWide:
 		return fmt.Sprintf("and there %s never more than %d%s", isAre(w.Have), w.Have, t.ofType(w.Type))
-	case engine.WaitQuota:
+	case explain.WaitQuota:
 		return fmt.Sprintf("and %s holds %d of %d allowed: %s", user(j), w.Have, w.Limit, t.names(w.Jobs))
-	case engine.WaitRented:
+	case explain.WaitRented:
 		return fmt.Sprintf("%d %s there; others may be rented", w.Have, isAre(w.Have))
-	case engine.WaitUnusable:
+	case explain.WaitUnusable:
 		return fmt.Sprintf("and %d may be used%s%s", w.Have, t.unusable(w.GPUs), t.undrain(w.GPUs))
-	case engine.WaitNeverFits:
+	case explain.WaitNeverFits:
 		return "and would not fit if all were free: nodes, CPUs or memory do not suit it"
-	case engine.WaitBehind:
+	case explain.WaitBehind:
 		return fmt.Sprintf("%s, but %s, which needs %s, is before it and may not be passed", are, t.Name(w.Jobs[0]), t.allows(w.Jobs[0]))
-	case engine.WaitBusy:
+	case explain.WaitBusy:
 		return are + t.held(w)
-	case engine.WaitFragmented:
+	case explain.WaitFragmented:
 		return fmt.Sprintf("%s, but not where they are wanted, or without the CPUs and memory: at most %d on one node", are, w.Largest)
-	case engine.WaitReserved:
+	case explain.WaitReserved:
 		return fmt.Sprintf("%s, but reserved for %s, which is before it", are, t.Name(w.Jobs[0]))
-	case engine.WaitUngranted:
+	case explain.WaitUngranted:
 		return are + ", but others make better use of them"
-	case engine.WaitUndecided:
+	case explain.WaitUndecided:
 		return fmt.Sprintf("%s; %s decides again at %s", are, t.System, t.Time(w.Until))
 	}
 	return are + "; it waits for its turn"
@@ -174,7 +174,7 @@ func (t *Teller) lacks(j *sched.Job, w *engine.Waiting) string {
 const most = 3
 
 // held says who holds what a job needs, those first who are expected to end first, and until when.
-func (t *Teller) held(w *engine.Waiting) string {
+func (t *Teller) held(w *explain.Waiting) string {
 	if len(w.Jobs) == 0 {
 		return ""
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
@@ -35,7 +35,7 @@ func stage() manager.Teller {
 
 // Ensure that every constraint is told in a sentence with its numbers, the very words.
 func TestSentences(t *testing.T) {
-	told := map[engine.WaitCode]bool{engine.NotWaiting: true}
+	told := map[explain.Code]bool{explain.NotWaiting: true}
 	at := func(f func(j *sched.Job)) func(*manager.Teller) {
 		return func(t *manager.Teller) { f(&t.View.Jobs[0]) }
 	}
@@ -46,60 +46,60 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		w    engine.Waiting
+		w    explain.Waiting
 		with func(*manager.Teller)
 		want string
 	}{
-		{engine.Waiting{}, nil, ""},
-		{engine.Waiting{Code: engine.WaitStarts}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6, 7} }), "is about to run on 2 slots: its processes start"},
-		{engine.Waiting{Code: engine.WaitStops}, at(func(j *sched.Job) { j.Cancel = true }), "was cancelled; its processes end"},
-		{engine.Waiting{Code: engine.WaitStops}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6} }), "stops, to go on with 1 slot"},
-		{engine.Waiting{Code: engine.WaitStops}, nil, "stops, and then waits for its turn"},
-		{engine.Waiting{Code: engine.WaitFreeing, Jobs: []sched.JobID{1}, GPUs: []sched.GPUID{0, 1}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 6, 7} }),
+		{explain.Waiting{}, nil, ""},
+		{explain.Waiting{Code: explain.WaitStarts}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6, 7} }), "is about to run on 2 slots: its processes start"},
+		{explain.Waiting{Code: explain.WaitStops}, at(func(j *sched.Job) { j.Cancel = true }), "was cancelled; its processes end"},
+		{explain.Waiting{Code: explain.WaitStops}, at(func(j *sched.Job) { j.Target = []sched.GPUID{6} }), "stops, to go on with 1 slot"},
+		{explain.Waiting{Code: explain.WaitStops}, nil, "stops, and then waits for its turn"},
+		{explain.Waiting{Code: explain.WaitFreeing, Jobs: []sched.JobID{1}, GPUs: []sched.GPUID{0, 1}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 6, 7} }),
 			"is to run on 4 slots; job 1 (bert) has to leave slot-0, slot-1 first"},
-		{engine.Waiting{Code: engine.WaitFreeing, Jobs: []sched.JobID{1, 2}, GPUs: []sched.GPUID{0, 1, 2, 3, 4}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 2, 3, 4} }),
+		{explain.Waiting{Code: explain.WaitFreeing, Jobs: []sched.JobID{1, 2}, GPUs: []sched.GPUID{0, 1, 2, 3, 4}}, at(func(j *sched.Job) { j.Target = []sched.GPUID{0, 1, 2, 3, 4} }),
 			"is to run on 5 slots; job 1 (bert) and job 2 (gpt) have to leave slot-0, slot-1, slot-2, 2 more first"},
-		{engine.Waiting{Code: engine.WaitPaused}, nil, "is paused by its user; `trainyard resume 0` lets it wait for its turn"},
-		{engine.Waiting{Code: engine.WaitAfter, Jobs: []sched.JobID{1, 2, 3, 4}}, nil, "depends on job 1 (bert), job 2 (gpt), job 3 and 1 more, not done yet"},
-		{engine.Waiting{Code: engine.WaitUntil, Until: 70 * minute}, nil, "is not to start before 14:10, as its user wants"},
-		{engine.Waiting{Code: engine.WaitRetry, Until: 10*minute + 30e9}, nil, "could not start, or lost its node; it is tried again at 13:10:30"},
-		{engine.Waiting{Code: engine.WaitRetry, Until: 70 * minute}, ends(manager.Row{Ended: sched.Failed, Code: 75}, func(j *sched.Job) { j.Failures, j.Spec.Retries = 1, 2 }),
+		{explain.Waiting{Code: explain.WaitPaused}, nil, "is paused by its user; `trainyard resume 0` lets it wait for its turn"},
+		{explain.Waiting{Code: explain.WaitAfter, Jobs: []sched.JobID{1, 2, 3, 4}}, nil, "depends on job 1 (bert), job 2 (gpt), job 3 and 1 more, not done yet"},
+		{explain.Waiting{Code: explain.WaitUntil, Until: 70 * minute}, nil, "is not to start before 14:10, as its user wants"},
+		{explain.Waiting{Code: explain.WaitRetry, Until: 10*minute + 30e9}, nil, "could not start, or lost its node; it is tried again at 13:10:30"},
+		{explain.Waiting{Code: explain.WaitRetry, Until: 70 * minute}, ends(manager.Row{Ended: sched.Failed, Code: 75}, func(j *sched.Job) { j.Failures, j.Spec.Retries = 1, 2 }),
 			"failed with exit code 75; it is tried again at 14:10, retry 1 of 2"},
-		{engine.Waiting{Code: engine.WaitRetry, Until: 70 * minute}, ends(manager.Row{Failures: 2, Text: "device slot-1 is in use"}, func(*sched.Job) {}),
+		{explain.Waiting{Code: explain.WaitRetry, Until: 70 * minute}, ends(manager.Row{Failures: 2, Text: "device slot-1 is in use"}, func(*sched.Job) {}),
 			"could not be started: device slot-1 is in use; it is tried again at 14:10"},
-		{engine.Waiting{Code: engine.WaitBusy, Need: 2, Have: 1, Jobs: []sched.JobID{4}}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
+		{explain.Waiting{Code: explain.WaitBusy, Need: 2, Have: 1, Jobs: []sched.JobID{4}}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
 			"needs 2 of 2-4 slots, 1 is free, 1 held by job 4"},
-		{engine.Waiting{Code: engine.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
+		{explain.Waiting{Code: explain.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.GPUs = sched.Range{Min: 2, Want: 4, Max: 4} }),
 			"needs 4 of 2-4 slots, 7 are free, but others make better use of them; las gives it 4 or none: speeds at other widths are learned by `model`, and it names none"},
-		{engine.Waiting{Code: engine.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.Model, j.Spec.GPUs = "m", sched.Range{Min: 2, Want: 4, Max: 4} }),
+		{explain.Waiting{Code: explain.WaitUngranted, Need: 4, Have: 7, Unmeasured: true}, at(func(j *sched.Job) { j.Spec.Model, j.Spec.GPUs = "m", sched.Range{Min: 2, Want: 4, Max: 4} }),
 			"needs 4 of 2-4 slots, 7 are free, but others make better use of them; las gives it 4 or none: nothing is known of its speed at other widths"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 4, Have: 0, GPUs: []sched.GPUID{0}}, func(t *manager.Teller) { t.View.Nodes[0].State = sched.NodeDraining },
+		{explain.Waiting{Code: explain.WaitUnusable, Need: 4, Have: 0, GPUs: []sched.GPUID{0}}, func(t *manager.Teller) { t.View.Nodes[0].State = sched.NodeDraining },
 			"needs 4 slots, and 0 may be used: slot-0 is drained with its node; `trainyard undrain` lets jobs start there again"},
-		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 8}, nil, "needs 9 slots, and there are never more than 8"},
-		{engine.Waiting{Code: engine.WaitTooWide, Need: 9, Have: 1, Type: 1}, func(t *manager.Teller) { t.View.Types = []string{"v100", "h100"} },
+		{explain.Waiting{Code: explain.WaitTooWide, Need: 9, Have: 8}, nil, "needs 9 slots, and there are never more than 8"},
+		{explain.Waiting{Code: explain.WaitTooWide, Need: 9, Have: 1, Type: 1}, func(t *manager.Teller) { t.View.Types = []string{"v100", "h100"} },
 			"needs 9 slots, and there is never more than 1 of type h100"},
-		{engine.Waiting{Code: engine.WaitQuota, Need: 4, Have: 2, Limit: 3, Jobs: []sched.JobID{2}}, nil, "needs 4 slots, and its user ann holds 2 of 3 allowed: job 2 (gpt)"},
-		{engine.Waiting{Code: engine.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may be rented"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 4, 5}}, nil,
+		{explain.Waiting{Code: explain.WaitQuota, Need: 4, Have: 2, Limit: 3, Jobs: []sched.JobID{2}}, nil, "needs 4 slots, and its user ann holds 2 of 3 allowed: job 2 (gpt)"},
+		{explain.Waiting{Code: explain.WaitRented, Need: 10, Have: 8}, nil, "needs 10 slots, 8 are there; others may be rented"},
+		{explain.Waiting{Code: explain.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 4, 5}}, nil,
 			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 2 more are not to be used; `trainyard undrain slot-4` lets jobs start there again"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 5}}, nil,
+		{explain.Waiting{Code: explain.WaitUnusable, Need: 6, Have: 3, GPUs: []sched.GPUID{1, 2, 3, 5}}, nil,
 			"needs 6 slots, and 3 may be used: slot-1 is used by others, slot-2 is missing, slot-3 is not freed by processes that ended, 1 more is not to be used"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined; `trainyard undrain slot-4` lets jobs start there again"},
-		{engine.Waiting{Code: engine.WaitUnusable, Need: 7, Have: 6}, nil, "needs 7 slots, and 6 may be used"},
-		{engine.Waiting{Code: engine.WaitNeverFits, Need: 5, Have: 8}, nil, "needs 5 slots, and would not fit if all were free: nodes, CPUs or memory do not suit it"},
-		{engine.Waiting{Code: engine.WaitBehind, Need: 1, Have: 2, Jobs: []sched.JobID{0}}, nil,
+		{explain.Waiting{Code: explain.WaitUnusable, Need: 7, Have: 6, GPUs: []sched.GPUID{4, 5}}, nil, "needs 7 slots, and 6 may be used: slot-4 is drained, slot-5 is quarantined; `trainyard undrain slot-4` lets jobs start there again"},
+		{explain.Waiting{Code: explain.WaitUnusable, Need: 7, Have: 6}, nil, "needs 7 slots, and 6 may be used"},
+		{explain.Waiting{Code: explain.WaitNeverFits, Need: 5, Have: 8}, nil, "needs 5 slots, and would not fit if all were free: nodes, CPUs or memory do not suit it"},
+		{explain.Waiting{Code: explain.WaitBehind, Need: 1, Have: 2, Jobs: []sched.JobID{0}}, nil,
 			"needs 1 slot, 2 are free, but job 0 (resnet), which needs 4 slots, is before it and may not be passed"},
-		{engine.Waiting{Code: engine.WaitBusy, Need: 4, Have: 3, Jobs: []sched.JobID{1}}, nil, "needs 4 slots, 3 are free, 3 held by job 1 (bert) until about 14:10 ± 20 min"},
-		{engine.Waiting{Code: engine.WaitBusy, Need: 4, Have: 1, Jobs: []sched.JobID{4, 1, 2}, Until: 12 * minute}, nil,
+		{explain.Waiting{Code: explain.WaitBusy, Need: 4, Have: 3, Jobs: []sched.JobID{1}}, nil, "needs 4 slots, 3 are free, 3 held by job 1 (bert) until about 14:10 ± 20 min"},
+		{explain.Waiting{Code: explain.WaitBusy, Need: 4, Have: 1, Jobs: []sched.JobID{4, 1, 2}, Until: 12 * minute}, nil,
 			"needs 4 slots, 1 is free, 2 held by job 2 (gpt) until 13:20 or later, 3 held by job 1 (bert) until about 14:10 ± 20 min, 1 held by job 4; " +
 				"one of them may be preempted from 13:12 on"},
-		{engine.Waiting{Code: engine.WaitBusy, Need: 4}, nil, "needs 4 slots, none is free"},
-		{engine.Waiting{Code: engine.WaitFragmented, Need: 3, Have: 3, Largest: 2}, nil,
+		{explain.Waiting{Code: explain.WaitBusy, Need: 4}, nil, "needs 4 slots, none is free"},
+		{explain.Waiting{Code: explain.WaitFragmented, Need: 3, Have: 3, Largest: 2}, nil,
 			"needs 3 slots, 3 are free, but not where they are wanted, or without the CPUs and memory: at most 2 on one node"},
-		{engine.Waiting{Code: engine.WaitReserved, Need: 2, Have: 2, Jobs: []sched.JobID{0}}, nil, "needs 2 slots, 2 are free, but reserved for job 0 (resnet), which is before it"},
-		{engine.Waiting{Code: engine.WaitUngranted, Need: 2, Have: 7}, nil, "needs 2 slots, 7 are free, but others make better use of them"},
-		{engine.Waiting{Code: engine.WaitUndecided, Need: 2, Have: 7, Until: 15 * minute}, nil, "needs 2 slots, 7 are free; las decides again at 13:15"},
-		{engine.Waiting{Code: engine.WaitSystem, Need: 2, Have: 4}, nil, "needs 2 slots, 4 are free; it waits for its turn"},
+		{explain.Waiting{Code: explain.WaitReserved, Need: 2, Have: 2, Jobs: []sched.JobID{0}}, nil, "needs 2 slots, 2 are free, but reserved for job 0 (resnet), which is before it"},
+		{explain.Waiting{Code: explain.WaitUngranted, Need: 2, Have: 7}, nil, "needs 2 slots, 7 are free, but others make better use of them"},
+		{explain.Waiting{Code: explain.WaitUndecided, Need: 2, Have: 7, Until: 15 * minute}, nil, "needs 2 slots, 7 are free; las decides again at 13:15"},
+		{explain.Waiting{Code: explain.WaitSystem, Need: 2, Have: 4}, nil, "needs 2 slots, 4 are free; it waits for its turn"},
 	} {
 		s := stage()
 		if c.with != nil {
@@ -110,7 +110,7 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%v:\n%s, want\n%s", c.w.Code, got, c.want)
 		}
 	}
-	for code := engine.NotWaiting; !strings.HasPrefix(code.String(), "wait-"); code++ {
+	for code := explain.NotWaiting; !strings.HasPrefix(code.String(), "wait-"); code++ {
 		if !told[code] {
 			t.Errorf("%v has no words", code)
 		}

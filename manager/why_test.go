@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
@@ -25,7 +26,7 @@ func TestWhyAndResize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := &a.Waiting; w.Code != engine.WaitBusy || w.Need != 2 || w.Have != 1 || len(w.Jobs) != 1 || w.Jobs[0] != first {
+	if w := &a.Waiting; w.Code != explain.WaitBusy || w.Need != 2 || w.Have != 1 || len(w.Jobs) != 1 || w.Jobs[0] != first {
 		t.Errorf("%+v, want 2 needed, 1 free, job a on the others", w)
 	}
 	if e := a.Forecast.Of(first + 1); e == nil || e.Start.P50 <= a.View.Now || a.Last != nil {
@@ -50,7 +51,7 @@ func TestWhyAndResize(t *testing.T) {
 	}); bad != nil {
 		t.Error(bad)
 	}
-	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != engine.NotWaiting || a.Forecast != nil || a.Remedies != nil {
+	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != explain.NotWaiting || a.Forecast != nil || a.Remedies != nil {
 		t.Errorf("%+v, %v, want that it runs, and nothing that was not asked for", a, err)
 	}
 }
@@ -185,13 +186,13 @@ func TestPlan(t *testing.T) {
 }
 
 // records reads the log of a manager.
-func records(t *testing.T, m *manager.Manager) func(func(*engine.Record, error) bool) {
+func records(t *testing.T, m *manager.Manager) func(func(*eventlog.Record, error) bool) {
 	t.Helper()
 	var b strings.Builder
 	if err := m.WriteLog(&b); err != nil {
 		t.Fatal(err)
 	}
-	r, err := engine.NewLogReader(strings.NewReader(b.String()), "log")
+	r, err := eventlog.NewReader(strings.NewReader(b.String()), "log")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/sched"
@@ -18,7 +19,7 @@ type bench struct {
 }
 
 func newBench(nodes ...sched.NodeSpec) *bench {
-	b := &bench{engine.NewState(engine.Header{ShareLimit: 4}), &metrics.Recorder{}}
+	b := &bench{engine.NewState(eventlog.Header{ShareLimit: 4}), &metrics.Recorder{}}
 	for i := range nodes {
 		b.tell(sched.Event{Kind: sched.NodeJoined, NodeSpec: &nodes[i]})
 	}

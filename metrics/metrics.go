@@ -1,5 +1,5 @@
 // Package metrics folds the log into figures: what happened to each job, what the cluster did, what it cost. A Recorder
-// is an engine.Sink; it reads no clock and keeps one small record per job.
+// is an eventlog.Sink; it reads no clock and keeps one small record per job.
 package metrics
 
 import (

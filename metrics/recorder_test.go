@@ -12,8 +12,10 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/power"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -30,7 +32,7 @@ type history struct {
 	cluster cluster.Cluster
 	pools   []sched.PoolSpec
 	options sim.Options
-	stages  engine.Stages
+	stages  pipeline.Stages
 	seed    uint64
 	shares  bool
 }
@@ -63,7 +65,7 @@ func newHistory(seed uint64) *history {
 	}
 	h.options.Runtime = sim.Runtime{Restart: pick[time.Duration](r, 0, 1, 2) * time.Second, StartDelay: pick[time.Duration](r, 0, 0, 1) * time.Second,
 		StopDelay: pick[time.Duration](r, 0, 0, 1500) * time.Millisecond, Checkpoint: time.Second, RestartAtFirst: r.IntN(4) == 0, Boot: pick[time.Duration](r, 0, 2) * time.Second}
-	h.stages = engine.Stages{Order: order.SRTF{Work: (&trace.Trace{Jobs: h.jobs}).Oracle()}, Place: place.Packed{}, Preempt: true}
+	h.stages = pipeline.Stages{Order: order.SRTF{Work: (&trace.Trace{Jobs: h.jobs}).Oracle()}, Place: place.Packed{}, Preempt: true}
 	if r.IntN(2) == 0 {
 		o, err := order.NewMLFQ([]float64{4, 20}, false, 3, nil)
 		if err != nil {
@@ -80,7 +82,7 @@ func newHistory(seed uint64) *history {
 
 // decider returns who decides: a pipeline that lets nodes sleep, or one that shares GPUs.
 func (h *history) decider(naps int) sched.Decider {
-	n := &napper{engine.NewPipeline(h.stages), naps}
+	n := &napper{pipeline.New(h.stages), naps}
 	if h.shares {
 		n.Decider = &sharer{rand.New(rand.NewPCG(h.seed, 3)), 300}
 	}
@@ -202,8 +204,8 @@ func (h *history) run(t *testing.T, naps int) (*metrics.Recorder, *books) {
 	rec.Energy = metrics.Energy{Price: prices(), Carbon: power.Constant(400)}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	o := engine.Options{Sinks: []engine.Sink{rec, b, &limit{t, 20000, stop}}}
-	if err := engine.Run(ctx, engine.NewState(engine.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(naps), o); err != nil {
+	o := engine.Options{Sinks: []eventlog.Sink{rec, b, &limit{t, 20000, stop}}}
+	if err := engine.Run(ctx, engine.NewState(eventlog.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(naps), o); err != nil {
 		t.Fatal(err)
 	}
 	return rec, b

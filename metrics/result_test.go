@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -53,7 +54,7 @@ func TestNothing(t *testing.T) {
 	if got, want := rec.Result("x"), (metrics.Result{System: "x"}); got != want {
 		t.Errorf("%+v for no log, want zeros", got)
 	}
-	s := engine.NewState(engine.Header{})
+	s := engine.NewState(eventlog.Header{})
 	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 2, IdleW: 50, DollarsHr: 1}},
 		{Time: 3600 * second, Kind: sched.Ticked}} {
 		s.Apply(&e)
@@ -67,7 +68,7 @@ func TestNothing(t *testing.T) {
 // Ensure by hand what counts as allocated, busy, energy and cost: a job of 2 GPUs that restarts for 2 s, works for 3 s and
 // takes 1 s to stop, on a node of 4 GPUs that fails when all is over. The job answers for its GPUs' half of the idle power.
 func TestShareByHand(t *testing.T) {
-	rec, s := &metrics.Recorder{}, engine.NewState(engine.Header{})
+	rec, s := &metrics.Recorder{}, engine.NewState(eventlog.Header{})
 	node := sched.NodeSpec{Name: "a", GPUs: 4, IdleW: 100, BusyGPUW: 50, DollarsHr: 36}
 	set := []sched.GPUID{0, 1}
 	for _, e := range []sched.Event{

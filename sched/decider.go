@@ -40,6 +40,10 @@ type Waker interface {
 	Waits() (until Time, known bool)
 }
 
+// Verifier is a Decider that compares what it keeps as indices with the View, and panics at the first difference. The engine asks it at
+// the end of an instant, in builds with -tags invariants.
+type Verifier interface{ Verify(v *View) }
+
 // Key ranks a job; the smaller comes first. Value grows by Slope per second while nothing happens to the job, so that
 // a key stays right between events: a running job's remaining time falls by 1, its attained service grows by its width.
 // Ties go to the smaller Seq, then to the smaller JobID.

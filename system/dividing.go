@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	model "github.com/trainyard/trainyard/model/elastic"
 	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/provision"
 	"github.com/trainyard/trainyard/system/elastic"
@@ -41,11 +41,11 @@ var (
 )
 
 // dividing is a system that resizes jobs.
-func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func dividing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		p, err := divideParams(k, s)
 		if err != nil {
-			return engine.Stages{}, err
+			return pipeline.Stages{}, err
 		}
 		p.Pays = s.OneOf("pay", "off", "on", "off") == "on"
 		return f(p), nil
@@ -53,33 +53,33 @@ func dividing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (
 }
 
 // weighing is a system that resizes jobs and knows their work.
-func weighing(f func(elastic.Params) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func weighing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, errNoWork
+			return pipeline.Stages{}, errNoWork
 		}
 		return dividing(f)(k, s)
 	}
 }
 
 // pollux is the system of that name.
-func pollux(k Knowledge, s *Settings) (engine.Stages, error) {
+func pollux(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return engine.Stages{}, err
+		return pipeline.Stages{}, err
 	}
 	p.Interval = s.Seconds("interval", elastic.PolluxRound)
 	return elastic.Pollux(p, max(k.PerNode, 1)), nil
 }
 
 // polluxAutoscale is the system of that name.
-func polluxAutoscale(k Knowledge, s *Settings) (engine.Stages, error) {
+func polluxAutoscale(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return engine.Stages{}, err
+		return pipeline.Stages{}, err
 	}
 	if n := k.types(); n > 1 {
-		return engine.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
+		return pipeline.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
 	}
 	if p.Interval = s.Seconds("interval", elastic.PolluxRound); k.Round > 0 { // it looks at utility as often as it divides
 		p.Interval = k.Round
@@ -138,10 +138,10 @@ var (
 )
 
 // elasticScaling is the system of that name.
-func elasticScaling(k Knowledge, s *Settings) (engine.Stages, error) {
+func elasticScaling(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return engine.Stages{}, err
+		return pipeline.Stages{}, err
 	}
 	mode := model.Queue
 	if s.OneOf("backfill", "off", "on", "off") == "on" {
@@ -149,14 +149,14 @@ func elasticScaling(k Knowledge, s *Settings) (engine.Stages, error) {
 	}
 	if s.OneOf("mode", "queue", "queue", "drop") == "drop" {
 		if mode == model.Backfill {
-			return engine.Stages{}, errors.New("mode=drop with backfill=on, want one of them: nobody waits to be overtaken")
+			return pipeline.Stages{}, errors.New("mode=drop with backfill=on, want one of them: nobody waits to be overtaken")
 		}
 		mode = model.Drop
 	}
 	if s.OneOf("objective", "goodput", "goodput", "throughput") == "throughput" {
 		o, ok := p.Rates.Curves.(*speedup.Oracle)
 		if !ok {
-			return engine.Stages{}, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
+			return pipeline.Stages{}, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
 		}
 		p.Rates.Curves = o.InSamples()
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -17,16 +17,16 @@ func (moves) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool 
 func TestEvery(t *testing.T) {
 	const m = time.Minute
 	for _, c := range []struct {
-		s    engine.Stages
+		s    pipeline.Stages
 		want time.Duration
 	}{
-		{engine.Stages{}, 0},
-		{engine.Stages{Quantum: 2 * m}, 2 * m},
-		{engine.Stages{Round: 3 * m}, 0},
-		{engine.Stages{Round: 3 * m, Quantum: 2 * m}, 3 * m},
-		{engine.Stages{Round: 3 * m, Replace: true}, 3 * m},
-		{engine.Stages{Round: 3 * m, Replace: true, ReplaceEvery: 9 * m}, 9 * m},
-		{engine.Stages{Round: 3 * m, Replace: true, Move: moves{}}, 0},
+		{pipeline.Stages{}, 0},
+		{pipeline.Stages{Quantum: 2 * m}, 2 * m},
+		{pipeline.Stages{Round: 3 * m}, 0},
+		{pipeline.Stages{Round: 3 * m, Quantum: 2 * m}, 3 * m},
+		{pipeline.Stages{Round: 3 * m, Replace: true}, 3 * m},
+		{pipeline.Stages{Round: 3 * m, Replace: true, ReplaceEvery: 9 * m}, 9 * m},
+		{pipeline.Stages{Round: 3 * m, Replace: true, Move: moves{}}, 0},
 	} {
 		if got := every(&c.s); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.s, got, c.want)

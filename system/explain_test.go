@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -42,7 +42,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	for _, info := range system.Table() {
 		want, _ := run(t, &info, tr, nil)
 		a := &asker{t: t, facts: map[string]bool{}}
-		got, _ := run(t, &info, tr, nil, func(d sched.Decider) engine.Sink {
+		got, _ := run(t, &info, tr, nil, func(d sched.Decider) eventlog.Sink {
 			a.e, _ = d.(sched.Explainer)
 			if a.e == nil {
 				t.Fatalf("%s explains nothing", info.Name)

@@ -1,11 +1,14 @@
 package system
 
-import "github.com/trainyard/trainyard/engine"
+import (
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
+)
 
 // Begin returns the system that decides, or decided, what a log that begins with h holds. It is built from h and from what k
 // knows beside; Types, Pools, Budget, Round, PerNode and MostGPUs of k are those of h. ShareLimit of h becomes that of the system.
 // adapt, if not nil, changes the stages of a system that has any, after the round of h.
-func Begin(h *engine.Header, k Knowledge, adapt func(*engine.Stages)) (System, error) {
+func Begin(h *eventlog.Header, k Knowledge, adapt func(*pipeline.Stages)) (System, error) {
 	info, err := Named(h.System)
 	if err != nil {
 		return System{}, err
@@ -13,7 +16,7 @@ func Begin(h *engine.Header, k Knowledge, adapt func(*engine.Stages)) (System, e
 	k.Types, k.Pools, k.Budget, k.Round, k.PerNode, k.MostGPUs = h.Types, h.Pools, h.Budget, h.Round, h.NodeGPUs, h.GPUs
 	if round := h.Round; round > 0 {
 		more := adapt
-		adapt = func(st *engine.Stages) {
+		adapt = func(st *pipeline.Stages) {
 			if st.Round = round; more != nil {
 				more(st)
 			}

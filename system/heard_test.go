@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
@@ -27,7 +27,7 @@ func TestNothingLearnsUnheard(t *testing.T) {
 				continue
 			}
 			var hidden []string
-			look := func(st *engine.Stages) { hidden = unheard(st) }
+			look := func(st *pipeline.Stages) { hidden = unheard(st) }
 			k := system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}
 			if _, err := info.Build(k, system.NewSettings(settings), look); err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestNothingLearnsUnheard(t *testing.T) {
 // Ensure that the test finds what is hidden.
 func TestUnheardIsFound(t *testing.T) {
 	learned, widest := place.NewLearnedSkew(nil), &allocate.Widest{}
-	st := engine.Stages{Place: &place.OneType{By: learned}, Allocate: &allocate.Divide{Rule: &allocate.Pollux{Seen: widest}}}
+	st := pipeline.Stages{Place: &place.OneType{By: learned}, Allocate: &allocate.Divide{Rule: &allocate.Pollux{Seen: widest}}}
 	if got, want := unheard(&st), []string{"*place.LearnedSkew", "*allocate.Widest"}; !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
@@ -60,7 +60,7 @@ func keysOf(settings map[string]string) (keys []string) {
 
 // unheard returns the types of what implements sched.Observer or sched.Memory inside the stages, and is not one of those that
 // the engine looks at, nor inside one that implements the same and so can tell it.
-func unheard(st *engine.Stages) []string {
+func unheard(st *pipeline.Stages) []string {
 	s := search{known: map[uintptr]bool{}}
 	stages := []any{st.Order, st.Place, st.Admit, st.Allocate}
 	for _, l := range st.Learn {

@@ -9,6 +9,8 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
@@ -70,9 +72,9 @@ func simulate(t *testing.T, name string, sys system.System, tr *trace.Trace) (me
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	h := engine.Header{System: name, ShareLimit: sys.ShareLimit}
-	rec, w := metrics.NewRecorder(len(tr.Jobs)), engine.NewLogWriter(&b, h)
-	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{rec, w}}); err != nil {
+	h := eventlog.Header{System: name, ShareLimit: sys.ShareLimit}
+	rec, w := metrics.NewRecorder(len(tr.Jobs)), eventlog.NewWriter(&b, h)
+	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -89,13 +91,13 @@ func TestLearnedWorkIsRemembered(t *testing.T) {
 		if result.Finished != 60 {
 			t.Errorf("%s: %d jobs finish, want 60", name, result.Finished)
 		}
-		r, err := engine.NewLogReader(bytes.NewReader(log), name)
+		r, err := eventlog.NewReader(bytes.NewReader(log), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := engine.ReplayOptions{Swap: func(_ uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
 			next := learningSystem(t, name).Decider
-			return next, engine.SaveMemory(v, dec).Load(v, next)
+			return next, memory.Save(v, dec).Load(v, next)
 		}}
 		if err := engine.Replay(context.Background(), r.Header(), r.Records(), learningSystem(t, name).Decider, o); err != nil {
 			t.Errorf("%s: %v", name, err)

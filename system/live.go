@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -14,7 +14,7 @@ import (
 
 // Live is Begin for real jobs: what k does not tell is learned as they run, their work, what a restart costs them, and from equal PM
 // scores on which GPUs are slow. Settings of h become those with LiveDefaults.
-func Live(h *engine.Header, k Knowledge) (_ System, err error) {
+func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 	if k.Work == nil {
 		k.Work = remaining.New()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -99,7 +100,7 @@ func railed(t *testing.T, info *system.Info, tr *trace.Trace, settings map[strin
 			t.Fatalf("%s: job %d is stopped at %v, want at most %d times an hour", info.Name, e.Job, s[n-1-r.perHour:], r.perHour)
 		}
 	})
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{check}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{check}}); err != nil {
 		t.Fatal(err)
 	}
 	return stops
@@ -132,7 +133,7 @@ func restarts(t *testing.T, name string, k system.Knowledge, settings map[string
 			n++
 		}
 	})
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{count}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{count}}); err != nil {
 		t.Fatal(err)
 	}
 	return n

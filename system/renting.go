@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/provision"
 	"github.com/trainyard/trainyard/system/boa"
@@ -98,13 +98,13 @@ func curves(k Knowledge, s *Settings, def string) (speedup.Source, error) {
 }
 
 // renting is a system that rents to a budget.
-func renting(f func(boa.Params, sched.Placer) (engine.Stages, error)) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error)) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		place := s.Placer("packed", k)
 		p, err := boaParams(k, s)
 		err = cmp.Or(s.Err(), err)
 		if err != nil {
-			return engine.Stages{}, err
+			return pipeline.Stages{}, err
 		}
 		return f(p, place)
 	}

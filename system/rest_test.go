@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -98,7 +99,7 @@ func each(t *testing.T, left int, make func() *partial, check func(t *testing.T,
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := engine.NewState(engine.Header{ShareLimit: sys.ShareLimit})
+			s := engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit})
 			if err := engine.Run(t.Context(), s, d, sys.Decider, engine.Options{}); err != nil {
 				t.Fatal(err)
 			}

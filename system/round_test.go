@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -43,7 +44,7 @@ func lone(t *testing.T, name string, tr *trace.Trace, round time.Duration) sched
 		t.Fatal(err)
 	}
 	knows := func() system.Knowledge { return system.Knowledge{Work: remaining.New(), Scores: scores()} }
-	h := engine.Header{System: name, Round: round, Types: []string{"gpu"}, NodeGPUs: 4, GPUs: 8, Budget: 8}
+	h := eventlog.Header{System: name, Round: round, Types: []string{"gpu"}, NodeGPUs: 4, GPUs: 8, Budget: 8}
 	sys, err := system.Begin(&h, knows(), nil)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -55,14 +56,14 @@ func lone(t *testing.T, name string, tr *trace.Trace, round time.Duration) sched
 		}
 	})
 	var b bytes.Buffer
-	w := engine.NewLogWriter(&b, h)
-	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []engine.Sink{first, w}}); err != nil {
+	w := eventlog.NewWriter(&b, h)
+	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{first, w}}); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if err = w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := engine.NewLogReader(&b, name)
+	r, err := eventlog.NewReader(&b, name)
 	if err != nil {
 		t.Fatal(err)
 	}

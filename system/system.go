@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/watch"
 )
@@ -67,7 +67,7 @@ type Info struct {
 	Keys    []Key  // its own; Common are taken by all
 	Placing string // its default placement; "" = that of Common
 	// One of the two: a list of stages, or a Decider of its own.
-	Stages func(k Knowledge, s *Settings) (engine.Stages, error)
+	Stages func(k Knowledge, s *Settings) (pipeline.Stages, error)
 	New    func(k Knowledge, s *Settings) (System, error)
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
@@ -220,7 +220,7 @@ func (i *Info) CheckKeys(settings map[string]string, more ...Key) error {
 
 // Build returns the system under the given settings, common keys applied. adapt, if not nil, changes its stages; an error
 // is returned if it has none.
-func (i *Info) Build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (System, error) {
+func (i *Info) Build(k Knowledge, s *Settings, adapt func(*pipeline.Stages)) (System, error) {
 	sys, err := i.build(k, s, adapt)
 	if err == nil {
 		err = s.Err()
@@ -231,7 +231,7 @@ func (i *Info) Build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 	return sys, nil
 }
 
-func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (System, error) {
+func (i *Info) build(k Knowledge, s *Settings, adapt func(*pipeline.Stages)) (System, error) {
 	if i.Stages == nil {
 		if adapt != nil {
 			return System{}, errNoStages
@@ -241,7 +241,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 			return System{}, err
 		}
 		rules, err := i.provision(k, s, false)
-		sys.Decider = engine.Compose(sys.Decider, engine.Parts{Learn: k.estimators(), Provision: rules})
+		sys.Decider = pipeline.Compose(sys.Decider, pipeline.Parts{Learn: k.estimators(), Provision: rules})
 		return sys, err
 	}
 	st, err := i.Stages(k, s)
@@ -264,7 +264,7 @@ func (i *Info) build(k Knowledge, s *Settings, adapt func(*engine.Stages)) (Syst
 
 // every returns how often s may take GPUs away although nothing happens: at the quantum or round by which keys grow, or where
 // all are placed anew and nothing weighs whether a move is worth its restart.
-func every(s *engine.Stages) time.Duration {
+func every(s *pipeline.Stages) time.Duration {
 	switch {
 	case s.Quantum > 0 && s.Round > 0:
 		return s.Round

@@ -12,10 +12,12 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
@@ -63,7 +65,7 @@ func base(info *system.Info) map[string]string {
 }
 
 // run simulates a system and returns the hash of its events and its figures. more are sinks that are told its Decider.
-func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string, more ...func(sched.Decider) engine.Sink) (string, metrics.Result) {
+func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string, more ...func(sched.Decider) eventlog.Sink) (string, metrics.Result) {
 	t.Helper()
 	sys, err := build(info, tr, nil, settings)
 	if err != nil {
@@ -84,12 +86,12 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, rec := &engine.Hash{}, metrics.NewRecorder(len(tr.Jobs))
-	sinks := []engine.Sink{h, rec}
+	h, rec := &eventlog.Hash{}, metrics.NewRecorder(len(tr.Jobs))
+	sinks := []eventlog.Sink{h, rec}
 	for _, f := range more {
 		sinks = append(sinks, f(sys.Decider))
 	}
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: sinks}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum(), rec.Result(info.Name)
@@ -233,7 +235,7 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 	t.Helper()
 	preempts := false
-	look := func(st *engine.Stages) { preempts = st.Preempt || st.Allocate != nil }
+	look := func(st *pipeline.Stages) { preempts = st.Preempt || st.Allocate != nil }
 	if info.Stages == nil {
 		return true
 	}
@@ -379,7 +381,7 @@ func TestCommonLimitsHold(t *testing.T) {
 				t.Fatalf("%s: job %d, up since %v, is stopped at %v", info.Name, e.Job, v.Jobs[e.Job].LastStart, e.Time)
 			}
 		})
-		if err := engine.Run(context.Background(), engine.NewState(engine.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []engine.Sink{check}}); err != nil {
+		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{check}}); err != nil {
 			t.Fatal(err)
 		}
 	}

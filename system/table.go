@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
@@ -95,11 +95,11 @@ var (
 )
 
 // orders are the systems whose order of jobs others take.
-var orders = map[string]func(Knowledge, *Settings) (engine.Stages, error){"fifo": plain(baseline.FIFO), "las": las,
+var orders = map[string]func(Knowledge, *Settings) (pipeline.Stages, error){"fifo": plain(baseline.FIFO), "las": las,
 	"srtf": knowing(baseline.SRTF), "srsf": knowing(baseline.SRSF), "tiresias-las": tiresiasLAS, "tiresias-gittins": tiresiasGittins}
 
 // ordered returns the stages of the system whose order was asked for. Its placement is not used.
-func ordered(k Knowledge, s *Settings) (engine.Stages, error) {
+func ordered(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	name := s.OneOf("order", "fifo", slices.Sorted(maps.Keys(orders))...)
 	return orders[name](k, s)
 }
@@ -117,8 +117,8 @@ func palOptions(k Knowledge, s *Settings) pal.Options {
 }
 
 // packing is a system that places the jobs of another order.
-func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		of, err := ordered(k, s)
 		if err != nil {
 			return of, err
@@ -128,10 +128,10 @@ func packing(f func(engine.Stages, pal.Options) engine.Stages) func(Knowledge, *
 }
 
 // placing is a system that places the jobs of another order by what is known of the GPUs.
-func placing(f func(engine.Stages, pal.Knowledge, pal.Options) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func placing(f func(pipeline.Stages, pal.Knowledge, pal.Options) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		if k.Scores == nil {
-			return engine.Stages{}, errNoScores
+			return pipeline.Stages{}, errNoScores
 		}
 		of, err := ordered(k, s)
 		if err != nil {
@@ -166,8 +166,8 @@ const (
 
 // watching has a system keep its jobs from slow GPUs, as the key says. expected is what a step takes by what is known, and
 // revise how the system hears of factors, nil if it knows no scores: then slow GPUs are taken away.
-func watching(st engine.Stages, k Knowledge, s *Settings, expected func(*sched.View, sched.JobID, []sched.GPUID) float64,
-	revise func(func(sched.GPUID) float64)) (engine.Stages, error) {
+func watching(st pipeline.Stages, k Knowledge, s *Settings, expected func(*sched.View, sched.JobID, []sched.GPUID) float64,
+	revise func(func(sched.GPUID) float64)) (pipeline.Stages, error) {
 	switch s.OneOf("stragglers", "none", "none", "watch", "oracle") {
 	case "watch":
 		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Weighs: revise != nil}), nil
@@ -193,29 +193,29 @@ var (
 )
 
 // plain is a system of a placement rule alone.
-func plain(f func(sched.Placer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) { return f(s.Placer("consolidate", k)), nil }
+func plain(f func(sched.Placer) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) { return f(s.Placer("consolidate", k)), nil }
 }
 
 // knowing is a system that knows the work of jobs.
-func knowing(f func(sched.Placer, sched.Remainer) engine.Stages) func(Knowledge, *Settings) (engine.Stages, error) {
-	return func(k Knowledge, s *Settings) (engine.Stages, error) {
+func knowing(f func(sched.Placer, sched.Remainer) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
 		if k.Work == nil {
-			return engine.Stages{}, errNoWork
+			return pipeline.Stages{}, errNoWork
 		}
 		return f(s.Placer("consolidate", k), k.Work), nil
 	}
 }
 
-func las(k Knowledge, s *Settings) (engine.Stages, error) {
+func las(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	return baseline.LAS(s.Placer("consolidate", k), inSeconds(s), s.Seconds("quantum", 5*time.Minute)), nil
 }
 
-func tiresiasLAS(k Knowledge, s *Settings) (engine.Stages, error) {
+func tiresiasLAS(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	return tiresias.LAS(queues(s), s.Placer("skew", k))
 }
 
-func tiresiasGittins(k Knowledge, s *Settings) (engine.Stages, error) {
+func tiresiasGittins(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	return tiresias.Gittins(queues(s), k.Sizes, s.Float("delta", 0), s.Placer("skew", k))
 }
 

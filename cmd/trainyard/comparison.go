@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/power"
@@ -42,7 +42,7 @@ type comparison struct {
 type systemRun struct {
 	sim     experiment.Simulation
 	outcome *experiment.Outcome // nil before the run
-	hash    engine.Hash         // of the event log, if comparison.hashed
+	hash    eventlog.Hash       // of the event log, if comparison.hashed
 }
 
 // replica reports whether a stand-alone replica runs instead of the engine. It knows no events and no nodes.

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 )
 
 // eventLog writes the events of one run; nil does nothing.
-type eventLog struct{ *engine.LogWriter }
+type eventLog struct{ *eventlog.Writer }
 
 // eventsOf begins the event log of run i, nil if none was asked for.
 func (o *outputs) eventsOf(c *comparison, i int) *eventLog {
@@ -13,10 +13,10 @@ func (o *outputs) eventsOf(c *comparison, i int) *eventLog {
 		return nil
 	}
 	l := &eventLog{}
-	c.runs[i].sim.Log = func(h engine.Header) engine.Sink {
+	c.runs[i].sim.Log = func(h eventlog.Header) eventlog.Sink {
 		h.Version, h.Origin = ownBuild().Version, "time 0 of the trace"
-		l.LogWriter = engine.NewLogWriter(o.events[i], h)
-		return l.LogWriter
+		l.Writer = eventlog.NewWriter(o.events[i], h)
+		return l.Writer
 	}
 	return l
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -20,8 +20,8 @@ type follower struct {
 }
 
 var (
-	_ engine.Sink    = (*follower)(nil)
-	_ engine.Batcher = (*follower)(nil)
+	_ eventlog.Sink    = (*follower)(nil)
+	_ eventlog.Batcher = (*follower)(nil)
 )
 
 func newFollower(w io.Writer, unit, state string) *follower {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -45,8 +45,8 @@ type notifier struct {
 }
 
 var (
-	_ engine.Sink    = (*notifier)(nil)
-	_ engine.Batcher = (*notifier)(nil)
+	_ eventlog.Sink    = (*notifier)(nil)
+	_ eventlog.Batcher = (*notifier)(nil)
 )
 
 // newNotifier starts to tell. It is to be stopped.

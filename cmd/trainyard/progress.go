@@ -6,7 +6,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -24,7 +24,7 @@ type progress struct {
 	bar    *progressbar.ProgressBar // nil until shown
 }
 
-var _ engine.Sink = (*progress)(nil)
+var _ eventlog.Sink = (*progress)(nil)
 
 // newProgress shows on w if that is a terminal; w may be nil.
 func newProgress(w io.Writer, label string, total int) *progress {
@@ -36,11 +36,11 @@ func newProgress(w io.Writer, label string, total int) *progress {
 }
 
 // sinks returns p as a sink, or nothing if it would not show anything.
-func (p *progress) sinks() []engine.Sink {
+func (p *progress) sinks() []eventlog.Sink {
 	if p.w == nil {
 		return nil
 	}
-	return []engine.Sink{p}
+	return []eventlog.Sink{p}
 }
 
 // Log counts one event. The clock is read once in a thousand of them.

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/model/variability"
@@ -64,11 +66,11 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return malformed(err)
 	}
-	r, err := engine.NewLogReader(log, path)
+	r, err := eventlog.NewReader(log, path)
 	if err != nil {
 		return malformed(err)
 	}
-	parts, hash := make([]replayPart, len(began)), new(engine.Hash)
+	parts, hash := make([]replayPart, len(began)), new(eventlog.Hash)
 	for i := range parts {
 		if parts[i], err = f.part(cmd.Context(), r, path, began[i], hash); err != nil {
 			return ofLog(cmd.Context(), path, err)
@@ -93,7 +95,7 @@ func (f *replayFlags) replay(cmd *cobra.Command, path string) error {
 }
 
 // part replays the part of a log that r has come to, which began to decide at a record.
-func (f *replayFlags) part(ctx context.Context, r *engine.LogReader, path string, began engine.Record, hash *engine.Hash) (replayPart, error) {
+func (f *replayFlags) part(ctx context.Context, r *eventlog.Reader, path string, began eventlog.Record, hash *eventlog.Hash) (replayPart, error) {
 	h := r.Header()
 	p := replayPart{Line: r.Line(), System: h.System, Batches: 1, Taken: max(began.Batch, 1) - 1, began: began}
 	if h.Preset != "" {
@@ -104,7 +106,7 @@ func (f *replayFlags) part(ctx context.Context, r *engine.LogReader, path string
 	if err != nil {
 		return p, err
 	}
-	o := engine.ReplayOptions{From: began.Batch, Sinks: []engine.Sink{hash, &p}}
+	o := engine.ReplayOptions{From: began.Batch, Sinks: []eventlog.Sink{hash, &p}}
 	if h.State == nil { // else figures would be of a part of each job's life
 		p.recorder = metrics.NewRecorder(0)
 		o.Sinks = append(o.Sinks, p.recorder)
@@ -117,7 +119,7 @@ func (f *replayFlags) part(ctx context.Context, r *engine.LogReader, path string
 		if faulty != nil {
 			return nil, faulty
 		}
-		return next, engine.SaveMemory(v, dec).Load(v, next)
+		return next, memory.Save(v, dec).Load(v, next)
 	}
 	return p, engine.Replay(ctx, h, r.Part(), dec, o)
 }
@@ -136,12 +138,12 @@ func ofLog(ctx context.Context, path string, err error) error {
 }
 
 // sameSince says from where on decisions are the same.
-func sameSince(began *engine.Record) string {
+func sameSince(began *eventlog.Record) string {
 	if began.Batch == 0 {
 		return " is the same"
 	}
 	by := "before it began anew"
-	if was := engine.GaveWay(began.Event.Text); was != "" {
+	if was := eventlog.GaveWay(began.Event.Text); was != "" {
 		by = "by another system (" + was + ")"
 	}
 	return fmt.Sprintf(" from event %d on is the same; what was decided before, %s, is taken as it stands", began.Event.Seq, by)
@@ -158,10 +160,10 @@ func rereadable(file *os.File) (io.ReadSeeker, error) {
 
 // renewals returns where the system of each part's header began to decide, at the last renewal; Batch 0 = it always did. The log is read
 // from its start, and left there.
-func renewals(log io.ReadSeeker, path string) (list []engine.Record, err error) {
-	r, err := engine.NewLogReader(log, path)
+func renewals(log io.ReadSeeker, path string) (list []eventlog.Record, err error) {
+	r, err := eventlog.NewReader(log, path)
 	for another := true; another && err == nil; another, err = r.Another() {
-		began, bad := engine.LastRenewed(r.Part())
+		began, bad := eventlog.LastRenewed(r.Part())
 		if bad != nil {
 			return nil, bad
 		}
@@ -182,7 +184,7 @@ type replayPart struct {
 	Taken   uint64 `json:"taken_batches"`
 
 	jobs     int // known at its end
-	began    engine.Record
+	began    eventlog.Record
 	recorder *metrics.Recorder // nil = it does not begin with an empty cluster
 }
 
@@ -223,7 +225,7 @@ func replayDocOf(path string, parts []replayPart, hash string) replayDoc {
 }
 
 // decider returns a new system as the log says it was.
-func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
+func (f *replayFlags) decider(h *eventlog.Header) (sched.Decider, error) {
 	scores, err := readOptional("variability", f.variability, variability.ReadScores)
 	if err != nil {
 		return nil, err
@@ -241,7 +243,7 @@ func (f *replayFlags) decider(h *engine.Header) (sched.Decider, error) {
 }
 
 // beginAs returns the system of real jobs if the log is theirs, else one that learns what the simulator knew.
-func beginAs(h *engine.Header, k system.Knowledge) (system.System, error) {
+func beginAs(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	if manager.Wrote(h) {
 		return system.Live(h, k)
 	}

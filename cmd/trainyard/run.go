@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -184,7 +184,7 @@ func (f *runFlags) options(cmd *cobra.Command, args []string) (manager.Options, 
 		}
 	}
 	if !f.quiet {
-		o.Sinks = []engine.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
+		o.Sinks = []eventlog.Sink{newFollower(cmd.ErrOrStderr(), f.unit, o.Dir)}
 	}
 	return o, nil
 }

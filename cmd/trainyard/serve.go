@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/api"
 )
@@ -89,7 +89,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	}
 	meter := api.NewMeter()
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	o.Sinks, o.Decided = []engine.Sink{meter}, meter.Decided
+	o.Sinks, o.Decided = []eventlog.Sink{meter}, meter.Decided
 	if f.notify != "" {
 		if f.notify, err = exec.LookPath(f.notify); err != nil {
 			return usagef("--notify: %w, want a program", err)

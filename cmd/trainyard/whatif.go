@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
@@ -166,7 +166,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 
 // readHistory reads a log; a live one is that of a manager that goes on.
 func readHistory(log io.Reader, name string, live bool) (*whatif.History, error) {
-	r, err := engine.NewLogReader(log, name)
+	r, err := eventlog.NewReader(log, name)
 	if err != nil {
 		return nil, malformed(err)
 	}

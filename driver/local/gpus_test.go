@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -287,7 +288,7 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.gauge.every = 50 * time.Millisecond
-	state := engine.NewState(engine.Header{})
+	state := engine.NewState(eventlog.Header{})
 	h := take(t, d, sched.View{})
 	fold := func() {
 		for i := range h.events {

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -66,7 +67,7 @@ func TestDrainOfWhatIsNotLent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.state = engine.NewState(engine.Header{Pools: Pools(list), GPUs: slots, NodeGPUs: 1})
+	w.state = engine.NewState(eventlog.Header{Pools: Pools(list), GPUs: slots, NodeGPUs: 1})
 	w.start(decide(renter), lender(t, w.dir, 1, slots))
 	on := func(job sched.JobID) string {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -46,7 +47,7 @@ func TestSharedSlot(t *testing.T) {
 			goOn := filepath.Join(t.TempDir(), "go")
 			list, marks := jobs(t, 10*time.Second, strings.Replace(counting, "GO", goOn, 1), strings.Replace(counting, "GO", goOn+"1", 1), "exec sleep 0.2")
 			list[0].Spec.Share, list[1].Spec.Share = sched.ShareAllow, sched.ShareAllow
-			w := &world{T: t, dir: dir, state: engine.NewState(engine.Header{ShareLimit: 2}), news: make(chan struct{})}
+			w := &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{ShareLimit: 2}), news: make(chan struct{})}
 			dec := decide(sharing)
 			if restart { // it leaves when both are up and an end of an epoch is waited for
 				w.run(dec, open(t, dir, 1, 1, list...), nil)

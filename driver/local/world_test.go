@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -48,7 +49,7 @@ func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arriv
 
 // newIdle returns a world in which nobody is at work yet.
 func newIdle(t *testing.T, dir string) *world {
-	return &world{T: t, dir: dir, state: engine.NewState(engine.Header{}), news: make(chan struct{})}
+	return &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{}), news: make(chan struct{})}
 }
 
 // run has the engine go on with the state there is. Its driver is d, or what is wrapped around it.
@@ -59,7 +60,7 @@ func (w *world) run(dec sched.Decider, d *Driver, wrapped sched.Driver) {
 	if wrapped == nil {
 		wrapped = d
 	}
-	go func() { over <- engine.Run(ctx, w.state, wrapped, dec, engine.Options{Sinks: []engine.Sink{w}}) }()
+	go func() { over <- engine.Run(ctx, w.state, wrapped, dec, engine.Options{Sinks: []eventlog.Sink{w}}) }()
 }
 
 // start runs to the end of the test at most.

@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -67,9 +68,9 @@ func TestRent(t *testing.T) {
 			d.Pools = append(d.Pools, rent(3))
 		},
 	}
-	h := engine.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1}, {Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
+	h := eventlog.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1}, {Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
 	var log nodeLog
-	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "0 own in 0 up; 10 spot-1 in 1 up; 10 spot-2 in 2 up; 30 spot-4 in 3 up; 40 own in 0 asleep; 40 spot-1 in 1 gone; " +
@@ -97,8 +98,8 @@ func TestWakeAndPrice(t *testing.T) {
 		}
 	}
 	var log nodeLog
-	dropped, state := 0, engine.NewState(engine.Header{})
-	opt := engine.Options{Sinks: []engine.Sink{&log}, Dropped: func(*sched.Event, string) { dropped++ }}
+	dropped, state := 0, engine.NewState(eventlog.Header{})
+	opt := engine.Options{Sinks: []eventlog.Sink{&log}, Dropped: func(*sched.Event, string) { dropped++ }}
 	if err := engine.Run(t.Context(), state, d, plan{10e9: all(sched.NodeAsleep), 20e9: all(sched.NodeUp)}, opt); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -112,7 +113,7 @@ func (c *Controller) run(ctx context.Context) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	defer d.Close()
-	sinks, wake := []engine.Sink{l.store}, l.store.wake
+	sinks, wake := []eventlog.Sink{l.store}, l.store.wake
 	if c.o.Observe {
 		wake = func() sched.Time { return sched.Never }
 		sinks[0] = &observer{log: c.o.Log, v: l.state.View(), dec: l.system.Decider, origin: l.origin}
@@ -122,8 +123,8 @@ func (c *Controller) run(ctx context.Context) error {
 		if bad != nil {
 			return bad
 		}
-		l.from = engine.Beginning{} // it may be large
-		sinks = append([]engine.Sink{h}, sinks...)
+		l.from = eventlog.Beginning{} // it may be large
+		sinks = append([]eventlog.Sink{h}, sinks...)
 	}
 	sinks = append(sinks, newMeter(c.o.Metrics, l.state.View()))
 	dropped := func(e *sched.Event, why string) {

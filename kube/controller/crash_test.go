@@ -22,8 +22,10 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -248,7 +250,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				}
 				same(t, stored, live)
 			}
-			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []engine.Sink{live.store}})
+			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []eventlog.Sink{live.store}})
 			if err != nil || looks < 20 {
 				t.Error(looks, err)
 			}
@@ -265,7 +267,7 @@ func same(t *testing.T, got, want *loaded) {
 			t.Fatalf("job %d is stored as\n%v\nwant\n%v", id, x.String(), y.String())
 		}
 	}
-	m, n := engine.SaveMemory(a, got.system.Decider), engine.SaveMemory(b, want.system.Decider)
+	m, n := memory.Save(a, got.system.Decider), memory.Save(b, want.system.Decider)
 	if !bytes.Equal(m.Rest, n.Rest) {
 		t.Fatalf("memory is stored as\n%q\nwant\n%q", m.Rest, n.Rest)
 	}

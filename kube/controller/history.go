@@ -4,7 +4,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -23,19 +23,19 @@ type history struct {
 }
 
 var (
-	_ engine.Sink    = (*history)(nil)
-	_ engine.Batcher = (*history)(nil)
+	_ eventlog.Sink    = (*history)(nil)
+	_ eventlog.Batcher = (*history)(nil)
 )
 
 // newHistory returns the sink of a beginning. What it begins with is written with the first batch of which there is something to tell.
-func newHistory(w io.Writer, log *slog.Logger, h engine.Header, from *engine.Beginning) (*history, error) {
+func newHistory(w io.Writer, log *slog.Logger, h eventlog.Header, from *eventlog.Beginning) (*history, error) {
 	if from.View.Version > 0 {
 		var err error
 		if h.State, err = from.Pack(); err != nil {
 			return nil, err
 		}
 	}
-	return &history{w: w, log: log, lines: append(engine.AppendHeader(nil, h), '\n')}, nil
+	return &history{w: w, log: log, lines: append(eventlog.AppendHeader(nil, h), '\n')}, nil
 }
 
 // BeginBatch notes that the events to come belong to the next batch.
@@ -45,7 +45,7 @@ func (h *history) BeginBatch() { h.batch++ }
 func (h *history) Log(_ *sched.View, e *sched.Event) {
 	h.told = true
 	if !h.ended {
-		h.lines = append(engine.AppendEvent(h.lines, h.batch, e), '\n')
+		h.lines = append(eventlog.AppendEvent(h.lines, h.batch, e), '\n')
 	}
 }
 

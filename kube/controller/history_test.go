@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -16,14 +17,14 @@ import (
 // replayed has each part of a log decided again, checks that no event between two of them is missing, and returns how many there are.
 func replayed(t *testing.T, log []byte) (parts int) {
 	t.Helper()
-	list, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	list, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	r, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	seq := uint64(0)
 	for another := err == nil; another; another, err = r.Another() {
-		began, bad := engine.LastRenewed(list.Part())
+		began, bad := eventlog.LastRenewed(list.Part())
 		if bad != nil {
 			t.Fatal(bad)
 		}
@@ -70,7 +71,7 @@ func (f *full) Write(b []byte) (int, error) {
 func TestHistory(t *testing.T) {
 	var said strings.Builder
 	disk := &full{writes: 2}
-	h, err := newHistory(disk, slog.New(slog.NewTextHandler(&said, nil)), engine.Header{System: "fifo"}, &engine.Beginning{})
+	h, err := newHistory(disk, slog.New(slog.NewTextHandler(&said, nil)), eventlog.Header{System: "fifo"}, &eventlog.Beginning{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestHistory(t *testing.T) {
 	if n := strings.Count(said.String(), "no space left on device"); n != 1 {
 		t.Errorf("%d errors, want one: %s", n, said.String())
 	}
-	r, err := engine.NewLogReader(&disk.Buffer, "log")
+	r, err := eventlog.NewReader(&disk.Buffer, "log")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/model/variability"
@@ -75,8 +75,8 @@ func (in *inventory) product(name string) {
 
 // header describes the cluster to systems. Types and pools that v knows keep their numbers. A type that nobody has or names any more has no
 // name from then on: what is remembered under its number means nothing else, and one who comes back under the name has another.
-func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) engine.Header {
-	h := engine.Header{Origin: p.Status.Origin.UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "TrainingJobs", Cluster: "kubernetes",
+func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) eventlog.Header {
+	h := eventlog.Header{Origin: p.Status.Origin.UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: "TrainingJobs", Cluster: "kubernetes",
 		System: p.Spec.System, Settings: p.Spec.Settings, Round: p.Spec.Round.Duration, Types: slices.Clone(v.Types)}
 	named := namedTypes(v)
 	for t, name := range h.Types {

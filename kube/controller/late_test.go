@@ -8,9 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -29,8 +30,8 @@ func TestLateStatusIsWrittenOver(t *testing.T) {
 	d.dec, d.tell, d.live, d.clock = nobody{}, func(...note) {}, []sched.JobID{0}, func() time.Time { return now }
 	d.v.Jobs[0].State, d.v.Jobs[0].Attempt, d.v.Jobs[0].Spec.GPUs = sched.Waiting, sched.Ended, sched.Rigid(1)
 	d.jobs[0].version, d.jobs[0].wait = d.job().ResourceVersion, anyWait // as it was read
-	d.jobs[0].memory = engine.SaveJob(d.dec, 0)
-	d.jobs[0].shown.reason = d.reason(0, engine.Why(d.v, d.dec, 0))
+	d.jobs[0].memory = memory.SaveJob(d.dec, 0)
+	d.jobs[0].shown.reason = d.reason(0, pipeline.Why(d.v, d.dec, 0))
 	at := sched.Time(0)
 	look := func(what string, want int) {
 		t.Helper()

@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -29,9 +31,9 @@ const PolicyName = "default"
 
 // loaded is the state as the API has it, ready to go on.
 type loaded struct {
-	header  engine.Header
-	gone    int              // jobs that were deleted while nobody led
-	from    engine.Beginning // the state as it was read
+	header  eventlog.Header
+	gone    int                // jobs that were deleted while nobody led
+	from    eventlog.Beginning // the state as it was read
 	state   *engine.State
 	system  system.System
 	origin  time.Time
@@ -307,13 +309,13 @@ func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]wri
 	case err != nil || was == "":
 		return err
 	case was != is:
-		l.renewed = engine.GivesWay(was, is)
+		l.renewed = eventlog.GivesWay(was, is)
 	case l.gone > 0: // it waits for what has happened already
 		l.renewed = fmt.Sprintf("%s went while nobody led", counted(l.gone, "job"))
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
-		m := engine.Memory{Rest: rest, Jobs: make([][]byte, len(l.state.View().Jobs))}
+		m := memory.Memory{Rest: rest, Jobs: make([][]byte, len(l.state.View().Jobs))}
 		for id, w := range of {
 			m.Jobs[id] = w.memory
 		}
@@ -414,7 +416,7 @@ func pools(old []sched.Pool, specs []sched.PoolSpec) []sched.Pool {
 }
 
 // systemLine names who decides, for one who compares.
-func systemLine(h *engine.Header) string {
+func systemLine(h *eventlog.Header) string {
 	line := h.System
 	for _, key := range slices.Sorted(maps.Keys(h.Settings)) {
 		line += " " + key + "=" + h.Settings[key]
@@ -431,7 +433,7 @@ var ErrReload = errors.New("what the state is read from has changed")
 // Setup is what a driver of the loaded state needs.
 type Setup struct {
 	Context context.Context // of the run
-	Header  engine.Header
+	Header  eventlog.Header
 	Leader  int64 // its number
 	Origin  time.Time
 	Policy  v1alpha1.SchedulerPolicySpec

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
@@ -122,8 +122,8 @@ type meter struct {
 }
 
 var (
-	_ engine.Sink    = (*meter)(nil)
-	_ engine.Batcher = (*meter)(nil)
+	_ eventlog.Sink    = (*meter)(nil)
+	_ eventlog.Batcher = (*meter)(nil)
 )
 
 // newMeter returns the sink of a beginning from v.

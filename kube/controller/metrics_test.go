@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -66,7 +67,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatalf("%v GPUs, want %d: %v", all, len(v.GPUs), got)
 		}
 	}
-	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []engine.Sink{live.store, newMeter(m, v)}})
+	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []eventlog.Sink{live.store, newMeter(m, v)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -25,8 +26,8 @@ type observer struct {
 }
 
 var (
-	_ engine.Sink    = (*observer)(nil)
-	_ engine.Batcher = (*observer)(nil)
+	_ eventlog.Sink    = (*observer)(nil)
+	_ eventlog.Batcher = (*observer)(nil)
 )
 
 // Log tells of orders that are about no job. Those about jobs follow from what is told of them.
@@ -45,7 +46,7 @@ func (o *observer) BeginBatch() {}
 
 // EndBatch tells what a decision has changed.
 func (o *observer) EndBatch() error {
-	brief := engine.NewBrief(o.v, o.dec)
+	brief := pipeline.NewBrief(o.v, o.dec)
 	for len(o.said) < len(o.v.Jobs) {
 		o.said = append(o.said, "")
 	}
@@ -62,7 +63,7 @@ func (o *observer) EndBatch() error {
 		if line := what + detail; line != o.said[id] {
 			o.said[id] = line
 			if told++; told <= fullReasons && what == wouldWait { // by the order of the system, see store.prepare
-				detail = record.Reason(o.v, sched.JobID(id), engine.Why(o.v, o.dec, sched.JobID(id)), o.origin)
+				detail = record.Reason(o.v, sched.JobID(id), pipeline.Why(o.v, o.dec, sched.JobID(id)), o.origin)
 			}
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
@@ -78,7 +79,7 @@ func (o *observer) EndBatch() error {
 const wouldWait = "would wait"
 
 // fate says what would become of a job, with the name of the detail.
-func (o *observer) fate(brief *engine.Brief, id sched.JobID) (what, name, detail string) {
+func (o *observer) fate(brief *pipeline.Brief, id sched.JobID) (what, name, detail string) {
 	switch j := &o.v.Jobs[id]; {
 	case j.State == sched.Done && j.Outcome == sched.RejectedJob:
 		return "would refuse", "why", record.Reason(o.v, id, brief.Why(id), o.origin)

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -29,11 +30,11 @@ type shown struct {
 
 // gist is what of a reason can be had at no cost: where it is another, so is the reason.
 type gist struct {
-	code  engine.WaitCode // of a Brief
-	stuck bool            // a GPU of its attempt may be on a node that does not answer
+	code  explain.Code // of a Brief
+	stuck bool         // a GPU of its attempt may be on a node that does not answer
 }
 
-func (s *store) gistOf(brief *engine.Brief, id sched.JobID) gist {
+func (s *store) gistOf(brief *pipeline.Brief, id sched.JobID) gist {
 	stuck := func(g sched.GPUID) bool { return s.v.GPUs[g].State == sched.GPUStuck }
 	return gist{brief.Why(id).Code, slices.ContainsFunc(s.v.Jobs[id].GPUs, stuck)}
 }
@@ -62,11 +63,11 @@ func (s *store) retell() {
 		return
 	}
 	s.writes, s.retold = 0, now
-	brief, n := engine.NewBrief(s.v, s.dec), 0
+	brief, n := pipeline.NewBrief(s.v, s.dec), 0
 	for _, id := range s.outOfDate(brief) {
 		mine := &s.jobs[id].shown
 		mine.looked = now
-		if s.reason(id, engine.Why(s.v, s.dec, id)) == mine.reason && !s.isOld(id) {
+		if s.reason(id, pipeline.Why(s.v, s.dec, id)) == mine.reason && !s.isOld(id) {
 			mine.gist = s.gistOf(brief, id)
 			continue
 		}
@@ -78,7 +79,7 @@ func (s *store) retell() {
 }
 
 // outOfDate returns jobs whose status may be out of date, those first of which that is most likely.
-func (s *store) outOfDate(brief *engine.Brief) []sched.JobID {
+func (s *store) outOfDate(brief *pipeline.Brief) []sched.JobID {
 	var other, rest []sched.JobID
 	for _, id := range s.live {
 		j, mine := &s.v.Jobs[id], s.jobs[id]

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -59,7 +59,7 @@ func TestStoppedFor(t *testing.T) {
 	d.live = []sched.JobID{0, 1}
 	says := func(want string) {
 		t.Helper()
-		if is := d.reason(0, engine.Why(d.v, d.dec, 0)); is != want {
+		if is := d.reason(0, pipeline.Why(d.v, d.dec, 0)); is != want {
 			t.Errorf("%q, want %q", is, want)
 		}
 	}

@@ -18,10 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -92,8 +95,8 @@ type saved struct {
 }
 
 var (
-	_ engine.Sink    = (*store)(nil)
-	_ engine.Batcher = (*store)(nil)
+	_ eventlog.Sink    = (*store)(nil)
+	_ eventlog.Batcher = (*store)(nil)
 )
 
 // Log notes what an event touches, and tells.
@@ -201,7 +204,7 @@ func (s *store) isIdle(rest []byte) bool {
 // done before are not asked for: over the months there come to be many more of them than of others.
 func (s *store) remember() []byte {
 	for _, id := range s.live {
-		b := engine.SaveJob(s.dec, id)
+		b := memory.SaveJob(s.dec, id)
 		if mine := s.jobs[id]; mine == nil || !bytes.Equal(mine.memory, b) {
 			s.touch(id)
 			s.jobs[id].memory = b
@@ -209,10 +212,10 @@ func (s *store) remember() []byte {
 	}
 	for _, id := range s.touched {
 		if s.v.Jobs[id].State == sched.Done {
-			s.jobs[id].memory = engine.SaveJob(s.dec, id)
+			s.jobs[id].memory = memory.SaveJob(s.dec, id)
 		}
 	}
-	return engine.SaveRest(s.dec)
+	return memory.SaveRest(s.dec)
 }
 
 // touchTenants touches those who share a GPU with a job that came to it or left it.
@@ -259,11 +262,11 @@ const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
 func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
-	brief, full := engine.NewBrief(s.v, s.dec), len(s.touched) <= fullReasons
+	brief, full := pipeline.NewBrief(s.v, s.dec), len(s.touched) <= fullReasons
 	for _, id := range s.touched {
 		why := brief.Why(id)
 		if full {
-			why = engine.Why(s.v, s.dec, id)
+			why = pipeline.Why(s.v, s.dec, id)
 		}
 		mine, rec := s.jobs[id], record.Of(s.v, id, s.leader)
 		mine.next = record.Extract(s.v, id, s.mode, tenants)
@@ -281,7 +284,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 }
 
 // reason is why a job is where it is, for people.
-func (s *store) reason(id sched.JobID, why engine.Waiting) string {
+func (s *store) reason(id sched.JobID, why explain.Waiting) string {
 	j, mine := &s.v.Jobs[id], s.jobs[id]
 	if text := s.silent(j); text != "" {
 		return text

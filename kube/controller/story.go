@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/kube/record"
@@ -138,21 +138,21 @@ const (
 	forEver // it fits nowhere
 )
 
-func waitOf(c engine.WaitCode) wait {
+func waitOf(c explain.Code) wait {
 	switch c {
-	case engine.WaitBusy, engine.WaitFragmented, engine.WaitBehind, engine.WaitReserved, engine.WaitUngranted, engine.WaitUndecided, engine.WaitSystem:
+	case explain.WaitBusy, explain.WaitFragmented, explain.WaitBehind, explain.WaitReserved, explain.WaitUngranted, explain.WaitUndecided, explain.WaitSystem:
 		return forTurn
-	case engine.WaitRented:
+	case explain.WaitRented:
 		return forNodes
-	case engine.WaitUnusable:
+	case explain.WaitUnusable:
 		return forRepair
-	case engine.WaitQuota:
+	case explain.WaitQuota:
 		return forQuota
-	case engine.WaitAfter:
+	case explain.WaitAfter:
 		return forOthers
-	case engine.WaitUntil:
+	case explain.WaitUntil:
 		return forTime
-	case engine.WaitTooWide, engine.WaitNeverFits:
+	case explain.WaitTooWide, explain.WaitNeverFits:
 		return forEver
 	}
 	return noWait
@@ -160,7 +160,7 @@ func waitOf(c engine.WaitCode) wait {
 
 // queue tells why a job waits, where that is of another kind than what was told last. The code of a reason that was not looked for in the
 // order of the system says that the job waits, and not for what.
-func (s *store) queue(id sched.JobID, c engine.WaitCode, full bool, reason string) {
+func (s *store) queue(id sched.JobID, c explain.Code, full bool, reason string) {
 	is, was := waitOf(c), &s.jobs[id].wait
 	if s.v.Jobs[id].HoldsDevices() { // it has to give them up first
 		is = noWait

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -78,15 +78,15 @@ func TestWaitsAreTold(t *testing.T) {
 	s := &store{v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Task: "uid"}, State: sched.Waiting}}}, jobs: map[sched.JobID]*saved{0: {}}}
 	const brief = false
 	for _, c := range []struct {
-		code engine.WaitCode
+		code explain.Code
 		full bool
 		want string
 	}{
-		{engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitFragmented, true, ""}, {engine.WaitBehind, true, ""},
-		{engine.WaitSystem, brief, ""}, {engine.WaitQuota, true, "Normal Queued quota"}, {engine.WaitBusy, brief, ""},
-		{engine.WaitQuota, true, ""}, {engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitStarts, true, ""}, {engine.WaitRetry, true, ""},
-		{engine.WaitBusy, true, "Normal Queued busy"}, {engine.WaitStarts, brief, ""}, {engine.WaitBusy, brief, "Normal Queued busy"},
-		{engine.WaitBusy, brief, ""}, {engine.WaitQuota, true, ""}, {engine.WaitBusy, true, "Normal Queued busy"},
+		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitFragmented, true, ""}, {explain.WaitBehind, true, ""},
+		{explain.WaitSystem, brief, ""}, {explain.WaitQuota, true, "Normal Queued quota"}, {explain.WaitBusy, brief, ""},
+		{explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, true, ""}, {explain.WaitRetry, true, ""},
+		{explain.WaitBusy, true, "Normal Queued busy"}, {explain.WaitStarts, brief, ""}, {explain.WaitBusy, brief, "Normal Queued busy"},
+		{explain.WaitBusy, brief, ""}, {explain.WaitQuota, true, ""}, {explain.WaitBusy, true, "Normal Queued busy"},
 	} {
 		s.queue(0, c.code, c.full, c.code.String())
 		if got := strings.Join(s.told(), ", "); got != c.want {
@@ -94,11 +94,11 @@ func TestWaitsAreTold(t *testing.T) {
 		}
 	}
 	s.jobs[0].wait = waited(&s.v.Jobs[0])
-	s.queue(0, engine.WaitBusy, true, "busy")
+	s.queue(0, explain.WaitBusy, true, "busy")
 	if got := s.told(); got != nil {
 		t.Errorf("after a change of leaders: %q", got)
 	}
-	if s.queue(0, engine.WaitQuota, true, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
+	if s.queue(0, explain.WaitQuota, true, "quota"); !slices.Equal(s.told(), []string{"Normal Queued quota"}) {
 		t.Error("then another kind: nothing is told")
 	}
 }

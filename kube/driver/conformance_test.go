@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -36,7 +37,7 @@ func TestConformance(t *testing.T) {
 			}
 		}()
 		t.Cleanup(func() { close(quit); <-over; d.Close() })
-		return &Folding{Driver: d, API: c, Jobs: jobs, State: engine.NewState(engine.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
+		return &Folding{Driver: d, API: c, Jobs: jobs, State: engine.NewState(eventlog.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
 	})
 }
 

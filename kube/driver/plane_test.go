@@ -22,6 +22,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
@@ -114,7 +115,7 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 		tj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		jobs = append(jobs, tj)
 	}
-	return &driver.Folding{Driver: d, State: engine.NewState(engine.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
+	return &driver.Folding{Driver: d, State: engine.NewState(eventlog.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
 }
 
 // show prints the pods of a namespace.

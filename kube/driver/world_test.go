@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -406,7 +407,7 @@ func open(t *testing.T, c *cluster, change func(*Options)) *world {
 	if change != nil {
 		change(&o)
 	}
-	s := engine.NewState(engine.Header{Types: []string{"V100", "GPU"}, ShareLimit: 2})
+	s := engine.NewState(eventlog.Header{Types: []string{"V100", "GPU"}, ShareLimit: 2})
 	w := &world{cluster: c, s: s, v: s.View()}
 	w.take(o)
 	return w

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/realnode"
@@ -78,7 +78,7 @@ func (r *realRig) history() (list []sched.Event) {
 	log, err := os.Open(filepath.Join(r.work, "log.jsonl"))
 	must(r.t, err)
 	defer log.Close()
-	reader, err := engine.NewLogReader(log, "log.jsonl")
+	reader, err := eventlog.NewReader(log, "log.jsonl")
 	must(r.t, err)
 	for more := true; more; { // it begins anew where a node shows GPUs of a new kind
 		for rec, err := range reader.Part() {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/controller"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
@@ -174,10 +175,10 @@ func (w *world) forget() {
 // replay has a new system of the same kind, which knows as much, decide what a log tells, and returns how many events there were. The
 // error says where it decides otherwise.
 func replay(log []byte, known system.Knowledge) (events int, err error) {
-	if n := bytes.Count(log, []byte(engine.LogSchema)); n != 1 {
+	if n := bytes.Count(log, []byte(eventlog.Schema)); n != 1 {
 		return 0, fmt.Errorf("%d logs in one: the controller began anew meanwhile", n)
 	}
-	r, err := engine.NewLogReader(bytes.NewReader(log), "log")
+	r, err := eventlog.NewReader(bytes.NewReader(log), "log")
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
@@ -42,7 +43,7 @@ func copyOf(t *testing.T, v *sched.View) copied {
 }
 
 // restore reads what copyOf wrote.
-func (c copied) restore(t *testing.T, h engine.Header) (*sched.View, []string) {
+func (c copied) restore(t *testing.T, h eventlog.Header) (*sched.View, []string) {
 	t.Helper()
 	var jobs []record.Job
 	for _, line := range c.jobs {
@@ -69,9 +70,9 @@ func (c copied) restore(t *testing.T, h engine.Header) (*sched.View, []string) {
 
 // watcher looks at a simulation now and then, at ends of batches.
 type watcher struct {
-	h    engine.Header
+	h    eventlog.Header
 	v    *sched.View
-	look func(h engine.Header, v *sched.View)
+	look func(h eventlog.Header, v *sched.View)
 }
 
 func (w *watcher) Log(v *sched.View, _ *sched.Event) { w.v = v }
@@ -87,7 +88,7 @@ func (w *watcher) EndBatch() error {
 var systems = []string{"tiresias-las", "eaco", "elastic", "fifo-packed", "srtf", "boa"}
 
 // simulate runs a small trace under a system and has look called at the end of each batch.
-func simulate(t *testing.T, name string, seed uint64, look func(h engine.Header, v *sched.View)) {
+func simulate(t *testing.T, name string, seed uint64, look func(h eventlog.Header, v *sched.View)) {
 	t.Helper()
 	c, err := cluster.Load("4x4")
 	if err != nil {
@@ -97,7 +98,7 @@ func simulate(t *testing.T, name string, seed uint64, look func(h engine.Header,
 	if name == "boa" {
 		s.Budget = 8
 	}
-	s.Log = func(h engine.Header) engine.Sink { return &watcher{h: h, look: look} }
+	s.Log = func(h eventlog.Header) eventlog.Sink { return &watcher{h: h, look: look} }
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, name := range systems {
 		t.Run(name, func(t *testing.T) {
 			r, looks := rand.New(rand.NewPCG(1, 2)), 0
-			simulate(t, name, 3, func(h engine.Header, v *sched.View) {
+			simulate(t, name, 3, func(h eventlog.Header, v *sched.View) {
 				if r.IntN(20) > 0 {
 					return
 				}
@@ -152,7 +153,7 @@ func TestTornBatch(t *testing.T) {
 			if name == "boa" { // which tells far more often
 				every = 60
 			}
-			simulate(t, name, 4, func(h engine.Header, v *sched.View) {
+			simulate(t, name, 4, func(h eventlog.Header, v *sched.View) {
 				if looks++; looks%every > 1 { // pairs of batches, one after the other
 					return
 				}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -110,57 +110,57 @@ func span(r sched.Range) string {
 const Suspended = "suspended by its user"
 
 // Reason is the one reason why a job is where it is, with its numbers. Its times are those of clocks: time 0 was at origin.
-func Reason(v *sched.View, id sched.JobID, w engine.Waiting, origin time.Time) string {
+func Reason(v *sched.View, id sched.JobID, w explain.Waiting, origin time.Time) string {
 	j := &v.Jobs[id]
 	if j.State == sched.Done {
 		return j.Outcome.String()
 	}
 	switch w.Code {
-	case engine.NotWaiting:
+	case explain.NotWaiting:
 		return "runs on " + Places(v, j.GPUs)
-	case engine.WaitStarts:
+	case explain.WaitStarts:
 		return "starts on " + Places(v, j.GPUs)
-	case engine.WaitStops:
+	case explain.WaitStops:
 		return "its attempt is being stopped"
-	case engine.WaitFreeing:
+	case explain.WaitFreeing:
 		return "waits until " + Titles(v, w.Jobs) + " has left its GPUs"
-	case engine.WaitPaused:
+	case explain.WaitPaused:
 		return Suspended
-	case engine.WaitAfter:
+	case explain.WaitAfter:
 		return "waits for " + Titles(v, w.Jobs)
-	case engine.WaitUntil:
+	case explain.WaitUntil:
 		return "not to start before " + at(origin, w.Until, v.Now)
-	case engine.WaitRetry:
+	case explain.WaitRetry:
 		return "it is tried again"
-	case engine.WaitTooWide:
+	case explain.WaitTooWide:
 		return fmt.Sprintf("needs %s, there are never more than %d", gpus(w.Need), w.Have)
-	case engine.WaitQuota:
+	case explain.WaitQuota:
 		if w.Need > w.Limit {
 			return fmt.Sprintf("needs %s, its namespace may never hold more than %d", gpus(w.Need), w.Limit)
 		}
 		return fmt.Sprintf("needs %s, its namespace holds %d of %d", gpus(w.Need), w.Have, w.Limit)
-	case engine.WaitRented:
+	case explain.WaitRented:
 		return fmt.Sprintf("needs %s, %s there; more may be rented", gpus(w.Need), are(w.Have))
-	case engine.WaitUnusable:
+	case explain.WaitUnusable:
 		return fmt.Sprintf("needs %s, %d may be used; others are down, drained, withheld or rest after a failed start", gpus(w.Need), w.Have)
-	case engine.WaitNeverFits:
+	case explain.WaitNeverFits:
 		return fmt.Sprintf("needs %s placed as no empty cluster could", gpus(w.Need))
-	case engine.WaitBehind:
+	case explain.WaitBehind:
 		return "behind " + Titles(v, w.Jobs) + ", which nobody may pass"
-	case engine.WaitBusy:
+	case explain.WaitBusy:
 		return fmt.Sprintf("needs %s, %s free", gpus(w.Need), are(w.Have)) + ahead(len(w.Ahead))
-	case engine.WaitFragmented:
+	case explain.WaitFragmented:
 		return fmt.Sprintf("needs %s, %s free, but no more than %d on one node", gpus(w.Need), are(w.Have), w.Largest)
-	case engine.WaitReserved:
+	case explain.WaitReserved:
 		return "its GPUs are reserved for " + Titles(v, w.Jobs)
-	case engine.WaitUngranted:
+	case explain.WaitUngranted:
 		return fmt.Sprintf("%s free, but others make more of what there is", are(w.Have))
-	case engine.WaitUndecided:
+	case explain.WaitUndecided:
 		if w.Until <= v.Now || w.Until == sched.Never {
 			return "it fits, and waits for the next decision"
 		}
 		return "it fits; the next decision is at " + at(origin, w.Until, v.Now)
-	case engine.WaitSystem:
+	case explain.WaitSystem:
 		return fmt.Sprintf("needs %s, %s free; the system has its own reasons", gpus(w.Need), are(w.Have))
 	}
 	return w.Code.String()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
@@ -66,7 +66,7 @@ func (f Folder) find(text string) (id sched.JobID, err error) {
 		return sched.None, err
 	}
 	defer log.Close()
-	r, err := engine.NewLogReader(log, string(f))
+	r, err := eventlog.NewReader(log, string(f))
 	if err != nil {
 		return sched.None, err
 	}
@@ -104,7 +104,7 @@ func (f Folder) Slots() int {
 		return 0
 	}
 	defer log.Close()
-	r, err := engine.NewLogReader(log, string(f))
+	r, err := eventlog.NewReader(log, string(f))
 	if err != nil || !slices.Equal(r.Header().Types, []string{device.SlotType}) {
 		return 0
 	}

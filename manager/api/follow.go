@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -110,7 +110,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
 	r.Header.Set("Accept", "text/plain") // no events of a stream
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	if err := out.line(engine.AppendHeader(nil, s.o.Manager.Header())); err != nil || last == 0 {
+	if err := out.line(eventlog.AppendHeader(nil, s.o.Manager.Header())); err != nil || last == 0 {
 		return nil
 	}
 	s.end(out, s.o.Manager.Events(ctx, 1, func(seq uint64, line []byte) error {

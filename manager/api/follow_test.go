@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/attempt/task"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -325,7 +325,7 @@ func TestEvents(t *testing.T) {
 	if err = r.client.WriteLog(t.Context(), &log); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := engine.NewLogReader(&log, "log")
+	lines, err := eventlog.NewReader(&log, "log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		spec := sched.JobSpec{GPUs: sched.Rigid(1), Name: "n", User: user, Task: encoded(name, arg, canary)}
-		line := engine.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: sched.JobArrived, Spec: &spec})
+		line := eventlog.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: sched.JobArrived, Spec: &spec})
 		if got := redact(line); bytes.Contains(got, []byte(canary)) {
 			t.Errorf("%s", got)
 		}

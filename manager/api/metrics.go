@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -23,8 +23,8 @@ type Meter struct {
 }
 
 var (
-	_ engine.Sink    = (*Meter)(nil)
-	_ engine.Batcher = (*Meter)(nil)
+	_ eventlog.Sink    = (*Meter)(nil)
+	_ eventlog.Batcher = (*Meter)(nil)
 )
 
 // NewMeter returns a meter at zero.

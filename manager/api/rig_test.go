@@ -25,7 +25,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 )
 
@@ -65,7 +65,7 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	r := &rig{TB: t, dir: filepath.Join(t.TempDir(), "state")}
 	meter := NewMeter()
 	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots), Place: "slots", Unit: "slot", System: "fifo-skip",
-		Shim: []string{exe, "shim"}, Sinks: []engine.Sink{meter}, Decided: meter.Decided})
+		Shim: []string{exe, "shim"}, Sinks: []eventlog.Sink{meter}, Decided: meter.Decided})
 	if err != nil {
 		t.Fatal(err)
 	}

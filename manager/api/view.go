@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -74,7 +74,7 @@ type teller struct {
 	books  []metrics.Job // by job
 	steps  []int64       // by job
 	origin time.Time
-	brief  *engine.Brief
+	brief  *pipeline.Brief
 	says   manager.Teller
 }
 

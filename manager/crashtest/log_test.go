@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -41,7 +41,7 @@ func readLog(t *testing.T, dir string) *eventLog {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := engine.NewLogReader(file, "events.jsonl")
+	r, err := eventlog.NewReader(file, "events.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -198,7 +199,7 @@ func (s *served) fold(t *testing.T, see func(v *sched.View, e *sched.Event)) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := engine.NewLogReader(file, "events.jsonl")
+	r, err := eventlog.NewReader(file, "events.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

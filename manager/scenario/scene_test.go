@@ -17,7 +17,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -71,7 +71,7 @@ func newScene(t *testing.T, system string, devices device.Backend, settings map[
 	}
 	s := &scene{T: t, dir: t.TempDir(), news: make(chan struct{})}
 	s.options = manager.Options{Dir: filepath.Join(s.dir, "state"), Devices: devices, Place: "slots", Unit: "slot", System: system, Settings: settings,
-		Shim: []string{exe, "shim"}, Tell: 200 * time.Millisecond, Sinks: []engine.Sink{s}}
+		Shim: []string{exe, "shim"}, Tell: 200 * time.Millisecond, Sinks: []eventlog.Sink{s}}
 	return s
 }
 

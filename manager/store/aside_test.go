@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 )
 
 // Promise 9: an event that is not what was written is set aside where the log ends with it, and kept; in the middle of the log, or where
@@ -106,7 +106,7 @@ func TestUnread(t *testing.T) {
 	_ = s.db.Close()
 	_, page := s.Page(1, 1)
 	_, lines := s.Lines()
-	r, err := engine.NewLogReader(io.MultiReader(strings.NewReader(all[:len(all)/2]), iotest.ErrReader(unread("log", syscall.EIO))), "x")
+	r, err := eventlog.NewReader(io.MultiReader(strings.NewReader(all[:len(all)/2]), iotest.ErrReader(unread("log", syscall.EIO))), "x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,6 @@
 // batch, and what was acknowledged is in it. What happens together shares one sync: the driver gathers for some
 // milliseconds.
 //
-// Rows hold the lines of the log as engine.LogWriter writes them, one event each: `sqlite3 trainyard.db 'select line from
+// Rows hold the lines of the log as eventlog.Writer writes them, one event each: `sqlite3 trainyard.db 'select line from
 // log'` reads like the file of --events-out.
 package store

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -16,7 +16,7 @@ import (
 func TestWriterIsFenced(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)
-	if err := first.Begin(engine.Header{}); err != nil {
+	if err := first.Begin(eventlog.Header{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.NextEpoch(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -31,8 +31,8 @@ type row struct {
 }
 
 var (
-	_ engine.Sink    = (*Writer)(nil)
-	_ engine.Batcher = (*Writer)(nil)
+	_ eventlog.Sink    = (*Writer)(nil)
+	_ eventlog.Batcher = (*Writer)(nil)
 )
 
 // Writer returns a sink that goes on after the given batch, the last one in the log.
@@ -43,7 +43,7 @@ func (w *Writer) BeginBatch() { w.batch++ }
 
 // Log takes an event.
 func (w *Writer) Log(_ *sched.View, e *sched.Event) {
-	w.lines = engine.AppendEvent(w.lines, w.batch, e)
+	w.lines = eventlog.AppendEvent(w.lines, w.batch, e)
 	w.rows = append(w.rows, row{e.Seq, len(w.lines)})
 }
 
@@ -127,7 +127,7 @@ func (s *Store) Page(seq uint64, n int) (lines [][]byte, err error) {
 	return lines, nil
 }
 
-// Lines returns the whole log as a file of lines, the header first: what engine.NewLogReader reads. It is to be closed. A line that is not
+// Lines returns the whole log as a file of lines, the header first: what eventlog.NewReader reads. It is to be closed. A line that is not
 // what was written is an error when its turn comes: ErrDamaged.
 func (s *Store) Lines() (io.ReadCloser, error) { return s.LinesBefore(math.MaxInt64) }
 

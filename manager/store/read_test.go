@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := s.Begin(engine.Header{Version: "v"}); bad != nil {
+	if bad := s.Begin(eventlog.Header{Version: "v"}); bad != nil {
 		t.Fatal(bad)
 	}
 	w := s.Writer(0)

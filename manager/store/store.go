@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver named sqlite
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 )
 
 // version is the schema of the database. A newer one is refused.
@@ -192,19 +192,19 @@ func (s *Store) Begun() (bool, error) {
 }
 
 // Change writes another header of a log that is begun: from the next batch on another system decides.
-func (s *Store) Change(h engine.Header) error {
-	if _, err := s.db.Exec("update meta set value = ? where name = 'header'", string(engine.AppendHeader(nil, h))); err != nil {
+func (s *Store) Change(h eventlog.Header) error {
+	if _, err := s.db.Exec("update meta set value = ? where name = 'header'", string(eventlog.AppendHeader(nil, h))); err != nil {
 		return fmt.Errorf("store: header: %w", err)
 	}
 	return nil
 }
 
 // Begin writes the header of a new log. ErrForeign: the folder is in use already, so it has lost its log.
-func (s *Store) Begin(h engine.Header) error {
+func (s *Store) Begin(h eventlog.Header) error {
 	if err := empty(s.dir); err != nil {
 		return fmt.Errorf("store: %s: %w", s.dir, err)
 	}
-	if _, err := s.db.Exec("insert into meta values ('header', ?)", string(engine.AppendHeader(nil, h))); err != nil {
+	if _, err := s.db.Exec("insert into meta values ('header', ?)", string(eventlog.AppendHeader(nil, h))); err != nil {
 		return fmt.Errorf("store: header: %w", err)
 	}
 	return nil

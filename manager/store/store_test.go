@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // header is that of the logs here.
-var header = engine.Header{Version: "test", Origin: "2026-01-02T03:04:05Z", Zone: "UTC", Trace: "jobs 1234", Cluster: "here", System: "fifo",
+var header = eventlog.Header{Version: "test", Origin: "2026-01-02T03:04:05Z", Zone: "UTC", Trace: "jobs 1234", Cluster: "here", System: "fifo",
 	Settings: map[string]string{"min_run": "300"}, ShareLimit: 1}
 
 // open opens a folder until the test ends.
@@ -84,7 +84,7 @@ var errHalf = errors.New("half a batch")
 // wholeBatches returns the number of the last batch of a log, if it is batches 1 to that one, each of them whole, else
 // errHalf.
 func wholeBatches(log string) (last uint64, err error) {
-	r, err := engine.NewLogReader(strings.NewReader(log), "log")
+	r, err := eventlog.NewReader(strings.NewReader(log), "log")
 	if err != nil {
 		return 0, err
 	}
@@ -124,8 +124,8 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	file := engine.NewLogWriter(&want, header)
-	sim := experiment.Simulation{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []engine.Sink{file, s.Writer(0)}}
+	file := eventlog.NewWriter(&want, header)
+	sim := experiment.Simulation{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

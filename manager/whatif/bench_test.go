@@ -6,6 +6,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
@@ -50,7 +51,7 @@ func busy(b *testing.B) (*whatif.Moment, *whatif.Work) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err = engine.Run(b.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []engine.Sink{done, c}}); err != nil {
+	if err = engine.Run(b.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []eventlog.Sink{done, c}}); err != nil {
 		b.Fatal(err)
 	}
 	if m = c.moment; m == nil {

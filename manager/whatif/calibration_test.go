@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
@@ -109,7 +110,7 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 	at := int(float64(len(w.trace.Jobs)) * (.05 + .6*r.Float64()))
 	c := &cutter{w: w, fresh: fresh, dec: dec, at: w.trace.Jobs[at].Spec.Submit + 1}
 	x := &nextStarts{c, make(map[sched.JobID]sched.Time)}
-	if err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{c, x}}); err != nil {
+	if err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	var waiting []sched.JobID
@@ -160,7 +161,7 @@ func siteLike(t *testing.T, site string, seed uint64, jobs int) *world {
 	for i := range 4 {
 		w.cluster.Nodes = append(w.cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 8, Pool: sched.None})
 	}
-	w.header = engine.Header{GPUs: 32}
+	w.header = eventlog.Header{GPUs: 32}
 	w.scores = scoresOf(32, rand.New(rand.NewPCG(1, 1)))
 	return w
 }

@@ -3,7 +3,7 @@ package whatif
 import (
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -24,7 +24,7 @@ type Displacements struct {
 	work map[sched.JobID]time.Duration // done when the attempt that is stopping was told to
 }
 
-var _ engine.Sink = (*Displacements)(nil)
+var _ eventlog.Sink = (*Displacements)(nil)
 
 // Of returns how job j last lost its GPUs to a decision; ok is false if it never did.
 func (d *Displacements) Of(j sched.JobID) (_ Displacement, ok bool) {

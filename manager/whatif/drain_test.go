@@ -3,8 +3,8 @@ package whatif_test
 import (
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -45,7 +45,7 @@ func TestUndrain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			moment, err := whatif.NewMoment(w.header, v, engine.SaveMemory(&v, dec), fresh)
+			moment, err := whatif.NewMoment(w.header, v, memory.Save(&v, dec), fresh)
 			if err != nil {
 				t.Fatal(err)
 			}

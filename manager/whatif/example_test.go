@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -15,7 +17,7 @@ import (
 // A cluster of two GPUs, on which one job runs and one waits for both.
 func Example() {
 	fresh := func() (sched.Decider, error) {
-		return engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: place.Count{}}), nil
+		return pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}), nil
 	}
 	v := sched.View{Now: 600e9, Version: 4, ShareLimit: 1, GPUs: make([]sched.GPU, 2),
 		Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}}},
@@ -25,7 +27,7 @@ func Example() {
 			{Spec: &sched.JobSpec{GPUs: sched.Rigid(2)}, State: sched.Waiting, Arrived: 600e9, FirstStart: sched.None, LastStart: sched.None},
 		}}
 	dec, _ := fresh()
-	m, err := whatif.Take(engine.Header{}, &v, dec, fresh) // as a daemon does between two batches
+	m, err := whatif.Take(eventlog.Header{}, &v, dec, fresh) // as a daemon does between two batches
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -54,7 +56,7 @@ func Example() {
 // A view that contradicts itself is refused.
 func ExampleNewMoment() {
 	v := sched.View{GPUs: make([]sched.GPU, 3)}
-	_, err := whatif.NewMoment(engine.Header{}, v, engine.Memory{}, nil)
+	_, err := whatif.NewMoment(eventlog.Header{}, v, memory.Memory{}, nil)
 	fmt.Println(err)
 	// Output: whatif: engine: restore: 3 GPUs, 0 of them of nodes
 }

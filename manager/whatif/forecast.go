@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -199,7 +199,7 @@ func newTimes(v *sched.View, of []sched.JobID) *timesOf {
 	return t
 }
 
-var _ engine.Sink = (*timesOf)(nil)
+var _ eventlog.Sink = (*timesOf)(nil)
 
 // Log notes the first start and the end of a job of the moment.
 func (t *timesOf) Log(v *sched.View, e *sched.Event) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
@@ -102,7 +103,7 @@ func cutAnywhere(t *testing.T, w *world, name string, r *rand.Rand) (*whatif.Mom
 	w.header.ShareLimit = max(limit, 1)
 	n := &counter{}
 	dec, _ := fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{n}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{n}}); err != nil {
 		t.Fatal(err)
 	}
 	if n.n < 4 {
@@ -110,7 +111,7 @@ func cutAnywhere(t *testing.T, w *world, name string, r *rand.Rand) (*whatif.Mom
 	}
 	c, x := &cutter{w: w, fresh: fresh, after: 2 + r.IntN(n.n-3)}, &truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
 	c.dec, _ = fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []engine.Sink{c, x}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	for j := range w.trace.Jobs {
@@ -144,7 +145,7 @@ func twoJobs(t *testing.T, name string, change func(jobs []trace.Job)) (*world, 
 	w.header.ShareLimit = max(limit, 1)
 	dec, _ := fresh()
 	c := &cutter{w: w, fresh: fresh, dec: dec, at: 10e9}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{c}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
 		t.Fatal(err)
 	}
 	if c.moment == nil || c.moment.View().Now != 10e9 {

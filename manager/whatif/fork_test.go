@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -24,7 +25,7 @@ type world struct {
 	trace   *trace.Trace
 	cluster *cluster.Cluster
 	runtime sim.Runtime
-	header  engine.Header
+	header  eventlog.Header
 	scores  *variability.Scores
 	stated  bool    // the system knows of the work of jobs what they say; else the truth
 	budget  float64 // GPUs rented at most; 0 = as many as there are
@@ -81,7 +82,7 @@ func newWorld(seed uint64) *world {
 		w.sleep = "25"
 	}
 	w.scores = scoresOf(w.cluster.MostGPUs(), r)
-	w.header = engine.Header{Types: w.cluster.Types, Pools: w.cluster.PoolSpecs()}
+	w.header = eventlog.Header{Types: w.cluster.Types, Pools: w.cluster.PoolSpecs()}
 	return w
 }
 
@@ -239,14 +240,14 @@ func cutOnce(t *testing.T, w *world, fresh whatif.System, seed uint64) error {
 	batches := &counter{}
 	dec, _ := fresh()
 	whole := &history{noRates: w.runtime.Changes != nil}
-	err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{batches, whole}})
+	err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{batches, whole}})
 	if err != nil || batches.n < 3 {
 		return err
 	}
 	c := &cutter{w: w, fresh: fresh, after: 1 + rand.New(rand.NewPCG(seed, 2)).IntN(batches.n-1)}
 	c.dec, _ = fresh()
 	whole = &history{noRates: w.runtime.Changes != nil}
-	err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []engine.Sink{c, whole}})
+	err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []eventlog.Sink{c, whole}})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -15,7 +15,7 @@ func FuzzReadHistory(f *testing.F) {
 	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).job(5, sched.JobSpec{GPUs: sched.Rigid(1)})
 	f.Add(s.log(f))
 	f.Fuzz(func(t *testing.T, log string) {
-		r, err := engine.NewLogReader(strings.NewReader(log), "log")
+		r, err := eventlog.NewReader(strings.NewReader(log), "log")
 		if err != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -23,7 +24,7 @@ import (
 // (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when
 // it has done the same work.
 type History struct {
-	Header   engine.Header
+	Header   eventlog.Header
 	Trace    *trace.Trace
 	Cluster  *cluster.Cluster // the nodes as last seen, down ones included
 	Jobs     []metrics.Job    // what became of each job of Trace
@@ -47,7 +48,7 @@ type Overheads struct {
 
 // ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now before the
 // last record means that. It is an error if no job ran.
-func ReadHistory(r *engine.LogReader, now sched.Time) (*History, error) {
+func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
 	rec, spent, who := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}, new(deciders)
 	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent, who)
 	if err != nil {
@@ -93,7 +94,7 @@ func (d *deciders) Log(_ *sched.View, e *sched.Event) {
 	case sched.Decided:
 		d.decided = true
 	case sched.Renewed:
-		if was := engine.GaveWay(e.Text); was != "" && d.decided {
+		if was := eventlog.GaveWay(e.Text); was != "" && d.decided {
 			d.earlier, d.decided = append(d.earlier, was), false
 		}
 	}

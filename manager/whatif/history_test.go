@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -25,7 +26,7 @@ func (w *world) record(t testing.TB, name string, until sched.Time) string {
 	}
 	w.header.ShareLimit, w.header.System = max(limit, 1), name
 	var b bytes.Buffer
-	l := engine.NewLogWriter(&b, w.header)
+	l := eventlog.NewWriter(&b, w.header)
 	dec, _ := fresh()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -34,7 +35,7 @@ func (w *world) record(t testing.TB, name string, until sched.Time) string {
 			stop()
 		}
 	})
-	err := engine.Run(ctx, engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{l, end}})
+	err := engine.Run(ctx, engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{l, end}})
 	if err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func read(t *testing.T, log string) *whatif.History {
 
 func readAt(t *testing.T, log string, now sched.Time) *whatif.History {
 	t.Helper()
-	r, err := engine.NewLogReader(strings.NewReader(log), "log")
+	r, err := eventlog.NewReader(strings.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestNoHistory(t *testing.T) {
 	log := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).log(t)
 	lines := strings.SplitAfter(log, "\n")
 	for want, text := range map[string]string{"the log has no nodes": lines[0], "no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
-		r, err := engine.NewLogReader(strings.NewReader(text), "log")
+		r, err := eventlog.NewReader(strings.NewReader(text), "log")
 		if err != nil {
 			t.Fatal(err)
 		}

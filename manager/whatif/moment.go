@@ -10,6 +10,8 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -20,21 +22,21 @@ type System func() (sched.Decider, error)
 
 // Moment is a cluster at one instant, with what its system remembers. It is never changed.
 type Moment struct {
-	header engine.Header
+	header eventlog.Header
 	state  *engine.State // never run
-	memory engine.Memory
+	memory memory.Memory
 	fresh  System
 }
 
 // Take copies the moment that v shows, of a log with header h, and what dec, who decides, remembers. It is to be called
 // between two batches, by who runs the engine; what it returns keeps nothing of v and dec. What jobs said of themselves
 // (Job.Spec) is shared, for it never changes.
-func Take(h engine.Header, v *sched.View, dec sched.Memory, fresh System) (*Moment, error) {
-	return NewMoment(h, *v, engine.SaveMemory(v, dec), fresh)
+func Take(h eventlog.Header, v *sched.View, dec sched.Memory, fresh System) (*Moment, error) {
+	return NewMoment(h, *v, memory.Save(v, dec), fresh)
 }
 
-// NewMoment is Take for a view of which the memory was saved already, by engine.SaveMemory at the same instant.
-func NewMoment(h engine.Header, v sched.View, memory engine.Memory, fresh System) (*Moment, error) {
+// NewMoment is Take for a view of which the memory was saved already, by memory.Save at the same instant.
+func NewMoment(h eventlog.Header, v sched.View, memory memory.Memory, fresh System) (*Moment, error) {
 	s, err := engine.Restore(h, v)
 	if err != nil {
 		return nil, fmt.Errorf("whatif: %w", err)
@@ -129,7 +131,7 @@ var errNoJob = errors.New("whatif: no such job")
 
 // GoOn lets the engine and a copy of the system go on from the moment under d, which is told the moment by Sync, until
 // nothing can happen any more, d ends or ctx does. sinks are told every event.
-func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...engine.Sink) error {
+func (m *Moment) GoOn(ctx context.Context, d sched.Driver, sinks ...eventlog.Sink) error {
 	f, err := m.fork(nil)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -49,10 +50,10 @@ func (s *scene) moment(t testing.TB) (*world, *whatif.Moment) {
 	if !ok {
 		t.Fatal(s.system)
 	}
-	w.header = engine.Header{ShareLimit: max(limit, 1), Types: s.types, Pools: w.cluster.PoolSpecs()}
+	w.header = eventlog.Header{ShareLimit: max(limit, 1), Types: s.types, Pools: w.cluster.PoolSpecs()}
 	dec, _ := fresh()
 	c := &cutter{w: w, fresh: fresh, dec: dec, at: max(sched.Time(len(s.jobs)-1)*1e9, 1)}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{c}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
 		t.Fatal(err)
 	}
 	return w, c.moment
@@ -195,7 +196,7 @@ func TestDisplacements(t *testing.T) {
 	fresh, _, _ := w.system("srtf")
 	dec, _ := fresh()
 	var d whatif.Displacements
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []engine.Sink{&d}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{&d}}); err != nil {
 		t.Fatal(err)
 	}
 	want := whatif.Displacement{Job: 0, By: 1, Why: sched.WhyPreempted, At: 1e9, Lost: 250 * time.Millisecond, Back: 8e9}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -38,7 +39,7 @@ func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	}
 	c := &cutter{w: w, fresh: fresh, dec: dec, at: 20e9}
 	x := &truth{make(map[sched.JobID]sched.Time), make(map[sched.JobID]sched.Time)}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []engine.Sink{c, x}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	if c.moment == nil || c.moment.View().Now != 20e9 || len(c.moment.View().Jobs[0].GPUs) != 1 {

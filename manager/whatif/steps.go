@@ -3,7 +3,7 @@ package whatif
 import (
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -15,7 +15,7 @@ type Steps struct {
 	guess map[sched.JobID]bool // told no speed yet since it started at one that was a guess
 }
 
-var _ engine.Sink = (*Steps)(nil)
+var _ eventlog.Sink = (*Steps)(nil)
 
 // Log takes a report that tells both.
 func (s *Steps) Log(_ *sched.View, e *sched.Event) {

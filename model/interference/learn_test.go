@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -21,7 +22,7 @@ type school struct {
 func newSchool(t *testing.T, models ...string) *school {
 	t.Helper()
 	h := &interference.History{}
-	c := &school{t, engine.NewState(engine.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h), h}
+	c := &school{t, engine.NewState(eventlog.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h), h}
 	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}})
 	for _, m := range models {
 		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})

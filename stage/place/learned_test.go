@@ -13,7 +13,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -43,7 +45,7 @@ func mixed(seed uint64, jobs int) *trace.Trace {
 	return t
 }
 
-func simulate(t *testing.T, tr *trace.Trace, dec sched.Decider, sinks ...engine.Sink) {
+func simulate(t *testing.T, tr *trace.Trace, dec sched.Decider, sinks ...eventlog.Sink) {
 	t.Helper()
 	c, err := cluster.Load("4x4")
 	if err != nil {
@@ -53,7 +55,7 @@ func simulate(t *testing.T, tr *trace.Trace, dec sched.Decider, sinks ...engine.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, dec, engine.Options{Sinks: sinks}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, dec, engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +87,7 @@ func TestLearnedSkewLearns(t *testing.T) {
 	for seed := range uint64(6) {
 		p := place.NewLearnedSkew(skew.Of)
 		s := &spreads{p, map[string]int{}, map[string]int{}}
-		simulate(t, mixed(seed, 600), engine.NewPipeline(engine.Stages{Order: order.FIFO{}, Place: p}), s)
+		simulate(t, mixed(seed, 600), pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: p}), s)
 		vgg, _ := skew.Of("alexnet")
 		resnet, _ := skew.Of("resnet101")
 		if p.Limit < resnet || p.Limit >= vgg || p.Revision() == 0 {
@@ -121,11 +123,11 @@ func TestLearnedSkewTwin(t *testing.T) {
 		tr := mixed(100+seed, 200)
 		run := func(whole bool) string {
 			p, d := place.NewLearnedSkew(skew.Of), &decisions{}
-			st := engine.Stages{Order: order.SRSF{Work: tr.Oracle()}, Place: p, Preempt: true, MinRun: 5 * time.Second, WholePass: whole}
+			st := pipeline.Stages{Order: order.SRSF{Work: tr.Oracle()}, Place: p, Preempt: true, MinRun: 5 * time.Second, WholePass: whole}
 			if seed%2 == 0 {
-				st = engine.Stages{Order: order.FIFO{}, Place: p, WholePass: whole}
+				st = pipeline.Stages{Order: order.FIFO{}, Place: p, WholePass: whole}
 			}
-			simulate(t, tr, engine.NewPipeline(st), d)
+			simulate(t, tr, pipeline.New(st), d)
 			if p.Revision() == 0 {
 				t.Errorf("seed %d: nothing was learned", seed)
 			}
@@ -141,23 +143,23 @@ func TestLearnedSkewTwin(t *testing.T) {
 // is one whose keys grow: a walk between quanta, which a new revision calls for, would preempt.
 func TestLearnedSkewReplay(t *testing.T) {
 	learned := place.NewLearnedSkew(skew.Of)
-	stages := func(p *place.LearnedSkew) engine.Stages {
-		return engine.Stages{Order: order.LAS{}, Place: p, Preempt: true, Quantum: 7 * time.Second}
+	stages := func(p *place.LearnedSkew) pipeline.Stages {
+		return pipeline.Stages{Order: order.LAS{}, Place: p, Preempt: true, Quantum: 7 * time.Second}
 	}
 	var text bytes.Buffer
-	h := engine.Header{System: "test"}
-	w := engine.NewLogWriter(&text, h)
+	h := eventlog.Header{System: "test"}
+	w := eventlog.NewWriter(&text, h)
 	tr := mixed(11, 300)
 	for i := range tr.Jobs[:200] { // what is learned of it at first does not hold for ever
 		if m := &tr.Jobs[i].Spec.Model; strings.HasPrefix(*m, "resnet") {
 			*m = "inception4"
 		}
 	}
-	simulate(t, tr, engine.NewPipeline(stages(learned)), w)
+	simulate(t, tr, pipeline.New(stages(learned)), w)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log, err := engine.NewLogReader(&text, "log")
+	log, err := eventlog.NewReader(&text, "log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func TestLearnedSkewReplay(t *testing.T) {
 			return old, nil
 		}
 		swaps++
-		dec := engine.NewPipeline(stages(place.NewLearnedSkew(skew.Of)))
+		dec := pipeline.New(stages(place.NewLearnedSkew(skew.Of)))
 		for id := range v.Jobs {
 			if err := dec.LoadJob(sched.JobID(id), old.SaveJob(sched.JobID(id), nil)); err != nil {
 				return nil, err
@@ -177,7 +179,7 @@ func TestLearnedSkewReplay(t *testing.T) {
 		dec.Resume(v)
 		return dec, err
 	}
-	if err := engine.Replay(context.Background(), h, log.Records(), engine.NewPipeline(stages(place.NewLearnedSkew(skew.Of))), engine.ReplayOptions{Swap: swap}); err != nil || swaps < 50 || learned.Revision() < 2 {
+	if err := engine.Replay(context.Background(), h, log.Records(), pipeline.New(stages(place.NewLearnedSkew(skew.Of))), engine.ReplayOptions{Swap: swap}); err != nil || swaps < 50 || learned.Revision() < 2 {
 		t.Errorf("%v after %d swaps and %d revisions", err, swaps, learned.Revision())
 	}
 }

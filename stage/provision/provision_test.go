@@ -10,6 +10,8 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
@@ -41,10 +43,10 @@ func run(t *testing.T, c *cluster.Cluster, boot time.Duration, rule sched.Provis
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := engine.NewState(engine.Header{Types: c.Types, Pools: c.PoolSpecs()})
+	s := engine.NewState(eventlog.Header{Types: c.Types, Pools: c.PoolSpecs()})
 	var log script
-	dec := engine.Stages{Order: order.FIFO{}, Place: place.Packed{}, Parts: engine.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
-	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+	dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{}, Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 		t.Fatal(err)
 	}
 	cost := 0.0
@@ -182,10 +184,10 @@ func TestEmpty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := engine.NewState(engine.Header{Types: []string{"gpu"}, Pools: parse(t, pool).PoolSpecs()})
+		s := engine.NewState(eventlog.Header{Types: []string{"gpu"}, Pools: parse(t, pool).PoolSpecs()})
 		var log script
-		dec := engine.Stages{Order: order.FIFO{}, Place: place.Packed{}, Allocate: allocate.ByWidth{Wants: asAsked{}}, Parts: engine.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
-		if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []engine.Sink{&log}}); err != nil {
+		dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{}, Allocate: allocate.ByWidth{Wants: asAsked{}}, Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+		if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 			t.Fatal(err)
 		}
 		p := &s.View().Pools[0]

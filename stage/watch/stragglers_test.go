@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
@@ -66,7 +67,7 @@ func (w *world) run(t *testing.T) []metrics.Job {
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(tr.Jobs))
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, pal.Watched(stages, w.s).Decider(), engine.Options{Sinks: []engine.Sink{rec, w}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, pal.Watched(stages, w.s).Decider(), engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Jobs

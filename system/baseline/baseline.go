@@ -5,53 +5,53 @@ package baseline
 import (
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/admit"
 	"github.com/trainyard/trainyard/stage/order"
 )
 
 // FIFO starts jobs by priority and arrival; the first that does not fit holds up all behind it.
-func FIFO(place sched.Placer) engine.Stages {
-	return engine.Stages{Order: order.FIFO{}, Admit: admit.Stop{}, Place: place}
+func FIFO(place sched.Placer) pipeline.Stages {
+	return pipeline.Stages{Order: order.FIFO{}, Admit: admit.Stop{}, Place: place}
 }
 
 // FIFOSkip starts jobs by priority and arrival and passes over those that do not fit, without reservation: a wide job
 // may wait for ever.
-func FIFOSkip(place sched.Placer) engine.Stages {
-	return engine.Stages{Order: order.FIFO{}, Place: place}
+func FIFOSkip(place sched.Placer) pipeline.Stages {
+	return pipeline.Stages{Order: order.FIFO{}, Place: place}
 }
 
 // FIFOEasy starts jobs by priority and arrival; the first that does not fit gets a reservation which those that start
 // before it must not delay. It assumes an estimate of every job's work.
-func FIFOEasy(place sched.Placer, work sched.Remainer) engine.Stages {
-	return engine.Stages{Order: order.FIFO{}, Admit: &admit.Easy{Work: work, Place: place}, Place: place}
+func FIFOEasy(place sched.Placer, work sched.Remainer) pipeline.Stages {
+	return pipeline.Stages{Order: order.FIFO{}, Admit: &admit.Easy{Work: work, Place: place}, Place: place}
 }
 
 // SJF starts the shortest jobs first and preempts nobody; the first that does not fit holds up all behind it. It assumes
 // an estimate of every job's work.
-func SJF(place sched.Placer, work sched.Remainer) engine.Stages {
-	return engine.Stages{Order: order.SJF{Work: work}, Admit: admit.Stop{}, Place: place}
+func SJF(place sched.Placer, work sched.Remainer) pipeline.Stages {
+	return pipeline.Stages{Order: order.SJF{Work: work}, Admit: admit.Stop{}, Place: place}
 }
 
 // SRTF runs the jobs with the shortest remaining time, preempting others. It assumes an estimate of it.
-func SRTF(place sched.Placer, work sched.Remainer) engine.Stages {
-	return engine.Stages{Order: order.SRTF{Work: work}, Place: place, Preempt: true}
+func SRTF(place sched.Placer, work sched.Remainer) pipeline.Stages {
+	return pipeline.Stages{Order: order.SRTF{Work: work}, Place: place, Preempt: true}
 }
 
 // SRSF runs the jobs with the least remaining service, time times GPUs, preempting others. It assumes an estimate of
 // the remaining time.
-func SRSF(place sched.Placer, work sched.Remainer) engine.Stages {
-	return engine.Stages{Order: order.SRSF{Work: work}, Place: place, Preempt: true}
+func SRSF(place sched.Placer, work sched.Remainer) pipeline.Stages {
+	return pipeline.Stages{Order: order.SRSF{Work: work}, Place: place, Preempt: true}
 }
 
 // FewestGPUs runs the narrowest jobs, preempting others. It assumes nothing.
-func FewestGPUs(place sched.Placer) engine.Stages {
-	return engine.Stages{Order: order.FewestGPUs{}, Place: place, Preempt: true}
+func FewestGPUs(place sched.Placer) pipeline.Stages {
+	return pipeline.Stages{Order: order.FewestGPUs{}, Place: place, Preempt: true}
 }
 
 // LAS runs the jobs of least attained service, GPU time or time, and looks at the order again every quantum. It assumes
 // nothing. Source: Gu et al., NSDI'19, continuous 2D-LAS.
-func LAS(place sched.Placer, seconds bool, quantum time.Duration) engine.Stages {
-	return engine.Stages{Order: order.LAS{Seconds: seconds}, Place: place, Preempt: true, Quantum: quantum}
+func LAS(place sched.Placer, seconds bool, quantum time.Duration) pipeline.Stages {
+	return pipeline.Stages{Order: order.LAS{Seconds: seconds}, Place: place, Preempt: true, Quantum: quantum}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
@@ -20,7 +22,7 @@ import (
 type row [3]int
 
 // starts plays jobs on a cluster and returns their first starts in seconds, -1 for never.
-func starts(t *testing.T, spec string, rows []row, stages func(work sched.Remainer) engine.Stages) (list []int) {
+func starts(t *testing.T, spec string, rows []row, stages func(work sched.Remainer) pipeline.Stages) (list []int) {
 	t.Helper()
 	tr := &trace.Trace{}
 	for _, r := range rows {
@@ -36,8 +38,8 @@ func starts(t *testing.T, spec string, rows []row, stages func(work sched.Remain
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(rows))
-	o := engine.Options{Sinks: []engine.Sink{rec}}
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(stages(tr.Oracle())), o); err != nil {
+	o := engine.Options{Sinks: []eventlog.Sink{rec}}
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, pipeline.New(stages(tr.Oracle())), o); err != nil {
 		t.Fatal(err)
 	}
 	for i := range rec.Jobs {
@@ -57,23 +59,23 @@ func TestStarts(t *testing.T) {
 	rows := []row{{0, 3, 10}, {1, 4, 5}, {2, 1, 3}, {3, 1, 20}, {4, 1, 2}}
 	for _, c := range []struct {
 		name   string
-		stages func(sched.Remainer) engine.Stages
+		stages func(sched.Remainer) pipeline.Stages
 		want   []int
 	}{
 		// Job 1 blocks; then the others run side by side.
-		{"fifo", func(sched.Remainer) engine.Stages { return baseline.FIFO(p) }, []int{0, 10, 15, 15, 15}},
+		{"fifo", func(sched.Remainer) pipeline.Stages { return baseline.FIFO(p) }, []int{0, 10, 15, 15, 15}},
 		// Job 1 is passed over until 25, when job 3 ends.
-		{"fifo-skip", func(sched.Remainer) engine.Stages { return baseline.FIFOSkip(p) }, []int{0, 25, 2, 5, 10}},
+		{"fifo-skip", func(sched.Remainer) pipeline.Stages { return baseline.FIFOSkip(p) }, []int{0, 25, 2, 5, 10}},
 		// Job 1 has a reservation at 10: jobs 2 and 4 end before, job 3 would not.
-		{"fifo-easy", func(w sched.Remainer) engine.Stages { return baseline.FIFOEasy(p, w) }, []int{0, 10, 2, 15, 5}},
+		{"fifo-easy", func(w sched.Remainer) pipeline.Stages { return baseline.FIFOEasy(p, w) }, []int{0, 10, 2, 15, 5}},
 		// Job 1 does not fit at 1 and blocks jobs longer than it; shorter ones pass.
-		{"sjf", func(w sched.Remainer) engine.Stages { return baseline.SJF(p, w) }, []int{0, 10, 2, 15, 5}},
+		{"sjf", func(w sched.Remainer) pipeline.Stages { return baseline.SJF(p, w) }, []int{0, 10, 2, 15, 5}},
 		// Job 1 preempts job 0 at 1; job 2, shorter than what remains of job 1, takes its place at 2, and job 0 three more
 		// GPUs. At 4 job 4 preempts job 0, which leaves room for job 3.
-		{"srtf", func(w sched.Remainer) engine.Stages { return baseline.SRTF(p, w) }, []int{0, 1, 2, 4, 4}},
+		{"srtf", func(w sched.Remainer) pipeline.Stages { return baseline.SRTF(p, w) }, []int{0, 1, 2, 4, 4}},
 		// Job 1 has 20 GPU-seconds left, job 0 has 27; job 2 has 3, job 3 has 20.
-		{"srsf", func(w sched.Remainer) engine.Stages { return baseline.SRSF(p, w) }, []int{0, 1, 2, 3, 4}},
-		{"fewest-gpus", func(sched.Remainer) engine.Stages { return baseline.FewestGPUs(p) }, []int{0, 23, 2, 3, 4}},
+		{"srsf", func(w sched.Remainer) pipeline.Stages { return baseline.SRSF(p, w) }, []int{0, 1, 2, 3, 4}},
+		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.FewestGPUs(p) }, []int{0, 23, 2, 3, 4}},
 	} {
 		if got := starts(t, "1x4", rows, c.stages); !slices.Equal(got, c.want) {
 			t.Errorf("%s: starts %d, want %d", c.name, got, c.want)
@@ -83,8 +85,8 @@ func TestStarts(t *testing.T) {
 
 // Ensure that a job wider than the cluster never starts and holds up nobody, under strict order too.
 func TestTooWideHoldsUpNobody(t *testing.T) {
-	for name, s := range map[string]engine.Stages{"fifo": baseline.FIFO(place.Count{}), "fifo-skip": baseline.FIFOSkip(place.Count{})} {
-		if got := starts(t, "1x4", []row{{0, 5, 1}, {1, 4, 1}}, func(sched.Remainer) engine.Stages { return s }); !slices.Equal(got, []int{-1, 1}) {
+	for name, s := range map[string]pipeline.Stages{"fifo": baseline.FIFO(place.Count{}), "fifo-skip": baseline.FIFOSkip(place.Count{})} {
+		if got := starts(t, "1x4", []row{{0, 5, 1}, {1, 4, 1}}, func(sched.Remainer) pipeline.Stages { return s }); !slices.Equal(got, []int{-1, 1}) {
 			t.Errorf("%s: starts %d, want -1, 1", name, got)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
@@ -46,51 +46,51 @@ const Cycle = time.Minute
 
 // Exact runs every job on the optimal path through its phases, restarts counted, as soon as anything happens. The error is
 // an infeasible budget.
-func Exact(p Params, place sched.Placer) (engine.Stages, error) {
+func Exact(p Params, place sched.Placer) (pipeline.Stages, error) {
 	p.plan = exactly
 	return soonest(p, place)
 }
 
 // Equal gives all jobs the same number of GPUs, or the nearest below at which they run: as many as the budget pays for. It
 // is a baseline.
-func Equal(p Params, place sched.Placer) (engine.Stages, error) {
+func Equal(p Params, place sched.Placer) (pipeline.Stages, error) {
 	p.plan = equally
 	return soonest(p, place)
 }
 
 // soonest decides as soon as anything happens.
-func soonest(p Params, place sched.Placer) (engine.Stages, error) {
+func soonest(p Params, place sched.Placer) (pipeline.Stages, error) {
 	w, err := newWidths(p)
 	if err != nil {
-		return engine.Stages{}, err
+		return pipeline.Stages{}, err
 	}
 	return w.stages(place, allocate.ByWidth{Wants: w, Soon: w.soon}), nil
 }
 
 // Published is the system as its authors run it: decisions every minute, widths by their search, partial widths where
 // GPUs are short.
-func Published(p Params, place sched.Placer) (engine.Stages, error) {
+func Published(p Params, place sched.Placer) (pipeline.Stages, error) {
 	p.plan, p.asPublished = published, true
 	w, err := newWidths(p)
 	if err != nil {
-		return engine.Stages{}, err
+		return pipeline.Stages{}, err
 	}
 	s := w.stages(place, allocate.ByWidth{Wants: w, Partial: true})
 	s.Round = Cycle
 	return s, nil
 }
 
-func (w *widths) stages(place sched.Placer, by allocate.ByWidth) engine.Stages {
+func (w *widths) stages(place sched.Placer, by allocate.ByWidth) pipeline.Stages {
 	rent, wanted := w.p.Rent, &provision.Wanted{Wants: w}
 	rent.Demand, rent.Stopped = wanted, w.stopped
 	if !w.p.asPublished {
 		rent.Move = w.toMove
 	}
-	parts := engine.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w, jobs: &wanted.Present}, &rent}}
+	parts := pipeline.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w, jobs: &wanted.Present}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
 	}
-	return engine.Stages{Order: order.FIFO{}, Place: place, Allocate: granting{by, w}, Parts: parts}
+	return pipeline.Stages{Order: order.FIFO{}, Place: place, Allocate: granting{by, w}, Parts: parts}
 }
 
 // granting gives out widths, unless the month's money is used up, and has the epochs of jobs watched whose width is going to

@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/interference"
@@ -224,8 +225,8 @@ func (m *moving) run(t testing.TB, build func(k eaco.Knowledge) (sched.Decider, 
 		t.Fatal(err)
 	}
 	rec, r := metrics.NewRecorder(len(m.jobs)), &told{kept: map[string]bool{}, late: map[string]bool{}}
-	state := engine.NewState(engine.Header{ShareLimit: 4, Types: c.Types})
-	if err := engine.Run(context.Background(), state, d, dec, engine.Options{Sinks: []engine.Sink{rec, r}}); err != nil {
+	state := engine.NewState(eventlog.Header{ShareLimit: 4, Types: c.Types})
+	if err := engine.Run(context.Background(), state, d, dec, engine.Options{Sinks: []eventlog.Sink{rec, r}}); err != nil {
 		t.Fatal(err)
 	}
 	r.Result, r.jobs = rec.Result("eaco"), rec.Jobs

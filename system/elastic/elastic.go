@@ -8,8 +8,8 @@ package elastic
 import (
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/elastic"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/order"
@@ -27,22 +27,22 @@ type Params struct {
 
 // Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors of all
 // who do is made as large as can be. Who runs is squeezed, never evicted.
-func Sum(p Params, mode elastic.Mode, fairness float64) engine.Stages {
+func Sum(p Params, mode elastic.Mode, fairness float64) pipeline.Stages {
 	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Sum{Fairness: fairness}, Admits: true, Mode: mode})
 }
 
 // FIFO is elastic FIFO: minima in the order of arrival, then equal growth.
-func FIFO(p Params) engine.Stages {
+func FIFO(p Params) pipeline.Stages {
 	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Evenly{})})
 }
 
 // AFSL is AFS-L. It knows remaining work.
-func AFSL(p Params) engine.Stages {
+func AFSL(p Params) pipeline.Stages {
 	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.AFSL{})})
 }
 
 // Optimus is Optimus' marginal gains. It knows remaining work.
-func Optimus(p Params) engine.Stages {
+func Optimus(p Params) pipeline.Stages {
 	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Optimus{})})
 }
 
@@ -59,7 +59,7 @@ const PolluxRound = time.Minute
 
 // Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every minute
 // unless p says otherwise. perNode is the GPUs of a node, > 0.
-func Pollux(p Params, perNode int) engine.Stages {
+func Pollux(p Params, perNode int) pipeline.Stages {
 	if p.Interval == 0 {
 		p.Interval = PolluxRound
 	}
@@ -71,7 +71,7 @@ func Pollux(p Params, perNode int) engine.Stages {
 
 // PolluxAutoscale is Pollux on as many nodes as its utility is worth, at most so many; the others are let go, or stay idle where
 // they are owned.
-func PolluxAutoscale(p Params, utility float64, perNode, most int, rent provision.Rent) engine.Stages {
+func PolluxAutoscale(p Params, utility float64, perNode, most int, rent provision.Rent) pipeline.Stages {
 	s := Pollux(p, perNode)
 	by := s.Allocate.(*allocate.Divide)
 	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most, Interval: s.Round}
@@ -87,8 +87,8 @@ type unmoved struct{}
 // Worth reports false.
 func (unmoved) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return false }
 
-func (p Params) stages(by *allocate.Divide) engine.Stages {
-	s := engine.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
+func (p Params) stages(by *allocate.Divide) pipeline.Stages {
+	s := pipeline.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
 	for _, part := range []any{p.Rates.Curves, p.Place} {
 		if l, ok := part.(sched.Observer); ok {

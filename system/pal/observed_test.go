@@ -9,6 +9,7 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
@@ -94,8 +95,8 @@ func TestClassesAreObserved(t *testing.T) {
 			return pal.PAL(baseline.FIFO(nil), k, pal.Options{}).Decider(), seen
 		}}
 		f.Decider, f.seen = f.make()
-		var h engine.Hash
-		if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, f, engine.Options{Sinks: []engine.Sink{f, &h}}); err != nil {
+		var h eventlog.Hash
+		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, f, engine.Options{Sinks: []eventlog.Sink{f, &h}}); err != nil {
 			t.Fatal(err)
 		}
 		return h.Sum(), f.told

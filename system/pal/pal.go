@@ -8,8 +8,8 @@ package pal
 import (
 	"time"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
@@ -38,18 +38,18 @@ type Options struct {
 const FirstRound = 300 * time.Second
 
 // PAL places the jobs of a system by L x V.
-func PAL(of engine.Stages, k Knowledge, o Options) engine.Stages {
+func PAL(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
 	of.Place = place.PAL{Scores: k.Scores, Penalty: k.Penalty, Tolerance: k.Tolerance}
 	return replacing(of, k, o)
 }
 
 // PMFirst places the jobs of a system on the fastest GPUs, wherever they are.
-func PMFirst(of engine.Stages, k Knowledge, o Options) engine.Stages {
+func PMFirst(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
 	of.Place = place.PMFirst{Scores: k.Scores}
 	return replacing(of, k, o)
 }
 
-func replacing(of engine.Stages, k Knowledge, o Options) engine.Stages {
+func replacing(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
 	if k.Observed != nil {
 		of.Learn = append(of.Learn, k.Observed)
 	}
@@ -72,7 +72,7 @@ func (o *Options) grants() sched.Allocator {
 }
 
 // Packed places the jobs of a system on as few nodes as are free, again at every round: packed, non-sticky.
-func Packed(of engine.Stages, o Options) engine.Stages {
+func Packed(of pipeline.Stages, o Options) pipeline.Stages {
 	of.Place, of.Allocate, of.Admit = place.Packed{}, o.grants(), nil
 	of.ReplaceEvery = o.ReplaceEvery
 	of.Replace, of.Quantum, of.Round = true, 0, FirstRound
@@ -80,7 +80,7 @@ func Packed(of engine.Stages, o Options) engine.Stages {
 }
 
 // PackedSticky places jobs on as few nodes as are free; those that run keep their GPUs.
-func PackedSticky(of engine.Stages, o Options) engine.Stages {
+func PackedSticky(of pipeline.Stages, o Options) pipeline.Stages {
 	of.Place, of.Allocate, of.Admit = place.Packed{}, o.grants(), nil
 	of.Quantum, of.Round = 0, FirstRound
 	return of

@@ -10,8 +10,10 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
@@ -58,7 +60,7 @@ func (w world) run(t *testing.T, tr *trace.Trace) []metrics.Job {
 	}
 	rec := metrics.NewRecorder(len(tr.Jobs))
 	stages := pal.PAL(baseline.FIFO(nil), k, pal.Options{MoveCost: w.cost, ReplaceEvery: w.every, Grants: w.grants})
-	err = engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(stages), engine.Options{Sinks: []engine.Sink{rec}})
+	err = engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, pipeline.New(stages), engine.Options{Sinks: []eventlog.Sink{rec}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package pal
 
 import (
-	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -14,7 +14,7 @@ type Watcher interface {
 
 // Watched has a system keep its jobs from the GPUs that w finds slow: w revises the scores by which they are placed, where
 // there are any, and asks for quarantines.
-func Watched(of engine.Stages, w Watcher) engine.Stages {
+func Watched(of pipeline.Stages, w Watcher) pipeline.Stages {
 	of.Provision = append(of.Provision, w)
 	return of
 }

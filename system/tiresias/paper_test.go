@@ -14,8 +14,10 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -28,7 +30,7 @@ import (
 // by its abstract, its slides and its released simulator.
 
 // run plays t on a cluster and returns what became of its jobs, in order of arrival.
-func run(tb testing.TB, t *trace.Trace, spec string, s engine.Stages, r sim.Runtime, sinks ...engine.Sink) []metrics.Job {
+func run(tb testing.TB, t *trace.Trace, spec string, s pipeline.Stages, r sim.Runtime, sinks ...eventlog.Sink) []metrics.Job {
 	tb.Helper()
 	c, err := cluster.Load(spec)
 	if err != nil {
@@ -39,22 +41,22 @@ func run(tb testing.TB, t *trace.Trace, spec string, s engine.Stages, r sim.Runt
 		tb.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(t.Jobs))
-	o := engine.Options{Sinks: append([]engine.Sink{rec}, sinks...)}
-	if err := engine.Run(context.Background(), engine.NewState(engine.Header{}), d, engine.NewPipeline(s), o); err != nil {
+	o := engine.Options{Sinks: append([]eventlog.Sink{rec}, sinks...)}
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, pipeline.New(s), o); err != nil {
 		tb.Fatal(err)
 	}
 	return rec.Jobs
 }
 
 // must returns the stages of a system whose parameters are right.
-func must(s engine.Stages, err error) engine.Stages {
+func must(s pipeline.Stages, err error) pipeline.Stages {
 	if err != nil {
 		panic(err)
 	}
 	return s
 }
 
-func las(q tiresias.Queues, p sched.Placer) engine.Stages { return must(tiresias.LAS(q, p)) }
+func las(q tiresias.Queues, p sched.Placer) pipeline.Stages { return must(tiresias.LAS(q, p)) }
 
 // job is a row of a trace: times in seconds.
 func job(name string, submit, gpus, duration int, model string) trace.Job {
@@ -89,13 +91,13 @@ func TestWorkedExample(t *testing.T) {
 	}
 	p, work := place.Count{}, tr.Oracle()
 	queues := func(limits ...float64) tiresias.Queues { return tiresias.Queues{Thresholds: limits} }
-	gittins := func(delta float64, limits ...float64) engine.Stages {
+	gittins := func(delta float64, limits ...float64) pipeline.Stages {
 		return must(tiresias.Gittins(queues(limits...), sample, delta, p))
 	}
-	rounds := func(d time.Duration) engine.Stages { return baseline.LAS(p, false, d) }
+	rounds := func(d time.Duration) pipeline.Stages { return baseline.LAS(p, false, d) }
 	for _, c := range []struct {
 		name    string
-		stages  engine.Stages
+		stages  pipeline.Stages
 		ends    []float64 // nil: the average alone
 		average string
 	}{
@@ -311,22 +313,22 @@ func firstDifference(got, want []metrics.Job) string {
 // quantum times k, every time of every job is times k. Promotion is a ratio of times and has no unit. Limits are multiples
 // of all widths, so that all moments are whole seconds and nothing is rounded.
 func TestScalingTimeScalesOutcomes(t *testing.T) {
-	systems := map[string]func(tr *trace.Trace, k int) engine.Stages{
-		"fifo":      func(*trace.Trace, int) engine.Stages { return baseline.FIFO(place.Consolidate{}) },
-		"fifo-skip": func(*trace.Trace, int) engine.Stages { return baseline.FIFOSkip(place.Consolidate{}) },
-		"srtf":      func(tr *trace.Trace, _ int) engine.Stages { return baseline.SRTF(place.Consolidate{}, tr.Oracle()) },
-		"srsf":      func(tr *trace.Trace, _ int) engine.Stages { return baseline.SRSF(place.Consolidate{}, tr.Oracle()) },
-		"las": func(_ *trace.Trace, k int) engine.Stages {
+	systems := map[string]func(tr *trace.Trace, k int) pipeline.Stages{
+		"fifo":      func(*trace.Trace, int) pipeline.Stages { return baseline.FIFO(place.Consolidate{}) },
+		"fifo-skip": func(*trace.Trace, int) pipeline.Stages { return baseline.FIFOSkip(place.Consolidate{}) },
+		"srtf":      func(tr *trace.Trace, _ int) pipeline.Stages { return baseline.SRTF(place.Consolidate{}, tr.Oracle()) },
+		"srsf":      func(tr *trace.Trace, _ int) pipeline.Stages { return baseline.SRSF(place.Consolidate{}, tr.Oracle()) },
+		"las": func(_ *trace.Trace, k int) pipeline.Stages {
 			return baseline.LAS(place.Consolidate{}, false, time.Duration(k)*time.Minute)
 		},
-		"tiresias-las": func(_ *trace.Trace, k int) engine.Stages { return las(scaledQueues(k, 0), tiresias.Placement()) },
-		"tiresias-las, knob 2": func(_ *trace.Trace, k int) engine.Stages {
+		"tiresias-las": func(_ *trace.Trace, k int) pipeline.Stages { return las(scaledQueues(k, 0), tiresias.Placement()) },
+		"tiresias-las, knob 2": func(_ *trace.Trace, k int) pipeline.Stages {
 			return las(scaledQueues(k, 2), tiresias.Placement())
 		},
-		"queues with an index": func(_ *trace.Trace, k int) engine.Stages {
+		"queues with an index": func(_ *trace.Trace, k int) pipeline.Stages {
 			q := scaledQueues(k, 2)
 			o, err := order.NewMLFQ(q.Thresholds, false, q.Knob, steps(1280*k))
-			return must(engine.Stages{Order: o, Place: tiresias.Placement(), Preempt: true}, err)
+			return must(pipeline.Stages{Order: o, Place: tiresias.Placement(), Preempt: true}, err)
 		},
 	}
 	for seed := range uint64(2) {

@@ -7,9 +7,9 @@
 package tiresias
 
 import (
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/skew"
+	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
@@ -29,18 +29,18 @@ var DefaultThresholds = []float64{3250, 7200}
 func Placement() sched.Placer { return place.Skew{Of: skew.Of, Limit: skew.PackLimit} }
 
 // LAS is discretised 2D-LAS. It assumes nothing about jobs but their width.
-func LAS(q Queues, p sched.Placer) (engine.Stages, error) {
+func LAS(q Queues, p sched.Placer) (pipeline.Stages, error) {
 	o, err := order.NewMLFQ(q.Thresholds, q.Seconds, q.Knob, nil)
-	return engine.Stages{Order: o, Place: p, Preempt: true}, err
+	return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 }
 
 // Gittins is discretised 2D-Gittins. It assumes the distribution of the service of earlier jobs: sample, or, if that is
 // nil, what it learns from the jobs that finish. Delta is the quantum; 0 takes each queue's upper limit.
-func Gittins(q Queues, sample *dist.Empirical, delta float64, p sched.Placer) (engine.Stages, error) {
+func Gittins(q Queues, sample *dist.Empirical, delta float64, p sched.Placer) (pipeline.Stages, error) {
 	if sample == nil {
 		o, err := order.NewLearnedGittins(q.Thresholds, q.Seconds, q.Knob, delta)
-		return engine.Stages{Order: o, Place: p, Preempt: true}, err
+		return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 	}
 	o, err := order.NewMLFQ(q.Thresholds, q.Seconds, q.Knob, order.NewGittinsIndex(sample, q.Thresholds, delta))
-	return engine.Stages{Order: o, Place: p, Preempt: true}, err
+	return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 }

@@ -1,0 +1,57 @@
+package eventlog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/trainyard/trainyard/memory"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Beginning is what a log goes on from that does not begin with an empty cluster: the state of a moment between two batches, and what
+// the Decider remembers by then.
+type Beginning struct {
+	View   sched.View     // as Restore takes it
+	Memory *memory.Memory // nil = the Decider begins anew
+}
+
+// Pack returns b as bytes for Header.State: JSON, compressed, as a job takes a kilobyte of it. The checksum of the compression has
+// what was damaged refused.
+func (b *Beginning) Pack() ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if err := json.NewEncoder(z).Encode(b); err != nil {
+		return nil, fmt.Errorf("log: state: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("log: state: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// maxState bounds what a state is unpacked to, in bytes: some hundred thousand jobs and GPUs.
+const maxState = 512 << 20
+
+// Beginning returns what the log goes on from; nil if it begins with an empty cluster.
+func (h *Header) Beginning() (*Beginning, error) {
+	if len(h.State) == 0 {
+		return nil, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(h.State))
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	b := new(Beginning)
+	d := json.NewDecoder(io.LimitReader(z, maxState))
+	d.DisallowUnknownFields()
+	if err := d.Decode(b); err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, z); err != nil { // to the checksum
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	return b, nil
+}

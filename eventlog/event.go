@@ -1,0 +1,494 @@
+package eventlog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// eventScan reads the line of one event. What some keys mean depends on the kind, which may stand behind them: they are
+// kept and looked at when all is read.
+type eventScan struct {
+	scan
+	has      [4]bool // seq, time, batch, event
+	job      bool
+	node     bool
+	value    []byte // key of Value
+	code     []byte // key of Code
+	word     string // of Code; "" = a number
+	from     []byte // key of WorkFrom
+	target   bool
+	targetAs struct{ job, why bool } // the target has its own
+}
+
+// reasonWords are the words of all numbers a reason may have.
+var reasonWords = list(sched.ReasonCode(255), sched.ReasonCode.String)
+
+// read reads one line into rec, using target for the target of a decision and the memory of the GPUs there.
+func (s *eventScan) read(line []byte, rec *Record, target *sched.Target) error {
+	inner := s.scan
+	*s = eventScan{scan: inner}
+	s.reset(line)
+	e := &rec.Event
+	*e = sched.Event{Job: sched.None, Node: sched.None, GPUs: e.GPUs[:0]}
+	*target = sched.Target{}
+	s.object(func(key []byte) bool { return s.field(key, rec, target) })
+	if s.end() == nil {
+		s.at = nil
+		s.settle(e, target)
+	}
+	return s.err
+}
+
+// field reads the value of one key.
+func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
+	e := &rec.Event
+	switch string(key) {
+	case "seq":
+		e.Seq, s.has[0] = s.unsigned(), true
+	case "time":
+		e.Time, s.has[1] = sched.Time(s.duration()), true
+	case "batch":
+		rec.Batch, s.has[2] = s.unsigned(), true
+	case "event":
+		e.Kind, s.has[3] = sched.EventKind(s.oneOf(kindWords)), true
+	case "job":
+		e.Job, s.job = sched.JobID(s.integer(32)), true
+	case "attempt":
+		e.Attempt = int32(s.integer(32))
+	case "outcome":
+		e.Outcome = sched.Outcome(s.oneOf(outcomeWords))
+	case "node":
+		e.Node, s.node = sched.NodeID(s.integer(32)), true
+	case "pool":
+		e.Pool = sched.PoolID(s.integer(16))
+	case "mem_gb":
+		e.MemGB = s.float32()
+	case "work":
+		e.Work = s.duration()
+	case "rate":
+		e.Rate = s.float(64)
+	case "gpus":
+		e.GPUs = int32s(&s.scan, e.GPUs)
+	case "text":
+		e.Text = s.text()
+	case "why":
+		e.Why = s.reason()
+	case "spec":
+		e.Spec = s.jobSpec()
+	case "change":
+		e.Change = s.jobChange()
+	case "node_spec":
+		e.NodeSpec = s.nodeSpec()
+	case "pool_spec":
+		e.PoolSpec = s.poolSpec()
+	case "target":
+		s.readTarget(target)
+		e.Target, s.target = target, true
+	default:
+		return s.byKind(key, e)
+	}
+	return true
+}
+
+// byKind reads the keys that mean something for some kinds only.
+func (s *eventScan) byKind(key []byte, e *sched.Event) bool {
+	as := &s.value
+	switch string(key) {
+	case "code", "count":
+		e.Code, as = int32(s.integer(32)), &s.code
+	case "state", "command", "action":
+		s.word, as = s.text(), &s.code
+		s.want(s.word != "", "a word")
+	case "from", "not_before", "until":
+		e.WorkFrom, as = sched.Time(s.duration()), &s.from
+	case "value", "epoch", "gpu", "price", "steps", "watts":
+		e.Value = s.float(64)
+	default:
+		return false
+	}
+	if len(*as) > 0 {
+		s.fail("both it and %s, want one of them", *as)
+	}
+	*as = key
+	return true
+}
+
+// settle gives the keys that depend on the kind their meaning, and checks that all is there.
+func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
+	for i, name := range []string{"seq", "time", "batch", "event"} {
+		if !s.has[i] {
+			s.fail("no %s, want one", name)
+			return
+		}
+	}
+	f := formOf(e)
+	if !f.job && !s.job {
+		e.Job = 0
+	}
+	if !f.node && !s.node {
+		e.Node = 0
+	}
+	s.settleKeys(e, f)
+	switch {
+	case f.job && !f.maybe && e.Job < 0:
+		s.fail("%v of job %d, want a job", e.Kind, e.Job)
+	case f.node && !f.maybe && e.Node < 0:
+		s.fail("%v of node %d, want a node", e.Kind, e.Node)
+	case (e.Spec != nil) != (e.Kind == sched.JobArrived):
+		s.fail("%v with spec %v, want one for an arrival, and for it alone", e.Kind, e.Spec != nil)
+	case (e.Change != nil) != (e.Kind == sched.JobChanged):
+		s.fail("%v with change %v, want one for a job that changed, and for it alone", e.Kind, e.Change != nil)
+	case (e.NodeSpec != nil) != (e.Kind == sched.NodeJoined):
+		s.fail("%v with node_spec %v, want one for a node that joined, and for it alone", e.Kind, e.NodeSpec != nil)
+	case (e.PoolSpec != nil) != (e.Kind == sched.PoolChanged):
+		s.fail("%v with pool_spec %v, want one for a pool that changed, and for it alone", e.Kind, e.PoolSpec != nil)
+	case s.target != (e.Kind == sched.Decided):
+		s.fail("%v with target %v, want one for a decision, and for it alone", e.Kind, s.target)
+	}
+	target.GPUs.Len = int32(len(e.GPUs))
+	if !s.targetAs.job {
+		target.Job = e.Job
+	}
+	if !s.targetAs.why {
+		target.Why = e.Why
+	}
+}
+
+// settleKeys checks that Value, Code and WorkFrom stand under the names they have in form f.
+func (s *eventScan) settleKeys(e *sched.Event, f *form) {
+	switch {
+	case len(s.value) > 0 && string(s.value) != or(f.value, "value"), len(s.value) == 0 && f.value != "" && !f.bare:
+		s.fail("%v with key %q, want %q", e.Kind, s.value, or(f.value, "value"))
+	case len(s.from) > 0 && string(s.from) != f.fromKey():
+		s.fail("%v with key %q, want %q", e.Kind, s.from, f.fromKey())
+	case len(s.code) > 0 && string(s.code) != "code" && string(s.code) != f.code:
+		s.fail("%v with key %q, want %q", e.Kind, s.code, or(f.code, "code"))
+	case s.word != "":
+		i := slices.Index(f.words, s.word)
+		if i < 0 {
+			s.fail("%s %q, want one of %s", s.code, s.word, wish(f.words))
+		}
+		e.Code = int32(i)
+	}
+}
+
+// oneOf reads one of words and returns its number.
+func (s *scan) oneOf(words []string) int {
+	text := s.raw()
+	for i, w := range words {
+		if w != "" && w == string(text) {
+			return i
+		}
+	}
+	s.fail("%q, want one of %s", text, wish(words))
+	return 0
+}
+
+// wish lists words in an error, without the stopgaps of numbers that have none.
+func wish(words []string) string {
+	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" || strings.HasPrefix(w, "reason-") })
+	return strings.Join(known, ", ")
+}
+
+// int32s reads an array of numbers into list, whose memory it uses again.
+func int32s[T ~int32](s *scan, list []T) []T {
+	list = list[:0]
+	s.array(func() { list = append(list, T(s.integer(32))) })
+	return list
+}
+
+func (s *scan) float32() float32 { return float32(s.float(32)) }
+
+func (s *eventScan) reason() (why sched.Reason) {
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "code":
+			why.Code = sched.ReasonCode(s.oneOf(reasonWords))
+		case "job":
+			why.Job = sched.JobID(s.integer(32))
+		case "a":
+			why.A = s.float(64)
+		case "b":
+			why.B = s.float(64)
+		default:
+			return false
+		}
+		return true
+	})
+	return why
+}
+
+func (s *eventScan) readTarget(t *sched.Target) {
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "job":
+			t.Job, s.targetAs.job = sched.JobID(s.integer(32)), true
+		case "want":
+			t.Want = int32(s.integer(32))
+		case "batch":
+			t.Batch = int32(s.integer(32))
+		case "accum":
+			t.Accum = int16(s.integer(16))
+		case "lr_scale":
+			t.LRScale = s.float32()
+		case "share":
+			t.Share = sched.Share(s.oneOf(shareWords))
+		case "cap_w":
+			t.Cap = sched.Watts(s.float(64))
+		case "trial":
+			t.Trial = s.boolean()
+		case "at":
+			t.At = sched.Boundary(s.oneOf(boundaryWords))
+		case "why":
+			t.Why, s.targetAs.why = s.reason(), true
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (s *scan) jobSpec() *sched.JobSpec {
+	p := new(sched.JobSpec)
+	s.object(func(key []byte) bool { return s.jobText(key, p) || s.jobNumber(key, p) })
+	if err := p.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return p
+}
+
+func (s *scan) jobText(key []byte, p *sched.JobSpec) bool {
+	switch string(key) {
+	case "name":
+		p.Name = s.text()
+	case "user":
+		p.User = s.text()
+	case "group":
+		p.Group = s.text()
+	case "model":
+		p.Model = s.text()
+	case "class":
+		p.Class = s.text()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
+	switch string(key) {
+	case "submit":
+		p.Submit = sched.Time(s.duration())
+	case "priority":
+		p.Priority = int32(s.integer(32))
+	case "gpus":
+		p.GPUs = s.widths()
+	case "batch":
+		x := s.three()
+		p.Batch = sched.BatchRange{Min: x[0], Max: x[1], PerGPU: x[2]}
+	case "types":
+		p.Types = s.types()
+	case "cpus":
+		p.CPUs = s.float32()
+	case "memory_gb":
+		p.MemoryGB = s.float32()
+	case "gpu_memory_gb":
+		p.GPUMemGB = s.float32()
+	case "share":
+		p.Share = sched.Consent(s.oneOf(consentWords))
+	case "epochs":
+		p.Epochs = int32(s.integer(32))
+	case "util":
+		p.Util = s.float32()
+	case "retries":
+		p.Retries = int32(s.integer(32))
+	case "wall_time":
+		p.WallTime = s.duration()
+	case "deadline":
+		p.Deadline = sched.Time(s.duration())
+	case "not_before":
+		p.NotBef = sched.Time(s.duration())
+	case "after":
+		p.After = int32s(s, p.After)
+	case "task":
+		p.Task = s.text()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scan) jobChange() *sched.JobChange {
+	c := new(sched.JobChange)
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "gpus":
+			c.GPUs = s.widths()
+		case "priority":
+			c.Priority = int32(s.integer(32))
+		case "wall_time":
+			c.WallTime = s.duration()
+		case "deadline":
+			c.Deadline = sched.Time(s.duration())
+		default:
+			return false
+		}
+		return true
+	})
+	if err := c.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return c
+}
+
+// widths reads a range of widths, written as one number if the gang is rigid.
+func (s *scan) widths() sched.Range {
+	if s.space(); s.i < len(s.b) && s.b[s.i] != '[' {
+		n := int32(s.integer(32))
+		return sched.Range{Min: n, Want: n, Max: n}
+	}
+	x := s.three()
+	return sched.Range{Min: x[0], Want: x[1], Max: x[2]}
+}
+
+func (s *scan) three() (x [3]int32) {
+	s.ids = int32s(s, s.ids)
+	if s.err == nil && len(s.ids) != len(x) {
+		s.fail("%d numbers, want %d", len(s.ids), len(x))
+	}
+	copy(x[:], s.ids)
+	return x
+}
+
+func (s *scan) types() (set sched.TypeSet) {
+	s.array(func() {
+		set = set.With(s.gpuType())
+	})
+	return set
+}
+
+func (s *scan) gpuType() sched.TypeID {
+	t := s.integer(16)
+	s.want(t >= 0 && t < sched.MaxGPUTypes, "0 to 63")
+	return sched.TypeID(t)
+}
+
+// maxNodeGPUs bounds what a node in a log may have, so that a wrong number is an error and not all of the memory.
+const maxNodeGPUs = 1 << 20
+
+func (s *scan) nodeSpec() *sched.NodeSpec {
+	p := &sched.NodeSpec{Pool: sched.None}
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "name":
+			p.Name = s.text()
+		case "gpus":
+			p.GPUs = int(s.integer(32))
+			s.want(p.GPUs <= maxNodeGPUs, "at most 1048576")
+		case "type":
+			p.Type = s.gpuType()
+		case "rack":
+			p.Rack = int32(s.integer(32))
+		case "pool":
+			p.Pool = sched.PoolID(s.integer(16))
+		case "devices":
+			p.Devices = s.texts()
+		case "sharing":
+			p.Sharing = sched.Mechanism(s.oneOf(sharingWords))
+		default:
+			return s.nodeNumber(key, p)
+		}
+		return true
+	})
+	if err := p.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return p
+}
+
+func (s *scan) poolSpec() *sched.PoolSpec {
+	p := new(sched.PoolSpec)
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "name":
+			p.Name = s.text()
+		case "type":
+			p.Type = s.gpuType()
+		case "gpus":
+			p.GPUs = int(s.integer(32))
+			s.want(p.GPUs <= maxNodeGPUs, "at most 1048576")
+		case "price":
+			p.Price = sched.Dollars(s.float(64))
+		case "boot":
+			p.Boot = s.duration()
+		case "billing":
+			p.Billing = s.duration()
+		case "min":
+			p.Min = int32(s.integer(32))
+		case "max":
+			p.Max = int32(s.integer(32))
+		case "from_join":
+			p.FromJoin = s.boolean()
+		default:
+			return false
+		}
+		return true
+	})
+	if err := p.Validate(); err != nil {
+		s.fail("%w", err)
+	}
+	return p
+}
+
+// points reads the points of a power curve: uses and watts in turn.
+func (s *scan) points() (list []sched.PowerPoint) {
+	n := 0
+	s.array(func() {
+		x := s.float(64)
+		if n++; n%2 == 1 {
+			list = append(list, sched.PowerPoint{Use: x})
+			return
+		}
+		list[len(list)-1].Watts = sched.Watts(x)
+	})
+	s.want(n%2 == 0, "uses and watts in turn")
+	return list
+}
+
+func (s *scan) texts() []string {
+	list := []string{}
+	s.array(func() { list = append(list, s.text()) })
+	return list
+}
+
+func (s *scan) nodeNumber(key []byte, p *sched.NodeSpec) bool {
+	switch string(key) {
+	case "cpus":
+		p.CPUs = s.float32()
+	case "memory_gb":
+		p.MemoryGB = s.float32()
+	case "gpu_memory_gb":
+		p.GPUMemGB = s.float32()
+	case "idle_w":
+		p.IdleW = sched.Watts(s.float(64))
+	case "busy_gpu_w":
+		p.BusyGPUW = sched.Watts(s.float(64))
+	case "sleep_w":
+		p.SleepW = sched.Watts(s.float(64))
+	case "curve_scale_w":
+		p.Curve.Scale = sched.Watts(s.float(64))
+	case "curve_exponent":
+		p.Curve.Exponent = s.float(64)
+	case "curve_points":
+		p.Curve.Points = s.points()
+	case "wake":
+		p.Wake = s.duration()
+	case "dollars_hr":
+		p.DollarsHr = sched.Dollars(s.float(64))
+	default:
+		return false
+	}
+	return true
+}

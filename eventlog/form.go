@@ -1,0 +1,279 @@
+package eventlog
+
+import (
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// form says how the fields of an event whose meaning depends on its kind are written.
+type form struct {
+	job, node bool     // it is about one: 0 is a number like any other, and absence means None
+	maybe     bool     // it may be about none all the same
+	pool      bool     // it is about one, which 0 is as well
+	value     string   // key of Value, written even if zero; "" = "value"
+	bare      bool     // Value is left out if zero all the same
+	code      string   // key of Code, written even if zero; "" = "code"
+	words     []string // of Code by number; nil = a number
+	from      string   // key of WorkFrom; "" = "from"
+}
+
+// The words of enumerations that have none of their own, and of those that may be read.
+var (
+	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
+	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
+	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
+	gpuWords      = []string{"in-use", "foreign", "missing", "stuck"}
+	wishWords     = []string{"in-use", "quarantined", "resting", "rested"} // of a GPU
+	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
+	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
+	shareWords    = []string{"", "shared"}
+	boundaryWords = []string{"", "epoch-end"}
+	consentWords  = []string{"", "allow", "require"}
+	sharingWords  = list(sched.Mechanisms-1, sched.Mechanism.String)
+)
+
+// list returns the words of the numbers 0 to last.
+func list[T ~uint8](last T, word func(T) string) []string {
+	words := make([]string, int(last)+1)
+	for i := range words {
+		words[i] = word(T(i))
+	}
+	return words
+}
+
+// forms by kind; a Moved has three, see formOf.
+var forms = [sched.EventKinds]form{
+	sched.AttemptEnded:   {job: true, value: "steps", bare: true},
+	sched.AttemptStarted: {job: true, value: "steps", bare: true},
+	sched.StartFailed:    {job: true, from: "not_before"},
+	sched.Progressed:     {job: true, value: "steps", bare: true},
+	sched.EpochEnded:     {job: true, value: "epoch"},
+	sched.NodeLeft:       {node: true, code: "state", words: nodeWords},
+	sched.NodeJoined:     {node: true},
+	sched.NodeChanged:    {node: true, code: "state", words: nodeWords},
+	sched.GPUChanged:     {value: "gpu", code: "state", words: gpuWords},
+	sched.PoolChanged:    {pool: true},
+	sched.PriceChanged:   {pool: true, value: "price"},
+	sched.Measured:       {job: true, node: true, maybe: true, value: "watts", bare: true},
+	sched.JobCommanded:   {job: true, code: "command", words: commandWords},
+	sched.JobChanged:     {job: true},
+	sched.JobArrived:     {job: true},
+	sched.Decided:        {job: true},
+	sched.Ordered:        {job: true, maybe: true, code: "action", words: actionWords},
+	sched.Moved:          {node: true, maybe: true, code: "state", words: nodeWords},
+	sched.Refused:        {job: true, maybe: true},
+	sched.Rejected:       {job: true},
+	sched.Noted:          {job: true, maybe: true},
+	sched.Released:       {job: true},
+}
+
+// What a Moved is about if not a node: a GPU, or a pool.
+var (
+	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords, from: "until"}
+	movedPool = form{node: true, maybe: true, pool: true, code: "count"}
+)
+
+// formOf returns the form of e. Its kind must be known.
+func formOf(e *sched.Event) *form {
+	switch {
+	case e.Kind != sched.Moved:
+		return &forms[e.Kind]
+	case len(e.GPUs) > 0:
+		return &movedGPU
+	case e.Node == sched.None:
+		return &movedPool
+	}
+	return &forms[sched.Moved]
+}
+
+// About says whether an event of the kind of e is about a job, and about a node. It may still name none where maybe is true.
+func About(e *sched.Event) (job, node, maybe bool) {
+	f := formOf(e)
+	return f.job, f.node, f.maybe
+}
+
+func (f *form) fromKey() string { return or(f.from, "from") }
+
+func or(name, def string) string {
+	if name == "" {
+		return def
+	}
+	return name
+}
+
+func (f *form) appendValue(b []byte, x float64) []byte {
+	if f.value == "" || f.bare {
+		return appendFloat(b, or(f.value, "value"), x)
+	}
+	return appendNumber(key(b, f.value), x, 64)
+}
+
+// appendCode appends the word for code, or its number where it has none.
+func (f *form) appendCode(b []byte, code int32) []byte {
+	switch {
+	case f.code == "":
+		return appendInt(b, "code", code)
+	case f.words == nil:
+		return strconv.AppendInt(key(b, f.code), int64(code), 10)
+	case code >= 0 && int(code) < len(f.words) && f.words[code] != "":
+		return appendWord(b, f.code, f.words[code])
+	}
+	return appendInt(b, "code", code)
+}
+
+// key appends the name of a field, with a comma before it unless it is the first of its object.
+func key(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+// The functions below append a field unless it is zero.
+
+func appendInt[T ~int | ~int16 | ~int32 | ~uint8](b []byte, name string, x T) []byte {
+	if x == 0 {
+		return b
+	}
+	return strconv.AppendInt(key(b, name), int64(x), 10)
+}
+
+// appendID appends a number that is None where there is none; zero is one like any other if it is meant.
+func appendID(b []byte, name string, id int32, meant bool) []byte {
+	if meant && id == sched.None || !meant && id == 0 {
+		return b
+	}
+	return strconv.AppendInt(key(b, name), int64(id), 10)
+}
+
+// appendTexts appends an array of strings, unless it is nil.
+func appendTexts(b []byte, name string, list []string) []byte {
+	if list == nil {
+		return b
+	}
+	b = append(key(b, name), '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendQuoted(b, s)
+	}
+	return append(b, ']')
+}
+
+func appendSeconds(b []byte, name string, d time.Duration) []byte {
+	if d == 0 {
+		return b
+	}
+	return sched.AppendSeconds(key(b, name), d)
+}
+
+func appendFloat(b []byte, name string, x float64) []byte {
+	if math.Float64bits(x) == 0 {
+		return b
+	}
+	return appendNumber(key(b, name), x, 64)
+}
+
+func appendFloat32(b []byte, name string, x float32) []byte {
+	if math.Float32bits(x) == 0 {
+		return b
+	}
+	return appendNumber(key(b, name), float64(x), 32)
+}
+
+// appendNumber appends the shortest decimal that reads back as x; JSON has none for what is not finite.
+func appendNumber(b []byte, x float64, bits int) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return append(strconv.AppendFloat(append(b, '"'), x, 'g', -1, bits), '"')
+	}
+	return strconv.AppendFloat(b, x, 'g', -1, bits)
+}
+
+func appendWord(b []byte, name, word string) []byte {
+	b = append(key(b, name), '"')
+	return append(append(b, word...), '"')
+}
+
+// appendWordOf appends the word numbered i unless it is the first. A number without a word is a bug and panics.
+func appendWordOf(b []byte, name string, words []string, i int) []byte {
+	if i == 0 {
+		return b
+	}
+	return appendWord(b, name, words[i])
+}
+
+func appendText(b []byte, name, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return appendQuoted(key(b, name), text)
+}
+
+// appendIDs appends an array, also an empty one.
+func appendIDs[T ~int32](b []byte, name string, ids []T) []byte {
+	b = append(key(b, name), '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+	}
+	return append(b, ']')
+}
+
+func appendTypes(b []byte, name string, set sched.TypeSet) []byte {
+	if set == 0 {
+		return b
+	}
+	b = append(key(b, name), '[')
+	for t := range sched.MaxGPUTypes {
+		if set>>t&1 == 0 {
+			continue
+		}
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(t), 10)
+	}
+	return append(b, ']')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendQuoted appends text as a JSON string. A byte that is not UTF-8 becomes the lone surrogate \udcXX, by which
+// nothing is lost (as with Python's surrogateescape).
+func appendQuoted(b []byte, text string) []byte {
+	b = append(b, '"')
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+			i++
+			continue
+		case c < 0x20 || c == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			i++
+			continue
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+			i++
+			continue
+		}
+		if r, n := utf8.DecodeRuneInString(text[i:]); r != utf8.RuneError || n > 1 {
+			b = append(b, text[i:i+n]...)
+			i += n
+			continue
+		}
+		b = append(b, '\\', 'u', 'd', 'c', hexDigits[c>>4], hexDigits[c&15])
+		i++
+	}
+	return append(b, '"')
+}

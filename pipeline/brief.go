@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Brief says why jobs do not run as far as a View and widths tell, for lists of many: the cost of a job does not grow with the
+// number of others that wait. It holds while the View stays as it is.
+type Brief struct {
+	v        *sched.View
+	p        *Pipeline // nil = the Decider is none
+	stocks   map[sched.TypeSet][]explain.Stock
+	unusable map[sched.TypeID][]sched.GPUID
+}
+
+// NewBrief returns the Brief of v, of which dec decided last; it may be nil.
+func NewBrief(v *sched.View, dec sched.Decider) *Brief {
+	return &Brief{v, pipelineOf(dec), make(map[sched.TypeSet][]explain.Stock), make(map[sched.TypeID][]sched.GPUID)}
+}
+
+// pipelineOf returns the Pipeline that decides about jobs in dec; nil if there is none, or it has not decided yet.
+func pipelineOf(dec sched.Decider) *Pipeline {
+	if c, ok := dec.(*composed); ok {
+		dec = c.Decider
+	}
+	if p, ok := dec.(*Pipeline); ok && p.primed {
+		return p
+	}
+	return nil
+}
+
+// Why is the function Why of a job without those ahead of it and those who hold GPUs. Its code is explain.WaitSystem where enough GPUs are
+// free, whatever the system has against it.
+func (b *Brief) Why(id sched.JobID) explain.Waiting {
+	w, free := explain.OfView(b.v, id)
+	if !free {
+		return w
+	}
+	types := b.v.Jobs[id].Spec.Types
+	list, counted := b.stocks[types]
+	if !counted {
+		list = explain.Stocks(b.v, types)
+		b.stocks[types] = list
+	}
+	least, known := b.starts(id)
+	w = explain.OfStocks(list, least)
+	w.Unmeasured = !known
+	switch w.Code {
+	case explain.NotWaiting:
+		w.Code = explain.WaitSystem
+	case explain.WaitUnusable:
+		w.GPUs = b.unusableOf(w.Type)
+	}
+	return w
+}
+
+// Unmeasured reports whether job id is kept at the width that it asks for, or has, because nothing is known of its speed at others.
+func (b *Brief) Unmeasured(id sched.JobID) bool {
+	_, known := b.starts(id)
+	return !known
+}
+
+func (b *Brief) starts(id sched.JobID) (gpus int, known bool) {
+	if b.p == nil {
+		return int(b.v.Jobs[id].Spec.GPUs.Min), true
+	}
+	return b.p.starts(b.v, id)
+}
+
+func (b *Brief) unusableOf(t sched.TypeID) []sched.GPUID {
+	list, known := b.unusable[t]
+	if !known {
+		list = explain.Unusable(b.v, t)
+		b.unusable[t] = list
+	}
+	return list
+}
+
+// Order returns the jobs that wait or hold GPUs in the order in which dec, who decided last, looked at them; nil where it has
+// no order that could be told. It changes nothing.
+func Order(v *sched.View, dec sched.Decider) []sched.JobID {
+	if p := pipelineOf(dec); p != nil {
+		return p.ranks(v)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package pipeline
+
+import "github.com/trainyard/trainyard/sched"
+
+// failure is the latest misfit of a group of waiting jobs: job id, of rank key, did not fit when Pipeline.given stood at
+// place at. Nor did any job of the group behind it, and none of them fits before something is given up: what they may
+// take else only shrinks.
+type failure struct {
+	id  sched.JobID // None: nothing failed yet
+	key sched.Key
+	at  uint64
+
+	cleared bool           // nodes is known
+	nodes   []sched.NodeID // the nodes that could have been wholly freed for it
+}
+
+// covers reports whether job id of the group ranks no better than the one that failed.
+func (f *failure) covers(jobs []entry, id sched.JobID) bool {
+	return f.id != sched.None && !before(&jobs[id].key, &f.key, id, f.id)
+}
+
+// noteFailure notes that job id, the best of its group, does not fit.
+func (p *Pipeline) noteFailure(g *group, id sched.JobID) {
+	f := &g.fail
+	f.id, f.key, f.at = id, p.jobs[id].key, p.given.now()
+	f.cleared = p.cleared && !p.guards() // see addHeadBehind: it may be its second turn, and others have been placed
+	f.nodes = append(f.nodes[:0], p.clear...)
+}
+
+// sinceFailure returns the nodes that were given up on since a job of the group of id, ranked no worse, did not fit, and
+// that failure; nil if there is none, or so much was given up that all nodes are as well looked at. Nor does given tell when a
+// Guard changes its mind.
+func (p *Pipeline) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
+	f := &p.groups.list[p.jobs[id].group].fail
+	if p.rising || p.s.Guard != nil || !f.covers(p.jobs, id) {
+		return nil, nil
+	}
+	nodes, known := p.given.since(f.at)
+	if !known || len(nodes) >= len(v.Nodes) {
+		return nil, nil
+	}
+	return nodes, f
+}
