@@ -19,6 +19,7 @@ type source struct {
 	imports []use  // by import path
 	names   []use  // "import/path.Name" for every selector on an imported package
 	gos     []use  // go statements
+	main    bool
 }
 
 // use is something a file uses, and where it does so first.
@@ -92,6 +93,7 @@ func (s *source) read(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
+	s.main = file.Name.Name == "main"
 	local := map[string]string{} // name in this file: import path
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
