@@ -19,17 +19,18 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // begun has a controller lead for so long, in a bubble of package synctest, and returns how often it began. wrap may be nil.
 func begun(t *testing.T, api client.Client, d time.Duration, wrap func(*driver.Driver) Driver) int {
 	t.Helper()
-	return begunBy(t, api, driver.NewQueue(), d, wrap)
+	return begunBy(t, api, driverobserver.NewQueue(), d, wrap)
 }
 
 // begunBy is begun with a queue of what changes.
-func begunBy(t *testing.T, api client.Client, q *driver.Queue, d time.Duration, wrap func(*driver.Driver) Driver) (n int) {
+func begunBy(t *testing.T, api client.Client, q *driverobserver.Queue, d time.Duration, wrap func(*driver.Driver) Driver) (n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -124,7 +125,7 @@ func TestUnknownTypeOfAJob(t *testing.T) {
 				t.Errorf("%s: %s: %s, want %s: %s", name, j.Status.Phase, j.Status.Reason, phase, reason)
 			}
 		}
-		q := driver.NewQueue()
+		q := driverobserver.NewQueue()
 		time.AfterFunc(time.Minute, func() {
 			wants("x", v1alpha1.Pending, `waits for a GPU of type "X100" or "Y": none in the cluster, which has "GPU"`)
 			wants("z", v1alpha1.Starting, "starts on a/0")
@@ -133,7 +134,7 @@ func TestUnknownTypeOfAJob(t *testing.T) {
 			if err := api.Create(t.Context(), b); err != nil {
 				t.Error(err)
 			}
-			q.Push(driver.KeysOf(b)...)
+			q.Push(driverobserver.KeysOf(b)...)
 		})
 		if n := begunBy(t, api, q, 2*time.Minute, nil); n != 2 {
 			t.Errorf("began %d times", n)

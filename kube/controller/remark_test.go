@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 )
 
 func policyOf(t *testing.T, api client.Client) *v1alpha1.SchedulerPolicy {
@@ -70,7 +70,7 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 				}
 				return w.List(ctx, l, o...)
 			}})
-			q := driver.NewQueue()
+			q := driverobserver.NewQueue()
 			time.AfterFunc(time.Minute, func() {
 				if is := policyOf(t, api).Status.Message; is != c.want {
 					t.Errorf("%s: %q, want %q", c.mode, is, c.want)
@@ -81,7 +81,7 @@ func TestPolicySaysWhatIsMissing(t *testing.T) {
 					if err := api.Create(t.Context(), o); err != nil {
 						t.Error(err)
 					}
-					q.Push(driver.KeysOf(o)...)
+					q.Push(driverobserver.KeysOf(o)...)
 				}
 			})
 			begunBy(t, api, q, 90*time.Second, nil)

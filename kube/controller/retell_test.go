@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -53,7 +53,7 @@ func reasonOf(t *testing.T, api client.Client, name string) string {
 func TestReasonsGoWithTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"), wide("y"), wide("z"))
-		q := driver.NewQueue()
+		q := driverobserver.NewQueue()
 		wants := func(want string) {
 			t.Helper()
 			if is := reasonOf(t, api, "z"); is != want {
@@ -66,7 +66,7 @@ func TestReasonsGoWithTheCluster(t *testing.T) {
 			if err := api.Create(t.Context(), b); err != nil {
 				t.Error(err)
 			}
-			q.Push(driver.KeysOf(b)...)
+			q.Push(driverobserver.KeysOf(b)...)
 		})
 		begunBy(t, api, q, 80*time.Second, nil)
 		wants("needs 2 GPUs, 0 are free")

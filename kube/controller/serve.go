@@ -29,6 +29,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/logs"
 	"github.com/trainyard/trainyard/kube/provider"
 	"github.com/trainyard/trainyard/sched"
@@ -168,7 +169,7 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 
 // drive makes the driver of a loaded state.
 func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, told *teller, o ServeOptions) (Driver, error) {
-	q := driver.NewQueue()
+	q := driverobserver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
 	}

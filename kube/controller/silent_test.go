@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -22,7 +22,7 @@ import (
 func TestSilenceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := apiWith("fifo", v1alpha1.Count, nodeOf("a"), wide("x"))
-		q := driver.NewQueue()
+		q := driverobserver.NewQueue()
 		turn := func(is corev1.ConditionStatus) {
 			n := new(corev1.Node)
 			if err := api.Get(t.Context(), client.ObjectKey{Name: "a"}, n); err != nil {
@@ -32,7 +32,7 @@ func TestSilenceIsTold(t *testing.T) {
 			if err := api.Status().Update(t.Context(), n); err != nil {
 				t.Error(err)
 			}
-			q.Push(driver.KeysOf(n)...)
+			q.Push(driverobserver.KeysOf(n)...)
 		}
 		time.AfterFunc(20*time.Second, func() { turn(corev1.ConditionUnknown) })
 		time.AfterFunc(60*time.Second, func() {

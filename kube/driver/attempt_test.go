@@ -102,7 +102,7 @@ func TestEnds(t *testing.T) {
 		{name: "a job that has come to its end before it hears of the stop is finished", width: 1, test: func(w *world) {
 			w.run()
 			w.exit(w.Context(), w.podOf("train-1-0"), 0)
-			w.queue.take() // the driver does not hear of it
+			w.queue.Take() // the driver does not hear of it
 			w.stop(0)
 			w.settle()
 			w.ended(sched.Finished, "")

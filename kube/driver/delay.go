@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -36,7 +37,7 @@ func (d *Driver) mindDelay(a *attempt, ranks []sight) {
 	}
 	if now := time.Now(); kind != a.delay.kind {
 		a.delay.kind, a.delay.since = kind, now
-		time.AfterFunc(after, func() { d.o.Queue.Push(Key{JobKey, a.key}) })
+		time.AfterFunc(after, func() { d.o.Queue.Push(observer.KeyOfJob(a.key)) })
 	}
 	if kind == a.delay.told || time.Since(a.delay.since) < after {
 		return

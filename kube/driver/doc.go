@@ -1,6 +1,6 @@
 // Package driver is the driver that runs jobs as pods of a Kubernetes cluster. The API server is all it reads and writes:
 //
-//   - What happened is found by looking: whatever changed is a Key in a Queue, and a look at its object compares what the
+//   - What happened is found by looking: whatever changed is an observer.Key in an observer.Queue, and a look at its object compares what the
 //     cache shows with what the View knows. A look that shows nothing new tells nothing, so keys may come late, twice or
 //     together.
 //   - What is to be done is written by a crew, for each attempt in order, and tried until it is done or no longer wanted: an

@@ -10,21 +10,21 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Options say what a Driver works with.
 type Options struct {
-	Client client.Client // reads from a cache that is in step, writes to the API server
-	Reader client.Reader // reads from the API server itself
-	Queue  *Queue        // of what changes in that cache, see Queue.Watch
-	Origin time.Time     // the instant that is time 0
+	Client client.Client   // reads from a cache that is in step, writes to the API server
+	Reader client.Reader   // reads from the API server itself
+	Queue  *observer.Queue // of what changes in that cache, see Queue.Watch
+	Origin time.Time       // the instant that is time 0
 
 	Mode         v1alpha1.Mode
 	DeviceClass  string        // of claims
@@ -83,12 +83,11 @@ type Driver struct {
 	mu       sync.Mutex
 	troubles map[string]string // with renting, by pool, as told; for the crew
 
+	observer *observer.Observer
+
 	// Of the look under way:
 	ctx      context.Context
-	pass     [kinds]map[types.NamespacedName]bool // to be looked at
-	looking  Kind
-	next     []Key // to be looked at after what is told has been folded
-	answer   []sched.Event
+	found    observer.Found
 	arrivals []*v1alpha1.TrainingJob
 	newPools []string
 	released bool // a claim gave a device back
@@ -98,11 +97,9 @@ type Driver struct {
 
 var _ sched.Driver = (*Driver)(nil)
 
-// gather is how long an answer waits for company, so that what happens together is decided, and made durable, together. What fails
-// to be looked at is looked at again after lookAgain.
+// gather is how long an answer waits for company, so that what happens together is decided, and made durable, together.
 const (
 	gather    = 20 * time.Millisecond
-	lookAgain = time.Second
 	tellEvery = 10 * time.Second
 )
 
@@ -120,7 +117,7 @@ func New(o Options) *Driver {
 	if o.Tell == 0 {
 		o.Tell = tellEvery
 	}
-	return &Driver{o: o, crew: newCrew(o.Lease), ids: make(map[types.NamespacedName]sched.JobID), attempts: make(map[sched.JobID]*attempt),
+	return &Driver{o: o, crew: newCrew(o.Lease), observer: observer.New(o.Queue, o.Log), ids: make(map[types.NamespacedName]sched.JobID), attempts: make(map[sched.JobID]*attempt),
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
 		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
 		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
@@ -158,7 +155,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case until <= now:
 			d.now = max(until, d.now)
 			return []sched.Event{{Time: d.now, Kind: sched.Ticked}}, nil
-		case len(d.next) > 0: // and nothing was told
+		case d.observer.Waits(): // and nothing was told
 			continue
 		}
 		d.wait(ctx, min(time.Duration(until-now), d.untilDue()))
@@ -169,7 +166,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 func (d *Driver) wait(ctx context.Context, atMost time.Duration) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
-	for ready := d.o.Queue.ready; ; {
+	for ready := d.o.Queue.Ready(); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -193,7 +190,7 @@ func (d *Driver) untilDue() time.Duration {
 		}
 		left := time.Until(a.due)
 		if left <= 0 {
-			d.o.Queue.Push(Key{JobKey, a.key})
+			d.o.Queue.Push(observer.KeyOfJob(a.key))
 		}
 		least = min(least, max(left, gather))
 	}
@@ -202,102 +199,81 @@ func (d *Driver) untilDue() time.Duration {
 
 // collect looks at everything that changed and returns what is to be told at the instant now.
 func (d *Driver) collect(ctx context.Context, now sched.Time) []sched.Event {
-	keys := append(d.o.Queue.take(), d.next...)
+	keys := d.observer.Take()
 	if len(keys) == 0 {
 		return nil
 	}
-	d.next = d.next[:0:0]
 	was := d.now
 	d.now = now
-	if d.lookAtAll(ctx, keys); len(d.answer) == 0 {
+	answer := d.lookAtAll(ctx, keys)
+	if len(answer) == 0 {
 		d.now = was
 	}
-	return d.answer
+	return answer
 }
 
-// lookAtAll looks at objects, kind by kind, and has what they show in d.answer.
-func (d *Driver) lookAtAll(ctx context.Context, keys []Key) {
-	d.ctx, d.answer, d.arrivals, d.newPools = ctx, nil, nil, nil
+// lookAtAll looks at objects, kind by kind, and returns what they show.
+func (d *Driver) lookAtAll(ctx context.Context, keys []observer.Key) []sched.Event {
+	d.ctx, d.arrivals, d.newPools = ctx, nil, nil
 	d.nextGPU, d.taken = sched.GPUID(len(d.view.GPUs)), make(map[sched.GPUID]bool)
-	for i := range d.pass {
-		d.pass[i] = make(map[types.NamespacedName]bool)
-	}
-	for _, k := range keys {
-		d.pass[k.Kind][k.NamespacedName] = true
-	}
-	for d.looking = range Kind(kinds) {
-		names := make([]Key, 0, len(d.pass[d.looking]))
-		for name := range d.pass[d.looking] {
-			names = append(names, Key{d.looking, name})
-		}
-		slices.SortFunc(names, compareKeys)
-		for _, k := range names {
-			if err := d.lookAt(k); err != nil {
-				d.o.Log.Warn("an object cannot be looked at", "object", k.String(), "error", err)
-				time.AfterFunc(lookAgain, func() { d.o.Queue.Push(k) })
+	return d.observer.Look(d.now, keys, observer.Steps{
+		Object: func(k observer.Key) (observer.Found, error) {
+			d.found = observer.Found{}
+			err := d.lookAt(k)
+			return d.found, err
+		},
+		Kind: func(k observer.Kind) observer.Found {
+			d.found = observer.Found{}
+			if d.released {
+				d.letGo()
 			}
-		}
-		if d.released {
-			d.letGo()
-		}
-	}
-	d.arrive()
+			if k == observer.JobKey {
+				d.arrive()
+			}
+			return d.found
+		},
+	})
 }
 
-func (d *Driver) lookAt(k Key) error {
+func (d *Driver) lookAt(k observer.Key) error {
 	switch k.Kind {
-	case PoolKey:
+	case observer.PoolKey:
 		return d.lookAtPool(k.Name)
-	case SliceKey:
+	case observer.SliceKey:
 		return d.lookAtSlice(k.Name)
-	case ClaimKey:
+	case observer.ClaimKey:
 		return d.lookAtClaim(k.NamespacedName)
-	case NodeKey:
+	case observer.NodeKey:
 		return d.lookAtNode(k.Name)
-	case PodKey:
+	case observer.PodKey:
 		return d.lookAtPod(k.NamespacedName)
 	default:
 		return d.lookAtJob(k.NamespacedName)
 	}
 }
 
-// again has an object looked at: in this look if its turn is yet to come, else in the next, when what is told has been folded.
-func (d *Driver) again(k Key) {
-	if k.Kind > d.looking {
-		d.pass[k.Kind][k.NamespacedName] = true
-		return
-	}
-	d.next = append(d.next, k)
-}
-
-func nodeKey(name string) Key { return Key{NodeKey, types.NamespacedName{Name: name}} }
+// again has an object looked at again.
+func (d *Driver) again(k observer.Key) { d.found.LookAgain(k) }
 
 // tell adds an event to the answer.
-func (d *Driver) tell(e sched.Event) {
-	e.Time = d.now
-	d.answer = append(d.answer, e)
+func (d *Driver) tell(e sched.Event) { d.found.Report(e) }
+
+// api is where objects are read.
+func (d *Driver) api() observer.API {
+	if d.o.Observe {
+		return observer.API{Cache: d.o.Client}
+	}
+	return observer.API{Cache: d.o.Client, Server: d.o.Reader}
 }
 
 // get reads an object from the cache.
 func (d *Driver) get(key types.NamespacedName, o client.Object) (found bool, err error) {
-	err = d.o.Client.Get(d.ctx, key, o)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	return d.api().Get(d.ctx, key, o)
 }
 
-// ask reads an object from the API server itself. Who has just begun to lead may have a cache that is late: what is not in it, though it was
-// there for those who led before, may be there still. Who only looks on need not know.
+// ask reads an object from the API server itself.
 func (d *Driver) ask(key types.NamespacedName, o client.Object) (found bool, err error) {
-	if d.o.Observe {
-		return false, nil
-	}
-	err = d.o.Reader.Get(d.ctx, key, o)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	return d.api().Ask(d.ctx, key, o)
 }
 
 // submit gives the crew a task, unless nothing is to be written.
@@ -413,6 +389,6 @@ func (d *Driver) arrive() {
 			d.tell(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(sched.PauseJob)})
 		}
 		id++
-		d.next = append(d.next, Key{JobKey, client.ObjectKeyFromObject(tj)})
+		d.again(observer.KeyOfJob(client.ObjectKeyFromObject(tj)))
 	}
 }

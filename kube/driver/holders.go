@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
 // holding is what a claim has of a device.
@@ -49,7 +50,7 @@ func (d *Driver) lookAtClaim(key types.NamespacedName) error {
 	}
 	for _, id := range slices.Concat(before, now) {
 		if node := d.places[id]; node != "" {
-			d.again(Key{NodeKey, types.NamespacedName{Name: node}})
+			d.again(observer.KeyOfNode(node))
 		}
 		d.detect(id)
 	}
@@ -129,7 +130,7 @@ func (d *Driver) letGo() {
 	d.released = false
 	for _, a := range d.attempts {
 		if a.waits {
-			d.again(Key{JobKey, a.key})
+			d.again(observer.KeyOfJob(a.key))
 		}
 	}
 }

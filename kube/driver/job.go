@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -53,7 +54,7 @@ func (d *Driver) lookAtJob(key types.NamespacedName) error {
 		return nil
 	}
 	j := &d.view.Jobs[id]
-	if j.State != sched.Done && tj != nil && tj.DeletionTimestamp == nil && !usesClaims(d.o.Mode) { // it may have arrived in a mode with claims
+	if j.State != sched.Done && tj != nil && tj.DeletionTimestamp == nil && !observer.UsesClaims(d.o.Mode) { // it may have arrived in a mode with claims
 		d.setFinalizer(tj, true)
 	}
 	d.heed(id, j, tj)
@@ -87,7 +88,7 @@ func (d *Driver) meet(tj *v1alpha1.TrainingJob) {
 	case tj.DeletionTimestamp != nil:
 		d.setFinalizer(tj, false)
 	case hasEnded(tj) || d.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID: // its record was forgotten, or there never was one
-	case !usesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
+	case !observer.UsesClaims(d.o.Mode) && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) && !d.o.Observe:
 		d.setFinalizer(tj, true)
 	default:
 		d.arrivals = append(d.arrivals, tj)
@@ -141,7 +142,7 @@ func (d *Driver) heed(id sched.JobID, j *sched.Job, tj *v1alpha1.TrainingJob) {
 	}
 	command := func(c sched.Command) {
 		d.tell(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(c)})
-		d.again(Key{JobKey, types.NamespacedName{Namespace: j.Spec.User, Name: j.Spec.Name}})
+		d.again(observer.KeyOfJob(types.NamespacedName{Namespace: j.Spec.User, Name: j.Spec.Name}))
 	}
 	if tj == nil || tj.DeletionTimestamp != nil {
 		if a := d.attempts[id]; a != nil {

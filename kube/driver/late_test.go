@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -47,8 +48,8 @@ func TestCacheThatIsLate(t *testing.T) {
 			w.take(o)
 			w.settle()
 			for range 3 { // and every time that anything happens
-				w.queue.Push(KeysOf(job("train", 6, nil))...)
-				w.queue.Push(nodeKey("a"))
+				w.queue.Push(observer.KeysOf(job("train", 6, nil))...)
+				w.queue.Push(observer.KeyOfNode("a"))
 				w.settle()
 			}
 			w.events = w.events[n:]

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -25,7 +26,7 @@ func (d *Driver) lookAtSlice(name string) error {
 	}
 	if was := d.sliceOf[name]; was != "" && was != now {
 		delete(d.slices[was], name)
-		d.again(Key{NodeKey, types.NamespacedName{Name: was}})
+		d.again(observer.KeyOfNode(was))
 	}
 	delete(d.sliceOf, name)
 	if now == "" { // gone, or of devices that are not in a node
@@ -36,7 +37,7 @@ func (d *Driver) lookAtSlice(name string) error {
 		d.slices[now] = make(map[string]*resourcev1.ResourceSlice)
 	}
 	d.slices[now][name] = &s
-	d.again(Key{NodeKey, types.NamespacedName{Name: now}})
+	d.again(observer.KeyOfNode(now))
 	return nil
 }
 
@@ -78,7 +79,7 @@ func (d *Driver) lookAtNode(name string) error {
 	case m.gone:
 		delete(d.machines, name)
 		if found {
-			d.again(Key{NodeKey, types.NamespacedName{Name: name}})
+			d.again(observer.KeyOfNode(name))
 		}
 	case m.joins():
 		d.join(m, &node)
@@ -139,12 +140,12 @@ func (d *Driver) lostNode(id sched.NodeID) {
 	if n.Busy == 0 {
 		d.tell(sched.Event{Kind: sched.NodeLeft, Node: id, Code: int32(sched.NodeGone)})
 		if p := d.view.PoolOf(n); p != nil { // if it is deleted, that may have been what it waits for
-			d.again(Key{PoolKey, types.NamespacedName{Name: p.Spec.Name}})
+			d.again(observer.KeyOfPool(p.Spec.Name))
 			if n.Target == sched.NodeGone && d.o.Provider != nil { // with it one fewer was asked for, be another wanted in its place or not
 				d.rent(&sched.Action{Kind: sched.Rent, Pool: n.Spec.Pool, Count: p.Ordered})
 			}
 		}
-		d.again(Key{NodeKey, types.NamespacedName{Name: n.Spec.Name}}) // perhaps there is another by that name
+		d.again(observer.KeyOfNode(n.Spec.Name)) // perhaps there is another by that name
 		return
 	}
 	for i := range n.Spec.GPUs {
@@ -157,7 +158,7 @@ func (d *Driver) lostNode(id sched.NodeID) {
 func (d *Driver) againJobsOn(id sched.NodeID) {
 	for _, a := range d.attempts {
 		if slices.ContainsFunc(a.ranks, func(r rank) bool { return r.node == id }) {
-			d.again(Key{JobKey, a.key})
+			d.again(observer.KeyOfJob(a.key))
 		}
 	}
 }
@@ -193,7 +194,7 @@ func (d *Driver) replaced(n *sched.Node, m *machine) bool {
 // join tells that a node is there, and of those of its GPUs that are not to be used at once.
 func (d *Driver) join(m *machine, node *corev1.Node) {
 	if slices.Contains(d.newPools, node.Labels[v1alpha1.LabelPool]) { // an instant's nodes are folded before its pools
-		d.again(Key{NodeKey, types.NamespacedName{Name: node.Name}})
+		d.again(observer.KeyOfNode(node.Name))
 		return
 	}
 	spec, err := d.nodeSpec(m, node)
@@ -208,7 +209,7 @@ func (d *Driver) join(m *machine, node *corev1.Node) {
 			d.tell(sched.Event{Kind: sched.GPUChanged, Value: float64(first) + float64(i), Code: int32(s)})
 		}
 	}
-	d.again(Key{NodeKey, types.NamespacedName{Name: node.Name}}) // what was told of its GPUs is put right if they have other numbers
+	d.again(observer.KeyOfNode(node.Name)) // what was told of its GPUs is put right if they have other numbers
 }
 
 func (d *Driver) nodeSpec(m *machine, node *corev1.Node) (*sched.NodeSpec, error) {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -127,7 +128,7 @@ func (d *Driver) started(a *attempt) {
 	e := sched.Event{Kind: sched.AttemptStarted, Job: a.id, Attempt: a.number, WorkFrom: d.now}
 	e.Work, e.Rate, e.Value = m.state()
 	d.tell(e)
-	d.again(Key{JobKey, a.key})
+	d.again(observer.KeyOfJob(a.key))
 }
 
 // AsOrdered is what the text of the end of an attempt that was told to stop begins with; behind "; " follows what became of its work.
@@ -168,9 +169,9 @@ func (d *Driver) ended(a *attempt, j *sched.Job, ranks []sight) {
 	d.over = append(d.over, a)
 	delete(d.attempts, a.id)
 	for i := range a.ranks {
-		d.again(nodeKey(a.ranks[i].nodeName)) // it may be waited for before the node may leave
+		d.again(observer.KeyOfNode(a.ranks[i].nodeName)) // it may be waited for before the node may leave
 	}
-	d.again(Key{JobKey, a.key})
+	d.again(observer.KeyOfJob(a.key))
 }
 
 // keep notes in the end of an attempt how much of its work outlives it. What was done since the last checkpoint that it told of is lost,
@@ -202,7 +203,7 @@ func (d *Driver) mayYetSay(a *attempt) bool {
 	}
 	if a.quiet.IsZero() {
 		a.quiet = time.Now()
-		time.AfterFunc(lastWords, func() { d.o.Queue.Push(Key{JobKey, a.key}) })
+		time.AfterFunc(lastWords, func() { d.o.Queue.Push(observer.KeyOfJob(a.key)) })
 	}
 	return time.Since(a.quiet) < lastWords
 }

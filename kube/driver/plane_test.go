@@ -25,6 +25,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 	"github.com/trainyard/trainyard/sched"
@@ -88,7 +89,7 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	direct, err := client.New(config, client.Options{Scheme: scheme})
 	must(err)
 	must(direct.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
-	queue := driver.NewQueue()
+	queue := observer.NewQueue()
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error)
 	go func() { over <- c.Start(ctx) }()

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -83,7 +84,7 @@ func (d *Driver) lookAtPool(name string) error {
 	}
 	d.tell(sched.Event{Kind: sched.PoolChanged, Pool: sched.PoolID(i), PoolSpec: spec})
 	if spec.Name == "" { // once that is durable, it may go
-		d.again(Key{PoolKey, types.NamespacedName{Name: name}})
+		d.again(observer.KeyOfPool(name))
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func (d *Driver) mindType(n *sched.Node) {
 	}
 	d.submit("pool-says/"+name, func(ctx context.Context) {
 		d.saysOf(ctx, name, text)
-		d.o.Queue.Push(Key{PoolKey, types.NamespacedName{Name: name}})
+		d.o.Queue.Push(observer.KeyOfPool(name))
 	})
 }
 
@@ -253,7 +254,7 @@ func (d *Driver) rent(a *sched.Action) {
 	}
 	count := a.Count
 	if count == 0 { // it may be waited for before a deleted pool may go
-		d.o.Queue.Push(Key{PoolKey, types.NamespacedName{Name: name}})
+		d.o.Queue.Push(observer.KeyOfPool(name))
 	}
 	spare := d.spare(a.Pool, count)
 	d.submit("pool/"+name, func(ctx context.Context) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -108,11 +109,11 @@ func (d *Driver) follow(a *attempt, first *corev1.Pod) {
 	d.crew.work.Go(func() {
 		d.o.Follower.Follow(ctx, pod, container, func(at time.Time, piece []byte) {
 			if m.hear(progress.Output, at, piece) {
-				d.o.Queue.Push(Key{JobKey, a.key})
+				d.o.Queue.Push(observer.KeyOfJob(a.key))
 			}
 		}, func() {
 			m.heardOut()
-			d.o.Queue.Push(Key{JobKey, a.key})
+			d.o.Queue.Push(observer.KeyOfJob(a.key))
 		})
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
 // start has an attempt begun, or tells why it cannot be.
@@ -35,7 +36,7 @@ func (d *Driver) start(a *attempt) {
 	}
 	if err != nil {
 		a.fate = &fate{text: err.Error()}
-		d.o.Queue.Push(Key{JobKey, a.key})
+		d.o.Queue.Push(observer.KeyOfJob(a.key))
 		return
 	}
 	a.begun = true
@@ -52,7 +53,7 @@ func (d *Driver) start(a *attempt) {
 		a.mu.Lock()
 		a.refused = err
 		a.mu.Unlock()
-		d.o.Queue.Push(Key{JobKey, a.key})
+		d.o.Queue.Push(observer.KeyOfJob(a.key))
 		keepTrying(ctx, func() bool { return d.clean(ctx, before) }) // as a rule it is
 	})
 }
@@ -78,7 +79,7 @@ func (d *Driver) carryOut(ctx context.Context, a *attempt, tj *v1alpha1.Training
 	a.mu.Lock()
 	a.claimed = time.Now()
 	a.mu.Unlock()
-	d.o.Queue.Push(Key{JobKey, a.key})
+	d.o.Queue.Push(observer.KeyOfJob(a.key))
 	select {
 	case <-a.free:
 	case <-ctx.Done():

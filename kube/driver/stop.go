@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -31,7 +32,7 @@ func (d *Driver) remove(a *attempt) {
 		}
 		keepTrying(ctx, func() bool {
 			ranks = slices.DeleteFunc(ranks, func(r int) bool { return d.removeRank(ctx, a, r) })
-			d.o.Queue.Push(Key{JobKey, a.key})
+			d.o.Queue.Push(observer.KeyOfJob(a.key))
 			return len(ranks) == 0
 		})
 	})

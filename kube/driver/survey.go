@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
 // Shown is what a node shows of its GPUs, as a driver tells of them.
@@ -25,7 +26,7 @@ type Shown struct {
 // not know of such objects.
 func Survey(ctx context.Context, api client.Reader, nodes []corev1.Node, mode v1alpha1.Mode) (map[string]Shown, error) {
 	of := make(map[string][]*resourcev1.ResourceSlice)
-	if usesClaims(mode) {
+	if observer.UsesClaims(mode) {
 		var list resourcev1.ResourceSliceList
 		if err := api.List(ctx, &list); err != nil {
 			return nil, fmt.Errorf("driver: survey: %w", err)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -29,8 +30,8 @@ func (d *Driver) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error)
 	if err != nil {
 		return nil, fmt.Errorf("driver: sync: %w", err)
 	}
-	d.lookAtAll(ctx, append(keys, d.o.Queue.take()...))
-	return d.answer, d.removeStrayServices(ctx)
+	events := d.lookAtAll(ctx, append(keys, d.o.Queue.Take()...))
+	return events, d.removeStrayServices(ctx)
 }
 
 // removeStrayServices removes the Services of attempts that ended and were not cleaned up after. They are watched by nobody.
@@ -70,9 +71,9 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) {
 }
 
 // everything returns the keys of all objects, and of those that the View knows and that may be gone.
-func (d *Driver) everything(ctx context.Context) (keys []Key, err error) {
+func (d *Driver) everything(ctx context.Context) (keys []observer.Key, err error) {
 	lists := []client.ObjectList{&v1alpha1.GPUPoolList{}, &corev1.NodeList{}, &v1alpha1.TrainingJobList{}}
-	if usesClaims(d.o.Mode) {
+	if observer.UsesClaims(d.o.Mode) {
 		lists = append(lists, &resourcev1.ResourceSliceList{}, &resourcev1.ResourceClaimList{})
 	}
 	for _, l := range append(lists, &corev1.PodList{}) {
@@ -87,45 +88,45 @@ func (d *Driver) everything(ctx context.Context) (keys []Key, err error) {
 	}
 	for i := range d.view.Nodes {
 		if n := &d.view.Nodes[i]; n.Joined() {
-			keys = append(keys, nodeKey(n.Spec.Name))
+			keys = append(keys, observer.KeyOfNode(n.Spec.Name))
 		}
 	}
 	for i := range d.view.Pools {
-		keys = append(keys, Key{PoolKey, nodeKey(d.view.Pools[i].Spec.Name).NamespacedName})
+		keys = append(keys, observer.KeyOfPool(d.view.Pools[i].Spec.Name))
 	}
 	for key, id := range d.ids {
 		if d.view.Jobs[id].State != sched.Done {
-			keys = append(keys, Key{JobKey, key})
+			keys = append(keys, observer.KeyOfJob(key))
 		}
 	}
 	return keys, nil
 }
 
-func keysOfList(l client.ObjectList) (keys []Key) {
+func keysOfList(l client.ObjectList) (keys []observer.Key) {
 	switch l := l.(type) {
 	case *v1alpha1.GPUPoolList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	case *corev1.NodeList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	case *v1alpha1.TrainingJobList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	case *resourcev1.ResourceSliceList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	case *resourcev1.ResourceClaimList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	case *corev1.PodList:
 		for i := range l.Items {
-			keys = append(keys, KeysOf(&l.Items[i])...)
+			keys = append(keys, observer.KeysOf(&l.Items[i])...)
 		}
 	}
 	return keys

@@ -28,6 +28,7 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -47,7 +48,7 @@ var origin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type cluster struct {
 	testing.TB
 	client.WithWatch
-	queue *Queue
+	queue *observer.Queue
 
 	mu     sync.Mutex
 	nextID int
@@ -65,7 +66,7 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	scheme := runtime.NewScheme()
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
-	c := &cluster{TB: t, queue: NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{}, told: map[types.UID]time.Time{}}
+	c := &cluster{TB: t, queue: observer.NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{}, told: map[types.UID]time.Time{}}
 	plain := fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
 	c.WithWatch = interceptor.NewClient(plain, interceptor.Funcs{
@@ -108,7 +109,7 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	for _, o := range objects {
 		must(t, c.Create(t.Context(), o))
 	}
-	c.queue.take()
+	c.queue.Take()
 	c.writes = nil
 	return c
 }
@@ -143,7 +144,7 @@ func (c *cluster) write(verb string, o client.Object, do func() error) error {
 	c.mu.Lock()
 	c.writes = append(c.writes, fmt.Sprintf("%s %T %s", verb, o, o.GetName()))
 	c.mu.Unlock()
-	c.queue.Push(KeysOf(o)...)
+	c.queue.Push(observer.KeysOf(o)...)
 	if c.lose != nil {
 		return c.lose(verb, o)
 	}

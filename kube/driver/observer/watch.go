@@ -1,4 +1,4 @@
-package driver
+package observer
 
 import (
 	"context"
@@ -15,20 +15,21 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// Watched are the kinds of objects that a driver looks at in a mode: their informers are what its cache needs. DeviceClasses are
-// read as well where the driver allocates.
+// Watched are the kinds of objects that a driver looks at in a mode: its cache needs their informers. Where the driver
+// allocates devices, it reads DeviceClasses as well.
 func Watched(m v1alpha1.Mode) []client.Object {
-	all := []client.Object{&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &v1alpha1.GPUProfile{}, &corev1.Node{}, &corev1.Pod{}}
-	if usesClaims(m) {
+	all := []client.Object{&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &v1alpha1.GPUProfile{}, &corev1.Node{},
+		&corev1.Pod{}}
+	if UsesClaims(m) {
 		all = append(all, &resourcev1.ResourceSlice{}, &resourcev1.ResourceClaim{})
 	}
 	return all
 }
 
-// usesClaims reports whether claims say which devices a pod has.
-func usesClaims(m v1alpha1.Mode) bool { return m == v1alpha1.Pinned || m == v1alpha1.Direct }
+// UsesClaims reports whether claims say which devices a pod has.
+func UsesClaims(m v1alpha1.Mode) bool { return m == v1alpha1.Pinned || m == v1alpha1.Direct }
 
-// Watch has everything that changes in the cache pushed into q, until ctx is done. What is in the cache already is pushed as well.
+// Watch pushes the keys of everything that changes in the cache, until ctx is done; at first those of all that is there.
 func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error {
 	for _, object := range Watched(m) {
 		informer, err := c.GetInformer(ctx, object)
@@ -44,7 +45,7 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 			}
 		}
 		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: push, UpdateFunc: func(was, o any) {
-			if !onlyTold(was, o) {
+			if !isOwnStatus(was, o) {
 				push(o)
 			}
 		}, DeleteFunc: push}
@@ -52,16 +53,19 @@ func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error
 		if err != nil {
 			return fmt.Errorf("driver: watch %T: %w", object, err)
 		}
-		context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(handle) }) // of an informer that has ended there is none
+		context.AfterFunc(ctx, func() {
+			_ = informer.RemoveEventHandler(handle) // an informer that has ended has none
+		})
 	}
 	return nil
 }
 
-// onlyTold reports whether nothing of a job changed but what we tell of it ourselves: its status.
-func onlyTold(was, is any) bool {
+// isOwnStatus reports whether nothing of a job changed but what we write to it ourselves: its status.
+func isOwnStatus(was, is any) bool {
 	a, isJob := was.(*v1alpha1.TrainingJob)
 	b, _ := is.(*v1alpha1.TrainingJob)
-	return isJob && b != nil && a.UID == b.UID && a.ResourceVersion != b.ResourceVersion && a.Generation == b.Generation && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
+	return isJob && b != nil && a.UID == b.UID && a.ResourceVersion != b.ResourceVersion &&
+		a.Generation == b.Generation && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		slices.Equal(a.Finalizers, b.Finalizers)
 }
 

@@ -1,4 +1,4 @@
-package driver
+package observer
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type Key struct {
 // Kind says of what kind an object is.
 type Kind uint8
 
-// Kinds, in the order in which keys of an instant are looked at: what later ones mean depends on earlier ones.
+// Kinds, in the order in which the keys of an instant are looked at: what later ones mean depends on earlier ones.
 const (
 	PoolKey  Kind = iota // GPUPool
 	SliceKey             // ResourceSlice
@@ -30,12 +30,21 @@ const (
 	kinds = 6
 )
 
+// KeyOfNode returns the key of a node.
+func KeyOfNode(name string) Key { return Key{NodeKey, types.NamespacedName{Name: name}} }
+
+// KeyOfPool returns the key of a pool.
+func KeyOfPool(name string) Key { return Key{PoolKey, types.NamespacedName{Name: name}} }
+
+// KeyOfJob returns the key of a TrainingJob.
+func KeyOfJob(job types.NamespacedName) Key { return Key{JobKey, job} }
+
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// Queue holds the keys of what changed, each once. The zero value is not ready: see NewQueue. It may be used by anybody at any
-// time.
+// Queue holds the keys of what changed, each once. NewQueue makes one: its zero value is not ready. Any goroutine may use
+// it at any time.
 type Queue struct {
 	mu    sync.Mutex
 	keys  map[Key]bool
@@ -63,8 +72,11 @@ func (q *Queue) Push(keys ...Key) {
 	}
 }
 
-// take empties the queue and returns what was in it, in the order in which it is to be looked at.
-func (q *Queue) take() []Key {
+// Ready returns a channel that has something once keys were pushed.
+func (q *Queue) Ready() <-chan struct{} { return q.ready }
+
+// Take empties the queue and returns what was in it, in the order in which it is to be looked at.
+func (q *Queue) Take() []Key {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	keys := make([]Key, 0, len(q.keys))

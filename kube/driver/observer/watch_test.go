@@ -1,4 +1,4 @@
-package driver
+package observer
 
 import (
 	"context"
@@ -32,11 +32,11 @@ func TestOnlyTold(t *testing.T) {
 		is := was.DeepCopy()
 		is.ResourceVersion = "2"
 		c.change(is)
-		if got := onlyTold(was, is); got != c.want {
+		if got := isOwnStatus(was, is); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	if onlyTold(&corev1.Pod{}, &corev1.Pod{}) {
+	if isOwnStatus(&corev1.Pod{}, &corev1.Pod{}) {
 		t.Error("a pod is passed over")
 	}
 }
@@ -63,7 +63,7 @@ func (h *heard) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) 
 	return nil
 }
 
-// Ensure that nobody listens for a driver that is no more.
+// Ensure that no handler of a driver is left once it has ended.
 func TestWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, mode := range []v1alpha1.Mode{v1alpha1.Pinned, v1alpha1.Count} {
