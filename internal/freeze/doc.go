@@ -1,0 +1,25 @@
+// Package freeze holds what must not change: results, event logs, the command line, the API, and what is kept on disk.
+// It has tests alone. They build cmd/trainyard once, run it as users do, and compare with files in testdata, so they
+// import no other package and hold through every move of code.
+//
+//   - results.txt: for each system on bundled traces, in many variants, the hash of its event log and a digest each of
+//     the log, of the document of --json, and of the table of --jobs-out (TestResults). With -short only those on the
+//     small trace run.
+//
+// A digest is the first 16 bytes of SHA-256, in hexadecimal. Before a digest is taken, this is removed:
+//
+//   - from an event log, the fields schema and version at the start of its header line, as the version is that of the
+//     build;
+//   - from a document, the values of wall_s, decision_p50_us and decision_p99_us, which are measured, and all fields
+//     that fields.txt does not list: documents may gain fields.
+//
+// Paths need no such care: every command runs in a temporary folder that holds its inputs under fixed names.
+//
+// The files are written by
+//
+//	go test ./internal/freeze -rewrite
+//
+// An addition (a new system, a new variant, a new flag) may be written with the change that makes it. A row that was
+// there before may be renewed only in a commit of its own, which names the system and the trace of each row and the
+// reason.
+package freeze
