@@ -32,16 +32,16 @@ type Client struct {
 }
 
 // silence is how long a manager that is there may say nothing.
-const silence = patience + 5*time.Second
+const silence = Patience + 5*time.Second
 
 // Dial returns a client of the manager of a state folder. Whether there is one the first request tells: ErrNoManager. A folder
 // that is not there is an error that wraps fs.ErrNotExist.
 func Dial(dir string) (*Client, error) {
-	folder, address, err := socketOf(dir)
+	folder, address, err := Socket(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: "http://" + hostName, name: dir, folder: folder}
+	c := &Client{base: "http://" + HostName, name: dir, folder: folder}
 	c.via(&http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", address)
 	}})
@@ -52,7 +52,7 @@ func Dial(dir string) (*Client, error) {
 // no token, has the client's certificate.
 func DialNetwork(address, token string, config *tls.Config) *Client {
 	c := &Client{base: "https://" + address, token: token, name: address}
-	c.via(&http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: patience})
+	c.via(&http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: Patience})
 	return c
 }
 
@@ -61,7 +61,7 @@ func (c *Client) via(t *http.Transport) {
 	t.MaxIdleConns, t.IdleConnTimeout, t.ResponseHeaderTimeout = 4, time.Minute, silence
 	c.http = &http.Client{Transport: t, CheckRedirect: noRedirect}
 	t = t.Clone()
-	t.ResponseHeaderTimeout = max(submitting, explaining) + silence
+	t.ResponseHeaderTimeout = max(Submitting, Explaining) + silence
 	c.slow = &http.Client{Transport: t, CheckRedirect: noRedirect}
 }
 
@@ -187,7 +187,7 @@ func drainVerb(on bool) string {
 
 // WriteLog writes the log so far, which trainyard replay reads. The values of variables are hidden in it.
 func (c *Client) WriteLog(ctx context.Context, w io.Writer) error {
-	resp, err := c.do(ctx, http.MethodGet, "/v1/log", nil, nil)
+	resp, err := c.Do(ctx, http.MethodGet, "/v1/log", nil, nil)
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 		if b, err = json.Marshal(body); err != nil {
 			return err
 		}
-		if len(b) > maxJobs { // a server that refuses to read it may not get to say so
-			return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(b), maxJobs)
+		if len(b) > MaxJobs { // a server that refuses to read it may not get to say so
+			return fmt.Errorf("%w: %d bytes are to be sent, want at most %d", ErrMalformed, len(b), MaxJobs)
 		}
 	}
 	return c.ask(ctx, http.MethodPost, path, b, doc)
@@ -242,7 +242,7 @@ func (c *Client) read(ctx context.Context, method, path string, body []byte, f f
 }
 
 func (c *Client) readOnce(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
-	resp, err := c.do(ctx, method, path, body, nil)
+	resp, err := c.Do(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}
@@ -253,8 +253,8 @@ func (c *Client) readOnce(ctx context.Context, method, path string, body []byte,
 	return nil
 }
 
-// do asks for something. An answer that is a problem is an error.
-func (c *Client) do(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+// Do asks for something by its path. An answer that is a problem is an error; any other is to be closed.
+func (c *Client) Do(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (c *Client) failed(ctx context.Context, err error) error {
 func (c *Client) problem(resp *http.Response) error {
 	p := Problem{Title: resp.Status, Status: resp.StatusCode}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&p)
+	err := json.NewDecoder(io.LimitReader(resp.Body, MaxBody)).Decode(&p)
 	if err != nil || kind != "application/problem+json" {
 		return fmt.Errorf("%s: %w: it answers %s", c.name, ErrNoManager, resp.Status)
 	}

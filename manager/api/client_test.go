@@ -48,7 +48,7 @@ func TestClientErrors(t *testing.T) {
 		}, ErrRefused, "needs 2 slots"},
 		"malformed": {func() error { _, err := c.Submit(ctx, Submission{File: "jobs: 1", Dir: "/"}); return err }, ErrMalformed, "jobs.yaml:1:7"},
 		"too long": {func() error {
-			_, err := c.Submit(ctx, Submission{File: strings.Repeat("x", maxJobs), Dir: "/"})
+			_, err := c.Submit(ctx, Submission{File: strings.Repeat("x", MaxJobs), Dir: "/"})
 			return err
 		}, ErrMalformed, "want at most"},
 		"no manager":       {func() error { _, err := nowhere.Info(ctx); return err }, ErrNoManager, "no trainyard runs there"},
@@ -177,7 +177,7 @@ func (r *rig) nodes() {
 // metrics checks the figures of the same.
 func (r *rig) metrics() {
 	r.Helper()
-	resp, err := r.client.do(r.Context(), http.MethodGet, "/metrics", nil, nil)
+	resp, err := r.client.Do(r.Context(), http.MethodGet, "/metrics", nil, nil)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func BenchmarkServeJobs(b *testing.B) {
 	r.submit("jobs: [{command: [x], submit: 1h, count: 10000, user: ann, model: resnet50}]")
 	b.ReportAllocs()
 	for b.Loop() {
-		resp, err := r.client.do(b.Context(), http.MethodGet, "/v1/jobs", nil, nil)
+		resp, err := r.client.Do(b.Context(), http.MethodGet, "/v1/jobs", nil, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

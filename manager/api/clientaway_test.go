@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// patient is how long a test waits for what must come, on however busy a machine.
+const patient = time.Minute
+
 // Ensure that an absence is borne up to its limit, told once each, and not at all before a manager was met.
 func TestAbsence(t *testing.T) {
 	t.Parallel()
@@ -46,7 +49,7 @@ func TestAbsence(t *testing.T) {
 // serveAt serves the socket of dir until stop, which cuts what is under way.
 func serveAt(t *testing.T, dir string, handle http.HandlerFunc) (stop func()) {
 	t.Helper()
-	folder, address, err := socketOf(dir)
+	folder, address, err := Socket(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +57,7 @@ func serveAt(t *testing.T, dir string, handle http.HandlerFunc) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: handle, ReadHeaderTimeout: waitLong}
+	s := &http.Server{Handler: handle, ReadHeaderTimeout: patient}
 	go func() { _ = s.Serve(l) }()
 	return func() { _ = errors.Join(s.Close(), folder.Close()) }
 }
@@ -80,7 +83,7 @@ func TestOutlast(t *testing.T) {
 	defer c.Close()
 	var told atomic.Int32
 	away := make(chan struct{})
-	c.Outlast(waitLong, func() {
+	c.Outlast(patient, func() {
 		if told.Add(1) == 1 {
 			close(away)
 		}

@@ -34,12 +34,12 @@ func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(O
 	if err != nil {
 		return end, err
 	}
-	err = c.follow(ctx, jobPath(strconv.Itoa(doc.ID), "logs")+"?"+q.Encode(), func(e sseEvent) error {
-		if e.kind == "end" {
-			return cmp.Or(json.Unmarshal(e.data, &end), io.EOF)
+	err = c.follow(ctx, jobPath(strconv.Itoa(doc.ID), "logs")+"?"+q.Encode(), func(e StreamEvent) error {
+		if e.Kind == "end" {
+			return cmp.Or(json.Unmarshal(e.Data, &end), io.EOF)
 		}
 		var out Output
-		if bad := readOutput(e.data, &out); bad != nil {
+		if bad := readOutput(e.Data, &out); bad != nil {
 			return bad
 		}
 		return tell(out)
@@ -54,12 +54,12 @@ func (c *Client) Events(ctx context.Context, from int64, tell func(seq uint64, l
 	if from >= 0 {
 		path += "?from=" + strconv.FormatInt(from, 10)
 	}
-	return c.follow(ctx, path, func(e sseEvent) error {
-		seq, err := strconv.ParseUint(e.id, 10, 64)
+	return c.follow(ctx, path, func(e StreamEvent) error {
+		seq, err := strconv.ParseUint(e.ID, 10, 64)
 		if err != nil {
-			return fmt.Errorf("event %q: %w", e.id, err)
+			return fmt.Errorf("event %q: %w", e.ID, err)
 		}
-		return tell(seq, e.data)
+		return tell(seq, e.Data)
 	})
 }
 
@@ -71,7 +71,7 @@ const again = 250 * time.Millisecond
 
 // follow calls tell with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks is
 // asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
-func (c *Client) follow(ctx context.Context, path string, tell func(sseEvent) error) error {
+func (c *Client) follow(ctx context.Context, path string, tell func(StreamEvent) error) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	for {
 		broke, err := c.stream(ctx, path, header, tell)
@@ -99,72 +99,69 @@ func pause(ctx context.Context) {
 }
 
 // stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be told.
-func (c *Client) stream(ctx context.Context, path string, header http.Header, tell func(sseEvent) error) (broke bool, err error) {
-	resp, err := c.do(ctx, http.MethodGet, path, nil, header)
+func (c *Client) stream(ctx context.Context, path string, header http.Header, tell func(StreamEvent) error) (broke bool, err error) {
+	resp, err := c.Do(ctx, http.MethodGet, path, nil, header)
 	if err != nil {
 		return false, err
 	}
 	defer resp.Body.Close()
 	_ = c.away.bears(nil, time.Time{})
-	err = readEvents(resp.Body, func(e sseEvent) error {
+	err = ReadEvents(resp.Body, func(e StreamEvent) error {
 		wish := tell
 		switch {
-		case e.kind == "problem":
+		case e.Kind == "problem":
 			wish = problemIn
-		case e.data == nil: // nothing but where the stream is
-			wish = func(sseEvent) error { return nil }
+		case e.Data == nil: // nothing but where the stream is
+			wish = func(StreamEvent) error { return nil }
 		}
 		if stop := wish(e); stop != nil {
 			return errTold{stop}
 		}
-		header.Set("Last-Event-ID", e.id)
+		header.Set("Last-Event-ID", e.ID)
 		return nil
 	})
 	return !errors.As(err, new(errTold)), err
 }
 
 // problemIn is the error that the last event of a stream tells.
-func problemIn(e sseEvent) error {
+func problemIn(e StreamEvent) error {
 	var p Problem
-	if err := json.Unmarshal(e.data, &p); err != nil {
+	if err := json.Unmarshal(e.Data, &p); err != nil {
 		return err
 	}
 	return told(&p)
 }
 
-// sseEvent is a server-sent event. data is valid until the next.
-type sseEvent struct {
-	kind, id string
-	data     []byte
+// StreamEvent is a server-sent event.
+type StreamEvent struct {
+	Kind, ID string
+	Data     []byte // valid until the next
 }
 
-// maxEvent bounds a line of a stream: of a log it grows with the GPUs of a target only.
-const maxEvent = 32 << 20
-
-// readEvents calls tell with the events of a stream. The end of it is io.ErrUnexpectedEOF.
-func readEvents(r io.Reader, tell func(sseEvent) error) error {
+// ReadEvents calls tell with the events of a stream. The end of it is io.ErrUnexpectedEOF.
+func ReadEvents(r io.Reader, tell func(StreamEvent) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxEvent)
-	var e sseEvent
+	lines.Buffer(make([]byte, 64<<10), MaxEvent)
+	var e StreamEvent
 	var data []byte
 	for lines.Scan() {
 		line := lines.Bytes()
-		if len(line) == 0 && (e.data != nil || e.id != "") {
+		if len(line) == 0 && (e.Data != nil || e.ID != "") {
 			if err := tell(e); err != nil {
 				return err
 			}
-			e = sseEvent{}
+			e = StreamEvent{}
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "event":
-			e.kind = string(value)
+			e.Kind = string(value)
 		case "id":
-			e.id = string(value)
+			e.ID = string(value)
 		case "data":
 			data = append(data[:0], value...)
-			e.data = data
+			e.Data = data
 		}
 	}
 	if lines.Err() != nil {

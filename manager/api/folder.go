@@ -29,7 +29,7 @@ func (f Folder) WriteLog(w io.Writer) error {
 	}
 	defer log.Close()
 	lines := bufio.NewScanner(log)
-	lines.Buffer(make([]byte, 64<<10), maxEvent)
+	lines.Buffer(make([]byte, 64<<10), MaxEvent)
 	for lines.Scan() {
 		if _, err := w.Write(append(redact(lines.Bytes()), '\n')); err != nil {
 			return err

@@ -75,7 +75,7 @@ func TestFollowThroughAttempts(t *testing.T) {
 	if _, err = r.client.Logs(t.Context(), "a", LogOptions{Attempt: 9}, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("attempt 9: %v", err)
 	}
-	resp, err := r.client.do(t.Context(), http.MethodGet, "/v1/jobs/a/logs", nil, http.Header{"Accept": {"text/plain"}})
+	resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/a/logs", nil, http.Header{"Accept": {"text/plain"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestLogsGoOn(t *testing.T) {
 	text := "one\ntwo €uro\nthree\n"
 	r.output(0, 1, text)
 	for at := range len(text) + 1 {
-		resp, err := r.client.do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {"1:" + strconv.Itoa(at)}})
+		resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {"1:" + strconv.Itoa(at)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestLogsGoOn(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"x", "1", "0:1", "1:-1", "1:1x", "99999999999:1"} {
-		if _, err := r.client.do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {id}}); !errors.Is(err, ErrMalformed) {
+		if _, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {id}}); !errors.Is(err, ErrMalformed) {
 			t.Errorf("behind %q: %v", id, err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestPromise22LongLine(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	slow, err := r.client.do(t.Context(), http.MethodGet, "/v1/jobs/0/logs?follow=true", nil, nil)
+	slow, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs?follow=true", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,13 +304,13 @@ func TestEvents(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	resp, err := r.client.do(t.Context(), http.MethodGet, "/v1/events", nil, http.Header{"Last-Event-Id": {"1"}})
+	resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/events", nil, http.Header{"Last-Event-Id": {"1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = readEvents(resp.Body, func(e sseEvent) error {
-		if e.id != "2" {
-			t.Errorf("event %s behind 1", e.id)
+	err = ReadEvents(resp.Body, func(e StreamEvent) error {
+		if e.ID != "2" {
+			t.Errorf("event %s behind 1", e.ID)
 		}
 		return io.EOF
 	})
@@ -318,7 +318,7 @@ func TestEvents(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err = r.client.do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil); !errors.Is(err, ErrMalformed) {
+	if _, err = r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil); !errors.Is(err, ErrMalformed) {
 		t.Errorf("from x: %v", err)
 	}
 	var log bytes.Buffer
@@ -347,7 +347,7 @@ func TestEvents(t *testing.T) {
 func TestStalledReader(t *testing.T) {
 	r := newRig(t, 1, nil)
 	for range 8 {
-		resp, err := r.client.do(t.Context(), http.MethodGet, "/v1/events?from=0", nil, nil)
+		resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=0", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func TestPromise23Canary(t *testing.T) {
 		t.Errorf("%+v, %v: the job did not get its variables", j, err)
 	}
 	for _, path := range []string{"/v1/jobs", "/v1/jobs/a", "/v1/jobs/a/wait", "/v1/jobs/a/logs", "/v1/nodes", "/v1/info", "/v1/log", "/metrics", "/openapi.json"} {
-		resp, err := r.client.do(t.Context(), http.MethodGet, path, nil, nil)
+		resp, err := r.client.Do(t.Context(), http.MethodGet, path, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

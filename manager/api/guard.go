@@ -20,10 +20,7 @@ import (
 
 // Limits of requests.
 const (
-	patience   = 10 * time.Second // of the manager, and of the body
-	submitting = time.Minute      // for many jobs to become durable
-	explaining = 2 * time.Minute  // for a long log to be decided again
-	writing    = time.Minute      // for an answer, or a piece of a stream, to be taken
+	writing    = time.Minute // for an answer, or a piece of a stream, to be taken
 	maxHeaders = 32 << 10
 	maxStreams = 64
 )
@@ -89,7 +86,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, ru.body+1)               // huma wants to see that there is more
 	ctx := context.WithValue(r.Context(), callerKey{}, c)
 	if !ru.stream {
-		within := cmp.Or(ru.within, patience)
+		within := cmp.Or(ru.within, Patience)
 		_ = control.SetWriteDeadline(time.Now().Add(within + writing))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, within)
@@ -113,7 +110,7 @@ func refuse(w http.ResponseWriter, err error) {
 
 // refusal is a problem of a status that no other error has.
 func refusal(status int, format string, args ...any) error {
-	return &Problem{Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Code: "forbidden", err: ErrForbidden}
+	return NewProblem(status, "forbidden", fmt.Sprintf(format, args...), ErrForbidden)
 }
 
 // check decides about a request.
@@ -184,7 +181,7 @@ func (g *guard) browser(r *http.Request) error {
 // hosts reports whether the server goes by a name: over the network it is one of its certificate.
 func (g *guard) hosts(r *http.Request, name string) bool {
 	if _, local := peerOf(r.Context()); local {
-		return name == hostName || name == "localhost"
+		return name == HostName || name == "localhost"
 	}
 	return g.cert != nil && r.TLS != nil && g.cert.VerifyHostname(name) == nil
 }
@@ -275,12 +272,10 @@ func checkBody(r *http.Request, limit int64) error {
 		return nil
 	}
 	if r.ContentLength > limit || limit == 0 {
-		return &Problem{http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge,
-			fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), "malformed", ErrMalformed}
+		return NewProblem(http.StatusRequestEntityTooLarge, "malformed", fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), ErrMalformed)
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &Problem{http.StatusText(http.StatusUnsupportedMediaType), http.StatusUnsupportedMediaType,
-			"a body of another type, want application/json", "malformed", ErrMalformed}
+		return NewProblem(http.StatusUnsupportedMediaType, "malformed", "a body of another type, want application/json", ErrMalformed)
 	}
 	return nil
 }

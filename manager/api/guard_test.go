@@ -92,7 +92,7 @@ func TestRouteWithoutRule(t *testing.T) {
 	r := newRig(t, 1, nil)
 	reached := false
 	r.server.guard.mux.HandleFunc("GET /v1/forgotten", func(http.ResponseWriter, *http.Request) { reached = true })
-	resp, err := r.client.do(t.Context(), http.MethodGet, "/v1/forgotten", nil, nil)
+	resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/forgotten", nil, nil)
 	if err == nil {
 		_ = resp.Body.Close()
 	}
@@ -109,7 +109,12 @@ func TestOpenAPI(t *testing.T) {
 		Paths      map[string]map[string]struct{ OperationID, Description string }
 		Components struct{ Schemas map[string]any }
 	}
-	if err := r.client.get(t.Context(), "/openapi.json", &doc); err != nil {
+	resp, err := r.client.Do(t.Context(), http.MethodGet, "/openapi.json", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.1.0" || doc.Components.Schemas["Job"] == nil {
@@ -146,7 +151,7 @@ func TestPromise19Browsers(t *testing.T) {
 	}{
 		{"rebound host", func(q *http.Request) { q.Host = "evil.example" }, http.StatusMisdirectedRequest},
 		{"rebound host with port", func(q *http.Request) { q.Host = "evil.example:" + strings.Split(r.o.Network, ":")[1] }, http.StatusMisdirectedRequest},
-		{"rebound to the name of the socket", func(q *http.Request) { q.Host = hostName }, http.StatusMisdirectedRequest},
+		{"rebound to the name of the socket", func(q *http.Request) { q.Host = HostName }, http.StatusMisdirectedRequest},
 		{"another address of this machine", func(q *http.Request) { q.Host = "127.0.0.2" }, http.StatusMisdirectedRequest},
 		{"foreign origin", func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
 		{"null origin", func(q *http.Request) { q.Header.Set("Origin", "null") }, http.StatusForbidden},
@@ -245,7 +250,7 @@ func TestBodies(t *testing.T) {
 		network(t)(r)
 		admin = r.token("a", "root", Admin)
 	})
-	long := `{"dir":"/","file":"` + strings.Repeat("x", maxJobs) + `"}`
+	long := `{"dir":"/","file":"` + strings.Repeat("x", MaxJobs) + `"}`
 	chunked := func(q *http.Request) { q.ContentLength = -1 }
 	cases := []struct {
 		name, method, path, body string
@@ -411,14 +416,14 @@ func TestPromise20Revoke(t *testing.T) {
 	began := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		resp, err := c.do(t.Context(), http.MethodGet, "/v1/events?from=0", nil, nil)
+		resp, err := c.Do(t.Context(), http.MethodGet, "/v1/events?from=0", nil, nil)
 		if err != nil {
 			ended <- err
 			return
 		}
 		defer resp.Body.Close()
 		close(began)
-		ended <- readEvents(resp.Body, func(sseEvent) error { return nil })
+		ended <- ReadEvents(resp.Body, func(StreamEvent) error { return nil })
 	}()
 	<-began
 	if err := OpenTokens(r.dir).Revoke("t"); err != nil { // by another process, as it were
@@ -505,7 +510,7 @@ func otherUser(dir string) {
 	}
 	header := http.Header{"X-Forwarded-User": {"root"}, "X-Remote-User": {"root"}, "Authorization": {"Bearer " + os.Getenv("TRAINYARD_TEST_TOKEN")}}
 	for _, ask := range [][2]string{{"GET", "/v1/jobs"}, {"POST", "/v1/jobs/of-ann/cancel"}, {"POST", "/v1/jobs/mine/cancel"}, {"POST", "/v1/nodes/drain"}} {
-		resp, err := c.do(context.Background(), ask[0], ask[1], nil, header)
+		resp, err := c.Do(context.Background(), ask[0], ask[1], nil, header)
 		if err == nil {
 			_ = resp.Body.Close()
 		}

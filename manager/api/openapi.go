@@ -29,7 +29,7 @@ func operation(method, path, id, summary string) huma.Operation {
 		who += ", of the job's own user"
 	}
 	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".", MaxBodyBytes: ru.body + 1,
-		BodyReadTimeout: patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
+		BodyReadTimeout: Patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
 	if strings.Contains(path, "{") {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}

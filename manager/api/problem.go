@@ -1,28 +1,24 @@
 package api
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
-
-	"github.com/trainyard/trainyard/manager"
 )
 
 // Errors of a Client. They wrap what the manager said in a sentence.
 var (
 	ErrNoManager = errors.New("no trainyard runs there")
-	ErrNoJob     = manager.ErrNoJob
+	ErrNoJob     = errors.New("no such job")
 	ErrNoGPU     = errors.New("no such GPU or slot")
-	ErrNoEvent   = manager.ErrNoEvent
-	ErrNoDecided = manager.ErrNoDecision  // an event that is none
-	ErrElsewhere = manager.ErrOtherSystem // decided by one that is not here any more
-	ErrDone      = manager.ErrDone
+	ErrNoEvent   = errors.New("no such event")
+	ErrNoDecided = errors.New("is no decision") // an event that is none
+	ErrElsewhere = errors.New("was decided by another system or version, of which the log does not keep enough")
+	ErrDone      = errors.New("done already")
 	ErrAmbiguous = errors.New("several jobs have that name")
 	ErrEarly     = errors.New("not handed in yet; try again when it is")
-	ErrFixed     = manager.ErrFixed   // this manager takes no jobs
-	ErrStopped   = manager.ErrStopped // it is about to end
-	ErrRefused   = manager.ErrRefused
+	ErrFixed     = errors.New("this manager runs the jobs of a file and takes no others")
+	ErrStopped   = errors.New("the manager stops")
+	ErrRefused   = errors.New("refused")
 	ErrMalformed = errors.New("not understood")
 	ErrForbidden = errors.New("not allowed")
 	ErrTimeout   = errors.New("no answer in time")
@@ -73,24 +69,19 @@ var problems = []struct {
 	{"busy", http.StatusTooManyRequests, ErrBusy},
 }
 
-// problemOf is how err is told; nil if there is none.
-func problemOf(err error) error {
-	if err == nil {
-		return nil
-	}
-	if p := (*Problem)(nil); errors.As(err, &p) {
-		return p
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: the manager is busy or its disk is slow", ErrTimeout)
-	}
+// NewProblem returns a problem that is told as detail; err is what it wraps.
+func NewProblem(status int, code, detail string, err error) *Problem {
+	return &Problem{http.StatusText(status), status, detail, code, err}
+}
+
+// ProblemOf is how err is answered: with the code and status of the first of the errors above that it wraps, else as a fault.
+func ProblemOf(err error) *Problem {
 	for _, p := range problems {
 		if errors.Is(err, p.err) {
-			return &Problem{http.StatusText(p.status), p.status, err.Error(), p.code, err}
+			return NewProblem(p.status, p.code, err.Error(), err)
 		}
 	}
-	const status = http.StatusInternalServerError
-	return &Problem{Title: http.StatusText(status), Status: status, Detail: err.Error(), err: err}
+	return NewProblem(http.StatusInternalServerError, "", err.Error(), err)
 }
 
 // told is the error of which a problem that was received tells.

@@ -74,7 +74,7 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 		t.Errorf("files beside the state: %s, before %s", after, before)
 	}
 	for _, path := range []string{"/v1/jobs/..%2f..%2fetc/logs", "/v1/jobs/0%00/logs", "/v1/jobs/%2e%2e/logs", "/v1/jobs/0/logs?attempt=-1", "/v1/jobs/0/logs?attempt=../../1"} {
-		if resp, err := r.client.do(t.Context(), http.MethodGet, path, nil, nil); err == nil {
+		if resp, err := r.client.Do(t.Context(), http.MethodGet, path, nil, nil); err == nil {
 			_ = resp.Body.Close()
 			t.Errorf("%s is answered", path)
 		}

@@ -223,7 +223,7 @@ func (r *rig) ask(method, path, token, body string, change func(*http.Request)) 
 	}
 	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
 		ExpectContinueTimeout: waitLong},
-		CheckRedirect: noRedirect, Timeout: waitLong}
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: waitLong}
 	resp, err := c.Do(req)
 	if err != nil {
 		r.Fatalf("%s %s: %v", method, path, err)

@@ -25,9 +25,6 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// hostName is what clients call the manager at the other end of a unix socket.
-const hostName = "trainyard"
-
 // Options say what a Server serves, and to whom.
 type Options struct {
 	Manager *manager.Manager
@@ -116,7 +113,7 @@ func (s *Server) Listen() (stop func(), err error) {
 		listeners = append(listeners, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: patience, IdleTimeout: 2 * time.Minute,
+	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: Patience, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: maxHeaders, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
 		Protocols: new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
 	server.Protocols.SetHTTP1(true)
@@ -155,7 +152,7 @@ const (
 // listenSocket listens on the socket of the folder.
 func (s *Server) listenSocket() (net.Listener, func() error, error) {
 	dir := s.o.Manager.Dir()
-	folder, address, err := socketOf(dir)
+	folder, address, err := Socket(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,17 +185,6 @@ func removeOld(address, dir string) error {
 	}
 	return fmt.Errorf("%s: the one of an earlier manager cannot be removed: %w; want a folder that we may write in", filepath.Join(dir, filepath.Base(address)), err)
 }
-
-// socketOf returns the address of the control socket in dir, which is short wherever that is, and valid while folder is open.
-func socketOf(dir string) (folder *os.File, address string, err error) {
-	fd, err := syscall.Open(dir, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0) // who may pass need not read it
-	if err != nil {
-		return nil, "", &os.PathError{Op: "open", Path: dir, Err: err}
-	}
-	return os.NewFile(uintptr(fd), dir), filepath.Join("/proc/self/fd", strconv.Itoa(fd), "control"), nil
-}
-
-const oPath = 0x200000 // O_PATH of Linux
 
 // listenNetwork listens on the network, where nobody is answered without an identity, on this machine neither.
 func (s *Server) listenNetwork() (net.Listener, error) {
@@ -286,7 +272,7 @@ func numbers(list []sched.JobID) string {
 
 // ownerOf returns whose a job is.
 func (s *Server) ownerOf(ctx context.Context, id sched.JobID) (name string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) { name = v.Jobs[id].Spec.User })
 	return name, err

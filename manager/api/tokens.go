@@ -49,7 +49,7 @@ type Token struct {
 // validate returns the first thing wrong with t.
 func (t *Token) validate() error {
 	sum, err := hex.DecodeString(t.SHA256)
-	switch _, badRole := parseRole(t.Role); {
+	switch _, badRole := ParseRole(t.Role); {
 	case t.Name == "" || len(t.Name) > maxTokenName || strings.ContainsFunc(t.Name, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fmt.Errorf("name %q, want 1 to %d letters without blanks", t.Name, maxTokenName)
 	case t.User == "" || len(t.User) > maxTokenName:
@@ -279,7 +279,7 @@ func (t *Tokens) find(cert bool, what []byte, now time.Time) (who Who, found boo
 		o := &t.list[i]
 		same := subtle.ConstantTimeCompare(sum, []byte(strings.ToLower(o.SHA256))) == 1
 		if same && o.Cert == cert && (o.Expires.IsZero() || now.Before(o.Expires)) {
-			role, _ := parseRole(o.Role)
+			role, _ := ParseRole(o.Role)
 			who, found = Who{o.User, role}, true
 		}
 	}

@@ -54,7 +54,7 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 
 // one returns how a job stands, with the last lines of what it wrote if it failed.
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {

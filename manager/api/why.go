@@ -42,10 +42,8 @@ type whyInput struct {
 	Try   int `query:"try_ms" minimum:"0" maximum:"3000" default:"1000" doc:"milliseconds for trying remedies at most; 0 = none"`
 }
 
-// AsSuits asks for a look into the future where that is not hopeless: one of 2,000 jobs takes half a second of a processor, and beyond the
-// reason is to be told at once all the same.
+// Limits of a look into the future as suits.
 const (
-	AsSuits   = -time.Millisecond
 	suits     = 2 * time.Second
 	suitsJobs = 2000
 )
