@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/server"
 )
 
 // stateVariable names the state folder where --state does not.
@@ -72,7 +73,7 @@ func unmanaged(state string, err error) error {
 		return err
 	}
 	dir, bad := stateFolder(state)
-	if _, held := holder(dir); bad != nil || held || !api.Folder(dir).Kept() {
+	if _, held := holder(dir); bad != nil || held || !server.Folder(dir).Kept() {
 		return err
 	}
 	return &codedError{exitUnreachable, fmt.Errorf("%w; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %s",
@@ -88,14 +89,14 @@ func outlast(cmd *cobra.Command, c *api.Client) {
 }
 
 // orFolder is asking for a verb that, where nobody serves a folder that has a log, reads that.
-func orFolder(state *string, ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, api.Folder, []string) error) func(*cobra.Command, []string) error {
+func orFolder(state *string, ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, server.Folder, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := asking(state, ask)(cmd, args)
 		if !errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrForbidden) {
 			return err
 		}
 		name, bad := stateFolder(*state)
-		dir := api.Folder(name)
+		dir := server.Folder(name)
 		if bad != nil || !dir.Kept() {
 			return err
 		}
@@ -108,7 +109,7 @@ func orFolder(state *string, ask func(*cobra.Command, *api.Client, []string) err
 }
 
 // unserved is the error of what takes a manager.
-func unserved(dir api.Folder, why string) error {
+func unserved(dir server.Folder, why string) error {
 	return &codedError{exitUnreachable, fmt.Errorf("%s: %w, and %s; start one by `trainyard serve`, or name its folder by --state", dir, api.ErrNoManager, why)}
 }
 

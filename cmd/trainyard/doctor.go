@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // finding is what one check of doctor found.

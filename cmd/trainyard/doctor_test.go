@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/manager/api"
 )
 
 // diagnosed asks the doctor about a folder and returns the finding of a check that is not ok, if there is one, else the first of it.

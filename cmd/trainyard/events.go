@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/server"
 )
 
 func newEvents() *cobra.Command {
@@ -43,7 +44,7 @@ goes on.`,
 				return nil
 			}
 			return err
-		}, func(cmd *cobra.Command, dir api.Folder, _ []string) error {
+		}, func(cmd *cobra.Command, dir server.Folder, _ []string) error {
 			if follow {
 				return unserved(dir, "--follow needs one")
 			}

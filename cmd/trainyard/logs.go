@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/server"
 )
 
 // logsFlags are the flags of logs as given.
@@ -79,7 +80,7 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 }
 
 // kept prints what is kept of the output of a job where nobody serves.
-func (f *logsFlags) kept(cmd *cobra.Command, dir api.Folder, args []string) error {
+func (f *logsFlags) kept(cmd *cobra.Command, dir server.Folder, args []string) error {
 	if f.follow {
 		return unserved(dir, "--follow needs one")
 	}

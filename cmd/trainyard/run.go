@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
@@ -90,7 +90,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dry {
 		return writeText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
 	}
-	meter := api.NewMeter()
+	meter := server.NewMeter()
 	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
 	m, err := manager.Open(cmd.Context(), o)
 	if err != nil {
@@ -105,11 +105,11 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if !m.Resumed() {
 		warnMissing(cmd, o.Jobs.Jobs)
 	}
-	server, err := api.New(api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log})
+	answers, err := server.New(server.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log})
 	if err != nil {
 		return err
 	}
-	stop, err := server.Listen()
+	stop, err := answers.Listen()
 	if err != nil {
 		return err
 	}

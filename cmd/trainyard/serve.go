@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/api"
 )
 
 // serveFlags are the flags of serve as given.
@@ -77,7 +77,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	f.begun = api.Folder(dir).Slots()
+	f.begun = server.Folder(dir).Slots()
 	o, err := f.options(cmd.Context(), cmd)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	meter := api.NewMeter()
+	meter := server.NewMeter()
 	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.Sinks, o.Decided = []eventlog.Sink{meter}, meter.Decided
 	if f.notify != "" {
@@ -103,15 +103,15 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return managerError(err)
 	}
 	defer m.Close()
-	a := api.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log, Network: f.network, Cert: f.cert, Key: f.key}
+	a := server.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.unit, Log: o.Log, Network: f.network, Cert: f.cert, Key: f.key}
 	if f.group >= 0 {
 		a.Group = &f.group
 	}
-	server, err := api.New(a)
+	answers, err := server.New(a)
 	if err != nil {
 		return err
 	}
-	stop, err := server.Listen()
+	stop, err := answers.Listen()
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // startServing serves a folder until the test is over, in a folder of its own.

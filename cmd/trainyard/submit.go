@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/internal/strictyaml"
-	"github.com/trainyard/trainyard/manager/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // Ensure that intervals are told as exactly as they are known, and no more so.

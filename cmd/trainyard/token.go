@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api/server"
 )
 
 func newToken() *cobra.Command {
@@ -24,7 +24,7 @@ next request.`,
 }
 
 // tokensOf returns the tokens of the folder that a flag names, which is made if it is not there.
-func tokensOf(state string) (*api.Tokens, error) {
+func tokensOf(state string) (*server.Tokens, error) {
 	dir, err := stateFolder(state)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func tokensOf(state string) (*api.Tokens, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return api.OpenTokens(dir), nil
+	return server.OpenTokens(dir), nil
 }
 
 func newTokenCreate() *cobra.Command {
@@ -57,7 +57,7 @@ that certificate is admitted.`,
 			if err != nil {
 				return err
 			}
-			t := api.Token{Name: args[0], User: user, Role: role}
+			t := server.Token{Name: args[0], User: user, Role: role}
 			if last > 0 {
 				t.Expires = time.Now().Add(last).UTC().Truncate(time.Second)
 			}
@@ -91,7 +91,7 @@ that certificate is admitted.`,
 
 // tokenError gives what keeps a token from being made its exit code; what is wrong with what was given is said of what.
 func tokenError(what string, err error) error {
-	if errors.Is(err, api.ErrTokenThere) {
+	if errors.Is(err, server.ErrTokenThere) {
 		return &codedError{exitConflict, err}
 	}
 	return usagef("%s %w", what, err)
@@ -133,12 +133,12 @@ func newTokenList() *cobra.Command {
 }
 
 // tokenList returns the tokens of a folder, which need not be there.
-func tokenList(state string) ([]api.Token, error) {
+func tokenList(state string) ([]server.Token, error) {
 	dir, err := stateFolder(state)
 	if err != nil {
 		return nil, err
 	}
-	return api.OpenTokens(dir).List()
+	return server.OpenTokens(dir).List()
 }
 
 func newTokenRevoke() *cobra.Command {
@@ -160,8 +160,8 @@ func newTokenRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = api.OpenTokens(dir).Revoke(args[0])
-			if errors.Is(err, api.ErrNoToken) {
+			err = server.OpenTokens(dir).Revoke(args[0])
+			if errors.Is(err, server.ErrNoToken) {
 				return &codedError{exitNotFound, fmt.Errorf("%w; `trainyard token list` tells which there are", err)}
 			}
 			if err == nil {

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // top is what the screen of `trainyard top` shows. It asks nobody: answers come as messages, wishes go out by do.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // jobColours tell jobs apart, of the 256 of a terminal; job N has the one at N modulo their number. They are near the palette of Okabe

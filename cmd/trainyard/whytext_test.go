@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // Ensure that why says of a job that is done when that was, how long it ran, on what and how often it began.

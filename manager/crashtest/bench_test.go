@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 // rawSyncs measures how often per second 4 KiB can be written and synced at path, for about so long.

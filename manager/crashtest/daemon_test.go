@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/manager/api"
 )
 
 // adoptKills is how often the daemon of sixteen running jobs is killed.

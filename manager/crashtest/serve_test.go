@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/driver/local/shim/shimtest"
-	"github.com/trainyard/trainyard/manager/api"
 )
 
 // daemons is a folder that one `trainyard serve` after the other manages.

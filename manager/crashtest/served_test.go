@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/api"
+	"github.com/trainyard/trainyard/api"
 )
 
 const sigterm = syscall.SIGTERM

@@ -1,23 +1,24 @@
-package api
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager"
 )
 
 // hostErrors are the errors of a host by the errors of the contract. The first that fits holds.
 var hostErrors = []struct{ host, contract error }{
-	{manager.ErrNoJob, ErrNoJob},
-	{manager.ErrNoEvent, ErrNoEvent},
-	{manager.ErrNoDecision, ErrNoDecided},
-	{manager.ErrOtherSystem, ErrElsewhere},
-	{manager.ErrDone, ErrDone},
-	{manager.ErrFixed, ErrFixed},
-	{manager.ErrStopped, ErrStopped},
-	{manager.ErrRefused, ErrRefused},
+	{manager.ErrNoJob, api.ErrNoJob},
+	{manager.ErrNoEvent, api.ErrNoEvent},
+	{manager.ErrNoDecision, api.ErrNoDecided},
+	{manager.ErrOtherSystem, api.ErrElsewhere},
+	{manager.ErrDone, api.ErrDone},
+	{manager.ErrFixed, api.ErrFixed},
+	{manager.ErrStopped, api.ErrStopped},
+	{manager.ErrRefused, api.ErrRefused},
 }
 
 // translated is an error of a host that is one of the contract too.
@@ -34,11 +35,11 @@ func problemOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	if p := (*Problem)(nil); errors.As(err, &p) {
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: the manager is busy or its disk is slow", ErrTimeout)
+		err = fmt.Errorf("%w: the manager is busy or its disk is slow", api.ErrTimeout)
 	}
 	for _, e := range hostErrors {
 		if errors.Is(err, e.host) {
@@ -46,5 +47,5 @@ func problemOf(err error) error {
 			break
 		}
 	}
-	return ProblemOf(err)
+	return api.ProblemOf(err)
 }

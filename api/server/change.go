@@ -1,10 +1,11 @@
-package api
+package server
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -13,7 +14,7 @@ import (
 const foreseeing = 3 * time.Second
 
 // foresee fills in when jobs would start and end, and what that rests on.
-func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *Submitted) error {
+func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *api.Submitted) error {
 	done, err := s.think(ctx)
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *Submitted
 	doc.Rests = x.Rests()
 	docs := doc.Jobs
 	for i := range docs {
-		docs[i] = Estimate{ID: int(sched.None), Name: jobs[i].Spec.Name}
+		docs[i] = api.Estimate{ID: int(sched.None), Name: jobs[i].Spec.Name}
 		if e := f.Of(first + sched.JobID(i)); e != nil {
 			docs[i].Start, docs[i].End = x.within(e.Start), x.within(e.End)
 		}
@@ -40,12 +41,12 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *Submitted
 
 type resizeInput struct {
 	aboutJob
-	Body Resize
+	Body api.Resize
 }
 
 // resize gives a job another range of widths. What is left out of it is as in a job file: the fewest 1, as many wanted as there may
 // be.
-func (s *Server) resize(ctx context.Context, in *resizeInput) (Job, error) {
+func (s *Server) resize(ctx context.Context, in *resizeInput) (api.Job, error) {
 	id, r := callerOf(ctx).job, in.Body
 	if r.Min == 0 {
 		r.Min = 1
@@ -55,14 +56,14 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (Job, error) {
 	}
 	for _, n := range []int{r.Min, r.Want, r.Max} {
 		if n < 1 || n > jobfile.MaxGPUs {
-			return Job{}, fmt.Errorf("%w: %d %ss, want 1 to %d", ErrMalformed, n, s.o.Unit, jobfile.MaxGPUs)
+			return api.Job{}, fmt.Errorf("%w: %d %ss, want 1 to %d", api.ErrMalformed, n, s.o.Unit, jobfile.MaxGPUs)
 		}
 	}
 	err := s.o.Manager.Change(ctx, id, func(c *sched.JobChange) {
 		c.GPUs = sched.Range{Min: int32(r.Min), Want: int32(r.Want), Max: int32(r.Max)}
 	})
 	if err != nil {
-		return Job{}, fmt.Errorf("job %d: %w", id, err)
+		return api.Job{}, fmt.Errorf("job %d: %w", id, err)
 	}
 	return s.one(ctx, id)
 }

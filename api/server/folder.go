@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
@@ -29,7 +30,7 @@ func (f Folder) WriteLog(w io.Writer) error {
 	}
 	defer log.Close()
 	lines := bufio.NewScanner(log)
-	lines.Buffer(make([]byte, 64<<10), MaxEvent)
+	lines.Buffer(make([]byte, 64<<10), api.MaxEvent)
 	for lines.Scan() {
 		if _, err := w.Write(append(redact(lines.Bytes()), '\n')); err != nil {
 			return err
@@ -39,7 +40,7 @@ func (f Folder) WriteLog(w io.Writer) error {
 }
 
 // Logs calls tell with what an attempt of a job wrote, and returns its number; see Client.Logs. Nothing is followed.
-func (f Folder) Logs(ctx context.Context, job string, o LogOptions, tell func(Output) error) (sched.JobID, error) {
+func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, tell func(api.Output) error) (sched.JobID, error) {
 	id, err := f.find(job)
 	if err != nil {
 		return id, err
@@ -53,7 +54,7 @@ func (f Folder) Logs(ctx context.Context, job string, o LogOptions, tell func(Ou
 	}
 	row := manager.Row{State: sched.Done, Attempts: attempts}
 	r := reading{from: place{attempt: int32(o.Attempt)}, tail: o.Tail, since: o.Since, dir: string(f), job: id,
-		pieces:  func(p place, text []byte) error { return tell(Output{Attempt: int(p.attempt), Text: string(text)}) },
+		pieces:  func(p place, text []byte) error { return tell(api.Output{Attempt: int(p.attempt), Text: string(text)}) },
 		ended:   func(place, *manager.Row) error { return nil },
 		current: func() (manager.Row, <-chan struct{}) { return row, nil }}
 	return id, r.run(ctx)
@@ -86,7 +87,7 @@ func (f Folder) find(text string) (id sched.JobID, err error) {
 		return sched.JobID(n), nil
 	}
 	if named == sched.None {
-		return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
+		return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
 	}
 	return named, nil
 }

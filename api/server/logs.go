@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
@@ -40,7 +41,7 @@ func (p place) String() string { return fmt.Sprintf("%d:%d", p.attempt, p.offset
 // parsePlace reads the id of an event.
 func parsePlace(id string) (p place, err error) {
 	if n, err := fmt.Sscanf(id, "%d:%d", &p.attempt, &p.offset); n != 2 || err != nil || p.attempt < 1 || p.offset < 0 || p.String() != id {
-		return place{}, fmt.Errorf("%w: place %q, want ATTEMPT:OFFSET", ErrMalformed, id)
+		return place{}, fmt.Errorf("%w: place %q, want ATTEMPT:OFFSET", api.ErrMalformed, id)
 	}
 	return p, nil
 }
@@ -107,7 +108,7 @@ func (r *reading) begin(attempts int32) (place, error) {
 	at := r.from
 	switch {
 	case at.attempt > max(attempts, 1):
-		return at, fmt.Errorf("%w: attempt %d, there were %d", ErrRefused, at.attempt, attempts)
+		return at, fmt.Errorf("%w: attempt %d, there were %d", api.ErrRefused, at.attempt, attempts)
 	case at.attempt == 0 && r.since.IsZero():
 		at.attempt = max(attempts, 1)
 	case at.attempt == 0:
@@ -189,7 +190,7 @@ func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), path)
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, fmt.Errorf("output of job %d attempt %d: %w: it is no file", job, attempt, ErrRefused)
+		return nil, fmt.Errorf("output of job %d attempt %d: %w: it is no file", job, attempt, api.ErrRefused)
 	}
 	return f, nil
 }
@@ -264,7 +265,7 @@ func tailOffset(f *os.File, lines int) int64 {
 
 // logEvent is how a piece is told: bytes that are no UTF-8 become U+FFFD.
 func logEvent(p place, text []byte) []byte {
-	b, err := json.Marshal(Output{Attempt: int(p.attempt), Text: string(text)})
+	b, err := json.Marshal(api.Output{Attempt: int(p.attempt), Text: string(text)})
 	if err != nil {
 		panic(err) // strings and numbers only
 	}

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // describe begins the description of the routes. What each takes and answers is added with the route itself.
@@ -29,7 +31,7 @@ func operation(method, path, id, summary string) huma.Operation {
 		who += ", of the job's own user"
 	}
 	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".", MaxBodyBytes: ru.body + 1,
-		BodyReadTimeout: Patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
+		BodyReadTimeout: api.Patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
 	if strings.Contains(path, "{") {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}

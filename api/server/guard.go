@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -28,7 +29,7 @@ const (
 // caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it must
 // not be about two jobs of a name.
 type caller struct {
-	who Who
+	who api.Who
 	job sched.JobID // None = the route is about none
 	// admitted reports whether he would be let in again.
 	admitted func() bool
@@ -52,7 +53,7 @@ func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(calle
 type guard struct {
 	mux     *http.ServeMux
 	rules   map[string]rule
-	local   func(uid uint32) Who // at the other end of the unix socket
+	local   func(uid uint32) api.Who // at the other end of the unix socket
 	tokens  *Tokens
 	cert    *x509.Certificate // of the server, over the network
 	find    func(job string) (sched.JobID, error)
@@ -75,7 +76,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case g.streams <- struct{}{}:
 			defer func() { <-g.streams }()
 		default:
-			err = fmt.Errorf("%w: %d streams are open", ErrBusy, cap(g.streams))
+			err = fmt.Errorf("%w: %d streams are open", api.ErrBusy, cap(g.streams))
 		}
 	}
 	if err != nil {
@@ -86,7 +87,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, ru.body+1)               // huma wants to see that there is more
 	ctx := context.WithValue(r.Context(), callerKey{}, c)
 	if !ru.stream {
-		within := cmp.Or(ru.within, Patience)
+		within := cmp.Or(ru.within, api.Patience)
 		_ = control.SetWriteDeadline(time.Now().Add(within + writing))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, within)
@@ -97,7 +98,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers with a problem, and reads nothing more from the connection.
 func refuse(w http.ResponseWriter, err error) {
-	p := (*Problem)(nil)
+	p := (*api.Problem)(nil)
 	errors.As(problemOf(err), &p)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -110,7 +111,7 @@ func refuse(w http.ResponseWriter, err error) {
 
 // refusal is a problem of a status that no other error has.
 func refusal(status int, format string, args ...any) error {
-	return NewProblem(status, "forbidden", fmt.Sprintf(format, args...), ErrForbidden)
+	return api.NewProblem(status, "forbidden", fmt.Sprintf(format, args...), api.ErrForbidden)
 }
 
 // check decides about a request.
@@ -120,7 +121,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 		return c, ru, err
 	}
 	c.who, c.admitted = g.identify(r)
-	if c.who.Role == Nobody {
+	if c.who.Role == api.Nobody {
 		return c, ru, refusal(http.StatusUnauthorized, "who are you? %s", g.hint(r))
 	}
 	pattern, err := g.route(r)
@@ -137,7 +138,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	if c.job, err = g.jobOf(r, pattern); err != nil {
 		return c, ru, err
 	}
-	if ru.own && c.who.Role < Admin {
+	if ru.own && c.who.Role < api.Admin {
 		owner, err := g.owner(r.Context(), c.job)
 		if err != nil {
 			return c, ru, err
@@ -181,31 +182,31 @@ func (g *guard) browser(r *http.Request) error {
 // hosts reports whether the server goes by a name: over the network it is one of its certificate.
 func (g *guard) hosts(r *http.Request, name string) bool {
 	if _, local := peerOf(r.Context()); local {
-		return name == HostName || name == "localhost"
+		return name == api.HostName || name == "localhost"
 	}
 	return g.cert != nil && r.TLS != nil && g.cert.VerifyHostname(name) == nil
 }
 
 // identify says who asks, and how to ask again.
-func (g *guard) identify(r *http.Request) (Who, func() bool) {
+func (g *guard) identify(r *http.Request) (api.Who, func() bool) {
 	if p, local := peerOf(r.Context()); local {
 		if p.err != nil {
-			return Who{}, nil
+			return api.Who{}, nil
 		}
 		return g.local(p.uid), func() bool { return true }
 	}
-	var ask func() (Who, bool)
+	var ask func() (api.Who, bool)
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {
 	case r.TLS == nil:
-		return Who{}, nil
+		return api.Who{}, nil
 	case strings.EqualFold(scheme, "Bearer"):
-		ask = func() (Who, bool) { return g.tokens.bearer(secret, time.Now()) }
+		ask = func() (api.Who, bool) { return g.tokens.bearer(secret, time.Now()) }
 	case len(r.TLS.PeerCertificates) > 0:
 		cert := r.TLS.PeerCertificates[0]
-		ask = func() (Who, bool) { return g.tokens.certified(cert.Raw, time.Now()) }
+		ask = func() (api.Who, bool) { return g.tokens.certified(cert.Raw, time.Now()) }
 	default:
-		return Who{}, nil
+		return api.Who{}, nil
 	}
 	who, _ := ask()
 	return who, func() bool { again, ok := ask(); return ok && again == who }
@@ -272,10 +273,10 @@ func checkBody(r *http.Request, limit int64) error {
 		return nil
 	}
 	if r.ContentLength > limit || limit == 0 {
-		return NewProblem(http.StatusRequestEntityTooLarge, "malformed", fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), ErrMalformed)
+		return api.NewProblem(http.StatusRequestEntityTooLarge, "malformed", fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), api.ErrMalformed)
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return NewProblem(http.StatusUnsupportedMediaType, "malformed", "a body of another type, want application/json", ErrMalformed)
+		return api.NewProblem(http.StatusUnsupportedMediaType, "malformed", "a body of another type, want application/json", api.ErrMalformed)
 	}
 	return nil
 }

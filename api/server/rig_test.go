@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
@@ -50,7 +51,7 @@ type rig struct {
 	dir    string
 	o      Options
 	server *Server
-	client *Client // over the unix socket
+	client *api.Client // over the unix socket
 	pool   *x509.CertPool
 	url    string // over the network
 }
@@ -83,7 +84,7 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- m.Run(ctx) }()
-	if r.client, err = Dial(r.dir); err != nil {
+	if r.client, err = api.Dial(r.dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -108,7 +109,7 @@ func (r *rig) endJobs() {
 	if _, err := r.client.Drain(ctx, true); err != nil { // nothing starts in the place of what ends
 		r.Error(err)
 	}
-	doc, err := r.client.Jobs(ctx, Filter{States: []string{"starting", "running", "stopping"}})
+	doc, err := r.client.Jobs(ctx, api.Filter{States: []string{"starting", "running", "stopping"}})
 	if err != nil {
 		r.Error(err)
 	}
@@ -172,7 +173,7 @@ func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificat
 }
 
 // token makes a token for a role.
-func (r *rig) token(name, user string, role Role) string {
+func (r *rig) token(name, user string, role api.Role) string {
 	r.Helper()
 	secret, err := OpenTokens(r.dir).Add(Token{Name: name, User: user, Role: role.String()})
 	if err != nil {
@@ -182,14 +183,14 @@ func (r *rig) token(name, user string, role Role) string {
 }
 
 // dial returns a client over the network.
-func (r *rig) dial(token string) *Client {
-	return DialNetwork(r.o.Network, token, &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13})
+func (r *rig) dial(token string) *api.Client {
+	return api.DialNetwork(r.o.Network, token, &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13})
 }
 
 // submit hands jobs in by the socket and returns them.
-func (r *rig) submit(file string) []Estimate {
+func (r *rig) submit(file string) []api.Estimate {
 	r.Helper()
-	doc, err := r.client.Submit(r.Context(), Submission{File: file, Dir: filepath.Dir(r.dir)})
+	doc, err := r.client.Submit(r.Context(), api.Submission{File: file, Dir: filepath.Dir(r.dir)})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a route that
@@ -43,7 +45,7 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 		if _, routed := r.server.guard.mux.Handler(req); routed != pattern {
 			t.Errorf("%s is routed to %q", pattern, routed)
 		}
-		if ru.least == Nobody {
+		if ru.least == api.Nobody {
 			t.Errorf("%s is open to everybody", pattern)
 		}
 		if strings.Contains(pattern, "{job}") && method != http.MethodGet && !ru.own {
@@ -96,7 +98,7 @@ func TestRouteWithoutRule(t *testing.T) {
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	if !errors.Is(err, ErrForbidden) || reached {
+	if !errors.Is(err, api.ErrForbidden) || reached {
 		t.Errorf("%v, reached %t, want it refused", err, reached)
 	}
 }
@@ -142,7 +144,7 @@ func TestPromise19Browsers(t *testing.T) {
 	admin := ""
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		admin = r.token("a", "root", Admin)
+		admin = r.token("a", "root", api.Admin)
 	})
 	cases := []struct {
 		name   string
@@ -151,7 +153,7 @@ func TestPromise19Browsers(t *testing.T) {
 	}{
 		{"rebound host", func(q *http.Request) { q.Host = "evil.example" }, http.StatusMisdirectedRequest},
 		{"rebound host with port", func(q *http.Request) { q.Host = "evil.example:" + strings.Split(r.o.Network, ":")[1] }, http.StatusMisdirectedRequest},
-		{"rebound to the name of the socket", func(q *http.Request) { q.Host = HostName }, http.StatusMisdirectedRequest},
+		{"rebound to the name of the socket", func(q *http.Request) { q.Host = api.HostName }, http.StatusMisdirectedRequest},
 		{"another address of this machine", func(q *http.Request) { q.Host = "127.0.0.2" }, http.StatusMisdirectedRequest},
 		{"foreign origin", func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
 		{"null origin", func(q *http.Request) { q.Header.Set("Origin", "null") }, http.StatusForbidden},
@@ -194,7 +196,7 @@ func TestPromise19PathsAndMethods(t *testing.T) {
 	admin := ""
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		admin = r.token("a", "root", Admin)
+		admin = r.token("a", "root", api.Admin)
 	})
 	cases := []struct {
 		method, path string
@@ -248,9 +250,9 @@ func TestBodies(t *testing.T) {
 	admin := ""
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		admin = r.token("a", "root", Admin)
+		admin = r.token("a", "root", api.Admin)
 	})
-	long := `{"dir":"/","file":"` + strings.Repeat("x", MaxJobs) + `"}`
+	long := `{"dir":"/","file":"` + strings.Repeat("x", api.MaxJobs) + `"}`
 	chunked := func(q *http.Request) { q.ContentLength = -1 }
 	cases := []struct {
 		name, method, path, body string
@@ -302,10 +304,10 @@ func TestPromise20Lattice(t *testing.T) {
 	tokens := map[rune]string{'n': "trainyard_nobody"}
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		tokens['v'] = r.token("v", "vera", Viewer)
-		tokens['u'] = r.token("u", "ann", User)
-		tokens['o'] = r.token("o", "bob", User)
-		tokens['a'] = r.token("a", "root", Admin)
+		tokens['v'] = r.token("v", "vera", api.Viewer)
+		tokens['u'] = r.token("u", "ann", api.User)
+		tokens['o'] = r.token("o", "bob", api.User)
+		tokens['a'] = r.token("a", "root", api.Admin)
 	})
 	seq := r.decided()
 	for pattern := range rules {
@@ -326,7 +328,7 @@ func TestPromise20Lattice(t *testing.T) {
 			}
 			body := ""
 			if path == "/v1/jobs" && method == http.MethodPost {
-				b, _ := json.Marshal(Submission{File: "jobs: [{command: [x], submit: 1h}]", Dir: "/"})
+				b, _ := json.Marshal(api.Submission{File: "jobs: [{command: [x], submit: 1h}]", Dir: "/"})
 				body = string(b)
 			}
 			if strings.HasSuffix(path, "resize") {
@@ -354,15 +356,15 @@ func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	ann := ""
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		ann = r.token("u", "ann", User)
+		ann = r.token("u", "ann", api.User)
 	})
 	c := r.dial(ann)
-	_, err := c.Submit(t.Context(), Submission{File: "jobs: [{command: [x], user: bob}]", Dir: "/"})
-	if !errors.Is(err, ErrForbidden) {
+	_, err := c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x], user: bob}]", Dir: "/"})
+	if !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("a job of bob by ann: %v", err)
 	}
 	bobs := r.submit("jobs: [{command: [x], user: bob, name: same, submit: 1h}]")[0].ID
-	doc, err := c.Submit(t.Context(), Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
+	doc, err := c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,22 +373,22 @@ func TestPromise20UserHandsInAsHimself(t *testing.T) {
 		t.Errorf("cancelled %d of %s, %v; want %d of ann", j.ID, j.User, err, doc.Jobs[0].ID)
 	}
 	for range 2 {
-		doc, err = c.Submit(t.Context(), Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
+		doc, err = c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := fmt.Sprintf(`several jobs have that name: "same" may mean job %d or %d, want a number`, doc.Jobs[0].ID, doc.Jobs[0].ID-1)
-	if _, err = c.Cancel(t.Context(), "same"); !errors.Is(err, ErrAmbiguous) || err.Error() != want {
+	if _, err = c.Cancel(t.Context(), "same"); !errors.Is(err, api.ErrAmbiguous) || err.Error() != want {
 		t.Errorf("one of two jobs of ann: %v, want %s", err, want)
 	}
-	if _, err = c.Cancel(t.Context(), fmt.Sprint(bobs)); !errors.Is(err, ErrForbidden) {
+	if _, err = c.Cancel(t.Context(), fmt.Sprint(bobs)); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("bob's job cancelled by ann: %v", err)
 	}
-	if dry, err := c.Submit(t.Context(), Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true}); err != nil || !dry.Dry || len(dry.Jobs) != 1 {
+	if dry, err := c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true}); err != nil || !dry.Dry || len(dry.Jobs) != 1 {
 		t.Errorf("dry: %+v, %v", dry, err)
 	}
-	if all, err := c.Jobs(t.Context(), Filter{}); err != nil || all.Total != 4 {
+	if all, err := c.Jobs(t.Context(), api.Filter{}); err != nil || all.Total != 4 {
 		t.Errorf("%d jobs, %v; want 4: a dry submission is none", all.Total, err)
 	}
 }
@@ -400,13 +402,13 @@ func TestPromise20Revoke(t *testing.T) {
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
 		tokens := OpenTokens(r.dir)
-		secret = r.token("t", "ann", Viewer)
+		secret = r.token("t", "ann", api.Viewer)
 		short, _ = tokens.Add(Token{Name: "over", User: "ann", Role: "admin", Expires: time.Now().Add(-time.Second)})
 		if err := tokens.AddCertificate(Token{Name: "c", User: "ann", Role: "user"}, cert); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if _, err := r.dial(short).Info(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err := r.dial(short).Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("a token that is over: %v", err)
 	}
 	c := r.dial(secret)
@@ -423,14 +425,14 @@ func TestPromise20Revoke(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		close(began)
-		ended <- ReadEvents(resp.Body, func(StreamEvent) error { return nil })
+		ended <- api.ReadEvents(resp.Body, func(api.StreamEvent) error { return nil })
 	}()
 	<-began
 	if err := OpenTokens(r.dir).Revoke("t"); err != nil { // by another process, as it were
 		t.Fatal(err)
 	}
 	revoked := time.Now()
-	if _, err := c.Info(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err := c.Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("replayed after it was revoked: %v", err)
 	}
 	select {
@@ -448,19 +450,19 @@ func TestPromise20Revoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func(p tls.Certificate) *Client {
-		return DialNetwork(r.o.Network, "", &tls.Config{RootCAs: r.pool, Certificates: []tls.Certificate{p}, MinVersion: tls.VersionTLS13})
+	dial := func(p tls.Certificate) *api.Client {
+		return api.DialNetwork(r.o.Network, "", &tls.Config{RootCAs: r.pool, Certificates: []tls.Certificate{p}, MinVersion: tls.VersionTLS13})
 	}
 	if _, err = dial(pair).Info(t.Context()); err != nil {
 		t.Errorf("by certificate: %v", err)
 	}
-	if _, err = dial(other).Info(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err = dial(other).Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("by a certificate of another: %v", err)
 	}
 	if err = OpenTokens(r.dir).Revoke("c"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = dial(pair).Info(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err = dial(pair).Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("by a revoked certificate: %v", err)
 	}
 }
@@ -480,11 +482,11 @@ func TestPromise19NetworkRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = s.listenNetwork(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.says) {
+		if _, err = s.listenNetwork(); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	r.token("a", "root", Admin)
+	r.token("a", "root", api.Admin)
 	path := filepath.Join(r.dir, tokensName)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -503,7 +505,7 @@ const clientEnv = "TRAINYARD_TEST_CLIENT"
 
 // otherUser is what that process does.
 func otherUser(dir string) {
-	c, err := Dial(dir)
+	c, err := api.Dial(dir)
 	if err != nil {
 		fmt.Println("dial:", err)
 		return
@@ -542,7 +544,7 @@ func TestPromise20PeerCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), copied)
-		cmd.Env = []string{clientEnv + "=" + r.dir, "TRAINYARD_TEST_TOKEN=" + r.token("a", "root", Admin)}
+		cmd.Env = []string{clientEnv + "=" + r.dir, "TRAINYARD_TEST_TOKEN=" + r.token("a", "root", api.Admin)}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
@@ -32,7 +33,7 @@ func TestFollowThroughAttempts(t *testing.T) {
 	r.submit(`jobs: [{name: a, grace: 1s, command: [sh, -c, 'echo attempt $TRAINYARD_ATTEMPT; until [ -e ` + go_ + ` ]; do sleep 0.05; done; echo "end of $TRAINYARD_ATTEMPT"; exit 7']}]`)
 	var got strings.Builder
 	asked := false
-	end, err := r.client.Logs(t.Context(), "a", LogOptions{Attempt: 1, Follow: true, Tail: -1}, func(o Output) error {
+	end, err := r.client.Logs(t.Context(), "a", api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, func(o api.Output) error {
 		got.WriteString(o.Text)
 		switch {
 		case strings.Contains(got.String(), "attempt 1\n") && !asked:
@@ -56,23 +57,23 @@ func TestFollowThroughAttempts(t *testing.T) {
 		t.Errorf("%+v, %v", j, err)
 	}
 	for _, c := range []struct {
-		o    LogOptions
+		o    api.LogOptions
 		want string
 	}{
-		{LogOptions{Tail: -1}, "attempt 2\nend of 2\n"},
-		{LogOptions{Attempt: 1, Tail: -1}, "attempt 1\n"},
-		{LogOptions{Tail: 1}, "end of 2\n"},
-		{LogOptions{Tail: 0}, ""},
-		{LogOptions{Tail: 9}, "attempt 2\nend of 2\n"},
-		{LogOptions{Since: time.Now().Add(time.Hour), Follow: true, Tail: -1}, "attempt 2\nend of 2\n"},
-		{LogOptions{Since: time.Now().Add(-time.Hour), Follow: true, Tail: -1}, "attempt 1\nattempt 2\nend of 2\n"},
+		{api.LogOptions{Tail: -1}, "attempt 2\nend of 2\n"},
+		{api.LogOptions{Attempt: 1, Tail: -1}, "attempt 1\n"},
+		{api.LogOptions{Tail: 1}, "end of 2\n"},
+		{api.LogOptions{Tail: 0}, ""},
+		{api.LogOptions{Tail: 9}, "attempt 2\nend of 2\n"},
+		{api.LogOptions{Since: time.Now().Add(time.Hour), Follow: true, Tail: -1}, "attempt 2\nend of 2\n"},
+		{api.LogOptions{Since: time.Now().Add(-time.Hour), Follow: true, Tail: -1}, "attempt 1\nattempt 2\nend of 2\n"},
 	} {
 		got.Reset()
-		if _, err = r.client.Logs(t.Context(), "0", c.o, func(o Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
+		if _, err = r.client.Logs(t.Context(), "0", c.o, func(o api.Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
 			t.Errorf("%+v: %q, %v; want %q", c.o, got.String(), err, c.want)
 		}
 	}
-	if _, err = r.client.Logs(t.Context(), "a", LogOptions{Attempt: 9}, nil); !errors.Is(err, ErrRefused) {
+	if _, err = r.client.Logs(t.Context(), "a", api.LogOptions{Attempt: 9}, nil); !errors.Is(err, api.ErrRefused) {
 		t.Errorf("attempt 9: %v", err)
 	}
 	resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/a/logs", nil, http.Header{"Accept": {"text/plain"}})
@@ -108,7 +109,7 @@ func TestLogsGoOn(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"x", "1", "0:1", "1:-1", "1:1x", "99999999999:1"} {
-		if _, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {id}}); !errors.Is(err, ErrMalformed) {
+		if _, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {id}}); !errors.Is(err, api.ErrMalformed) {
 			t.Errorf("behind %q: %v", id, err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestPromise22HostileOutput(t *testing.T) {
 	r.submit(later)
 	read := func() (string, error) {
 		var got strings.Builder
-		_, err := r.client.Logs(t.Context(), "0", LogOptions{Tail: -1}, func(o Output) error { got.WriteString(o.Text); return nil })
+		_, err := r.client.Logs(t.Context(), "0", api.LogOptions{Tail: -1}, func(o api.Output) error { got.WriteString(o.Text); return nil })
 		return got.String(), err
 	}
 	if got, err := read(); got != "" || err != nil {
@@ -254,7 +255,7 @@ func TestPromise22LongLine(t *testing.T) {
 	}
 	defer slow.Body.Close()
 	told, pieces, most := 0, 0, uint64(0)
-	_, err = r.client.Logs(t.Context(), "0", LogOptions{Tail: -1}, func(o Output) error {
+	_, err = r.client.Logs(t.Context(), "0", api.LogOptions{Tail: -1}, func(o api.Output) error {
 		if told += utf8.RuneCountInString(o.Text); len(o.Text) > 3*maxPiece {
 			return fmt.Errorf("a piece of %d bytes", len(o.Text))
 		}
@@ -308,7 +309,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = ReadEvents(resp.Body, func(e StreamEvent) error {
+	err = api.ReadEvents(resp.Body, func(e api.StreamEvent) error {
 		if e.ID != "2" {
 			t.Errorf("event %s behind 1", e.ID)
 		}
@@ -318,7 +319,7 @@ func TestEvents(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err = r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil); !errors.Is(err, ErrMalformed) {
+	if _, err = r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil); !errors.Is(err, api.ErrMalformed) {
 		t.Errorf("from x: %v", err)
 	}
 	var log bytes.Buffer
@@ -365,7 +366,7 @@ func TestPromise23Canary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	const canary, second = "canary-7f3a9c", "canary-b81e44"
-	doc, err := r.client.Submit(t.Context(), Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": canary},
+	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": canary},
 		File: `jobs: [{name: a, env: {DB_PASSWORD: ` + second + `}, command: [sh, -c, 'test ${#API_KEY} = 13 && test ${#DB_PASSWORD} = 13 && echo fine']}]`})
 	if err != nil {
 		t.Fatal(err)

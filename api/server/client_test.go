@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // Ensure that each way in which a request fails is an error of its own, so that a program can tell them apart.
@@ -23,7 +25,7 @@ func TestClientErrors(t *testing.T) {
 	if _, err := c.Cancel(ctx, "of-ann"); err != nil {
 		t.Fatal(err)
 	}
-	nowhere, err := Dial(t.TempDir())
+	nowhere, err := api.Dial(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,28 +37,28 @@ func TestClientErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		"no job":          {func() error { _, err := c.Job(ctx, "nobody"); return err }, ErrNoJob, `job "nobody": no such job`},
-		"no number":       {func() error { _, err := c.Cancel(ctx, "77"); return err }, ErrNoJob, `job "77"`},
-		"a path":          {func() error { _, err := c.Cancel(ctx, "../0"); return err }, ErrForbidden, "no such path"},
-		"logs of no job":  {func() error { _, err := c.Logs(ctx, "nobody", LogOptions{}, nil); return err }, ErrNoJob, ""},
-		"done":            {func() error { _, err := c.Requeue(ctx, "of-ann"); return err }, ErrDone, `job "of-ann": done already (cancelled)`},
+		"no job":          {func() error { _, err := c.Job(ctx, "nobody"); return err }, api.ErrNoJob, `job "nobody": no such job`},
+		"no number":       {func() error { _, err := c.Cancel(ctx, "77"); return err }, api.ErrNoJob, `job "77"`},
+		"a path":          {func() error { _, err := c.Cancel(ctx, "../0"); return err }, api.ErrForbidden, "no such path"},
+		"logs of no job":  {func() error { _, err := c.Logs(ctx, "nobody", api.LogOptions{}, nil); return err }, api.ErrNoJob, ""},
+		"done":            {func() error { _, err := c.Requeue(ctx, "of-ann"); return err }, api.ErrDone, `job "of-ann": done already (cancelled)`},
 		"done, cancelled": {func() error { _, err := c.Cancel(ctx, "of-ann"); return err }, nil, ""},
-		"no GPU":          {func() error { _, err := c.DrainGPU(ctx, "GPU-x", true); return err }, ErrNoGPU, `"GPU-x"`},
+		"no GPU":          {func() error { _, err := c.DrainGPU(ctx, "GPU-x", true); return err }, api.ErrNoGPU, `"GPU-x"`},
 		"too wide": {func() error {
-			_, err := c.Submit(ctx, Submission{File: "jobs: [{command: [x], gpus: 2}]", Dir: "/"})
+			_, err := c.Submit(ctx, api.Submission{File: "jobs: [{command: [x], gpus: 2}]", Dir: "/"})
 			return err
-		}, ErrRefused, "needs 2 slots"},
-		"malformed": {func() error { _, err := c.Submit(ctx, Submission{File: "jobs: 1", Dir: "/"}); return err }, ErrMalformed, "jobs.yaml:1:7"},
+		}, api.ErrRefused, "needs 2 slots"},
+		"malformed": {func() error { _, err := c.Submit(ctx, api.Submission{File: "jobs: 1", Dir: "/"}); return err }, api.ErrMalformed, "jobs.yaml:1:7"},
 		"too long": {func() error {
-			_, err := c.Submit(ctx, Submission{File: strings.Repeat("x", MaxJobs), Dir: "/"})
+			_, err := c.Submit(ctx, api.Submission{File: strings.Repeat("x", api.MaxJobs), Dir: "/"})
 			return err
-		}, ErrMalformed, "want at most"},
-		"no manager":       {func() error { _, err := nowhere.Info(ctx); return err }, ErrNoManager, "no trainyard runs there"},
-		"no such state":    {func() error { _, err := c.Jobs(ctx, Filter{States: []string{"dead"}}); return err }, ErrMalformed, `"dead"`},
-		"nothing listens":  {func() error { _, err := DialNetwork("127.0.0.1:1", "", nil).Info(ctx); return err }, ErrNoManager, ""},
+		}, api.ErrMalformed, "want at most"},
+		"no manager":       {func() error { _, err := nowhere.Info(ctx); return err }, api.ErrNoManager, "no trainyard runs there"},
+		"no such state":    {func() error { _, err := c.Jobs(ctx, api.Filter{States: []string{"dead"}}); return err }, api.ErrMalformed, `"dead"`},
+		"nothing listens":  {func() error { _, err := api.DialNetwork("127.0.0.1:1", "", nil).Info(ctx); return err }, api.ErrNoManager, ""},
 		"an interrupt":     {func() error { _, err := c.Info(past); return err }, context.Canceled, ""},
 		"one who is told":  {func() error { return c.Events(ctx, 0, func(uint64, []byte) error { return io.ErrShortWrite }) }, io.ErrShortWrite, ""},
-		"no folder at all": {func() error { _, err := Dial(filepath.Join(t.TempDir(), "x")); return err }, fs.ErrNotExist, ""},
+		"no folder at all": {func() error { _, err := api.Dial(filepath.Join(t.TempDir(), "x")); return err }, fs.ErrNotExist, ""},
 	} {
 		if err := x.ask(); !errors.Is(err, x.want) || !strings.Contains(fmt.Sprint(err), x.says) {
 			t.Errorf("%s: %v, want %v that says %q", name, err, x.want, x.says)
@@ -74,7 +76,7 @@ func TestManagerStops(t *testing.T) {
 		dir := r.dir
 		ready := make(chan struct{}, 2)
 		go func() {
-			c, err := Dial(dir)
+			c, err := api.Dial(dir)
 			if err == nil {
 				defer c.Close()
 				err = c.Events(context.Background(), 0, func(uint64, []byte) error {
@@ -91,7 +93,7 @@ func TestManagerStops(t *testing.T) {
 	})
 	select {
 	case err := <-over:
-		if !errors.Is(err, ErrNoManager) && !errors.Is(err, ErrStopped) && !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, api.ErrNoManager) && !errors.Is(err, api.ErrStopped) && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
 	case <-time.After(waitLong):
@@ -119,16 +121,16 @@ func TestJobs(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		f     Filter
+		f     api.Filter
 		want  string
 		total int
 	}{
-		{Filter{}, "of-ann held, of-bob held, long running, waits waiting", 4},
-		{Filter{States: []string{"held"}}, "of-ann held, of-bob held", 2},
-		{Filter{States: []string{"running", "waiting"}}, "long running, waits waiting", 2},
-		{Filter{User: "bob"}, "of-bob held, waits waiting", 2},
-		{Filter{Limit: 1}, "waits waiting", 4},
-		{Filter{User: "nobody"}, "", 0},
+		{api.Filter{}, "of-ann held, of-bob held, long running, waits waiting", 4},
+		{api.Filter{States: []string{"held"}}, "of-ann held, of-bob held", 2},
+		{api.Filter{States: []string{"running", "waiting"}}, "long running, waits waiting", 2},
+		{api.Filter{User: "bob"}, "of-bob held, waits waiting", 2},
+		{api.Filter{Limit: 1}, "waits waiting", 4},
+		{api.Filter{User: "nobody"}, "", 0},
 	} {
 		doc, err := r.client.Jobs(ctx, c.f)
 		var got []string
@@ -139,7 +141,7 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%+v: %v of %d, %v; want %s of %d", c.f, got, doc.Total, err, c.want, c.total)
 		}
 	}
-	for _, verb := range []func(context.Context, string) (Job, error){r.client.Pause, r.client.Resume} {
+	for _, verb := range []func(context.Context, string) (api.Job, error){r.client.Pause, r.client.Resume} {
 		if _, err := verb(ctx, "waits"); err != nil {
 			t.Error(err)
 		}
@@ -205,7 +207,7 @@ func BenchmarkJobs(b *testing.B) {
 	r.submit("jobs: [{command: [x], submit: 1h, count: 10000, user: ann, model: resnet50}]")
 	b.ReportAllocs()
 	for b.Loop() {
-		doc, err := r.client.Jobs(b.Context(), Filter{})
+		doc, err := r.client.Jobs(b.Context(), api.Filter{})
 		if err != nil || len(doc.Jobs) != 10000 {
 			b.Fatal(len(doc.Jobs), err)
 		}

@@ -1,10 +1,11 @@
-package api
+package server
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
@@ -29,8 +30,8 @@ func stateOf(j *sched.Job) string {
 }
 
 // list returns the jobs that fit a filter.
-func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
-	doc := Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Unit, System: s.o.Manager.Header().System}
+func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
+	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Unit, System: s.o.Manager.Header().System}
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		x := s.teller(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
@@ -43,7 +44,7 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 		if doc.Total = len(ids); in.Limit > 0 {
 			ids = ids[max(len(ids)-in.Limit, 0):]
 		}
-		doc.Jobs = make([]Job, len(ids))
+		doc.Jobs = make([]api.Job, len(ids))
 		for i, id := range ids {
 			doc.Jobs[i] = x.job(id)
 		}
@@ -53,8 +54,8 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (Jobs, error) {
 }
 
 // one returns how a job stands, with the last lines of what it wrote if it failed.
-func (s *Server) one(ctx context.Context, id sched.JobID) (doc Job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err error) {
+	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
@@ -101,11 +102,11 @@ func (x *teller) when(t sched.Time) string {
 }
 
 // job returns the document of a job.
-func (x *teller) job(id sched.JobID) Job {
+func (x *teller) job(id sched.JobID) api.Job {
 	j := &x.v.Jobs[id]
 	spec := j.Spec
 	now := x.v.Now
-	doc := Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class, State: stateOf(j),
+	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class, State: stateOf(j),
 		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min), Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
 		GPUs: make([]string, 0, len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
@@ -139,12 +140,12 @@ func (x *teller) job(id sched.JobID) Job {
 }
 
 // ended says how the last attempt of a job ended.
-func (x *teller) ended(doc *Job, j *sched.Job, row *manager.Row) {
+func (x *teller) ended(doc *api.Job, j *sched.Job, row *manager.Row) {
 	doc.ExitCode, doc.Text = int(row.Code), row.Text
 	if !row.Failed() {
 		return
 	}
-	doc.Failure = &Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries), Left: int(max(j.Spec.Retries-j.Failures, 0))}
+	doc.Failure = &api.Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries), Left: int(max(j.Spec.Retries-j.Failures, 0))}
 	if j.State == sched.Done { // whatever is left: its `retry` may be for other ends
 		doc.Failure.Left = 0
 	}
@@ -171,7 +172,7 @@ func (x *teller) why(j *sched.Job, id sched.JobID) string {
 }
 
 // place says what a job holds, and with whom.
-func (x *teller) place(doc *Job, j *sched.Job, id sched.JobID) {
+func (x *teller) place(doc *api.Job, j *sched.Job, id sched.JobID) {
 	shared := false
 	for _, g := range j.GPUs {
 		doc.GPUs = append(doc.GPUs, manager.GPUName(x.v, g))
@@ -189,9 +190,9 @@ func (x *teller) place(doc *Job, j *sched.Job, id sched.JobID) {
 }
 
 // nodes returns what jobs run on.
-func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
+func (s *Server) nodes(ctx context.Context, _ *nothing) (api.Nodes, error) {
 	status := s.o.Manager.Devices()
-	doc := Nodes{Schema: "trainyard.nodes/v1", Unit: s.o.Unit}
+	doc := api.Nodes{Schema: "trainyard.nodes/v1", Unit: s.o.Unit}
 	err := s.o.Manager.Look(ctx, func(v *sched.View) {
 		doc.Drained = len(v.Nodes) > 0
 		for i := range v.Nodes {
@@ -200,7 +201,7 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (Nodes, error) {
 			}
 			doc.Drained = doc.Drained && drained(v, &v.Nodes[i])
 		}
-		doc.GPUs = make([]GPU, len(v.GPUs))
+		doc.GPUs = make([]api.GPU, len(v.GPUs))
 		for g := range v.GPUs {
 			doc.GPUs[g] = gpuDoc(v, sched.GPUID(g))
 		}
@@ -235,9 +236,9 @@ func drained(v *sched.View, n *sched.Node) bool {
 }
 
 // gpuDoc says how a GPU stands as far as the View tells.
-func gpuDoc(v *sched.View, g sched.GPUID) GPU {
+func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 	gpu := &v.GPUs[g]
-	doc := GPU{Name: manager.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
+	doc := api.GPU{Name: manager.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
 	if t := v.Nodes[gpu.Node].Spec.Type; int(t) < len(v.Types) {
 		doc.Type = v.Types[t]
 	}
@@ -248,7 +249,7 @@ func gpuDoc(v *sched.View, g sched.GPUID) GPU {
 }
 
 // measured adds what was seen of a device.
-func measured(doc *GPU, s *device.Status) {
+func measured(doc *api.GPU, s *device.Status) {
 	r := &s.Reading
 	doc.Why = s.Why
 	if r.UsedMiB >= 0 { // a slot's is not measured

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // logs returns what is told of the output of a job.
@@ -21,7 +23,7 @@ func (r *rig) logs(job string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitLong)
 	defer cancel()
 	var b strings.Builder
-	_, err := r.client.Logs(ctx, job, LogOptions{Tail: -1}, func(o Output) error { b.WriteString(o.Text); return nil })
+	_, err := r.client.Logs(ctx, job, api.LogOptions{Tail: -1}, func(o api.Output) error { b.WriteString(o.Text); return nil })
 	return b.String(), err
 }
 
@@ -32,7 +34,7 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	r := newRig(t, 1, nil)
 	work := filepath.Dir(r.dir)
 	before := listing(t, work)
-	for name, s := range map[string]Submission{
+	for name, s := range map[string]api.Submission{
 		"NUL in a command":         {File: `jobs: [{command: [x, "a\0b"]}]`},
 		"NUL in a variable":        {File: `jobs: [{command: [x], env: {A: "a\0b"}}]`},
 		"NUL in a folder":          {File: `jobs: [{command: [x], dir: "/tmp/\0"}]`},
@@ -53,11 +55,11 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 		if s.Dir == "" {
 			s.Dir = work
 		}
-		if doc, err := r.client.Submit(t.Context(), s); !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrRefused) {
+		if doc, err := r.client.Submit(t.Context(), s); !errors.Is(err, api.ErrMalformed) && !errors.Is(err, api.ErrRefused) {
 			t.Errorf("%s: %v, %v, want it refused", name, doc.Jobs, err)
 		}
 	}
-	if doc, err := r.client.Jobs(t.Context(), Filter{}); err != nil || doc.Total > 0 {
+	if doc, err := r.client.Jobs(t.Context(), api.Filter{}); err != nil || doc.Total > 0 {
 		t.Errorf("%d jobs were taken, %v", doc.Total, err)
 	}
 	// What a shell or a path would read as something else is a job's own affair: it gets it as it is.
@@ -133,10 +135,10 @@ func TestPromise23SecretsAreNowhereElse(t *testing.T) {
 	token := ""
 	r := newRig(t, 2, func(r *rig) {
 		network(t)(r)
-		token = r.token("canary", "ann", User)
+		token = r.token("canary", "ann", api.User)
 	})
 	secrets := []string{"canary-90d1e2", "canary-77ab01", token}
-	_, submitted := r.client.Submit(t.Context(), Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": secrets[0]},
+	_, submitted := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": secrets[0]},
 		File: `defaults: {env: {DB_PASSWORD: ` + secrets[1] + `}}
 jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: runs, command: [sleep, 1h], grace: 1s}]`})
 	if submitted != nil {
@@ -150,7 +152,7 @@ jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: r
 			break
 		}
 	}
-	if _, err := r.dial(token).Jobs(t.Context(), Filter{}); err != nil {
+	if _, err := r.dial(token).Jobs(t.Context(), api.Filter{}); err != nil {
 		t.Error(err)
 	}
 	holders := 0

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // Ensure that why, resize, explain and a dry run tell what they promise over the wire, and that the command of a remedy does it.
@@ -16,7 +18,7 @@ func TestWhyOverTheWire(t *testing.T) {
 	seq := r.decided()
 	jobs := r.submit("jobs: [{name: a, gpus: 3, command: [sleep, 1h]}, {name: b, gpus: 2, command: [sleep, 1h]}]")
 	a, b := jobs[0].ID, strconv.Itoa(jobs[1].ID)
-	var doc Why
+	var doc api.Why
 	var err error
 	for doc.Code != "busy" {
 		if doc, err = r.client.Why(t.Context(), "b", 3*time.Second, 3*time.Second); err != nil {
@@ -30,7 +32,7 @@ func TestWhyOverTheWire(t *testing.T) {
 	if len(doc.Remedies) == 0 || doc.Remedies[0].Command != "trainyard resize "+b+" --gpus 1" || doc.Remedies[0].Resize == nil {
 		t.Fatalf("%+v, want fewer slots to do", doc.Remedies)
 	}
-	dry, err := r.client.Submit(t.Context(), Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true})
+	dry, err := r.client.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true})
 	if err != nil || len(dry.Jobs) != 1 || dry.Jobs[0].Start == nil || dry.Jobs[0].ID != -1 {
 		t.Errorf("%+v, %v, want an estimate", dry, err)
 	}
@@ -42,8 +44,8 @@ func TestWhyOverTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, x := range []Resize{{}, {Min: 2, Max: 1}, {Max: 1 << 30}, {Max: 5, Min: 5}} {
-		if _, bad := r.client.Resize(t.Context(), "b", x); !errors.Is(bad, ErrMalformed) && !errors.Is(bad, ErrRefused) {
+	for _, x := range []api.Resize{{}, {Min: 2, Max: 1}, {Max: 1 << 30}, {Max: 5, Min: 5}} {
+		if _, bad := r.client.Resize(t.Context(), "b", x); !errors.Is(bad, api.ErrMalformed) && !errors.Is(bad, api.ErrRefused) {
 			t.Errorf("%+v: %v, want it refused", x, bad)
 		}
 	}
@@ -51,10 +53,10 @@ func TestWhyOverTheWire(t *testing.T) {
 	if err != nil || d.Event != "decided" || len(d.GPUs) != 1 || len(d.Chosen) != 1 || d.Reason.Text != "it was its turn and it fits" {
 		t.Errorf("%+v, %v, want a decision", d, err)
 	}
-	if _, err = r.client.Explain(t.Context(), 1<<50); !errors.Is(err, ErrNoEvent) {
-		t.Errorf("%v, want %v", err, ErrNoEvent)
+	if _, err = r.client.Explain(t.Context(), 1<<50); !errors.Is(err, api.ErrNoEvent) {
+		t.Errorf("%v, want %v", err, api.ErrNoEvent)
 	}
-	if _, err = r.client.Explain(t.Context(), 1); !errors.Is(err, ErrNoDecided) {
-		t.Errorf("%v, want %v", err, ErrNoDecided)
+	if _, err = r.client.Explain(t.Context(), 1); !errors.Is(err, api.ErrNoDecided) {
+		t.Errorf("%v, want %v", err, api.ErrNoDecided)
 	}
 }

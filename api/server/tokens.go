@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/api"
 )
 
 // tokensName is the file in the state folder of those who may ask over the network.
@@ -49,7 +51,7 @@ type Token struct {
 // validate returns the first thing wrong with t.
 func (t *Token) validate() error {
 	sum, err := hex.DecodeString(t.SHA256)
-	switch _, badRole := ParseRole(t.Role); {
+	switch _, badRole := api.ParseRole(t.Role); {
 	case t.Name == "" || len(t.Name) > maxTokenName || strings.ContainsFunc(t.Name, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fmt.Errorf("name %q, want 1 to %d letters without blanks", t.Name, maxTokenName)
 	case t.User == "" || len(t.User) > maxTokenName:
@@ -260,27 +262,27 @@ func replaceFile(path string, text []byte) error {
 }
 
 // bearer returns whom a secret admits.
-func (t *Tokens) bearer(secret string, now time.Time) (Who, bool) {
+func (t *Tokens) bearer(secret string, now time.Time) (api.Who, bool) {
 	return t.find(false, []byte(secret), now)
 }
 
 // certified returns whom a certificate, in DER, admits. That its key is there was proved.
-func (t *Tokens) certified(der []byte, now time.Time) (Who, bool) { return t.find(true, der, now) }
+func (t *Tokens) certified(der []byte, now time.Time) (api.Who, bool) { return t.find(true, der, now) }
 
 // find looks at all tokens, whichever fits, so that the time it takes tells nothing of them.
-func (t *Tokens) find(cert bool, what []byte, now time.Time) (who Who, found bool) {
+func (t *Tokens) find(cert bool, what []byte, now time.Time) (who api.Who, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refresh() != nil {
-		return Who{}, false
+		return api.Who{}, false
 	}
 	sum := []byte(hash(what))
 	for i := range t.list {
 		o := &t.list[i]
 		same := subtle.ConstantTimeCompare(sum, []byte(strings.ToLower(o.SHA256))) == 1
 		if same && o.Cert == cert && (o.Expires.IsZero() || now.Before(o.Expires)) {
-			role, _ := ParseRole(o.Role)
-			who, found = Who{o.User, role}, true
+			role, _ := api.ParseRole(o.Role)
+			who, found = api.Who{Name: o.User, Role: role}, true
 		}
 	}
 	return who, found

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
@@ -48,25 +49,25 @@ const (
 	suitsJobs = 2000
 )
 
-func (s *Server) why(ctx context.Context, in *whyInput) (Why, error) {
+func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	id := callerOf(ctx).job
 	done, err := s.think(ctx)
 	if err != nil {
-		return Why{}, err
+		return api.Why{}, err
 	}
 	defer done()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o := manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)}
-	if o.Forecast == AsSuits {
+	if o.Forecast == api.AsSuits {
 		o.Forecast, o.Most = suits, suitsJobs
 	}
 	a, err := s.o.Manager.Why(ctx, id, o)
 	if err != nil {
-		return Why{}, fmt.Errorf("job %d: %w", id, err)
+		return api.Why{}, fmt.Errorf("job %d: %w", id, err)
 	}
 	doc, err := s.one(ctx, id)
 	if err != nil {
-		return Why{}, err
+		return api.Why{}, err
 	}
 	x := whyTeller{s.says(a.View), a, id}
 	x.Forecast = a.Forecast
@@ -83,10 +84,10 @@ type whyTeller struct {
 // mostAhead is how many of the jobs ahead are listed.
 const mostAhead = 20
 
-func (x *whyTeller) why(job Job) Why {
+func (x *whyTeller) why(job api.Job) api.Why {
 	a, w := x.a, &x.a.Waiting
-	doc := Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
-		AheadAll: len(w.Ahead), Remedies: []Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
+	doc := api.Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
+		AheadAll: len(w.Ahead), Remedies: []api.Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
 	for _, id := range w.Ahead {
 		r := x.View.Job(id).Spec.GPUs
 		doc.AheadGPU, doc.AheadMin, doc.AheadMax = doc.AheadGPU+int(r.Want), doc.AheadMin+int(r.Min), doc.AheadMax+int(r.Max)
@@ -141,12 +142,12 @@ func (x *whyTeller) sentence() string {
 }
 
 // list says how jobs stand in short.
-func (x *whyTeller) list(ids []sched.JobID) []Ahead {
-	docs := make([]Ahead, len(ids))
+func (x *whyTeller) list(ids []sched.JobID) []api.Ahead {
+	docs := make([]api.Ahead, len(ids))
 	for i, id := range ids {
 		j := x.View.Job(id)
 		r := j.Spec.GPUs
-		docs[i] = Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min), Max: int(r.Max), State: stateOf(j)}
+		docs[i] = api.Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min), Max: int(r.Max), State: stateOf(j)}
 		if docs[i].Held > 0 {
 			docs[i].GPUs = docs[i].Held
 		}
@@ -154,8 +155,8 @@ func (x *whyTeller) list(ids []sched.JobID) []Ahead {
 	return docs
 }
 
-func figures(facts []sched.Fact) []Figure {
-	docs := make([]Figure, len(facts))
+func figures(facts []sched.Fact) []api.Figure {
+	docs := make([]api.Figure, len(facts))
 	for i, f := range facts {
 		docs[i] = figure(f)
 	}
@@ -165,24 +166,24 @@ func figures(facts []sched.Fact) []Figure {
 // largest is what infinity is told as: JSON has none.
 const largest = 1e308
 
-func figure(f sched.Fact) Figure {
+func figure(f sched.Fact) api.Figure {
 	value := min(max(f.Value, -largest), largest)
 	if math.IsNaN(value) {
 		value = 0
 	}
-	return Figure{Name: f.Name, Value: value, Unit: f.Unit, Text: f.Text}
+	return api.Figure{Name: f.Name, Value: value, Unit: f.Unit, Text: f.Text}
 }
 
 // remedy says what would start the job.
-func (x *whyTeller) remedy(r *whatif.Remedy) Remedy {
-	doc := Remedy{Change: r.Change.String(), GPUs: x.gpuNames(r.GPUs), Takes: make([]int, len(r.Displaces))}
+func (x *whyTeller) remedy(r *whatif.Remedy) api.Remedy {
+	doc := api.Remedy{Change: r.Change.String(), GPUs: x.gpuNames(r.GPUs), Takes: make([]int, len(r.Displaces))}
 	for i, id := range r.Displaces {
 		doc.Takes[i] = int(id)
 	}
 	doc.Value, doc.Text = x.changed(r)
 	switch r.Change {
 	case whatif.OtherGPUs:
-		doc.Resize = &Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}
+		doc.Resize = &api.Resize{Min: int(r.Spec.GPUs.Min), Want: int(r.Spec.GPUs.Want), Max: int(r.Spec.GPUs.Max)}
 		doc.Command = fmt.Sprintf("trainyard resize %d --gpus %s", x.id, doc.Value)
 	case whatif.Undrain:
 		doc.Command = undrain(r, doc.Value)
@@ -237,8 +238,8 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 }
 
 // displaced says how the job lost its GPUs.
-func (x *whyTeller) displaced(d *whatif.Displacement) *Displaced {
-	doc := &Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At), LostSec: d.Lost.Seconds()}
+func (x *whyTeller) displaced(d *whatif.Displacement) *api.Displaced {
+	doc := &api.Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At), LostSec: d.Lost.Seconds()}
 	if d.By != sched.None {
 		doc.Name = x.View.Job(d.By).Spec.Name
 	}
@@ -256,8 +257,8 @@ func (x *whyTeller) gpuNames(gpus []sched.GPUID) []string {
 	return names
 }
 
-func (x *whyTeller) within(s whatif.Span) *Within {
-	return &Within{Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50), High: x.rfc3339(s.P90)}
+func (x *whyTeller) within(s whatif.Span) *api.Within {
+	return &api.Within{Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50), High: x.rfc3339(s.P90)}
 }
 
 // rfc3339 says a time for programs; "" = never.

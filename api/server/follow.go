@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
@@ -50,7 +51,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 	defer stop()
 	read.pieces = func(p place, text []byte) error { return out.output(p, text) }
 	read.ended = func(p place, row *manager.Row) error {
-		end := OutputEnd{Attempt: int(p.attempt), State: rowState(row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
+		end := api.OutputEnd{Attempt: int(p.attempt), State: rowState(row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
 		return out.document("end", p.String(), end)
 	}
 	s.end(out, read.run(ctx))
@@ -79,7 +80,7 @@ func (in *eventsInput) first(next uint64) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("%w: event %q, want a number", ErrMalformed, text)
+		return 0, fmt.Errorf("%w: event %q, want a number", api.ErrMalformed, text)
 	}
 	return n + behind, nil
 }

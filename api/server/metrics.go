@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -114,7 +115,7 @@ type tally struct {
 // Collect looks at the manager. One that does not answer in time has no such figures.
 func (x standing) Collect(ch chan<- prometheus.Metric) {
 	t := tally{jobs: make(map[string]int), gpus: make(map[string]int), outcomes: make(map[string]int)}
-	ctx, cancel := context.WithTimeout(context.Background(), Patience/2)
+	ctx, cancel := context.WithTimeout(context.Background(), api.Patience/2)
 	defer cancel()
 	if err := x.s.o.Manager.Look(ctx, func(v *sched.View) { x.count(v, &t) }); err != nil {
 		ch <- prometheus.NewInvalidMetric(descJobs, err)

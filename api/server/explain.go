@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -15,24 +16,24 @@ type explainInput struct {
 }
 
 // explain decides a decision of the log again.
-func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error) {
+func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, error) {
 	done, err := inTurn(ctx, s.explaining)
 	if err != nil {
-		return Decision{}, err
+		return api.Decision{}, err
 	}
 	defer done()
 	d, err := s.o.Manager.Explain(ctx, in.Seq)
 	if errors.Is(err, manager.ErrLate) {
-		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", ErrTimeout, err)
+		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", api.ErrTimeout, err)
 	}
 	if err != nil {
-		return Decision{}, err
+		return api.Decision{}, err
 	}
 	x := whyTeller{Teller: s.says(d.View)}
 	e := &d.Event
-	doc := Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
+	doc := api.Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
 		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,
-		Waited: x.waited(d), Chosen: []Chosen{}, Refused: []Chosen{}, Figures: figures(d.Facts)}
+		Waited: x.waited(d), Chosen: []api.Chosen{}, Refused: []api.Chosen{}, Figures: figures(d.Facts)}
 	if e.Job != sched.None {
 		doc.Name = x.View.Job(e.Job).Spec.Name
 	}
@@ -48,7 +49,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (Decision, error
 }
 
 // waited lists who waited, with what they wanted then.
-func (x *whyTeller) waited(d *manager.Decision) []Ahead {
+func (x *whyTeller) waited(d *manager.Decision) []api.Ahead {
 	docs := x.list(d.Waited)
 	for i := range docs {
 		docs[i].GPUs, docs[i].State = int(x.View.Job(d.Waited[i]).Spec.GPUs.Want), "waiting"
@@ -56,8 +57,8 @@ func (x *whyTeller) waited(d *manager.Decision) []Ahead {
 	return docs
 }
 
-func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason, text string) Chosen {
-	doc := Chosen{Job: int(id), GPUs: x.gpuNames(gpus), Reason: x.reason(why), Text: text}
+func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason, text string) api.Chosen {
+	doc := api.Chosen{Job: int(id), GPUs: x.gpuNames(gpus), Reason: x.reason(why), Text: text}
 	if id >= 0 && int(id) < len(x.View.Jobs) {
 		doc.Name = x.View.Job(id).Spec.Name
 	}
@@ -65,8 +66,8 @@ func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason,
 }
 
 // reason says why, with the numbers that the code has.
-func (x *whyTeller) reason(r sched.Reason) Reason {
-	doc := Reason{Code: r.Code.String(), Job: int(sched.None), A: r.A, B: r.B}
+func (x *whyTeller) reason(r sched.Reason) api.Reason {
+	doc := api.Reason{Code: r.Code.String(), Job: int(sched.None), A: r.A, B: r.B}
 	other := "another job"
 	if slices.Contains(withJob, r.Code) && r.Job >= 0 && int(r.Job) < len(x.View.Jobs) {
 		doc.Job, other = int(r.Job), x.Name(r.Job)

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -84,14 +85,14 @@ func New(o Options) (*Server, error) {
 }
 
 // local says who is at the other end of the unix socket, by the user that the kernel names.
-func (s *Server) local(uid uint32) Who {
+func (s *Server) local(uid uint32) api.Who {
 	switch {
 	case uid == 0 || uid == s.owner:
-		return Who{userName(uid), Admin}
+		return api.Who{Name: userName(uid), Role: api.Admin}
 	case s.o.Group != nil: // who reaches the socket is of the group
-		return Who{userName(uid), User}
+		return api.Who{Name: userName(uid), Role: api.User}
 	}
-	return Who{}
+	return api.Who{}
 }
 
 // ServeHTTP answers one request. What it says of who asks counts only on connections that Listen made.
@@ -113,7 +114,7 @@ func (s *Server) Listen() (stop func(), err error) {
 		listeners = append(listeners, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: Patience, IdleTimeout: 2 * time.Minute,
+	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: api.Patience, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: maxHeaders, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
 		Protocols: new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
 	server.Protocols.SetHTTP1(true)
@@ -152,7 +153,7 @@ const (
 // listenSocket listens on the socket of the folder.
 func (s *Server) listenSocket() (net.Listener, func() error, error) {
 	dir := s.o.Manager.Dir()
-	folder, address, err := Socket(dir)
+	folder, address, err := api.Socket(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -193,9 +194,9 @@ func (s *Server) listenNetwork() (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case s.o.Cert == "" || s.o.Key == "":
-		return nil, fmt.Errorf("%w without a certificate and its key", ErrRefused)
+		return nil, fmt.Errorf("%w without a certificate and its key", api.ErrRefused)
 	case len(list) == 0:
-		return nil, fmt.Errorf("%w: nobody could ask: make a token first", ErrRefused)
+		return nil, fmt.Errorf("%w: nobody could ask: make a token first", api.ErrRefused)
 	}
 	pair, err := tls.LoadX509KeyPair(s.o.Cert, s.o.Key)
 	if err != nil {
@@ -222,9 +223,9 @@ func (s *Server) find(text string) (sched.JobID, error) {
 		return id, nil
 	}
 	if s.o.Manager.Expects(text) {
-		return sched.None, fmt.Errorf("job %q: %w", text, ErrEarly)
+		return sched.None, fmt.Errorf("job %q: %w", text, api.ErrEarly)
 	}
-	return sched.None, fmt.Errorf("job %q: %w", text, ErrNoJob)
+	return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
 }
 
 // sole refuses a name that other jobs have that are not done, of those that are the caller's to change: what is done to one is not to
@@ -235,7 +236,7 @@ func (s *Server) sole(ctx context.Context, c *caller, text string) error {
 		return nil
 	}
 	others := s.o.Manager.Board().Others(id)
-	if len(others) > 0 && c.who.Role < Admin {
+	if len(others) > 0 && c.who.Role < api.Admin {
 		err := s.o.Manager.Look(ctx, func(v *sched.View) {
 			others = slices.DeleteFunc(others, func(o sched.JobID) bool { return v.Jobs[o].Spec.User != c.who.Name })
 		})
@@ -251,7 +252,7 @@ func (s *Server) sole(ctx context.Context, c *caller, text string) error {
 	if row.State == sched.Done {
 		newest = fmt.Sprintf(" (%v)", row.Outcome)
 	}
-	return fmt.Errorf("%w: %q may mean job %d%s or %s, want a number", ErrAmbiguous, text, id, newest, numbers(others))
+	return fmt.Errorf("%w: %q may mean job %d%s or %s, want a number", api.ErrAmbiguous, text, id, newest, numbers(others))
 }
 
 // numbers lists jobs.
@@ -272,7 +273,7 @@ func numbers(list []sched.JobID) string {
 
 // ownerOf returns whose a job is.
 func (s *Server) ownerOf(ctx context.Context, id sched.JobID) (name string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
 	err = s.o.Manager.Look(ctx, func(v *sched.View) { name = v.Jobs[id].Spec.User })
 	return name, err

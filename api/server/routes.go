@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -90,13 +91,13 @@ func (s *Server) routes() {
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
 	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
-		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (Job, error) { return s.command(ctx, in.Job, c) })
+		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job, error) { return s.command(ctx, in.Job, c) })
 	}
 	for verb, on := range map[string]bool{"drain": true, "undrain": false} {
-		post(s, "/v1/nodes/"+verb, verb, drainText[on]+" the machine", func(ctx context.Context, _ *nothing) (Nodes, error) {
+		post(s, "/v1/nodes/"+verb, verb, drainText[on]+" the machine", func(ctx context.Context, _ *nothing) (api.Nodes, error) {
 			return s.drain(ctx, func(ctx context.Context) error { return s.o.Manager.Drain(ctx, on) })
 		})
-		post(s, "/v1/gpus/{gpu}/"+verb, verb+"-gpu", drainText[on]+" a GPU", func(ctx context.Context, in *aboutGPU) (Nodes, error) {
+		post(s, "/v1/gpus/{gpu}/"+verb, verb+"-gpu", drainText[on]+" a GPU", func(ctx context.Context, in *aboutGPU) (api.Nodes, error) {
 			return s.drain(ctx, func(ctx context.Context) error { return s.drainGPU(ctx, in.GPU, on) })
 		})
 	}
@@ -126,13 +127,13 @@ func (s *Server) figures(w http.ResponseWriter, r *http.Request, _ *nothing) err
 	return nil
 }
 
-func (s *Server) info(context.Context, *nothing) (Info, error) {
+func (s *Server) info(context.Context, *nothing) (api.Info, error) {
 	h := s.o.Manager.Header()
 	settings := maps.Clone(h.Settings)
 	if settings == nil {
 		settings = map[string]string{}
 	}
-	return Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
+	return api.Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
 		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
 }
 
@@ -143,16 +144,16 @@ type jobsInput struct {
 	Limit int      `query:"limit" minimum:"0" default:"0" doc:"at most so many, the latest; 0 = all"`
 }
 
-func (s *Server) jobs(ctx context.Context, in *jobsInput) (Jobs, error) {
+func (s *Server) jobs(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	for _, state := range in.State {
 		if !slices.Contains(states, state) {
-			return Jobs{}, fmt.Errorf("%w: state %q, want one of %s", ErrMalformed, state, strings.Join(states, ", "))
+			return api.Jobs{}, fmt.Errorf("%w: state %q, want one of %s", api.ErrMalformed, state, strings.Join(states, ", "))
 		}
 	}
 	return s.list(ctx, in)
 }
 
-func (s *Server) job(ctx context.Context, _ *aboutJob) (Job, error) {
+func (s *Server) job(ctx context.Context, _ *aboutJob) (api.Job, error) {
 	return s.one(ctx, callerOf(ctx).job)
 }
 
@@ -162,7 +163,7 @@ type waitInput struct {
 	Seconds int `query:"seconds" minimum:"0" maximum:"50" default:"10" doc:"at most"`
 }
 
-func (s *Server) wait(ctx context.Context, in *waitInput) (Job, error) {
+func (s *Server) wait(ctx context.Context, in *waitInput) (api.Job, error) {
 	c := callerOf(ctx)
 	end := time.After(time.Duration(in.Seconds) * time.Second)
 	tick := time.NewTicker(lookAgain)
@@ -178,30 +179,30 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (Job, error) {
 			return s.one(ctx, c.job)
 		case <-tick.C:
 			if !c.admitted() {
-				return Job{}, refusal(http.StatusUnauthorized, "no longer admitted")
+				return api.Job{}, refusal(http.StatusUnauthorized, "no longer admitted")
 			}
 		case <-ctx.Done():
-			return Job{}, ErrStopped
+			return api.Job{}, api.ErrStopped
 		}
 	}
 }
 
 // command has done with a job what its user wants, and says how it stands then.
-func (s *Server) command(ctx context.Context, name string, c sched.Command) (Job, error) {
+func (s *Server) command(ctx context.Context, name string, c sched.Command) (api.Job, error) {
 	id := callerOf(ctx).job
 	err := s.o.Manager.Command(ctx, id, c)
 	if row, _, _ := s.o.Manager.Board().Row(id); c == sched.CancelJob && row.Cancelled {
 		err = nil // who asks again is not told otherwise
 	}
 	if err != nil {
-		return Job{}, fmt.Errorf("job %q: %w", name, err)
+		return api.Job{}, fmt.Errorf("job %q: %w", name, err)
 	}
 	return s.one(ctx, id)
 }
 
-func (s *Server) drain(ctx context.Context, do func(context.Context) error) (Nodes, error) {
+func (s *Server) drain(ctx context.Context, do func(context.Context) error) (api.Nodes, error) {
 	if err := do(ctx); err != nil {
-		return Nodes{}, err
+		return api.Nodes{}, err
 	}
 	return s.nodes(ctx, nil)
 }
@@ -214,18 +215,18 @@ func (s *Server) drainGPU(ctx context.Context, name string, on bool) error {
 			return s.o.Manager.DrainGPUs(ctx, []sched.GPUID{sched.GPUID(i)}, on)
 		}
 	}
-	return fmt.Errorf("%q: %w", name, ErrNoGPU)
+	return fmt.Errorf("%q: %w", name, api.ErrNoGPU)
 }
 
 type submitInput struct {
-	Body Submission
+	Body api.Submission
 }
 
 // submit hands the jobs of a file in. Who is no Admin hands them in as himself.
-func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error) {
+func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, error) {
 	jobs, err := s.parse(ctx, &in.Body)
 	if err != nil {
-		return Submitted{}, err
+		return api.Submitted{}, err
 	}
 	who := callerOf(ctx).who
 	for i := range jobs {
@@ -233,24 +234,24 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 		if spec.User == "" {
 			spec.User = who.Name
 		}
-		if spec.User != who.Name && who.Role < Admin {
-			return Submitted{}, refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
+		if spec.User != who.Name && who.Role < api.Admin {
+			return api.Submitted{}, refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
 		}
 		if bad := inherit(&jobs[i].Task, in.Body.Env); bad != nil {
-			return Submitted{}, fmt.Errorf("%w: job %s: %w", ErrMalformed, spec.Name, bad)
+			return api.Submitted{}, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
 		}
 	}
-	doc := Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]Estimate, len(jobs))}
+	doc := api.Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]api.Estimate, len(jobs))}
 	if in.Body.Dry {
 		err = s.foresee(ctx, jobs, &doc)
 		return doc, err
 	}
 	first, err := s.o.Manager.Submit(ctx, jobs)
 	if err != nil {
-		return Submitted{}, err
+		return api.Submitted{}, err
 	}
 	for i := range jobs {
-		doc.Jobs[i] = Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
+		doc.Jobs[i] = api.Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
 		if row, known, _ := s.o.Manager.Board().Row(first + sched.JobID(i)); known && row.Older != sched.None {
 			older := int(row.Older)
 			doc.Jobs[i].Older = &older
@@ -263,16 +264,16 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (Submitted, error)
 const smallFile = 4 << 10
 
 // parse reads the jobs of a submission.
-func (s *Server) parse(ctx context.Context, in *Submission) ([]jobfile.Job, error) {
+func (s *Server) parse(ctx context.Context, in *api.Submission) ([]jobfile.Job, error) {
 	name := in.Name
 	if name == "" {
 		name = "jobs.yaml"
 	}
 	switch {
 	case filepath.Base(name) != name || name == "." || name == "..":
-		return nil, fmt.Errorf("%w: name %q, want that of a file without its folder", ErrMalformed, name)
+		return nil, fmt.Errorf("%w: name %q, want that of a file without its folder", api.ErrMalformed, name)
 	case task.CheckDir(in.Dir) != nil:
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, task.CheckDir(in.Dir))
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, task.CheckDir(in.Dir))
 	}
 	if len(in.File) > smallFile {
 		select {
@@ -284,7 +285,7 @@ func (s *Server) parse(ctx context.Context, in *Submission) ([]jobfile.Job, erro
 	}
 	jobs, err := jobfile.ParseJobs([]byte(in.File), filepath.Join(in.Dir, name))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
 	return jobs, nil
 }

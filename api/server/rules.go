@@ -1,0 +1,45 @@
+package server
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/api"
+)
+
+// rule says who may use a route, and how much it reads and lasts.
+type rule struct {
+	least  api.Role
+	own    bool          // {job} must be his own unless he is an Admin
+	body   int64         // bytes that may be sent; 0 = none
+	within time.Duration // it is answered; 0 = Patience
+	stream bool          // lasts until the client has enough: it has no deadline, but there are few of them at a time
+}
+
+// rules is the table of all that anybody may ask for. What it does not name is refused, to everybody.
+var rules = map[string]rule{
+	"GET /openapi.json": {least: api.Viewer},
+	"GET /metrics":      {least: api.Viewer},
+
+	"GET /v1/info":            {least: api.Viewer},
+	"GET /v1/nodes":           {least: api.Viewer},
+	"GET /v1/jobs":            {least: api.Viewer},
+	"GET /v1/jobs/{job}":      {least: api.Viewer},
+	"GET /v1/jobs/{job}/why":  {least: api.Viewer},
+	"GET /v1/decisions/{seq}": {least: api.Viewer, within: api.Explaining},
+	"GET /v1/jobs/{job}/wait": {least: api.Viewer, stream: true},
+	"GET /v1/jobs/{job}/logs": {least: api.Viewer, stream: true},
+	"GET /v1/events":          {least: api.Viewer, stream: true},
+	"GET /v1/log":             {least: api.Viewer, stream: true},
+
+	"POST /v1/jobs":               {least: api.User, body: api.MaxJobs, within: api.Submitting},
+	"POST /v1/jobs/{job}/cancel":  {least: api.User, own: true},
+	"POST /v1/jobs/{job}/pause":   {least: api.User, own: true},
+	"POST /v1/jobs/{job}/resume":  {least: api.User, own: true},
+	"POST /v1/jobs/{job}/requeue": {least: api.User, own: true},
+	"POST /v1/jobs/{job}/resize":  {least: api.User, own: true, body: api.MaxBody},
+
+	"POST /v1/nodes/drain":        {least: api.Admin},
+	"POST /v1/nodes/undrain":      {least: api.Admin},
+	"POST /v1/gpus/{gpu}/drain":   {least: api.Admin},
+	"POST /v1/gpus/{gpu}/undrain": {least: api.Admin},
+}
