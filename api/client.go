@@ -34,8 +34,8 @@ type Client struct {
 // silence is how long a manager that is there may say nothing.
 const silence = Patience + 5*time.Second
 
-// Dial returns a client of the manager of a state folder. Whether there is one the first request tells: ErrNoManager. A folder
-// that is not there is an error that wraps fs.ErrNotExist.
+// Dial returns a client of the manager of a state folder. Whether there is one the first request tells: ErrNoManager. A
+// folder that is not there is an error that wraps fs.ErrNotExist.
 func Dial(dir string) (*Client, error) {
 	folder, address, err := Socket(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ func Dial(dir string) (*Client, error) {
 	return c, nil
 }
 
-// DialNetwork returns a client of the manager that listens at an address, host:port. config says whom to trust and, where there is
-// no token, has the client's certificate.
+// DialNetwork returns a client of the manager that listens at an address, host:port. config says whom to trust and,
+// where there is no token, has the client's certificate.
 func DialNetwork(address, token string, config *tls.Config) *Client {
 	c := &Client{base: "https://" + address, token: token, name: address}
 	c.via(&http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: Patience})
@@ -135,8 +135,8 @@ func (c *Client) Submit(ctx context.Context, in Submission) (doc Submitted, err 
 	return doc, err
 }
 
-// Cancel ends a job, whatever it does at the moment. The wish is durable when it returns, like those of all that follow; the
-// processes may take their grace still.
+// Cancel ends a job, whatever it does at the moment. The wish is durable when it returns, like those of all that
+// follow; the processes may take their grace still.
 func (c *Client) Cancel(ctx context.Context, job string) (doc Job, err error) {
 	err = c.post(ctx, jobPath(job, "cancel"), nil, &doc)
 	return doc, err

@@ -62,8 +62,8 @@ func serveAt(t *testing.T, dir string, handle http.HandlerFunc) (stop func()) {
 	return func() { _ = errors.Join(s.Close(), folder.Close()) }
 }
 
-// Ensure that waiting and streams go on with the next manager where they were, also a stream that had told nothing yet, and that
-// nothing that changes something is asked for twice.
+// Ensure that waiting and streams go on with the next manager where they were, also a stream that had told nothing yet,
+// and that nothing that changes something is asked for twice.
 func TestOutlast(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,11 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// jobsKey stands before the list in a document of jobs. Within a text of JSON it cannot stand: its quotes would be escaped.
+// jobsKey stands before the list in a document of jobs. Within a text of JSON it cannot stand: its quotes would be
+// escaped.
 const jobsKey = `"jobs":[`
 
-// readJobs reads a document of jobs, of which there may be 100,000. What is written plainly, as a Server does, is read by a jobScan, and what
-// is not, or has names that this does not know, by encoding/json, which takes ten times as long: the result is the same.
+// readJobs reads a document of jobs, of which there may be 100,000. What is written plainly, as a Server does, is read
+// by a jobScan, and what is not, or has names that this does not know, by encoding/json, which takes ten times as long:
+// the result is the same.
 func readJobs(b []byte, doc *Jobs) error {
 	from := bytes.Index(b, []byte(jobsKey)) + len(jobsKey)
 	if from < len(jobsKey) {
@@ -216,7 +218,8 @@ func (s *jobScan) number() float64 {
 	return x
 }
 
-// value passes over a value, whatever it is, and returns it. It is an object or nothing that json.Unmarshal understands.
+// value passes over a value, whatever it is, and returns it. It is an object or nothing that json.Unmarshal
+// understands.
 func (s *jobScan) value() []byte {
 	d := json.NewDecoder(bytes.NewReader(s.b[s.i:]))
 	var text json.RawMessage

@@ -23,8 +23,8 @@ type LogOptions struct {
 	Tail    int       // only so many of the last lines; -1 = all
 }
 
-// Logs calls tell with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is followed. When
-// the stream breaks it goes on where it was.
+// Logs calls tell with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is
+// followed. When the stream breaks it goes on where it was.
 func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(Output) error) (end OutputEnd, err error) {
 	q := url.Values{"attempt": {strconv.Itoa(o.Attempt)}, "follow": {strconv.FormatBool(o.Follow)}, "tail": {strconv.Itoa(o.Tail)}}
 	if !o.Since.IsZero() {
@@ -47,8 +47,8 @@ func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(O
 	return end, err
 }
 
-// Events calls tell with the lines of the log from the one numbered from on, 0 = all, -1 = only what is new, as they become
-// durable, until the context ends. When the stream breaks it goes on where it was.
+// Events calls tell with the lines of the log from the one numbered from on, 0 = all, -1 = only what is new, as they
+// become durable, until the context ends. When the stream breaks it goes on where it was.
 func (c *Client) Events(ctx context.Context, from int64, tell func(seq uint64, line []byte) error) error {
 	path := "/v1/events"
 	if from >= 0 {
@@ -69,8 +69,8 @@ type errTold struct{ error }
 // again is how long to wait before a stream that broke is asked for again.
 const again = 250 * time.Millisecond
 
-// follow calls tell with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks is
-// asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
+// follow calls tell with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks
+// is asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
 func (c *Client) follow(ctx context.Context, path string, tell func(StreamEvent) error) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	for {
@@ -98,7 +98,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be told.
+// stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be
+// told.
 func (c *Client) stream(ctx context.Context, path string, header http.Header, tell func(StreamEvent) error) (broke bool, err error) {
 	resp, err := c.Do(ctx, http.MethodGet, path, nil, header)
 	if err != nil {

@@ -245,7 +245,8 @@ type Output struct {
 	Text    string `json:"text" doc:"as it was written; bytes that are no UTF-8 are U+FFFD. Not safe for a terminal"`
 }
 
-// OutputEnd says that an output was told to its end: all that there is, or, of one that is followed, all that there will be.
+// OutputEnd says that an output was told to its end: all that there is, or, of one that is followed, all that there
+// will be.
 type OutputEnd struct {
 	Attempt  int    `json:"attempt"`
 	State    string `json:"state" doc:"of the job"`

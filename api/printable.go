@@ -11,12 +11,12 @@ func Printable(text string) string {
 	return string(p.End(p.Append(nil, []byte(text))))
 }
 
-// Printer makes what jobs write safe to be shown by a terminal, piece by piece; the zero value is ready to use. Nothing passes
-// by which output could move the cursor, change the title, the clipboard, a link or a colour of the terminal, answer for its user
-// or hide what was written. Of control characters newlines and tabs are left, of escape sequences those that colour and
-// emphasise (SGR, CSI ... m). A carriage return that no newline follows becomes one, so that what it would have painted over
-// stays. Marks that change the direction of text are dropped: it is shown in the order in which it was written. Bytes that are no
-// UTF-8 become U+FFFD.
+// Printer makes what jobs write safe to be shown by a terminal, piece by piece; the zero value is ready to use. Nothing
+// passes by which output could move the cursor, change the title, the clipboard, a link or a colour of the terminal,
+// answer for its user or hide what was written. Of control characters newlines and tabs are left, of escape sequences
+// those that colour and emphasise (SGR, CSI ... m). A carriage return that no newline follows becomes one, so that what
+// it would have painted over stays. Marks that change the direction of text are dropped: it is shown in the order in
+// which it was written. Bytes that are no UTF-8 become U+FFFD.
 //
 // It keeps a few bytes of the last piece at most, whatever is written.
 type Printer struct {

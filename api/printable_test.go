@@ -44,7 +44,8 @@ var hostile = []struct{ name, in, want string }{
 	{"other scripts", "é 漢字 🚀", "é 漢字 🚀"},
 }
 
-// Ensure that nothing but text and colours reaches a terminal, and that it is the same however the output is cut into pieces.
+// Ensure that nothing but text and colours reaches a terminal, and that it is the same however the output is cut into
+// pieces.
 func TestPromise22Printable(t *testing.T) {
 	for _, c := range hostile {
 		if got := Printable(c.in); got != c.want {

@@ -74,7 +74,8 @@ func NewProblem(status int, code, detail string, err error) *Problem {
 	return &Problem{http.StatusText(status), status, detail, code, err}
 }
 
-// ProblemOf is how err is answered: with the code and status of the first of the errors above that it wraps, else as a fault.
+// ProblemOf is how err is answered: with the code and status of the first of the errors above that it wraps, else as a
+// fault.
 func ProblemOf(err error) *Problem {
 	for _, p := range problems {
 		if errors.Is(err, p.err) {

@@ -10,7 +10,8 @@ import (
 // HostName is what clients call the manager at the other end of a unix socket.
 const HostName = "trainyard"
 
-// Socket returns the address of the control socket in dir, which is short wherever that is, and valid while folder is open.
+// Socket returns the address of the control socket in dir, which is short wherever that is, and valid while folder is
+// open.
 func Socket(dir string) (folder *os.File, address string, err error) {
 	fd, err := syscall.Open(dir, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0) // who may pass need not read it
 	if err != nil {

@@ -44,8 +44,8 @@ type resizeInput struct {
 	Body api.Resize
 }
 
-// resize gives a job another range of widths. What is left out of it is as in a job file: the fewest 1, as many wanted as there may
-// be.
+// resize gives a job another range of widths. What is left out of it is as in a job file: the fewest 1, as many wanted
+// as there may be.
 func (s *Server) resize(ctx context.Context, in *resizeInput) (api.Job, error) {
 	id, r := callerOf(ctx).job, in.Body
 	if r.Min == 0 {

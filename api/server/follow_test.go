@@ -126,7 +126,8 @@ func (r *rig) output(job, attempt int, text string) string {
 	return path
 }
 
-// Ensure that whatever a job makes of its output, only a file of its own is read, and that what is no UTF-8 is told as such.
+// Ensure that whatever a job makes of its output, only a file of its own is read, and that what is no UTF-8 is told as
+// such.
 func TestPromise22HostileOutput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -172,8 +173,8 @@ func TestPromise22HostileOutput(t *testing.T) {
 	}
 }
 
-// Ensure that an output that is made empty is told from its new beginning, that one that grows is told as it grows, and that no
-// character is cut.
+// Ensure that an output that is made empty is told from its new beginning, that one that grows is told as it grows, and
+// that no character is cut.
 func TestGrowingOutput(t *testing.T) {
 	dir := t.TempDir()
 	path := outputPath(dir, 0, 1)
@@ -225,8 +226,8 @@ func TestGrowingOutput(t *testing.T) {
 	}
 }
 
-// Ensure that a line of 100 MB is told in pieces whose memory is bounded, to one who reads and to one who does not, and that
-// neither keeps the manager from anything.
+// Ensure that a line of 100 MB is told in pieces whose memory is bounded, to one who reads and to one who does not, and
+// that neither keeps the manager from anything.
 func TestPromise22LongLine(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.submit(later)

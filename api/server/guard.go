@@ -26,8 +26,8 @@ const (
 	maxStreams = 64
 )
 
-// caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it must
-// not be about two jobs of a name.
+// caller is who asks, and about which job, as the guard found it: what is decided about a job and what is done to it
+// must not be about two jobs of a name.
 type caller struct {
 	who api.Who
 	job sched.JobID // None = the route is about none
@@ -42,7 +42,8 @@ type callerKey struct{}
 // callerOf returns who asks.
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
-// guard stands before all routes and refuses, before anything of a body is read, all that the table of rules does not allow:
+// guard stands before all routes and refuses, before anything of a body is read, all that the table of rules does not
+// allow:
 //
 //  1. that may come from a page in somebody's browser, which reaches what the page's maker cannot: under the name of another
 //     host, or with the marks that browsers leave;
@@ -150,9 +151,9 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
 }
 
-// browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS rebinding),
-// from another page (Origin), or with what browsers say of themselves. It holds for every method and route. What a client says
-// it is (User-Agent) counts for nothing.
+// browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS
+// rebinding), from another page (Origin), or with what browsers say of themselves. It holds for every method and route.
+// What a client says it is (User-Agent) counts for nothing.
 func (g *guard) browser(r *http.Request) error {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a route that
-// somebody adds without a rule fails here, and is refused to everybody until it has one.
+// Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a
+// route that somebody adds without a rule fails here, and is refused to everybody until it has one.
 func TestPromise19EveryRouteHasARule(t *testing.T) {
 	r := newRig(t, 1, nil)
 	var routes []string
@@ -136,9 +136,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Ensure that what a page in somebody's browser may have made is refused on every route, with a token that holds as well: under
-// another host (DNS rebinding, as in CVE-2025-62593 of Ray), from another page (CSRF), also where the method is one that no
-// guard thought of (CVE-2026-27482), whatever the client says it is.
+// Ensure that what a page in somebody's browser may have made is refused on every route, with a token that holds as
+// well: under another host (DNS rebinding, as in CVE-2025-62593 of Ray), from another page (CSRF), also where the
+// method is one that no guard thought of (CVE-2026-27482), whatever the client says it is.
 func TestPromise19Browsers(t *testing.T) {
 	t.Parallel()
 	admin := ""
@@ -190,7 +190,8 @@ func TestPromise19Browsers(t *testing.T) {
 	}
 }
 
-// Ensure that only paths and methods as in the table are answered, and that nobody without an identity learns which those are.
+// Ensure that only paths and methods as in the table are answered, and that nobody without an identity learns which
+// those are.
 func TestPromise19PathsAndMethods(t *testing.T) {
 	t.Parallel()
 	admin := ""
@@ -244,7 +245,8 @@ func TestPromise19PathsAndMethods(t *testing.T) {
 	}
 }
 
-// Ensure that a body is refused where none belongs, where it is too long, whether it says so or not, and where it is no JSON.
+// Ensure that a body is refused where none belongs, where it is too long, whether it says so or not, and where it is no
+// JSON.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	admin := ""
@@ -284,8 +286,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// lattice says, route by route and role by role, what is allowed. It stands here once more, in other words than in the table of
-// rules, so that a slip there is found.
+// lattice says, route by route and role by role, what is allowed. It stands here once more, in other words than in the
+// table of rules, so that a slip there is found.
 //
 //	n nobody, v viewer, u user about a job of his own, o user about a job of another, a admin
 var lattice = map[string]string{
@@ -297,8 +299,8 @@ var lattice = map[string]string{
 	"POST /v1/gpus/{gpu}/undrain": "a",
 }
 
-// Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those of others
-// or to the machine (CVE-2025-43904, CVE-2026-65140 of Slurm).
+// Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those
+// of others or to the machine (CVE-2025-43904, CVE-2026-65140 of Slurm).
 func TestPromise20Lattice(t *testing.T) {
 	t.Parallel()
 	tokens := map[rune]string{'n': "trainyard_nobody"}
@@ -349,8 +351,8 @@ func TestPromise20Lattice(t *testing.T) {
 	}
 }
 
-// Ensure that a user hands in jobs as himself, whoever he says they are of, and that a later job of a name does not let him at
-// an earlier one of another.
+// Ensure that a user hands in jobs as himself, whoever he says they are of, and that a later job of a name does not let
+// him at an earlier one of another.
 func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	t.Parallel()
 	ann := ""
@@ -393,8 +395,8 @@ func TestPromise20UserHandsInAsHimself(t *testing.T) {
 	}
 }
 
-// Ensure that a token is refused from the next request on once it is revoked or over, and that what is streamed to its bearer ends
-// soon; that a certificate is admitted by its key alone, and revoked likewise.
+// Ensure that a token is refused from the next request on once it is revoked or over, and that what is streamed to its
+// bearer ends soon; that a certificate is admitted by its key alone, and revoked likewise.
 func TestPromise20Revoke(t *testing.T) {
 	t.Parallel()
 	secret, short := "", ""
@@ -467,8 +469,8 @@ func TestPromise20Revoke(t *testing.T) {
 	}
 }
 
-// Ensure that the network is not served without a certificate, a key and somebody who may ask, on the loopback neither, and that
-// a file of tokens that others may write admits nobody.
+// Ensure that the network is not served without a certificate, a key and somebody who may ask, on the loopback neither,
+// and that a file of tokens that others may write admits nobody.
 func TestPromise19NetworkRefused(t *testing.T) {
 	r := newRig(t, 1, nil)
 	o := r.o
@@ -520,8 +522,8 @@ func otherUser(dir string) {
 	}
 }
 
-// Ensure that who is at the other end of the socket is whom the kernel names, whatever he says: nobody if the socket is not open to
-// a group, even where somebody opened its folder; a user if it is.
+// Ensure that who is at the other end of the socket is whom the kernel names, whatever he says: nobody if the socket is
+// not open to a group, even where somebody opened its folder; a user if it is.
 func TestPromise20PeerCredentials(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be another user")

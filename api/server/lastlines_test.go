@@ -9,7 +9,8 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
-// Ensure that what a job wrote last is told of a failure, whatever it wrote before: a bar of megabytes is a single line.
+// Ensure that what a job wrote last is told of a failure, whatever it wrote before: a bar of megabytes is a single
+// line.
 func TestLastLines(t *testing.T) {
 	const much = 11 * maxPiece
 	bar := strings.Repeat("\r 10%|#         | 10/100", much/24) + "\r100%|##########| 100/100"

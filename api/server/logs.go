@@ -59,8 +59,8 @@ type reading struct {
 	current func() (row manager.Row, changed <-chan struct{})
 }
 
-// run tells the output of a job, piece by piece. It waits for the reader of the pieces and for nobody else: a job writes into its
-// file, whoever reads.
+// run tells the output of a job, piece by piece. It waits for the reader of the pieces and for nobody else: a job
+// writes into its file, whoever reads.
 func (r *reading) run(ctx context.Context) error {
 	row, _ := r.current()
 	at, err := r.begin(row.Attempts)
@@ -167,8 +167,8 @@ func outputPath(dir string, job sched.JobID, attempt int32) string {
 	return shim.State(dir).RunDir(int32(job), attempt).Output()
 }
 
-// openOutput opens what an attempt wrote; nil if there is nothing. Jobs can write where it lies, so no link of theirs leads
-// elsewhere, and nothing but a file is read.
+// openOutput opens what an attempt wrote; nil if there is nothing. Jobs can write where it lies, so no link of theirs
+// leads elsewhere, and nothing but a file is read.
 func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -201,8 +201,8 @@ const (
 	maxLine   = 500
 )
 
-// LastLines returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none if it wrote
-// nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
+// LastLines returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none
+// if it wrote nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
 func LastLines(dir string, job sched.JobID, attempt int32, lines int) (list []string) {
 	f, err := openOutput(dir, job, attempt)
 	if err != nil || f == nil {

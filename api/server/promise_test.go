@@ -27,8 +27,8 @@ func (r *rig) logs(job string) (string, error) {
 	return b.String(), err
 }
 
-// Promise 21: whatever stands in a job file, nothing of it is read by a shell, names no file outside of the job's own folder, and reaches
-// memory without bounds; what cannot be meant is refused as a whole, before anything is durable.
+// Promise 21: whatever stands in a job file, nothing of it is read by a shell, names no file outside of the job's own
+// folder, and reaches memory without bounds; what cannot be meant is refused as a whole, before anything is durable.
 func TestPromise21NoEscapeByInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -83,7 +83,8 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	}
 }
 
-// Ensure that a job which puts a link in the place of its output has nobody told of what lies behind it, whenever it does so.
+// Ensure that a job which puts a link in the place of its output has nobody told of what lies behind it, whenever it
+// does so.
 func TestPromise21LinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
@@ -127,9 +128,9 @@ func quoted(list []string) string {
 	return b.String()
 }
 
-// Promise 23: after jobs that were given secrets, one that runs and one that is done, these are in no answer (TestPromise23Canary), in no name, and in
-// no file of the state folder but those that have to hold them to start the job: the store and the orders, which only their owner can read;
-// nor are they in the command line of any process.
+// Promise 23: after jobs that were given secrets, one that runs and one that is done, these are in no answer
+// (TestPromise23Canary), in no name, and in no file of the state folder but those that have to hold them to start the
+// job: the store and the orders, which only their owner can read; nor are they in the command line of any process.
 func TestPromise23SecretsAreNowhereElse(t *testing.T) {
 	t.Parallel()
 	token := ""

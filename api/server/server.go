@@ -35,8 +35,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Group may use the socket as well, each of its users as User; nil = the owner of the folder and root alone.
 	Group *int
-	// Network is where the server listens on the network, as in ":7070"; "" = nowhere. It takes a certificate, and somebody who
-	// may ask: see Tokens.
+	// Network is where the server listens on the network, as in ":7070"; "" = nowhere. It takes a certificate, and
+	// somebody who may ask: see Tokens.
 	Network string
 	Cert    string // file of the certificate, in PEM
 	Key     string // file of its key
@@ -52,8 +52,8 @@ type Server struct {
 	docs    huma.API
 	guard   *guard
 	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
-	// thinking has those who look into the future one after the other, and explaining those who decide the past again: it takes a
-	// processor and memory, and the past takes long.
+	// thinking has those who look into the future one after the other, and explaining those who decide the past again:
+	// it takes a processor and memory, and the past takes long.
 	thinking, explaining chan struct{}
 	metrics              http.Handler
 }
@@ -98,8 +98,8 @@ func (s *Server) local(uid uint32) api.Who {
 // ServeHTTP answers one request. What it says of who asks counts only on connections that Listen made.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.ServeHTTP(w, r) }
 
-// Listen serves on the socket of the state folder and, if that is asked for, on the network, until stop is called. The manager
-// must have the folder.
+// Listen serves on the socket of the state folder and, if that is asked for, on the network, until stop is called. The
+// manager must have the folder.
 func (s *Server) Listen() (stop func(), err error) {
 	l, done, err := s.listenSocket()
 	if err != nil {
@@ -228,8 +228,8 @@ func (s *Server) find(text string) (sched.JobID, error) {
 	return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
 }
 
-// sole refuses a name that other jobs have that are not done, of those that are the caller's to change: what is done to one is not to
-// be meant for another.
+// sole refuses a name that other jobs have that are not done, of those that are the caller's to change: what is done to
+// one is not to be meant for another.
 func (s *Server) sole(ctx context.Context, c *caller, text string) error {
 	id := c.job
 	if text == strconv.Itoa(int(id)) {

@@ -19,7 +19,8 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// Ensure that a stream is not over before the one who watches it has written his last: the writer belongs to the server again then.
+// Ensure that a stream is not over before the one who watches it has written his last: the writer belongs to the server
+// again then.
 func TestStreamStopsWithItsWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slowWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}

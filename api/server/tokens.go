@@ -36,8 +36,8 @@ const (
 	maxTokenName  = 64
 )
 
-// Token admits somebody over the network: who bears a secret, or has the key of a certificate. Neither is kept, only a hash:
-// a secret is 32 random bytes, which no search finds from theirs.
+// Token admits somebody over the network: who bears a secret, or has the key of a certificate. Neither is kept, only a
+// hash: a secret is 32 random bytes, which no search finds from theirs.
 type Token struct {
 	Name    string    `json:"name"`           // by which it is revoked; unique
 	User    string    `json:"user"`           // as whom its bearer acts
@@ -84,8 +84,8 @@ type stamp struct {
 // OpenTokens returns the tokens of a state folder.
 func OpenTokens(dir string) *Tokens { return &Tokens{dir: dir} }
 
-// List returns the tokens, in order of creation. A file that is not there has none; one that cannot be read, or that others
-// may write, is an error.
+// List returns the tokens, in order of creation. A file that is not there has none; one that cannot be read, or that
+// others may write, is an error.
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,8 +154,8 @@ func readTokens(path string, info fs.FileInfo) (list []Token, err error) {
 // secretPrefix begins every secret, so that one that was published by mistake is found by a search.
 const secretPrefix = "trainyard_"
 
-// Add makes a token and returns its secret, which is told nobody else and nowhere kept. Of t, Name, User, Role and Expires
-// count.
+// Add makes a token and returns its secret, which is told nobody else and nowhere kept. Of t, Name, User, Role and
+// Expires count.
 func (t *Tokens) Add(token Token) (secret string, err error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -203,8 +203,8 @@ var ErrTokenThere = errors.New("is there already")
 // ErrNoToken says that there is no token of a name.
 var ErrNoToken = errors.New("no such token")
 
-// Revoke removes a token. Every manager of the folder refuses it from its next request on, and ends what it streams to its
-// bearer within a second.
+// Revoke removes a token. Every manager of the folder refuses it from its next request on, and ends what it streams to
+// its bearer within a second.
 func (t *Tokens) Revoke(name string) error {
 	return t.change(func(list []Token) ([]Token, error) {
 		n := len(list)

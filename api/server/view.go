@@ -79,7 +79,8 @@ type teller struct {
 	says   manager.Teller
 }
 
-// teller is for who looks: rows that were read before would be older than the View, and a job that has just failed would have no exit code.
+// teller is for who looks: rows that were read before would be older than the View, and a job that has just failed
+// would have no exit code.
 func (s *Server) teller(v *sched.View) *teller {
 	rows := s.o.Manager.Board().Rows()
 	_, books := s.o.Manager.Result()
@@ -221,8 +222,8 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (api.Nodes, error) {
 	return doc, err
 }
 
-// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that is rented
-// to nobody at the moment is not drained by that.
+// drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that
+// is rented to nobody at the moment is not drained by that.
 func drained(v *sched.View, n *sched.Node) bool {
 	if n.State != sched.NodeGone && !n.Open() {
 		return true
