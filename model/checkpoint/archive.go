@@ -72,8 +72,8 @@ const (
 	localLength   = 30
 )
 
-// locate finds the directory by the record at the end of the file. It sets a.end, and returns the number of entries and the
-// bytes that they take.
+// locate finds the directory by the record at the end of the file. It sets a.end, and returns the number of entries and
+// the bytes that they take.
 func (a *archive) locate(size int64) (count, length int64, err error) {
 	tail := make([]byte, min(size, endLength+0xffff))
 	from := size - int64(len(tail))
@@ -148,8 +148,8 @@ func (a *archive) entry(in *bufio.Reader) error {
 	return nil
 }
 
-// large takes sizes above 4 GiB from the extra field, in which those stand that have no room elsewhere: size unpacked, size,
-// place.
+// large takes sizes above 4 GiB from the extra field, in which those stand that have no room elsewhere: size unpacked,
+// size, place.
 func (e *entry) large(extra []byte, unpacked bool) {
 	for len(extra) >= 4 {
 		n := int(u16(extra[2:]))

@@ -20,12 +20,13 @@ const (
 type Tensor struct {
 	Name  string // its path in the file, joined by dots
 	Bytes int64  // as stored
-	Float bool   // of a floating-point or complex type, so that it may be trained; else an index, a mask or a quantised value
+	// of a floating-point or complex type, so that it may be trained; else an index, a mask or a quantised value
+	Float bool
 }
 
 // Read returns the tensors of a checkpoint of size bytes, in the order in which the file lists them: of safetensors, by
-// where they lie; of torch.save, as they were saved, each storage once, without those of an optimiser. The kind of file is
-// told by its first bytes. Errors begin with "checkpoint: ", and name the file as name.
+// where they lie; of torch.save, as they were saved, each storage once, without those of an optimiser. The kind of file
+// is told by its first bytes. Errors begin with "checkpoint: ", and name the file as name.
 func Read(r io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	tensors, err := read(r, size)
 	if err != nil {
@@ -67,8 +68,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return nil
 }
 
-// Profile returns the model profile of tensors: those that may be trained and have bytes, in their order. It is an error if
-// there is none. Models in several files are profiled by all their tensors together.
+// Profile returns the model profile of tensors: those that may be trained and have bytes, in their order. It is an
+// error if there is none. Models in several files are profiled by all their tensors together.
 func Profile(tensors []Tensor) (skew.Profile, error) {
 	var p skew.Profile
 	for _, t := range tensors {

@@ -132,7 +132,8 @@ func TestHostileDirectory(t *testing.T) {
 // Ensure that a pickle that is crafted ends with one error, or with what little it makes.
 func TestHostilePickles(t *testing.T) {
 	deep := "\x80\x02" + strings.Repeat("]", 200) + float("K\x03\x85", "K\x00", "K\x03") + strings.Repeat("a", 200) + "."
-	wide := "\x80\x02]q\x00" + strings.Repeat("](h\x00h\x00h\x00h\x00h\x00eq\x00", 40) + "." // 5^40 lists, if it were walked so
+	// 5^40 lists, if it were walked so
+	wide := "\x80\x02]q\x00" + strings.Repeat("](h\x00h\x00h\x00h\x00h\x00eq\x00", 40) + "."
 	for _, c := range []struct{ pickle, want string }{
 		{"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", ""}, // called by pickle.load
 		{"\x80\x02" + float("K\x64\x85", "K\x01", "K\x03") + ".", " 8 float\n"},

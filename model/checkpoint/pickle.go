@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// Limits on the interpretation of a pickle, and so on its memory. A tensor takes about 40 operations, 6 containers and 9
-// places in the memo; its dictionary is filled in batches, so that the stack stays low.
+// Limits on the interpretation of a pickle, and so on its memory. A tensor takes about 40 operations, 6 containers and
+// 9 places in the memo; its dictionary is filled in batches, so that the stack stays low.
 const (
 	maxOps   = 4 << 20
 	maxBoxes = 1 << 20

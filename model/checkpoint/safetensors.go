@@ -31,8 +31,8 @@ type safeTensor struct {
 	begin, end int64 // after the header
 }
 
-// readSafetensors reads the header of n bytes, which follows its length. The format: eight bytes of length, a JSON object of
-// name -> {dtype, shape, data_offsets}, then the data, which the tensors cover without holes.
+// readSafetensors reads the header of n bytes, which follows its length. The format: eight bytes of length, a JSON
+// object of name -> {dtype, shape, data_offsets}, then the data, which the tensors cover without holes.
 func readSafetensors(r io.ReaderAt, size int64, n uint64) ([]Tensor, error) {
 	const before = 8
 	if n > maxHeader || int64(n) > size-before {

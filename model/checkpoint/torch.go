@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// torchTypes are the types of storages and of elements by the name that torch gives them: bytes of an element, and whether
-// it is a number with a fraction.
+// torchTypes are the types of storages and of elements by the name that torch gives them: bytes of an element, and
+// whether it is a number with a fraction.
 var torchTypes = map[string]struct {
 	bytes int64
 	float bool
@@ -22,8 +22,8 @@ var torchTypes = map[string]struct {
 	"float8_e5m2": {1, true}, "float8_e4m3fnuz": {1, true}, "float8_e5m2fnuz": {1, true}, "float8_e8m0fnu": {1, true},
 }
 
-// readTorch reads what torch.save writes: an archive of data.pkl, in which tensors are calls of torch._utils with storages
-// named by a key, and of data/KEY, the bytes of each storage.
+// readTorch reads what torch.save writes: an archive of data.pkl, in which tensors are calls of torch._utils with
+// storages named by a key, and of data/KEY, the bytes of each storage.
 //
 // Source: PyTorch documentation, "Serialization semantics"; torch/serialization.py and torch/_utils.py for the calls.
 func readTorch(r io.ReaderAt, size int64) ([]Tensor, error) {
@@ -164,7 +164,8 @@ func (c *collector) collect(v value, name string, depth int) error {
 // maxName is how much of a path is kept.
 const maxName = 512
 
-// join returns the path of what stands under a key. The tables in which a module keeps its parts have no name of their own.
+// join returns the path of what stands under a key. The tables in which a module keeps its parts have no name of their
+// own.
 func join(name string, key value) string {
 	part := key.text
 	switch {
@@ -204,8 +205,8 @@ var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model
 // aside are beginnings of the usual names of what else is in it.
 var aside = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng", "random", "callbacks", "loops"}
 
-// models returns the parts of a checkpoint that may be the model, the likeliest first: what stands under one of modelKeys,
-// and all but what stands under the names of aside. The first with tensors is it.
+// models returns the parts of a checkpoint that may be the model, the likeliest first: what stands under one of
+// modelKeys, and all but what stands under the names of aside. The first with tensors is it.
 func models(root value) (parts []value) {
 	if root.kind != table {
 		return []value{root}

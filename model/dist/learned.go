@@ -20,15 +20,16 @@ const (
 // Learned is a sample of the sizes of finished jobs, folded from events in their order. The newest Window sizes count,
 // each the same; nothing is drawn at random, so the same events give the same sample.
 //
-// The zero value is ready to use. Its state, and so its Sample, is a function of what was observed alone: it is the same
-// after Save and Load.
+// The zero value is ready to use. Its state, and so its Sample, is a function of what was observed alone: it is the
+// same after Save and Load.
 type Learned struct {
 	seen    int64     // sizes observed
 	rebuilt int64     // value of seen when version last rose
 	version int64     // times that the sample changed enough
 	ring    []float64 // size number i is ring[i % (Window+MostNew)], for the last len(ring) numbers below seen
 
-	// The sample last made, when rebuilt was madeAt. It follows from what was observed and spares sorting all of it again.
+	// The sample last made, when rebuilt was madeAt. It follows from what was observed and spares sorting all of it
+	// again.
 	made   *Empirical
 	madeAt int64
 }
@@ -116,7 +117,8 @@ func merged(sizes, gone, fresh []float64) []float64 {
 // learnedFormat is the first byte that Save writes.
 const learnedFormat = 1
 
-// Save appends the state to b: the format, three counts as uvarints, then the sizes kept, oldest first, as 8 bytes each.
+// Save appends the state to b: the format, three counts as uvarints, then the sizes kept, oldest first, as 8 bytes
+// each.
 func (l *Learned) Save(b []byte) []byte {
 	b = append(b, learnedFormat)
 	b = binary.AppendUvarint(b, uint64(l.seen))

@@ -12,8 +12,8 @@ import (
 // heading is the name of the one column of a sample file.
 const heading = "duration"
 
-// Read reads a sample from a file of one column headed "duration", one size in each line below. Lines may end in
-// CR LF, a value may stand in double quotes, blank lines are passed over, and a byte order mark is ignored. name is what
+// Read reads a sample from a file of one column headed "duration", one size in each line below. Lines may end in CR LF,
+// a value may stand in double quotes, blank lines are passed over, and a byte order mark is ignored. name is what
 // errors call the file, such as
 //
 //	dist: sizes.csv: line 7: "soon", want a number >= 0

@@ -2,24 +2,26 @@ package elastic
 
 import "math"
 
-// AFSL appends to dst the widths of AFS-L. left[j] is what job j has still to do, in seconds on one GPU (more exactly: left/S[k] is
-// the time on k GPUs), > 0. GPUs are given one step after the other to the job at the top, which a walk over all jobs in the
-// order of arrival finds by comparing the top so far with each:
+// AFSL appends to dst the widths of AFS-L. left[j] is what job j has still to do, in seconds on one GPU (more exactly:
+// left/S[k] is the time on k GPUs), > 0. GPUs are given one step after the other to the job at the top, which a walk
+// over all jobs in the order of arrival finds by comparing the top so far with each:
 //
 //   - Neither has GPUs: the one with less left, the later among equals.
 //
-//   - Else let a be the one that would end first with what it has (a job without GPUs never ends; the later among equals) and b the
-//     other. The GPU goes to b if b's relative gain, seen from after it, is larger than a's, seen from before it:
+//   - Else let a be the one that would end first with what it has (a job without GPUs never ends; the later among
+//     equals) and b the other. The GPU goes to b if b's relative gain, seen from after it, is larger than a's, seen
+//     from before it:
 //
 //     (S_b(m_b+1) - S_b(m_b)) / S_b(m_b+1)  >  (S_a(m_a+1) - S_a(m_a)) / S_a(m_a)
 //
-// What b would lose by waiting until a has ended is weighed against what a gains now, as if no other job came: short jobs first,
-// but not at any price.
+// What b would lose by waiting until a has ended is weighed against what a gains now, as if no other job came: short
+// jobs first, but not at any price.
 //
-// Source: Hwang, Kim, Kim, Shin, Park, "Elastic Resource Sharing for Distributed Deep Learning", NSDI 2021, algorithm AFS-L, as
-// implemented in heyfey/vodascheduler, pkg/algorithm/afsl.go (we had not the paper's text beyond its abstract). Deviations: that
-// code compares lengths at the width of the top for both, ours each at its own; a job's first step is its smallest possible
-// width, a step over a hole is several GPUs, and gains count for each GPU of a step; a step that does not fit is none.
+// Source: Hwang, Kim, Kim, Shin, Park, "Elastic Resource Sharing for Distributed Deep Learning", NSDI 2021, algorithm
+// AFS-L, as implemented in heyfey/vodascheduler, pkg/algorithm/afsl.go (we had not the paper's text beyond its
+// abstract). Deviations: that code compares lengths at the width of the top for both, ours each at its own; a job's
+// first step is its smallest possible width, a step over a hole is several GPUs, and gains count for each GPU of a
+// step; a step that does not fit is none.
 func AFSL(dst []int, jobs []Job, left []float64, gpus int) []int {
 	from := len(dst)
 	for range jobs {
@@ -81,8 +83,8 @@ func length(j *Job, left float64, width int) float64 {
 	return left / j.S[width]
 }
 
-// Gains returns the relative gain that AFSL sees in a job's next step from a width, for each GPU of the step: over its speed before the
-// step, +Inf for a job without GPUs, and over that after it; 0 where it cannot grow.
+// Gains returns the relative gain that AFSL sees in a job's next step from a width, for each GPU of the step: over its
+// speed before the step, +Inf for a job without GPUs, and over that after it; 0 where it cannot grow.
 func Gains(j *Job, width int) (now, later float64) {
 	step := stepOf(j, width)
 	if step == 0 {

@@ -37,7 +37,8 @@ func TestAFSL(t *testing.T) {
 		want []int
 	}{
 		{"one GPU goes to the shorter", []Job{linear(8), linear(8)}, []float64{20, 10}, 1, []int{0, 1}},
-		// The shorter gains 1/1 by its second, no less than the 1/1 that the other gains by its first; by its third 1/2.
+		// The shorter gains 1/1 by its second, no less than the 1/1 that the other gains by its first; by its third
+		// 1/2.
 		{"two go to a shorter one that scales perfectly", []Job{linear(8), linear(8)}, []float64{20, 10}, 2, []int{0, 2}},
 		{"the third to the other", []Job{linear(8), linear(8)}, []float64{20, 10}, 3, []int{1, 2}},
 		// 1/2 for the other's second is not above 1/2 for the shorter one's third.
@@ -71,8 +72,8 @@ func TestOptimus(t *testing.T) {
 	}
 }
 
-// Ensure that every baseline gives each job a possible width or nothing, never more GPUs than there are, and never a larger sum
-// than the optimiser where all jobs get something.
+// Ensure that every baseline gives each job a possible width or nothing, never more GPUs than there are, and never a
+// larger sum than the optimiser where all jobs get something.
 func TestBaselinesAreDivisions(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	for range 500 {

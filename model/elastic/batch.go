@@ -1,6 +1,7 @@
 package elastic
 
-// BatchRule is how a job without batch adaptation gets its batch size: the baselines that the paper's gain is measured against.
+// BatchRule is how a job without batch adaptation gets its batch size: the baselines that the paper's gain is measured
+// against.
 type BatchRule uint8
 
 // Rules. All but BatchPerGPU choose once, whatever the width.
@@ -15,9 +16,10 @@ const (
 // Batches are the global batch sizes a job allows, in samples, 1 <= Min <= Max.
 type Batches struct{ Min, Max int }
 
-// Fixed returns the batch size by r, with draw in [0, 1) for BatchRandom. For BatchBest, speed is the throughput with a batch
-// size at the width the job asks for; candidates are the sizes tried, those within b, by rising size; the smaller among equals,
-// b.Min if none is possible. BatchPerGPU starts with b.Min on one GPU. speed and candidates are not looked at by the others.
+// Fixed returns the batch size by r, with draw in [0, 1) for BatchRandom. For BatchBest, speed is the throughput with a
+// batch size at the width the job asks for; candidates are the sizes tried, those within b, by rising size; the smaller
+// among equals, b.Min if none is possible. BatchPerGPU starts with b.Min on one GPU. speed and candidates are not
+// looked at by the others.
 func (b Batches) Fixed(r BatchRule, draw float64, candidates []int, speed func(batch int) float64) int {
 	switch r {
 	case BatchMax:
@@ -40,8 +42,8 @@ func (b Batches) best(candidates []int, speed func(batch int) float64) int {
 	return size
 }
 
-// At returns the batch size on so many GPUs, > 0, of a job that has a fixed one by r: the same, or per GPU, up to the largest
-// allowed.
+// At returns the batch size on so many GPUs, > 0, of a job that has a fixed one by r: the same, or per GPU, up to the
+// largest allowed.
 func (b Batches) At(r BatchRule, fixed, gpus int) int {
 	if r == BatchPerGPU {
 		return min(fixed*gpus, b.Max)

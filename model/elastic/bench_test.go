@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// general draws n rows of the given width that are neither concave nor monotone: powers of the width with noise of a twentieth, and
-// a loss at each multiple of a node of 8.
+// general draws n rows of the given width that are neither concave nor monotone: powers of the width with noise of a
+// twentieth, and a loss at each multiple of a node of 8.
 func general(n, widest int) []Job {
 	r := rand.New(rand.NewPCG(9, 10))
 	jobs := make([]Job, n)
@@ -36,7 +36,8 @@ func roots(n, widest int) []Job {
 	return jobs
 }
 
-// steps draws n rows that rise at powers of two only and are all alike: the worst case, as nothing tells the jobs apart.
+// steps draws n rows that rise at powers of two only and are all alike: the worst case, as nothing tells the jobs
+// apart.
 func steps(n, widest int) []Job {
 	jobs := make([]Job, n)
 	for j := range jobs {

@@ -12,11 +12,13 @@ type core struct {
 
 // decide sets s.widths, which are the minima, to those of the best division, and returns the price of a GPU in units.
 //
-// With a price p, the loss of width k of a job is what its best corner is worth above it: max(S(k') - p k') - (S(k) - p k) >= 0.
-// For any division, the hulls' bound less its sum is the sum of its losses plus p times the GPUs it leaves free. So a division
-// as good as the one found by walking the hulls has no loss above the latter's total, and leaves no more than total / p free.
+// With a price p, the loss of width k of a job is what its best corner is worth above it: max(S(k') - p k') - (S(k) - p
+// k) >= 0. For any division, the hulls' bound less its sum is the sum of its losses plus p times the GPUs it leaves
+// free. So a division as good as the one found by walking the hulls has no loss above the latter's total, and leaves no
+// more than total / p free.
 //
-// All of this is in float64 and only narrows the search, with a margin far above its rounding. What is left is decided exactly.
+// All of this is in float64 and only narrows the search, with a margin far above its rounding. What is left is decided
+// exactly.
 func (s *Solver) decide(jobs []Job, gpus, free int) (price float64) {
 	h := &s.hulls
 	h.build(jobs, free)
@@ -44,8 +46,8 @@ func loss(best, p corner, price float64) float64 {
 	return float64(best.units-p.units) - float64(price*float64(best.width-p.width))
 }
 
-// collect finds the widths whose loss is at most total. A job with one such width gets it; those with several are the core, and
-// get 0 for the time being.
+// collect finds the widths whose loss is at most total. A job with one such width gets it; those with several are the
+// core, and get 0 for the time being.
 func (c *core) collect(jobs []Job, widths []int, h *hulls, price, total float64, free int) {
 	c.jobs, c.widths, c.from = c.jobs[:0], c.widths[:0], append(c.from[:0], 0)
 	for j := range jobs {
@@ -72,9 +74,9 @@ func (c *core) collect(jobs []Job, widths []int, h *hulls, price, total float64,
 // of returns the widths of the ith job of the core.
 func (c *core) of(i int) []corner { return c.widths[c.from[i]:c.from[i+1]] }
 
-// fill computes the rows of the dynamic programme of Table for the core on gpus GPUs, of which at most spare stay free. Only
-// cells from which the end can be reached are kept: the first i jobs get what the others leave when these have all their
-// largest or all their smallest widths, and no more than they can use but for the spare.
+// fill computes the rows of the dynamic programme of Table for the core on gpus GPUs, of which at most spare stay free.
+// Only cells from which the end can be reached are kept: the first i jobs get what the others leave when these have all
+// their largest or all their smallest widths, and no more than they can use but for the spare.
 func (c *core) fill(gpus, spare int) {
 	n := len(c.jobs)
 	c.low, c.rowFrom, c.rows = c.low[:0], append(c.rowFrom[:0], 0), c.rows[:0]

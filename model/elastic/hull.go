@@ -1,7 +1,7 @@
 package elastic
 
-// hulls holds, for each job, the corners of the upper concave hull of its row from its smallest possible width up to the
-// smallest one of its largest factor, and where on it the job stands.
+// hulls holds, for each job, the corners of the upper concave hull of its row from its smallest possible width up to
+// the smallest one of its largest factor, and where on it the job stands.
 type hulls struct {
 	corners []corner
 	from    []int // corners of job j are corners[from[j]:from[j+1]]
@@ -54,9 +54,9 @@ func (h *hulls) step(j int) (gain float64, gpus int) {
 	return rise(h.corners[i], h.corners[i+1]), h.corners[i+1].width - h.corners[i].width
 }
 
-// divide walks all jobs up their hulls, the steepest edge first, until free GPUs are gone or nobody gains. Edges that do not
-// fit are left out, and so is what is above them. It returns the price of a GPU, the gain of the first edge that did not fit
-// (0: all did), and the GPUs left.
+// divide walks all jobs up their hulls, the steepest edge first, until free GPUs are gone or nobody gains. Edges that
+// do not fit are left out, and so is what is above them. It returns the price of a GPU, the gain of the first edge that
+// did not fit (0: all did), and the GPUs left.
 func (h *hulls) divide(q *heap, free int) (price float64, left int) {
 	*q = (*q)[:0]
 	for j := range h.at {

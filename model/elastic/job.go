@@ -14,8 +14,8 @@ const (
 
 // Job is what dividing needs to know of a job.
 type Job struct {
-	// S[k] is the scaling factor on k GPUs: throughput over that on one GPU, 0 <= S[k] <= MaxFactor. 0 = not possible. S[0]
-	// is not looked at, widths from len(S) on are not possible. It is read only.
+	// S[k] is the scaling factor on k GPUs: throughput over that on one GPU, 0 <= S[k] <= MaxFactor. 0 = not possible.
+	// S[0] is not looked at, widths from len(S) on are not possible. It is read only.
 	S        []float64
 	Min, Max int // bounds of the width, 1 <= Min <= Max; a Max beyond S means all of S
 }
@@ -39,7 +39,8 @@ func (j *Job) next(k int) int {
 	return k
 }
 
-// unit is the grain of all sums, about 1e-9 of one GPU's throughput: finer than any measurement, coarse enough for exact sums.
+// unit is the grain of all sums, about 1e-9 of one GPU's throughput: finer than any measurement, coarse enough for
+// exact sums.
 const unit = 1.0 / (1 << 30)
 
 // unitsOf counts s in units. Factors below half a unit are none.

@@ -2,10 +2,11 @@ package elastic
 
 // Mode says what becomes of a waiting job whose minimum is not to be had.
 //
-// That all jobs taking part can run is that their minima (Job.Least) fit: sum of k_min <= gpus. So nothing has to be divided to
-// know it, and a job that enters may squeeze the others down to their minima.
+// That all jobs taking part can run is that their minima (Job.Least) fit: sum of k_min <= gpus. So nothing has to be
+// divided to know it, and a job that enters may squeeze the others down to their minima.
 //
-// Source: claims 1 and 8 of US 11,586,475 (enter if there is enough for all, or be dropped); order and overtaking are ours.
+// Source: claims 1 and 8 of US 11,586,475 (enter if there is enough for all, or be dropped); order and overtaking are
+// ours.
 type Mode uint8
 
 // Modes of admission.

@@ -63,8 +63,8 @@ func TestThreeJobs(t *testing.T) { // 3
 	}
 }
 
-// additive is the throughput model of the specification, section 2.1: time of a step in ms, linear in the samples on one GPU, and of
-// an all-reduce of weights, independent of them.
+// additive is the throughput model of the specification, section 2.1: time of a step in ms, linear in the samples on
+// one GPU, and of an all-reduce of weights, independent of them.
 type additive struct{ min, max, perGPU int }
 
 func (a additive) speed(b, k int) float64 {
@@ -120,8 +120,8 @@ func TestThroughputModel(t *testing.T) { // 2
 	}
 }
 
-// Ensure that the optimiser with a range of one batch size is the baseline with that size fixed, and that a wider range is never
-// slower at any width, nor needs more GPUs.
+// Ensure that the optimiser with a range of one batch size is the baseline with that size fixed, and that a wider range
+// is never slower at any width, nor needs more GPUs.
 func TestFixedBatchTwin(t *testing.T) { // 13
 	for b := 16; b <= 256; b += 16 {
 		fixed, _ := additive{b, b, 64}.row(8)

@@ -7,17 +7,18 @@ type Answer struct {
 	Sum    float64 // of the scaling factors, P(J, K)
 	Widths []int   // of each job, in the order of the jobs; valid until the Solver's next call
 	Free   int     // GPUs given to nobody
-	Price  float64 // what a GPU is worth: the gain by one more where rows are concave, else the slope of their hulls there
+	// what a GPU is worth: the gain by one more where rows are concave, else the slope of their hulls there
+	Price float64
 }
 
-// Solver divides GPUs as Table does, widths included, without filling the whole table. The zero value is ready for use. It keeps
-// its memory: a call allocates only if no call before was as large.
+// Solver divides GPUs as Table does, widths included, without filling the whole table. The zero value is ready for use.
+// It keeps its memory: a call allocates only if no call before was as large.
 //
 // Where every row is concave (each GPU adds no more than the one before), GPUs go one by one to who gains most, in
-// O(GPUs × log jobs). Else the rows' concave hulls are divided in the same way, which gives a price per GPU and a bound of the
-// sum. What a width falls short of at that price is a loss that no better division can afford beyond the distance of the bound
-// from the best division found so far; the few widths that are left go through the dynamic programme. At worst, where rows
-// are all steps and ties, that is the whole table again.
+// O(GPUs × log jobs). Else the rows' concave hulls are divided in the same way, which gives a price per GPU and a bound
+// of the sum. What a width falls short of at that price is a loss that no better division can afford beyond the
+// distance of the bound from the best division found so far; the few widths that are left go through the dynamic
+// programme. At worst, where rows are all steps and ties, that is the whole table again.
 type Solver struct {
 	widths []int
 	heap   heap
@@ -25,8 +26,8 @@ type Solver struct {
 	core   core
 }
 
-// Solve divides gpus among jobs, each of which gets at least its smallest possible width; false if that is not possible. No
-// division has a larger sum; of those with an equal sum it is the one of Table.Widths.
+// Solve divides gpus among jobs, each of which gets at least its smallest possible width; false if that is not
+// possible. No division has a larger sum; of those with an equal sum it is the one of Table.Widths.
 func (s *Solver) Solve(jobs []Job, gpus int) (Answer, bool) {
 	checkSize(jobs, gpus)
 	free, ok := s.minima(jobs, gpus)
@@ -63,8 +64,8 @@ func (s *Solver) minima(jobs []Job, gpus int) (free int, ok bool) {
 	return gpus, true
 }
 
-// concave reports whether no row rises by more than it did the width before, nor has a hole, as far as free GPUs beyond the
-// minimum reach.
+// concave reports whether no row rises by more than it did the width before, nor has a hole, as far as free GPUs beyond
+// the minimum reach.
 func concave(jobs []Job, free int) bool {
 	for j := range jobs {
 		least, _ := jobs[j].Least()
@@ -81,8 +82,8 @@ func concave(jobs []Job, free int) bool {
 	return true
 }
 
-// grow gives free GPUs, one by one, to the job that gains most by it, the first of several, while there is a gain. It returns
-// what is left, and the gain of the next one.
+// grow gives free GPUs, one by one, to the job that gains most by it, the first of several, while there is a gain. It
+// returns what is left, and the gain of the next one.
 func (s *Solver) grow(jobs []Job, free int) (left int, price float64) {
 	s.heap = s.heap[:0]
 	for j, k := range s.widths {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// exhaustive searches all divisions, and returns the best sum in units with the first of its widths in the order of the tie
-// rule: the last job as narrow as can be, then the one before, and so on.
+// exhaustive searches all divisions, and returns the best sum in units with the first of its widths in the order of the
+// tie rule: the last job as narrow as can be, then the one before, and so on.
 func exhaustive(jobs []Job, gpus int) (best int64, widths []int, ok bool) {
 	now := make([]int, len(jobs))
 	var walk func(j, left int, sum int64)
@@ -65,8 +65,8 @@ func randomJobs(r *rand.Rand, kind, n, widest int) []Job {
 	return jobs
 }
 
-// Ensure that the literal programme and the fast one both give what a search through all divisions gives, widths included
-// (test 11 of the specification).
+// Ensure that the literal programme and the fast one both give what a search through all divisions gives, widths
+// included (test 11 of the specification).
 func TestExhaustiveTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var table Table
@@ -98,8 +98,8 @@ func TestExhaustiveTwin(t *testing.T) {
 	}
 }
 
-// Ensure that the fast methods give the literal programme's answer, to the last bit and with its ties, where no search through
-// all divisions can go, and from memory that has been used for something else.
+// Ensure that the fast methods give the literal programme's answer, to the last bit and with its ties, where no search
+// through all divisions can go, and from memory that has been used for something else.
 func TestTableTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var table Table
@@ -128,8 +128,8 @@ func sum(widths []int) (n int) {
 	return n
 }
 
-// Ensure that permuting jobs permutes the answer where there are no ties, that more GPUs never lower the optimum, and that P
-// of each prefix of the jobs is that of the prefix alone (tests 12 and 14).
+// Ensure that permuting jobs permutes the answer where there are no ties, that more GPUs never lower the optimum, and
+// that P of each prefix of the jobs is that of the prefix alone (tests 12 and 14).
 func TestRelations(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var table, other Table

@@ -19,8 +19,8 @@ const DefaultBuckets = 64
 // Edges are, without repeats:
 //   - 0 and the largest sample, from which on the index is 0;
 //   - quantiles of the sample at even steps, which resolve the sizes that most jobs have;
-//   - points evenly spaced in the logarithm, from an eighth of the smallest positive sample to the largest, which resolve
-//     the few long jobs of a heavy tail, and the rise of the index before the first sample.
+//   - points evenly spaced in the logarithm, from an eighth of the smallest positive sample to the largest, which
+//     resolve the few long jobs of a heavy tail, and the rise of the index before the first sample.
 type Table struct {
 	edges []float64 // ascending, edges[0] == 0
 	index []float64 // index[i] is the index at edges[i]; the last is 0
@@ -58,8 +58,8 @@ func sumsOf(sizes []float64) []wide {
 	return sums
 }
 
-// At returns the index at the lower edge of the bucket that holds a: at the largest edge <= a. An a below 0 counts as 0.
-// It is 0 for a >= the largest sample.
+// At returns the index at the lower edge of the bucket that holds a: at the largest edge <= a. An a below 0 counts
+// as 0. It is 0 for a >= the largest sample.
 func (t *Table) At(a float64) float64 { return t.index[max(t.above(a)-1, 0)] }
 
 // NextEdge returns the smallest edge > a, where At changes next, or +Inf when there is none, that is for a >= the

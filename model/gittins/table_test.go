@@ -110,8 +110,8 @@ func quantileSample(n int, inverse func(u float64) float64) []float64 {
 }
 
 // Ensure that the index falls where the hazard rate falls (a Lomax tail), so that 2D-Gittins behaves like 2D-LAS. The
-// last samples are left out: near the end of any finite sample the index rises. Quanta are wide enough to hold many samples,
-// so that counting them in whole numbers does not show.
+// last samples are left out: near the end of any finite sample the index rises. Quanta are wide enough to hold many
+// samples, so that counting them in whole numbers does not show.
 func TestIndexFallsWithTheHazard(t *testing.T) {
 	e := sample(t, quantileSample(20000, func(u float64) float64 { return 1000 * (math.Pow(1-u, -1/0.8) - 1) })...)
 	for _, delta := range []float64{1000, 3250, 20000} {

@@ -15,8 +15,8 @@ import (
 // MaxSlow is the largest slow-down that is taken for one.
 const MaxSlow = 1e4
 
-// History remembers what was measured of sets. The zero value is empty and ready to use; its exported field must not change while it
-// is used.
+// History remembers what was measured of sets. The zero value is empty and ready to use; its exported field must not
+// change while it is used.
 type History struct {
 	// HalfLife is the age at which a measurement counts half as much as a new one; 0 = all count alike.
 	HalfLife time.Duration
@@ -40,7 +40,8 @@ type entry struct {
 }
 
 // mean is a running mean of measurements that count less as they age.
-type mean struct{ weight, squares, mean, off float64 } // squares: sum of weights squared; off: weighted squares of deviations
+// squares: sum of weights squared; off: weighted squares of deviations
+type mean struct{ weight, squares, mean, off float64 }
 
 func (m *mean) add(x, decay float64) {
 	m.weight, m.squares, m.off = m.weight*decay+1, m.squares*decay*decay+1, m.off*decay
@@ -59,8 +60,8 @@ func (m *mean) err() float64 {
 	return math.Sqrt(variance / effective)
 }
 
-// Record takes what was measured of a set at a time: the slow-down of each of models, in their order. Equal models of a set are kept apart by
-// rank, the faster first.
+// Record takes what was measured of a set at a time: the slow-down of each of models, in their order. Equal models of a
+// set are kept apart by rank, the faster first.
 func (h *History) Record(p Place, models []string, slow []float64, at sched.Time) error {
 	if err := checkSet(p, models); err != nil {
 		return err
@@ -107,7 +108,8 @@ func (h *History) RecordOne(p Place, models []string, i int, slow float64, at sc
 	return nil
 }
 
-// RecordOOM remembers that a set ran out of memory: it and every set that contains it are refused from then on, see Refused.
+// RecordOOM remembers that a set ran out of memory: it and every set that contains it are refused from then on, see
+// Refused.
 func (h *History) RecordOOM(p Place, models []string, at sched.Time) error {
 	if err := checkSet(p, models); err != nil {
 		return err
@@ -144,7 +146,8 @@ func (h *History) decay(e *entry, at sched.Time) float64 {
 	return math.Exp2(-float64(age) / float64(h.HalfLife))
 }
 
-// find returns what is known of the part of sorted models that mask picks, nil if nothing. name begins with the place's part of its key.
+// find returns what is known of the part of sorted models that mask picks, nil if nothing. name begins with the place's
+// part of its key.
 func (h *History) find(name []byte, sorted []string, mask uint) *entry {
 	for i, m := range sorted {
 		if mask>>i&1 == 1 {
@@ -174,12 +177,12 @@ func (h *History) Refused(p Place, models []string) (bool, error) {
 // Slowdowns appends the estimate of each member of set, in its order, to dst:
 //
 //  1. what was measured of the set;
-//  2. what was measured of the largest part of the set that the member is in, times the prior of the set over that of the part (of parts of equal size
-//     the worst);
+//  2. what was measured of the largest part of the set that the member is in, times the prior of the set over that of
+//     the part (of parts of equal size the worst);
 //  3. the prior of the set.
 //
-// Deviation: EaCO's page leaves open what "a recorded subset plus a generic factor" is; the quotient of priors keeps what the part
-// has suffered already from being counted twice.
+// Deviation: EaCO's page leaves open what "a recorded subset plus a generic factor" is; the quotient of priors keeps
+// what the part has suffered already from being counted twice.
 func (h *History) Slowdowns(p Place, set []Member, dst []Estimate) ([]Estimate, error) {
 	models := make([]string, len(set))
 	for i, m := range set {
@@ -254,8 +257,8 @@ func (e *entry) estimate(p Place, set []Member, i int, part []Member, rank int) 
 	return Estimate{Slow: m.mean * growth, Source: Subset, Weight: m.weight, Error: m.err() * growth, Last: e.last}
 }
 
-// Worst returns the largest slow-down measured in any set of n jobs in any place, or Generic(4) where none was and n > 1: what
-// one epoch on trial may cost a resident.
+// Worst returns the largest slow-down measured in any set of n jobs in any place, or Generic(4) where none was and n >
+// 1: what one epoch on trial may cost a resident.
 func (h *History) Worst(n int) float64 {
 	worst := 0.0
 	for i := range h.list {

@@ -50,7 +50,8 @@ func TestPriors(t *testing.T) {
 	}
 }
 
-// Reference: EaCO, Algorithm 2. Ensure that the paper's rule takes what a data-parallel job cannot use: GPUs with 2 and 14 GB free, a job of 4 GB on each.
+// Reference: EaCO, Algorithm 2. Ensure that the paper's rule takes what a data-parallel job cannot use: GPUs with 2 and
+// 14 GB free, a job of 4 GB on each.
 func TestMemoryRules(t *testing.T) {
 	free := []float64{2, 14}
 	if !interference.FitsSum(free, 8) || interference.FitsEach(free, 4) {
@@ -61,7 +62,8 @@ func TestMemoryRules(t *testing.T) {
 	}
 }
 
-// Ensure that measurements average, that their error shrinks, that old ones count for less, and that places are kept apart.
+// Ensure that measurements average, that their error shrinks, that old ones count for less, and that places are kept
+// apart.
 func TestRecord(t *testing.T) {
 	h := &interference.History{HalfLife: time.Hour}
 	record := func(p interference.Place, at sched.Time, slow ...float64) {
@@ -199,7 +201,8 @@ func randomHistory(t *testing.T, r *rand.Rand) (*interference.History, []naive) 
 	return h, list
 }
 
-// Ensure that estimates are those of the naive twin, that the order of a set is of no account, and that Save and Load change nothing.
+// Ensure that estimates are those of the naive twin, that the order of a set is of no account, and that Save and Load
+// change nothing.
 func TestEstimatesAgainstTwin(t *testing.T) {
 	sources := make(map[interference.Source]int)
 	for seed := range uint64(400) {

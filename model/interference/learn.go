@@ -11,13 +11,14 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Learner fills a History from events: it takes the time of each epoch in which nothing changed on the job's GPUs, and an attempt that failed for want
-// of memory while it shared them. Epoch ends must be watched for. The slow-down of a set is its epoch time over that of the job alone, so
-// nothing is learned of a job whose model, on as many GPUs of that type, was never timed alone.
+// Learner fills a History from events: it takes the time of each epoch in which nothing changed on the job's GPUs, and
+// an attempt that failed for want of memory while it shared them. Epoch ends must be watched for. The slow-down of a
+// set is its epoch time over that of the job alone, so nothing is learned of a job whose model, on as many GPUs of that
+// type, was never timed alone.
 type Learner struct {
 	History *History
-	// Epoch is how long an epoch of a job takes alone, 0 = unknown, where that is known better than by its model: jobs of a model
-	// may differ. nil = it is not.
+	// Epoch is how long an epoch of a job takes alone, 0 = unknown, where that is known better than by its model: jobs
+	// of a model may differ. nil = it is not.
 	Epoch func(v *sched.View, id sched.JobID) time.Duration
 
 	alone *History        // of epochs alone, in seconds where slow-downs go: sets of one
@@ -127,8 +128,9 @@ func (l *Learner) disturb(id sched.JobID) {
 // company returns the jobs on GPU g, in the order of their numbers.
 func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
 
-// beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false where it has other company on one GPU than
-// on another: how much the one slows it and how much the other nobody can tell. GPUs that it has for itself do not slow it.
+// beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false
+// where it has other company on one GPU than on another: how much the one slows it and how much the other nobody can
+// tell. GPUs that it has for itself do not slow it.
 func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
 	list = []sched.JobID{id}
 	for _, g := range l.jobs[id].gpus {
@@ -143,8 +145,8 @@ func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
 	return list, true
 }
 
-// place returns where job id runs, and the models of list; ok is false where one is unknown, or there are too many, or the GPUs of id are of
-// several types or shared by several mechanisms: what is measured there says nothing of any.
+// place returns where job id runs, and the models of list; ok is false where one is unknown, or there are too many, or
+// the GPUs of id are of several types or shared by several mechanisms: what is measured there says nothing of any.
 func (l *Learner) place(v *sched.View, id sched.JobID, list []sched.JobID) (p Place, models []string, ok bool) {
 	gpus := l.jobs[id].gpus
 	if len(gpus) == 0 {

@@ -69,8 +69,8 @@ func (c *school) known(models ...string) string {
 	return s
 }
 
-// Ensure that only whole and undisturbed epochs are learned from, and those of the job alone are the measure. Alone epochs of a take 10 s, of b 20 s; together
-// 12 s and 30 s.
+// Ensure that only whole and undisturbed epochs are learned from, and those of the job alone are the measure. Alone
+// epochs of a take 10 s, of b 20 s; together 12 s and 30 s.
 func TestLearner(t *testing.T) {
 	c := newSchool(t, "a", "b")
 	c.start(0, 0, 0, 0)
@@ -103,7 +103,8 @@ func TestLearner(t *testing.T) {
 	}
 }
 
-// Ensure that a resident's epoch counts only if the newcomer was at work all the time, and that without a time alone nothing is learned.
+// Ensure that a resident's epoch counts only if the newcomer was at work all the time, and that without a time alone
+// nothing is learned.
 func TestLearnerRestart(t *testing.T) {
 	c := newSchool(t, "a", "b")
 	p := interference.Place{GPU: "v100", Width: 2}
@@ -125,7 +126,8 @@ func TestLearnerRestart(t *testing.T) {
 	}
 }
 
-// Ensure that a failure for want of memory beside others is remembered, and no other failure, and that this survives a restart together with what is under way.
+// Ensure that a failure for want of memory beside others is remembered, and no other failure, and that this survives a
+// restart together with what is under way.
 func TestLearnerOOM(t *testing.T) {
 	c := newSchool(t, "a", "b", "c")
 	p := interference.Place{GPU: "v100", Width: 2}
@@ -172,7 +174,8 @@ func (c *school) reload() {
 	}
 }
 
-// Ensure that what is learned of GPUs of one type that are shared by one mechanism says nothing of those shared by another, and that this survives a restart.
+// Ensure that what is learned of GPUs of one type that are shared by one mechanism says nothing of those shared by
+// another, and that this survives a restart.
 func TestLearnerMechanisms(t *testing.T) {
 	c := newSchool(t)
 	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS, Pool: sched.None}})
@@ -226,8 +229,8 @@ func split(t *testing.T) *school {
 	return c
 }
 
-// Ensure that the epochs of a job that has other company on one of its GPUs than on the other say nothing: they are not those of a set of three; and that those
-// of one that has company on one GPU alone are those of a pair.
+// Ensure that the epochs of a job that has other company on one of its GPUs than on the other say nothing: they are not
+// those of a set of three; and that those of one that has company on one GPU alone are those of a pair.
 func TestLearnerSplit(t *testing.T) {
 	c := split(t)
 	c.epoch(1, 12, 1)

@@ -58,9 +58,9 @@ func appendName(b []byte, s string) []byte {
 	return append(append(b, ':'), s...)
 }
 
-// FitsSum reports whether a job fits by the rule of EaCO's Algorithm 2: the free memory of its GPUs together exceeds need, that of the whole
-// job. It assumes that the model can be cut as one likes (model parallelism). free counts what is left at the peak use of the residents: their peaks
-// add up (Lucid's pairs: median ratio 1.003).
+// FitsSum reports whether a job fits by the rule of EaCO's Algorithm 2: the free memory of its GPUs together exceeds
+// need, that of the whole job. It assumes that the model can be cut as one likes (model parallelism). free counts what
+// is left at the peak use of the residents: their peaks add up (Lucid's pairs: median ratio 1.003).
 func FitsSum(free []float64, need float64) bool {
 	sum := 0.0
 	for _, f := range free {
@@ -69,7 +69,8 @@ func FitsSum(free []float64, need float64) bool {
 	return sum > need
 }
 
-// FitsEach reports whether a data-parallel job fits, which needs its memory on every GPU: the least free memory exceeds perGPU.
+// FitsEach reports whether a data-parallel job fits, which needs its memory on every GPU: the least free memory exceeds
+// perGPU.
 func FitsEach(free []float64, perGPU float64) bool {
 	return len(free) > 0 && slices.Min(free) > perGPU
 }

@@ -45,8 +45,9 @@ type EaCORow struct {
 // eacoModels are the models of J1 to J4.
 var eacoModels = map[string]string{"J1": "AlexNet", "J2": "ResNet-18", "J3": "ResNet-50", "J4": "VGG-16"}
 
-// ReadEaCO reads the paper's tables: columns set (as in J1+J3), n_jobs, avg_power_w, total_energy_kwh, avg_jct_h, avg_epoch_h (may be empty), avg and
-// max of mem_util_pct and gpu_util_pct. Columns ending in _derived follow from these and are not read. Errors call the file by name.
+// ReadEaCO reads the paper's tables: columns set (as in J1+J3), n_jobs, avg_power_w, total_energy_kwh, avg_jct_h,
+// avg_epoch_h (may be empty), avg and max of mem_util_pct and gpu_util_pct. Columns ending in _derived follow from
+// these and are not read. Errors call the file by name.
 func ReadEaCO(r io.Reader, name string) ([]EaCORow, error) {
 	t, err := csvtable.Open(r, "interference", name)
 	if err != nil {
@@ -102,8 +103,8 @@ func eacoRow(t *csvtable.Table) (row EaCORow, err error) {
 	return row, err
 }
 
-// EaCOSets returns the sets of two and more jobs: each member's slow-down is the mean time of the set over the mean of its members alone, as the
-// paper reports no more than means. A member that was not measured alone is an error.
+// EaCOSets returns the sets of two and more jobs: each member's slow-down is the mean time of the set over the mean of
+// its members alone, as the paper reports no more than means. A member that was not measured alone is an error.
 func EaCOSets(rows []EaCORow) ([]Set, error) {
 	alone := make(map[string]float64)
 	for _, r := range rows {
@@ -286,10 +287,11 @@ func GavelSets(pairs []Pair) []Set {
 	return sets
 }
 
-// ReadNormSpeeds reads pairs of larger models (norm_speed.csv of the PAL artifact): columns model1, dataset1, gpu_num1, batch_size1, speed1, pipeline_strategy
-// (of the first) and the like of a second model, or Empty for a job alone; speeds are over the model's best alone. A slow-down is the speed alone with the
-// same pipeline over that beside the other. Models are named model/batch size, the first with its pipeline behind another slash unless that is NA. Pairs of speed 0
-// did not run and are left out. Errors call the file by name.
+// ReadNormSpeeds reads pairs of larger models (norm_speed.csv of the PAL artifact): columns model1, dataset1, gpu_num1,
+// batch_size1, speed1, pipeline_strategy (of the first) and the like of a second model, or Empty for a job alone;
+// speeds are over the model's best alone. A slow-down is the speed alone with the same pipeline over that beside the
+// other. Models are named model/batch size, the first with its pipeline behind another slash unless that is NA. Pairs
+// of speed 0 did not run and are left out. Errors call the file by name.
 func ReadNormSpeeds(r io.Reader, name, gpu string) ([]Set, error) {
 	t, err := csvtable.Open(r, "interference", name)
 	if err != nil {

@@ -80,8 +80,8 @@ func TestEaCODerived(t *testing.T) {
 	}
 }
 
-// Reference: EaCO, section 6.1. Ensure that energy is power times time: for sets of up to three jobs the mean time of the
-// jobs, for four the time until the last was done, 48.18 h.
+// Reference: EaCO, section 6.1. Ensure that energy is power times time: for sets of up to three jobs the mean time of
+// the jobs, for four the time until the last was done, 48.18 h.
 func TestEaCOEnergy(t *testing.T) {
 	for _, r := range eaco(t) {
 		hours := r.JCTHours
@@ -114,8 +114,8 @@ func members(models ...string) (list []interference.Member) {
 	return list
 }
 
-// Reference: EaCO, tables 1 to 4. Ensure that predictions of times follow from the seeded history: AlexNet beside VGG-16 takes 35.804 h, beside ResNet-50
-// 35.983 h; VGG-16 beside AlexNet 37.216 h, whatever the order of the set.
+// Reference: EaCO, tables 1 to 4. Ensure that predictions of times follow from the seeded history: AlexNet beside
+// VGG-16 takes 35.804 h, beside ResNet-50 35.983 h; VGG-16 beside AlexNet 37.216 h, whatever the order of the set.
 func TestEaCOPredictions(t *testing.T) {
 	h := seeded(t)
 	for _, c := range []struct {
@@ -152,8 +152,8 @@ func TestEaCOPredictions(t *testing.T) {
 	}
 }
 
-// Reference: Gavel, simulation_throughputs.json. Ensure that the pairs of the V100 table are what is known of them: 636 of 1,759 ran, combined throughput
-// 1.31 on average, 1.37 in the middle, below 1 in 22 %, above 1.5 in 34 %.
+// Reference: Gavel, simulation_throughputs.json. Ensure that the pairs of the V100 table are what is known of them: 636
+// of 1,759 ran, combined throughput 1.31 on average, 1.37 in the middle, below 1 in 22 %, above 1.5 in 34 %.
 func TestGavelPairs(t *testing.T) {
 	pairs, err := interference.ReadGavel(open(t, "colocation/gavel/simulation_throughputs.json"), "gavel")
 	if err != nil {

@@ -38,8 +38,8 @@ func (c Caps) Validate() error {
 	return nil
 }
 
-// At returns what a GPU does under limit, linear between the limits known, and as under the highest above it; 0 W means no
-// limit. A limit below the lowest is an error: nothing is known there.
+// At returns what a GPU does under limit, linear between the limits known, and as under the highest above it; 0 W means
+// no limit. A limit below the lowest is an error: nothing is known there.
 func (c Caps) At(limit sched.Watts) (Cap, error) {
 	last := c[len(c)-1]
 	switch {
@@ -57,7 +57,8 @@ func (c Caps) At(limit sched.Watts) (Cap, error) {
 	return Cap{limit, p.Power + sched.Watts(f)*(q.Power-p.Power), p.Speed + f*(q.Speed-p.Speed)}, nil
 }
 
-// Factor returns the power under limit over that without one, at most 1; below the lowest limit known that of the lowest.
+// Factor returns the power under limit over that without one, at most 1; below the lowest limit known that of the
+// lowest.
 func (c Caps) Factor(limit sched.Watts) float64 {
 	if limit > 0 {
 		limit = max(limit, c[0].Limit)
@@ -66,9 +67,9 @@ func (c Caps) Factor(limit sched.Watts) float64 {
 	return min(float64(x.Power/c[len(c)-1].Power), 1)
 }
 
-// Best returns the limit under which a unit of work takes the least energy among those under which it takes at most slowdown
-// times as long as under the highest; slowdown is at least 1, +Inf for no limit. Of equals it is the highest. The energy is
-// the GPU's own: the rest of the node, which runs longer, is not in it.
+// Best returns the limit under which a unit of work takes the least energy among those under which it takes at most
+// slowdown times as long as under the highest; slowdown is at least 1, +Inf for no limit. Of equals it is the highest.
+// The energy is the GPU's own: the rest of the node, which runs longer, is not in it.
 func (c Caps) Best(slowdown float64) (Cap, error) {
 	if !(slowdown >= 1) {
 		return Cap{}, fmt.Errorf("power: slow-down limit %v, want >= 1", slowdown)
@@ -114,9 +115,9 @@ func capsOf(samples []sample) (Caps, error) {
 	return c, c.Validate()
 }
 
-// ReadSummary reads what Zeus measured on one GPU type (summary_power_*.csv): a row for each job and power limit, with the columns dataset,
-// network, batch_size, optimizer, power_limit (W), time_per_epoch (s) and average_power (W of one GPU). Profiles come in order of
-// first mention. Errors call the file by name.
+// ReadSummary reads what Zeus measured on one GPU type (summary_power_*.csv): a row for each job and power limit, with
+// the columns dataset, network, batch_size, optimizer, power_limit (W), time_per_epoch (s) and average_power (W of one
+// GPU). Profiles come in order of first mention. Errors call the file by name.
 func ReadSummary(r io.Reader, name string) ([]Profile, error) {
 	t, err := csvtable.Open(r, "power", name)
 	if err != nil {
@@ -197,9 +198,9 @@ func summaryRow(t *csvtable.Table) (p Profile, s sample, err error) {
 // windowPrefix opens the name of a window in which a limit was tried.
 const windowPrefix = "__GlobalPowerLimitOptimizer_"
 
-// ReadLimits reads what Zeus's monitor wrote while it tried one power limit after the other on the same work (power_limit_profiles/*.csv):
-// columns start_time, window_name (ending in the limit in W), elapsed_time (s) and gpuN_energy (J) of each GPU. The
-// power is the mean over the GPUs. Errors call the file by name.
+// ReadLimits reads what Zeus's monitor wrote while it tried one power limit after the other on the same work
+// (power_limit_profiles/*.csv): columns start_time, window_name (ending in the limit in W), elapsed_time (s) and
+// gpuN_energy (J) of each GPU. The power is the mean over the GPUs. Errors call the file by name.
 func ReadLimits(r io.Reader, name string) (Caps, error) {
 	t, err := csvtable.Open(r, "power", name)
 	if err != nil {

@@ -18,8 +18,8 @@ func told(c power.Caps, x power.Cap) string {
 	return strings.Join([]string{fmt.Sprint(float64(last.Limit), " to ", float64(x.Limit)), energy, percent(last.Speed / x.Speed)}, " ")
 }
 
-// Reference: Zeus, NSDI'23, data released with it. Ensure that the limit of least energy, and what it saves and costs, are those known
-// of these jobs.
+// Reference: Zeus, NSDI'23, data released with it. Ensure that the limit of least energy, and what it saves and costs,
+// are those known of these jobs.
 func TestZeusSummary(t *testing.T) {
 	for _, c := range []struct {
 		file, network, dataset, optimizer string
@@ -107,7 +107,8 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// Ensure that what lies between two limits is between them, that no limit is the highest, and that one below all is refused.
+// Ensure that what lies between two limits is between them, that no limit is the highest, and that one below all is
+// refused.
 func TestCapAt(t *testing.T) {
 	for limit, want := range map[sched.Watts]power.Cap{0: caps[3], 250: caps[3], 400: caps[3], 100: caps[0], 125: {125, 120, .625}, 200: caps[2]} {
 		if x, err := caps.At(limit); err != nil || x != want {

@@ -63,14 +63,14 @@ func (n *Node) busy(u float64) sched.Watts {
 // GPU returns what each GPU adds to the idle node at mean use u.
 func (n *Node) GPU(u float64) sched.Watts { return n.busy(u) / sched.Watts(n.gpus) }
 
-// SleepSaves returns the energy saved by a sleep instead of idling for d, at the end of which the node is to be up again:
-// it draws idle power while it wakes. 0 where it could not even wake in time.
+// SleepSaves returns the energy saved by a sleep instead of idling for d, at the end of which the node is to be up
+// again: it draws idle power while it wakes. 0 where it could not even wake in time.
 func (n *Node) SleepSaves(d time.Duration) sched.Joules {
 	return sched.Joules(float64(n.Idle-n.Sleep) * max(d-n.Wake, 0).Seconds())
 }
 
-// Fit returns the curve of the Fan-Weber-Barroso shape nearest to samples in least squares, its exponent a multiple of 0.001
-// from 1 to 2. ok is false where samples say too little: fewer than three uses, or power that falls.
+// Fit returns the curve of the Fan-Weber-Barroso shape nearest to samples in least squares, its exponent a multiple of
+// 0.001 from 1 to 2. ok is false where samples say too little: fewer than three uses, or power that falls.
 func Fit(samples []sched.PowerPoint) (idle sched.Watts, c sched.PowerCurve, ok bool) {
 	uses := make(map[float64]bool)
 	for _, s := range samples {
@@ -121,12 +121,13 @@ type Draw struct {
 	Idle  sched.Watts // of the GPUs that nobody holds
 }
 
-// Draw splits the power of a node that is up among its tenants and appends what each answers for to dst, in their order.
-// use is the mean over all GPUs of the node of min(1, sum of the uses of the jobs on it); metered is the power as measured,
-// 0 = unknown. The rule:
+// Draw splits the power of a node that is up among its tenants and appends what each answers for to dst, in their
+// order. use is the mean over all GPUs of the node of min(1, sum of the uses of the jobs on it); metered is the power
+// as measured, 0 = unknown. The rule:
 //
-//   - Power beyond idle goes by solo-power shares: what each tenant would draw beyond idle if it were alone on the node, under its cap.
-//     Without a meter that power is the model's at use, times the mean of the caps' factors by GPUs in use.
+//   - Power beyond idle goes by solo-power shares: what each tenant would draw beyond idle if it were alone on the
+//     node, under its cap. Without a meter that power is the model's at use, times the mean of the caps' factors by
+//     GPUs in use.
 //   - Idle power goes by GPUs: each carries an equal part, which its tenants share evenly, and nobody if it has none.
 //   - Metered power beyond idle where the model expects none goes by GPUs, and to nobody if there is no tenant.
 func (n *Node) Draw(use float64, tenants []Tenant, metered sched.Watts, dst []sched.Watts) ([]sched.Watts, Draw) {

@@ -49,8 +49,8 @@ func measured(t *testing.T) (list []sched.PowerPoint) {
 	return list
 }
 
-// Reference: EaCO, tables 1 to 4. Ensure that the default curve is what the ten measured sets give, with a mean error of 2.2 % and
-// none above 69 W, and that a straight line is twice as wrong: 804.4 + 1317.1 u, mean 5.1 %, worst 155 W.
+// Reference: EaCO, tables 1 to 4. Ensure that the default curve is what the ten measured sets give, with a mean error
+// of 2.2 % and none above 69 W, and that a straight line is twice as wrong: 804.4 + 1317.1 u, mean 5.1 %, worst 155 W.
 func TestFittedToTables(t *testing.T) {
 	samples := measured(t)
 	idle, c, ok := power.Fit(samples)
@@ -123,8 +123,8 @@ func TestSleepSaves(t *testing.T) {
 	}
 }
 
-// Ensure that jobs alone on whole nodes answer for all of it, that unheld GPUs are idle's, and that sharing, caps and meters
-// enter as documented: by hand, on a node of 4 GPUs, 100 W idle, 50 W per GPU.
+// Ensure that jobs alone on whole nodes answer for all of it, that unheld GPUs are idle's, and that sharing, caps and
+// meters enter as documented: by hand, on a node of 4 GPUs, 100 W idle, 50 W per GPU.
 func TestDrawByHand(t *testing.T) {
 	n := power.Of(&sched.NodeSpec{GPUs: 4, IdleW: 100, BusyGPUW: 50})
 	whole := power.Tenant{GPUs: 4, Own: 4, Use: 1, Cap: 1}
@@ -167,8 +167,8 @@ func drawNode(r *rand.Rand) *sched.NodeSpec {
 	return s
 }
 
-// Ensure that, whatever the shape, the meter, sharing and caps, parts are not negative and add up to the node's power, that the
-// order of tenants is of no account, and that a cap never raises power.
+// Ensure that, whatever the shape, the meter, sharing and caps, parts are not negative and add up to the node's power,
+// that the order of tenants is of no account, and that a cap never raises power.
 func TestDrawAddsUp(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Series is a quantity by time, such as the price of electricity or its carbon: a step function that takes a new value at
-// each start and keeps the last for ever.
+// Series is a quantity by time, such as the price of electricity or its carbon: a step function that takes a new value
+// at each start and keeps the last for ever.
 type Series struct {
 	starts []sched.Time // rising, the first 0
 	values []float64
@@ -22,8 +22,8 @@ const (
 	CarbonColumn = "grams_per_kwh" // of CO2 equivalent
 )
 
-// ReadSeries reads a series: the columns start, in seconds since the origin of the run, and the column named, with rising starts from 0 on.
-// Values below least are an error. Errors call the file by name.
+// ReadSeries reads a series: the columns start, in seconds since the origin of the run, and the column named, with
+// rising starts from 0 on. Values below least are an error. Errors call the file by name.
 func ReadSeries(r io.Reader, name, column string, least float64) (*Series, error) {
 	t, err := csvtable.Open(r, "power", name)
 	if err != nil {

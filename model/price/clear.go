@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Clearing finds the price at which the jobs present hold a given number of GPUs. Its zero value is ready; memory is used
-// again from call to call.
+// Clearing finds the price at which the jobs present hold a given number of GPUs. Its zero value is ready; memory is
+// used again from call to call.
 type Clearing struct {
 	steps []bid
 	at    []int
@@ -34,10 +34,10 @@ type Cleared struct {
 	Short int     // jobs that get nothing
 }
 
-// Clear gives out gpus: a point of a hull holds Cost/Delay of them. Each job gets its cheapest point first, in the order of
-// the list as long as there is room: who queues is for the caller to order. Then the steps worth most are taken, ties by
-// job, until one does not fit. With n steps in all it takes expected time O(n), because steps are split about the price
-// rather than sorted; the outcome does not depend on how.
+// Clear gives out gpus: a point of a hull holds Cost/Delay of them. Each job gets its cheapest point first, in the
+// order of the list as long as there is room: who queues is for the caller to order. Then the steps worth most are
+// taken, ties by job, until one does not fit. With n steps in all it takes expected time O(n), because steps are split
+// about the price rather than sorted; the outcome does not depend on how.
 //
 // Source: specs of BOA, section 3.4.
 func (c *Clearing) Clear(jobs []Bidder, gpus float64) Cleared {
@@ -103,8 +103,8 @@ func split(steps []bid, room float64) (taken int, left float64) {
 	return lo, room
 }
 
-// partition puts one of the steps lo..hi-1 at mid, those worth more before it and the others after it, and returns mid and
-// the GPUs of those before.
+// partition puts one of the steps lo..hi-1 at mid, those worth more before it and the others after it, and returns mid
+// and the GPUs of those before.
 func partition(steps []bid, lo, hi int) (mid int, gpus float64) {
 	last := hi - 1
 	middle(steps, lo, lo+(hi-lo)/2, last)

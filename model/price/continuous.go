@@ -45,9 +45,9 @@ type spot struct {
 	cost, delay float64
 }
 
-// Continuous returns the optimum for a budget. It looks for the price at which usage, which falls as the price rises, meets
-// the budget, by bisection to the last bit; where usage jumps there, because a table or the type of a job changes, it
-// mixes both sides. The error is an *InfeasibleError.
+// Continuous returns the optimum for a budget. It looks for the price at which usage, which falls as the price rises,
+// meets the budget, by bisection to the last bit; where usage jumps there, because a table or the type of a job
+// changes, it mixes both sides. The error is an *InfeasibleError.
 //
 // Source: specs of BOA, section 3.1.
 func Continuous(work []Smooth, budget float64) (*Relaxed, error) {

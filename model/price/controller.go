@@ -12,16 +12,18 @@ type Pay struct {
 	Average float64   // cost per hour, > 0; or 0, with
 	Month   MonthRule // a budget by month; its zero value = none
 	Gain    float64   // per hour in the long run, see Steer, where spending answers with 1; 0 = 0.2. Ours
-	Least   float64   // the price stays within Least and Most, so that it comes back soon from where it does nothing; 0 = 1e-9 and
-	Most    float64   // 1e9
+	// the price stays within Least and Most, so that it comes back soon from where it does nothing; 0 = 1e-9 and
+	Least float64
+	Most  float64 // 1e9
 }
 
 // haste is how many hours' worth of moves a controller makes up for at its start, when the price it was given may be
 // far off: after t hours its gain is 1 + haste/(1+t) times that of the long run. Ours.
 const haste = 10
 
-// Response says how spending answers at a price: by what share it falls in the long run where the price rises by a little, over the share
-// of that rise, > 0. At s = k^p it is p where curves are alike; near the least budget, and where money is plenty, nearly 0.
+// Response says how spending answers at a price: by what share it falls in the long run where the price rises by a
+// little, over the share of that rise, > 0. At s = k^p it is p where curves are alike; near the least budget, and where
+// money is plenty, nearly 0.
 type Response func(price float64) float64
 
 // leastResponse is what a smaller response counts as. Ours: where the price hardly matters it need not be found soon.
@@ -38,8 +40,8 @@ func (r Response) at(price float64) float64 {
 	return leastResponse
 }
 
-// Controller is the price that keeps spending at what was agreed. It is a state machine as Month is; times are seconds since
-// 1970 UTC.
+// Controller is the price that keeps spending at what was agreed. It is a state machine as Month is; times are seconds
+// since 1970 UTC.
 type Controller struct {
 	pay   Pay
 	price float64
@@ -48,7 +50,8 @@ type Controller struct {
 	month *Month // nil = on average
 }
 
-// NewController returns one that starts at now with a price > 0, say that of a plan. It needs no more of a plan than that.
+// NewController returns one that starts at now with a price > 0, say that of a plan. It needs no more of a plan than
+// that.
 func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	if pay.Gain == 0 {
 		pay.Gain = 0.2
@@ -81,9 +84,9 @@ func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	return c, nil
 }
 
-// Spend takes in that amount >= 0 was spent since the last call, and moves the price: the further, the less spending answers to it,
-// nil = in full. Where the price comes to rest does not depend on the response. Time must not run backwards; a call at
-// the time of the last one moves nothing.
+// Spend takes in that amount >= 0 was spent since the last call, and moves the price: the further, the less spending
+// answers to it, nil = in full. Where the price comes to rest does not depend on the response. Time must not run
+// backwards; a call at the time of the last one moves nothing.
 func (c *Controller) Spend(now int64, amount float64, r Response) {
 	hours := float64(now-c.last) / 3600
 	target := c.pay.Average * hours
@@ -98,9 +101,9 @@ func (c *Controller) Spend(now int64, amount float64, r Response) {
 	c.last = now
 }
 
-// along returns the price moved by a gain over the response. That is the response half way: else a price that goes up and down with the
-// noise of spending would go down by less than it went up, or the other way round, where responses differ, and what
-// was overspent would not be made up for.
+// along returns the price moved by a gain over the response. That is the response half way: else a price that goes up
+// and down with the noise of spending would go down by less than it went up, or the other way round, where responses
+// differ, and what was overspent would not be made up for.
 func (c *Controller) along(gain, spent, target float64, r Response) float64 {
 	half := Steer(c.price, gain/2/r.at(c.price), spent, target)
 	return Steer(c.price, gain/r.at(half), spent, target)
@@ -124,7 +127,8 @@ func (c *Controller) Month() *Month { return c.month }
 // controllerFormat is the first byte that Save writes.
 const controllerFormat = 2
 
-// Save appends the state to b: format, price, first and last time, then that of the month. What was agreed is not part of it.
+// Save appends the state to b: format, price, first and last time, then that of the month. What was agreed is not part
+// of it.
 func (c *Controller) Save(b []byte) []byte {
 	b = append(b, controllerFormat)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.price))

@@ -17,8 +17,8 @@ func controller(t *testing.T, pay Pay, now int64, price float64) *Controller {
 	return c
 }
 
-// Ensure that from any price spending comes to what was agreed, whatever the load, at calls close together or far apart.
-// Spending falls as 1/sqrt(price) here, as power laws of exponent 1/2 have it.
+// Ensure that from any price spending comes to what was agreed, whatever the load, at calls close together or far
+// apart. Spending falls as 1/sqrt(price) here, as power laws of exponent 1/2 have it.
 func TestControllerFindsThePrice(t *testing.T) {
 	for _, start := range []float64{0.001, 1, 500} {
 		for _, seconds := range []int64{60, 3600} {
@@ -33,8 +33,8 @@ func TestControllerFindsThePrice(t *testing.T) {
 	}
 }
 
-// Ensure that where spending hardly answers to the price, which is far off at first, a controller that knows so has found it within two
-// days, and one that does not has not.
+// Ensure that where spending hardly answers to the price, which is far off at first, a controller that knows so has
+// found it within two days, and one that does not has not.
 func TestControllerResponse(t *testing.T) {
 	const weak = 0.1
 	off := func(r Response) float64 {
@@ -55,10 +55,11 @@ func TestControllerResponse(t *testing.T) {
 	}
 }
 
-// Ensure that noise of spending is made up for although the response differs by price: over 5,000 hours what was spent is within a
-// hundredth of what was agreed. (With the response at the price of before, not half way, it is above.)
+// Ensure that noise of spending is made up for although the response differs by price: over 5,000 hours what was spent
+// is within a hundredth of what was agreed. (With the response at the price of before, not half way, it is above.)
 func TestControllerNoise(t *testing.T) {
-	spending := func(p float64) float64 { return 10 + 10/(1+p) } // from 20 down to 10, the response from 0 to 0.17 and back
+	// from 20 down to 10, the response from 0 to 0.17 and back
+	spending := func(p float64) float64 { return 10 + 10/(1+p) }
 	response := func(p float64) float64 { return p / (1 + p) / (2 + p) }
 	for seed := range int64(4) {
 		rng, c := rand.New(rand.NewSource(seed)), controller(t, Pay{Average: 12.5}, 0, 1)
@@ -72,7 +73,8 @@ func TestControllerNoise(t *testing.T) {
 	}
 }
 
-// Ensure that a month's budget is spent by its end although the load doubles half way, and never overspent once stopped.
+// Ensure that a month's budget is spent by its end although the load doubles half way, and never overspent once
+// stopped.
 func TestControllerMonth(t *testing.T) {
 	now := unix(t, time.UTC, "2026-01-01 00:00")
 	c := controller(t, Pay{Month: MonthRule{Budget: 744, Zone: time.UTC}}, now, 1)

@@ -40,8 +40,8 @@ func number(t testing.TB, s string) float64 {
 	return x
 }
 
-// applications returns the six applications on T4 GPUs, in seconds, without rates: true goodput, best batch, packed 4 per
-// node, ncf on 1 GPU.
+// applications returns the six applications on T4 GPUs, in seconds, without rates: true goodput, best batch, packed 4
+// per node, ncf on 1 GPU.
 func applications(t testing.TB) map[string]Class {
 	t.Helper()
 	apps := make(map[string]Class)
@@ -61,7 +61,8 @@ func applications(t testing.TB) map[string]Class {
 	return apps
 }
 
-// mixes returns the workloads of boa_frontier_t4.csv: files of jobs, their number, and the seconds in which jobs arrive.
+// mixes returns the workloads of boa_frontier_t4.csv: files of jobs, their number, and the seconds in which jobs
+// arrive.
 func mixes(t testing.TB) map[string][]Class {
 	t.Helper()
 	apps := applications(t)
@@ -141,8 +142,8 @@ func TestFrontierOfT4(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
-// Ensure that mixed plans meet the figures of specs of BOA, section 5.5, which are rounded to a second, and say how the other
-// methods do: -v prints the table.
+// Ensure that mixed plans meet the figures of specs of BOA, section 5.5, which are rounded to a second, and say how the
+// other methods do: -v prints the table.
 func TestMixedOfT4(t *testing.T) {
 	mixes := mixes(t)
 	for _, want := range []struct {

@@ -13,7 +13,9 @@ type Plan struct {
 	Usage   float64 // mean cost per unit of time: GPUs held on average, where their price is 1
 	Delay   float64 // mean time of a job, over all classes
 	Value   float64 // mean weight x time; Delay where all weights are 1
-	Price   float64 // of a unit of cost, in the unit of rate x weight x delay; 0 = the budget is not all needed, or the method knows none
+	// of a unit of cost, in the unit of rate x weight x delay; 0 = the budget is not all needed, or the method knows
+	// none
+	Price float64
 }
 
 // Exact is the optimum for all budgets: phases of classes without restart cost each take a width of their own, other
@@ -60,8 +62,8 @@ func NewExact(classes []Class) (*Exact, error) {
 // Frontier returns the frontier over all budgets.
 func (x *Exact) Frontier() *Frontier { return x.frontier }
 
-// At returns the optimal plan for a budget, which it spends entirely unless nothing is gained by that; one class at most
-// has two paths. The error is an *InfeasibleError.
+// At returns the optimal plan for a budget, which it spends entirely unless nothing is gained by that; one class at
+// most has two paths. The error is an *InfeasibleError.
 func (x *Exact) At(budget float64) (*Plan, error) {
 	c, err := x.frontier.At(budget)
 	if err != nil {

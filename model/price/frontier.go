@@ -31,8 +31,8 @@ type step struct {
 
 // NewFrontier computes the frontier of units. It takes time O(N log N) in the number N of points.
 //
-// Source: specs of BOA, section 3.1. This is the optimum of the linear program over mixtures of points, because within a
-// unit the worth of steps falls.
+// Source: specs of BOA, section 3.1. This is the optimum of the linear program over mixtures of points, because within
+// a unit the worth of steps falls.
 func NewFrontier(units []Unit) *Frontier {
 	f := &Frontier{units: units}
 	least := 0.0
@@ -83,7 +83,8 @@ func (e *InfeasibleError) Error() string {
 	return fmt.Sprintf("price: budget %.6g, want at least %.6g", e.Budget, e.Least)
 }
 
-// equal is the relative difference within which budgets and shares are equal: sums of thousands of terms differ by less.
+// equal is the relative difference within which budgets and shares are equal: sums of thousands of terms differ by
+// less.
 const equal = 1e-11
 
 // At returns the best choice for a budget, which it spends entirely unless the budget exceeds Most. The error is an

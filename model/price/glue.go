@@ -14,9 +14,10 @@ const (
 // ErrNoDraw says that no draw of Glue gave a plan within the budget. The authors then publish no width.
 var ErrNoDraw = errors.New("price: no draw of merged phases is within the budget")
 
-// Glue is the authors' way: for each class draw how many consecutive phases are merged into one, between 1 and a tenth of
-// them; solve without restarts; round the continuous width of the mixed unit to the nearest on its hull; count restarts,
-// and solve again with less budget until what is used is within budget. Of the draws it keeps the plan of least value.
+// Glue is the authors' way: for each class draw how many consecutive phases are merged into one, between 1 and a tenth
+// of them; solve without restarts; round the continuous width of the mixed unit to the nearest on its hull; count
+// restarts, and solve again with less budget until what is used is within budget. Of the draws it keeps the plan of
+// least value.
 type Glue struct {
 	classes []Class
 	least   float64
@@ -114,8 +115,8 @@ func (g *Glue) within(d *draw, budget float64) *Plan {
 	}
 }
 
-// rounded gives the mixed unit the point of its hull that is nearest in width, of two the narrower. The width of a mixture
-// is its cost over its delay.
+// rounded gives the mixed unit the point of its hull that is nearest in width, of two the narrower. The width of a
+// mixture is its cost over its delay.
 func rounded(f *Frontier, c *Choice) []int {
 	if c.Mixed < 0 {
 		return c.At

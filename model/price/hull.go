@@ -12,12 +12,12 @@ type Point struct {
 	Option int     // what the caller calls this way
 }
 
-// Hull returns the points worth considering at some price, cheapest first: Cost rises, Delay falls, and what a step saves
-// per cost falls strictly. Dominated points and those above the chain go; of equal points the one with the lowest Option
-// stays. It sorts points in place and returns its head.
+// Hull returns the points worth considering at some price, cheapest first: Cost rises, Delay falls, and what a step
+// saves per cost falls strictly. Dominated points and those above the chain go; of equal points the one with the lowest
+// Option stays. It sorts points in place and returns its head.
 //
-// Source: (k, s(k)) -> (k/s, 1/s) maps lines to lines, so this is the upper concave hull of a speedup curve. It begins at
-// the cheapest width argmax s(k)/k, which may exceed 1.
+// Source: (k, s(k)) -> (k/s, 1/s) maps lines to lines, so this is the upper concave hull of a speedup curve. It begins
+// at the cheapest width argmax s(k)/k, which may exceed 1.
 func Hull(points []Point) []Point {
 	slices.SortFunc(points, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Delay, b.Delay), cmp.Compare(a.Option, b.Option))

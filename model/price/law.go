@@ -31,8 +31,9 @@ func (a Amdahl) Width(l float64) float64 {
 	return max(1, math.Sqrt(l*a.Parallel/(1-a.Parallel)))
 }
 
-// Table is a curve known at some widths. Between those that lie on its concave hull a mixture of the two has the speed on
-// the line between them, so that a fraction of a GPU has a meaning; widths before the most efficient one are never used.
+// Table is a curve known at some widths. Between those that lie on its concave hull a mixture of the two has the speed
+// on the line between them, so that a fraction of a GPU has a meaning; widths before the most efficient one are never
+// used.
 type Table struct {
 	hull []Point // of a unit of work; Option is the width
 }

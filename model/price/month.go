@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Month watches a budget by calendar month. Times are seconds since 1970 UTC; months begin at midnight in the zone it was
-// made with, whatever its daylight saving. It is a state machine: the same calls give the same answers, also across Save
-// and Load.
+// Month watches a budget by calendar month. Times are seconds since 1970 UTC; months begin at midnight in the zone it
+// was made with, whatever its daylight saving. It is a state machine: the same calls give the same answers, also across
+// Save and Load.
 //
 // What is left at the end of a month, or was overspent, goes over into the next as far as Carry says. Once a month's
 // allowance is used up, Stopped says so until the next month begins: no more may be rented.
@@ -24,9 +24,10 @@ type Month struct {
 
 // MonthRule is what somebody agreed to.
 type MonthRule struct {
-	Budget float64        // for each whole month, > 0
-	Carry  float64        // at most this much of what was left goes over into the next month, >= 0; overspending always does, all of it
-	Zone   *time.Location // in which months begin
+	Budget float64 // for each whole month, > 0
+	// at most this much of what was left goes over into the next month, >= 0; overspending always does, all of it
+	Carry float64
+	Zone  *time.Location // in which months begin
 }
 
 // NewMonth starts watching at now. The first month has its share of the budget from now to its end.

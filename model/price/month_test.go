@@ -35,11 +35,12 @@ func month(t *testing.T, rule MonthRule, now int64) *Month {
 	return m
 }
 
-// Ensure that months begin at midnight where the budget is agreed on, in summer and winter, and that the first one has its
-// share.
+// Ensure that months begin at midnight where the budget is agreed on, in summer and winter, and that the first one has
+// its share.
 func TestMonthZone(t *testing.T) {
 	z := zone(t, "Europe/Berlin")
-	m := month(t, MonthRule{Budget: 743, Carry: 1e9, Zone: z}, unix(t, z, "2026-03-01 00:00")) // 743 hours: the clock goes forward
+	// 743 hours: the clock goes forward
+	m := month(t, MonthRule{Budget: 743, Carry: 1e9, Zone: z}, unix(t, z, "2026-03-01 00:00"))
 	check(t, "rate per hour", m.Rate()*3600, 1, 1e-12)
 	if m.End() != unix(t, z, "2026-04-01 00:00") {
 		t.Errorf("ends at %d", m.End())
@@ -52,8 +53,8 @@ func TestMonthZone(t *testing.T) {
 	check(t, "allowance of ten days", m.Allowance(), 100, 1e-12)
 }
 
-// Ensure that what is left goes over as far as agreed, that overspending always does, and that a month used up stops until
-// the next.
+// Ensure that what is left goes over as far as agreed, that overspending always does, and that a month used up stops
+// until the next.
 func TestMonthCarry(t *testing.T) {
 	z := time.UTC
 	m := month(t, MonthRule{Budget: 100, Carry: 10, Zone: z}, unix(t, z, "2026-01-01 00:00"))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// OneWidth returns the best plan in which no job ever changes its configuration, restarts at the start included. Where a
-// budget falls between two, a share of the jobs of one class takes the other. The error is an *InfeasibleError, or
+// OneWidth returns the best plan in which no job ever changes its configuration, restarts at the start included. Where
+// a budget falls between two, a share of the jobs of one class takes the other. The error is an *InfeasibleError, or
 // names the class without a configuration for all its phases.
 func OneWidth(classes []Class, budget float64) (*Plan, error) {
 	if err := validate(classes); err != nil {
@@ -39,9 +39,9 @@ func repeated(config, n int) Path {
 	return path
 }
 
-// EqualWidth returns the plan of least value within the budget that gives all jobs the same number of GPUs: in each phase
-// the configuration with most GPUs up to that number, or the one with fewest where there is none; of several types
-// the cheapest. The error is an *InfeasibleError.
+// EqualWidth returns the plan of least value within the budget that gives all jobs the same number of GPUs: in each
+// phase the configuration with most GPUs up to that number, or the one with fewest where there is none; of several
+// types the cheapest. The error is an *InfeasibleError.
 func EqualWidth(classes []Class, budget float64) (*Plan, error) {
 	if err := validate(classes); err != nil {
 		return nil, err

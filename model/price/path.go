@@ -12,10 +12,10 @@ type State struct {
 // Start is the state of a job that has just arrived.
 var Start = State{Config: -1}
 
-// Best returns the path that makes weight x delay + price x cost of the rest of a job least, from its phase on: path[0] is
-// for s.Phase. It appends to path[:0]. Of equally good paths it takes the one that stays where it is, else the
-// configuration listed first. It takes time O(phases x configurations), because what a change costs does not depend
-// on what was before.
+// Best returns the path that makes weight x delay + price x cost of the rest of a job least, from its phase on: path[0]
+// is for s.Phase. It appends to path[:0]. Of equally good paths it takes the one that stays where it is, else the
+// configuration listed first. It takes time O(phases x configurations), because what a change costs does not depend on
+// what was before.
 //
 // Source: specs of BOA, section 3.2.
 func (c *Class) Best(price float64, s State, path Path) Path {

@@ -68,8 +68,8 @@ func TestHullTwin(t *testing.T) {
 }
 
 // Ensure that the frontier is the optimum of the linear program over mixtures. By duality that is the largest, over all
-// prices, of what the best points at that price cost with the budget's price taken off; the largest lies at the price of a
-// step, all of which the twin tries.
+// prices, of what the best points at that price cost with the budget's price taken off; the largest lies at the price
+// of a step, all of which the twin tries.
 func TestFrontierIsTheLinearProgram(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for range 300 {

@@ -39,9 +39,9 @@ func (p *Plan) Loads(classes []Class, typ int) []Load {
 // maxHolding bounds the numbers of GPUs that Holding counts to.
 const maxHolding = 1 << 20
 
-// Holding returns the distribution of the number of GPUs held: element n is the probability of n. Where nothing queues and
-// arrivals are Poisson, numbers of jobs are independent and Poisson whatever the sizes, so this is a compound Poisson
-// distribution; it ends twelve standard deviations and twenty of the widest gangs above the mean.
+// Holding returns the distribution of the number of GPUs held: element n is the probability of n. Where nothing queues
+// and arrivals are Poisson, numbers of jobs are independent and Poisson whatever the sizes, so this is a compound
+// Poisson distribution; it ends twelve standard deviations and twenty of the widest gangs above the mean.
 //
 // It is Panjer's recursion n P(n) = sum over k of k jobs(k) P(n-k). The error says that there are more than 2^20 GPUs.
 func Holding(loads []Load) ([]float64, error) {

@@ -7,12 +7,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Estimator estimates the remaining work of jobs, as time on the GPUs they asked for, alone. Of a job that has done a it says,
-// the first that applies:
+// Estimator estimates the remaining work of jobs, as time on the GPUs they asked for, alone. Of a job that has done a
+// it says, the first that applies:
 //
 //   - what the job tells: the steps it has left (Progressed, Code), each as long as those it has done took on average;
-//   - by its class, if Enough jobs of it finished that stated a wall time, and it states one: their work over the stated time
-//     is taken for its own;
+//   - by its class, if Enough jobs of it finished that stated a wall time, and it states one: their work over the
+//     stated time is taken for its own;
 //   - by its class, if Enough jobs of it finished: their work is taken for its own;
 //   - by the jobs of all classes that stated a wall time, if there are Enough and it states one, as above;
 //   - the wall time that it states, less a;
@@ -20,14 +20,15 @@ import (
 //   - an hour, or as long again as so far, whichever is longer.
 //
 // The class of a job is its Class, else its Model, else its User, else that of all jobs. A stated wall time is an upper
-// bound that people exaggerate: no estimate is beyond it, as long as the job is not. Beyond the longest that finished a job
-// is taken to last as long again as so far.
+// bound that people exaggerate: no estimate is beyond it, as long as the job is not. Beyond the longest that finished a
+// job is taken to last as long again as so far.
 //
-// What is learned of: the work of jobs as of their end, or the time that their last attempt took where they tell none. Jobs that
-// failed or were cancelled do not count, nor do those that still run: at first a class looks shorter than it is.
+// What is learned of: the work of jobs as of their end, or the time that their last attempt took where they tell none.
+// Jobs that failed or were cancelled do not count, nor do those that still run: at first a class looks shorter than it
+// is.
 //
-// Its memory is bounded: Window works of each of MaxClasses classes, those of which a job finished last. It is one number for
-// each job that tells its steps, until it is done. New is the only way to one.
+// Its memory is bounded: Window works of each of MaxClasses classes, those of which a job finished last. It is one
+// number for each job that tells its steps, until it is done. New is the only way to one.
 type Estimator struct {
 	classes  map[class]*sample
 	all      sample
@@ -79,8 +80,8 @@ var (
 	_ sched.Memory   = (*Estimator)(nil)
 )
 
-// Observe learns from jobs that finish, and from those that tell their steps; at first from those that the view shows to have
-// finished before.
+// Observe learns from jobs that finish, and from those that tell their steps; at first from those that the view shows
+// to have finished before.
 func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
 	if !e.met {
 		e.meet(v, ev)
@@ -249,8 +250,9 @@ func (e *Estimator) Remaining(v *sched.View, j sched.JobID) time.Duration {
 	return duration(max(b.done, Unknown.Seconds()))
 }
 
-// Residual returns what the work that job j has left falls short of with probability q in 0..1: 0.5 is the median. Where a
-// wall time is all that is known, all that is left of it is as likely. A job that tells its steps is taken at its word.
+// Residual returns what the work that job j has left falls short of with probability q in 0..1: 0.5 is the median.
+// Where a wall time is all that is known, all that is left of it is as likely. A job that tells its steps is taken at
+// its word.
 func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Duration {
 	if left, ok := e.told(v, j); ok {
 		return left
@@ -266,8 +268,9 @@ func (e *Estimator) Residual(v *sched.View, j sched.JobID, q float64) time.Durat
 	return duration(lindy(max(b.done, Unknown.Seconds()), q))
 }
 
-// Until returns when to ask again about a job to which nothing happens. As it goes on what is expected falls by what it does, as
-// far as it tells its steps; else not: it is looked at again when an eighth of it has gone by, but no more than once a minute.
+// Until returns when to ask again about a job to which nothing happens. As it goes on what is expected falls by what it
+// does, as far as it tells its steps; else not: it is looked at again when an eighth of it has gone by, but no more
+// than once a minute.
 func (e *Estimator) Until(v *sched.View, j sched.JobID) sched.Time {
 	if v.Jobs[j].Attempt != sched.Running {
 		return sched.Never

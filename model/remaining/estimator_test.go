@@ -43,8 +43,8 @@ func (w *world) left(t *testing.T, spec sched.JobSpec, done, want float64) {
 
 var resnet = sched.JobSpec{Model: "resnet", User: "ann"}
 
-// Ensure that a job without any knowledge is an hour, then as long again as so far; that one finished job of any class tells
-// more; and that with five of its class only these count: the mean of what is beyond where it is.
+// Ensure that a job without any knowledge is an hour, then as long again as so far; that one finished job of any class
+// tells more; and that with five of its class only these count: the mean of what is beyond where it is.
 func TestMeanResidualLife(t *testing.T) {
 	w := newWorld()
 	w.left(t, resnet, 0, 3600)
@@ -64,7 +64,8 @@ func TestMeanResidualLife(t *testing.T) {
 	w.left(t, resnet, 450, 50)
 	w.left(t, resnet, 500, 500)
 	w.left(t, sched.JobSpec{Model: "bert"}, 0, 2500./6)
-	w.left(t, sched.JobSpec{User: "ann"}, 0, 2500./6) // its class is the user's, of whom nothing is known without a model
+	// its class is the user's, of whom nothing is known without a model
+	w.left(t, sched.JobSpec{User: "ann"}, 0, 2500./6)
 }
 
 // Ensure that the class is the first of class, model and user that is stated.
@@ -98,17 +99,20 @@ func TestWallTime(t *testing.T) {
 	w.left(t, states(2), 0, 2160) // 0.3 of it on average
 	w.left(t, states(2), 1440, 7200*.2)
 	w.left(t, states(2), 3000, 600)
-	w.left(t, states(2), 3600, 3600)                                      // beyond all shares: as long again, which is what is stated as well
+	// beyond all shares: as long again, which is what is stated as well
+	w.left(t, states(2), 3600, 3600)
 	w.left(t, states(2), 7000, 200)                                       // not beyond what is stated
 	w.left(t, sched.JobSpec{Model: "resnet"}, 0, (3600*10+1800)/5)        // states none: by the works
 	w.left(t, sched.JobSpec{Model: "bert", WallTime: time.Hour}, 0, 1080) // of all classes
 	for range 5 {
 		w.finish(sched.JobSpec{Model: "bert"}, 1e5)
 	}
-	w.left(t, sched.JobSpec{Model: "bert", WallTime: time.Hour}, 0, 3600) // its class is known to be long, and there is a limit
+	// its class is known to be long, and there is a limit
+	w.left(t, sched.JobSpec{Model: "bert", WallTime: time.Hour}, 0, 3600)
 }
 
-// Ensure that a job that tells its steps is believed, also as it goes on, and that nothing is left where it does more than told.
+// Ensure that a job that tells its steps is believed, also as it goes on, and that nothing is left where it does more
+// than told.
 func TestSteps(t *testing.T) {
 	w := newWorld()
 	for range 5 {
@@ -144,7 +148,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Ensure that a job that tells no work counts by the time that its last attempt took, and that those that do not finish do not.
+// Ensure that a job that tells no work counts by the time that its last attempt took, and that those that do not finish
+// do not.
 func TestWhatCounts(t *testing.T) {
 	w := newWorld()
 	id := w.add(resnet, 0)
@@ -201,9 +206,9 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Ensure, on random classes, that jobs fall short of their quantiles as often as they should, from the start and halfway, and
-// that the mean is the mean. Of m jobs that got further nothing is said of the first and the last 1/(m+1) but by a guess: there
-// is no telling.
+// Ensure, on random classes, that jobs fall short of their quantiles as often as they should, from the start and
+// halfway, and that the mean is the mean. Of m jobs that got further nothing is said of the first and the last 1/(m+1)
+// but by a guess: there is no telling.
 func TestCalibration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]func() float64{
@@ -284,8 +289,8 @@ func (w *world) random(rng *rand.Rand, n int) {
 	}
 }
 
-// Ensure that an Estimator saved and loaded between any two jobs answers and saves as one that was not, and that what is wrong
-// is an error that changes nothing.
+// Ensure that an Estimator saved and loaded between any two jobs answers and saves as one that was not, and that what
+// is wrong is an error that changes nothing.
 func TestSaveAndLoad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	w := newWorld()
@@ -355,7 +360,8 @@ func TestBounds(t *testing.T) {
 	w.left(t, resnet, 0, 500) // its class is forgotten: that of all
 }
 
-// Ensure that estimates are said to have changed when they have by much: at each of the first jobs, then ever more rarely.
+// Ensure that estimates are said to have changed when they have by much: at each of the first jobs, then ever more
+// rarely.
 func TestRevision(t *testing.T) {
 	w := newWorld()
 	rises := 0

@@ -8,7 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Five jobs of a model have finished. A sixth has run for longer than most of them: it is likely to be one of the long ones.
+// Five jobs of a model have finished. A sixth has run for longer than most of them: it is likely to be one of the long
+// ones.
 func Example() {
 	e := remaining.New()
 	spec := sched.JobSpec{Model: "resnet50"}

@@ -40,7 +40,8 @@ func (e *Estimator) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends whether it has met the jobs before it, the revision, the sample of all jobs, then those of the classes in order.
+// SaveRest appends whether it has met the jobs before it, the revision, the sample of all jobs, then those of the
+// classes in order.
 func (e *Estimator) SaveRest(b []byte) []byte {
 	b = memo.Uint(memo.Bool(append(b, format), e.met), e.revision)
 	b = e.all.save(b)

@@ -16,11 +16,13 @@ func (s Split) Samples(width int) int { return width * s.PerGPU * s.Accum }
 // maxExtraAccum is how many times as many rounds as needed are tried for a split without rest.
 const maxExtraAccum = 2
 
-// Divide splits a global batch of samples over width GPUs, at most limit samples on one at a time (0 = no limit). It takes the
-// fewest rounds in which the batch fits; of up to twice as many, the fewest that divide it without rest, if there are any: the
-// batch is what the training was promised, a few more rounds cost little. Otherwise PerGPU is rounded down, to at least 1.
+// Divide splits a global batch of samples over width GPUs, at most limit samples on one at a time (0 = no limit). It
+// takes the fewest rounds in which the batch fits; of up to twice as many, the fewest that divide it without rest, if
+// there are any: the batch is what the training was promised, a few more rounds cost little. Otherwise PerGPU is
+// rounded down, to at least 1.
 //
-// It is an error if an argument is out of range, or the batch is smaller than the number of GPUs: some would have nothing.
+// It is an error if an argument is out of range, or the batch is smaller than the number of GPUs: some would have
+// nothing.
 func Divide(global, width, limit int) (Split, error) {
 	if global < 1 || width < 1 || limit < 0 || global < width {
 		return Split{}, fmt.Errorf("restart: batch of %d on %d GPUs, at most %d on each, want at least one sample on each", global, width, limit)
@@ -37,8 +39,8 @@ func Divide(global, width, limit int) (Split, error) {
 	return Split{PerGPU(global, width, fewest), fewest}, nil
 }
 
-// PerGPU returns the samples on each of width GPUs in one of accum rounds (0 = 1) of a batch: rounded down, but at least 1. A
-// job makes as many rounds as the batch over PerGPU*width, rounded.
+// PerGPU returns the samples on each of width GPUs in one of accum rounds (0 = 1) of a batch: rounded down, but at
+// least 1. A job makes as many rounds as the batch over PerGPU*width, rounded.
 func PerGPU(global, width, accum int) int { return max(global/(width*max(accum, 1)), 1) }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
@@ -69,9 +71,9 @@ func ParseScaling(word string) (Scaling, error) {
 	return 0, fmt.Errorf("lr_scaling %.40q, want none, linear, sqrt or adascale", word)
 }
 
-// Factor returns the factor on the learning rate at a batch size, where it was chosen for start; both > 0. sqr and variance
-// are those of the gradient at start; both 0 = not known. A job that reports them (grad_sqr, grad_var) at another batch size
-// has the same sqr, and at start a variance larger by that size over start.
+// Factor returns the factor on the learning rate at a batch size, where it was chosen for start; both > 0. sqr and
+// variance are those of the gradient at start; both 0 = not known. A job that reports them (grad_sqr, grad_var) at
+// another batch size has the same sqr, and at start a variance larger by that size over start.
 func (s Scaling) Factor(batch, start int, sqr, variance float64) float64 {
 	switch known := sqr+variance > 0 && !math.IsInf(sqr+variance, 1); {
 	case s == Linear:

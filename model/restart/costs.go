@@ -7,13 +7,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Costs learns from events what restarting a job of a model costs: the time from the order to start to when it is up, from there
-// to the first step that it tells, less the work that it has done by then, and from the order to stop to its end. Each is the
-// median of the last five.
+// Costs learns from events what restarting a job of a model costs: the time from the order to start to when it is up,
+// from there to the first step that it tells, less the work that it has done by then, and from the order to stop to its
+// end. Each is the median of the last five.
 //
-// First starts count as well: they are all there is to learn from before anything was restarted. A job that tells no steps
-// shows only how soon its processes are up, which says little of when they are at work: for that, other models stand in, or
-// Default while none is known.
+// First starts count as well: they are all there is to learn from before anything was restarted. A job that tells no
+// steps shows only how soon its processes are up, which says little of when they are at work: for that, other models
+// stand in, or Default while none is known.
 type Costs struct {
 	Default time.Duration // what a restart costs while nothing is known
 
@@ -22,7 +22,8 @@ type Costs struct {
 	jobs   []phase // by JobID
 }
 
-// maxModels bounds what is remembered, and newest is how many times make a median: enough to have an odd one not count. Ours.
+// maxModels bounds what is remembered, and newest is how many times make a median: enough to have an odd one not count.
+// Ours.
 const (
 	maxModels = 1 << 10
 	newest    = 5

@@ -56,7 +56,8 @@ func (w *world) costs(t *testing.T, model string, want float64) {
 	}
 }
 
-// Ensure that the parts of a restart are measured, and add up: to be up, to the first step less the work done by then, to end.
+// Ensure that the parts of a restart are measured, and add up: to be up, to the first step less the work done by then,
+// to end.
 func TestCosts(t *testing.T) {
 	w := newWorld("a", "a", "b")
 	w.costs(t, "a", 60)
@@ -109,8 +110,8 @@ func TestCostsFollow(t *testing.T) {
 	}
 }
 
-// Ensure that what is saved and loaded between any two events is as if it never was, within bounds, and that what is wrong is an
-// error.
+// Ensure that what is saved and loaded between any two events is as if it never was, within bounds, and that what is
+// wrong is an error.
 func TestCostsSaveAndLoad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	models := []string{"", "a", "b", "c"}

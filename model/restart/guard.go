@@ -6,8 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Guard keeps jobs from being stopped for others by Rails, as the costs of restarts become known. What counts are all stops but
-// those by which a user is rid of a job.
+// Guard keeps jobs from being stopped for others by Rails, as the costs of restarts become known. What counts are all
+// stops but those by which a user is rid of a job.
 type Guard struct {
 	Rails
 	Cost func(model string) time.Duration // of a restart; nil = nothing

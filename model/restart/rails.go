@@ -6,7 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Rails keep a job from being stopped for others too soon and too often. The zero value sets no limits; see DefaultRails.
+// Rails keep a job from being stopped for others too soon and too often. The zero value sets no limits; see
+// DefaultRails.
 type Rails struct {
 	MinRun   time.Duration // an attempt runs so long at least
 	Restarts float64       // and so many times what its restart costs
@@ -18,8 +19,8 @@ type Rails struct {
 // Source: specification of the manager, section 5.5, after KAI's issue 136; promise 16.
 var DefaultRails = Rails{MinRun: 5 * time.Minute, Restarts: 10, PerHour: 6}
 
-// From returns the time from which on the job may be stopped: its attempt started at a time, a restart costs so much, and it
-// was stopped before at times, in order, of which the last PerHour count.
+// From returns the time from which on the job may be stopped: its attempt started at a time, a restart costs so much,
+// and it was stopped before at times, in order, of which the last PerHour count.
 func (r Rails) From(started sched.Time, restart time.Duration, stopped []sched.Time) sched.Time {
 	from := started.Add(max(r.MinRun, sched.Seconds(r.Restarts*restart.Seconds())))
 	if n := len(stopped); r.PerHour > 0 && n >= r.PerHour {
@@ -28,9 +29,9 @@ func (r Rails) From(started sched.Time, restart time.Duration, stopped []sched.T
 	return from
 }
 
-// Worth reports whether a resize pays: with speed then after a restart of so many seconds, a job is further at the end of the
-// horizon than with speed now without. The horizon is what the prediction is good for, at most what is left of the job; speeds
-// are in any unit, >= 0. On equal terms it does not pay.
+// Worth reports whether a resize pays: with speed then after a restart of so many seconds, a job is further at the end
+// of the horizon than with speed now without. The horizon is what the prediction is good for, at most what is left of
+// the job; speeds are in any unit, >= 0. On equal terms it does not pay.
 func Worth(now, then float64, horizon, restart time.Duration) bool {
 	return then*max((horizon-restart).Seconds(), 0) > now*horizon.Seconds()
 }

@@ -39,8 +39,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// Ensure, on random batches, that the limit holds, that a step has about the batch asked for, and that a job, which rounds,
-// makes no fewer rounds.
+// Ensure, on random batches, that the limit holds, that a step has about the batch asked for, and that a job, which
+// rounds, makes no fewer rounds.
 func TestDivideProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100000 {

@@ -1,5 +1,5 @@
-// Package skew is the model profile behind Tiresias's placement (Gu et al., NSDI'19, section 3): how unevenly the bytes of
-// a model are spread over its tensors, and so whether a job suffers when its GPUs are spread over many nodes.
+// Package skew is the model profile behind Tiresias's placement (Gu et al., NSDI'19, section 3): how unevenly the bytes
+// of a model are spread over its tensors, and so whether a job suffers when its GPUs are spread over many nodes.
 //
 // A job whose skew is above a limit is consolidated on as few nodes as possible; any other takes what GPUs there are.
 //

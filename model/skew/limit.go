@@ -19,8 +19,8 @@ const (
 // Limit re-fits the limit of consolidation to what gangs spread over more nodes than needed turned out to suffer. The
 // zero value is ready to use. Its state is a function of what was observed alone, the same after Save and Load.
 //
-// Source: Gu et al., NSDI'19, section 3: PACKLIMIT is fitted periodically by a linear classifier. On one feature, that is a
-// threshold. What it is trained on in detail was not published.
+// Source: Gu et al., NSDI'19, section 3: PACKLIMIT is fitted periodically by a linear classifier. On one feature, that
+// is a threshold. What it is trained on in detail was not published.
 type Limit struct {
 	seen int64
 	ring []outcome // observation number i is ring[i % LimitCount], for the last len(ring) numbers below seen
@@ -32,8 +32,8 @@ type outcome struct {
 	slow bool
 }
 
-// Observe adds one gang that ran spread: the skew of its model, in 0..1, and how many times as long an iteration took as
-// it would have taken on as few nodes as possible, > 0. Anything else panics.
+// Observe adds one gang that ran spread: the skew of its model, in 0..1, and how many times as long an iteration took
+// as it would have taken on as few nodes as possible, > 0. Anything else panics.
 func (l *Limit) Observe(skew, slowdown float64) {
 	if !(skew >= 0 && skew <= 1) || !(slowdown > 0) || math.IsInf(slowdown, 1) {
 		panic(fmt.Sprintf("skew: observation of skew %v, slow-down %v, want skew in 0..1 and slow-down > 0", skew, slowdown))

@@ -44,8 +44,8 @@ func Models() []Model { return append([]Model(nil), published[:]...) }
 // Of returns the skew of a model by its name and whether it is known. Case, '-' and '_' in the name do not matter:
 // "VGG-16" is vgg16, "Inception_v3" inception3. It allocates nothing.
 //
-// Deviation: a model that is not known gets 0, so that it is never consolidated for its skew; the released simulator takes
-// every unknown name for inception3, which comes to the same.
+// Deviation: a model that is not known gets 0, so that it is never consolidated for its skew; the released simulator
+// takes every unknown name for inception3, which comes to the same.
 func Of(model string) (skew float64, known bool) {
 	if s, ok := plain[model]; ok {
 		return s, true
@@ -59,7 +59,8 @@ func Of(model string) (skew float64, known bool) {
 	return 0, false
 }
 
-// sameName reports whether given is plain, which is lower case without separators, once case and separators are dropped.
+// sameName reports whether given is plain, which is lower case without separators, once case and separators are
+// dropped.
 func sameName(plain, given string) bool {
 	n := 0
 	for i := range len(given) {

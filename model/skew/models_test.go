@@ -59,8 +59,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Ensure that the published numbers, and the imbalance of parameter servers computed from the published lists, agree with
-// the shapes of the layers as their designers gave them. The lists are rounded to 0.1 MB.
+// Ensure that the published numbers, and the imbalance of parameter servers computed from the published lists, agree
+// with the shapes of the layers as their designers gave them. The lists are rounded to 0.1 MB.
 func TestArchitecturesAgree(t *testing.T) {
 	imbalance := map[string][4]float64{ // on 2, 4, 8 and 16 servers, derived from the released simulator's lists
 		"vgg19":     {1.62, 2.97, 5.80, 11.46},

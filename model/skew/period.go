@@ -12,8 +12,9 @@ const (
 	maxAnchors   = 64  // message sizes tried as the mark of an iteration
 )
 
-// iteration returns the message sizes of one iteration, from the first message of sizes on where none is foreign, or else
-// from the mark of an iteration on. sizes is what one process sent in many iterations, the first and last cut anywhere.
+// iteration returns the message sizes of one iteration, from the first message of sizes on where none is foreign, or
+// else from the mark of an iteration on. sizes is what one process sent in many iterations, the first and last cut
+// anywhere.
 func iteration(sizes []int64) ([]int64, error) {
 	period := smallestPeriod(sizes)
 	if 2*period > len(sizes) {
@@ -36,7 +37,8 @@ func iteration(sizes []int64) ([]int64, error) {
 
 // smallestPeriod returns the smallest p > 0 with sizes[i] == sizes[i+p] wherever both exist; len(sizes) always is one.
 //
-// Source: Knuth, Morris and Pratt, "Fast pattern matching in strings", 1977: the length minus the longest proper border.
+// Source: Knuth, Morris and Pratt, "Fast pattern matching in strings", 1977: the length minus the longest proper
+// border.
 func smallestPeriod(sizes []int64) int {
 	border := make([]int32, len(sizes)+1) // border[n] is the longest proper border of the first n
 	for n, b := 1, int32(0); n < len(sizes); n++ {
@@ -52,8 +54,8 @@ func smallestPeriod(sizes []int64) int {
 }
 
 // noisyIteration finds an iteration among foreign messages, or returns nil. It tries sizes as the mark at which an
-// iteration begins, largest first, since foreign messages are mostly small and a large tensor is often the only one of its
-// size. The most frequent stretch between two marks is the iteration, if the log can be told as its repetition.
+// iteration begins, largest first, since foreign messages are mostly small and a large tensor is often the only one of
+// its size. The most frequent stretch between two marks is the iteration, if the log can be told as its repetition.
 func noisyIteration(sizes []int64) []int64 {
 	for _, anchor := range anchors(sizes) {
 		from, to := commonStretch(sizes, anchor)

@@ -11,8 +11,8 @@ type Batched interface {
 	Source
 	// Within is Chain for a job that may take batch sizes within limits alone, whatever its own are.
 	Within(v *sched.View, j sched.JobID, limits sched.BatchRange) (c Chain, phase int, done float64)
-	// BatchSizes returns the batch sizes that a job may be given, ascending, within its own limits; none if they are its
-	// own affair. The slice is not to be changed.
+	// BatchSizes returns the batch sizes that a job may be given, ascending, within its own limits; none if they are
+	// its own affair. The slice is not to be changed.
 	BatchSizes(spec *sched.JobSpec) []int
 	// Gain returns what an update of so many samples is worth now, against one of the smallest batch size; 0 = unknown.
 	Gain(v *sched.View, j sched.JobID, batch int) float64
@@ -77,8 +77,8 @@ func (o *Oracle) Gain(v *sched.View, j sched.JobID, batch int) float64 {
 	return app.worth().Gain(phase, batch) / least
 }
 
-// InSamples returns the Oracle of somebody who does not ask what batch sizes are worth: its chains tell samples per second,
-// and the batch sizes with most of them. Where a job is it tells alike.
+// InSamples returns the Oracle of somebody who does not ask what batch sizes are worth: its chains tell samples per
+// second, and the batch sizes with most of them. Where a job is it tells alike.
 func (o *Oracle) InSamples() *Oracle {
 	s := *o
 	s.chains, s.looks = make(map[oracleKey]Chain), make(map[string]App, len(o.apps))

@@ -6,8 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// ChainOf returns the Chain of app for widths up to maxGPUs, each on as few nodes of gpusPerNode GPUs as hold it, at the
-// best batch size within limits. It takes a call of Best for every phase and width: keep what it returns.
+// ChainOf returns the Chain of app for widths up to maxGPUs, each on as few nodes of gpusPerNode GPUs as hold it, at
+// the best batch size within limits. It takes a call of Best for every phase and width: keep what it returns.
 func ChainOf(app App, gpusPerNode, maxGPUs int, limits sched.BatchRange) Chain {
 	sizes := app.Sizes()
 	chain := make(Chain, len(sizes))

@@ -63,8 +63,8 @@ func TestGoodputs(t *testing.T) {
 	t.Logf("%d of %d rows agree to 9 digits, the others within %.1f %%", exact, len(rows)-1, 100*worst)
 }
 
-// Ensure that whatever placement a job is given, up to 16 nodes of 4 GPUs, and whatever batch size it takes, it is known how
-// fast it is: a hole in the tables would stop it for good.
+// Ensure that whatever placement a job is given, up to 16 nodes of 4 GPUs, and whatever batch size it takes, it is
+// known how fast it is: a hole in the tables would stop it for good.
 func TestNoHoles(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	for name, p := range t4Profiles(t) {

@@ -1,9 +1,9 @@
 // Package speedup says how fast training goes by GPUs, nodes and batch size.
 //
-// An App is an application as it truly is, or as somebody believes it to be: a chain of phases (epochs whose statistical
-// efficiency differs), each with a size in the application's own unit of progress and a speed for every Way to run. A Chain
-// is what deciding needs of it: for each phase the best speed by width alone. A Source tells the Chain of a job: an oracle
-// that looks at the true App, or an estimator that learned one from events.
+// An App is an application as it truly is, or as somebody believes it to be: a chain of phases (epochs whose
+// statistical efficiency differs), each with a size in the application's own unit of progress and a speed for every Way
+// to run. A Chain is what deciding needs of it: for each phase the best speed by width alone. A Source tells the Chain
+// of a job: an oracle that looks at the true App, or an estimator that learned one from events.
 //
 // Applications come from
 //
@@ -13,8 +13,8 @@
 //     Validation, Epochs), put together by a Trainer, which knows how batches are divided,
 //   - speedups alone: Stages, each with a Law (Amdahl, Power, Proportional, Points).
 //
-// A Meter translates between the progress of an application and the work of a job, which is time on the GPUs it asked for.
-// Oracle and Learned are Sources.
+// A Meter translates between the progress of an application and the work of a job, which is time on the GPUs it asked
+// for. Oracle and Learned are Sources.
 //
 // The package does not decide anything: see model/price, stage/allocate.
 package speedup

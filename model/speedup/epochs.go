@@ -61,9 +61,10 @@ func ReadTargetRuns(r io.Reader, name string) ([]TargetRun, error) {
 	return runs, nil
 }
 
-// Epochs says how many epochs it takes to reach a target by batch size: what a batch size costs in samples. It is a Worth
-// of one phase, which ends at the target and whose unit is samples at the best of the batch sizes. Epochs are linear
-// between batch sizes; there is no way at one that never gets there, nor next to it, nor beyond the measured ones.
+// Epochs says how many epochs it takes to reach a target by batch size: what a batch size costs in samples. It is a
+// Worth of one phase, which ends at the target and whose unit is samples at the best of the batch sizes. Epochs are
+// linear between batch sizes; there is no way at one that never gets there, nor next to it, nor beyond the measured
+// ones.
 type Epochs struct {
 	Batches []int
 	Epochs  []float64 // by batch; 0 = never

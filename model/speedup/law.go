@@ -39,8 +39,8 @@ type Points struct {
 	Between Between   // what holds between them; beyond them nothing is possible
 }
 
-// NewPoints returns the points of a table. It is an error if it is empty, names a width below 1 or a speedup that is not a
-// number >= 0, or has none above 0.
+// NewPoints returns the points of a table. It is an error if it is empty, names a width below 1 or a speedup that is
+// not a number >= 0, or has none above 0.
 func NewPoints(table map[int]float64, between Between) (*Points, error) {
 	p := &Points{Between: between}
 	for gpus := range table {
@@ -88,8 +88,8 @@ type Stage struct {
 	Law  Law
 }
 
-// Stages is an App of which only speedups are known: batch sizes are its own affair, nodes make no difference. Its unit of
-// progress is a second at speedup 1.
+// Stages is an App of which only speedups are known: batch sizes are its own affair, nodes make no difference. Its unit
+// of progress is a second at speedup 1.
 type Stages []Stage
 
 var _ App = Stages(nil)

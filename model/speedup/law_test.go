@@ -48,8 +48,8 @@ func TestBadPoints(t *testing.T) {
 	}
 }
 
-// Ensure that curves which are not monotone, have holes or no way on one GPU pass through a Chain as they are: the samples
-// of bert by epoch that were measured on a cluster.
+// Ensure that curves which are not monotone, have holes or no way on one GPU pass through a Chain as they are: the
+// samples of bert by epoch that were measured on a cluster.
 //
 // Reference: specification of BOA, 5.2.
 func TestJaggedCurves(t *testing.T) {

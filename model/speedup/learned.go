@@ -12,19 +12,20 @@ import (
 // (JobSpec.Model), asked width and batch range report: rates of work by GPUs, nodes and batch size they ran on, and the
 // work of those that finished. Jobs of different asked width count work in different units, and are not pooled.
 //
-// Speeds are told by stages of work, for how well a job scales changes as it trains: a chain has a phase for each stage up
-// to the mean work of the jobs that finished; as long as none has, up to AssumedSeconds. Its unit of progress is a second of work.
-// What a job tells counts for as long as it holds: a mean is over time.
+// Speeds are told by stages of work, for how well a job scales changes as it trains: a chain has a phase for each stage
+// up to the mean work of the jobs that finished; as long as none has, up to AssumedSeconds. Its unit of progress is a
+// second of work. What a job tells counts for as long as it holds: a mean is over time.
 //
-// A width that was measured packed in a stage has its measured rate. Others follow from a fit of Overlap to all that was
-// measured, made whenever a job runs in a new way or there are twice as many reports as at the last, and on what work
-// means: on the GPUs asked for, packed, a job has rate 1. In each stage the fit is corrected by what it is off at the measured widths
-// nearest by. What was not observed is taken to cost nothing, so that little data makes a hopeful curve: its end is to be
-// tried, not trusted. Batch sizes below or above are not weighed against each other by what they are worth: a rate is
-// work, in which lost efficiency is lost time. A width on which the usual batch size does not fit (BatchRange.PerGPU) is
-// not possible unless it was seen.
+// A width that was measured packed in a stage has its measured rate. Others follow from a fit of Overlap to all that
+// was measured, made whenever a job runs in a new way or there are twice as many reports as at the last, and on what
+// work means: on the GPUs asked for, packed, a job has rate 1. In each stage the fit is corrected by what it is off at
+// the measured widths nearest by. What was not observed is taken to cost nothing, so that little data makes a hopeful
+// curve: its end is to be tried, not trusted. Batch sizes below or above are not weighed against each other by what
+// they are worth: a rate is work, in which lost efficiency is lost time. A width on which the usual batch size does not
+// fit (BatchRange.PerGPU) is not possible unless it was seen.
 //
-// Jobs without an application are unknown. Slow GPUs and neighbours on shared GPUs count as if they belonged to the width.
+// Jobs without an application are unknown. Slow GPUs and neighbours on shared GPUs count as if they belonged to the
+// width.
 type Learned struct {
 	perNode, maxGPUs int
 	pools            map[poolKey]*pool
@@ -92,8 +93,8 @@ type spell struct {
 	from float64 // seconds of work
 }
 
-// NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have widths
-// up to maxGPUs.
+// NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have
+// widths up to maxGPUs.
 func NewLearned(gpusPerNode, maxGPUs int) *Learned {
 	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool), blank: make(map[poolKey]Chain)}
 }
@@ -176,8 +177,8 @@ func (p *pool) add(at cell, stage int, work, seconds float64) {
 	}
 }
 
-// Stages of training: the first ends after so much work, each one after it at so many times the work of the one before. Ours: fine
-// at the beginning, where gradients change most, and as many for a long job as to know it.
+// Stages of training: the first ends after so much work, each one after it at so many times the work of the one before.
+// Ours: fine at the beginning, where gradients change most, and as many for a long job as to know it.
 const (
 	firstStage  = 300 // seconds of work
 	stageGrowth = 1.5
@@ -210,8 +211,8 @@ func stageOf(work float64) int {
 	return i
 }
 
-// fit has the model of p follow from what was measured, and the usual batch size with it: were that looked up when a curve is
-// asked for, it would depend on when somebody asks.
+// fit has the model of p follow from what was measured, and the usual batch size with it: were that looked up when a
+// curve is asked for, it would depend on when somebody asks.
 func (l *Learned) fit(key poolKey, p *pool) {
 	p.usual = p.usualBatch()
 	timings := p.timings(l.nominal(key, p))
@@ -237,7 +238,8 @@ func nodesOf(v *sched.View, gpus []sched.GPUID) (n int32) {
 // keyOf says where what job j tells belongs: its work keeps its unit although its user wants another width since.
 func keyOf(j *sched.Job) poolKey { return poolKey{j.Spec.Model, j.Unit(), j.Spec.Batch} }
 
-// pool returns what is known of jobs of a kind; what is told of more kinds than are kept goes into one that is forgotten.
+// pool returns what is known of jobs of a kind; what is told of more kinds than are kept goes into one that is
+// forgotten.
 func (l *Learned) pool(key poolKey) *pool {
 	p := l.pools[key]
 	if p == nil {
@@ -249,7 +251,8 @@ func (l *Learned) pool(key poolKey) *pool {
 	return p
 }
 
-// Chain returns what is known of job j, nil if it names no application. Phase and share done are those of the mean job of its kind.
+// Chain returns what is known of job j, nil if it names no application. Phase and share done are those of the mean job
+// of its kind.
 func (l *Learned) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done float64) {
 	job := &v.Jobs[j]
 	if job.Spec.Model == "" {

@@ -145,7 +145,8 @@ func does(l *Learned, v *sched.View, j sched.JobID, n int, r, from, to float64) 
 	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: j, Outcome: sched.Preempted, Work: sched.Seconds(to)})
 }
 
-// Ensure that a report counts for as long as it holds, not for being one, and that work done in several stages counts in each.
+// Ensure that a report counts for as long as it holds, not for being one, and that work done in several stages counts
+// in each.
 func TestLearnedStages(t *testing.T) {
 	v := yard(8, spec("bert", 2, 64))
 	l := NewLearned(4, 8)
@@ -164,11 +165,13 @@ func TestLearnedStages(t *testing.T) {
 	if sizes := []float64{c[0].Size, c[1].Size, c[2].Size}; !reflect.DeepEqual(sizes, []float64{300, 150, 225}) {
 		t.Errorf("stages of %v s of work, want 300, 150, 225", sizes)
 	}
-	// A stage that was not seen has the mean of those that were, and one in which other widths were has what they say of it.
+	// A stage that was not seen has the mean of those that were, and one in which other widths were has what they say
+	// of it.
 	if got, want := c[4].Speed[4], 1012.5/(300+712.5/3); math.Abs(got/want-1) > .01 {
 		t.Errorf("a stage not seen: rate %v, want %v", got, want)
 	}
-	// Twice the widest goes on as before, by no more than the number of GPUs: from 1 to 1, and from 1 to 3. Wider is no better.
+	// Twice the widest goes on as before, by no more than the number of GPUs: from 1 to 1, and from 1 to 3. Wider is no
+	// better.
 	if early, late := c[0].Speed[8], c[1].Speed[8]; math.Abs(early-1) > .01 || math.Abs(late-6) > .06 {
 		t.Errorf("8 GPUs, not seen: rates %v and %v, want 1 and 6", early, late)
 	}
@@ -265,8 +268,8 @@ func TestLearnedSaves(t *testing.T) {
 	}
 }
 
-// Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since: of three that see
-// the same, one is asked at every step, one is loaded anew, and one is asked at the end alone.
+// Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since:
+// of three that see the same, one is asked at every step, one is loaded anew, and one is asked at the end alone.
 func TestLearnedAskedAnyTime(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -276,7 +279,8 @@ func TestLearnedAskedAnyTime(t *testing.T) {
 		for range 60 {
 			j := sched.JobID(r.IntN(len(v.Jobs)))
 			v.Jobs[j].Live.Batch = v.Jobs[j].Spec.Batch.Max >> r.IntN(3)
-			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300)) // rates so alike that means are told as before
+			// rates so alike that means are told as before
+			n, rate, from := 1+r.IntN(8), 1+.04*r.Float64(), float64(r.IntN(300))
 			to := from + float64(r.IntN(600))
 			for _, l := range []*Learned{often, anew, once} {
 				does(l, v, j, n, rate, from, to)
@@ -337,8 +341,8 @@ func TestLearnedIsBounded(t *testing.T) {
 	}
 }
 
-// Ensure that a job that its user gives another width goes on to be learned from, and to be told of, in the unit of its work: what it
-// reports means what it meant before.
+// Ensure that a job that its user gives another width goes on to be learned from, and to be told of, in the unit of its
+// work: what it reports means what it meant before.
 func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
 	asked := spec("bert", 4, 128)
 	v := yard(16, asked, spec("bert", 1, 128), spec("bert", 4, 128))

@@ -46,8 +46,8 @@ type made struct {
 	curve   Curve
 }
 
-// curveOf returns the curve of a stage, the one of last time if nothing has changed that it follows from: most of what is told
-// is of one stage, or of how long jobs are.
+// curveOf returns the curve of a stage, the one of last time if nothing has changed that it follows from: most of what
+// is told is of one stage, or of how long jobs are.
 func (l *Learned) curveOf(key poolKey, p *pool, stage int, nominal cell, model *Overlap, seen []measured) Curve {
 	for stage >= len(p.made) {
 		p.made = append(p.made, made{})
@@ -98,8 +98,8 @@ func (l *Learned) curve(key poolKey, nominal cell, model *Overlap, seen []measur
 	return c
 }
 
-// offAt returns by what the model is off at a width between those of seen[i-1] and seen[i], linear in the logarithm of the
-// width; beyond what was measured, as at the end.
+// offAt returns by what the model is off at a width between those of seen[i-1] and seen[i], linear in the logarithm of
+// the width; beyond what was measured, as at the end.
 func offAt(seen []measured, i, gpus int) float64 {
 	switch {
 	case len(seen) == 0:
@@ -113,9 +113,9 @@ func offAt(seen []measured, i, gpus int) float64 {
 	return mix(a.off, b.off, share(math.Log(float64(gpus)), math.Log(float64(a.gpus)), math.Log(float64(b.gpus))))
 }
 
-// beyond returns the rate on more GPUs than were measured in a stage: up to twice as many, it goes on as it went from half the
-// widest or less to the widest; further on nothing more is gained. So a width that pays is found by doubling, whatever
-// others stages of the training are like.
+// beyond returns the rate on more GPUs than were measured in a stage: up to twice as many, it goes on as it went from
+// half the widest or less to the widest; further on nothing more is gained. So a width that pays is found by doubling,
+// whatever others stages of the training are like.
 func beyond(seen []measured, gpus int) float64 {
 	last := &seen[len(seen)-1]
 	i := len(seen) - 2
@@ -203,8 +203,8 @@ func (m measured) equal(o measured) bool {
 	return m.gpus == o.gpus && m.rate == o.rate && m.batch == o.batch
 }
 
-// packed returns the best rate of each width measured on as few nodes as hold it, in order of width; ties go to the smaller
-// batch size. The ways are those of all cells, in order.
+// packed returns the best rate of each width measured on as few nodes as hold it, in order of width; ties go to the
+// smaller batch size. The ways are those of all cells, in order.
 func (p *pool) packed(ways []cell, perNode int, rate func(rates) float64) (list []measured) {
 	for _, at := range ways {
 		gpus, told := int(at.gpus), rate(p.cells[at])

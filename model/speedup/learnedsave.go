@@ -47,7 +47,8 @@ func (l *Learned) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the pools in order of application, width and batch range, each with its cells in order, and those with their stages.
+// SaveRest appends the pools in order of application, width and batch range, each with its cells in order, and those
+// with their stages.
 func (l *Learned) SaveRest(b []byte) []byte {
 	b = append(b, learnedFormat)
 	b = binary.AppendUvarint(b, uint64(len(l.pools)))

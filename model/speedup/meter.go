@@ -11,9 +11,9 @@ import (
 // Meter measures the work of a job (sched.Job.Work) against the progress of its application.
 //
 // Work is time under the nominal way to run: on as many GPUs as the job asks for (GPUs.Want), packed, at the batch size
-// that it asks for (Batch.Min = Batch.Max) or else at the best one within its range. Where that is not possible, because
-// the memory of so few GPUs holds no batch, the nominal width is the next that is. So the duration of a job, and the rate
-// at which it does work under another way, follow from its application.
+// that it asks for (Batch.Min = Batch.Max) or else at the best one within its range. Where that is not possible,
+// because the memory of so few GPUs holds no batch, the nominal width is the next that is. So the duration of a job,
+// and the rate at which it does work under another way, follow from its application.
 type Meter struct {
 	Nominal Way // Batch 0 = the best of each phase
 	app     App
@@ -80,7 +80,8 @@ func (m *Meter) speed(phase int, w Way) float64 {
 	return m.app.Speed(phase, w)
 }
 
-// NominalDuration returns the work of a whole job: how long it takes under its nominal way. The error is that of NewMeter.
+// NominalDuration returns the work of a whole job: how long it takes under its nominal way. The error is that of
+// NewMeter.
 func NominalDuration(app App, spec *sched.JobSpec, gpusPerNode int) (time.Duration, error) {
 	m, err := NewMeter(app, spec, gpusPerNode)
 	if err != nil {
@@ -98,8 +99,8 @@ func (m *Meter) End(phase int) time.Duration { return m.ends[phase] }
 // Phases returns the number of phases.
 func (m *Meter) Phases() int { return len(m.ends) }
 
-// At returns the phase that the job is in after so much work, and which share of it is done, 0..1. At the end of a phase
-// the next has begun; at the end of the last it is that one, with 1.
+// At returns the phase that the job is in after so much work, and which share of it is done, 0..1. At the end of a
+// phase the next has begun; at the end of the last it is that one, with 1.
 func (m *Meter) At(work time.Duration) (phase int, done float64) {
 	phase = sort.Search(len(m.ends), func(i int) bool { return m.ends[i] > work })
 	if phase == len(m.ends) {
@@ -112,14 +113,16 @@ func (m *Meter) At(work time.Duration) (phase int, done float64) {
 	return phase, max(0, float64(work-start)/float64(m.ends[phase]-start))
 }
 
-// Rate returns the work done per time after so much work if the job runs so, and the work at which that changes next: the
-// end of the phase. Without a batch size the job has the one it asks for, or the best within its range. 0 = not possible.
+// Rate returns the work done per time after so much work if the job runs so, and the work at which that changes next:
+// the end of the phase. Without a batch size the job has the one it asks for, or the best within its range. 0 = not
+// possible.
 func (m *Meter) Rate(work time.Duration, w Way) (rate float64, until time.Duration) {
 	phase, _ := m.At(work)
 	return m.speed(phase, w) / m.speeds[phase], m.ends[phase]
 }
 
-// bestOf returns w with the best batch size of a phase. Looking for that costs much, and the same is asked again and again.
+// bestOf returns w with the best batch size of a phase. Looking for that costs much, and the same is asked again and
+// again.
 func (m *Meter) bestOf(phase int, w Way) Way {
 	key := Way{GPUs: w.GPUs, Nodes: w.Nodes, Accum: phase}
 	best, ok := m.best[key]
@@ -133,16 +136,16 @@ func (m *Meter) bestOf(phase int, w Way) Way {
 	return best
 }
 
-// Placer is an App that knows how fast it is on an exact placement, the number of GPUs on each node; it overrides w.GPUs
-// and w.Nodes. 0 = not possible.
+// Placer is an App that knows how fast it is on an exact placement, the number of GPUs on each node; it overrides
+// w.GPUs and w.Nodes. 0 = not possible.
 type Placer interface {
 	SpeedPlaced(phase int, placement []int, w Way) float64
 }
 
 var _ Placer = (*Profile)(nil)
 
-// RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer tells it from
-// others of as many GPUs and nodes.
+// RatePlaced is Rate on an exact placement, the number of GPUs on each node, zeros left out. Only a Placer tells it
+// from others of as many GPUs and nodes.
 func (m *Meter) RatePlaced(work time.Duration, placement []int, w Way) (rate float64, until time.Duration) {
 	w.GPUs, w.Nodes = count(placement)
 	phase, _ := m.At(work)

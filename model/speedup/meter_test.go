@@ -53,7 +53,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// Ensure that the nominal way is the next wider where none is possible, and that there is an error where none is at all.
+// Ensure that the nominal way is the next wider where none is possible, and that there is an error where none is at
+// all.
 func TestMeterWithoutWay(t *testing.T) {
 	job := &sched.JobSpec{Name: "a", Model: "example", GPUs: sched.Range{Min: 1, Want: 1, Max: 8}, Batch: sched.BatchRange{Min: 128, Max: 128}}
 	m, err := NewMeter(elastic(), job, 4)
@@ -83,8 +84,8 @@ func TestMeterWithoutWay(t *testing.T) {
 	}
 }
 
-// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over phases
-// of progress made is their size.
+// Ensure that a job which is moved from way to way at random ends after as much progress as any other: the sum over
+// phases of progress made is their size.
 func TestMeterConservesProgress(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	p := toyProfile(t)
@@ -142,7 +143,8 @@ func TestRatePlaced(t *testing.T) {
 	}
 }
 
-// Ensure that the oracle tells chain, phase and share by the work reported, from a cache, and nothing about the unknown.
+// Ensure that the oracle tells chain, phase and share by the work reported, from a cache, and nothing about the
+// unknown.
 func TestOracle(t *testing.T) {
 	p := toyProfile(t)
 	o := NewOracle(map[string]App{"toy": p, "broken": &Trainer{Worth: Samples{1}}}, 2, 4)
@@ -185,8 +187,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// Ensure that a job that its user gives another width is where it was, by what is done and by what is reported from then on: its work
-// keeps the unit it had.
+// Ensure that a job that its user gives another width is where it was, by what is done and by what is reported from
+// then on: its work keeps the unit it had.
 func TestOracleKeepsTheUnitOfAChangedJob(t *testing.T) {
 	o := NewOracle(map[string]App{"toy": toyProfile(t)}, 2, 4)
 	asked := spec("toy", 2, 16)

@@ -2,8 +2,8 @@ package speedup
 
 import "github.com/trainyard/trainyard/sched"
 
-// Oracle knows the applications as they truly are, by the name in JobSpec.Model. It is the Source of runs marked as such,
-// and it is what a simulator takes for the truth.
+// Oracle knows the applications as they truly are, by the name in JobSpec.Model. It is the Source of runs marked as
+// such, and it is what a simulator takes for the truth.
 type Oracle struct {
 	apps    map[string]App
 	looks   map[string]App // apps as chains show them, see InSamples
@@ -28,14 +28,15 @@ type oracleKey struct {
 
 var _ Source = (*Oracle)(nil)
 
-// NewOracle returns the Oracle of applications in a cluster of nodes with gpusPerNode GPUs, which answers for widths up to
-// maxGPUs. It keeps apps.
+// NewOracle returns the Oracle of applications in a cluster of nodes with gpusPerNode GPUs, which answers for widths up
+// to maxGPUs. It keeps apps.
 func NewOracle(apps map[string]App, gpusPerNode, maxGPUs int) *Oracle {
 	return &Oracle{apps: apps, looks: apps, perNode: gpusPerNode, maxGPUs: maxGPUs,
 		chains: make(map[oracleKey]Chain), sizes: make(map[oracleKey][]int), meters: make(map[oracleKey]meterOrError)}
 }
 
-// Fresh returns an Oracle that knows the same: one for each goroutine, as asking changes what is kept of earlier answers.
+// Fresh returns an Oracle that knows the same: one for each goroutine, as asking changes what is kept of earlier
+// answers.
 func (o *Oracle) Fresh() *Oracle {
 	f := NewOracle(o.apps, o.perNode, o.maxGPUs)
 	f.looks = o.looks
@@ -82,7 +83,8 @@ func (o *Oracle) Meter(spec *sched.JobSpec) (*Meter, error) {
 	return m.meter, m.err
 }
 
-// meterOf returns the Meter of a job that has arrived: its work counts as when it did, whatever width its user wants since.
+// meterOf returns the Meter of a job that has arrived: its work counts as when it did, whatever width its user wants
+// since.
 func (o *Oracle) meterOf(job *sched.Job) (*Meter, error) {
 	unit := job.Unit()
 	if unit == job.Spec.GPUs.Want {

@@ -80,16 +80,16 @@ const (
 	maxGamma             = 10
 )
 
-// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of Step,
-// plus
+// FitOverlap returns the model that minimises the root mean square error of the logarithm of Compute, plus that of
+// Step, plus
 //
 //	1e-3 (Gamma-1)^2 + 1e-2 ((NetPerGPU/NetFixed)^2 + (LocalPerGPU/LocalFixed)^2)
 //
 // What was not observed is fixed, so that the model is hopeful about it: with a single number of samples per GPU,
 // ComputeFixed is half the mean time to compute (of steps on one GPU where Compute was not measured; of all steps where
 // there are none); without steps on several nodes, the Net parameters are at the floor and then raised to 1.1 times the
-// Local ones; without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs, the
-// PerGPU ones are. It panics if there are no timings.
+// Local ones; without steps of several GPUs on one node, the Local ones are at the floor; without more than two GPUs,
+// the PerGPU ones are. It panics if there are no timings.
 func FitOverlap(timings []Timing) Overlap {
 	if len(timings) == 0 {
 		panic("speedup: fit without timings")

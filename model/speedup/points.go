@@ -1,7 +1,7 @@
 package speedup
 
-// Measured reports whether a placement, the number of GPUs on each node, zeros left out, was measured as such, in whatever
-// rotation. Placed interpolates the others.
+// Measured reports whether a placement, the number of GPUs on each node, zeros left out, was measured as such, in
+// whatever rotation. Placed interpolates the others.
 func (s *Steps) Measured(placement []int) bool {
 	var key []byte
 	for _, g := range placement {
@@ -13,8 +13,8 @@ func (s *Steps) Measured(placement []int) bool {
 	return found
 }
 
-// Points calls yield with all points that Placed interpolates between, by rising nodes, GPUs and samples on each GPU: means over
-// placements, and what was measured by nodes and GPUs alone. Times are in seconds.
+// Points calls yield with all points that Placed interpolates between, by rising nodes, GPUs and samples on each GPU:
+// means over placements, and what was measured by nodes and GPUs alone. Times are in seconds.
 func (s *Steps) Points(yield func(nodes, gpus, perGPU int, step, sync float64)) {
 	for _, nodes := range s.nodes {
 		l := s.grid[nodes]

@@ -9,11 +9,12 @@ import (
 
 // Profile is an application of Pollux (OSDI'21) as it was measured: the truth of its simulator.
 //
-// An update of accum micro-batches takes the time of a step and accum-1 times that of its computation. Batch sizes go from
-// the smallest to the largest with measured statistics, those on each GPU as far as steps were measured, but for
+// An update of accum micro-batches takes the time of a step and accum-1 times that of its computation. Batch sizes go
+// from the smallest to the largest with measured statistics, those on each GPU as far as steps were measured, but for
 // publishedPerGPU. Batches are even; one GPU makes at least two micro-batches of more than the smallest batch size.
 //
-// Published set-ups keep the application ncf on one GPU. That is a limit of theirs, which is not in here: set Limits.MaxGPUs.
+// Published set-ups keep the application ncf on one GPU. That is a limit of theirs, which is not in here: set
+// Limits.MaxGPUs.
 //
 // Source: specification of BOA, 3.5 and 5.2.
 type Profile struct {
@@ -78,8 +79,8 @@ func ReadProfiles(fsys fs.FS, kind string) ([]*Profile, error) {
 	return profiles, nil
 }
 
-// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes follow
-// from it; w.Batch is > 0.
+// UpdatePlaced is Update on an exact placement, the number of GPUs on each node, zeros left out. w.GPUs and w.Nodes
+// follow from it; w.Batch is > 0.
 func (p *Profile) UpdatePlaced(placement []int, w Way) (seconds float64, batch int) {
 	w.GPUs, w.Nodes = count(placement)
 	perGPU, accum, batch, ok := p.Limits.split(w)
@@ -93,7 +94,8 @@ func (p *Profile) UpdatePlaced(placement []int, w Way) (seconds float64, batch i
 	return step + float64(float64(accum-1)*(step-sync)), batch
 }
 
-// SpeedPlaced is Speed on an exact placement. Without a batch size it is that of Best for as many GPUs on as many nodes.
+// SpeedPlaced is Speed on an exact placement. Without a batch size it is that of Best for as many GPUs on as many
+// nodes.
 func (p *Profile) SpeedPlaced(phase int, placement []int, w Way) float64 {
 	if w.Batch == 0 {
 		gpus, nodes := count(placement)

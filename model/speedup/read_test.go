@@ -117,11 +117,12 @@ func TestProfile(t *testing.T) {
 		want float64
 	}{
 		{Way{GPUs: 1, Nodes: 1, Batch: 8}, 1 / .9},
-		{Way{GPUs: 1, Nodes: 1, Batch: 12}, Gain(1, 1, 1.5) / (.7 + .7)},         // one GPU probes: twice 6 samples
-		{Way{GPUs: 2, Nodes: 1, Batch: 16}, Gain(1, 1, 2) / 1},                   // 8 on each
-		{Way{GPUs: 2, Nodes: 1, Batch: 32}, Gain(1, 1, 4) / (1 + .9)},            // twice 8 on each
-		{Way{GPUs: 2, Nodes: 2, Batch: 15}, Gain(1, 1, 2) / 1.2},                 // rounded to 16
-		{Way{GPUs: 3, Nodes: 2, Batch: 32}, Gain(1, 1, 30./8) / (1.1 + .6)},      // 6 twice is 36, above the largest: 5 twice
+		{Way{GPUs: 1, Nodes: 1, Batch: 12}, Gain(1, 1, 1.5) / (.7 + .7)}, // one GPU probes: twice 6 samples
+		{Way{GPUs: 2, Nodes: 1, Batch: 16}, Gain(1, 1, 2) / 1},           // 8 on each
+		{Way{GPUs: 2, Nodes: 1, Batch: 32}, Gain(1, 1, 4) / (1 + .9)},    // twice 8 on each
+		{Way{GPUs: 2, Nodes: 2, Batch: 15}, Gain(1, 1, 2) / 1.2},         // rounded to 16
+		// 6 twice is 36, above the largest: 5 twice
+		{Way{GPUs: 3, Nodes: 2, Batch: 32}, Gain(1, 1, 30./8) / (1.1 + .6)},
 		{Way{GPUs: 2, Nodes: 1, Batch: 16, Accum: 2}, Gain(1, 1, 2) / (.6 + .5)}, // as asked
 		{Way{GPUs: 4, Nodes: 2, Batch: 8}, 0},                                    // 2 on each are too few
 		{Way{GPUs: 1, Nodes: 1, Batch: 33}, 0}, {Way{GPUs: 1, Nodes: 1, Batch: 7}, 0}, {Way{Batch: 8}, 0},

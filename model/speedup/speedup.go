@@ -7,7 +7,8 @@ type Way struct {
 	GPUs  int // > 0
 	Nodes int // that they are on, 1 <= Nodes <= GPUs
 	Batch int // global batch size in samples, all accumulation included
-	Accum int // micro-batches per update, of Batch/(GPUs*Accum) samples each; 0 = the fewest that the application can do with
+	// micro-batches per update, of Batch/(GPUs*Accum) samples each; 0 = the fewest that the application can do with
+	Accum int
 }
 
 // App is how fast an application trains. It answers alike for the same questions; it is safe to ask from several
@@ -18,9 +19,9 @@ type App interface {
 	Sizes() []float64
 	// Speed returns the progress per second of a phase when run so; 0 = it cannot be run so.
 	Speed(phase int, w Way) float64
-	// Best returns the fastest batch size, and its accumulation, for a phase on so many GPUs and nodes, within limits, and
-	// the speed with it, which is that of Speed; speed 0 and no Way = none is possible. Ties go to the smaller batch. Zero
-	// limits are none.
+	// Best returns the fastest batch size, and its accumulation, for a phase on so many GPUs and nodes, within limits,
+	// and the speed with it, which is that of Speed; speed 0 and no Way = none is possible. Ties go to the smaller
+	// batch. Zero limits are none.
 	Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, speed float64)
 }
 
@@ -33,9 +34,9 @@ type Phase struct {
 	Curve
 }
 
-// Curve gives, by width from 0, the progress per second on as few nodes as hold that many GPUs, at the best batch size. All
-// slices are of equal length or nil; Speed[0] is 0. Nothing is promised about its shape: measured curves fall, jump and
-// have holes.
+// Curve gives, by width from 0, the progress per second on as few nodes as hold that many GPUs, at the best batch size.
+// All slices are of equal length or nil; Speed[0] is 0. Nothing is promised about its shape: measured curves fall, jump
+// and have holes.
 type Curve struct {
 	Speed []float64 // 0 = not possible
 	Batch []int32   // global batch size; nil, or 0, = the job's own affair

@@ -11,16 +11,18 @@ import (
 // Steps are measured times of an optimizer step by placement, or by nodes and GPUs, and by samples on each GPU. It is
 // a Timer.
 //
-// A placement is the number of GPUs on each node, in the order of the nodes, which form a ring: 1,4 and 4,1 are the same.
-// Times of a placement that was measured are linear in the samples on each GPU. For others they are interpolated between
-// means over the placements of as many nodes and GPUs, and what was measured by nodes and GPUs alone: linear in the samples
-// (a curve that ends before others goes on as its last piece, up to twice its end), then in the GPUs on so many nodes; where nothing was measured
-// on so many nodes, linear in the nodes between points of as many GPUs per node. More nodes than were measured count as the
-// most that were. Beyond the fewest and most samples of any placement, and the GPUs that were measured, times are unknown.
+// A placement is the number of GPUs on each node, in the order of the nodes, which form a ring: 1,4 and 4,1 are the
+// same. Times of a placement that was measured are linear in the samples on each GPU. For others they are interpolated
+// between means over the placements of as many nodes and GPUs, and what was measured by nodes and GPUs alone: linear in
+// the samples (a curve that ends before others goes on as its last piece, up to twice its end), then in the GPUs on so
+// many nodes; where nothing was measured on so many nodes, linear in the nodes between points of as many GPUs per node.
+// More nodes than were measured count as the most that were. Beyond the fewest and most samples of any placement, and
+// the GPUs that were measured, times are unknown.
 //
-// Deviation: the artifact of Pollux triangulates the points instead (Delaunay), which depends on how ties between points of
-// a grid are broken. Of the rules that come near, this one predicts layers of nodes that are left out of the published
-// tables a little better than one that compares equal numbers of GPUs (by 4 % to 8 % of its error, in five tables of six).
+// Deviation: the artifact of Pollux triangulates the points instead (Delaunay), which depends on how ties between
+// points of a grid are broken. Of the rules that come near, this one predicts layers of nodes that are left out of the
+// published tables a little better than one that compares equal numbers of GPUs (by 4 % to 8 % of its error, in five
+// tables of six).
 //
 // Source: specification of BOA, 3.5.
 type Steps struct {
@@ -44,8 +46,8 @@ type stepCurve struct {
 	step, sync []float64 // seconds
 }
 
-// ReadSteps reads dir/placements.csv and dir/scalability.csv of fsys, with kind behind a hyphen in their names unless it
-// is "": placements-aws.csv. Their columns, in any order:
+// ReadSteps reads dir/placements.csv and dir/scalability.csv of fsys, with kind behind a hyphen in their names unless
+// it is "": placements-aws.csv. Their columns, in any order:
 //
 //	placement,local_bsz,step_time,sync_time
 //	num_nodes,num_replicas,local_bsz,step_time,sync_time

@@ -6,8 +6,8 @@ import "slices"
 func (s *Steps) PerGPU() (least, most int) { return s.least, s.most }
 
 // Placed returns the time in seconds of an optimizer step, and the part of it spent on synchronisation, on a placement,
-// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. A node with more GPUs than
-// any that was measured counts as several. ok is false if that is beyond what was measured.
+// which gives the number of GPUs on each node, zeros left out, with so many samples on each GPU. A node with more GPUs
+// than any that was measured counts as several. ok is false if that is beyond what was measured.
 func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool) {
 	var room [maxNodes]byte
 	key, gpus, nodes := room[:0], 0, 0
@@ -28,8 +28,8 @@ func (s *Steps) Placed(placement []int, perGPU int) (step, sync float64, ok bool
 	return s.between(nodes, gpus, perGPU)
 }
 
-// At is Placed for so many GPUs on so many nodes, all full but for one that comes first: the placement of a gang on as few
-// nodes as possible. On more nodes than that it is an average over the placements.
+// At is Placed for so many GPUs on so many nodes, all full but for one that comes first: the placement of a gang on as
+// few nodes as possible. On more nodes than that it is an average over the placements.
 func (s *Steps) At(gpus, nodes, perGPU int) (step, sync float64, ok bool) {
 	if gpus < 1 || nodes < 1 || nodes > gpus {
 		return 0, 0, false
@@ -105,8 +105,8 @@ func (l layer) at(gpus, local float64) (step, sync float64, ok bool) {
 	return mix(stepLow, stepHigh, f), mix(syncLow, syncHigh, f), ok1 && ok2
 }
 
-// beyond is at, but a curve that ends goes on as its last piece up to twice its end: wide gangs were measured with fewer
-// samples on each GPU, up to the largest batch size, and what lies between two of them would fall into the hole.
+// beyond is at, but a curve that ends goes on as its last piece up to twice its end: wide gangs were measured with
+// fewer samples on each GPU, up to the largest batch size, and what lies between two of them would fall into the hole.
 func (c stepCurve) beyond(local float64) (step, sync float64, ok bool) {
 	last := len(c.local) - 1
 	if local <= c.local[last] || local > 2*c.local[last] {

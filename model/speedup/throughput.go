@@ -8,11 +8,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Throughputs are measured updates per second by global batch size and number of GPUs, packed: nodes make no difference.
-// It is an App.
+// Throughputs are measured updates per second by global batch size and number of GPUs, packed: nodes make no
+// difference. It is an App.
 //
-// Between is what it says about widths that were not measured. Batch sizes that were not measured are not possible, nor is
-// accumulation.
+// Between is what it says about widths that were not measured. Batch sizes that were not measured are not possible, nor
+// is accumulation.
 type Throughputs struct {
 	Name    string
 	Batches []int       // ascending

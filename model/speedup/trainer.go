@@ -33,8 +33,8 @@ type Limits struct {
 	// Probe has one GPU make updates larger than Start of at least two micro-batches: their difference is how gradient
 	// noise is measured there. It needs Accumulate.
 	Probe bool
-	// Even rounds batch sizes up, so that each GPU has as many samples in each micro-batch, but not above Max; otherwise
-	// the largest share sets the pace and the batch size stays as it is.
+	// Even rounds batch sizes up, so that each GPU has as many samples in each micro-batch, but not above Max;
+	// otherwise the largest share sets the pace and the batch size stays as it is.
 	Even bool
 	// List are the only batch sizes to choose from, ascending; nil = BatchPoints of them.
 	List []int
@@ -83,8 +83,8 @@ func (t *Trainer) Update(w Way) (seconds float64, batch int) {
 	return t.Time.Update(w.GPUs, w.Nodes, perGPU, accum), batch
 }
 
-// split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make together.
-// ok is false if that is not to be done.
+// split divides a batch among GPUs and micro-batches: the samples of each, the micro-batches, and what they make
+// together. ok is false if that is not to be done.
 func (l *Limits) split(w Way) (perGPU, accum, batch int, ok bool) {
 	if w.GPUs < 1 || w.Batch < l.Start || w.Batch > l.Max || l.MaxPerGPU < 1 {
 		return 0, 0, 0, false
@@ -114,8 +114,8 @@ func (l *Limits) micro(w Way) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// Best tries the batch sizes of Limits that also lie within limits, where zero means no bound. A batch size that is rounded
-// to be even is told as it was asked for if it would leave the limits.
+// Best tries the batch sizes of Limits that also lie within limits, where zero means no bound. A batch size that is
+// rounded to be even is told as it was asked for if it would leave the limits.
 func (t *Trainer) Best(phase, gpus, nodes int, limits sched.BatchRange) (w Way, speed float64) {
 	l := t.Limits
 	if gpus < 1 || nodes < 1 || nodes > gpus || l.MaxGPUs > 0 && gpus > l.MaxGPUs {

@@ -166,8 +166,8 @@ func TestBestIsBest(t *testing.T) {
 	}
 }
 
-// Reference: specification of elastic scaling, section 4, test 13: widening the range never lowers throughput, nor raises
-// the least width.
+// Reference: specification of elastic scaling, section 4, test 13: widening the range never lowers throughput, nor
+// raises the least width.
 func TestWideningHelps(t *testing.T) {
 	app := elastic()
 	app.Limits.List = []int{32, 40, 48, 64, 96, 128}

@@ -13,9 +13,9 @@ import (
 //
 //	(var + sqr) / (var/(M/M0) + sqr)
 //
-// where sqr is the squared norm of the gradient and var the variance of a gradient at M0. Both are linear in the batch size
-// between measured ones and constant beyond. An epoch ends when the progress reaches the least over the batch sizes of
-// what was measured.
+// where sqr is the squared norm of the gradient and var the variance of a gradient at M0. Both are linear in the batch
+// size between measured ones and constant beyond. An epoch ends when the progress reaches the least over the batch
+// sizes of what was measured.
 //
 // Source: specification of BOA, 3.5.
 type Validation struct {
@@ -32,7 +32,8 @@ var _ Worth = (*Validation)(nil)
 //
 //	progress,iteration,metric,grad_sqr,grad_var
 //
-// and a row for each epoch with what was reached at its end. metric is read over. Files of more epochs than others are cut.
+// and a row for each epoch with what was reached at its end. metric is read over. Files of more epochs than others are
+// cut.
 func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 	const prefix, suffix = "validation-", ".csv"
 	entries, err := fs.ReadDir(fsys, dir)

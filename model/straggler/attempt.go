@@ -9,8 +9,8 @@ import (
 
 // How an attempt is judged. The CUSUM drifts by at least one standard deviation against it, whatever the error of the
 // reference within three of its own: with normal noise it speaks by chance once in about exp(2*limit) = 5e8 reports
-// (Siegmund's approximation), and the median must agree. A clipped report is less than half of what it takes, so three of
-// any jump are enough and two odd ones are not.
+// (Siegmund's approximation), and the median must agree. A clipped report is less than half of what it takes, so three
+// of any jump are enough and two odd ones are not.
 const (
 	window     = 5   // reports that say where an attempt stands: their median
 	warmUp     = 10  // reports that make a reference
@@ -90,8 +90,8 @@ func (d *Detector) expect(a *attempt) {
 	a.ref, a.dead = ref, max(math.Log1p(d.p.Margin)/2, a.noise.sigma()+4*scale)
 }
 
-// deadBand is the deviation that nobody hears of, with a reference of the job's own: half of what is worth a word, or the
-// noise and three standard errors of the reference.
+// deadBand is the deviation that nobody hears of, with a reference of the job's own: half of what is worth a word, or
+// the noise and three standard errors of the reference.
 func (a *attempt) deadBand(margin float64) float64 {
 	return max(math.Log1p(margin)/2, a.noise.sigma()*(1+3/math.Sqrt(float64(a.weight))))
 }
@@ -99,7 +99,8 @@ func (a *attempt) deadBand(margin float64) float64 {
 // sure is how well a reference must be known.
 const sure = 0.1
 
-// backed reports whether the reference says what a step takes on other GPUs, to a tenth: such an attempt can clear its GPUs.
+// backed reports whether the reference says what a step takes on other GPUs, to a tenth: such an attempt can clear its
+// GPUs.
 func (a *attempt) backed() bool { return a.source >= kinds && a.dead <= sure }
 
 // feed takes in the level of one report.
@@ -177,8 +178,8 @@ func (a *attempt) settleAt(ref float64, weight int, margin float64) {
 	a.rise = a.last
 }
 
-// refine brings a reference of the attempt's own nearer to the truth. What might be the begin of a change does not count,
-// and no report for much.
+// refine brings a reference of the attempt's own nearer to the truth. What might be the begin of a change does not
+// count, and no report for much.
 func (a *attempt) refine(level, margin float64) {
 	if a.settle > 0 || a.slow || a.weight >= refined || max(a.up, a.down) > limit/2 {
 		return

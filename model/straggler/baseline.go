@@ -7,8 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// noise is the scale of what successive reports of an attempt differ by: the running median of the differences. A change
-// of level is one difference, so it does not count.
+// noise is the scale of what successive reports of an attempt differ by: the running median of the differences. A
+// change of level is one difference, so it does not count.
 type noise struct {
 	mid float64 // median of the differences; 0 = none seen
 	n   int64   // differences
@@ -35,8 +35,8 @@ func (s *noise) learn(difference float64) {
 	}
 }
 
-// sigma is the standard deviation of a report: that of a difference is sqrt(2) times as much, and the median of its size
-// 0.6745 of this, if the noise is normal.
+// sigma is the standard deviation of a report: that of a difference is sqrt(2) times as much, and the median of its
+// size 0.6745 of this, if the noise is normal.
 func (s *noise) sigma() float64 {
 	if s.n == 0 {
 		return unheard
@@ -104,10 +104,10 @@ func (c *cohort) middle(j sched.JobID) (ref, scale float64, ok bool) {
 	return ref, 1.4826 * median(away[:len(others)]), true
 }
 
-// middleOfKinds returns what a kind of which too little is known should take, by what others do that are as near together:
-// the median of the kinds of its model, where there are enough, else of all, and half the range of these. Where kinds differ
-// the scale is so large that nothing follows. It says nothing of a gang on more nodes than it needs: what that costs
-// depends on the model, and how it costs is known least.
+// middleOfKinds returns what a kind of which too little is known should take, by what others do that are as near
+// together: the median of the kinds of its model, where there are enough, else of all, and half the range of these.
+// Where kinds differ the scale is so large that nothing follows. It says nothing of a gang on more nodes than it needs:
+// what that costs depends on the model, and how it costs is known least.
 func (d *Detector) middleOfKinds(kind int32, j sched.JobID) (ref, scale float64, ok bool) {
 	own := d.peers[kind].kind
 	near := d.apart(own)

@@ -83,8 +83,8 @@ func New(p Params) (*Detector, error) {
 	return &Detector{p: p, kinds: make(map[Kind]int32)}, nil
 }
 
-// Node says that GPUs first..first+n-1 are those of a node, in the given rack (0 = unknown). All must be told of before an
-// attempt uses them; being told again changes nothing but the rack.
+// Node says that GPUs first..first+n-1 are those of a node, in the given rack (0 = unknown). All must be told of before
+// an attempt uses them; being told again changes nothing but the rack.
 func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int) {
 	for int(node) >= len(d.nodes) {
 		d.nodes = append(d.nodes, site{})
@@ -101,9 +101,9 @@ func (d *Detector) Node(node sched.NodeID, rack int32, first sched.GPUID, n int)
 	}
 }
 
-// Begin says that an attempt of job j runs on gpus, which it copies. expected is what is known beforehand to make its steps
-// longer than those of others of its kind, such as PM scores: 1 = nothing; what is no positive number counts as 1. An
-// attempt of the job that was running is over. An attempt on a GPU that no Node told of is not followed.
+// Begin says that an attempt of job j runs on gpus, which it copies. expected is what is known beforehand to make its
+// steps longer than those of others of its kind, such as PM scores: 1 = nothing; what is no positive number counts
+// as 1. An attempt of the job that was running is over. An attempt on a GPU that no Node told of is not followed.
 func (d *Detector) Begin(now sched.Time, j sched.JobID, k Kind, gpus []sched.GPUID, expected float64) {
 	d.End(now, j)
 	if len(gpus) == 0 || j < 0 || !d.knows(gpus) {
@@ -132,8 +132,8 @@ func (d *Detector) knows(gpus []sched.GPUID) bool {
 	return !slices.ContainsFunc(gpus, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(d.gpus) || d.gpus[g].node < 0 })
 }
 
-// End says that the attempt of job j is over. One that was slow goes on speaking against its GPUs until they are cleared,
-// or for as long as Params.Memory.
+// End says that the attempt of job j is over. One that was slow goes on speaking against its GPUs until they are
+// cleared, or for as long as Params.Memory.
 func (d *Detector) End(_ sched.Time, j sched.JobID) {
 	if j < 0 || int(j) >= len(d.live) || d.live[j] == nil {
 		return
@@ -156,8 +156,8 @@ func (d *Detector) Forget(j sched.JobID) {
 }
 
 // Report takes in that a step of job j takes step now, on average since its last report, and returns what follows for
-// GPUs, valid until the next call. Left aside are reports of jobs that do not run, step times that are no positive finite
-// numbers, and reports not later than the last.
+// GPUs, valid until the next call. Left aside are reports of jobs that do not run, step times that are no positive
+// finite numbers, and reports not later than the last.
 func (d *Detector) Report(now sched.Time, j sched.JobID, step float64) []Check {
 	d.out = d.out[:0]
 	if j < 0 || int(j) >= len(d.live) || d.live[j] == nil || !(step > 0) || math.IsInf(step, 0) {
@@ -183,8 +183,8 @@ func (d *Detector) Report(now sched.Time, j sched.JobID, step float64) []Check {
 	return d.out
 }
 
-// Slow returns how many times as long as they should the steps of job j take, and since when; 1 where its attempt is not
-// found slow.
+// Slow returns how many times as long as they should the steps of job j take, and since when; 1 where its attempt is
+// not found slow.
 func (d *Detector) Slow(j sched.JobID) (factor float64, since sched.Time) {
 	if j >= 0 && int(j) < len(d.live) && d.live[j] != nil && d.live[j].slow {
 		return factorOf(d.live[j].excess()), d.live[j].onset

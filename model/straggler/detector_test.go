@@ -137,8 +137,8 @@ func only(from sched.Time, x float64, gpus ...int) func(int, sched.Time) float64
 	}
 }
 
-// Ensure that a jump of one GPU is found by the third report after it, with the right factor, and by nobody else; that the
-// end of it is found as well, and told.
+// Ensure that a jump of one GPU is found by the third report after it, with the right factor, and by nobody else; that
+// the end of it is found as well, and told.
 func TestJump(t *testing.T) {
 	for _, x := range []float64{1.15, 1.3, 1.5, 2.8, 10} {
 		w := newWorld(t, 4, 4, 0, 1)
@@ -205,8 +205,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Ensure that a job that begins on a slow GPU is found out by what its model takes elsewhere, from the third report on, and
-// without others to compare by what the job itself took before.
+// Ensure that a job that begins on a slow GPU is found out by what its model takes elsewhere, from the third report on,
+// and without others to compare by what the job itself took before.
 func TestSlowFromTheStart(t *testing.T) {
 	w := newWorld(t, 4, 4, 0, 3)
 	for g := range 6 {
@@ -254,8 +254,8 @@ func TestModelsThatVary(t *testing.T) {
 	}
 }
 
-// Ensure that kinds that differ make nobody suspicious at the first job of one, and that a slow GPU is found by jobs of other
-// kinds where these agree.
+// Ensure that kinds that differ make nobody suspicious at the first job of one, and that a slow GPU is found by jobs of
+// other kinds where these agree.
 func TestKinds(t *testing.T) {
 	play := func(vary float64) []said {
 		w := newWorld(t, 8, 8, 0, 12)
@@ -278,8 +278,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Ensure that a job that slows down by itself is believed once it is as slow on other nodes, and that the charge against
-// its first GPUs is taken back.
+// Ensure that a job that slows down by itself is believed once it is as slow on other nodes, and that the charge
+// against its first GPUs is taken back.
 func TestJobSlowsItself(t *testing.T) {
 	w := newWorld(t, 4, 4, 0, 5)
 	w.start(.5, 0, 1)
@@ -419,8 +419,8 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
-// Ensure that saving and loading at any minute, a second run, and another unit of time change nothing that is said; nor does
-// numbering the GPUs of a node otherwise, but for the numbers.
+// Ensure that saving and loading at any minute, a second run, and another unit of time change nothing that is said; nor
+// does numbering the GPUs of a node otherwise, but for the numbers.
 func TestRelations(t *testing.T) {
 	play := func(change func(w *world)) []said {
 		w := newWorld(t, 4, 4, 2, 8)

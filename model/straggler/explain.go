@@ -6,9 +6,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// A slow attempt is explained by a GPU that it uses, by the node of one, or by the rack, unless something in there has been
-// seen healthy since. Of all explanations of all slow attempts the one that explains most is taken, the smaller unit if
-// several do; what it explains is set aside, and so on. This is the greedy cover of a set, and not always the least.
+// A slow attempt is explained by a GPU that it uses, by the node of one, or by the rack, unless something in there has
+// been seen healthy since. Of all explanations of all slow attempts the one that explains most is taken, the smaller
+// unit if several do; what it explains is set aside, and so on. This is the greedy cover of a set, and not always the
+// least.
 
 // scope is a level of the tree of the cluster.
 type scope uint8
@@ -43,8 +44,8 @@ func (d *Detector) unit(l scope, g sched.GPUID) int32 {
 	}
 }
 
-// blame returns the GPUs that explain case c and the share of the blame of each; the slice is valid until the next call.
-// Nobody is blamed where all GPUs were cleared.
+// blame returns the GPUs that explain case c and the share of the blame of each; the slice is valid until the next
+// call. Nobody is blamed where all GPUs were cleared.
 func (d *Detector) blame(c *incident) (gpus []sched.GPUID, share float64) {
 	t := &d.tally
 	t.left = append(t.left[:0], d.cases...)

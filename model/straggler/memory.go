@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Numbers are written as 8 bytes, little end first; lists and texts behind their length. What a Detector remembers of a job
-// is its attempt and its history; the rest is GPUs, nodes, kinds, noise and cases.
+// Numbers are written as 8 bytes, little end first; lists and texts behind their length. What a Detector remembers of a
+// job is its attempt and its history; the rest is GPUs, nodes, kinds, noise and cases.
 
 var errMemory = errors.New("straggler: memory is cut short, too long or makes no sense")
 

@@ -19,13 +19,15 @@ const PublishedK = 2
 // Source: released code, cluster_state.py.
 const outlierSD = 3
 
-// MaxBins bounds the bins of a class. It cuts short what the rule of one cluster for each outlier makes of a large cluster,
-// where nobody needs to tell hundreds of slow GPUs apart, and bounds the time and memory that it takes.
+// MaxBins bounds the bins of a class. It cuts short what the rule of one cluster for each outlier makes of a large
+// cluster, where nobody needs to tell hundreds of slow GPUs apart, and bounds the time and memory that it takes.
 const MaxBins = 64
 
 // Rule says how scores are put into bins. The zero value is the rule as it was meant.
 type Rule struct {
-	K int // clusters besides outliers, at most MaxBins; 0 = the number in 2..MaxK with the best silhouette, PublishedK = as released
+	// clusters besides outliers, at most MaxBins; 0 = the number in 2..MaxK with the best silhouette, PublishedK = as
+	// released
+	K int
 }
 
 // Bins is how the GPUs of one class fall into groups of about the same speed.

@@ -10,8 +10,8 @@ import (
 
 // Features are what a profiler says of an application on one GPU, in percent of the peak, 0..100.
 //
-// Source: released code, branch classification: the Nsight Compute metrics dram__throughput.avg.pct_of_peak_sustained_elapsed
-// and smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active.
+// Source: released code, branch classification: the Nsight Compute metrics
+// dram__throughput.avg.pct_of_peak_sustained_elapsed and smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active.
 type Features struct {
 	DRAMUtil   float64 // use of memory bandwidth
 	PeakFUUtil float64 // use of the functional unit in use most
@@ -68,8 +68,8 @@ const exactApps = 10
 type Classifier struct{ Centres []Features }
 
 // Train finds classes, 1..4 of them, by k-means on the features of applications of which at least as many differ: PAL's
-// classes are 4 in code and 3 in its follow-up Minos. The order of apps does not matter, and the same apps give the same
-// classes always.
+// classes are 4 in code and 3 in its follow-up Minos. The order of apps does not matter, and the same apps give the
+// same classes always.
 //
 // Up to 10 applications the classes are optimal; above, they are the best of 32 starts by k-means++ from a fixed
 // seed.

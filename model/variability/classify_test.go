@@ -119,8 +119,8 @@ func TestTrainRefuses(t *testing.T) {
 	}
 }
 
-// Ensure that the class of a job is found from its times on a few GPUs of the released code's draw, with noise, and that
-// nothing is told where nothing can be.
+// Ensure that the class of a job is found from its times on a few GPUs of the released code's draw, with noise, and
+// that nothing is told where nothing can be.
 func TestClassOf(t *testing.T) {
 	s := &Scores{Name: "s", GPUs: make([]GPU, 6), Classes: []string{"A", "B", "C"}, PM: [][]float64{
 		{1, 1.1, .9, 1.3, 1, 1}, {1, 1.02, .99, 1, 1.05, 1}, {1, 1, 1, 1, 1, 1}}}
@@ -158,8 +158,8 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// Ensure that with the scores that the released code drew, a job of A, B or D that has run on 16 GPUs with 0.2 % noise is
-// never taken for one of another class that matters.
+// Ensure that with the scores that the released code drew, a job of A, B or D that has run on 16 GPUs with 0.2 % noise
+// is never taken for one of another class that matters.
 func TestClassOfOnGoldenScores(t *testing.T) {
 	s := readScores(t, "golden", "artifact-gpus-64.csv")
 	r := rand.New(rand.NewPCG(11, 1))

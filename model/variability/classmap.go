@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
-// ClassMap says of which class models are. Case, '-' and '_' in the name of a model do not matter. The zero value knows no
-// model.
+// ClassMap says of which class models are. Case, '-' and '_' in the name of a model do not matter. The zero value knows
+// no model.
 type ClassMap struct{ class map[string]string } // by plain name
 
 // Class returns the class of a model, and whether the model is on the map.
@@ -33,8 +33,8 @@ func plain(model string) string {
 // maxModels bounds the rows of a map.
 const maxModels = 1 << 16
 
-// ReadClassMap reads which models are of which of classes, which are in order from the most sensitive on. Its header tells
-// which of two kinds it is:
+// ReadClassMap reads which models are of which of classes, which are in order from the most sensitive on. Its header
+// tells which of two kinds it is:
 //
 //	model,class
 //	model,seconds,dram_util,peak_fu_util

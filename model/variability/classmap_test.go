@@ -63,8 +63,8 @@ func TestReadClassMapRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadClassMap ensures that no map makes the reader panic, that errors say where, and that every class is one of those
-// there are.
+// FuzzReadClassMap ensures that no map makes the reader panic, that errors say where, and that every class is one of
+// those there are.
 func FuzzReadClassMap(f *testing.F) {
 	f.Add("model,class\na,A\n", "a")
 	f.Add("model,seconds,dram_util,peak_fu_util\na,1,1,1\nb,2,2,2\nc,3,9,3\n", "b")

@@ -4,8 +4,8 @@
 //   - Scores is a table of PM scores, one for each application class and GPU: 1 is the median GPU, larger is slower.
 //     ReadScores and WriteCSV are its file.
 //   - Rule puts the scores of a class into bins, so that a policy compares few values.
-//   - Measure makes scores from repeated runs, with what is known of their errors; ReadRuns reads published measurements
-//     and Join brings the classes together.
+//   - Measure makes scores from repeated runs, with what is known of their errors; ReadRuns reads published
+//     measurements and Join brings the classes together.
 //   - Tracker follows GPUs while they work, and keeps what a GPU is apart from what has just befallen it.
 //   - Classifier, Published and Scores.ClassOf say to which class an application belongs.
 //   - Locality is the slow-down of a gang by the distance between its GPUs.

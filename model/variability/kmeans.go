@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// points is a set of numbers made ready for clustering: the distinct ones in ascending order, each with its count. Equal
-// numbers so never part.
+// points is a set of numbers made ready for clustering: the distinct ones in ascending order, each with its count.
+// Equal numbers so never part.
 type points struct {
 	x      []float64 // distinct, ascending
 	count  []float64 // prefix sums of counts: count[i] numbers lie below x[i]
@@ -43,13 +43,13 @@ func (p *points) centre(from, to int) float64 {
 	return p.origin + (p.sum[to]-p.sum[from])/(p.count[to]-p.count[from])
 }
 
-// clusters returns, for each k in 1..most, the starts of the k clusters of least total cost; the first is 0. Clusters in
-// one dimension are intervals, so dynamic programming over the place of the last one finds the optimum. most is at most
-// the number of distinct points.
+// clusters returns, for each k in 1..most, the starts of the k clusters of least total cost; the first is 0. Clusters
+// in one dimension are intervals, so dynamic programming over the place of the last one finds the optimum. most is at
+// most the number of distinct points.
 //
 // With n points it takes O(most n log n): where the last interval starts never falls as the point where it ends rises,
-// so each row of the table is filled by halving. Of equally good starts the lowest is taken; costs that differ by no more
-// than rounding does are equal, so that a change of unit moves nothing.
+// so each row of the table is filled by halving. Of equally good starts the lowest is taken; costs that differ by no
+// more than rounding does are equal, so that a change of unit moves nothing.
 //
 // Source: Wang and Song, "Ckmeans.1d.dp", The R Journal 3/2, 2011; the halving is that of Gronlund et al., "Fast exact
 // k-means, k-medians and Bregman divergence clustering in 1D", arXiv 1701.07204.
@@ -104,9 +104,9 @@ func (f *filler) fill(from, to, low, high int) {
 	f.fill(j+1, to, at, high)
 }
 
-// silhouette is the mean silhouette of all numbers, duplicates included, under the clusters that begin at starts, of which
-// there are at least two. A number alone in its cluster counts as 0. Of the other clusters, one of the two neighbours
-// is nearest, since clusters are intervals.
+// silhouette is the mean silhouette of all numbers, duplicates included, under the clusters that begin at starts, of
+// which there are at least two. A number alone in its cluster counts as 0. Of the other clusters, one of the two
+// neighbours is nearest, since clusters are intervals.
 //
 // Source: Rousseeuw, J. Comput. Appl. Math. 20, 1987; scikit-learn's silhouette_score agrees.
 func (p *points) silhouette(starts []int) float64 {

@@ -46,8 +46,8 @@ const maxPenalties = 1 << 12
 // Locality says how much slower a gang runs for the distance between its GPUs: an iteration takes Penalty times as long
 // as it would on one node. The zero value knows no penalty: all are 1.
 //
-// Deviation: the paper knows two distances, inside a node and beyond, and one number; ours may depend on model or class,
-// GPUs and three distances. TwoLevel is theirs.
+// Deviation: the paper knows two distances, inside a node and beyond, and one number; ours may depend on model or
+// class, GPUs and three distances. TwoLevel is theirs.
 type Locality struct {
 	rows []penalty // by who, then by falling gpus
 }
@@ -65,9 +65,9 @@ func TwoLevel(across float64) Locality {
 }
 
 // Penalty returns how many times longer an iteration takes, >= 1. What is said of the model counts first, then what is
-// said of the class, then what is said of everyone (*); within these, the row with the most GPUs that are not above gpus.
-// Where that says nothing of level it is as on the next farther level that it speaks of, or else the next nearer one;
-// but what is not said of one node is 1.
+// said of the class, then what is said of everyone (*); within these, the row with the most GPUs that are not above
+// gpus. Where that says nothing of level it is as on the next farther level that it speaks of, or else the next nearer
+// one; but what is not said of one node is 1.
 func (l Locality) Penalty(model, class string, gpus int, level Level) float64 {
 	for _, who := range [...]string{model, class, anyone} {
 		i, _ := slices.BinarySearchFunc(l.rows, penalty{who: who, gpus: gpus}, before)
@@ -139,8 +139,8 @@ func (l Locality) OrElse(across float64) Locality {
 	return l
 }
 
-// Whole reports whether the table says something of everyone's gangs on several nodes: else those of models and classes that
-// it does not name would cost nothing.
+// Whole reports whether the table says something of everyone's gangs on several nodes: else those of models and classes
+// that it does not name would cost nothing.
 func (l Locality) Whole() bool {
 	i, _ := slices.BinarySearchFunc(l.rows, penalty{who: anyone, gpus: 2}, before) // what holds for 2 holds for more
 	return i < len(l.rows) && l.rows[i].who == anyone && slices.Max(l.rows[i].at[SameRack:]) > 0

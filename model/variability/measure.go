@@ -14,9 +14,9 @@ import (
 type Norm uint8
 
 // ByGPU makes 1 the median of the GPUs' medians: each GPU counts once. ByRow makes it the median of all runs, as the
-// released code does: there a GPU measured more often counts more. The two differ by a factor for all scores of a class,
-// 1.0024 for the published ResNet-50 runs and at most 1.002 for the others, hence in no bin and no placement; but in the
-// progress that is charged.
+// released code does: there a GPU measured more often counts more. The two differ by a factor for all scores of a
+// class, 1.0024 for the published ResNet-50 runs and at most 1.002 for the others, hence in no bin and no placement;
+// but in the progress that is charged.
 const (
 	ByGPU Norm = iota
 	ByRow
@@ -49,16 +49,17 @@ type Measured struct {
 	Runs int
 }
 
-// Measure makes an estimate for each GPU that has a run. No single run decides: in the published data a run can take 3.6
-// times as long as usual on a GPU that is not slow at all (the whole host was, for a while).
+// Measure makes an estimate for each GPU that has a run. No single run decides: in the published data a run can take
+// 3.6 times as long as usual on a GPU that is not slow at all (the whole host was, for a while).
 //
 // The bounds are order statistics: with n runs, sorted, the median of the law they came from lies between numbers k and
-// n+1-k with probability 1 - 2 P(Binomial(n, 1/2) < k), whatever the law; k is the largest that keeps this at 0.95, and 1
-// where none does. StdErr is 1.2533 * 1.4826 * MAD / sqrt(n), right for errors that are normal near the middle; MAD is the
-// median distance from the median. Both take runs to be independent, which runs made together on one host are not.
+// n+1-k with probability 1 - 2 P(Binomial(n, 1/2) < k), whatever the law; k is the largest that keeps this at 0.95, and
+// 1 where none does. StdErr is 1.2533 * 1.4826 * MAD / sqrt(n), right for errors that are normal near the middle; MAD
+// is the median distance from the median. Both take runs to be independent, which runs made together on one host are
+// not.
 //
-// Deviation: the released code looks up GPUs by a number where a UUID is meant and so gives each GPU one random row of the
-// file for ever; the median over a GPU's runs, which it intends, is what we compute.
+// Deviation: the released code looks up GPUs by a number where a UUID is meant and so gives each GPU one random row of
+// the file for ever; the median over a GPU's runs, which it intends, is what we compute.
 func Measure(runs []Run, norm Norm) (*Measured, error) {
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("variability: no runs, want at least one")
@@ -154,9 +155,9 @@ type ClassRuns struct {
 // Missing is a GPU that Join left out: it has no score in Class.
 type Missing struct{ GPU, Class string }
 
-// Join makes a table of the GPUs that were measured in all classes, by name; table is what errors call it. GPUs that lack
-// a class are left out and reported, once each, with the first class they lack. It is an error if no GPU is left. The
-// node of a GPU is that of the first class that knows it.
+// Join makes a table of the GPUs that were measured in all classes, by name; table is what errors call it. GPUs that
+// lack a class are left out and reported, once each, with the first class they lack. It is an error if no GPU is left.
+// The node of a GPU is that of the first class that knows it.
 func Join(table string, classes []ClassRuns) (*Scores, []Missing, error) {
 	s := &Scores{Name: table, PM: make([][]float64, len(classes))}
 	type row struct {

@@ -42,8 +42,8 @@ func quantile(values []float64, q float64) float64 {
 
 // Ensure that the published measurements have the statistics found independently.
 //
-// Reference: specification of PAL, 5.7: 5th and 95th percentile and maximum of runs and of GPUs' medians over the median
-// of runs; median and 95th percentile of slowest over fastest run of a GPU.
+// Reference: specification of PAL, 5.7: 5th and 95th percentile and maximum of runs and of GPUs' medians over the
+// median of runs; median and 95th percentile of slowest over fastest run of a GPU.
 func TestPublishedStatistics(t *testing.T) {
 	for _, c := range []struct {
 		file       string
@@ -319,7 +319,8 @@ func TestJoinByHand(t *testing.T) {
 	}
 }
 
-// FuzzReadRuns ensures that no file makes the reader panic, that errors say where, and that what is read can be measured.
+// FuzzReadRuns ensures that no file makes the reader panic, that errors say where, and that what is read can be
+// measured.
 func FuzzReadRuns(f *testing.F) {
 	f.Add("uuid,perf,ts\na,1,5\nb,2,\n", false)
 	f.Add("cabinet,node,device,perf\nc1,01,2,3\n", true)

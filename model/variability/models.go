@@ -27,8 +27,8 @@ var synergy = []entry{
 	{"mobilenet", "D"}, {"mobilenetv2", "D"}, {"shufflenet", "D"}, {"lstm", "D"},
 }
 
-// Published returns the class of a model in the experiments on Sia-Philly traces, and whether it is known; an unknown one
-// is of the most sensitive class, A. Case, '-' and '_' in the name do not matter.
+// Published returns the class of a model in the experiments on Sia-Philly traces, and whether it is known; an unknown
+// one is of the most sensitive class, A. Case, '-' and '_' in the name do not matter.
 func Published(model string) (class string, known bool) { return lookUp(published, model) }
 
 // Synergy is Published for the models of the experiments on Synergy traces.

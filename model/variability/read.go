@@ -21,8 +21,8 @@ const (
 // plainIgnored are the columns of a plain table, besides those with scores, that mean nothing here.
 var plainIgnored = map[string]bool{"": true, "GPU_ID": true, "Local_GPU_ID": true, "IP_addr": true, "IN_USE": true, "JOB_IDS": true}
 
-// ReadScores reads a table of scores, one row for each GPU in order of the numbers that they get. Its header tells which
-// of two kinds it is:
+// ReadScores reads a table of scores, one row for each GPU in order of the numbers that they get. Its header tells
+// which of two kinds it is:
 //
 //	gpu,node,pm_classA,pm_classB[,sf_classA,sf_classB]
 //	,GPU_ID,GPU_UUID,Local_GPU_ID,Node_ID,IP_addr,IN_USE,JOB_IDS,PerfVar_classA,PerfVar_classB

@@ -30,18 +30,18 @@ type Run struct {
 // NameBy says what a GPU is called.
 type NameBy uint8
 
-// ByUUID calls a GPU by the column uuid. ByPlace calls it by where it sits, cabinet-node-device, such as c002-4-1: so do
-// some published files in the column uuid, and so files that name GPUs differently can be joined, if nobody swapped any
-// in between.
+// ByUUID calls a GPU by the column uuid. ByPlace calls it by where it sits, cabinet-node-device, such as c002-4-1: so
+// do some published files in the column uuid, and so files that name GPUs differently can be joined, if nobody swapped
+// any in between.
 const (
 	ByUUID NameBy = iota
 	ByPlace
 )
 
-// ReadRuns reads published measurements: one row for each run, with columns uuid and perf, and where known cabinet, node
-// and device (all three are needed ByPlace) and ts (seconds of Unix time). Such files have many more columns, which are
-// passed over. A node is called cabinet-node, without zeros in front; -1 means unknown. Errors name the file as name, the
-// line, and what was wanted instead.
+// ReadRuns reads published measurements: one row for each run, with columns uuid and perf, and where known cabinet,
+// node and device (all three are needed ByPlace) and ts (seconds of Unix time). Such files have many more columns,
+// which are passed over. A node is called cabinet-node, without zeros in front; -1 means unknown. Errors name the file
+// as name, the line, and what was wanted instead.
 //
 // Units of perf differ between files, even of one benchmark: measure the runs of each file for themselves.
 func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {

@@ -101,8 +101,8 @@ func (s *Scores) Class(name string) (int, error) {
 	return 0, s.fail("no class %s%s, want one of %s", quote(name), suggest.Hint(name, s.Classes), strings.Join(s.Classes, ", "))
 }
 
-// Select returns the table of the GPUs called names, in that order, each once. A GPU without scores is an error: whoever
-// would rather assume something of it must say so, by adding it.
+// Select returns the table of the GPUs called names, in that order, each once. A GPU without scores is an error:
+// whoever would rather assume something of it must say so, by adding it.
 func (s *Scores) Select(names []string) (*Scores, error) {
 	at := make(map[string]int, len(s.GPUs))
 	for g := range s.GPUs {
@@ -122,8 +122,8 @@ func (s *Scores) Select(names []string) (*Scores, error) {
 	return out, out.Validate()
 }
 
-// SameOrder refuses a table b that has a GPU of s in another row: the row says which GPU of a cluster it is. nil is in any
-// order.
+// SameOrder refuses a table b that has a GPU of s in another row: the row says which GPU of a cluster it is. nil is in
+// any order.
 func (s *Scores) SameOrder(b *Scores) error {
 	if s == nil || b == nil || s == b {
 		return nil

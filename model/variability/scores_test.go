@@ -125,8 +125,8 @@ func TestReadPlainTable(t *testing.T) {
 	}
 }
 
-// FuzzReadScores ensures that no table makes the reader panic, that errors say where, and that what is accepted is valid,
-// is written and read back unchanged, and can be binned.
+// FuzzReadScores ensures that no table makes the reader panic, that errors say where, and that what is accepted is
+// valid, is written and read back unchanged, and can be binned.
 func FuzzReadScores(f *testing.F) {
 	for _, seed := range []string{
 		"gpu,node,pm_classA,sf_classA\n0,0,1,1\n1,0,2.5,1\n", "gpu,node,pm_class\n", "\ufeffgpu,node,pm_classA B\r\n\"0\",\" \",1e-6\r\n",

@@ -10,8 +10,8 @@ import (
 
 const someSpells = "gpu,from_s,to_s,factor\n3,3600,10800,2.8\n1,60,,1.15\n3,10800,10801.5,2\n0,60,61,0.5\n"
 
-// Ensure that spells come in order of time and GPU, that one may begin when another of its GPU ends, and that what has no end
-// lasts for ever.
+// Ensure that spells come in order of time and GPU, that one may begin when another of its GPU ends, and that what has
+// no end lasts for ever.
 func TestReadSpells(t *testing.T) {
 	const s = sched.Time(1e9)
 	got, err := ReadSpells(strings.NewReader(someSpells), "slow.csv", 4)
@@ -43,8 +43,8 @@ func TestReadSpellsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadSpells ensures that no table makes the reader panic, that errors say where, and that spells are in order, of GPUs
-// there are, and of one GPU never at the same time.
+// FuzzReadSpells ensures that no table makes the reader panic, that errors say where, and that spells are in order, of
+// GPUs there are, and of one GPU never at the same time.
 func FuzzReadSpells(f *testing.F) {
 	f.Add(someSpells)
 	f.Fuzz(func(t *testing.T, text string) {

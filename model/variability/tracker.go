@@ -24,10 +24,10 @@ type Params struct {
 	Of       int           // ... of the last so many, at most Recent, quarantine a GPU; 0 = 2 of 3
 }
 
-// withDefaults fills in the defaults. 1.3 in 2 of 3 is the proposal of our specification: in the published Longhorn runs
-// 22 of 1404 exceed 1.3 and no GPU does so in half of its runs. 10 minutes is what slow-downs of computation are said to
-// last (Greyhound, USENIX ATC'25, by its authors' summary). 0.1 is about the spread within a GPU in the ResNet-50 runs;
-// the rate, ours, makes ten checks of a real change.
+// withDefaults fills in the defaults. 1.3 in 2 of 3 is the proposal of our specification: in the published Longhorn
+// runs 22 of 1404 exceed 1.3 and no GPU does so in half of its runs. 10 minutes is what slow-downs of computation are
+// said to last (Greyhound, USENIX ATC'25, by its authors' summary). 0.1 is about the spread within a GPU in the
+// ResNet-50 runs; the rate, ours, makes ten checks of a real change.
 func (p Params) withDefaults() Params {
 	if p.Rate == 0 {
 		p.Rate = 0.1
@@ -63,14 +63,14 @@ func (p Params) validate() error {
 	return nil
 }
 
-// Tracker follows the GPUs of a cluster by checks: live iteration times or short benchmarks, as scores against the median
-// GPU. For each GPU and class it tells apart
+// Tracker follows the GPUs of a cluster by checks: live iteration times or short benchmarks, as scores against the
+// median GPU. For each GPU and class it tells apart
 //
 //   - what the GPU is: its persistent score, which moves by Rate towards the median of the last checks. Up to two odd
-//     checks in five leave it where it is; a real change, for better or worse, moves it from the third check on. A GPU of
-//     which nothing was known has 1 until Recent checks were made, and then their median.
-//   - what has befallen it: a penalty above that. It is as large as the worst check said it to be, halves every HalfLife,
-//     and moves half way to what every later check says. It is 0 while checks stay within Slack.
+//     checks in five leave it where it is; a real change, for better or worse, moves it from the third check on. A GPU
+//     of which nothing was known has 1 until Recent checks were made, and then their median.
+//   - what has befallen it: a penalty above that. It is as large as the worst check said it to be, halves every
+//     HalfLife, and moves half way to what every later check says. It is 0 while checks stay within Slack.
 //
 // A GPU is in quarantine for a class while enough of its last checks were bad; it comes out by good checks alone, which
 // somebody must make once it has no jobs. The same checks in the same order give the same state, also across Save and
@@ -133,9 +133,9 @@ func (t *Tracker) of(class, gpu int) *state {
 	return &t.states[class*t.gpus+gpu]
 }
 
-// Check takes in that GPU gpu has just taken x times as long for an iteration of class as the median GPU would. Checks of
-// a GPU in a class come in order of time, from 0 on; an earlier one counts as made at the time of the last. It panics unless x is in
-// MinScore..MaxScore.
+// Check takes in that GPU gpu has just taken x times as long for an iteration of class as the median GPU would. Checks
+// of a GPU in a class come in order of time, from 0 on; an earlier one counts as made at the time of the last. It
+// panics unless x is in MinScore..MaxScore.
 func (t *Tracker) Check(gpu, class int, now sched.Time, x float64) {
 	if !(x >= MinScore && x <= MaxScore) {
 		panic(fmt.Sprintf("variability: check of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x, MinScore, MaxScore))
@@ -163,9 +163,9 @@ func (t *Tracker) Check(gpu, class int, now sched.Time, x float64) {
 	}
 }
 
-// Suspect takes in that GPU gpu is x times as slow as the median GPU, if it is the one that makes a gang wait, which is not
-// known. It raises the penalty as a check would and is none: persistent score and quarantine do not hear of it. It panics
-// where Check would.
+// Suspect takes in that GPU gpu is x times as slow as the median GPU, if it is the one that makes a gang wait, which is
+// not known. It raises the penalty as a check would and is none: persistent score and quarantine do not hear of it. It
+// panics where Check would.
 func (t *Tracker) Suspect(gpu, class int, now sched.Time, x float64) {
 	if !(x >= MinScore && x <= MaxScore) {
 		panic(fmt.Sprintf("variability: suspicion of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x, MinScore, MaxScore))
@@ -245,8 +245,8 @@ const trackerFormat = 1
 // stateBytes is the length of a state: score, penalty, time, checks, recent, bad and known.
 const stateBytes = 8*(4+Recent) + 2
 
-// Save appends the state to b: the format, GPUs and classes as uvarints, then the states, class by class. Parameters are
-// not part of it.
+// Save appends the state to b: the format, GPUs and classes as uvarints, then the states, class by class. Parameters
+// are not part of it.
 func (t *Tracker) Save(b []byte) []byte {
 	b = append(b, trackerFormat)
 	b = binary.AppendUvarint(b, uint64(t.gpus))

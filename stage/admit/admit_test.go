@@ -23,7 +23,8 @@ func view(widths ...int) *sched.View {
 	return v
 }
 
-// Ensure that the reservation is for when and where the first misfit will fit, and that it binds those that would delay it.
+// Ensure that the reservation is for when and where the first misfit will fit, and that it binds those that would delay
+// it.
 func TestEasy(t *testing.T) {
 	v := view(1, 2, 3, 1, 1) // 0 and 1 run, 2 does not fit: at 105 s it has GPUs 0, 1, 2
 	l := sched.NewLedger(v)

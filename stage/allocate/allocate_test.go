@@ -43,8 +43,8 @@ func TestDemandAlone(t *testing.T) {
 	}
 }
 
-// Ensure that ByClass changes the order of what is granted, class by class and stable, and nothing else, behind what was
-// there before.
+// Ensure that ByClass changes the order of what is granted, class by class and stable, and nothing else, behind what
+// was there before.
 func TestByClass(t *testing.T) {
 	v := &sched.View{}
 	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(1), Class: "cc"}, {GPUs: sched.Rigid(2), Class: "a"}, {GPUs: sched.Rigid(1)},

@@ -11,15 +11,17 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Autoscale says how many nodes are worth having by utility, and has Pollux divide the GPUs of so many alone: those of others
-// become empty. Utility is what jobs make of the GPUs that there are: the sum of their speedups over one GPU, for each GPU.
+// Autoscale says how many nodes are worth having by utility, and has Pollux divide the GPUs of so many alone: those of
+// others become empty. Utility is what jobs make of the GPUs that there are: the sum of their speedups over one GPU,
+// for each GPU.
 //
-// Where the mean of the last Intervals decisions has left the band around the utility wished, the number of nodes becomes
-// that at which the utility of a new division is nearest to it, found by bisection, as utility falls with nodes. There are never
-// fewer than the fewest GPUs of any job need, which a newcomer may raise at once; where there are no jobs, none are needed.
+// Where the mean of the last Intervals decisions has left the band around the utility wished, the number of nodes
+// becomes that at which the utility of a new division is nearest to it, found by bisection, as utility falls with
+// nodes. There are never fewer than the fewest GPUs of any job need, which a newcomer may raise at once; where there
+// are no jobs, none are needed.
 //
-// Source: Qiao et al., Pollux, OSDI 2021, its simulator (specification of BOA, 3.5): a band of 0.35 to 0.65 around 0.5. The band
-// around another utility and the bounds below are ours.
+// Source: Qiao et al., Pollux, OSDI 2021, its simulator (specification of BOA, 3.5): a band of 0.35 to 0.65 around 0.5.
+// The band around another utility and the bounds below are ours.
 type Autoscale struct {
 	Divide   *Divide
 	Pollux   *Pollux // the Rule of Divide
@@ -45,8 +47,8 @@ var (
 // Intervals is how many decisions utility is averaged over. Source: the released simulator.
 const Intervals = 15
 
-// Low and High bound the utility at which nodes stay as they are, in parts of the one wished. Source: AdaptDL, 0.35 and 0.65
-// around 0.5.
+// Low and High bound the utility at which nodes stay as they are, in parts of the one wished. Source: AdaptDL, 0.35 and
+// 0.65 around 0.5.
 const (
 	Low  = 0.35 / 0.5
 	High = 0.65 / 0.5
@@ -75,8 +77,8 @@ func (a *Autoscale) Allocate(v *sched.View, room []int32, order []sched.JobID, d
 	return a.Divide.Allocate(v, room, order, d, dst)
 }
 
-// Provision looks at utility where nothing has had GPUs divided, and asks to be woken for the next look while it can matter: a
-// job that can never run must not keep a simulation going for ever.
+// Provision looks at utility where nothing has had GPUs divided, and asks to be woken for the next look while it can
+// matter: a job that can never run must not keep a simulation going for ever.
 func (a *Autoscale) Provision(v *sched.View, d *sched.Desired) {
 	a.look(v)
 	holds := func(j sched.JobID) bool { return len(v.Jobs[j].Target) > 0 }
@@ -161,8 +163,8 @@ func (a *Autoscale) tried(v *sched.View, nodes int) float64 {
 	return sum / float64(gpus)
 }
 
-// resize sets the number of nodes to that, from least on, whose utility is nearest the one wished, the smaller of two; none if
-// least is 0.
+// resize sets the number of nodes to that, from least on, whose utility is nearest the one wished, the smaller of two;
+// none if least is 0.
 func (a *Autoscale) resize(v *sched.View, least int) {
 	a.nodes, a.seen = least, a.seen[:0]
 	if least == 0 {

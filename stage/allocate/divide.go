@@ -9,19 +9,20 @@ import (
 
 // Rule divides GPUs of one type.
 type Rule interface {
-	// Divide appends the width of each claim to dst, 0 = it gets none. Claims are in order of rank; they may be changed.
+	// Divide appends the width of each claim to dst, 0 = it gets none. Claims are in order of rank; they may be
+	// changed.
 	Divide(v *sched.View, dst []int, claims []Claim, gpus int) []int
 }
 
-// Divide has a Rule divide the GPUs of each type among those that take part: first who holds GPUs of the type, and stays on it,
-// then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it. GPUs are taken to be
-// alike whatever node they are on.
+// Divide has a Rule divide the GPUs of each type among those that take part: first who holds GPUs of the type, and
+// stays on it, then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it.
+// GPUs are taken to be alike whatever node they are on.
 //
-// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and nobody who holds
-// GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
+// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and nobody who
+// holds GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
 //
-// A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up others. No
-// more than elastic.MaxJobs take part on a type, the first of them.
+// A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up
+// others. No more than elastic.MaxJobs take part on a type, the first of them.
 type Divide struct {
 	Rates  *Rates
 	Rule   Rule
@@ -137,8 +138,8 @@ func (a *Divide) admit(v *sched.View, order []sched.JobID, d *sched.Desired) {
 	}
 }
 
-// reason says why a job is rejected: for want of its fewest GPUs, or, where no width that was looked at is possible, of one more
-// than those.
+// reason says why a job is rejected: for want of its fewest GPUs, or, where no width that was looked at is possible, of
+// one more than those.
 func (a *Divide) reason(hopeless bool, least, t int) sched.Reason {
 	if hopeless {
 		return sched.Reason{Code: sched.WhyTooWide, A: float64(least), B: float64(slices.Max(a.most))}

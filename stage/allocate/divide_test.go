@@ -83,8 +83,8 @@ func randomScene(r *rand.Rand, types int) *scene {
 	return s
 }
 
-// literally is admission as the paper has it: a dynamic programme for each waiting job, over all jobs that take part on the
-// type. It returns who takes part on which type, and who is rejected.
+// literally is admission as the paper has it: a dynamic programme for each waiting job, over all jobs that take part on
+// the type. It returns who takes part on which type, and who is rejected.
 func (s *scene) literally(mode elastic.Mode) (on map[sched.JobID]int, rejected []sched.JobID) {
 	on = make(map[sched.JobID]int)
 	part := make([][]elastic.Job, len(s.room))
@@ -141,9 +141,9 @@ func feasible(jobs []elastic.Job, gpus int32) bool {
 	return ok
 }
 
-// Ensure that minima alone let in whom a dynamic programme for each candidate would let in, in all modes, on one type and on
-// several; that those who take part get what the programme gives them on their type; and that holders come first.
-// Reference: specification of elastic scaling, 3.2.
+// Ensure that minima alone let in whom a dynamic programme for each candidate would let in, in all modes, on one type
+// and on several; that those who take part get what the programme gives them on their type; and that holders come
+// first. Reference: specification of elastic scaling, 3.2.
 func TestAdmissionTwin(t *testing.T) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 8))
@@ -201,8 +201,8 @@ func (s *scene) divided(on map[sched.JobID]int) map[sched.JobID]int {
 	return widths
 }
 
-// Ensure that rented nodes count once, among those that their pool may have, when it is asked whether a job could ever run: else one
-// that could not would hold up all behind it.
+// Ensure that rented nodes count once, among those that their pool may have, when it is asked whether a job could ever
+// run: else one that could not would hold up all behind it.
 func TestEverCountsRentedNodesOnce(t *testing.T) {
 	v := oneJob(sched.Rigid(9), 0)
 	v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}})

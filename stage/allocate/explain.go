@@ -22,8 +22,8 @@ type teller interface {
 	tell(v *sched.View, claims []Claim, i, gpus int, say func(sched.Fact))
 }
 
-// Explain says the width and the batch size of job j, its scaling factors by width, and what the rule weighs, as of the last
-// division. Of a job that took no part it says what it needs at least, and what there was.
+// Explain says the width and the batch size of job j, its scaling factors by width, and what the rule weighs, as of the
+// last division. Of a job that took no part it says what it needs at least, and what there was.
 func (a *Divide) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	job := &v.Jobs[j]
 	if job.State == sched.Done {
@@ -86,9 +86,10 @@ func (c *Claim) tell(say func(sched.Fact)) {
 // mostCells bounds the table that is filled for one question: it takes 8 MiB, and some tens of milliseconds.
 const mostCells = 1 << 20
 
-// tell says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more and one less would make of it: +Inf where somebody would
-// have to leave. Then what each GPU is worth that there might be, P(J, K) - P(J, K-1), from the first beyond the fewest of all up to
-// twice those there are, where that is no table too large.
+// tell says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more and
+// one less would make of it: +Inf where somebody would have to leave. Then what each GPU is worth that there might be,
+// P(J, K) - P(J, K-1), from the first beyond the fewest of all up to twice those there are, where that is no table too
+// large.
 func (s *Sum) tell(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {
 	c := &claims[i]
 	if c.Move != 1 {
@@ -150,7 +151,8 @@ func worthOf(t *elastic.Table, jobs, k int) string {
 	return fmt.Sprintf("%.3g", p-before)
 }
 
-// tell says how long the job takes to its end, and the relative gain of its next GPU, seen from before it and from after.
+// tell says how long the job takes to its end, and the relative gain of its next GPU, seen from before it and from
+// after.
 func (AFSL) tell(v *sched.View, claims []Claim, i, _ int, say func(sched.Fact)) {
 	c, left, width := &claims[i], leftOf(claims)[i], len(v.Jobs[claims[i].ID].Target)
 	sayEnd(c, left, width, say)
@@ -185,7 +187,8 @@ func (p *Pollux) tell(v *sched.View, claims []Claim, i, gpus int, say func(sched
 	say(sched.Fact{Name: "widest-now", Value: float64(p.widest(c, gpus)), Unit: "GPUs"})
 }
 
-// Explain says the nodes worth having, the utility at the last decision since that changed and the one wished, and what Divide does.
+// Explain says the nodes worth having, the utility at the last decision since that changed and the one wished, and what
+// Divide does.
 func (a *Autoscale) Explain(v *sched.View, j sched.JobID, say func(sched.Fact)) {
 	a.Divide.Explain(v, j, say)
 	say(sched.Fact{Name: "nodes-worth-having", Value: float64(a.nodes), Unit: "nodes"})

@@ -18,8 +18,8 @@ func row(speed ...float64) speedup.Chain {
 	return speedup.Chain{{Size: 1, Curve: speedup.Curve{Speed: append([]float64{0}, speed...)}}}
 }
 
-// twoJobs are the jobs A and B of the specification of elastic scaling, section 4, on one node, each with so many GPUs, the GPUs of
-// A first.
+// twoJobs are the jobs A and B of the specification of elastic scaling, section 4, on one node, each with so many GPUs,
+// the GPUs of A first.
 func twoJobs(gpus, a, b int) (*sched.View, curves) {
 	v := &sched.View{Now: 100e9, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}}}, GPUs: make([]sched.GPU, gpus)}
 	first := 0
@@ -97,8 +97,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Ensure that what a restart costs is told, and the batch size; nothing of a job that is done; and what remains to be told where more must
-// run than fits.
+// Ensure that what a restart costs is told, and the batch size; nothing of a job that is done; and what remains to be
+// told where more must run than fits.
 func TestExplainMore(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	v.Jobs[0].Batch = 64
@@ -119,7 +119,8 @@ func TestExplainMore(t *testing.T) {
 	})
 }
 
-// Ensure that systems that scale the cluster tell what it is worth, behind what they divide, and that ByClass passes on.
+// Ensure that systems that scale the cluster tell what it is worth, behind what they divide, and that ByClass passes
+// on.
 func TestExplainAutoscale(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	p := &Pollux{PerNode: 4, Restart: restarts(25), Seen: &Widest{}}

@@ -2,16 +2,18 @@ package allocate
 
 import "github.com/trainyard/trainyard/sched"
 
-// Paying has another Rule divide, and leaves who holds GPUs at that width unless a change pays for its restart: within the horizon it must
-// have done more by Claim.Move at the new width than at the old. What somebody needs is given up all the same.
+// Paying has another Rule divide, and leaves who holds GPUs at that width unless a change pays for its restart: within
+// the horizon it must have done more by Claim.Move at the new width than at the old. What somebody needs is given up
+// all the same.
 //
-// Deviation: the rules that it is made for were published for restarts that cost nothing. Of a real job a restart costs what it is measured
-// to cost, and a GPU more may be worth less.
+// Deviation: the rules that it is made for were published for restarts that cost nothing. Of a real job a restart costs
+// what it is measured to cost, and a GPU more may be worth less.
 type Paying struct{ Rule }
 
 var _ Rule = Paying{}
 
-// Divide takes back what does not pay, first what was given, then, from what that leaves, what was taken; both in the order of ranks.
+// Divide takes back what does not pay, first what was given, then, from what that leaves, what was taken; both in the
+// order of ranks.
 func (p Paying) Divide(v *sched.View, dst []int, claims []Claim, gpus int) []int {
 	from, free := len(dst), gpus
 	dst = p.Rule.Divide(v, dst, claims, gpus)

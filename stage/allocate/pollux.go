@@ -9,17 +9,18 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Pollux divides GPUs so that the power mean, exponent -1, of the jobs' speedups over their fair share is as large as can be.
-// The share is the GPUs there are over the jobs. What a job would have at another width than it holds counts less the more
-// often it was restarted: max(0, age - restarts x Restart) / (age + Restart). A job without GPUs counts as a thousandth of a
-// node. No job is wider than twice what it has been at its widest, or, at first, than its fewest GPUs.
+// Pollux divides GPUs so that the power mean, exponent -1, of the jobs' speedups over their fair share is as large as
+// can be. The share is the GPUs there are over the jobs. What a job would have at another width than it holds counts
+// less the more often it was restarted: max(0, age - restarts x Restart) / (age + Restart). A job without GPUs counts
+// as a thousandth of a node. No job is wider than twice what it has been at its widest, or, at first, than its fewest
+// GPUs.
 //
-// The mean is largest where the sum of inverses is least, and that is a sum over jobs of terms in their own width: so the
-// best division is found exactly, by the dynamic programme of model/elastic.
+// The mean is largest where the sum of inverses is least, and that is a sum over jobs of terms in their own width: so
+// the best division is found exactly, by the dynamic programme of model/elastic.
 //
-// Source: Qiao et al., Pollux, OSDI 2021, as released (specification of BOA, 3.5). Deviation: as released the search is over
-// GPUs on exact nodes, by NSGA-II; ours counts GPUs on as few nodes as hold them, and leaves the nodes to placement. So gangs
-// on several nodes may meet. replica/pollux has the search itself.
+// Source: Qiao et al., Pollux, OSDI 2021, as released (specification of BOA, 3.5). Deviation: as released the search is
+// over GPUs on exact nodes, by NSGA-II; ours counts GPUs on as few nodes as hold them, and leaves the nodes to
+// placement. So gangs on several nodes may meet. replica/pollux has the search itself.
 type Pollux struct {
 	PerNode int // GPUs of a node, > 0
 	Restart func(model string) time.Duration
@@ -67,7 +68,8 @@ func (p *Pollux) row(v *sched.View, c *Claim, gpus, fair int) elastic.Job {
 	share, factor := c.at(fair), p.restartFactor(v, c)
 	most := p.widest(c, gpus)
 	from := len(p.arena)
-	p.arena = append(p.arena, 0, 1) // width 0 of the programme is never looked at; without GPUs the gain is the unit alone
+	// width 0 of the programme is never looked at; without GPUs the gain is the unit alone
+	p.arena = append(p.arena, 0, 1)
 	for k := 1; k <= most; k++ {
 		s := c.S[k] / share
 		if k != c.Held {
@@ -96,8 +98,8 @@ func (c *Claim) at(gpus int) float64 {
 	return 1
 }
 
-// restartFactor is what job counts for at another width. Deviation: it is 1 before the first start and never 0 after: else
-// nothing would start that came just now, nor what was restarted often, though all GPUs were free.
+// restartFactor is what job counts for at another width. Deviation: it is 1 before the first start and never 0 after:
+// else nothing would start that came just now, nor what was restarted often, though all GPUs were free.
 func (p *Pollux) restartFactor(v *sched.View, c *Claim) float64 {
 	job := &v.Jobs[c.ID]
 	if job.Attempts == 0 {

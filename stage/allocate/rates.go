@@ -10,20 +10,20 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Rates tells what dividing GPUs needs to know of jobs: how fast each goes by width in the phase that it is in, and with
-// which batch size. A job of which nothing is known is taken to be rigid at the width that it asks for, and as fast as its
-// GPUs are many. Rates remembers nothing but what it need not compute again.
+// Rates tells what dividing GPUs needs to know of jobs: how fast each goes by width in the phase that it is in, and
+// with which batch size. A job of which nothing is known is taken to be rigid at the width that it asks for, and as
+// fast as its GPUs are many. Rates remembers nothing but what it need not compute again.
 type Rates struct {
 	Curves speedup.Source
 	Work   sched.Remainer // remaining work, for rules that weigh it; nil = unknown
-	// Batch is the rule by which a job has a fixed batch size; nil = the best at each width. It needs a speedup.Batched:
-	// under other sources the batch size is that of the curve.
+	// Batch is the rule by which a job has a fixed batch size; nil = the best at each width. It needs a
+	// speedup.Batched: under other sources the batch size is that of the curve.
 	Batch *elastic.BatchRule
 	Seed  uint64 // of elastic.BatchRandom
 	LR    LRRule
 	Most  int32 // widest any job may be, k_max; 0 = what it says itself
-	// Horizon is how far ahead a restart is weighed: a job changes width or batch size if it then has done more by then,
-	// (Horizon - Restart) at the new speed against Horizon at the old. 0 = restarts are taken to cost nothing.
+	// Horizon is how far ahead a restart is weighed: a job changes width or batch size if it then has done more by
+	// then, (Horizon - Restart) at the new speed against Horizon at the old. 0 = restarts are taken to cost nothing.
 	Horizon time.Duration
 	Restart func(model string) time.Duration
 
@@ -52,8 +52,9 @@ type Claim struct {
 	ID          sched.JobID // in the View
 	Held        int         // width that it holds, 0 = none
 	Stay        float64     // factor there if nothing changes
-	Move        float64     // share of its factor that any other width, or batch size, counts for: what a start leaves of the horizon
-	Left        float64     // seconds of work left, in time on one GPU: Left/S[k] on k of them; 0 = unknown
+	// share of its factor that any other width, or batch size, counts for: what a start leaves of the horizon
+	Move float64
+	Left float64 // seconds of work left, in time on one GPU: Left/S[k] on k of them; 0 = unknown
 
 	rank  int            // in the order
 	curve *speedup.Curve // nil = unknown
@@ -88,8 +89,8 @@ func (r *Rates) claim(v *sched.View, j sched.JobID) Claim {
 // leastMove keeps a width possible although the restart takes all of the horizon.
 const leastMove = 1. / 1024
 
-// asked returns the factor at the width in whose time work is counted: the one asked for, or the next that is possible. Where no speed is
-// known it is that width, which need not be the one that its user wants since; see rigidly.
+// asked returns the factor at the width in whose time work is counted: the one asked for, or the next that is possible.
+// Where no speed is known it is that width, which need not be the one that its user wants since; see rigidly.
 func (c *Claim) asked(want int32) float64 {
 	if c.curve == nil {
 		return float64(want)
@@ -133,8 +134,8 @@ func configOf(curve *speedup.Curve, width int) (c sched.Config) {
 	return c
 }
 
-// config returns how a job is to run on so many GPUs. Whoever keeps its width keeps its batch size too, unless changing it is
-// worth a restart.
+// config returns how a job is to run on so many GPUs. Whoever keeps its width keeps its batch size too, unless changing
+// it is worth a restart.
 func (r *Rates) config(v *sched.View, c *Claim, width int) sched.Config {
 	job := &v.Jobs[c.ID]
 	if c.curve == nil {
@@ -245,7 +246,8 @@ func (r *Rates) factorsOf(c *speedup.Curve) []float64 {
 	return s
 }
 
-// rigidly returns the factors of a job that only runs on so many GPUs; none for one that asks for more than there can be.
+// rigidly returns the factors of a job that only runs on so many GPUs; none for one that asks for more than there can
+// be.
 func (r *Rates) rigidly(gpus int32) []float64 {
 	if gpus > elastic.MaxGPUs {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// app takes 10 ms and 1 ms per sample on each GPU for an update, which is worth less the larger it is; 16 samples fit on a GPU, and
-// more are accumulated.
+// app takes 10 ms and 1 ms per sample on each GPU for an update, which is worth less the larger it is; 16 samples fit
+// on a GPU, and more are accumulated.
 var app = &speedup.Trainer{Name: "app", Time: speedup.Additive{Process: speedup.Affine{Fixed: .010, PerSample: .001},
 	Reduce: speedup.Ring{Bytes: 50e6, Bandwidth: 100e9, Latency: 10e-6, Network: 12.5e9, NetworkLatency: 30e-6}},
 	Worth: worth{}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true, List: []int{32, 64, 128, 256, 512}}}
@@ -40,8 +40,8 @@ func oracle() *speedup.Oracle {
 	return speedup.NewOracle(map[string]speedup.App{"app": app}, 8, 8)
 }
 
-// Ensure that a job of which nothing is known is rigid, as fast as its GPUs are many, that bounds are those that it says, and k_max
-// never below its own least.
+// Ensure that a job of which nothing is known is rigid, as fast as its GPUs are many, that bounds are those that it
+// says, and k_max never below its own least.
 func TestClaimBounds(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -87,8 +87,8 @@ func TestClaimFactors(t *testing.T) {
 	}
 }
 
-// Ensure that another width counts for what a restart leaves of the horizon, however long it takes, and that left-over work is in
-// time on one GPU.
+// Ensure that another width counts for what a restart leaves of the horizon, however long it takes, and that left-over
+// work is in time on one GPU.
 func TestClaimRestartAndWork(t *testing.T) {
 	v := oneJob(sched.Range{Min: 1, Want: 2, Max: 8}, 4)
 	r := &Rates{Curves: oracle(), Horizon: 100 * time.Second, Restart: restarts(25), Work: hour{}}
@@ -162,15 +162,17 @@ func TestConfigIsKept(t *testing.T) {
 	}
 }
 
-// Ensure that fixed batch sizes are those of their rules at all widths, and that one per GPU grows with them up to the largest.
+// Ensure that fixed batch sizes are those of their rules at all widths, and that one per GPU grows with them up to the
+// largest.
 func TestFixedBatches(t *testing.T) {
 	v := oneJob(sched.Range{Min: 1, Want: 1, Max: 8}, 0)
 	one, _ := app.Best(0, 1, 1, sched.BatchRange{})
 	for rule, want := range map[elastic.BatchRule]func(k int) int{
-		elastic.BatchMin:    func(int) int { return 32 },
-		elastic.BatchMax:    func(int) int { return 512 },
-		elastic.BatchBest:   func(int) int { return one.Batch },
-		elastic.BatchPerGPU: func(k int) int { return []int{32, 64, 64, 128, 128, 128, 128, 256}[k-1] }, // the next on the list below 32 k
+		elastic.BatchMin:  func(int) int { return 32 },
+		elastic.BatchMax:  func(int) int { return 512 },
+		elastic.BatchBest: func(int) int { return one.Batch },
+		// the next on the list below 32 k
+		elastic.BatchPerGPU: func(k int) int { return []int{32, 64, 64, 128, 128, 128, 128, 256}[k-1] },
 	} {
 		r := &Rates{Curves: oracle(), Batch: &rule}
 		c := r.claim(v, 0)
@@ -182,7 +184,8 @@ func TestFixedBatches(t *testing.T) {
 	}
 }
 
-// Ensure that what is left of a job is counted on one GPU by the width that its work is counted in, whatever its user wants since.
+// Ensure that what is left of a job is counted on one GPU by the width that its work is counted in, whatever its user
+// wants since.
 func TestLeftOfAChangedJob(t *testing.T) {
 	r := Rates{Curves: curves{nil}, Work: hour{}}
 	v := oneJob(sched.Rigid(4), 0)

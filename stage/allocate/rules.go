@@ -8,8 +8,8 @@ import (
 // Sum makes the sum of scaling factors as large as can be, every claim at a width that is possible for it: the dynamic
 // programme of elastic scaling. Where that is not possible nobody gets any: see Divide.Admits.
 //
-// A claim that holds GPUs counts for less at another width, by Claim.Move: within the horizon, the sum is that of the work
-// done, restarts counted. For one job alone that is: change if (H-R) at the new speed is more than H at the old.
+// A claim that holds GPUs counts for less at another width, by Claim.Move: within the horizon, the sum is that of the
+// work done, restarts counted. For one job alone that is: change if (H-R) at the new speed is more than H at the old.
 //
 // Source: Saxena et al., MASCOTS 2020, see model/elastic; fairness and horizon are ours.
 type Sum struct {
@@ -32,8 +32,8 @@ func (s *Sum) Divide(_ *sched.View, dst []int, claims []Claim, gpus int) []int {
 	return append(dst, answer.Widths...)
 }
 
-// row returns the factors of a claim up to gpus GPUs as they count. It does not matter that the arena moves when it grows: rows
-// keep the old one.
+// row returns the factors of a claim up to gpus GPUs as they count. It does not matter that the arena moves when it
+// grows: rows keep the old one.
 func (s *Sum) row(c *Claim, gpus int) elastic.Job {
 	job, from := c.Job, len(s.arena)
 	if c.Move == 1 && s.Fairness == 0 {

@@ -10,9 +10,10 @@ type Wants interface {
 	Narrower(v *sched.View, j sched.JobID, gpus int32) (c sched.Config, ok bool)
 }
 
-// ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps it. A
-// job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there within the time a
-// restart costs; else, or with Partial, it makes do with what there is. Who is on a node that drains is placed anew.
+// ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps
+// it. A job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there
+// within the time a restart costs; else, or with Partial, it makes do with what there is. Who is on a node that drains
+// is placed anew.
 type ByWidth struct {
 	Wants
 	Partial bool                   // as the authors of BOA have it: always make do

@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// GittinsIndex is the index of a distribution of attained service with a quantum per queue: the upper limit of the queue,
-// infinite for the last one; or one static quantum.
+// GittinsIndex is the index of a distribution of attained service with a quantum per queue: the upper limit of the
+// queue, infinite for the last one; or one static quantum.
 //
 // Source: Gu et al., NSDI'19 (Tiresias), discretised 2D-Gittins; the index itself is the textbook one.
 type GittinsIndex struct {

@@ -23,8 +23,8 @@ func sample(t *testing.T, sizes ...float64) *dist.Empirical {
 	return e
 }
 
-// Ensure that each queue has the quantum of its upper limit, the last an infinite one, and a static quantum replaces all:
-// at the edges, where a table is exact, by the definition of the index.
+// Ensure that each queue has the quantum of its upper limit, the last an infinite one, and a static quantum replaces
+// all: at the edges, where a table is exact, by the definition of the index.
 func TestGittinsIndexPerQueue(t *testing.T) {
 	e, limits := sample(t, 3, 8, 8, 20, 75, 400), []float64{10, 50}
 	for _, c := range []struct {
@@ -98,8 +98,8 @@ func TestIndexIsFrozenWhileRunning(t *testing.T) {
 	}
 }
 
-// Ensure that in one queue the index follows the service attained, edge by edge, and each edge wakes once: when asked again
-// at the time it gave, the next edge is a later one.
+// Ensure that in one queue the index follows the service attained, edge by edge, and each edge wakes once: when asked
+// again at the time it gave, the next edge is a later one.
 func TestIndexMovesInOneQueue(t *testing.T) {
 	e := sample(t, 9, 10, 11, 40, 41, 300)
 	x := order.NewGittinsIndex(e, nil, 0)
@@ -165,8 +165,8 @@ func indexAt(g *order.LearnedGittins, service float64) float64 {
 	return -k.Value
 }
 
-// Ensure that sizes are learned from the jobs that finish, in the unit of the limits and from nothing else, that nothing is
-// known before the first sixteen, and that the revision rises exactly when the index may change.
+// Ensure that sizes are learned from the jobs that finish, in the unit of the limits and from nothing else, that
+// nothing is known before the first sixteen, and that the revision rises exactly when the index may change.
 func TestLearnedGittinsLearns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, seconds := range []bool{false, true} {
@@ -199,8 +199,8 @@ func TestLearnedGittinsLearns(t *testing.T) {
 	}
 }
 
-// Ensure that memory comes back the same at any moment: the same revision, the same index at every service, the same queue
-// places, and the same future.
+// Ensure that memory comes back the same at any moment: the same revision, the same index at every service, the same
+// queue places, and the same future.
 func TestLearnedGittinsMemory(t *testing.T) {
 	limits := []float64{30, 300}
 	g, v, r := learned(t, limits, false), running(), rand.New(rand.NewPCG(2, 1))

@@ -16,11 +16,11 @@ import (
 // both since its last promotion; then both clocks start anew.
 //
 // Inside a queue jobs that hold GPUs keep their places, in the order in which they came to hold them; behind them those
-// that wait: the ones that lost their GPUs at the latest walk first, then by arrival in the queue. That is the list order
-// by which the released simulator realises "FIFO by start time".
+// that wait: the ones that lost their GPUs at the latest walk first, then by arrival in the queue. That is the list
+// order by which the released simulator realises "FIFO by start time".
 //
-// If Index is set it ranks the jobs inside a queue instead, larger first, ties by arrival. It is asked when a job starts,
-// starts again and enters another queue; where there is one queue only, also whenever it changes.
+// If Index is set it ranks the jobs inside a queue instead, larger first, ties by arrival. It is asked when a job
+// starts, starts again and enters another queue; where there is one queue only, also whenever it changes.
 //
 // Source: Gu et al., NSDI'19 (Tiresias), discretised 2DAS; list order: released simulator, commit 959f9b0.
 // Deviation: demotion happens at the very nanosecond at which the limit is reached; the released simulator mixes
@@ -120,8 +120,8 @@ func (o *MLFQ) Key(v *sched.View, id sched.JobID) (sched.Key, sched.Time) {
 	return k, until
 }
 
-// indexOf returns the index of a job of attained service ex: as it was when the job last came to hold GPUs or entered its
-// queue, so that jobs of a queue do not take turns as their indices fall; as it is if there is but one queue.
+// indexOf returns the index of a job of attained service ex: as it was when the job last came to hold GPUs or entered
+// its queue, so that jobs of a queue do not take turns as their indices fall; as it is if there is but one queue.
 func (o *MLFQ) indexOf(t *turn, ex float64) float64 {
 	if !t.holding || t.rankedIn != t.queue+1 || len(o.Limits) == 0 {
 		t.index, _ = o.Index.At(ex, int(t.queue))

@@ -36,8 +36,9 @@ func (o SRTF) Key(v *sched.View, j sched.JobID) (sched.Key, sched.Time) {
 	return remaining(o.Work, v, j, 1)
 }
 
-// SRSF ranks by remaining service, least first: remaining work times the width that it is counted in, in GPU-seconds. It assumes an
-// estimate of the remaining work. It is the two-dimensional reference with full knowledge of Gu et al., NSDI'19 (Tiresias).
+// SRSF ranks by remaining service, least first: remaining work times the width that it is counted in, in GPU-seconds.
+// It assumes an estimate of the remaining work. It is the two-dimensional reference with full knowledge of Gu et al.,
+// NSDI'19 (Tiresias).
 type SRSF struct{ Work sched.Remainer }
 
 var _ sched.Orderer = SRSF{}

@@ -187,7 +187,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Ensure that a larger Gittins index comes first, that it is asked again at the next edge, and that nothing known ranks all alike.
+// Ensure that a larger Gittins index comes first, that it is asked again at the next edge, and that nothing known ranks
+// all alike.
 func TestGittins(t *testing.T) {
 	sample, err := dist.NewEmpirical([]float64{10, 10, 100})
 	if err != nil {

@@ -6,9 +6,9 @@ import "github.com/trainyard/trainyard/sched"
 // the single node with the fewest free GPUs that hold it; wider gangs on wholly free nodes of the widest kind, lowest
 // ids first, and what remains on the other node with most free GPUs.
 //
-// Source: consolidated placement of HeliosArtifact (Hu et al., SC'21), which knows 8-GPU nodes only. Where a type has too
-// few nodes of the widest kind for a gang, we take nodes by falling number of free GPUs, as long as they are no more
-// than on the empty cluster.
+// Source: consolidated placement of HeliosArtifact (Hu et al., SC'21), which knows 8-GPU nodes only. Where a type has
+// too few nodes of the widest kind for a gang, we take nodes by falling number of free GPUs, as long as they are no
+// more than on the empty cluster.
 type Consolidate struct{}
 
 var (

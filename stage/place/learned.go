@@ -21,7 +21,8 @@ type LearnedSkew struct {
 	revision uint64
 }
 
-// refitEvery is how many observations apart the limit is fitted: a fit costs as much as sorting all that are remembered.
+// refitEvery is how many observations apart the limit is fitted: a fit costs as much as sorting all that are
+// remembered.
 const refitEvery = skew.MinPerSide
 
 // NewLearnedSkew returns the placer; of says what is known of models.

@@ -22,7 +22,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Every model runs slower spread by its skew: a vgg16 1.74 times as long, a resnet50 1.11 times, a resnet152 1.06 times.
+// Every model runs slower spread by its skew: a vgg16 1.74 times as long, a resnet50 1.11 times, a resnet152 1.06
+// times.
 func spreadPenalty(_ *sched.View, t *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
 	if nodes <= need {
 		return 1
@@ -31,8 +32,8 @@ func spreadPenalty(_ *sched.View, t *trace.Job, _ []sched.GPUID, nodes, need int
 	return skew.SpreadFactor(f)
 }
 
-// mixed is a trace of gangs on nodes of four GPUs, so busy that gangs are spread where they may be. No model suffers just a
-// little above what counts as slow.
+// mixed is a trace of gangs on nodes of four GPUs, so busy that gangs are spread where they may be. No model suffers
+// just a little above what counts as slow.
 func mixed(seed uint64, jobs int) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 3))
 	t, at := &trace.Trace{}, sched.Time(0)
@@ -81,8 +82,8 @@ func (s *spreads) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// Ensure that the limit is learned from how spread gangs run: all are spread at first, later none of the models that suffer
-// for it, and the others still.
+// Ensure that the limit is learned from how spread gangs run: all are spread at first, later none of the models that
+// suffer for it, and the others still.
 func TestLearnedSkewLearns(t *testing.T) {
 	for seed := range uint64(6) {
 		p := place.NewLearnedSkew(skew.Of)
@@ -116,8 +117,8 @@ func (d *decisions) Log(_ *sched.View, e *sched.Event) {
 	}
 }
 
-// Ensure that a new limit, and so other shapes of jobs that wait, reaches the indices: they decide as a walk over all jobs
-// does. Skewed gangs wait in line with others of their width when the limit changes.
+// Ensure that a new limit, and so other shapes of jobs that wait, reaches the indices: they decide as a walk over all
+// jobs does. Skewed gangs wait in line with others of their width when the limit changes.
 func TestLearnedSkewTwin(t *testing.T) {
 	for seed := range uint64(12) {
 		tr := mixed(100+seed, 200)
@@ -139,8 +140,8 @@ func TestLearnedSkewTwin(t *testing.T) {
 	}
 }
 
-// Ensure that a replay that goes on with a saved and loaded memory at every other batch takes the same decisions. The order
-// is one whose keys grow: a walk between quanta, which a new revision calls for, would preempt.
+// Ensure that a replay that goes on with a saved and loaded memory at every other batch takes the same decisions. The
+// order is one whose keys grow: a walk between quanta, which a new revision calls for, would preempt.
 func TestLearnedSkewReplay(t *testing.T) {
 	learned := place.NewLearnedSkew(skew.Of)
 	stages := func(p *place.LearnedSkew) pipeline.Stages {
@@ -197,7 +198,8 @@ func learning() (v *sched.View, p *place.LearnedSkew, see func(model string, slo
 }
 
 // Ensure that nothing is consolidated before enough was seen on both sides, that gangs which need their nodes or are
-// wider than asked for, unknown models and unknown rates teach nothing, and that the published limit holds once what was slow is forgotten.
+// wider than asked for, unknown models and unknown rates teach nothing, and that the published limit holds once what
+// was slow is forgotten.
 func TestLearnedSkewByHand(t *testing.T) {
 	v, p, see := learning()
 	see("vgg16", 1.7, 500)
@@ -231,8 +233,8 @@ func TestLearnedSkewByHand(t *testing.T) {
 	}
 }
 
-// Ensure that on nodes of different sizes a gang that one node would hold counts as spread over two narrower ones, and that
-// a type without such a node is judged by its own.
+// Ensure that on nodes of different sizes a gang that one node would hold counts as spread over two narrower ones, and
+// that a type without such a node is judged by its own.
 func TestLearnedSkewMixedNodes(t *testing.T) {
 	for _, c := range []struct {
 		wide sched.TypeID
@@ -251,8 +253,8 @@ func TestLearnedSkewMixedNodes(t *testing.T) {
 	}
 }
 
-// Ensure that memory gives the same future at any moment, forgetting included, and that what is malformed is refused and
-// changes nothing.
+// Ensure that memory gives the same future at any moment, forgetting included, and that what is malformed is refused
+// and changes nothing.
 func TestLearnedSkewMemory(t *testing.T) {
 	_, p, see := learning()
 	r := rand.New(rand.NewPCG(5, 5))

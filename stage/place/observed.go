@@ -11,11 +11,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Observed tells the class of a job from how fast jobs of its model ran on GPUs of different scores. Until something is told
-// of a model, and for jobs without one, it is the first, the most sensitive.
+// Observed tells the class of a job from how fast jobs of its model ran on GPUs of different scores. Until something is
+// told of a model, and for jobs without one, it is the first, the most sensitive.
 //
-// Only attempts count whose GPUs are on one node, so that distance says nothing, and whose slowest GPU is the same whatever
-// the class: what a synchronous gang shows is the speed of that one.
+// Only attempts count whose GPUs are on one node, so that distance says nothing, and whose slowest GPU is the same
+// whatever the class: what a synchronous gang shows is the speed of that one.
 //
 // Deviation: the paper profiles every application before it runs; see variability.Scores.ClassOf for the rule.
 type Observed struct {
@@ -91,7 +91,8 @@ func (o *Observed) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
-// asAsked reports whether j runs on as many GPUs as its rate is counted in: on more or fewer the rate tells of its width as well.
+// asAsked reports whether j runs on as many GPUs as its rate is counted in: on more or fewer the rate tells of its
+// width as well.
 func asAsked(j *sched.Job) bool { return len(j.GPUs) == int(j.Unit()) }
 
 // slowest returns the GPU that is the slowest for every class, and whether there is one.

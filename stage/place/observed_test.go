@@ -31,7 +31,8 @@ func jobsOf(v *sched.View, models ...string) {
 	}
 }
 
-// Ensure that the class of a model is told once its jobs ran on enough GPUs, and not before, and that the revision says so.
+// Ensure that the class of a model is told once its jobs ran on enough GPUs, and not before, and that the revision says
+// so.
 func TestObservedTellsClass(t *testing.T) {
 	v, s := view(2, 2, 2), seenScores()
 	jobsOf(v, "net", "net", "other", "")
@@ -48,8 +49,8 @@ func TestObservedTellsClass(t *testing.T) {
 	}
 }
 
-// Ensure that what does not show the speed of one GPU is not counted: gangs on several nodes, gangs whose slowest GPU depends
-// on the class, gangs of another width than rates are counted in, rates that are not known, other events.
+// Ensure that what does not show the speed of one GPU is not counted: gangs on several nodes, gangs whose slowest GPU
+// depends on the class, gangs of another width than rates are counted in, rates that are not known, other events.
 func TestObservedLeavesOut(t *testing.T) {
 	v, s := view(2, 2, 2), seenScores()
 	jobsOf(v, "net")
@@ -78,8 +79,8 @@ func TestObservedLeavesOut(t *testing.T) {
 	}
 }
 
-// Ensure that a memory that was saved and loaded goes on as if nothing had happened, along random histories, and that the
-// class is never wrong where the times are right but for noise.
+// Ensure that a memory that was saved and loaded goes on as if nothing had happened, along random histories, and that
+// the class is never wrong where the times are right but for noise.
 func TestObservedSaves(t *testing.T) {
 	told := 0
 	for seed := range uint64(40) {

@@ -43,8 +43,8 @@ func mixedView(r *rand.Rand) (*sched.View, *sched.Ledger) {
 	return v, l
 }
 
-// Ensure that a job is placed as if the granted type were the only one that it accepts, and as ever where nothing, or a type that
-// it does not accept, was granted; that Fits says what Place does; and that the View stays as it was.
+// Ensure that a job is placed as if the granted type were the only one that it accepts, and as ever where nothing, or a
+// type that it does not accept, was granted; that Fits says what Place does; and that the View stays as it was.
 func TestOneTypeTwin(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -9,23 +9,23 @@ import (
 // apart its GPUs may be (one node, one rack, anywhere), it takes the first that is possible in the order of L x V, the
 // locality penalty times the binned score; of equal ones that with the faster bin, then the nearer one.
 //
-//   - One GPU: of the nodes with a free GPU nearly as fast as the fastest, that with the fewest free GPUs. Without tolerance
-//     as PM-First does.
+//   - One GPU: of the nodes with a free GPU nearly as fast as the fastest, that with the fewest free GPUs. Without
+//     tolerance as PM-First does.
 //   - On one node: of the nodes with n free GPUs up to that bin, that with the fewest free GPUs, then the lower number.
-//   - In one rack, where racks are known and nearer than anywhere for this gang: PM-First among the GPUs of the rack up to that
-//     bin; the rack where that takes the fewest nodes, then with the fewest such GPUs free, then the lower number.
+//   - In one rack, where racks are known and nearer than anywhere for this gang: PM-First among the GPUs of the rack up
+//     to that bin; the rack where that takes the fewest nodes, then with the fewest such GPUs free, then the lower
+//     number.
 //   - Anywhere: PM-First among the GPUs up to that bin.
 //   - A gang wider than a node takes the fewest nodes, in one rack or anywhere; of one rack, if that takes no more.
 //
-// Source: Jain et al., SC'24, as released (hal-uw/blox-pal, tag artifact-v1.4).
-// Deviation: released, there is no tolerance: single GPUs break up nodes for a gain of a per cent. Released, equal nodes are
-// taken worst fit first, which fragments, gangs wider than a node ignore locality, and there are no racks. Preset blox-pal
-// does as released.
+// Source: Jain et al., SC'24, as released (hal-uw/blox-pal, tag artifact-v1.4). Deviation: released, there is no
+// tolerance: single GPUs break up nodes for a gain of a per cent. Released, equal nodes are taken worst fit first,
+// which fragments, gangs wider than a node ignore locality, and there are no racks. Preset blox-pal does as released.
 type PAL struct {
 	Scores  *Scores
 	Penalty Penalty
-	// Tolerance is by how much more than the fastest free GPU, as a share, one GPU may be slower if that spares a node that
-	// a gang could use.
+	// Tolerance is by how much more than the fastest free GPU, as a share, one GPU may be slower if that spares a node
+	// that a gang could use.
 	Tolerance float64
 }
 
@@ -47,8 +47,8 @@ func (PAL) Fits(v *sched.View, l *sched.Ledger, j sched.JobID, n int) bool {
 	return Packed{}.Fits(v, l, j, n)
 }
 
-// Place places the gang. A node gives no more GPUs than it has room for. GPUs without a bin are taken, packed, only by a
-// gang for which the others do not do.
+// Place places the gang. A node gives no more GPUs than it has room for. GPUs without a bin are taken, packed, only by
+// a gang for which the others do not do.
 func (a PAL) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID, bool) {
 	t := firstType(v, l, j, func(t sched.TypeID) bool { return l.FreeOf(t) >= n })
 	if t < 0 {

@@ -106,7 +106,8 @@ func (p *pick) fewest(last int) bool {
 	return p.whole()
 }
 
-// remainder takes what is left from the node that has just enough: of those with exactly most, nodes before node are taken.
+// remainder takes what is left from the node that has just enough: of those with exactly most, nodes before node are
+// taken.
 func (p *pick) remainder(last, most, node int) {
 	for k := p.left(); k < most; k++ {
 		if small := p.having(last, k, 0); small >= 0 {
@@ -123,7 +124,8 @@ func (p *pick) may(node int) bool {
 	return s.typ == p.t && (p.rack == everywhere || int(s.rack) == p.rack)
 }
 
-// having returns the first node that the gang may use, from node from on, with exactly k free GPUs in bins 0..last, or -1.
+// having returns the first node that the gang may use, from node from on, with exactly k free GPUs in bins 0..last, or
+// -1.
 func (p *pick) having(last, k, from int) int {
 	for node := p.upTo[last][k].Next(from); node >= 0; node = p.upTo[last][k].Next(node + 1) {
 		more := k < p.wide && p.upTo[last][k+1].Has(node)
@@ -134,8 +136,8 @@ func (p *pick) having(last, k, from int) int {
 	return -1
 }
 
-// take takes up to k free GPUs of a node in bins low..high, lowest numbers first: as many as it has room for. A node that
-// the gang may not use has none.
+// take takes up to k free GPUs of a node in bins low..high, lowest numbers first: as many as it has room for. A node
+// that the gang may not use has none.
 func (p *pick) take(node sched.NodeID, low, high, k int) {
 	if !p.may(int(node)) {
 		return

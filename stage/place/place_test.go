@@ -26,7 +26,8 @@ func view(sizes ...int) *sched.View {
 var placers = map[string]sched.Placer{"count": place.Count{}, "packed": place.Packed{}, "consolidate": place.Consolidate{}, "yarn": place.Yarn{},
 	"skew": place.Skew{Of: skew.Of, Limit: skew.PackLimit}}
 
-// Ensure that each placer takes the GPUs its rule says: cluster, GPUs taken before, width, then the set; nil = it waits.
+// Ensure that each placer takes the GPUs its rule says: cluster, GPUs taken before, width, then the set; nil = it
+// waits.
 func TestPlacement(t *testing.T) {
 	for _, c := range []struct {
 		placer string
@@ -81,8 +82,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// Ensure on random clusters that Fits says what Place does, sets are free, whole, of one acceptable type and within CPUs,
-// and that what fits still fits when more is free.
+// Ensure on random clusters that Fits says what Place does, sets are free, whole, of one acceptable type and within
+// CPUs, and that what fits still fits when more is free.
 func TestPlacersKeepTheRules(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 4))

@@ -22,9 +22,9 @@ import (
 //	place RULE n=N [model=M] [types=T,T] [cpus=N] [memory=GB]   a gang of N asks, with so much per GPU; it books nothing
 //	place pal n=N across=L [tolerance=X] ...                    L: locality penalty
 //
-// place prints the nodes by type and number of free GPUs, those that lack CPUs or memory for even one GPU of the gang, and
-// the GPUs in the order in which they are taken, by node, or "no place". GPUs are numbered as nodes join. The rules are
-// those of placers, and pm-first and pal, for which it prints the slowest score, too.
+// place prints the nodes by type and number of free GPUs, those that lack CPUs or memory for even one GPU of the gang,
+// and the GPUs in the order in which they are taken, by node, or "no place". GPUs are numbered as nodes join. The rules
+// are those of placers, and pm-first and pal, for which it prints the slowest score, too.
 func TestPolicies(t *testing.T) {
 	policytest.Run(t, func() policytest.Handler { return (&placing{}).do })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Distance returns how far apart the most distant two of gpus, at least one, are. Nodes whose rack is not known, 0, are in
-// no rack together.
+// Distance returns how far apart the most distant two of gpus, at least one, are. Nodes whose rack is not known, 0, are
+// in no rack together.
 func Distance(v *sched.View, gpus []sched.GPUID) variability.Level {
 	first, level := v.GPUs[gpus[0]].Node, variability.SameNode
 	for _, g := range gpus[1:] {
@@ -28,9 +28,9 @@ func Distance(v *sched.View, gpus []sched.GPUID) variability.Level {
 // rackCount is a rack and how many GPUs a gang could take there.
 type rackCount struct{ rack, free int }
 
-// inRack picks GPUs of one rack in bins 0..last: where that takes the fewest nodes, then where the fewest GPUs are free,
-// then in the lower number. A gang wider than a node takes few nodes, another the fastest GPUs. It reports false, and picks
-// nothing, if no rack has enough.
+// inRack picks GPUs of one rack in bins 0..last: where that takes the fewest nodes, then where the fewest GPUs are
+// free, then in the lower number. A gang wider than a node takes few nodes, another the fastest GPUs. It reports false,
+// and picks nothing, if no rack has enough.
 func (p *pick) inRack(last int, wider bool) bool {
 	p.order = p.order[:0]
 	for r := 1; r < len(p.racks); r++ {

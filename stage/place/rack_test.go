@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/stage/place"
 )
 
-// levels goes through the sorted matrix of three levels by trying all sets of n free GPUs that are no farther apart, and
-// returns the cost of the first cell in which there is one.
+// levels goes through the sorted matrix of three levels by trying all sets of n free GPUs that are no farther apart,
+// and returns the cost of the first cell in which there is one.
 func (w twin) levels(t sched.TypeID, n int, of place.Penalties) (best float64) {
 	all, set := w.free(t, 1e9), make([]sched.GPUID, 0, n)
 	var try func(from int)
@@ -41,8 +41,8 @@ func (c *scoredCase) inRacks() {
 	}
 }
 
-// Ensure, along random histories, that no set of GPUs is better in L x V than the one chosen, with three levels; and that a
-// gang wider than a node is on no more nodes than its rack, or the cluster, makes necessary.
+// Ensure, along random histories, that no set of GPUs is better in L x V than the one chosen, with three levels; and
+// that a gang wider than a node is on no more nodes than its rack, or the cluster, makes necessary.
 func TestThreeLevelsTwin(t *testing.T) {
 	inRack, wide, placed := 0, 0, 0
 	for seed := range uint64(600) {
@@ -98,7 +98,8 @@ func TestThreeLevelsTwin(t *testing.T) {
 	}
 }
 
-// checkFewest fails if fewer nodes of some rack, or of all where set is on several, have enough GPUs no slower than set's.
+// checkFewest fails if fewer nodes of some rack, or of all where set is on several, have enough GPUs no slower than
+// set's.
 func (w twin) checkFewest(t *testing.T, where string, typ sched.TypeID, set []sched.GPUID, level variability.Level) {
 	t.Helper()
 	on := map[int32]map[sched.NodeID]int{}
@@ -137,8 +138,8 @@ func (w twin) checkFewest(t *testing.T, where string, typ sched.TypeID, set []sc
 	}
 }
 
-// Ensure that an index that has followed a ledger, or was left behind and caught up, chooses as one made anew does, also
-// where nodes are wider than a word.
+// Ensure that an index that has followed a ledger, or was left behind and caught up, chooses as one made anew does,
+// also where nodes are wider than a word.
 func TestIndexFollows(t *testing.T) {
 	for seed := range uint64(200) {
 		c := newScoredCase(seed, 1)

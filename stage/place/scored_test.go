@@ -12,7 +12,8 @@ import (
 	"github.com/trainyard/trainyard/stage/place"
 )
 
-// scoresOf is the knowledge of binned scores sf[c][g]; a job of class "c1" is of class 1, and so on, any other of class 0.
+// scoresOf is the knowledge of binned scores sf[c][g]; a job of class "c1" is of class 1, and so on, any other of
+// class 0.
 func scoresOf(sf ...[]float64) *place.Scores {
 	bins := make([]variability.Bins, len(sf))
 	for c := range sf {
@@ -120,8 +121,8 @@ func (w twin) pal(t sched.TypeID, n int, across float64) []sched.GPUID {
 	return nil
 }
 
-// onOneNode tries all combinations of n candidates of each node, and keeps the first whose slowest GPU is the fastest, then
-// whose node has the fewest free GPUs.
+// onOneNode tries all combinations of n candidates of each node, and keeps the first whose slowest GPU is the fastest,
+// then whose node has the fewest free GPUs.
 func (w twin) onOneNode(n int, cand []sched.GPUID) (best []sched.GPUID) {
 	better := func(set []sched.GPUID) bool {
 		if best == nil {
@@ -184,10 +185,10 @@ func newScoredCase(seed uint64, types int) *scoredCase {
 
 func (c *scoredCase) across() float64 { return []float64{1, 1.05, 1.25, 1.7, 3}[c.r.IntN(5)] }
 
-// Ensure, along random histories of one ledger, that PM-First and PAL choose the GPUs that the literal search chooses, the
-// index following every change; that PAL is never worse than PM-First in L x V for a gang that a node could hold, and as
-// good in V without penalty; that alike GPUs keep such a gang on a node; and that a wider gang gets the fewest nodes that
-// its bins allow.
+// Ensure, along random histories of one ledger, that PM-First and PAL choose the GPUs that the literal search chooses,
+// the index following every change; that PAL is never worse than PM-First in L x V for a gang that a node could hold,
+// and as good in V without penalty; that alike GPUs keep such a gang on a node; and that a wider gang gets the fewest
+// nodes that its bins allow.
 func TestScoredTwin(t *testing.T) {
 	placed, wide, apart := 0, 0, 0
 	for seed := range uint64(1500) {
@@ -295,8 +296,8 @@ func (w twin) checkWide(t *testing.T, where string, typ sched.TypeID, n int, set
 	}
 }
 
-// Ensure that multiplying the scores of a class changes no choice, whatever the class of the job, and that numbering the
-// GPUs of each node otherwise, with their scores, numbers the choice otherwise where all scores differ.
+// Ensure that multiplying the scores of a class changes no choice, whatever the class of the job, and that numbering
+// the GPUs of each node otherwise, with their scores, numbers the choice otherwise where all scores differ.
 func TestScoredRelations(t *testing.T) {
 	for seed := range uint64(1500) {
 		c := newScoredCase(seed, 1)
@@ -364,8 +365,8 @@ func (c *scoredCase) renumbering() []sched.GPUID {
 	return to
 }
 
-// Ensure on random clusters with CPUs and memory that what Fits is placed, on free GPUs of one type within the room of each
-// node, and that GPUs without a score are taken rather than having a gang wait.
+// Ensure on random clusters with CPUs and memory that what Fits is placed, on free GPUs of one type within the room of
+// each node, and that GPUs without a score are taken rather than having a gang wait.
 func TestScoredKeepRoom(t *testing.T) {
 	for seed := range uint64(2000) {
 		c := newScoredCase(seed, 2)

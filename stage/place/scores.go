@@ -8,8 +8,8 @@ import (
 )
 
 // Scores is what a placement knows of how GPUs differ: for each class of jobs, which bin each GPU is in. Only the order
-// and the ratios of binned scores matter. GPUs without a bin are never chosen. It keeps indexes of the two ledgers asked
-// about last and is not safe for concurrent use.
+// and the ratios of binned scores matter. GPUs without a bin are never chosen. It keeps indexes of the two ledgers
+// asked about last and is not safe for concurrent use.
 type Scores struct {
 	known []variability.Bins // by class, from the most sensitive on, as given
 	bins  []variability.Bins // the same as revised
@@ -79,9 +79,9 @@ func (s *Scores) index(v *sched.View, l *sched.Ledger, c int) *index {
 	return x
 }
 
-// Revise has GPU g taken to be factor(g) times as slow as its bin says, > 0 and finite, for all classes. GPUs with factor 1
-// keep their bins, so that nothing changes between them; the others get bins of their own. Factors replace those of the last
-// time. Where there would be more than variability.MaxBins bins, the slowest are one.
+// Revise has GPU g taken to be factor(g) times as slow as its bin says, > 0 and finite, for all classes. GPUs with
+// factor 1 keep their bins, so that nothing changes between them; the others get bins of their own. Factors replace
+// those of the last time. Where there would be more than variability.MaxBins bins, the slowest are one.
 func (s *Scores) Revise(factor func(g sched.GPUID) float64) {
 	s.bins = make([]variability.Bins, len(s.known))
 	for c := range s.known {

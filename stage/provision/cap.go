@@ -5,11 +5,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Cap sets the power cap of each target: one for all, or that under which the job's work takes the least energy among those that
-// slow it down no more than Slow. Jobs of which nothing is known go without, and so do those with a deadline unless the cap is one for all: nobody has
-// asked whether they would keep it. A cap that others set is left alone.
+// Cap sets the power cap of each target: one for all, or that under which the job's work takes the least energy among
+// those that slow it down no more than Slow. Jobs of which nothing is known go without, and so do those with a deadline
+// unless the cap is one for all: nobody has asked whether they would keep it. A cap that others set is left alone.
 //
-// Source: You, Chung and Chowdhury, "Zeus", NSDI'23, which weighs energy and time by one number; a bound on the slow-down is ours.
+// Source: You, Chung and Chowdhury, "Zeus", NSDI'23, which weighs energy and time by one number; a bound on the
+// slow-down is ours.
 type Cap struct {
 	Of    func(model string) power.Caps // none where nothing is known; valid
 	Slow  float64                       // >= 1; used where Fixed is 0

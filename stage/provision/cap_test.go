@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Ensure that targets get the cap of least energy that slows them no more than told, that others' caps and jobs that give up their GPUs are left alone, and that jobs of
-// which nothing is known go without.
+// Ensure that targets get the cap of least energy that slows them no more than told, that others' caps and jobs that
+// give up their GPUs are left alone, and that jobs of which nothing is known go without.
 func TestCap(t *testing.T) {
 	curve := power.Caps{{Limit: 100, Power: 90, Speed: 0.7}, {Limit: 150, Power: 140, Speed: 0.9}, {Limit: 250, Power: 200, Speed: 1}}
 	of := func(model string) power.Caps {
@@ -40,7 +40,8 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// Ensure that a job with a deadline gets the cap that is one for all, and none chosen by energy; and that it is known how much longer jobs take.
+// Ensure that a job with a deadline gets the cap that is one for all, and none chosen by energy; and that it is known
+// how much longer jobs take.
 func TestCapDeadline(t *testing.T) {
 	curve := power.Caps{{Limit: 100, Power: 90, Speed: 0.5}, {Limit: 150, Power: 140, Speed: 0.8}, {Limit: 250, Power: 200, Speed: 1}}
 	of := func(string) power.Caps { return curve }

@@ -2,15 +2,15 @@ package provision
 
 import "github.com/trainyard/trainyard/sched"
 
-// Demand says how many GPUs all jobs together want now. It adds them to sum, by type; what any type serves stands behind the
-// last type, so that len(sum) = types+1.
+// Demand says how many GPUs all jobs together want now. It adds them to sum, by type; what any type serves stands
+// behind the last type, so that len(sum) = types+1.
 type Demand interface {
 	Demand(v *sched.View, sum []int32)
 }
 
-// Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more in all
-// than Most GPUs (0 = no limit), counted by arrival. A job that is wider than can ever be had is passed over, and so is one that its user's
-// limit keeps from GPUs: what is rented for it would stay idle.
+// Asked is the demand of all jobs that hold GPUs or may be given some: what each wants, or else asks for, but no more
+// in all than Most GPUs (0 = no limit), counted by arrival. A job that is wider than can ever be had is passed over,
+// and so is one that its user's limit keeps from GPUs: what is rented for it would stay idle.
 type Asked struct {
 	Present
 	Most    int32

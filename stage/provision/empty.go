@@ -8,12 +8,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// emptying empties nodes. Jobs end where they are, so that after a while many nodes are used a little. Where all would fit on fewer
-// nodes, those on the node that is emptied most cheaply are to be placed elsewhere. That waits until the nodes too many have
-// cost as much as the moves will, as a skier rents until that has cost as much as skis: it costs at most twice what knowing the
-// future would.
+// emptying empties nodes. Jobs end where they are, so that after a while many nodes are used a little. Where all would
+// fit on fewer nodes, those on the node that is emptied most cheaply are to be placed elsewhere. That waits until the
+// nodes too many have cost as much as the moves will, as a skier rents until that has cost as much as skis: it costs at
+// most twice what knowing the future would.
 type emptying struct {
-	// Move is what it costs to move job j, in GPU-seconds, >= 0, +Inf = it is not to be moved; nil = nodes empty by themselves.
+	// Move is what it costs to move job j, in GPU-seconds, >= 0, +Inf = it is not to be moved; nil = nodes empty by
+	// themselves.
 	Move func(v *sched.View, j sched.JobID) float64
 
 	extra []sched.Time // by pool: since when it has had a node too many; Never = it has none
@@ -68,8 +69,8 @@ func (r *emptying) empty(v *sched.View, id sched.PoolID, more int32, d *sched.De
 	d.Nodes = append(d.Nodes, sched.NodeTarget{Node: node, State: sched.NodeDraining})
 }
 
-// cheapest returns the node of pool id whose jobs can all be moved at the least cost, the lowest of several; None if there is
-// none.
+// cheapest returns the node of pool id whose jobs can all be moved at the least cost, the lowest of several; None if
+// there is none.
 func (r *emptying) cheapest(v *sched.View, id sched.PoolID) (node sched.NodeID, cost float64) {
 	r.look(v, id)
 	node, cost = sched.None, math.Inf(1)

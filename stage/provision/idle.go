@@ -12,8 +12,8 @@ import (
 type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
-	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It follows
-	// from the View, as owned and types do: all are made anew when a node may have joined.
+	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It
+	// follows from the View, as owned and types do: all are made anew when a node may have joined.
 	here   []sched.NodeID
 	owned  bool // some of here are not rented
 	types  int  // of GPUs, among nodes and pools

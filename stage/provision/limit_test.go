@@ -7,7 +7,8 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Ensure that nothing is rented for jobs that their user's limit keeps from GPUs, for good or while others of the user hold some.
+// Ensure that nothing is rented for jobs that their user's limit keeps from GPUs, for good or while others of the user
+// hold some.
 func TestNothingIsRentedBeyondALimit(t *testing.T) {
 	job := func(user string, gpus int, holds ...sched.GPUID) sched.Job {
 		j := sched.Job{Spec: &sched.JobSpec{User: user, GPUs: sched.Rigid(gpus)}, State: sched.Waiting, Target: holds}

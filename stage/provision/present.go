@@ -6,7 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Present lists the jobs that are not done, in order of arrival. It follows from the View: there is nothing to remember.
+// Present lists the jobs that are not done, in order of arrival. It follows from the View: there is nothing to
+// remember.
 type Present struct {
 	known   int    // jobs of the View looked at
 	version uint64 // of the View that list is as of

@@ -65,8 +65,8 @@ func parse(t *testing.T, yaml string) *cluster.Cluster {
 	return c
 }
 
-// Ensure that following the demand rents when a job comes, lets go when nobody needs a node any more, keeps it for a while
-// if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
+// Ensure that following the demand rents when a job comes, lets go when nobody needs a node any more, keeps it for a
+// while if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
 func TestFollow(t *testing.T) {
 	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, {name: spot, gpus: 2, price_per_hour: 3600, boot_seconds: 10, max: 1}]"
 	for _, c := range []struct {
@@ -86,8 +86,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Ensure that a reservation is there from the start and stays, that a limit on nodes holds, and that a job too wide for one
-// pool is served by several.
+// Ensure that a reservation is there from the start and stays, that a limit on nodes holds, and that a job too wide for
+// one pool is served by several.
 func TestReservationAndLimits(t *testing.T) {
 	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, max: 3}, {name: b, gpus: 2, price_per_hour: 7200, max: 9}]")
 	got, cost := run(t, c, 0, &provision.Rent{Demand: provision.Always{GPUs: 4}}, job(10, 2, 10))
@@ -116,8 +116,8 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// Ensure that a demand that falls has the emptiest nodes drained, those that joined last first, that nothing is placed there any
-// more, and that they go as soon as they are empty; one that rises again rents others.
+// Ensure that a demand that falls has the emptiest nodes drained, those that joined last first, that nothing is placed
+// there any more, and that they go as soon as they are empty; one that rises again rents others.
 func TestDrain(t *testing.T) {
 	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, boot_seconds: 1, max: 4}]")
 	for _, x := range []struct {
@@ -157,8 +157,8 @@ func (w *watched) Provision(v *sched.View, d *sched.Desired) {
 	w.Rent.Provision(v, d)
 }
 
-// Ensure that nodes that jobs would fit without are emptied, once they have cost what the moves cost, and that the jobs go on
-// elsewhere; that none is emptied whose jobs cost too much to move, or do not fit elsewhere.
+// Ensure that nodes that jobs would fit without are emptied, once they have cost what the moves cost, and that the jobs
+// go on elsewhere; that none is emptied whose jobs cost too much to move, or do not fit elsewhere.
 func TestEmpty(t *testing.T) {
 	const pool = "pools: [{name: spot, gpus: 2, price_per_hour: 3600, max: 9}]"
 	pair := func(long float64) []trace.Job {
@@ -218,7 +218,8 @@ func (asAsked) Narrower(*sched.View, sched.JobID, int32) (sched.Config, bool) {
 	return sched.Config{}, false
 }
 
-// Ensure that nothing is rented for a job that is wider than can ever be had, and that it keeps nobody else from renting.
+// Ensure that nothing is rented for a job that is wider than can ever be had, and that it keeps nobody else from
+// renting.
 func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 	view := func(jobs ...sched.JobSpec) *sched.View {
 		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{Name: "a", GPUs: 8, Max: 3}}, {Spec: sched.PoolSpec{Name: "b", Type: 1, GPUs: 4, Max: 1}}},
@@ -249,8 +250,8 @@ func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 	}
 }
 
-// Ensure that nodes that can take no job do not keep others from being rented, go before those that can, and stay while somebody needs
-// what there is.
+// Ensure that nodes that can take no job do not keep others from being rented, go before those that can, and stay while
+// somebody needs what there is.
 func TestRentBesideTheDead(t *testing.T) {
 	const owned, spot = sched.None, sched.PoolID(0)
 	node := func(pool sched.PoolID, first sched.GPUID, state sched.NodeState) sched.Node {

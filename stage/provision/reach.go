@@ -21,8 +21,8 @@ func (r *reach) look(v *sched.View, types int) {
 	}
 }
 
-// has reports whether a gang of n GPUs, of one of the types that j may have, can ever be given, if at most so many GPUs are to be
-// wanted in all (0 = any number).
+// has reports whether a gang of n GPUs, of one of the types that j may have, can ever be given, if at most so many GPUs
+// are to be wanted in all (0 = any number).
 func (r *reach) has(j *sched.Job, n, most int32) bool {
 	for t, all := range r.all {
 		if most > 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that have
-// been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it to empty,
-// or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves no demand, and goes as soon as
-// it is empty. With Move, nodes are emptied only where that is worth it.
+// Rent rents as many nodes as the demand needs beside what is owned, the cheapest per GPU first, and lets nodes go that
+// have been idle for Keep and are not needed. A node with a job on it is never let go: a demand that falls waits for it
+// to empty, or, with Drain, has the jobs of the emptiest nodes placed elsewhere. A node that drains serves no demand,
+// and goes as soon as it is empty. With Move, nodes are emptied only where that is worth it.
 //
-// Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a boot
-// costs at most twice what knowing the future would (ski rental).
+// Keep has the price of a boot in mind: renting again within the boot time gains nothing, and a node kept as long as a
+// boot costs at most twice what knowing the future would (ski rental).
 type Rent struct {
 	idleness
 	emptying
@@ -25,7 +25,8 @@ type Rent struct {
 	Keep   time.Duration // >= 0
 	Most   int32         // nodes in all pools at most; 0 = what the pools allow
 	Drain  bool          // nodes that are not needed take no jobs any more, although some are on them
-	// Stopped reports a hard stop: nothing is rented, and nothing kept, not even what a pool says is the least; nil = none.
+	// Stopped reports a hard stop: nothing is rented, and nothing kept, not even what a pool says is the least; nil =
+	// none.
 	Stopped func() bool
 
 	demand []int32
@@ -125,9 +126,9 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 	return n
 }
 
-// letGo names the nodes of pool id beyond n that may go, those with the fewest GPUs that can serve first, then those idle longest, and those that drained. It
-// returns how many are to be there then: one that serves nobody, such as one that does not answer or that somebody has cordoned, has another
-// rented in its place.
+// letGo names the nodes of pool id beyond n that may go, those with the fewest GPUs that can serve first, then those
+// idle longest, and those that drained. It returns how many are to be there then: one that serves nobody, such as one
+// that does not answer or that somebody has cordoned, has another rented in its place.
 func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
 	here, dead, draining := int32(0), int32(0), int32(0)
 	r.leave = r.leave[:0]
@@ -177,7 +178,8 @@ func (r *Rent) isDead(v *sched.View, id sched.NodeID) bool {
 	return r.since[id] != sched.Never && serving(v, &v.Nodes[id]) == 0
 }
 
-// drain has the emptiest busy nodes of pool id beyond n take no more jobs, those that joined last first. Idle ones go anyway.
+// drain has the emptiest busy nodes of pool id beyond n take no more jobs, those that joined last first. Idle ones go
+// anyway.
 func (r *Rent) drain(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) {
 	here := int32(0)
 	r.leave = r.leave[:0]
@@ -213,7 +215,8 @@ func wantedOn(v *sched.View, id sched.NodeID) (gpus int) {
 // Format names what is saved.
 func (*Rent) Format() string { return "rent/1" }
 
-// SaveRest appends since when pools have had a node too many, behind how many pools that are, then since when nodes have been idle.
+// SaveRest appends since when pools have had a node too many, behind how many pools that are, then since when nodes
+// have been idle.
 func (r *Rent) SaveRest(b []byte) []byte {
 	b = memo.Uint(b, uint64(len(r.extra)))
 	for _, t := range r.extra {

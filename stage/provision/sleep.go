@@ -6,11 +6,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Sleep puts owned nodes to sleep that have been idle for Dwell while no job waits, and wakes as many as the jobs that wait
-// may need.
+// Sleep puts owned nodes to sleep that have been idle for Dwell while no job waits, and wakes as many as the jobs that
+// wait may need.
 //
-// Source: EaCO (Haghshenas and Hashemi, arXiv 2412.08294) puts idle nodes into a low-power state and says no more; that the
-// queue must be empty, and the dwell, are ours.
+// Source: EaCO (Haghshenas and Hashemi, arXiv 2412.08294) puts idle nodes into a low-power state and says no more; that
+// the queue must be empty, and the dwell, are ours.
 type Sleep struct {
 	idleness
 	Present

@@ -2,8 +2,8 @@ package provision
 
 import "github.com/trainyard/trainyard/sched"
 
-// Wanted is the demand of all jobs that may be given GPUs, each as wide as it wants to be. One whose fewest GPUs can never be had is
-// passed over.
+// Wanted is the demand of all jobs that may be given GPUs, each as wide as it wants to be. One whose fewest GPUs can
+// never be had is passed over.
 type Wanted struct {
 	Present
 	reach reach

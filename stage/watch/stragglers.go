@@ -12,14 +12,16 @@ import (
 
 // Stragglers finds GPUs that are slow now and keeps jobs from them.
 //
-//   - A check by the detector moves the GPU's factor, which multiplies its PM scores for all classes: a GPU that throttles,
-//     or a host in trouble, is taken to be slow for everybody. Where a gang leaves several under suspicion each has the
-//     factor in full, for a gang on any of them may wait for it; but suspicion alone makes nothing last, and no quarantine.
-//   - Two good checks in a row clear a GPU, one if it was only under suspicion. What lasts through many bad checks fades
-//     slowly (variability.Tracker); all else within half an hour.
-//   - A GPU that was more than 1.3 times as slow as expected in 2 of its last 3 checks goes into quarantine, for 30 minutes
-//     at first, if it is better not used at all: a slow GPU is still worth something where others wait. Then it is used as any other. If it is as slow at the next check it goes back, and for twice as long if the
-//     last time is less than a day ago, up to a day. No more than a quarter of the cluster is in quarantine at a time.
+//   - A check by the detector moves the GPU's factor, which multiplies its PM scores for all classes: a GPU that
+//     throttles, or a host in trouble, is taken to be slow for everybody. Where a gang leaves several under suspicion
+//     each has the factor in full, for a gang on any of them may wait for it; but suspicion alone makes nothing last,
+//     and no quarantine.
+//   - Two good checks in a row clear a GPU, one if it was only under suspicion. What lasts through many bad checks
+//     fades slowly (variability.Tracker); all else within half an hour.
+//   - A GPU that was more than 1.3 times as slow as expected in 2 of its last 3 checks goes into quarantine, for 30
+//     minutes at first, if it is better not used at all: a slow GPU is still worth something where others wait. Then it
+//     is used as any other. If it is as slow at the next check it goes back, and for twice as long if the last time is
+//     less than a day ago, up to a day. No more than a quarter of the cluster is in quarantine at a time.
 //
 // Zero values mean the defaults. It is to be used by one system, and asked in Provision after it.
 type Stragglers struct {
@@ -28,8 +30,8 @@ type Stragglers struct {
 	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = nobody is.
 	Revise func(factor func(g sched.GPUID) float64)
 	// Weighs says that the system, told by Revise, weighs itself whether a job should leave a GPU. Then a GPU goes into
-	// quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at all, by taking
-	// the GPU away: there it goes as well when nobody waits for GPUs.
+	// quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at all,
+	// by taking the GPU away: there it goes as well when nobody waits for GPUs.
 	Weighs bool
 
 	detector *straggler.Detector
@@ -160,8 +162,8 @@ func (s *Stragglers) started(v *sched.View, id sched.JobID, now sched.Time) {
 	s.detector.Begin(now, id, straggler.Kind{Model: j.Spec.Model, GPUs: int32(len(j.GPUs)), Nodes: nodes}, j.GPUs, expected)
 }
 
-// stepOf returns the time of a step by a report, 0 if it does not tell: of a training step for jobs that count them, else
-// of a unit of work.
+// stepOf returns the time of a step by a report, 0 if it does not tell: of a training step for jobs that count them,
+// else of a unit of work.
 func (s *Stragglers) stepOf(e *sched.Event) float64 {
 	for int(e.Job) >= len(s.steps) {
 		s.steps = append(s.steps, progress{})
@@ -184,9 +186,9 @@ func (s *Stragglers) stepOf(e *sched.Event) float64 {
 // crowd is how many suspects are avoided together, whatever is free instead of them.
 const crowd = 8
 
-// charged returns the checks to be taken. Where more than a crowd are under suspicion, nobody has as many other GPUs for the
-// gang: then only as many are charged as are free and above suspicion, at least one, those first that are charged already. A
-// gang that leaves these behind tells by its speed whether it was one of them.
+// charged returns the checks to be taken. Where more than a crowd are under suspicion, nobody has as many other GPUs
+// for the gang: then only as many are charged as are free and above suspicion, at least one, those first that are
+// charged already. A gang that leaves these behind tells by its speed whether it was one of them.
 func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggler.Check {
 	if len(checks) <= crowd || checks[0].Share == 1 {
 		return checks
@@ -312,8 +314,8 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// worth reports whether a GPU is better not used at all: it and those of its gang found as slow cost the gang more GPUs than
-// they are. Unless the system weighs where to run, it also is while nobody waits, for then it costs nothing.
+// worth reports whether a GPU is better not used at all: it and those of its gang found as slow cost the gang more GPUs
+// than they are. Unless the system weighs where to run, it also is while nobody waits, for then it costs nothing.
 func (s *Stragglers) worth(v *sched.View, x *watched) bool {
 	if !s.Weighs && !slices.ContainsFunc(v.Jobs, waits) {
 		return true

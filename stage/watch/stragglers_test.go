@@ -77,8 +77,8 @@ func job(submit sched.Time, gpus int, run time.Duration) trace.Job {
 	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus), Submit: submit}, Duration: run}
 }
 
-// Ensure that a job moves off a GPU that turns slow, within three reports and a round, and loses little; and that nobody
-// moves where nothing is slow.
+// Ensure that a job moves off a GPU that turns slow, within three reports and a round, and loses little; and that
+// nobody moves where nothing is slow.
 func TestJobLeavesSlowGPU(t *testing.T) {
 	for _, c := range []struct {
 		scored bool
@@ -86,7 +86,8 @@ func TestJobLeavesSlowGPU(t *testing.T) {
 		moves  int32
 		run    time.Duration // at most
 	}{
-		{true, 2.8, 1, 10*time.Hour + 15*time.Minute}, {false, 2.8, 9, 10*time.Hour + 30*time.Minute}, // packed anew it comes back after each quarantine
+		// packed anew it comes back after each quarantine
+		{true, 2.8, 1, 10*time.Hour + 15*time.Minute}, {false, 2.8, 9, 10*time.Hour + 30*time.Minute},
 		{true, 1, 0, 10 * time.Hour}, {false, 1, 0, 10 * time.Hour},
 		{true, 1.15, 1, 10*time.Hour + 5*time.Minute},
 		{false, 1.15, 0, 12 * time.Hour}, // no reason for a quarantine, and packed knows no scores
@@ -99,8 +100,8 @@ func TestJobLeavesSlowGPU(t *testing.T) {
 	}
 }
 
-// Ensure that a GPU that stays slow goes into quarantine again and again, for twice as long each time, and that one that
-// recovers comes out for good.
+// Ensure that a GPU that stays slow goes into quarantine again and again, for twice as long each time, and that one
+// that recovers comes out for good.
 func TestQuarantineAndTrial(t *testing.T) {
 	var jobs []trace.Job
 	for i := range 60 {
@@ -138,8 +139,8 @@ func TestQuarantineAndTrial(t *testing.T) {
 	}
 }
 
-// Ensure that where jobs wait a slow GPU goes into quarantine only if it costs its gang more than a GPU; and where nobody
-// waits, only if the system does not weigh that itself.
+// Ensure that where jobs wait a slow GPU goes into quarantine only if it costs its gang more than a GPU; and where
+// nobody waits, only if the system does not weigh that itself.
 func TestQuarantineMustPay(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -191,8 +192,8 @@ func random(seed uint64, scored bool) *world {
 	return w
 }
 
-// Ensure that what is saved after any event and loaded into another gives the same future: both, told the same, save the
-// same in the end and know the same factors; and that all jobs finish.
+// Ensure that what is saved after any event and loaded into another gives the same future: both, told the same, save
+// the same in the end and know the same factors; and that all jobs finish.
 func TestSaveAndLoad(t *testing.T) {
 	for seed := range uint64(6) {
 		w := random(seed, seed%2 == 0)
