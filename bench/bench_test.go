@@ -93,8 +93,8 @@ func philly(b *testing.B) *trace.Trace {
 	return t
 }
 
-// BenchmarkPhilly replays all 111,549 Philly jobs on 352 nodes of 8 GPUs, with the default placement and restart cost of
-// each system. Bound: 0.5 s CPU and 200 MB beside reading, log off.
+// BenchmarkPhilly replays all 111,549 Philly jobs on 352 nodes of 8 GPUs, with the default placement and restart cost
+// of each system. Bound: 0.5 s CPU and 200 MB beside reading, log off.
 func BenchmarkPhilly(b *testing.B) {
 	t, c := philly(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las", "tiresias-gittins"} {
@@ -159,8 +159,8 @@ func yarnSizes(b *testing.B) *dist.Empirical {
 	return sizes
 }
 
-// BenchmarkFiveThousand: 5,000 jobs like those of the Tiresias testbed (widths, durations, models, whole seconds) on 160
-// nodes of 8 GPUs, busy and overloaded. Bound: 20 ms; the published simulator takes 13 s of CPU.
+// BenchmarkFiveThousand: 5,000 jobs like those of the Tiresias testbed (widths, durations, models, whole seconds) on
+// 160 nodes of 8 GPUs, busy and overloaded. Bound: 20 ms; the published simulator takes 13 s of CPU.
 func BenchmarkFiveThousand(b *testing.B) {
 	c, sizes := load(b, "160x8"), yarnSizes(b)
 	for _, l := range []float64{.9, 1.3} {
@@ -299,9 +299,10 @@ func BenchmarkPALArtifact(b *testing.B) {
 	}
 }
 
-// BenchmarkPALRound measures the rounds of a run on 1,250 nodes of 8 GPUs: 11,500 jobs of Philly's widths, 1 to 10 hours
-// long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99 20 ms. Times
-// are of the processor, the collection of garbage included, so that what else runs on the machine counts little.
+// BenchmarkPALRound measures the rounds of a run on 1,250 nodes of 8 GPUs: 11,500 jobs of Philly's widths, 1 to 10
+// hours long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99
+// 20 ms. Times are of the processor, the collection of garbage included, so that what else runs on the machine counts
+// little.
 func BenchmarkPALRound(b *testing.B) {
 	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 11_500, Load: 1000, GPUs: 10_000, Mix: trace.PhillyMix(), Durations: trace.Pareto{Shape: 1, Min: 3600, Max: 36000},
 		Models: []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet"}})

@@ -25,12 +25,13 @@ const wish = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
 
 // Cluster is what a simulated or described cluster consists of. Nobody changes it after it was read.
 type Cluster struct {
-	Name     string           // the shorthand, the name given in the file, or the name of the file
-	Nodes    []sched.NodeSpec // in slot order, with Pool None; their names are distinct, their specs valid
-	Types    []string         // Types[i] is the name of GPU type sched.TypeID(i); in order of first use, all of them in use
-	Racks    []string         // Racks[i] is the name of rack i of NodeSpec.Rack; Racks[0] is "", the unknown rack
-	Pools    []Pool           // what may be rented, by PoolID; their names are distinct
-	Failures Failures         // zero when nodes never fail
+	Name  string           // the shorthand, the name given in the file, or the name of the file
+	Nodes []sched.NodeSpec // in slot order, with Pool None; their names are distinct, their specs valid
+	// Types[i] is the name of GPU type sched.TypeID(i); in order of first use, all of them in use
+	Types    []string
+	Racks    []string // Racks[i] is the name of rack i of NodeSpec.Rack; Racks[0] is "", the unknown rack
+	Pools    []Pool   // what may be rented, by PoolID; their names are distinct
+	Failures Failures // zero when nodes never fail
 
 	short bool // Name says all
 }
@@ -50,8 +51,9 @@ func (c *Cluster) PoolSpecs() []sched.PoolSpec {
 	return list
 }
 
-// ToRent returns c with all its nodes to be rented instead of owned: a pool for each kind of node, named after the first,
-// up to as many nodes as there are, that boot in the given time. A cluster that has pools already is returned as it is.
+// ToRent returns c with all its nodes to be rented instead of owned: a pool for each kind of node, named after the
+// first, up to as many nodes as there are, that boot in the given time. A cluster that has pools already is returned as
+// it is.
 func (c *Cluster) ToRent(boot time.Duration) *Cluster {
 	if len(c.Pools) > 0 {
 		return c
@@ -112,8 +114,8 @@ func count(n int, what string) string {
 }
 
 // Load reads spec: a shorthand, or else the path of a YAML file, which Parse describes. What looks like a shorthand is
-// one; a file of such a name is reached as ./15x4. A file that cannot be read gives an error that wraps the reason, such
-// as fs.ErrNotExist.
+// one; a file of such a name is reached as ./15x4. A file that cannot be read gives an error that wraps the reason,
+// such as fs.ErrNotExist.
 func Load(spec string) (*Cluster, error) {
 	if isShorthand(spec) {
 		return parseShorthand(spec)

@@ -1,6 +1,6 @@
-// Package cluster reads what a cluster consists of: nodes, GPU types, racks, host resources, power, prices and how often
-// nodes fail. Load takes either a shorthand, as in 15x4, 15x4:v100 or 10x8:a100+4x4:t4 (nodes x GPUs per node, and
-// the GPU type), or the path of a YAML file. This is a complete file; only nodes and the gpus of each are required:
+// Package cluster reads what a cluster consists of: nodes, GPU types, racks, host resources, power, prices and how
+// often nodes fail. Load takes either a shorthand, as in 15x4, 15x4:v100 or 10x8:a100+4x4:t4 (nodes x GPUs per node,
+// and the GPU type), or the path of a YAML file. This is a complete file; only nodes and the gpus of each are required:
 //
 //	name: lab                # default: the name of the file
 //	nodes:
@@ -45,8 +45,8 @@
 //	  repair_hours: 4        # time it stays down
 //	  seed: 7                # default 1
 //
-// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a second document, or an anchor,
-// alias, tag or merge key is an error that says where it is, what it is and what is wanted:
+// Reading is strict: an unknown key, a wrong type, a figure out of range, a name twice, a second document, or an
+// anchor, alias, tag or merge key is an error that says where it is, what it is and what is wanted:
 //
 //	cluster: lab.yaml:4:5: unknown key "gpu" (did you mean "gpus"?), want one of count, gpus, type, ...
 //

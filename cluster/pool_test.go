@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Ensure that a cluster to be rented has a pool for each kind of node, as large as there are nodes of it, and that one with
-// pools stays as it is.
+// Ensure that a cluster to be rented has a pool for each kind of node, as large as there are nodes of it, and that one
+// with pools stays as it is.
 func TestToRent(t *testing.T) {
 	c, err := Load("3x4:t4+2x8:a100")
 	if err != nil {

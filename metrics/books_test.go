@@ -9,7 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// books is the naive twin of a Recorder: it writes down, after every event, what the view shows, and adds up at the end.
+// books is the naive twin of a Recorder: it writes down, after every event, what the view shows, and adds up at the
+// end.
 type books struct {
 	metered map[sched.NodeID]float64 // W, as measured since the node last changed
 	moments []moment

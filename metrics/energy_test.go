@@ -59,8 +59,8 @@ func (b *bench) kWh() (list []float64, sum float64) {
 	return list, sum
 }
 
-// Reference: EaCO, tables 1 to 4. Ensure that energy is the integral of node power over the time the node is busy, however jobs share it:
-// ResNet-18 alone 959 W x 35.13 h = 33.69 kWh, four jobs 1944 W x 48.18 h = 93.66 kWh.
+// Reference: EaCO, tables 1 to 4. Ensure that energy is the integral of node power over the time the node is busy,
+// however jobs share it: ResNet-18 alone 959 W x 35.13 h = 33.69 kWh, four jobs 1944 W x 48.18 h = 93.66 kWh.
 func TestEaCOAccounting(t *testing.T) {
 	eight := []sched.GPUID{0, 1, 2, 3, 4, 5, 6, 7}
 	node := sched.NodeSpec{Name: "n", GPUs: 8, IdleW: 650}
@@ -91,7 +91,8 @@ func TestEaCOAccounting(t *testing.T) {
 	}
 }
 
-// Ensure that a power cap enters by what is known of it, and by its bound where nothing is; and that another cap holds from then on.
+// Ensure that a power cap enters by what is known of it, and by its bound where nothing is; and that another cap holds
+// from then on.
 func TestCaps(t *testing.T) {
 	known := power.Caps{{Limit: 100, Power: 90, Speed: .5}, {Limit: 200, Power: 180, Speed: 1}}
 	for _, c := range []struct {
@@ -129,7 +130,8 @@ func TestEnergyCost(t *testing.T) {
 	}
 }
 
-// Ensure that the price of owned nodes can change, of one or of all, and that a node which comes back costs what it cost.
+// Ensure that the price of owned nodes can change, of one or of all, and that a node which comes back costs what it
+// cost.
 func TestOwnedPrice(t *testing.T) {
 	spec := sched.NodeSpec{Name: "a", GPUs: 1, Pool: sched.None, DollarsHr: 1}
 	b := newBench(spec, sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2})
@@ -137,11 +139,16 @@ func TestOwnedPrice(t *testing.T) {
 	price := func(at float64, n sched.NodeID, x float64) {
 		b.tell(sched.Event{Time: hours(at), Kind: sched.PriceChanged, Pool: sched.None, Node: n, Value: x})
 	}
-	price(1, 1, 5)                                                                                                                             // 3 so far
-	price(2, sched.None, 4)                                                                                                                    // 6 more
-	b.tell(sched.Event{Time: hours(3), Kind: sched.NodeLeft, Node: 1, Code: int32(sched.NodeDown)})                                            // 8 more
-	b.tell(sched.Event{Time: hours(4), Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2}}) // 4 more
-	b.end(5, 0)                                                                                                                                // 8 more
+	// 3 so far
+	price(1, 1, 5)
+	// 6 more
+	price(2, sched.None, 4)
+	// 8 more
+	b.tell(sched.Event{Time: hours(3), Kind: sched.NodeLeft, Node: 1, Code: int32(sched.NodeDown)})
+	// 4 more
+	b.tell(sched.Event{Time: hours(4), Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2}})
+	// 8 more
+	b.end(5, 0)
 	if r := b.rec.Result(""); math.Abs(r.Cost-29) > 1e-9 {
 		t.Errorf("cost %v, want 29", r.Cost)
 	}

@@ -26,8 +26,8 @@ func slot(x uint64) int {
 	return e*16 + int(x>>e)
 }
 
-// Quantile returns the lower edge of the bucket that holds the q-quantile by nearest rank, in microseconds; 0 if nothing
-// was added. q is in 0..1.
+// Quantile returns the lower edge of the bucket that holds the q-quantile by nearest rank, in microseconds; 0 if
+// nothing was added. q is in 0..1.
 func (l *Latency) Quantile(q float64) float64 {
 	want := max(uint64(math.Ceil(q*float64(l.total))), 1) - 1 // durations below it
 	for i, n := range l.count {

@@ -10,8 +10,8 @@ import (
 
 // Energy is what a Recorder knows of power beyond the specifications of nodes. The zero value knows nothing.
 type Energy struct {
-	// Caps returns what GPUs of a type do under power caps for jobs like spec, by rising limit and valid; nil or none = a cap only
-	// bounds what the model has a GPU draw.
+	// Caps returns what GPUs of a type do under power caps for jobs like spec, by rising limit and valid; nil or none =
+	// a cap only bounds what the model has a GPU draw.
 	Caps func(gpu sched.TypeID, spec *sched.JobSpec) power.Caps
 	// Price of a kWh, and Carbon in grams per kWh, by time of the run; nil = unknown.
 	Price, Carbon *power.Series

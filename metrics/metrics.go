@@ -164,8 +164,8 @@ func (r *Recorder) advance(now sched.Time) {
 	r.sums.cost += r.price * sched.Dollars(s/3600)
 }
 
-// concernsJob reports whether e is about a job that is not done: as long as such events come, time counts. What nodes and
-// prices do afterwards is no part of the run.
+// concernsJob reports whether e is about a job that is not done: as long as such events come, time counts. What nodes
+// and prices do afterwards is no part of the run.
 func (r *Recorder) concernsJob(e *sched.Event) bool {
 	switch e.Kind {
 	case sched.JobArrived:
@@ -223,8 +223,8 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 	r.spare, r.held[id] = append(r.spare, r.held[id][:0]), nil
 }
 
-// stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once: all that
-// work there do so up to now, so the time since it was last counted, or since the first of them began, is new.
+// stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once:
+// all that work there do so up to now, so the time since it was last counted, or since the first of them began, is new.
 func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 	if now > r.from[id] {
 		gpus, last := 0, time.Duration(0)
@@ -298,8 +298,8 @@ type nodeRecord struct {
 	price sched.Dollars
 }
 
-// node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for while it is up, draining or
-// asleep. What a rented one costs is counted by its pool.
+// node exchanges what node n adds to the sums when it comes, goes or changes. A node is paid for while it is up,
+// draining or asleep. What a rented one costs is counted by its pool.
 func (r *Recorder) node(v *sched.View, n sched.NodeID) {
 	for int(n) >= len(r.nodes) {
 		r.nodes = append(r.nodes, nodeRecord{})

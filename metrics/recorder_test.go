@@ -111,7 +111,8 @@ func (h *history) drawInjected(r *rand.Rand, last sched.Time) {
 		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Pool: sched.None, Node: max(n-1, sched.None), Value: 5 * r.Float64()},
 			sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.Measured, Job: sched.None, Node: n, Value: 900 * r.Float64()})
 	}
-	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.Measured, Job: sched.None, Value: 3}) // long after all is over
+	// long after all is over
+	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.Measured, Job: sched.None, Value: 3})
 	slices.SortStableFunc(*in, func(a, b sched.Event) int { return int(min(max(a.Time-b.Time, -1), 1)) })
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Result is one run in figures. Averages and percentiles are over finished jobs; times are in seconds; a percentile is the
-// nearest rank. JSON names are part of the command line's contract and only ever added to.
+// Result is one run in figures. Averages and percentiles are over finished jobs; times are in seconds; a percentile is
+// the nearest rank. JSON names are part of the command line's contract and only ever added to.
 type Result struct {
 	System     string  `json:"system"`
 	Jobs       int     `json:"jobs"`
@@ -44,12 +44,14 @@ type Result struct {
 	Carbon         float64 `json:"carbon_g"`         // grams of CO2 equivalent of that energy, where known
 	Cost           float64 `json:"cost"`             // dollars
 	AvgRentedGPUs  float64 `json:"avg_rented_gpus"`  // GPUs of nodes that were up
-	NodeFailures   int64   `json:"node_failures"`    // nodes that went down, from the first arrival to the close of the books
-	AttemptsLost   int64   `json:"attempts_lost"`    // attempts that ended for a node was lost
-	Events         uint64  `json:"events"`           // of the log
-	DecisionP50    float64 `json:"decision_p50_us"`  // microseconds, of the decisions that changed something; 0 = not measured
-	DecisionP99    float64 `json:"decision_p99_us"`  // likewise
-	Wall           float64 `json:"wall_s"`           // real time, as the caller measured it; 0 = not measured
+	// nodes that went down, from the first arrival to the close of the books
+	NodeFailures int64  `json:"node_failures"`
+	AttemptsLost int64  `json:"attempts_lost"` // attempts that ended for a node was lost
+	Events       uint64 `json:"events"`        // of the log
+	// microseconds, of the decisions that changed something; 0 = not measured
+	DecisionP50 float64 `json:"decision_p50_us"`
+	DecisionP99 float64 `json:"decision_p99_us"` // likewise
+	Wall        float64 `json:"wall_s"`          // real time, as the caller measured it; 0 = not measured
 }
 
 // Result closes the books at the last event about a job that was not done, and sums up. A node that fails or comes back

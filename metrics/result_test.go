@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that each outcome enters the figures it should, by hand. Waits: a 4 s, b 30 s until it was cancelled, c 60 s and
-// counting, d is out of it. Jobs of no JCT count as a nanosecond in the geometric mean.
+// Ensure that each outcome enters the figures it should, by hand. Waits: a 4 s, b 30 s until it was cancelled, c 60 s
+// and counting, d is out of it. Jobs of no JCT count as a nanosecond in the geometric mean.
 func TestFromJobsByHand(t *testing.T) {
 	at := func(s int) sched.Time { return sched.Time(s) * second }
 	jobs := []metrics.Job{
@@ -65,8 +65,9 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Ensure by hand what counts as allocated, busy, energy and cost: a job of 2 GPUs that restarts for 2 s, works for 3 s and
-// takes 1 s to stop, on a node of 4 GPUs that fails when all is over. The job answers for its GPUs' half of the idle power.
+// Ensure by hand what counts as allocated, busy, energy and cost: a job of 2 GPUs that restarts for 2 s, works for 3 s
+// and takes 1 s to stop, on a node of 4 GPUs that fails when all is over. The job answers for its GPUs' half of the
+// idle power.
 func TestShareByHand(t *testing.T) {
 	rec, s := &metrics.Recorder{}, engine.NewState(eventlog.Header{})
 	node := sched.NodeSpec{Name: "a", GPUs: 4, IdleW: 100, BusyGPUW: 50, DollarsHr: 36}

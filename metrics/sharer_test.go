@@ -37,7 +37,8 @@ func drawPower(r *rand.Rand, n *sched.NodeSpec) {
 	n.Wake = time.Duration(r.IntN(2)*r.IntN(4000)) * time.Millisecond
 }
 
-// sharer gives waiting jobs GPUs that others may have as well, under caps, and takes them away or changes caps now and then.
+// sharer gives waiting jobs GPUs that others may have as well, under caps, and takes them away or changes caps now and
+// then.
 type sharer struct {
 	*rand.Rand
 	wakes int // left

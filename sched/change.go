@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// JobChange is what the user of a job may change after it was submitted, all of it as it is to be from now on. Fields mean
-// what they mean in JobSpec.
+// JobChange is what the user of a job may change after it was submitted, all of it as it is to be from now on. Fields
+// mean what they mean in JobSpec.
 type JobChange struct {
 	GPUs     Range
 	Priority int32

@@ -132,7 +132,8 @@ type PoolSpec struct {
 	Boot     time.Duration // from the request until a node joins
 	Billing  time.Duration // each node is paid for in whole multiples of it; 0 = to the nanosecond
 	Min, Max int32         // nodes that may be wanted
-	FromJoin bool          // a node is paid for from when it joins, not from the request: whether that was taken nobody tells
+	// a node is paid for from when it joins, not from the request: whether that was taken nobody tells
+	FromJoin bool
 }
 
 // Validate returns the first thing wrong with s.
@@ -148,8 +149,8 @@ func (s *PoolSpec) Validate() error {
 	return nil
 }
 
-// Pool is a pool and what is rented from it. What is ordered is paid for from the order on, or, with PoolSpec.FromJoin, what has joined;
-// all until it is gone.
+// Pool is a pool and what is rented from it. What is ordered is paid for from the order on, or, with PoolSpec.FromJoin,
+// what has joined; all until it is gone.
 type Pool struct {
 	Spec    PoolSpec
 	Price   Dollars // per node and hour now
@@ -172,8 +173,8 @@ func (p *Pool) SpentNow(now Time) Dollars {
 	return p.Spent + p.Price*Dollars(paid)*Dollars(now.Sub(p.Settled).Hours())
 }
 
-// PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period begun. The
-// first period began with the request, or as the node joined.
+// PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period begun.
+// The first period began with the request, or as the node joined.
 func (p *Pool) PayRest(since, now Time) {
 	if b := p.Spec.Billing; b > 0 {
 		paid := now.Sub(since)

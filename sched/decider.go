@@ -7,12 +7,13 @@ import "time"
 //
 // Its memory is a function of the events observed and of the instants decided, nothing else: a log replayed through it
 // gives the same decisions, and Save and Load between two instants change nothing of its future. A Decider that finds
-// jobs in its first View (a restart without memory, a change of policy while jobs run) goes on from what the View shows.
+// jobs in its first View (a restart without memory, a change of policy while jobs run) goes on from what the View
+// shows.
 type Decider interface {
 	// Observe is called with every logged event after its fold, the system's own Decided and Refused included.
 	Observe(v *View, e *Event)
-	// Decide is called after the events of an instant and appends changes to d; once more if that changed which GPUs may be
-	// used.
+	// Decide is called after the events of an instant and appends changes to d; once more if that changed which GPUs
+	// may be used.
 	Decide(v *View, d *Desired)
 	Memory
 }
@@ -21,8 +22,8 @@ type Decider interface {
 // the job. Save appends to b; Load of what Save wrote gives the same future. A Load of nothing is an error unless Save
 // writes nothing.
 type Memory interface {
-	// Format names what Save writes, and its version: "mlfq/1". It changes whenever a Load of what was written before would be
-	// wrong. The engine writes it before each memory and gives Load only what bears it.
+	// Format names what Save writes, and its version: "mlfq/1". It changes whenever a Load of what was written before
+	// would be wrong. The engine writes it before each memory and gives Load only what bears it.
 	Format() string
 	SaveJob(j JobID, b []byte) []byte // appends what is remembered of job j
 	SaveRest(b []byte) []byte         // appends all else
@@ -40,8 +41,8 @@ type Waker interface {
 	Waits() (until Time, known bool)
 }
 
-// Verifier is a Decider that compares what it keeps as indices with the View, and panics at the first difference. The engine asks it at
-// the end of an instant, in builds with -tags invariants.
+// Verifier is a Decider that compares what it keeps as indices with the View, and panics at the first difference. The
+// engine asks it at the end of an instant, in builds with -tags invariants.
 type Verifier interface{ Verify(v *View) }
 
 // Key ranks a job; the smaller comes first. Value grows by Slope per second while nothing happens to the job, so that
@@ -77,8 +78,9 @@ type Placer interface {
 
 // NodeNeed says how a gang is bound to nodes. The zero value says that any free GPUs do, or that nothing is known.
 type NodeNeed struct {
-	One   bool   // the gang fits iff one node of Type has enough free GPUs
-	Whole int    // it cannot fit unless so many nodes of Type with Size usable GPUs are wholly free; fits iff so if n is Whole*Size
+	One bool // the gang fits iff one node of Type has enough free GPUs
+	// it cannot fit unless so many nodes of Type with Size usable GPUs are wholly free; fits iff so if n is Whole*Size
+	Whole int
 	Size  int    // see Whole
 	Type  TypeID // the only type that comes into question
 }
@@ -130,17 +132,17 @@ func (g *Grant) Wanted() int32 { return max(g.Want, g.GPUs) }
 
 // Allocator decides which jobs hold GPUs and how many, by demand alone, before any is placed. It appends its grants to
 // dst, in the order in which jobs are to be placed, which need not be the order of ranks. Jobs of order, which is best
-// first, that are granted nothing give up what they hold. room is the GPUs there are to give, by type; those of jobs that
-// are protected are not among them, nor are these jobs in order. Into d it may reject jobs, watch epochs and ask to be
-// woken; it sets no targets.
+// first, that are granted nothing give up what they hold. room is the GPUs there are to give, by type; those of jobs
+// that are protected are not among them, nor are these jobs in order. Into d it may reject jobs, watch epochs and ask
+// to be woken; it sets no targets.
 type Allocator interface {
 	Allocate(v *View, room []int32, order []JobID, d *Desired, dst []Grant) []Grant
 }
 
 // Narrowest is an Allocator that can tell how few GPUs it would start a job with, and who has to go before.
 type Narrowest interface {
-	// Least returns the fewest GPUs that job j would be started with. known is false if the job allows other widths, of which this
-	// one alone is considered because nothing is known of its speed at any.
+	// Least returns the fewest GPUs that job j would be started with. known is false if the job allows other widths, of
+	// which this one alone is considered because nothing is known of its speed at any.
 	Least(v *View, j JobID) (gpus int32, known bool)
 	// Holds reports whether job j, for as long as it is not admitted, keeps from being admitted who ranks behind it.
 	Holds(v *View, j JobID) bool
@@ -158,8 +160,8 @@ type Guard interface {
 	Until(v *View, j JobID, started Time) Time
 }
 
-// Provisioner completes what a Decider wants once it has decided about jobs: nodes to rent, release, wake or put to sleep,
-// GPUs to quarantine, power caps.
+// Provisioner completes what a Decider wants once it has decided about jobs: nodes to rent, release, wake or put to
+// sleep, GPUs to quarantine, power caps.
 type Provisioner interface {
 	// Provision appends to d, and may change the Cap of its targets; who gets which GPUs it leaves alone.
 	Provision(v *View, d *Desired)

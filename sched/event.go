@@ -38,29 +38,38 @@ type EventKind uint8
 // Kinds of events. Those of an instant are folded in the order of this list; the kinds from Decided on are the
 // engine's own.
 const (
-	NoEvent        EventKind = iota
-	AttemptEnded             // Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all processes are gone, its devices are free
-	AttemptStarted           // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = GuessedRate or 0: all ranks run
-	StartFailed              // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
-	Progressed               // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = steps in all (0 = unknown)
-	EpochEnded               // Job, Attempt, Value = epoch; only where watched
-	NodeLeft                 // Node: down, released or asleep (Code = NodeState); its attempts ended before
-	NodeJoined               // NodeSpec: a new node, or one that came back under its name
-	NodeChanged              // Node, Code = NodeState: up, asleep, draining
-	GPUChanged               // Value = GPUID, Code = GPUState
-	PoolChanged              // Pool, PoolSpec: what may be rented changed, or a pool is new
-	PriceChanged             // Pool, Value = price of a node and hour; Pool None: of owned node Node, or of all owned ones if that is None
-	Measured                 // Node, Value = watts (0 = unknown), Rate = use of its busy GPUs, 0..1, MemGB; or Job: of its GPUs
-	JobArrived               // Spec; the engine gives Job
-	JobCommanded             // Job, Code = Command
-	JobChanged               // Job, Change: its user wants it otherwise
-	Ticked                   // a wake-up asked for
-	Renewed                  // Text = why: from here on a Decider decides that knows nothing but what the View shows
+	NoEvent EventKind = iota
+	// Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all
+	// processes are gone, its devices are free
+	AttemptEnded
+	// Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = GuessedRate or 0: all ranks run
+	AttemptStarted
+	StartFailed // Job, Attempt, GPUs = suspects, Text, WorkFrom = not again before
+	Progressed  // Job, Attempt, Work, WorkFrom, Rate, Value = steps, Code = steps in all (0 = unknown)
+	EpochEnded  // Job, Attempt, Value = epoch; only where watched
+	NodeLeft    // Node: down, released or asleep (Code = NodeState); its attempts ended before
+	NodeJoined  // NodeSpec: a new node, or one that came back under its name
+	NodeChanged // Node, Code = NodeState: up, asleep, draining
+	GPUChanged  // Value = GPUID, Code = GPUState
+	PoolChanged // Pool, PoolSpec: what may be rented changed, or a pool is new
+	// Pool, Value = price of a node and hour; Pool None: of owned node Node, or of all owned ones if that is None
+	PriceChanged
+	// Node, Value = watts (0 = unknown), Rate = use of its busy GPUs, 0..1, MemGB; or Job: of its GPUs
+	Measured
+	JobArrived   // Spec; the engine gives Job
+	JobCommanded // Job, Code = Command
+	JobChanged   // Job, Change: its user wants it otherwise
+	Ticked       // a wake-up asked for
+	Renewed      // Text = why: from here on a Decider decides that knows nothing but what the View shows
 
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
-	Ordered // Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent, logged
+	// Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent,
+	// logged
+	Ordered
 	// before the driver hears of it
-	Moved    // the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or GPUs of Node (GPUs, Code = UseGPU ...)
+	// the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or GPUs of Node (GPUs,
+	// Code = UseGPU ...)
+	Moved
 	Refused  // Job, Why, Text: Check refused a target
 	Rejected // Job, Why: refused for good
 	Noted    // Job, Why
@@ -85,8 +94,8 @@ func (e *Event) TellsRate() bool {
 // Own reports whether the engine itself writes events of this kind.
 func (k EventKind) Own() bool { return k >= Decided }
 
-// What a Moved wishes of GPUs, as its Code. A quarantine is lifted by UseGPU, a rest ends at WorkFrom by RestedGPU: neither by the
-// other's.
+// What a Moved wishes of GPUs, as its Code. A quarantine is lifted by UseGPU, a rest ends at WorkFrom by RestedGPU:
+// neither by the other's.
 const (
 	UseGPU int32 = iota
 	QuarantineGPU

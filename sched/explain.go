@@ -10,7 +10,8 @@ type Fact struct {
 
 // Explainer is a Decider, a stage or an estimator that can tell on what its decisions about a job rest.
 type Explainer interface {
-	// Explain says the figures of job j as of v.Now, the weightiest first; nothing of a job it does not know. It is called
-	// between two instants only, for people who ask, and changes nothing that a decision, or what is saved, depends on.
+	// Explain says the figures of job j as of v.Now, the weightiest first; nothing of a job it does not know. It is
+	// called between two instants only, for people who ask, and changes nothing that a decision, or what is saved,
+	// depends on.
 	Explain(v *View, j JobID, say func(Fact))
 }

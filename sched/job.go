@@ -175,8 +175,8 @@ type Job struct {
 	Rate     float64       // work per time while running; 0 = unknown
 }
 
-// Unit returns on how many GPUs a second is a second of work: those that the job asked for when it arrived, whatever its user wants
-// since. Work and Rate mean the same throughout the life of a job.
+// Unit returns on how many GPUs a second is a second of work: those that the job asked for when it arrived, whatever
+// its user wants since. Work and Rate mean the same throughout the life of a job.
 func (j *Job) Unit() int32 {
 	if j.Asked > 0 {
 		return j.Asked

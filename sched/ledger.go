@@ -163,9 +163,9 @@ func (l *Ledger) Refresh(n NodeID) bool {
 // maxChanges is how many changes are remembered. Who is further behind had better look at the whole cluster.
 const maxChanges = 1 << 12
 
-// Changes returns the nodes whose free GPUs changed from change number from on, some of them several times, and the number
-// of the next change; 0 is before the first. It reports false where it no longer knows them: look at all nodes. The nodes
-// are valid until the ledger changes.
+// Changes returns the nodes whose free GPUs changed from change number from on, some of them several times, and the
+// number of the next change; 0 is before the first. It reports false where it no longer knows them: look at all nodes.
+// The nodes are valid until the ledger changes.
 func (l *Ledger) Changes(from int) (nodes []NodeID, next int, known bool) {
 	next, known = l.since+len(l.changed), l.followed && from >= l.since
 	l.followed = true
@@ -328,8 +328,8 @@ func (l *Ledger) Room(n NodeID, j JobID, k int) bool {
 		(spec.MemoryGB == 0 || l.node[n].memGB >= s.MemoryGB*float32(k))
 }
 
-// TakeFrom appends k free GPUs of node n to dst in order; the caller knows that there are as many. They are the first ones, but for those of
-// attempts that are still leaving, which are taken if there are no others.
+// TakeFrom appends k free GPUs of node n to dst in order; the caller knows that there are as many. They are the first
+// ones, but for those of attempts that are still leaving, which are taken if there are no others.
 func (l *Ledger) TakeFrom(n NodeID, k int, dst []GPUID) []GPUID {
 	node := &l.view.Nodes[n]
 	return l.take(int(node.First), int(node.First)+node.Spec.GPUs, k, dst, func(int) bool { return true })

@@ -313,7 +313,8 @@ func TestLedgerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Ensure that GPUs which attempts have yet to leave are taken last: those that are only to be left by this very decision as any others.
+// Ensure that GPUs which attempts have yet to leave are taken last: those that are only to be left by this very
+// decision as any others.
 func TestTakeLeavesTheLeavingAlone(t *testing.T) {
 	v := &sched.View{GPUs: make([]sched.GPU, 8)}
 	for n := range 2 {
@@ -337,7 +338,8 @@ func TestTakeLeavesTheLeavingAlone(t *testing.T) {
 	}
 }
 
-// Ensure that the ledger names every node whose free GPUs changed since it was last asked, and says so where it cannot know.
+// Ensure that the ledger names every node whose free GPUs changed since it was last asked, and says so where it cannot
+// know.
 func TestLedgerChanges(t *testing.T) {
 	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{}}}}
 	for n := range 3 {

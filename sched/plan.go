@@ -32,24 +32,24 @@ const (
 	Start                             // answered by AttemptStarted or StartFailed
 	WatchEpochs                       // EpochEnded from now on, or no longer
 	SetNode                           // answered by NodeChanged, NodeLeft or NodeJoined
-	// Rent is absolute and answered by NodeJoined. The driver never chooses who goes: fewer nodes than there are cancels
-	// boots and releases nobody, that is the affair of SetNode.
+	// Rent is absolute and answered by NodeJoined. The driver never chooses who goes: fewer nodes than there are
+	// cancels boots and releases nobody, that is the affair of SetNode.
 	Rent
 	Adjust // sets the power cap of a live attempt; not answered
 )
 
 // Driver carries plans out and answers by events. It decides nothing.
 type Driver interface {
-	// Sync is called once, before any decision. v is what the log tells so far: nothing but the header in a new one. Sync
-	// reports what became of all that v shows, in order of time: the inventory (what v knows already may be told again),
-	// the end of every live attempt that is over and the start of those that came up, the GPUs somebody else uses. The
-	// orders that v shows as not answered yet are given again by the first Apply. v stays the same object for the life of
-	// the state: a driver may keep it and read it inside Sync, Next and Apply, and never changes it.
+	// Sync is called once, before any decision. v is what the log tells so far: nothing but the header in a new one.
+	// Sync reports what became of all that v shows, in order of time: the inventory (what v knows already may be told
+	// again), the end of every live attempt that is over and the start of those that came up, the GPUs somebody else
+	// uses. The orders that v shows as not answered yet are given again by the first Apply. v stays the same object for
+	// the life of the state: a driver may keep it and read it inside Sync, Next and Apply, and never changes it.
 	Sync(ctx context.Context, v *View) ([]Event, error)
-	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing
-	// can ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end
-	// waits for the next call, at the same instant if need be. The slice, and what NodeSpec of its events points to, is valid
-	// until the next call.
+	// Next returns all events of one instant not later than until, or one Ticked at until, and io.EOF when nothing can
+	// ever come. Of one attempt it never reports the start and the end together: ends are folded first, so the end
+	// waits for the next call, at the same instant if need be. The slice, and what NodeSpec of its events points to, is
+	// valid until the next call.
 	Next(ctx context.Context, until Time) ([]Event, error)
 	// Apply starts to carry out p. It does not wait: what came of it is reported by Next.
 	Apply(ctx context.Context, p Plan) error

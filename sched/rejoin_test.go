@@ -6,8 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a node which comes back with more or fewer CPUs, or other memory, has room for what the new machine holds,
-// less what its tenants use.
+// Ensure that a node which comes back with more or fewer CPUs, or other memory, has room for what the new machine
+// holds, less what its tenants use.
 func TestRejoinWithOtherResources(t *testing.T) {
 	for _, c := range []struct {
 		name       string

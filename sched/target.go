@@ -65,15 +65,15 @@ const (
 // Boundary says when an exchange of targets takes place.
 type Boundary uint8
 
-// Boundaries. AtEpochEnd has the job's epochs watched. With it the old set stays booked and the new one is not reserved until the job's own next
-// epoch end; a later target replaces it.
+// Boundaries. AtEpochEnd has the job's epochs watched. With it the old set stays booked and the new one is not reserved
+// until the job's own next epoch end; a later target replaces it.
 const (
 	AtOnce Boundary = iota
 	AtEpochEnd
 )
 
-// PoolTarget asks for a number of rented nodes. Spend counts from the request. Who wants fewer than have joined names those
-// to go, by a NodeTarget for each: a smaller number alone cancels boots.
+// PoolTarget asks for a number of rented nodes. Spend counts from the request. Who wants fewer than have joined names
+// those to go, by a NodeTarget for each: a smaller number alone cancels boots.
 type PoolTarget struct {
 	Pool  PoolID
 	Count int32 // nodes in all, not in addition

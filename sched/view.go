@@ -27,7 +27,8 @@ func (v *View) PoolOf(n *Node) *Pool {
 	return &v.Pools[n.Spec.Pool]
 }
 
-// Usable reports whether GPU g may be given to a job: its node is up, and to stay so, and it is in use, not quarantined and does not rest.
+// Usable reports whether GPU g may be given to a job: its node is up, and to stay so, and it is in use, not quarantined
+// and does not rest.
 func (v *View) Usable(g GPUID) bool {
 	gpu := &v.GPUs[g]
 	return gpu.Usable() && v.Nodes[gpu.Node].Open()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Ensure that Convert, which reads row by row where it can, writes what Read and Write together do, and fails with the same
-// error, for every sample, in each order of rows and of names.
+// Ensure that Convert, which reads row by row where it can, writes what Read and Write together do, and fails with the
+// same error, for every sample, in each order of rows and of names.
 func TestConvertIsReadAndWrite(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range samples {

@@ -93,8 +93,8 @@ func TestPhillyWidths(t *testing.T) {
 	}
 }
 
-// Ensure that the Sia-Philly workloads of PAL hold what was found independently: of their GPU time 84 to 99 % in jobs of
-// more than 4 GPUs, 1 to 16 % in those of 2 to 4, and 45 to 97 % in class A.
+// Ensure that the Sia-Philly workloads of PAL hold what was found independently: of their GPU time 84 to 99 % in jobs
+// of more than 4 GPUs, 1 to 16 % in those of 2 to 4, and 45 to 97 % in class A.
 //
 // Reference: specification of PAL, 5.3.
 func TestPALWorkloads(t *testing.T) {

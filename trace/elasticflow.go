@@ -1,7 +1,8 @@
 package trace
 
-// elasticflowLayout is the job table of ElasticFlow's simulator (pkusys/ElasticFlow, ASPLOS'23). ddl is the deadline, on
-// the clock of submit_time. Iterations and the real_ columns, which hold what the others were made of, are read over.
+// elasticflowLayout is the job table of ElasticFlow's simulator (pkusys/ElasticFlow, ASPLOS'23). ddl is the deadline,
+// on the clock of submit_time. Iterations and the real_ columns, which hold what the others were made of, are read
+// over.
 var elasticflowLayout = layout{
 	name: "elasticflow",
 	line: "job table of ElasticFlow's simulator, with deadlines",

@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/internal/shareddata"
 )
 
-// everyFile says of each public file what it is: a format with so many jobs and rows left out, or no list of jobs. A path
-// that ends with a slash stands for a folder whose files all hold as many jobs; 0 jobs means any number.
+// everyFile says of each public file what it is: a format with so many jobs and rows left out, or no list of jobs. A
+// path that ends with a slash stands for a folder whose files all hold as many jobs; 0 jobs means any number.
 var everyFile = []struct {
 	path, format  string
 	jobs, leftOut int

@@ -230,8 +230,8 @@ func parseCount(s string, limit int) (n int, ok bool) {
 }
 
 // parseTime reads a decimal number of units as a time from 0 to MaxTime, exact to the nanosecond, half a nanosecond
-// rounded up. Up to 19 digits, leading zeros aside, are read as integers; only longer numbers and those with an exponent
-// go through floating point.
+// rounded up. Up to 19 digits, leading zeros aside, are read as integers; only longer numbers and those with an
+// exponent go through floating point.
 func parseTime(s string, unit time.Duration) (t time.Duration, ok bool) {
 	if len(s) < 10 { // most are whole numbers below 1e9
 		n := uint64(0)

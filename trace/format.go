@@ -49,20 +49,22 @@ var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venus
 type layout struct {
 	name, line string
 	zone       string
-	source     string        // what the data are and by which rule run times are told; "" = the format is used for any data
-	origin     time.Time     // what the clock showed at time 0; zero = the format does not say
-	clock      bool          // submissions are told by the clock: time 0 is the earliest
-	unit       time.Duration // of times; 0 = a second
-	anyUnit    bool          // Options.Unit says the unit of times
-	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
-	comment    byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
-	profiled   bool          // durations follow from profiles
-	columns    []column
-	oneOf      []string                           // optional columns of which one must be there
-	bare       func(fields []string) bool         // there is no header line: whether fields look like a row; nil = there is one
-	begin      func(*parser) error                // called once the columns are known; nil = nothing to do
-	finish     func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
-	whole      func(*parser) error                // reads a file that is no table; nil = it is one
+	// what the data are and by which rule run times are told; "" = the format is used for any data
+	source    string
+	origin    time.Time     // what the clock showed at time 0; zero = the format does not say
+	clock     bool          // submissions are told by the clock: time 0 is the earliest
+	unit      time.Duration // of times; 0 = a second
+	anyUnit   bool          // Options.Unit says the unit of times
+	separator byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
+	comment   byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
+	profiled  bool          // durations follow from profiles
+	columns   []column
+	oneOf     []string // optional columns of which one must be there
+	// there is no header line: whether fields look like a row; nil = there is one
+	bare   func(fields []string) bool
+	begin  func(*parser) error                // called once the columns are known; nil = nothing to do
+	finish func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
+	whole  func(*parser) error                // reads a file that is no table; nil = it is one
 }
 
 type column struct {

@@ -2,10 +2,10 @@ package trace
 
 import "github.com/trainyard/trainyard/sched"
 
-// gavelLayout is the trace of Gavel's simulator (stanford-futuredata/gavel, OSDI'20): ten columns between tabs, no header.
-// Jobs count steps; Options.Steps says how long one takes. A job's deadline, where the SLO is not -1, is that many times its
-// duration after its arrival. The weight of its priority is a share, not a rank, and is read over. Jobs have no names: they
-// are numbered from 0 by row.
+// gavelLayout is the trace of Gavel's simulator (stanford-futuredata/gavel, OSDI'20): ten columns between tabs, no
+// header. Jobs count steps; Options.Steps says how long one takes. A job's deadline, where the SLO is not -1, is that
+// many times its duration after its arrival. The weight of its priority is a share, not a rank, and is read over. Jobs
+// have no names: they are numbered from 0 by row.
 //
 // Source: parse_trace and the use of SLO in the released code of Gavel.
 var gavelLayout = layout{
@@ -29,8 +29,8 @@ var gavelLayout = layout{
 	finish: finishGavel,
 }
 
-// shockwaveLayout is the trace of Shockwave (uw-mad-dash/shockwave, NSDI'23): Gavel's with two columns more. The duration
-// includes the changes of batch size that mode stands for.
+// shockwaveLayout is the trace of Shockwave (uw-mad-dash/shockwave, NSDI'23): Gavel's with two columns more. The
+// duration includes the changes of batch size that mode stands for.
 var shockwaveLayout = layout{
 	name:      "shockwave",
 	line:      "trace of Shockwave's simulator: tabs, no header",
@@ -73,8 +73,8 @@ var shockwaveTableLayout = layout{
 	finish: finishSLO,
 }
 
-// gavelPhillyLayout is a plain table of the traces that Gavel made of Philly's virtual clusters: true arrivals and widths,
-// job types and steps drawn at random. Each cluster numbers its jobs from 0, so that a job's name is VC/number.
+// gavelPhillyLayout is a plain table of the traces that Gavel made of Philly's virtual clusters: true arrivals and
+// widths, job types and steps drawn at random. Each cluster numbers its jobs from 0, so that a job's name is VC/number.
 var gavelPhillyLayout = layout{
 	name:   "gavel-philly",
 	line:   "plain table of Gavel's traces of Philly's virtual clusters; counts steps",

@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// Generator says what kind of trace is made. The same Generator makes the same jobs on every run, and one that differs in
-// Jobs alone the same first ones, unless Span or, with a Profile, Load has the rate depend on Jobs. Like returns those that
-// resemble known clusters.
+// Generator says what kind of trace is made. The same Generator makes the same jobs on every run, and one that differs
+// in Jobs alone the same first ones, unless Span or, with a Profile, Load has the rate depend on Jobs. Like returns
+// those that resemble known clusters.
 type Generator struct {
-	Seed    uint64
-	Jobs    int           // > 0
-	Profile *Profile      // how the rate of arrivals goes up and down; nil = it does not: a Poisson process from time 0 on
-	Load    float64       // work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy; 0 = the profile's rate
+	Seed uint64
+	Jobs int // > 0
+	// how the rate of arrivals goes up and down; nil = it does not: a Poisson process from time 0 on
+	Profile *Profile
+	// work arriving per second over what GPUs can do, > 0; 1 keeps the cluster just busy; 0 = the profile's rate
+	Load    float64
 	GPUs    int           // size of the cluster that Load refers to, > 0 with a Load
 	Span    time.Duration // with a Profile and no Load: the jobs come over about so long; 0 = at the profile's rate
 	Mix     []Width       // widths of jobs; empty = all jobs have one GPU
@@ -44,8 +46,8 @@ type Named struct {
 	Weight float64
 }
 
-// Mandelbrot is the law of Zipf and Mandelbrot: user k = 0, 1, ... submits in proportion to (k+1+Q)^-S. Both are >= 0; an S
-// of 0 means 1, so that the zero value is Zipf's law, 1/(k+1).
+// Mandelbrot is the law of Zipf and Mandelbrot: user k = 0, 1, ... submits in proportion to (k+1+Q)^-S. Both are >= 0;
+// an S of 0 means 1, so that the zero value is Zipf's law, 1/(k+1).
 type Mandelbrot struct{ S, Q float64 }
 
 // weight of user k.
@@ -164,11 +166,12 @@ func (g Generator) MeanGap() float64 {
 	return g.MeanWork() / (g.Load * float64(g.GPUs))
 }
 
-// All yields the jobs, named 0, 1, 2, ..., in order of submission, in memory that does not grow with their number. The rate
-// is such that expected work over expected gap is exactly Load*GPUs, if there is a Load, with the mean of the laws in
-// closed form; a finite trace differs by chance, and by rounding to the quantum. With a profile, the rate is that over the
-// time the jobs are expected to take, whatever part of a week that is and whatever chance made of its hours and bursts. What jobs are
-// like is drawn independently of when they arrive, but for bursts. It panics with the text of Validate if g is wrong.
+// All yields the jobs, named 0, 1, 2, ..., in order of submission, in memory that does not grow with their number. The
+// rate is such that expected work over expected gap is exactly Load*GPUs, if there is a Load, with the mean of the laws
+// in closed form; a finite trace differs by chance, and by rounding to the quantum. With a profile, the rate is that
+// over the time the jobs are expected to take, whatever part of a week that is and whatever chance made of its hours
+// and bursts. What jobs are like is drawn independently of when they arrive, but for bursts. It panics with the text of
+// Validate if g is wrong.
 func (g Generator) All() iter.Seq[Job] {
 	s := newSource(g)
 	return func(yield func(Job) bool) {

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 )
 
-// Profile says how often jobs come. Their rate is PerHour times a factor for the hour of the day, one for the day of the
-// week, and one drawn for each hour anew: the exponential of a normal number with standard deviation Sigma, whose
-// correlation with that of the hour before is Rho, over its mean. Time 0 is a Monday, 00:00. Given the rate, arrivals are
-// a Poisson process.
+// Profile says how often jobs come. Their rate is PerHour times a factor for the hour of the day, one for the day of
+// the week, and one drawn for each hour anew: the exponential of a normal number with standard deviation Sigma, whose
+// correlation with that of the hour before is Rho, over its mean. Time 0 is a Monday, 00:00. Given the rate, arrivals
+// are a Poisson process.
 type Profile struct {
 	PerHour    float64     // jobs, on average, > 0
 	Hours      [24]float64 // > 0; what counts is their ratio
@@ -20,14 +20,16 @@ type Profile struct {
 
 // Bursts are jobs that one user submits in a row. They begin at the rate of the profile over their mean size.
 type Bursts struct {
-	Single   float64 // share of bursts of one job, 0 to 1; of the others, size k = 2..Max has a share in proportion to k^-Alpha
+	// share of bursts of one job, 0 to 1; of the others, size k = 2..Max has a share in proportion to k^-Alpha
+	Single   float64
 	Alpha    float64 // > 0
 	Max      int     // 2 to a million
 	Gap      float64 // mean time between two jobs in seconds, > 0
 	Together float64 // share of gaps that are 0, from 0 to below 1; the others are exponential
 
-	// Of two jobs in a row in a burst: the probability that they have the same width, by chance or because the second copies
-	// the first, 0 to 1; one below that of chance alone is taken for it. And that of a copy with its duration within 10 %.
+	// Of two jobs in a row in a burst: the probability that they have the same width, by chance or because the second
+	// copies the first, 0 to 1; one below that of chance alone is taken for it. And that of a copy with its duration
+	// within 10 %.
 	SameGPUs, SameDuration float64
 }
 
@@ -128,8 +130,8 @@ func newTide(p Profile, seed uint64, perSecond float64) *tide {
 	return t
 }
 
-// fit sets the rate so that the first so many jobs are expected to come within a span in seconds, with the hours and the
-// sizes of bursts as they come out with this seed.
+// fit sets the rate so that the first so many jobs are expected to come within a span in seconds, with the hours and
+// the sizes of bursts as they come out with this seed.
 func (t *tide) fit(jobs int, span float64) {
 	bursts := jobs
 	if t.Bursts != nil {

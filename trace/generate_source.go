@@ -114,8 +114,8 @@ func (s *source) submitter(d *draft) {
 	}
 }
 
-// shape draws what the next job asks for: within a burst often what the job before it in the burst did, else at times what
-// the last job did.
+// shape draws what the next job asks for: within a burst often what the job before it in the burst did, else at times
+// what the last job did.
 func (s *source) shape(b *burst) shape {
 	switch {
 	case b != nil && b.begun:

@@ -6,16 +6,17 @@ import (
 	"math/rand/v2"
 )
 
-// State is a way jobs end: the share of jobs that do, and of all GPU time they take. The shares of each kind add up to 1.
+// State is a way jobs end: the share of jobs that do, and of all GPU time they take. The shares of each kind add up
+// to 1.
 type State struct {
 	Name       string
 	Jobs, Time float64
 }
 
 // endings draws how jobs end. Durations are drawn first, so that each width keeps its law; the state then depends on
-// whether a job is heavy: whether its GPU time is above a cut beyond which nine tenths of all GPU time lie. With eps the
-// share of heavy jobs and tau that of their GPU time, the probabilities of a state among heavy and light jobs, h and l, are
-// what gives its shares of jobs and of GPU time:
+// whether a job is heavy: whether its GPU time is above a cut beyond which nine tenths of all GPU time lie. With eps
+// the share of heavy jobs and tau that of their GPU time, the probabilities of a state among heavy and light jobs, h
+// and l, are what gives its shares of jobs and of GPU time:
 //
 //	eps h + (1-eps) l = Jobs
 //	tau h + (1-tau) l = Time

@@ -98,7 +98,8 @@ func TestGeneratedLoad(t *testing.T) {
 	}
 }
 
-// Ensure that copies make up what chance leaves of the probability of the same width, and are never fewer than near copies.
+// Ensure that copies make up what chance leaves of the probability of the same width, and are never fewer than near
+// copies.
 func TestCopying(t *testing.T) {
 	for _, c := range []struct{ sameGPUs, sameDuration, chance, want float64 }{
 		{.93, .36, .76, .17 / .24}, {.93, .36, 0, .93}, {1, 0, .5, 1}, {.5, .36, .5, .36}, {.2, .36, 1, .36}, {.5, .9, .25, .9}, {1, 0, 1, 0},

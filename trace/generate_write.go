@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// WriteCSV writes the jobs of All in Trainyard's own format as they are made. It panics with the text of Validate if g is
-// wrong.
+// WriteCSV writes the jobs of All in Trainyard's own format as they are made. It panics with the text of Validate if g
+// is wrong.
 func (g Generator) WriteCSV(w io.Writer) error {
 	s := newSource(g)
 	s.begin()

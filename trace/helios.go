@@ -2,8 +2,8 @@ package trace
 
 import "github.com/trainyard/trainyard/sched"
 
-// heliosLayout is the job log of SenseTime's Helios clusters as published (S-Lab HeliosData, Hu et al., SC'21). Jobs that
-// ask for no GPU, and those that never started, are left out.
+// heliosLayout is the job log of SenseTime's Helios clusters as published (S-Lab HeliosData, Hu et al., SC'21). Jobs
+// that ask for no GPU, and those that never started, are left out.
 var heliosLayout = layout{
 	name:   "helios",
 	line:   "job log of the Helios clusters: Earth, Saturn, Uranus, Venus",
@@ -27,8 +27,8 @@ var heliosLayout = layout{
 	finish: finishHelios,
 }
 
-// acmeLayout is the job log of the Acme clusters Seren and Kalos as published (InternLM/AcmeTrace, Hu et al., NSDI'24). The
-// type of workload becomes the group. Jobs that ask for no GPU, and those that never started, are left out.
+// acmeLayout is the job log of the Acme clusters Seren and Kalos as published (InternLM/AcmeTrace, Hu et al., NSDI'24).
+// The type of workload becomes the group. Jobs that ask for no GPU, and those that never started, are left out.
 var acmeLayout = layout{
 	name:   "acme",
 	line:   "job log of the Acme clusters: Seren, Kalos; type of workload as group",

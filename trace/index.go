@@ -7,9 +7,9 @@ import (
 
 // nameIndex finds jobs of the same name. As long as each name is longer than the one before it, or as long and greater,
 // as numbers that count up are, it only compares the two. From the first name that is not, it keeps an open-addressed
-// table: a slot holds the high half of a name's hash and the number of its job plus one, 0 being free. Names are compared
-// only where half a hash is equal, and are not looked at when the table grows. A map of strings takes several times
-// longer.
+// table: a slot holds the high half of a name's hash and the number of its job plus one, 0 being free. Names are
+// compared only where half a hash is equal, and are not looked at when the table grows. A map of strings takes several
+// times longer.
 type nameIndex struct {
 	seed   maphash.Seed
 	slots  []uint64 // length is a power of two, at least 4/3 of the number of jobs

@@ -114,8 +114,8 @@ func (l Lognormal) Mean() float64 {
 	return mean
 }
 
-// Above adds up P(X > x) = Φ(-y) and E[min(X, c); X > x] = exp(mu + sigma²/2) (Φ(z - sigma) - Φ(y - sigma)) + c Φ(-z) with
-// y = (ln x - mu)/sigma and z = (ln c - mu)/sigma over the parts, where c is Max.
+// Above adds up P(X > x) = Φ(-y) and E[min(X, c); X > x] = exp(mu + sigma²/2) (Φ(z - sigma) - Φ(y - sigma)) + c Φ(-z)
+// with y = (ln x - mu)/sigma and z = (ln c - mu)/sigma over the parts, where c is Max.
 func (l Lognormal) Above(x float64) (share, seconds float64) {
 	weights, c := 0.0, l.max()
 	for _, p := range l.Parts {

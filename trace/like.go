@@ -12,10 +12,11 @@ import (
 // Sites lists the clusters that Like knows.
 func Sites() []string { return []string{"philly", "venus", "pai", "seren"} }
 
-// Like returns the generator of jobs like those of a known cluster, at that cluster's rate, in whole seconds; Seed and Jobs
-// are left to the caller, and anything may be changed. All parameters are published or measured in the published traces
-// by others than this package, save what the site's comment says is inferred. The users of the sites but Venus are not
-// published: their number and law are inferred to be those of Helios Saturn, the largest cluster of which they are.
+// Like returns the generator of jobs like those of a known cluster, at that cluster's rate, in whole seconds; Seed and
+// Jobs are left to the caller, and anything may be changed. All parameters are published or measured in the published
+// traces by others than this package, save what the site's comment says is inferred. The users of the sites but Venus
+// are not published: their number and law are inferred to be those of Helios Saturn, the largest cluster of which they
+// are.
 //
 // The error names the sites.
 func Like(site string) (Generator, error) {
@@ -33,13 +34,13 @@ func Like(site string) (Generator, error) {
 	return g, fmt.Errorf("site %q is not known%s, want one of %s", site, suggest.Hint(site, Sites()), strings.Join(Sites(), ", "))
 }
 
-// likePhilly is Microsoft's Philly (Jeon et al., ATC'19), 111,549 GPU jobs of 2017: rate and arrivals of its dense weeks,
-// 2017-10-03 to 12-15, in the recorded clock; burst starts modulated by the smoother of the two published profiles. Odd
-// widths are left out (0.04 % of jobs), end states are those of the summary published with Acme (Hu et al., NSDI'24),
-// groups the virtual clusters by their jobs, of which those of four are a lower bound. Inferred: Sigma, for the published
-// 1.05 is that of jobs per hour and holds what bursts add; with 0.9 for their starts, jobs per hour spread as they did
-// (KS distance to the trace 0.11; 0.14 with 1.05). The gaps in a burst are exponential but for those that are 0, and a
-// burst's virtual cluster is independent of its user and shape.
+// likePhilly is Microsoft's Philly (Jeon et al., ATC'19), 111,549 GPU jobs of 2017: rate and arrivals of its dense
+// weeks, 2017-10-03 to 12-15, in the recorded clock; burst starts modulated by the smoother of the two published
+// profiles. Odd widths are left out (0.04 % of jobs), end states are those of the summary published with Acme (Hu et
+// al., NSDI'24), groups the virtual clusters by their jobs, of which those of four are a lower bound. Inferred: Sigma,
+// for the published 1.05 is that of jobs per hour and holds what bursts add; with 0.9 for their starts, jobs per hour
+// spread as they did (KS distance to the trace 0.11; 0.14 with 1.05). The gaps in a burst are exponential but for those
+// that are 0, and a burst's virtual cluster is independent of its user and shape.
 func likePhilly(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 56.5, Sigma: .9, Rho: .7,
 		Hours: [24]float64{1.09, 1.03, 1.13, 1.09, .97, 1.10, 1.18, 1.14, 1.14, 1.04, .90, .85, .83, .77, .74, .78, .89, 1.07, 1.09,
@@ -98,10 +99,10 @@ var (
 
 // likePAI is Alibaba's PAI of 2020 (Weng et al., NSDI'22), as the sample of 60,105 terminated tasks, about 8 %, has it:
 // arrivals are starts, the phase of hours and days is arbitrary, fractions of a GPU are whole ones, and a width is
-// instances times GPUs. Widths are those of the sample, of 0.1 % or more, and 200. The longest job is that of the whole trace. Of
-// widths 2 and 3, 4 to 8, and 9 to 16 no parameters are published: theirs are fitted here to the sample by expectation maximization,
-// which gives the published ones of width 1, and the published distance of 0.015 for 9 to 16. Only terminated tasks are
-// known, so all end so.
+// instances times GPUs. Widths are those of the sample, of 0.1 % or more, and 200. The longest job is that of the whole
+// trace. Of widths 2 and 3, 4 to 8, and 9 to 16 no parameters are published: theirs are fitted here to the sample by
+// expectation maximization, which gives the published ones of width 1, and the published distance of 0.015 for 9 to 16.
+// Only terminated tasks are known, so all end so.
 func likePAI(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 41.0, Sigma: .34, Rho: .7,
 		Hours: [24]float64{.62, .82, .92, 1.00, 1.21, .96, .85, 1.20, 1.31, 1.02, 1.00, 1.01, 1.08, 1.00, 1.11, 1.09, .94, .94, .87, .70, .69,
@@ -125,10 +126,10 @@ func likePAI(g Generator) Generator {
 	return g
 }
 
-// likeSeren is Seren of the Shanghai AI Laboratory (Hu et al., NSDI'24), 663,813 GPU jobs: widths, durations and end states
-// from figures and the summary published with the trace. Inferred, for no rows are public: the rate, those jobs over the
-// 184 days from March to August 2023; hours, days, sigma, rho and repetition of Venus, which is as Seren is in China;
-// widths above 64 have the law of pretraining jobs, all others that of all jobs.
+// likeSeren is Seren of the Shanghai AI Laboratory (Hu et al., NSDI'24), 663,813 GPU jobs: widths, durations and end
+// states from figures and the summary published with the trace. Inferred, for no rows are public: the rate, those jobs
+// over the 184 days from March to August 2023; hours, days, sigma, rho and repetition of Venus, which is as Seren is in
+// China; widths above 64 have the law of pretraining jobs, all others that of all jobs.
 func likeSeren(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 150.3, Sigma: .75, Rho: .7, Hours: venusHours, Days: venusDays}
 	law := func(parts ...Part) Law { return Lognormal{Parts: parts, Max: 1_209_600} }

@@ -14,9 +14,9 @@ import (
 // point is one of a published distribution function: so many percent are at most at.
 type point struct{ at, percent float64 }
 
-// Ensure that widths and durations are those of the distribution functions drawn in published figures,
-// which for Seren is all there is, and for Venus goes beyond the clamp of its rows: at their points, to 2 percentage points
-// more than the fitted law of all durations.
+// Ensure that widths and durations are those of the distribution functions drawn in published figures, which for Seren
+// is all there is, and for Venus goes beyond the clamp of its rows: at their points, to 2 percentage points more than
+// the fitted law of all durations.
 //
 // Reference: figures of AcmeTrace and HeliosArtifact, read from their vectors; specification of traces, 3.2.
 func TestLikeFigures(t *testing.T) {

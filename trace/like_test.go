@@ -38,10 +38,10 @@ type classBound struct {
 // margin is what a distance may exceed the printed one by.
 const margin = 0.02
 
-// Ensure that arrivals, widths and durations are distributed as in the published traces. Whole traces of equal length are
-// compared seed by seed; of twenty seeds, two would fail at Philly and one at PAI. Classes of durations, of which some have
-// but a few hundred jobs, so that two such samples of one law would differ by more, are compared with those of two
-// million jobs.
+// Ensure that arrivals, widths and durations are distributed as in the published traces. Whole traces of equal length
+// are compared seed by seed; of twenty seeds, two would fail at Philly and one at PAI. Classes of durations, of which
+// some have but a few hundred jobs, so that two such samples of one law would differ by more, are compared with those
+// of two million jobs.
 func TestLikeReality(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
 	for _, r := range realities {
@@ -161,7 +161,8 @@ func durationsOf(jobs []Job, from, to int) []float64 {
 	return list
 }
 
-// Ensure that end states have their shares of jobs and of GPU time, whatever the durations: to 10 % of each over five seeds.
+// Ensure that end states have their shares of jobs and of GPU time, whatever the durations: to 10 % of each over five
+// seeds.
 func TestLikeStates(t *testing.T) {
 	for _, site := range Sites() {
 		g, err := Like(site)
@@ -193,8 +194,8 @@ func TestLikeStates(t *testing.T) {
 	}
 }
 
-// Ensure that the users of Venus concentrate GPU time as published: 15.3 % the first, 59.6 % a twentieth, 88.2 % a fifth of
-// them, to the largest error of the law, 3.3 points, and one for chance.
+// Ensure that the users of Venus concentrate GPU time as published: 15.3 % the first, 59.6 % a twentieth, 88.2 % a
+// fifth of them, to the largest error of the law, 3.3 points, and one for chance.
 func TestLikeUsers(t *testing.T) {
 	g, err := Like("venus")
 	if err != nil {

@@ -2,9 +2,9 @@ package trace
 
 import "time"
 
-// muriLayout is the job table of Muri's simulator (Rivendile/Muri, SIGCOMM'22), a descendant of that of Tiresias. Its times
-// are milliseconds, which nothing but the header gives away. The profile of stages behind the interval, and the priority, whose
-// sense is not documented, are read over.
+// muriLayout is the job table of Muri's simulator (Rivendile/Muri, SIGCOMM'22), a descendant of that of Tiresias. Its
+// times are milliseconds, which nothing but the header gives away. The profile of stages behind the interval, and the
+// priority, whose sense is not documented, are read over.
 var muriLayout = layout{
 	name: "muri",
 	line: "job table of Muri's simulator: milliseconds",

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// openbLayout is the pod list of Alibaba's openb cluster (clusterdata, cluster-trace-gpu-v2023, Weng et al., ATC'23). A pod
-// asks for num_gpu GPUs, of a single one perhaps for gpu_milli thousandths; it runs from scheduled_time to deletion_time.
-// Pods without GPU and those that were never scheduled are left out. gpu_spec becomes the GPU type where it names one; a pod
-// that accepts several is one that accepts any.
+// openbLayout is the pod list of Alibaba's openb cluster (clusterdata, cluster-trace-gpu-v2023, Weng et al., ATC'23). A
+// pod asks for num_gpu GPUs, of a single one perhaps for gpu_milli thousandths; it runs from scheduled_time to
+// deletion_time. Pods without GPU and those that were never scheduled are left out. gpu_spec becomes the GPU type where
+// it names one; a pod that accepts several is one that accepts any.
 var openbLayout = layout{
 	name:   "openb",
 	line:   "pods of Alibaba's openb cluster (2023), with parts of a GPU",

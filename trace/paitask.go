@@ -9,11 +9,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// paiTaskLayout is the task table of Alibaba's PAI (cluster-trace-gpu-v2020, Weng et al., NSDI'22) as published, without a
-// header line. A task is a job of inst_num instances with plan_gpu percent of a GPU each. It is submitted when the job that it
-// belongs to was, if the job table is given (Options.Jobs), otherwise when it started. It runs from the first start of its
-// instances to the last end, if the instance table is given (Options.Instances) and has them, otherwise as its own row says.
-// Tasks without GPU, and those whose start or end is not recorded, are left out.
+// paiTaskLayout is the task table of Alibaba's PAI (cluster-trace-gpu-v2020, Weng et al., NSDI'22) as published,
+// without a header line. A task is a job of inst_num instances with plan_gpu percent of a GPU each. It is submitted
+// when the job that it belongs to was, if the job table is given (Options.Jobs), otherwise when it started. It runs
+// from the first start of its instances to the last end, if the instance table is given (Options.Instances) and has
+// them, otherwise as its own row says. Tasks without GPU, and those whose start or end is not recorded, are left out.
 //
 // Source: README of the data set: columns, and how its times are to be read.
 var paiTaskLayout = layout{
@@ -117,8 +117,8 @@ func (p *parser) paiInstance(row []string) (wrong string) {
 	return ""
 }
 
-// eachRow reads a second table, without header line or under one that begins as columns do, and shows each of its rows to
-// row, which says what is wrong with it, or "". The fields are valid until it returns.
+// eachRow reads a second table, without header line or under one that begins as columns do, and shows each of its rows
+// to row, which says what is wrong with it, or "". The fields are valid until it returns.
 func eachRow(r io.Reader, file string, columns []string, row func(fields []string) (wrong string)) error {
 	b, err := newBlocks(r)
 	if err != nil {

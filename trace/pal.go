@@ -12,8 +12,8 @@ import (
 )
 
 // palLayout is the job table of PAL's artifact and of Blox (hal-uw/blox-pal), the Sia-Philly workloads. Its column
-// duration counts iterations: the true run time is that many times the nominal time of an iteration of the model, whatever
-// the GPUs. The class of a job is the published one of its model.
+// duration counts iterations: the true run time is that many times the nominal time of an iteration of the model,
+// whatever the GPUs. The class of a job is the published one of its model.
 //
 // Source: released code of PAL, tag artifact-v1.4.
 var palLayout = layout{
@@ -60,8 +60,8 @@ func parseIterations(s string) (n float64, ok bool) {
 	return n, err == nil && n >= 0 && n <= maxIterations && !math.Signbit(n)
 }
 
-// finishPAL turns the iterations of the row that made j into seconds, by Options.Steps if it fits. It returns what is wrong,
-// or "".
+// finishPAL turns the iterations of the row that made j into seconds, by Options.Steps if it fits. It returns what is
+// wrong, or "".
 func finishPAL(p *parser, j *Job) (wrong string) {
 	if _, ok := p.o.Steps.of(j); ok {
 		j.Spec.Class, _ = variability.Published(j.Spec.Model)

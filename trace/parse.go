@@ -21,8 +21,9 @@ type parser struct {
 	means  []meaning // their meanings
 
 	jobs  []Job
-	lines []int32          // the line of each job
-	each  func(*Job) error // takes a job as soon as it is read, instead of jobs, in which it then lies alone; nil = jobs keeps all
+	lines []int32 // the line of each job
+	// takes a job as soon as it is read, instead of jobs, in which it then lies alone; nil = jobs keeps all
+	each  func(*Job) error
 	index nameIndex
 	words words
 	said  said
@@ -274,8 +275,8 @@ func (p *parser) table(line string) error {
 	}
 }
 
-// quick sets j from a row between commas without quotation marks, as most are, if nothing is wrong with it: what is, row finds
-// out.
+// quick sets j from a row between commas without quotation marks, as most are, if nothing is wrong with it: what is,
+// row finds out.
 func (p *parser) quick(j *Job, line string) bool {
 	if p.layout.separator != 0 || strings.IndexByte(line, '"') >= 0 {
 		return false

@@ -16,10 +16,10 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// phillyLogLayout is the job log of Philly as published: cluster_job_log of msr-fiddle/philly-traces (Jeon et al., ATC'19), a
-// JSON array of jobs with all their attempts. The run time is that from the start of the first attempt to the end of the
-// last, gaps included, as in the other plain tables of Philly; GPUs are those of the first attempt. Jobs that never had GPUs,
-// or whose first start or last end is not recorded, are left out.
+// phillyLogLayout is the job log of Philly as published: cluster_job_log of msr-fiddle/philly-traces (Jeon et al.,
+// ATC'19), a JSON array of jobs with all their attempts. The run time is that from the start of the first attempt to
+// the end of the last, gaps included, as in the other plain tables of Philly; GPUs are those of the first attempt. Jobs
+// that never had GPUs, or whose first start or last end is not recorded, are left out.
 //
 // The machine list that is published beside the log contradicts it (philly-traces issue 8): the sizes of nodes are told
 // from the GPUs that attempts were given, in a warning.

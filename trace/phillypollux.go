@@ -1,8 +1,8 @@
 package trace
 
-// phillyPolluxLayout is the table of Philly jobs that the simulator of Pollux was given, and from which the workloads of
-// Pollux, Sia, PAL and ElasticFlow were drawn. It is a filtered subset: most long and failed jobs are gone, by a rule that is
-// not documented. Jobs have no names: they are numbered from 0 by row. The cluster is the virtual cluster.
+// phillyPolluxLayout is the table of Philly jobs that the simulator of Pollux was given, and from which the workloads
+// of Pollux, Sia, PAL and ElasticFlow were drawn. It is a filtered subset: most long and failed jobs are gone, by a
+// rule that is not documented. Jobs have no names: they are numbered from 0 by row. The cluster is the virtual cluster.
 var phillyPolluxLayout = layout{
 	name:   "philly-pollux",
 	line:   "the subset of Philly that Pollux draws from: 93% of one GPU, most long jobs gone",

@@ -2,12 +2,13 @@ package trace
 
 import "github.com/trainyard/trainyard/sched"
 
-// polluxLayout is the workload of Pollux (OSDI'21) and of what followed it: Sia (SOSP'23), BOA. It has no durations: how
-// long a job takes follows from the profile of its application, so that Trace.Profiled is set and all durations are 0.
+// polluxLayout is the workload of Pollux (OSDI'21) and of what followed it: Sia (SOSP'23), BOA. It has no durations:
+// how long a job takes follows from the profile of its application, so that Trace.Profiled is set and all durations
+// are 0.
 //
-// num_replicas and batch_size are the fixed choice for systems that adapt neither: GPUs.Want, and Batch.Min = Batch.Max. A
-// system that resizes may give any job from 1 GPU to MaxPolluxGPUs, or as many as it asks for if that is more. One that
-// adapts batch sizes is to take the range from the profile: its runs leave JobSpec.Batch zero.
+// num_replicas and batch_size are the fixed choice for systems that adapt neither: GPUs.Want, and Batch.Min =
+// Batch.Max. A system that resizes may give any job from 1 GPU to MaxPolluxGPUs, or as many as it asks for if that is
+// more. One that adapts batch sizes is to take the range from the profile: its runs leave JobSpec.Batch zero.
 //
 // Source: specification of BOA, 5.4 and 5.6; petuum/adaptdl, branch osdi21-artifact.
 var polluxLayout = layout{

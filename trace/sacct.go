@@ -8,8 +8,8 @@ import (
 )
 
 // sacctLayout is what Slurm's sacct --parsable2 prints. GPUs are those of AllocTRES, or of ReqTRES where that has none.
-// Job steps, jobs without GPU and jobs that have not run to an end are left out; "CANCELLED by 1000" is CANCELLED. Times are
-// local, without a zone: where daylight saving ends or begins they jump.
+// Job steps, jobs without GPU and jobs that have not run to an end are left out; "CANCELLED by 1000" is CANCELLED.
+// Times are local, without a zone: where daylight saving ends or begins they jump.
 //
 // Source: manual page of sacct, JOB ACCOUNTING FIELDS.
 var sacctLayout = layout{
@@ -76,8 +76,8 @@ func finishSacct(p *parser, j *Job) (wrong string) {
 	return ""
 }
 
-// gpusOf returns the number of GPUs in a list of trackable resources, such as cpu=8,gres/gpu=4,gres/gpu:a100=4, and their
-// type if there is one alone. GPUs that are told by type only are added up.
+// gpusOf returns the number of GPUs in a list of trackable resources, such as cpu=8,gres/gpu=4,gres/gpu:a100=4, and
+// their type if there is one alone. GPUs that are told by type only are added up.
 func gpusOf(tres string) (n int, typ string, ok bool) {
 	total, typed, types := -1, 0, 0
 	for rest := tres; rest != ""; {

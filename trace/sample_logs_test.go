@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// phillyText is a job log with all that such a log may hold: a retry, jobs that never ran, still run, or lost their times.
+// phillyText is a job log with all that such a log may hold: a retry, jobs that never ran, still run, or lost their
+// times.
 const phillyText = `[
     {"status": "Pass", "vc": "v1", "jobid": "app_1", "submitted_time": "2017-10-07 01:11:39", "user": "u1", "attempts": [
         {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:09", "detail": [
@@ -69,8 +70,8 @@ var logSamples = []sample{
 			with(job("j9/w", 100, 1, 60), func(j *Job) { j.State = "Terminated" })},
 		warnings: []string{"1 of 2 jobs " + partsBooked, "1 of 2 jobs are not in the job table"}},
 	{name: "all tables of pai", format: "pai-task", leftOut: 1,
-		// a runs from its first instance to its last; the third never started. One of b has not ended: the task says when. c began
-		// by its instance alone; d has no instance and no end; e has no instance
+		// a runs from its first instance to its last; the third never started. One of b has not ended: the task says
+		// when. c began by its instance alone; d has no instance and no end; e has no instance
 		text: "a,w,3,Terminated,100,160,,,100,T4\nb,w,2,Failed,200,290,,,100,T4\nc,w,1,Terminated,,400,,,100,T4\n" +
 			"d,w,1,Running,300,,,,100,T4\ne,w,1,Terminated,500,540,,,100,T4\n",
 		tables: tables{jobs: "a,ia,ann,Terminated,90,170\nb,ib,bob,Failed,90,290\nc,ic,cy,Terminated,390,400\ne,ie,eve,Terminated,450,540\n",

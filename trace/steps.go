@@ -29,8 +29,8 @@ func EveryStep(step time.Duration) *StepTimes {
 	return &StepTimes{[]stepTime{{step: step}}}
 }
 
-// ReadSteps reads a table of step times: CSV under a header line with the columns model, batch_size, num_gpus and step_s,
-// the seconds of a step. A model is written as Job.Spec.Model has it, without batch size.
+// ReadSteps reads a table of step times: CSV under a header line with the columns model, batch_size, num_gpus and
+// step_s, the seconds of a step. A model is written as Job.Spec.Model has it, without batch size.
 func ReadSteps(r io.Reader, name string) (*StepTimes, error) {
 	text, err := readText(r, name)
 	if err != nil {
@@ -130,7 +130,8 @@ func finishSteps(p *parser, j *Job) (wrong string) {
 	return ""
 }
 
-// synergyLayout is a table of jobs made for the deployment of Synergy (msr-fiddle/synergy, OSDI'22). It counts iterations.
+// synergyLayout is a table of jobs made for the deployment of Synergy (msr-fiddle/synergy, OSDI'22). It counts
+// iterations.
 var synergyLayout = layout{
 	name: "synergy",
 	line: "job table of Synergy's deployment; counts iterations",

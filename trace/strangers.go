@@ -2,8 +2,8 @@ package trace
 
 import "strings"
 
-// strangers are files that are found beside traces and are no lists of jobs, by the columns their header begins with; a single
-// column is all of it.
+// strangers are files that are found beside traces and are no lists of jobs, by the columns their header begins with; a
+// single column is all of it.
 var strangers = []struct {
 	columns []string
 	what    string
@@ -30,7 +30,8 @@ var packings = []struct{ magic, what string }{
 	{"\xfe\xff", "UTF-16, want UTF-8"},
 }
 
-// container says what the first line of a file that is no text shows it to be, or "". The head of a tar archive has no line end.
+// container says what the first line of a file that is no text shows it to be, or "". The head of a tar archive has no
+// line end.
 func container(line string) (what string) {
 	for _, p := range packings {
 		if strings.HasPrefix(line, p.magic) {

@@ -11,10 +11,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Convert writes the trace in the file at path to w, as Read and Write together would, and returns what is known of it, jobs
-// aside. It reads the file two or three times, row by row, so that its memory does not grow with the number of jobs, where
-// that can be: rows are in order of submission, the file is a regular one and a table, not JSON, and no second table is
-// joined. Otherwise it reads the whole trace first. Names that do not rise are remembered by a hash of 8 bytes each.
+// Convert writes the trace in the file at path to w, as Read and Write together would, and returns what is known of it,
+// jobs aside. It reads the file two or three times, row by row, so that its memory does not grow with the number of
+// jobs, where that can be: rows are in order of submission, the file is a regular one and a table, not JSON, and no
+// second table is joined. Otherwise it reads the whole trace first. Names that do not rise are remembered by a hash of
+// 8 bytes each.
 func Convert(path string, o Options, w io.Writer, format string, notes bool) (*Trace, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -95,8 +96,8 @@ func (t *Trace) earliest() sched.Time {
 // errNoStream is returned by scan for a file whose jobs can only be told all at once.
 var errNoStream = errors.New("trace: not to be read row by row")
 
-// scan reads the file at path row by row and gives each job to each, in the order of the file, its submission counted from
-// zero. The job is valid until each returns.
+// scan reads the file at path row by row and gives each job to each, in the order of the file, its submission counted
+// from zero. The job is valid until each returns.
 func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // swfOut is the output in the Standard Workload Format. Users and groups become numbers in order of first appearance;
-// jobs keep their names if these are rising numbers from 1 on, and are numbered otherwise. GPUs stand for processors; times
-// have decimals where they need them, which the format allows.
+// jobs keep their names if these are rising numbers from 1 on, and are numbered otherwise. GPUs stand for processors;
+// times have decimals where they need them, which the format allows.
 type swfOut struct {
 	users, groups map[string]int
 	jobs          int
@@ -50,8 +50,8 @@ func (o *swfOut) head(b []byte, t *Trace) []byte {
 	return append(b, strings.ReplaceAll(t.notes(";"), "; source:", "; Computer:")...)
 }
 
-// row appends the 18 fields of j: job, submit, wait, run, processors, CPU time, memory, then the same three asked for, status,
-// user, group, executable, queue, partition, preceding job, think time.
+// row appends the 18 fields of j: job, submit, wait, run, processors, CPU time, memory, then the same three asked for,
+// status, user, group, executable, queue, partition, preceding job, think time.
 func (o *swfOut) row(b []byte, j *Job) []byte {
 	o.last++
 	if b = append(b, j.Spec.Name...); o.numbered {

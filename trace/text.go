@@ -9,7 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/flate" // a fifth faster than the standard library's, and reading is half decompression
+	// a fifth faster than the standard library's, and reading is half decompression
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 )
 
@@ -76,9 +77,9 @@ func newBlocks(r io.Reader) (*blocks, error) {
 	return b, nil
 }
 
-// next returns the next block, which ends with a line unless it is the last; "" at the end. What was read before an error
-// is returned as far as it is whole lines. A line longer than MaxLine ends a block, for the parser to refuse it, unless the
-// text is JSON, which may be one line.
+// next returns the next block, which ends with a line unless it is the last; "" at the end. What was read before an
+// error is returned as far as it is whole lines. A line longer than MaxLine ends a block, for the parser to refuse it,
+// unless the text is JSON, which may be one line.
 func (b *blocks) next() (string, error) {
 	for {
 		for b.err == nil && b.filled < len(b.buffer) {
@@ -250,9 +251,9 @@ func (l *layout) split(line string, dst []string) (fields []string, ok bool) {
 	}
 }
 
-// split appends the fields of a line, separated by commas, to dst. A field that begins with a quotation mark ends with one; within it commas
-// are letters and two quotation marks stand for one. ok is false if a quotation mark is left open or followed by
-// anything but a comma.
+// split appends the fields of a line, separated by commas, to dst. A field that begins with a quotation mark ends with
+// one; within it commas are letters and two quotation marks stand for one. ok is false if a quotation mark is left open
+// or followed by anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {
 	for {
 		if line != "" && line[0] == '"' {

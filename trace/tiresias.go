@@ -1,8 +1,8 @@
 package trace
 
-// tiresiasLayout is the job table of the Tiresias simulator (SymbioticLab/Tiresias, README). Only id, width, submission,
-// model and duration mean something to it; iterations and the interval to the next job are read over. Its times are
-// seconds there, milliseconds in some descendants: Options.Unit says so.
+// tiresiasLayout is the job table of the Tiresias simulator (SymbioticLab/Tiresias, README). Only id, width,
+// submission, model and duration mean something to it; iterations and the interval to the next job are read over. Its
+// times are seconds there, milliseconds in some descendants: Options.Unit says so.
 var tiresiasLayout = layout{
 	name:    "tiresias",
 	line:    "job table of the Tiresias simulator: seconds unless another unit is given",

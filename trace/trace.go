@@ -20,7 +20,8 @@ type Job struct {
 	State    string        // how the job ended in the original cluster, in the trace's own word; "" = unknown
 	GPUType  string        // GPU type asked for, by name: a cluster gives it a number; "" = any
 	Attempts int32         // how often the original cluster began it; 0 = unknown
-	MilliGPU int32         // thousandths of a GPU asked for in all, if that is no whole number; Spec.GPUs has it rounded up; 0 = Spec.GPUs
+	// thousandths of a GPU asked for in all, if that is no whole number; Spec.GPUs has it rounded up; 0 = Spec.GPUs
+	MilliGPU int32
 }
 
 // Demand is how many GPUs j asks for, parts of a GPU included.
@@ -40,9 +41,10 @@ type Trace struct {
 	Zone     string   // what is known of the origin of the times and of their zone
 	Profiled bool     // durations are 0: they follow from the profiles of the applications that Spec.Model names
 
-	Origin  time.Time // what the recorded clock showed at time 0, as if it were UTC; zero = unknown
-	Source  string    // what the data are, by which rule the run times, and what was done to them before; "" = not known
-	LeftOut []Count   // rows that are no jobs to be scheduled, by reason, in order of first appearance
+	Origin time.Time // what the recorded clock showed at time 0, as if it were UTC; zero = unknown
+	// what the data are, by which rule the run times, and what was done to them before; "" = not known
+	Source  string
+	LeftOut []Count // rows that are no jobs to be scheduled, by reason, in order of first appearance
 
 	clamped bool // the file says which durations are clamped
 }
@@ -51,10 +53,11 @@ type Trace struct {
 type Options struct {
 	Format string        // name of the format; "" = told by the header, or by the first row where there is no header
 	Unit   time.Duration // what the number 1 means in a time of a tiresias file; 0 = a second. Other formats refuse it
-	Origin time.Time     // what the clock showed at time 0, where the format does not say; only what is told of the trace changes
-	Steps  *StepTimes    // how long iterations take, for formats that count them; nil = not known
-	// Jobs and Instances are tables that belong to the task table of PAI, nil = none: users and times of submission, and the
-	// run times of a task's instances. Other formats refuse them.
+	// what the clock showed at time 0, where the format does not say; only what is told of the trace changes
+	Origin time.Time
+	Steps  *StepTimes // how long iterations take, for formats that count them; nil = not known
+	// Jobs and Instances are tables that belong to the task table of PAI, nil = none: users and times of submission,
+	// and the run times of a task's instances. Other formats refuse them.
 	Jobs, Instances io.Reader
 	// Roughly reads a file that does not tell durations all the same, with durations of 0 and a warning.
 	Roughly bool

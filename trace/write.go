@@ -23,8 +23,8 @@ var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from p
 // Written lists the formats that Write writes.
 func Written() []string { return []string{trainyardLayout.name, swfLayout.name} }
 
-// output writes jobs in one format. It is shown every job before the first is written, to find out what there is to write
-// and whether it can be.
+// output writes jobs in one format. It is shown every job before the first is written, to find out what there is to
+// write and whether it can be.
 type output interface {
 	see(j *Job) (why string) // why j cannot be written, or ""
 	head(b []byte, t *Trace) []byte
@@ -47,11 +47,11 @@ func newOutput(format string, notes bool) (output, error) {
 // before writing anything if a job says something for which the format has no column or which Parse would refuse.
 func (t *Trace) WriteCSV(w io.Writer) error { return t.Write(w, trainyardLayout.name, false) }
 
-// Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own begins with comment lines
-// that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from them. A file
-// in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state, limit, user and group,
-// and their names as numbers in order of first appearance. It fails before writing anything if a job cannot be written, or if t
-// is Profiled.
+// Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own begins with comment
+// lines that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from
+// them. A file in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state,
+// limit, user and group, and their names as numbers in order of first appearance. It fails before writing anything if a
+// job cannot be written, or if t is Profiled.
 func (t *Trace) Write(w io.Writer, format string, notes bool) error {
 	out, err := newOutput(format, notes)
 	switch {

@@ -10,9 +10,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// adopt takes over a run that is under way, as the view shows it: the simulation goes on from its instant. The first jobs
-// of the trace are those of the view, which were done so much of their durations; the others are yet to arrive. What was
-// injected, disturbed or due to fail up to that instant is past.
+// adopt takes over a run that is under way, as the view shows it: the simulation goes on from its instant. The first
+// jobs of the trace are those of the view, which were done so much of their durations; the others are yet to arrive.
+// What was injected, disturbed or due to fail up to that instant is past.
 //
 // Attempts that run go on from where the view says that they work; those that start or stop do so once the delays have
 // passed since they were told to. A boot under way begins anew, for the view does not tell since when it lasts. Where
@@ -85,8 +85,8 @@ func numberIn(node, pool string) int32 {
 	return int32(n)
 }
 
-// adoptJobs takes what the view shows of the jobs and returns those with an attempt, by its state, in the order in which
-// something last happened to them.
+// adoptJobs takes what the view shows of the jobs and returns those with an attempt, by its state, in the order in
+// which something last happened to them.
 func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 	phases := make(map[sched.AttemptState][]sched.JobID)
 	for i := range d.view.Jobs {

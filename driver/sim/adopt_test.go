@@ -26,7 +26,8 @@ func underWay(jobs ...sched.Job) *sched.View {
 	return v
 }
 
-// takeOver returns a simulation of jobs that each take 60 s in all, which goes on from v, and what it says to begin with.
+// takeOver returns a simulation of jobs that each take 60 s in all, which goes on from v, and what it says to begin
+// with.
 func takeOver(t *testing.T, v *sched.View, r sim.Runtime, later ...trace.Job) (*sim.Driver, []sched.Event, error) {
 	t.Helper()
 	x := &trace.Trace{Jobs: make([]trace.Job, len(v.Jobs))}
@@ -52,9 +53,9 @@ func story(events []sched.Event) string {
 	return strings.Join(words, "; ")
 }
 
-// Ensure that attempts taken over go on as the view shows them: one that runs ends with its work, one that starts is up and
-// one that stops is gone once the delays since their orders have passed, at once if they have; and that what is past is not
-// told again.
+// Ensure that attempts taken over go on as the view shows them: one that runs ends with its work, one that starts is up
+// and one that stops is gone once the delays since their orders have passed, at once if they have; and that what is
+// past is not told again.
 func TestTakeOver(t *testing.T) {
 	r := sim.Runtime{StartDelay: 20 * time.Second, StopDelay: 30 * time.Second, Restart: 5 * time.Second}
 	at := func(s float64) sched.Time { return sched.Time(sched.Seconds(s)) }

@@ -27,7 +27,8 @@ func (d *Driver) node(id sched.NodeID) *nodeState {
 	return n
 }
 
-// setNode puts a node to sleep, wakes it, drains or releases it. A node that is down hears nothing, and can be released.
+// setNode puts a node to sleep, wakes it, drains or releases it. A node that is down hears nothing, and can be
+// released.
 func (d *Driver) setNode(a *sched.Action) {
 	n := d.node(a.Node)
 	down := n.state == sched.NodeDown

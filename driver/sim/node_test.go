@@ -45,8 +45,8 @@ func (l *nodeLog) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// Ensure that nodes of a pool boot as often as wanted and no oftener, that a smaller number calls boots off and releases
-// nobody, that a released node makes room for another, and that the numbers of nodes are those of the engine.
+// Ensure that nodes of a pool boot as often as wanted and no oftener, that a smaller number calls boots off and
+// releases nobody, that a released node makes room for another, and that the numbers of nodes are those of the engine.
 func TestRent(t *testing.T) {
 	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "own", GPUs: 2, Pool: sched.None}}, Types: []string{"a"}}
 	d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job(100e9, 1, time.Second)}}, c, sim.Options{})
@@ -80,8 +80,8 @@ func TestRent(t *testing.T) {
 	}
 }
 
-// Ensure that a node takes as long to wake as its specification says, before what the runtime says of all, and that a price that is none
-// is not taken for one.
+// Ensure that a node takes as long to wake as its specification says, before what the runtime says of all, and that a
+// price that is none is not taken for one.
 func TestWakeAndPrice(t *testing.T) {
 	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "slow", GPUs: 1, Pool: sched.None, Wake: 7 * time.Second}, {Name: "any", GPUs: 1, Pool: sched.None}}, Types: []string{"a"}}
 	o := sim.Options{Runtime: sim.Runtime{Boot: 3 * time.Second}}

@@ -15,8 +15,8 @@ func (d *Driver) nextOutage() {
 	}
 }
 
-// fail takes the node of the next outage away, with the attempts on it, or brings it back. Only a node that is there can
-// fail: one that is asleep or released does not notice.
+// fail takes the node of the next outage away, with the attempts on it, or brings it back. Only a node that is there
+// can fail: one that is asleep or released does not notice.
 func (d *Driver) fail() {
 	node, back := sched.NodeID(d.outage.job), d.outage.kind == nodeReady
 	d.nextOutage()

@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// pace returns the work that job id does per time as things are, and the work at which that changes by itself, 0 if it does
-// not.
+// pace returns the work that job id does per time as things are, and the work at which that changes by itself, 0 if it
+// does not.
 func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 	j, t, r := &d.state[id], &d.jobs[id], &d.runtime
 	if r.Speed != nil || r.Slowdown != nil {
@@ -105,8 +105,8 @@ func (d *Driver) setPace(id sched.JobID) {
 	d.push(next)
 }
 
-// repace settles the work of job id, which runs, and gives it the rate that it has now. If changes are told, and it changed,
-// it appends the event.
+// repace settles the work of job id, which runs, and gives it the rate that it has now. If changes are told, and it
+// changed, it appends the event.
 func (d *Driver) repace(id sched.JobID, dst []sched.Event) []sched.Event {
 	j := &d.state[id]
 	was := j.rate
@@ -144,8 +144,8 @@ func (d *Driver) seat(id sched.JobID) {
 	}
 }
 
-// leave strikes job id, which runs no longer, from its GPUs, and speeds up those that it leaves behind. Who has left already
-// leaves nobody.
+// leave strikes job id, which runs no longer, from its GPUs, and speeds up those that it leaves behind. Who has left
+// already leaves nobody.
 func (d *Driver) leave(id sched.JobID, dst []sched.Event) []sched.Event {
 	if d.runtime.Interference == nil || d.state[id].phase != running {
 		return dst

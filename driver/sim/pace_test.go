@@ -30,8 +30,8 @@ func told(t *testing.T, d *sim.Driver) string {
 	return b.String()
 }
 
-// Ensure that a job goes through its phases, each at its own speed, that epochs end where they should, and that a job on
-// twice the GPUs it asked for is twice as fast unless something else is known.
+// Ensure that a job goes through its phases, each at its own speed, that epochs end where they should, and that a job
+// on twice the GPUs it asked for is twice as fast unless something else is known.
 func TestPhases(t *testing.T) {
 	speed := func(_ *trace.Job, c sched.Config, placement []int, done time.Duration) (float64, time.Duration) {
 		if done < 10*time.Second {
@@ -60,8 +60,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// Ensure that jobs on one GPU slow each other down from when the second works until the first is gone, that a gang suffers
-// as on its worst GPU, and that who is being stopped troubles nobody.
+// Ensure that jobs on one GPU slow each other down from when the second works until the first is gone, that a gang
+// suffers as on its worst GPU, and that who is being stopped troubles nobody.
 func TestInterference(t *testing.T) {
 	r := sim.Runtime{StopDelay: time.Second, Interference: func(_ *trace.Job, others []*trace.Job) float64 { return float64(1 + len(others)) }}
 	d := open(t, sim.Options{Runtime: r}, "1x3", job(0, 2, 10*time.Second), job(0, 1, 2*time.Second), job(0, 2, 10*time.Second))
@@ -99,8 +99,8 @@ func TestChangesAndCap(t *testing.T) {
 	}
 }
 
-// Ensure that reports come at their period, tell the mean since the last, with noise that depends on the seed alone, and
-// that nothing else is told.
+// Ensure that reports come at their period, tell the mean since the last, with noise that depends on the seed alone,
+// and that nothing else is told.
 func TestReports(t *testing.T) {
 	run := func(noise float64, seed uint64) string {
 		r := sim.Runtime{Report: 4 * time.Second, Noise: noise, Seed: seed, Changes: []sim.Change{{At: 6e9, GPUs: []sched.GPUID{0}, Factor: 2}}}
@@ -120,8 +120,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// Ensure that a way to run which the truth does not know ends the simulation with an error, not in a wait for ever, and that
-// a runtime which makes no sense is refused.
+// Ensure that a way to run which the truth does not know ends the simulation with an error, not in a wait for ever, and
+// that a runtime which makes no sense is refused.
 func TestImpossible(t *testing.T) {
 	cannot := func(*trace.Job, sched.Config, []int, time.Duration) (float64, time.Duration) { return 0, 0 }
 	d := open(t, sim.Options{Runtime: sim.Runtime{Speed: cannot}}, "1x1", job(0, 1, time.Second))

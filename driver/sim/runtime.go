@@ -9,15 +9,15 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Runtime is the model of how jobs run. The zero value is an ideal world: nothing costs time, placement has no effect, a
-// gang of twice the width asked for is twice as fast. All times are of the simulated clock.
+// Runtime is the model of how jobs run. The zero value is an ideal world: nothing costs time, placement has no effect,
+// a gang of twice the width asked for is twice as fast. All times are of the simulated clock.
 //
 // The work an attempt does per time is
 //
 //	Speed(job, config, placement, done) * Capped(job, cap) / (Slowdown(job, gpus, ...) * interference * disturbance)
 //
-// Where jobs share GPUs, interference is that of the GPU on which the gang suffers most: a synchronous gang waits for its
-// slowest rank. So is the disturbance.
+// Where jobs share GPUs, interference is that of the GPU on which the gang suffers most: a synchronous gang waits for
+// its slowest rank. So is the disturbance.
 type Runtime struct {
 	// Restart is charged at every start of a job but its first: it holds its GPUs and makes no progress. Default of the
 	// command line 62 s: Gu et al., NSDI'19, section 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
@@ -30,34 +30,36 @@ type Runtime struct {
 	StartDelay, StopDelay time.Duration
 	// Boot passes between the wish for a sleeping node and the node being up, unless its specification says how long.
 	Boot time.Duration
-	// Checkpoint is the time between periodic checkpoints: a lost node costs the work since the last. 0 = nothing is lost.
+	// Checkpoint is the time between periodic checkpoints: a lost node costs the work since the last. 0 = nothing is
+	// lost.
 	Checkpoint time.Duration
 	// Penalty is added to the remaining work of a job of the given width at each preemption; nil = none.
 	Penalty func(width int) time.Duration
 
-	// Speed is the work per time of a job that has done so much, on a placement (the number of GPUs on each of its nodes), and
-	// the work at which it changes next (0 = it does not). nil, or rate 0 and until < 0 = nothing is known of the job: its
-	// GPUs over those it asked for. Rate must be positive; nothing may be kept of placement.
+	// Speed is the work per time of a job that has done so much, on a placement (the number of GPUs on each of its
+	// nodes), and the work at which it changes next (0 = it does not). nil, or rate 0 and until < 0 = nothing is known
+	// of the job: its GPUs over those it asked for. Rate must be positive; nothing may be kept of placement.
 	Speed func(job *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration)
-	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do, relative
-	// to the nominal; nil = 1. It must be positive and keep nothing of v and gpus.
+	// Slowdown is the time a unit of work takes on gpus, which are on the given number of nodes where need would do,
+	// relative to the nominal; nil = 1. It must be positive and keep nothing of v and gpus.
 	Slowdown func(v *sched.View, job *trace.Job, gpus []sched.GPUID, nodes, need int) float64
-	// Interference is the time a unit of work takes beside other jobs on the same GPU, in order of their ids, relative to the
-	// job alone; nil = 1. It is not asked about jobs that are alone, and keeps nothing of others.
+	// Interference is the time a unit of work takes beside other jobs on the same GPU, in order of their ids, relative
+	// to the job alone; nil = 1. It is not asked about jobs that are alone, and keeps nothing of others.
 	Interference func(job *trace.Job, others []*trace.Job) float64
 	// Capped is the speed under a power cap per GPU relative to none; nil = 1.
 	Capped func(job *trace.Job, cap sched.Watts) float64
 	// Changes disturb GPUs, in order of time: nobody is told.
 	Changes []Change
 
-	// Report is the time between the reports of an attempt on its progress, from when it works; 0 = every change of rate is
-	// told at once, exactly. With Report, a rate is the mean since the last report, times a lognormal factor with median 1 and
-	// deviation Noise of its logarithm, drawn from Seed.
+	// Report is the time between the reports of an attempt on its progress, from when it works; 0 = every change of
+	// rate is told at once, exactly. With Report, a rate is the mean since the last report, times a lognormal factor
+	// with median 1 and deviation Noise of its logarithm, drawn from Seed.
 	Report time.Duration
 	Noise  float64
 	Seed   uint64
 
-	// EpochEnd is the work done at the end of a job's epoch, from 1, rising; nil, or beyond the duration, = there is no such.
+	// EpochEnd is the work done at the end of a job's epoch, from 1, rising; nil, or beyond the duration, = there is no
+	// such.
 	EpochEnd func(job *trace.Job, epoch int) time.Duration
 }
 

@@ -125,9 +125,9 @@ var _ sched.Driver = (*Driver)(nil)
 // Now returns the simulated time.
 func (d *Driver) Now() sched.Time { return d.now }
 
-// Sync reports all nodes of the cluster as up at time 0; nodes of pools are rented later. If v shows that a run is under
-// way, Sync takes it over instead, and the simulation goes on from that instant: the first jobs of the trace must be those
-// of v, with durations that count from the beginning. A boot under way begins anew.
+// Sync reports all nodes of the cluster as up at time 0; nodes of pools are rented later. If v shows that a run is
+// under way, Sync takes it over instead, and the simulation goes on from that instant: the first jobs of the trace must
+// be those of v, with durations that count from the beginning. A boot under way begins anew.
 func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view = v
 	if v.Version > 0 {
@@ -171,7 +171,8 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 }
 
-// maxIdle is how many attempts in a row may end without any work done before a simulation that goes in circles is given up.
+// maxIdle is how many attempts in a row may end without any work done before a simulation that goes in circles is given
+// up.
 const maxIdle = 100_000
 
 // horizon is how far simulated time goes: about 146 years, so that sums of times stay inside 64 bits.
@@ -199,12 +200,12 @@ func (d *Driver) nextTime(until sched.Time) sched.Time {
 	return at
 }
 
-// patience is how many nodes may fail since the last start, per node of the cluster, before a simulation in which nothing
-// else goes on is given up.
+// patience is how many nodes may fail since the last start, per node of the cluster, before a simulation in which
+// nothing else goes on is given up.
 const patience = 1000
 
-// mayHelp reports whether the return of a node may yet let a waiting job start: some node is away. Where many fail some is
-// always away, and a job that cannot start at all would keep the simulation going for ever: hence the patience.
+// mayHelp reports whether the return of a node may yet let a waiting job start: some node is away. Where many fail some
+// is always away, and a job that cannot start at all would keep the simulation going for ever: hence the patience.
 func (d *Driver) mayHelp() bool {
 	return d.down > 0 && d.done < len(d.jobs) && d.failed <= patience*len(d.nodes)
 }

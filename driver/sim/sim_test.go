@@ -120,7 +120,8 @@ func TestOutagesWhileWaiting(t *testing.T) {
 	}
 }
 
-// Ensure that a sleeping node wakes after its boot time, once, that sleep calls a boot off, and that what ran there is lost.
+// Ensure that a sleeping node wakes after its boot time, once, that sleep calls a boot off, and that what ran there is
+// lost.
 func TestSleepAndBoot(t *testing.T) {
 	set := func(s sched.NodeState) sched.Action { return sched.Action{Kind: sched.SetNode, Node: 0, State: s} }
 	d := open(t, sim.Options{Runtime: sim.Runtime{Boot: 10 * time.Second}}, "1x1", job(0, 1, 100*time.Second), job(500e9, 1, 0))

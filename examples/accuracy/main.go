@@ -1,11 +1,11 @@
-// Accuracy says what elastic resizing does to the test accuracy of the Go trainer: runs that go on, four times, with another number
-// of workers and another batch size, from the checkpoint of the last, against runs left alone, of the same seeds. All train on as
-// many samples.
+// Accuracy says what elastic resizing does to the test accuracy of the Go trainer: runs that go on, four times, with
+// another number of workers and another batch size, from the checkpoint of the last, against runs left alone, of the
+// same seeds. All train on as many samples.
 //
 //	go run ./examples/accuracy [--seeds 5]
 //
-// It prints one JSON document: the accuracies by seed, the mean of the differences (resized - left alone), and the half-width of its
-// 95 % interval by Student's t. What runs go through is that of examples/pytorch/accuracy.py.
+// It prints one JSON document: the accuracies by seed, the mean of the differences (resized - left alone), and the
+// half-width of its 95 % interval by Student's t. What runs go through is that of examples/pytorch/accuracy.py.
 package main
 
 import (

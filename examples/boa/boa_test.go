@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Ensure that all three runs come to their end, real and simulated, that BOA rents fewer slots than there are, and others all they
-// have. How near the simulation comes depends on what else the machine does, and is not checked.
+// Ensure that all three runs come to their end, real and simulated, that BOA rents fewer slots than there are, and
+// others all they have. How near the simulation comes depends on what else the machine does, and is not checked.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

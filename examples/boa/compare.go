@@ -111,7 +111,8 @@ func (c *comparison) draw() {
 	})
 }
 
-// compare fills in the rows. What a start and an end cost is measured between the runs, as what else the machine does changes.
+// compare fills in the rows. What a start and an end cost is measured between the runs, as what else the machine does
+// changes.
 func (c *comparison) compare(ctx context.Context) error {
 	c.draw()
 	before, err := c.calibrate(ctx, 0)

@@ -27,7 +27,8 @@ type interval struct {
 	Half float64 `json:"half_width"` // 0 = of one seed nothing is known
 }
 
-// student are the quantiles 0.975 of Student's t with 1, 2, ... degrees of freedom; beyond them the normal one is near enough.
+// student are the quantiles 0.975 of Student's t with 1, 2, ... degrees of freedom; beyond them the normal one is near
+// enough.
 var student = []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26}
 
 // intervalOf sums up one figure by seed, at least one.

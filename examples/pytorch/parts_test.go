@@ -37,9 +37,9 @@ func TestParts(t *testing.T) {
 	script(t, "-m", "unittest", "-v", "parts_test")
 }
 
-// Ensure that resizing costs no accuracy: with other numbers of ranks and batch sizes in four of five parts of a run, the
-// 95 % interval of the difference to runs left alone, over five seeds, lies within 0.02. The last batch of a run left alone
-// is one sample, for two ranks.
+// Ensure that resizing costs no accuracy: with other numbers of ranks and batch sizes in four of five parts of a run,
+// the 95 % interval of the difference to runs left alone, over five seeds, lies within 0.02. The last batch of a run
+// left alone is one sample, for two ranks.
 func TestElasticAccuracy(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

@@ -59,7 +59,8 @@ func TestResize(t *testing.T) {
 	wantLog(t, p, two, three, one)
 }
 
-// wantSaved checks that an attempt that was asked to stop saved at step least or later and says so, and returns the step.
+// wantSaved checks that an attempt that was asked to stop saved at step least or later and says so, and returns the
+// step.
 func wantSaved(t *testing.T, p place, j *job, least int) int {
 	t.Helper()
 	step, file, ok := p.ready(t)
@@ -82,8 +83,8 @@ func wantFirst(t *testing.T, j *job, step int) {
 	}
 }
 
-// wantAlong checks that the losses of two runs agree wherever both tell one, which must be at least so often. They train
-// on the same samples; sums in float32 over other partitions differ a little, and momentum carries that along.
+// wantAlong checks that the losses of two runs agree wherever both tell one, which must be at least so often. They
+// train on the same samples; sums in float32 over other partitions differ a little, and momentum carries that along.
 func wantAlong(t *testing.T, a, b *job, least int) {
 	t.Helper()
 	n, worst := 0, 0.0
@@ -128,8 +129,9 @@ func wantLog(t *testing.T, p place, attempts ...*job) {
 	}
 }
 
-// Ensure that a run on one rank that is stopped and killed, before its first step too, ends with the very weights of one
-// left alone; that it gives them again when it is started once more; and that another run does not take them for its own.
+// Ensure that a run on one rank that is stopped and killed, before its first step too, ends with the very weights of
+// one left alone; that it gives them again when it is started once more; and that another run does not take them for
+// its own.
 func TestDisturbedRunEndsAlike(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -156,8 +158,8 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 	}
 }
 
-// Ensure that torchrun ends with code 1, soon and leaving nobody behind, when a rank is killed: it must not be taken for
-// one that has saved, and the next attempt begins at the last checkpoint.
+// Ensure that torchrun ends with code 1, soon and leaving nobody behind, when a rank is killed: it must not be taken
+// for one that has saved, and the next attempt begins at the last checkpoint.
 func TestKilledRank(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

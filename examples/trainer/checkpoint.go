@@ -78,8 +78,8 @@ func decode(data []byte) (checkpoint, error) {
 	return c, nil
 }
 
-// save writes the checkpoint to dir and drops those that are too old to keep. Once it returns, the checkpoint survives a crash
-// of the machine; a crash before that leaves those saved earlier as they were.
+// save writes the checkpoint to dir and drops those that are too old to keep. Once it returns, the checkpoint survives
+// a crash of the machine; a crash before that leaves those saved earlier as they were.
 func (c checkpoint) save(dir string) error {
 	data, err := c.encode()
 	if err != nil {
@@ -107,8 +107,8 @@ func prune(dir string) error {
 	return nil
 }
 
-// load returns the newest checkpoint of dir that is whole, and false if there is none. It sets damaged ones aside, under
-// another name, and says so on warn: left there they would count among those to keep.
+// load returns the newest checkpoint of dir that is whole, and false if there is none. It sets damaged ones aside,
+// under another name, and says so on warn: left there they would count among those to keep.
 func load(dir string, warn io.Writer) (checkpoint, bool, error) {
 	steps, err := savedSteps(dir)
 	if err != nil {
@@ -159,8 +159,8 @@ func savedSteps(dir string) ([]int, error) {
 	return steps, nil
 }
 
-// writeFile replaces the file as a whole: a reader, or a restart after a crash, finds the old content or the new. temp is
-// a name in the same folder.
+// writeFile replaces the file as a whole: a reader, or a restart after a crash, finds the old content or the new. temp
+// is a name in the same folder.
 //
 //  1. The data goes to temp, and to the disk. A run that dies here leaves it there, and the next one overwrites it.
 //  2. The rename puts it in place. It is not durable yet: the name is in memory only.

@@ -41,8 +41,8 @@ const (
 // baseRate is the learning rate at TRAINYARD_LR_SCALE 1, chosen by trial for the default batch.
 const baseRate = 0.05
 
-// parse reads the flags and, by getenv, the environment. Its errors are those of the user. For -h it prints the flags and
-// returns flag.ErrHelp.
+// parse reads the flags and, by getenv, the environment. Its errors are those of the user. For -h it prints the flags
+// and returns flag.ErrHelp.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (config, error) {
 	var c config
 	var epochSteps int

@@ -1,13 +1,14 @@
-// Trainer trains a small classifier, the way a job of a cluster does: it saves when asked to stop, resumes by itself, and
-// runs on as many workers as it is given. It shows what a training program does to be scheduled well, and the tests of
-// drivers run it as a real job whose result tells whether any work was lost, repeated or done twice.
+// Trainer trains a small classifier, the way a job of a cluster does: it saves when asked to stop, resumes by itself,
+// and runs on as many workers as it is given. It shows what a training program does to be scheduled well, and the tests
+// of drivers run it as a real job whose result tells whether any work was lost, repeated or done twice.
 //
 //	trainer [flags]          (trainer -h lists them)
 //
-// The model is a perceptron with one hidden layer, trained by mini-batch SGD on generated data. Each of the width workers
-// is a goroutine that takes its share of the global batch; their gradients are added in the order of the workers.
-// Therefore, at one width, a run that was stopped, killed and resumed any number of times ends with exactly the weights,
-// and the hash, of one that was left alone. Another width may load the checkpoint; its sums round otherwise.
+// The model is a perceptron with one hidden layer, trained by mini-batch SGD on generated data. Each of the width
+// workers is a goroutine that takes its share of the global batch; their gradients are added in the order of the
+// workers. Therefore, at one width, a run that was stopped, killed and resumed any number of times ends with exactly
+// the weights, and the hash, of one that was left alone. Another width may load the checkpoint; its sums round
+// otherwise.
 //
 // # Environment
 //
@@ -29,8 +30,8 @@
 //	{"steps":1000,"loss":...,"hash":"...","accuracy":...}           the result, also in --out
 //	TRAINYARD done steps=1000 loss=0.31 hash=...                   the last line of a run that finished
 //
-// The loss is the mean cross-entropy over 256 samples that are never trained on; the accuracy in the result is the share of
-// 10,000 others that are told right. Messages go to stderr.
+// The loss is the mean cross-entropy over 256 samples that are never trained on; the accuracy in the result is the
+// share of 10,000 others that are told right. Messages go to stderr.
 //
 // # Exit codes
 //

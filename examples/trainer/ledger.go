@@ -64,7 +64,8 @@ var (
 	errHeld    = errors.New("lock is held")
 )
 
-// openLedger takes the locks and records the beginning. Without a folder it returns nil, on which all methods do nothing.
+// openLedger takes the locks and records the beginning. Without a folder it returns nil, on which all methods do
+// nothing.
 func openLedger(id identity) (*ledger, error) {
 	if id.dir == "" {
 		return nil, nil

@@ -71,8 +71,8 @@ func layers(weights []float64) (first, second []float64) {
 
 // gradient returns the gradient of the mean loss over the batch of n samples from sample start on, where sample numbers
 // wrap around at size. The batch is cut into one part for each worker, as equal as can be. The parts are added in the
-// order of the workers, not in that of their finishing: the result depends on the width and on nothing else. It is valid
-// until the next call.
+// order of the workers, not in that of their finishing: the result depends on the width and on nothing else. It is
+// valid until the next call.
 func (m *model) gradient(start, n, size int) []float64 {
 	var group sync.WaitGroup
 	for i, w := range m.workers {

@@ -313,8 +313,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Ensure that a run over so many samples ends with the first step that completes them, also when it went on with another batch
-// size, and says how accurate it is.
+// Ensure that a run over so many samples ends with the first step that completes them, also when it went on with
+// another batch size, and says how accurate it is.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -337,8 +337,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Ensure that a failure loses the work since the last checkpoint, comes back on each attempt, and with --fail-once on the
-// first one only, whether a checkpoint folder or the ledger remembers it.
+// Ensure that a failure loses the work since the last checkpoint, comes back on each attempt, and with --fail-once on
+// the first one only, whether a checkpoint folder or the ledger remembers it.
 func TestFailAt(t *testing.T) {
 	t.Parallel()
 	args := []string{"--steps", "60", "--batch", "8", "--checkpoint-every", "20", "--fail-at", "40"}

@@ -1,5 +1,5 @@
-// Package arena holds small structures that the decision core reuses instead of allocating: sets of GPUs by length, and a heap
-// of jobs by time. It decides nothing.
+// Package arena holds small structures that the decision core reuses instead of allocating: sets of GPUs by length, and
+// a heap of jobs by time. It decides nothing.
 package arena
 
 import "github.com/trainyard/trainyard/sched"

@@ -1,5 +1,5 @@
-// Package csvtable reads small comma-separated tables with a header line for the readers of measured models. Errors name
-// the table, the line and what was wanted instead:
+// Package csvtable reads small comma-separated tables with a header line for the readers of measured models. Errors
+// name the table, the line and what was wanted instead:
 //
 //	power: v100.csv: line 3: power_limit "fast", want a number from 1 to 1e+06
 //

@@ -37,8 +37,8 @@ func check(module string, packages []*source) []string {
 	return slices.Compact(broken)
 }
 
-// forbiddenImport returns why the package in folder must not import the package, or "" if it may. Of the standard library
-// every package may import everything here; see impurities.
+// forbiddenImport returns why the package in folder must not import the package, or "" if it may. Of the standard
+// library every package may import everything here; see impurities.
 func forbiddenImport(module, folder, imported string) string {
 	to, ours := strings.CutPrefix(imported, module+"/")
 	if !ours {

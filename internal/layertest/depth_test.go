@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// deepest bounds the longest path of imports below a package of our modules: each edge is a layer that a reader must know.
-// A package main is bound by what it imports. The number may only fall, to 6.
+// deepest bounds the longest path of imports below a package of our modules: each edge is a layer that a reader must
+// know. A package main is bound by what it imports. The number may only fall, to 6.
 const deepest = 8
 
 func TestDepth(t *testing.T) {
@@ -43,8 +43,8 @@ func TestDepth(t *testing.T) {
 	t.Logf("deepest: %d, at most %d", found, deepest)
 }
 
-// depths returns of each package, by its import path, the length of the longest path of imports below it. Packages main are
-// left out.
+// depths returns of each package, by its import path, the length of the longest path of imports below it. Packages main
+// are left out.
 func depths(packages []*source) map[string]int {
 	byPath := map[string]*source{}
 	for _, p := range packages {

@@ -48,8 +48,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// unseen returns one line for each folder of the table that has Go files although load saw no package of it: a check that
-// saw nothing would pass. It looks for the files by another way than load, one and two folders deep.
+// unseen returns one line for each folder of the table that has Go files although load saw no package of it: a check
+// that saw nothing would pass. It looks for the files by another way than load, one and two folders deep.
 func unseen(fsys fs.FS, packages []*source) ([]string, error) {
 	seen := map[string]bool{}
 	for _, p := range packages {
@@ -118,8 +118,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestCheckFinds proves that the check can fail, rule by rule, and that it leaves alone what is allowed. Each case is one
-// file of a module m; want is part of the one line expected, or empty.
+// TestCheckFinds proves that the check can fail, rule by rule, and that it leaves alone what is allowed. Each case is
+// one file of a module m; want is part of the one line expected, or empty.
 func TestCheckFinds(t *testing.T) {
 	tests := []struct{ name, file, text, want string }{
 		{"a lower layer", "stage/order/a.go", `import "m/model/dist"`, ""},

@@ -65,8 +65,8 @@ var sameKind = map[string]string{
 	"widths":     "how many GPUs a job gets",
 }
 
-// baseNames returns the base names of files that several packages have and that no row says to be one kind of thing: who
-// searches for a name should find one thing.
+// baseNames returns the base names of files that several packages have and that no row says to be one kind of thing:
+// who searches for a name should find one thing.
 func baseNames(tr *tree) []finding {
 	where := map[string][]string{}
 	for _, f := range tr.code {

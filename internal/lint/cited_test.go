@@ -26,8 +26,8 @@ var (
 	fileEnding = regexp.MustCompile(`\.(go|txt|txtar|csv|yaml|md|py)$`)
 )
 
-// cited returns the names of tests, files and folders of this repository that such a document has and that are not there.
-// Names within code marks count, and the commands there. A path may be given from the root, or, after one in the
+// cited returns the names of tests, files and folders of this repository that such a document has and that are not
+// there. Names within code marks count, and the commands there. A path may be given from the root, or, after one in the
 // same cell or sentence, from the folder of that one.
 func cited(tr *tree) []finding {
 	tests := tr.tests()

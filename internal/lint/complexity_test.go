@@ -13,8 +13,8 @@ const mostComplex = 15
 
 func TestComplexity(t *testing.T) { judge(t, "complexity", complexity(repository(t))) }
 
-// complexity returns the functions with too many branches, those of tests apart: a test is a list of checks, and each is a
-// branch.
+// complexity returns the functions with too many branches, those of tests apart: a test is a list of checks, and each
+// is a branch.
 func complexity(tr *tree) []finding {
 	var found []finding
 	for _, f := range tr.code {

@@ -18,8 +18,8 @@ func TestDuplicates(t *testing.T) {
 }
 
 // codeLine is one line of code, less comments and the layout. Within functions names stand apart, as two functions that
-// differ in nothing but names are the same; elsewhere they are among the tokens, as lists of fields or constants would all
-// be alike.
+// differ in nothing but names are the same; elsewhere they are among the tokens, as lists of fields or constants would
+// all be alike.
 type codeLine struct {
 	number int
 	tokens string

@@ -20,10 +20,10 @@ import (
 
 // TestReached finds the functions and methods of all modules that no program reaches.
 //
-// The programs are the packages main: their main, and every init and package variable of what they import. A function is
-// reached when one that is reached names it. A method is reached when it is named, or when its type is used and satisfies
-// an interface that has such a method: one of ours that is used, or any of another module, which we cannot see used. So
-// nothing is reported that could run, short of reflection; a little that cannot is not reported.
+// The programs are the packages main: their main, and every init and package variable of what they import. A function
+// is reached when one that is reached names it. A method is reached when it is named, or when its type is used and
+// satisfies an interface that has such a method: one of ours that is used, or any of another module, which we cannot
+// see used. So nothing is reported that could run, short of reflection; a little that cannot is not reported.
 //
 // Tests reach nothing: what they alone need belongs into test files, or into one of the packages for tests.
 func TestReached(t *testing.T) {
@@ -49,8 +49,8 @@ func TestReached(t *testing.T) {
 	judge(t, "reached", found)
 }
 
-// keptUnreached is what stays although no program reaches it: functions by "folder.Func" or "folder.Type.Method", and all
-// whose name starts so by "folder...".
+// keptUnreached is what stays although no program reaches it: functions by "folder.Func" or "folder.Type.Method", and
+// all whose name starts so by "folder...".
 var keptUnreached = []struct{ name, reason string }{
 	{"driver/drivertest...", kit},
 	{"driver/local/device.Fake...", kit},
@@ -103,7 +103,8 @@ func (l *listed) ours() bool {
 
 const modulePath = "github.com/trainyard/trainyard"
 
-// loadProgram type-checks the packages of the root module and of kube/ from source, and takes those of others as compiled.
+// loadProgram type-checks the packages of the root module and of kube/ from source, and takes those of others as
+// compiled.
 func loadProgram(dir string) (*program, error) {
 	p := &program{
 		files: token.NewFileSet(), root: dir, packages: map[string]*checked{}, exports: map[string]string{},
@@ -406,8 +407,8 @@ func (p *program) dispatch() {
 // unnamed are methods that the standard library calls by interfaces without a name.
 var unnamed = []string{"Unwrap", "Is", "As", "Timeout", "Temporary"}
 
-// satisfies says whether an interface of ours that is used, or one of another module, has the method, and a pointer to the
-// type satisfies it.
+// satisfies says whether an interface of ours that is used, or one of another module, has the method, and a pointer to
+// the type satisfies it.
 func (p *program) satisfies(named *types.Named, fn *types.Func) bool {
 	if slices.Contains(unnamed, fn.Name()) {
 		return true

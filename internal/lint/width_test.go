@@ -32,8 +32,8 @@ func columns(line string) int {
 	return n
 }
 
-// widthOfCode returns the lines of Go files that are too wide and could be broken. It leaves out what cannot be: lines within
-// a raw string, fields whose tag makes them wide, directives, and comments of one long word.
+// widthOfCode returns the lines of Go files that are too wide and could be broken. It leaves out what cannot be: lines
+// within a raw string, fields whose tag makes them wide, directives, and comments of one long word.
 func widthOfCode(tr *tree) []finding {
 	var found []finding
 	for _, f := range tr.code {

@@ -46,8 +46,8 @@ var avoidedNames = map[string]string{
 // avoidedFiles are names of files besides those: not the noun that a searcher types.
 var avoidedFiles = map[string]string{"given": "released", "telling": "report"}
 
-// contract are words that stay, as they are, because they are written in logs, records and documents of the API, or name
-// what is.
+// contract are words that stay, as they are, because they are written in logs, records and documents of the API, or
+// name what is.
 var contract = map[string]string{
 	"Beginning": "the log's word for a snapshot of the state: its name is in the log",
 }

@@ -1,5 +1,5 @@
-// Package memo writes and reads what the parts of a system remember: numbers and texts one behind the other, in parts that
-// begin with the name and version of their format. It writes no types: reader and writer agree on the order.
+// Package memo writes and reads what the parts of a system remember: numbers and texts one behind the other, in parts
+// that begin with the name and version of their format. It writes no types: reader and writer agree on the order.
 package memo
 
 import (
@@ -59,7 +59,8 @@ func (r *Reader) End() error {
 	return r.err
 }
 
-// Want notes what is wrong unless ok. Where much is read, it is to be called for what is wrong alone: its arguments cost more than reading.
+// Want notes what is wrong unless ok. Where much is read, it is to be called for what is wrong alone: its arguments
+// cost more than reading.
 func (r *Reader) Want(ok bool, format string, args ...any) {
 	if !ok && r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -158,8 +159,8 @@ func (r *Reader) Text() string { return string(r.Bytes()) }
 // Bytes reads what Text wrote, without a copy.
 func (r *Reader) Bytes() []byte { return r.take(r.Count(1)) }
 
-// Part reads a part of the given format. ok is false if nothing was remembered, or something is wrong: a part of another
-// format is.
+// Part reads a part of the given format. ok is false if nothing was remembered, or something is wrong: a part of
+// another format is.
 func (r *Reader) Part(format string) (part []byte, ok bool) {
 	if r.err == nil && len(r.b) == 0 {
 		r.err = fmt.Errorf("found nothing more, want memory of %s", format)

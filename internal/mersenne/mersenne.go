@@ -1,5 +1,6 @@
-// Package mersenne is the generator of Python's module random, MT19937, with the draws that published simulators make of it: runs that must repeat
-// theirs to the digit need the same numbers. Whoever needs randomness for anything else takes math/rand/v2.
+// Package mersenne is the generator of Python's module random, MT19937, with the draws that published simulators make
+// of it: runs that must repeat theirs to the digit need the same numbers. Whoever needs randomness for anything else
+// takes math/rand/v2.
 //
 // Source: Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998, with their seeding by array of 2002;
 // CPython, Modules/_randommodule.c and Lib/random.py, 3.2 to 3.11.

@@ -1,5 +1,6 @@
-// Package policytest plays data files: worked examples of a policy, each a few lines of a small command language with the
-// outcome below each command. It knows how a line is written; what the commands mean is up to the test that plays them.
+// Package policytest plays data files: worked examples of a policy, each a few lines of a small command language with
+// the outcome below each command. It knows how a line is written; what the commands mean is up to the test that plays
+// them.
 //
 //	# Ensure that a gang takes the node with the fewest free GPUs that holds it.
 //	nodes 2x4
@@ -8,8 +9,8 @@
 //	  free 2: n0, 4: n1
 //	  n0: 2-3
 //
-// A line is a verb, words and key=value pairs; '#' begins a comment. Lines that begin with a space are the outcome of the
-// command above. With -rewrite they are written anew: read the diff.
+// A line is a verb, words and key=value pairs; '#' begins a comment. Lines that begin with a space are the outcome of
+// the command above. With -rewrite they are written anew: read the diff.
 package policytest
 
 import (

@@ -22,7 +22,8 @@ func sum(c *policytest.Command) string {
 	return strings.Repeat("I", total) + "\n\nend  "
 }
 
-// Ensure that an outcome replaces what stood below its command, that all else stays, and that playing again changes nothing.
+// Ensure that an outcome replaces what stood below its command, that all else stays, and that playing again changes
+// nothing.
 func TestPlay(t *testing.T) {
 	const head = policytest.Intent + "it adds.\n\n"
 	got, err := policytest.Play(head+"keep # as it is\n  old\nsum 1 2 times=2  \n  old\n  older\n# end\nsum 1", sum)

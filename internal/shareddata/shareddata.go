@@ -15,7 +15,8 @@ const (
 )
 
 // DataDir returns the data folder: the value of TRAINYARD_DATA, else the first folder shared/data found beside the
-// working directory or any folder above it. If there is none it skips t, or fails it when TRAINYARD_REQUIRE_DATA is set.
+// working directory or any folder above it. If there is none it skips t, or fails it when TRAINYARD_REQUIRE_DATA is
+// set.
 func DataDir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv(FolderVar); dir != "" {

@@ -1,5 +1,5 @@
-// Package strictyaml reads small YAML files strictly: what is unknown, given twice, of a wrong type or out of range is an
-// error that says where it is, what it is and what is wanted, with the word that was probably meant:
+// Package strictyaml reads small YAML files strictly: what is unknown, given twice, of a wrong type or out of range is
+// an error that says where it is, what it is and what is wanted, with the word that was probably meant:
 //
 //	cluster: lab.yaml:4:5: unknown key "gpu" (did you mean "gpus"?), want one of count, gpus, type, ...
 //

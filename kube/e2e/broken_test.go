@@ -13,10 +13,12 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that a node on which nothing starts does not keep jobs from the healthy ones: the second attempt goes elsewhere.
+// Ensure that a node on which nothing starts does not keep jobs from the healthy ones: the second attempt goes
+// elsewhere.
 func TestABrokenNodeKeepsNobody(t *testing.T) {
 	t.Parallel()
-	policy := v1alpha1.SchedulerPolicySpec{StartTimeout: metav1.Duration{Duration: 15 * time.Second}} // a healthy node starts one in less
+	// a healthy node starts one in less
+	policy := v1alpha1.SchedulerPolicySpec{StartTimeout: metav1.Duration{Duration: 15 * time.Second}}
 	r := newRig(t, 3, fakenode.Options{GPUs: 8}, policy)
 	r.fleet.FailStarts("node-000", "RunContainerError")
 	r.serve()
@@ -30,8 +32,8 @@ func TestABrokenNodeKeepsNobody(t *testing.T) {
 	}
 }
 
-// Ensure that a type of GPU that nobody has any more does not keep a system from deciding that wants one type, and that jobs say
-// meanwhile that nobody decides.
+// Ensure that a type of GPU that nobody has any more does not keep a system from deciding that wants one type, and that
+// jobs say meanwhile that nobody decides.
 func TestATypeIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 8}, v1alpha1.SchedulerPolicySpec{})

@@ -13,7 +13,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
-// shown are objects with what their controller writes of them, and what kubectl get shows: plain, and with -o wide. AGE is left out.
+// shown are objects with what their controller writes of them, and what kubectl get shows: plain, and with -o wide. AGE
+// is left out.
 var shown = []struct{ kind, change, status, plain, wide string }{
 	{"TrainingJob", `{metadata: {name: resnet50-imagenet}, spec: {priority: 7}}`,
 		`{phase: Running, gpus: "4", attempt: 2, attained: 3h20m0s, lost: 5m20s, lostSeconds: 320, progress: step 1200 of 4000, reason: "runs on node-7/0-3"}`,
@@ -33,7 +34,8 @@ var shown = []struct{ kind, change, status, plain, wide string }{
 		"NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1", "NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1"},
 }
 
-// Ensure that kubectl get tells of each kind what one looks for, on lines that fit a terminal, and the rest where it is asked for.
+// Ensure that kubectl get tells of each kind what one looks for, on lines that fit a terminal, and the rest where it is
+// asked for.
 func TestColumns(t *testing.T) {
 	api := apiOf(t)
 	for _, c := range shown {
@@ -92,7 +94,8 @@ func cell(table metav1.Table, i int) string {
 	return ""
 }
 
-// width is how many letters a row has with what kubectl puts between columns, which are as wide as their names at least.
+// width is how many letters a row has with what kubectl puts between columns, which are as wide as their names at
+// least.
 func width(table metav1.Table) (n int) {
 	for i, c := range table.ColumnDefinitions {
 		if c.Priority == 0 {

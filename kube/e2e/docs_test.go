@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Ensure that the API server takes each file of the examples and each block of YAML of the documentation, whole and with no field that
-// it does not know, and that the blocks are those files.
+// Ensure that the API server takes each file of the examples and each block of YAML of the documentation, whole and
+// with no field that it does not know, and that the blocks are those files.
 func TestExamplesApply(t *testing.T) {
 	api := apiOf(t)
 	err := api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}})

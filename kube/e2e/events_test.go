@@ -130,7 +130,8 @@ func (r *rig) compare(job string, want []string) {
 	}
 }
 
-// Ensure that a job that cannot start says why while it waits for that, writes its status for it once, and starts when it can.
+// Ensure that a job that cannot start says why while it waits for that, writes its status for it once, and starts when
+// it can.
 func TestDelaysAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRigOn(t, controlplane.Options{Audit: true}, 1, fakenode.Options{GPUs: 2}, v1alpha1.SchedulerPolicySpec{System: "fifo"})

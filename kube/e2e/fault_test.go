@@ -67,8 +67,8 @@ func (w *world) crowd(n int, r *rand.Rand) {
 	}
 }
 
-// settle waits until all jobs succeeded, and checks that none was lost, none had two attempts at a time, no GPU two owners, and that
-// nothing is left of them.
+// settle waits until all jobs succeeded, and checks that none was lost, none had two attempts at a time, no GPU two
+// owners, and that nothing is left of them.
 func (w *world) settle() {
 	w.t.Helper()
 	last, since := -1, time.Now()
@@ -175,8 +175,8 @@ func TestAPIServerKilled(t *testing.T) {
 	w.settle()
 }
 
-// Ensure that what a node that is lost ran is run elsewhere, the other ranks of a gang as well, and that a node that is silent ends
-// nothing: it gets no new jobs, and what it ran goes on, is heard of again and finishes.
+// Ensure that what a node that is lost ran is run elsewhere, the other ranks of a gang as well, and that a node that is
+// silent ends nothing: it gets no new jobs, and what it ran goes on, is heard of again and finishes.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, controlplane.Options{NodeGrace: 8 * time.Second}, 3, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
@@ -249,8 +249,8 @@ func (w *world) isReady(name string, ready bool) {
 	})
 }
 
-// Ensure that what others do to the objects of an attempt ends it or does not, and costs the job no try: its pod evicted, or deleted;
-// its claim deleted while it is in use, and taken away by force.
+// Ensure that what others do to the objects of an attempt ends it or does not, and costs the job no try: its pod
+// evicted, or deleted; its claim deleted while it is in use, and taken away by force.
 func TestMeddling(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, controlplane.Options{}, 1, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})

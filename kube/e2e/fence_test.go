@@ -15,8 +15,9 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
-// Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more, not
-// even the lease that it finds taken, and ends; and that the other does all the work, once, and gives the lease up when it is told to end.
+// Ensure that a leader that is stopped, so that another takes over, and then goes on, writes nothing any more, not even
+// the lease that it finds taken, and ends; and that the other does all the work, once, and gives the lease up when it
+// is told to end.
 func TestStaleLeader(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, controlplane.Options{Audit: true}, 2, preemptive)

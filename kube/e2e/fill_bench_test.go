@@ -36,11 +36,11 @@ const (
 	reclaims   = 11
 )
 
-// BenchmarkFill fills nodes with one-GPU jobs through the controller, pinned and direct, with gangs of eight, and, for comparison,
-// with plain pods by kube-scheduler alone, and with pods that get exact GPUs from nobody's decision: what is written of those no
-// placement can do without. Each has a control plane of its own: from the first job submitted to the last pod that runs. With all
-// GPUs in use it has jobs take one from another: reclaim-ms is the median from the submission of such a job to its pod running;
-// processes save at once.
+// BenchmarkFill fills nodes with one-GPU jobs through the controller, pinned and direct, with gangs of eight, and, for
+// comparison, with plain pods by kube-scheduler alone, and with pods that get exact GPUs from nobody's decision: what
+// is written of those no placement can do without. Each has a control plane of its own: from the first job submitted to
+// the last pod that runs. With all GPUs in use it has jobs take one from another: reclaim-ms is the median from the
+// submission of such a job to its pod running; processes save at once.
 func BenchmarkFill(b *testing.B) {
 	bare := func(place func(r *rig, i int) error) func(*testing.B) {
 		return func(b *testing.B) { fill(b, "", 1, place) }
@@ -152,7 +152,8 @@ func (r *rig) times(n int, do func(i int) error) {
 	group.Wait()
 }
 
-// untilRunning waits until n pods are reported as running. It watches: a list of thousands again and again would slow what is measured.
+// untilRunning waits until n pods are reported as running. It watches: a list of thousands again and again would slow
+// what is measured.
 func (r *rig) untilRunning(n int) {
 	r.t.Helper()
 	running, stop := r.running()
@@ -205,8 +206,8 @@ func (r *rig) reclaim() time.Duration {
 	return took[reclaims/2]
 }
 
-// cpu returns the processor time that the programs of the control plane, the controller and the benchmark took, by name. They are
-// those that were told of the folder of the control plane.
+// cpu returns the processor time that the programs of the control plane, the controller and the benchmark took, by
+// name. They are those that were told of the folder of the control plane.
 func (r *rig) cpu() map[string]time.Duration {
 	used := make(map[string]time.Duration)
 	folder := filepath.Dir(r.plane.Kubeconfig())

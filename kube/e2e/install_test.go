@@ -63,8 +63,8 @@ func install(t testing.TB, api client.Client) {
 	}
 }
 
-// Ensure that the one file can be applied at once: nothing in it needs what is made by it to be known, and kubectl's note of what was
-// applied fits each object. And that those who may edit a namespace may submit jobs, and no more.
+// Ensure that the one file can be applied at once: nothing in it needs what is made by it to be known, and kubectl's
+// note of what was applied fits each object. And that those who may edit a namespace may submit jobs, and no more.
 func TestManifests(t *testing.T) {
 	api := apiOf(t)
 	list := manifests(t)
@@ -302,8 +302,8 @@ func (r *rig) compareRights(user string, roles ...string) {
 	}
 }
 
-// Ensure that one who only looks on writes nothing, needs no more than it is granted, and tells of each job where it would run, or why it
-// would wait.
+// Ensure that one who only looks on writes nothing, needs no more than it is granted, and tells of each job where it
+// would run, or why it would wait.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2})
@@ -326,7 +326,8 @@ func TestObserve(t *testing.T) {
 	} {
 		eventually(t, want, func() bool { return said.has(want) })
 	}
-	eventually(t, "trainyard_deciding is 1 where figures are asked for", func() bool { // they are taken behind what is said of a batch
+	// they are taken behind what is said of a batch
+	eventually(t, "trainyard_deciding is 1 where figures are asked for", func() bool {
 		families, err := metrics.Registry.Gather()
 		must(t, err)
 		return slices.ContainsFunc(families, func(f *dto.MetricFamily) bool {

@@ -16,7 +16,8 @@ import (
 // Ensure that jobs get exactly the GPUs that were decided, run, and succeed; and that their objects go.
 func TestJobsRun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(4*time.Second, 0, 0)}, // some of it is seen, however late its start is
+	// some of it is seen, however late its start is
+	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(4*time.Second, 0, 0)},
 		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	for i := range 6 {
 		r.create(r.job(fmt.Sprint("job-", i), int32(1+i%3)))
@@ -48,8 +49,8 @@ func (r *rig) remove(name string) {
 	})
 }
 
-// Ensure that a job that ranks higher takes the GPUs of another, which saves within its grace and goes on later; and that a suspended
-// one gives them back.
+// Ensure that a job that ranks higher takes the GPUs of another, which saves within its grace and goes on later; and
+// that a suspended one gives them back.
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 200*time.Millisecond, 0)},

@@ -17,8 +17,8 @@ const runsFor = "e2e.trainyard.dev/runs-for"
 // saves is how long a process takes to save when it is told to stop.
 const saves = 100 * time.Millisecond
 
-// ledger keeps which attempts had processes, and notes what must never be: two attempts of a job at a time, or a rank that is
-// started twice.
+// ledger keeps which attempts had processes, and notes what must never be: two attempts of a job at a time, or a rank
+// that is started twice.
 type ledger struct {
 	mu     sync.Mutex
 	alive  map[string]map[string]int // ranks that run, by job, by attempt

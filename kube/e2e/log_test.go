@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that the log of a controller that begins anew for two other policies, is killed and comes back has every decision: `trainyard
-// replay` decides each of them again.
+// Ensure that the log of a controller that begins anew for two other policies, is killed and comes back has every
+// decision: `trainyard replay` decides each of them again.
 func TestLogReplays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 2, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)},

@@ -51,8 +51,8 @@ func (w *world) rentedNodes() int {
 	return len(list.Items)
 }
 
-// Ensure that a pool that is deleted while a job runs on its node stays until that has ended and the node is given back, takes no more
-// jobs meanwhile, and that one made anew under its name begins with nothing spent.
+// Ensure that a pool that is deleted while a job runs on its node stays until that has ended and the node is given
+// back, takes no more jobs meanwhile, and that one made anew under its name begins with nothing spent.
 func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	t.Parallel()
 	w := poolWorld(t)
@@ -67,7 +67,8 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	eventually(t, "the pool has spent something", func() bool { return w.pool().Status.Spend > "0.00" })
 	must(t, w.api.Delete(t.Context(), w.pool()))
 	eventually(t, "it says why it stays", func() bool { return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back") })
-	eventually(t, "its node takes no more jobs", func() bool { return w.policy().Status.GPUs == "1 of 1" }) // it is cordoned beside what it says
+	// it is cordoned beside what it says
+	eventually(t, "its node takes no more jobs", func() bool { return w.policy().Status.GPUs == "1 of 1" })
 	w.submit("late", 1, 0)
 	w.until("late", v1alpha1.Pending)
 	if w.pool() == nil || w.rentedNodes() != 1 {

@@ -19,8 +19,8 @@ import (
 	"github.com/trainyard/trainyard/kube/logs"
 )
 
-// Ensure that a log is followed from its beginning to its end, each line once, whatever breaks on the way: connections to the node, and the
-// API server.
+// Ensure that a log is followed from its beginning to its end, each line once, whatever breaks on the way: connections
+// to the node, and the API server.
 func TestLogsFollowed(t *testing.T) {
 	t.Parallel()
 	const lines = 3000
@@ -86,8 +86,8 @@ func TestLogsFollowed(t *testing.T) {
 	}
 }
 
-// trainees are processes that train by steps, a hundred a second on each GPU, keep what they did, and tell it. By the times of what they
-// tell they are never late, whatever else the machine does.
+// trainees are processes that train by steps, a hundred a second on each GPU, keep what they did, and tell it. By the
+// times of what they tell they are never late, whatever else the machine does.
 type trainees struct {
 	mu    sync.Mutex
 	steps map[string]int // by job
@@ -119,7 +119,8 @@ func (s *trainees) run(p *fakenode.Process) int {
 	}
 }
 
-// Ensure that what a job writes is its progress, across controllers: its steps, each epoch, and how fast it is, which is kept.
+// Ensure that what a job writes is its progress, across controllers: its steps, each epoch, and how fast it is, which
+// is kept.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 3000}
@@ -182,7 +183,8 @@ func reference(t testing.TB, pace string) float64 {
 	return x
 }
 
-// Ensure that a job which says, as it is told to stop, that it has done all is not run again, and one that does not say so is.
+// Ensure that a job which says, as it is told to stop, that it has done all is not run again, and one that does not say
+// so is.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	s := &trainees{steps: make(map[string]int), total: 1e6}

@@ -20,19 +20,20 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// lateness is up to how many seconds of work may be told as lost although all was saved: between two tellings of progress a job is taken
-// to go on as fast as before, and a machine that does much else may hold it up meanwhile.
+// lateness is up to how many seconds of work may be told as lost although all was saved: between two tellings of
+// progress a job is taken to go on as fast as before, and a machine that does much else may hold it up meanwhile.
 const lateness = 10
 
-// Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long one is told to
-// stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was, and ends with exactly the weights
-// of one that was left alone.
+// Ensure that Tiresias, on a real node, hands the one GPU of a long job over to one that has received less: the long
+// one is told to stop, saves, and only then the other gets the GPU; that the long one goes on later from where it was,
+// and ends with exactly the weights of one that was left alone.
 func TestRealTiresiasHandsOver(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
 	r.decide()
-	const steps = 2000 // of the victim's first attempt they would take 200 s, of its second none: it is preempted on its way, however late
+	// of the victim's first attempt they would take 200 s, of its second none: it is preempted on its way, however late
+	const steps = 2000
 	long := func(name string, pace string) *v1alpha1.TrainingJob {
 		j := r.alone(r.trains(name, "--steps", strconv.Itoa(steps), "--checkpoint-every", "0", "--step-time", pace, "--save-time", "1s"))
 		j.Spec.Checkpoint.ResumeArg = "--step-time=0s"
@@ -74,8 +75,8 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 	}
 }
 
-// Ensure that the processes of PAL's jobs, on a real node, see exactly the GPUs that the scores of their class make the best, and no other;
-// and that one that is moved to faster GPUs goes on there from its checkpoint.
+// Ensure that the processes of PAL's jobs, on a real node, see exactly the GPUs that the scores of their class make the
+// best, and no other; and that one that is moved to faster GPUs goes on there from its checkpoint.
 func TestRealPALChoosesGPUs(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
@@ -117,9 +118,9 @@ func TestRealPALChoosesGPUs(t *testing.T) {
 	}
 }
 
-// Ensure that EaCO, on a real node, has a job join another on its GPU by the claim that both name; that it takes it off at the end of
-// an epoch when that took longer than its limit allows, while the first goes on; and that it lets it run once it is alone, from its
-// checkpoint. The second job is slow in its first attempt on purpose.
+// Ensure that EaCO, on a real node, has a job join another on its GPU by the claim that both name; that it takes it off
+// at the end of an epoch when that took longer than its limit allows, while the first goes on; and that it lets it run
+// once it is alone, from its checkpoint. The second job is slow in its first attempt on purpose.
 func TestRealEaCOUndoesTrial(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "eaco"})
@@ -170,8 +171,8 @@ func TestRealEaCOUndoesTrial(t *testing.T) {
 	}
 }
 
-// Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back once nobody needs
-// it, with no process on it.
+// Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back
+// once nobody needs it, with no process on it.
 func TestRealBOARentsAndReleases(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
@@ -221,9 +222,10 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 	}
 }
 
-// Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are known again, and are
-// told to stop as ever; that nothing new is started on a node that is silent; that what ended without a kubelet is known to have; and that
-// what ended without containerd, which nobody saw, is tried again and counts as no failure.
+// Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are
+// known again, and are told to stop as ever; that nothing new is started on a node that is silent; that what ended
+// without a kubelet is known to have; and that what ended without containerd, which nobody saw, is tried again and
+// counts as no failure.
 func TestRealSilenceEndsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{NodeGrace: 16 * time.Second}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})

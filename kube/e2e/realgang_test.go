@@ -14,8 +14,9 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 )
 
-// Ensure that a gang over two real nodes is one process on each, that each sees exactly its GPUs and is told how to find the other, that the
-// job is done once both have ended; and that where one fails the other is told to stop, and has its time to save.
+// Ensure that a gang over two real nodes is one process on each, that each sees exactly its GPUs and is told how to
+// find the other, that the job is done once both have ended; and that where one fails the other is told to stop, and
+// has its time to save.
 func TestRealGangOverTwoNodes(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
@@ -37,7 +38,8 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 		t.Errorf("the pair: %+v", st)
 	}
 	r.wantRanks("pair", "2 GPU-real-a-0 GPU-real-a-1", "1 GPU-real-b-0")
-	r.create(gang("broken", "--steps=1000000", "--fail-at=300", "--step-time=$(NODE_RANK).1s")) // rank 0 after 10 s, rank 1 after 110
+	// rank 0 after 10 s, rank 1 after 110
+	r.create(gang("broken", "--steps=1000000", "--fail-at=300", "--step-time=$(NODE_RANK).1s"))
 	if st := r.until("broken", v1alpha1.Failed); st.Attempt != 1 || !strings.Contains(st.Reason, "pod broken-1-0: exit code 3") {
 		t.Errorf("the broken one: %+v", st)
 	}
@@ -53,8 +55,8 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	}
 }
 
-// wantRanks checks that of the first attempt of a job there was one process for each rank, with so many GPUs of these UUIDs, which was told
-// of itself and the others.
+// wantRanks checks that of the first attempt of a job there was one process for each rank, with so many GPUs of these
+// UUIDs, which was told of itself and the others.
 func (r *realRig) wantRanks(name string, ranks ...string) {
 	r.t.Helper()
 	got := make(map[string]given)

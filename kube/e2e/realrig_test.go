@@ -96,8 +96,8 @@ func (r *realRig) history() (list []sched.Event) {
 	return list
 }
 
-// trains describes a job that trains for real, on one GPU, keeps its checkpoints from attempt to attempt and leaves its result when it
-// is done.
+// trains describes a job that trains for real, on one GPU, keeps its checkpoints from attempt to attempt and leaves its
+// result when it is done.
 func (r *realRig) trains(name string, args ...string) *v1alpha1.TrainingJob {
 	args = append(args, "--out", filepath.Join(r.work, name+".json"))
 	return r.job(name, 1, func(j *v1alpha1.TrainingJob) {
@@ -106,8 +106,8 @@ func (r *realRig) trains(name string, args ...string) *v1alpha1.TrainingJob {
 	})
 }
 
-// alone has a job hold locks on itself and on the GPUs that it was given, in the ledger: two processes that overlap are found out, and
-// when they began and ended is told.
+// alone has a job hold locks on itself and on the GPUs that it was given, in the ledger: two processes that overlap are
+// found out, and when they began and ended is told.
 func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	c := &j.Spec.Template.Spec.Containers[0]
 	c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER", Value: filepath.Join(r.work, "ledger")})
@@ -122,7 +122,8 @@ type given struct {
 	Meets                map[string]string
 }
 
-// witnesses returns what all processes so far were given, in the order of their starts. What was given is what was told, for each.
+// witnesses returns what all processes so far were given, in the order of their starts. What was given is what was
+// told, for each.
 func (r *realRig) witnesses() (list []given) {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.work, "given"))
@@ -224,7 +225,8 @@ func (r *realRig) awaitStep(name string, attempt, step int) {
 	eventually(r.t, fmt.Sprintf("%s is at step %d", name, step), func() bool { return r.step(name, attempt) >= step })
 }
 
-// step returns the last step of which the process of a job's attempt told, as the node has it in the pod's log; -1 if there is none yet.
+// step returns the last step of which the process of a job's attempt told, as the node has it in the pod's log; -1 if
+// there is none yet.
 func (r *realRig) step(name string, attempt int) int {
 	log, err := r.plane.Client().CoreV1().Pods(r.space).GetLogs(fmt.Sprintf("%s-%d-0", name, attempt), &corev1.PodLogOptions{}).DoRaw(r.t.Context())
 	at := -1
@@ -271,8 +273,8 @@ type cloud struct {
 	released []string
 }
 
-// runs plays the cloud until something is so. A node that was ordered comes up when its boot is over; one that was given back is shut
-// down.
+// runs plays the cloud until something is so. A node that was ordered comes up when its boot is over; one that was
+// given back is shut down.
 func (c *cloud) runs(what string, until func() bool) {
 	c.r.t.Helper()
 	eventually(c.r.t, what, func() bool {

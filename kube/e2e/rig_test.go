@@ -110,8 +110,8 @@ func (r *rig) create(o client.Object) {
 	}
 }
 
-// locked writes to the log of a test, for several at once. What comes when the test is over is dropped: controller-runtime goes on to say
-// that it ends.
+// locked writes to the log of a test, for several at once. What comes when the test is over is dropped:
+// controller-runtime goes on to say that it ends.
 type locked struct {
 	mu   sync.Mutex
 	t    testing.TB

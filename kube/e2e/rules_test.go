@@ -31,8 +31,9 @@ var valid = map[string]string{
 	"GPUProfile":      `{metadata: {name: node}, spec: {gpus: [{uuid: GPU-0, scores: {A: "1.1"}}]}}`,
 }
 
-// refused has, for every rule of the definitions, named by its place and kind, what makes a valid object break it, as a merge patch, and
-// what the API server says to that. A rule on changes has two patches: one for the object as it was made, one for the change.
+// refused has, for every rule of the definitions, named by its place and kind, what makes a valid object break it, as a
+// merge patch, and what the API server says to that. A rule on changes has two patches: one for the object as it was
+// made, one for the change.
 var refused = map[string][]refusal{
 	"TrainingJob": {
 		{"want at most 50 of", `{metadata: {name: "1st"}}`, "", `metadata.name: Invalid value: want at most 50 of a-z, 0-9 and -, a letter first and no - last: names of hosts and services are made of it`},
@@ -178,8 +179,8 @@ var refused = map[string][]refusal{
 	},
 }
 
-// refusal is an object that breaks a rule: change makes it of a valid one, then changes it once it is there. What the API server
-// answers has want in it.
+// refusal is an object that breaks a rule: change makes it of a valid one, then changes it once it is there. What the
+// API server answers has want in it.
 type refusal struct{ rule, change, then, want string }
 
 // of reports whether a rule is the one that is broken: expressions are named by how their message begins.
@@ -205,8 +206,8 @@ func gpus(n int) string {
 	return strings.Join(list, ", ")
 }
 
-// Ensure that every rule of the definitions is there for a reason: an object that breaks it is refused, in words that name the field and
-// what is wanted.
+// Ensure that every rule of the definitions is there for a reason: an object that breaks it is refused, in words that
+// name the field and what is wanted.
 func TestRules(t *testing.T) {
 	api := apiOf(t)
 	for kind, list := range refused {
@@ -299,8 +300,8 @@ func merge(to, change map[string]any) {
 	}
 }
 
-// rulesOf returns the rules of a definition, less those on what the controller alone writes, and on templates: of these only types are
-// checked.
+// rulesOf returns the rules of a definition, less those on what the controller alone writes, and on templates: of these
+// only types are checked.
 func rulesOf(t *testing.T, kind string) (rules []string) {
 	t.Helper()
 	for _, doc := range bytes.Split(config.CRDs, []byte("\n---\n")) {
@@ -350,8 +351,8 @@ func rulesBelow(path string, s *apiextensionsv1.JSONSchemaProps, tell func(rule 
 	}
 }
 
-// Ensure that the least objects are taken, that what they leave out has the values that are promised, written in YAML or in Go, and that
-// labels of templates survive.
+// Ensure that the least objects are taken, that what they leave out has the values that are promised, written in YAML
+// or in Go, and that labels of templates survive.
 func TestDefaults(t *testing.T) {
 	api := apiOf(t)
 	for kind, want := range map[string]string{
@@ -422,8 +423,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is told as one that cannot be read, and by
-// which field, beside others that can.
+// Ensure that a job whose template the API server takes, and the types of Kubernetes do not, is told as one that cannot
+// be read, and by which field, beside others that can.
 func TestUnreadable(t *testing.T) {
 	api := apiOf(t)
 	containers := map[string]string{

@@ -16,8 +16,8 @@ import (
 
 var defined sync.Once
 
-// apiOf returns a client of the shared control plane, which knows the definitions and runs no controller of ours. Tests leave nothing
-// behind.
+// apiOf returns a client of the shared control plane, which knows the definitions and runs no controller of ours. Tests
+// leave nothing behind.
 func apiOf(t *testing.T) client.Client {
 	t.Helper()
 	plane := controlplane.Shared(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that jobs which share GPUs do so by a claim for each GPU, which both own; that one which leaves, by order or by its end, leaves the
-// other undisturbed; and that the claims go with the last. A controller that comes anew in between finds all as it is.
+// Ensure that jobs which share GPUs do so by a claim for each GPU, which both own; that one which leaves, by order or
+// by its end, leaves the other undisturbed; and that the claims go with the last. A controller that comes anew in
+// between finds all as it is.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)}, v1alpha1.SchedulerPolicySpec{System: "gandiva"})
@@ -60,7 +61,8 @@ func TestSharing(t *testing.T) {
 	r.slots(0)
 }
 
-// slots waits until there are so many claims of GPUs that jobs share, each owned by these jobs and reserved for their pods.
+// slots waits until there are so many claims of GPUs that jobs share, each owned by these jobs and reserved for their
+// pods.
 func (r *rig) slots(n int, owners ...string) {
 	r.t.Helper()
 	var list resourcev1.ResourceClaimList
@@ -87,8 +89,8 @@ func (r *rig) slots(n int, owners ...string) {
 	})
 }
 
-// Ensure that kube-scheduler takes nothing from others for pods of jobs: they have a class by which it may not, unless their template
-// names another.
+// Ensure that kube-scheduler takes nothing from others for pods of jobs: they have a class by which it may not, unless
+// their template names another.
 func TestPriorityClass(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 1}, v1alpha1.SchedulerPolicySpec{System: "fifo"})

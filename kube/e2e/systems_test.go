@@ -33,8 +33,8 @@ import (
 // fleetNodes is how many nodes of 8 GPUs every system has.
 const fleetNodes = 100
 
-// Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, which is what simulates,
-// decides all of it the same again when it is given what happened, and nothing else.
+// Ensure that every system runs jobs of all kinds to their ends on a cluster, and that the engine alone, which is what
+// simulates, decides all of it the same again when it is given what happened, and nothing else.
 func TestSystems(t *testing.T) {
 	t.Parallel()
 	w := &world{ledger: newLedger()}
@@ -136,8 +136,8 @@ func (w *world) profile() *variability.Scores {
 	return s
 }
 
-// mixed submits jobs of fixed and of any width, of one GPU and of several nodes, such as share and such as do not, with a deadline
-// and without, and two of which each wants more than half of the cluster.
+// mixed submits jobs of fixed and of any width, of one GPU and of several nodes, such as share and such as do not, with
+// a deadline and without, and two of which each wants more than half of the cluster.
 func (w *world) mixed() {
 	widths := []v1alpha1.Width{{Min: 1}, {Min: 2}, {Min: 4}, {Min: 12}, {Min: 1, Max: new(int32(8))}, {Min: 1, Max: new(int32(4)), Want: new(int32(2))}, {Min: 1},
 		{Min: 416}, {Min: 3}, {Min: 24, Max: new(int32(64))}, {Min: 408}, {Min: 8}}
@@ -172,8 +172,8 @@ func (w *world) forget() {
 	}
 }
 
-// replay has a new system of the same kind, which knows as much, decide what a log tells, and returns how many events there were. The
-// error says where it decides otherwise.
+// replay has a new system of the same kind, which knows as much, decide what a log tells, and returns how many events
+// there were. The error says where it decides otherwise.
 func replay(log []byte, known system.Knowledge) (events int, err error) {
 	if n := bytes.Count(log, []byte(eventlog.Schema)); n != 1 {
 		return 0, fmt.Errorf("%d logs in one: the controller began anew meanwhile", n)
@@ -214,7 +214,8 @@ func tampered(t testing.TB, log []byte) []byte {
 	return slices.Concat(log[:last[2]], []byte(elsewhere), log[last[3]:])
 }
 
-// rentable makes a pool of nodes that boot for a second, and plays the cloud that has them come. The function it returns ends that.
+// rentable makes a pool of nodes that boot for a second, and plays the cloud that has them come. The function it
+// returns ends that.
 func (w *world) rentable() (end func()) {
 	w.t.Helper()
 	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 8,

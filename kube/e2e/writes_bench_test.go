@@ -19,8 +19,8 @@ import (
 // writes is how many objects BenchmarkWrites makes of each kind.
 const writes = 400
 
-// BenchmarkWrites measures what the writes cost that a job needs at least once: processor time of API server and etcd, while
-// nobody watches but the control plane itself.
+// BenchmarkWrites measures what the writes cost that a job needs at least once: processor time of API server and etcd,
+// while nobody watches but the control plane itself.
 func BenchmarkWrites(b *testing.B) {
 	for b.Loop() {
 		r := newRigOn(b, controlplane.Options{}, 1, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second}, v1alpha1.SchedulerPolicySpec{System: "las"})

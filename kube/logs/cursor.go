@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// buffer is how much of a line is waited for. Runtimes write down what comes without an end of line in pieces of this size (16 KiB in
-// containerd and CRI-O), such as the bars of tqdm.
+// buffer is how much of a line is waited for. Runtimes write down what comes without an end of line in pieces of this
+// size (16 KiB in containerd and CRI-O), such as the bars of tqdm.
 const buffer = 16 << 10
 
 // cursor is how far a log has been read. The zero value is its beginning.
@@ -37,8 +37,8 @@ func (c *cursor) advance(piece []byte) {
 	}
 }
 
-// read reads lines that each begin with their time and a blank, to the end of in. What lies before the cursor is passed over; the rest is
-// told, and the cursor is where that ends: what was told of a line before in broke is not told again.
+// read reads lines that each begin with their time and a blank, to the end of in. What lies before the cursor is passed
+// over; the rest is told, and the cursor is where that ends: what was told of a line before in broke is not told again.
 func (c *cursor) read(in io.Reader, text func(at time.Time, piece []byte)) error {
 	var here cursor
 	from, past := *c, false

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Limits: how many logs are opened in a second, and at once after a rest; how much of one is read in a second, what comes faster is read
-// later; how long the pauses are before one that ended or failed is opened again.
+// Limits: how many logs are opened in a second, and at once after a rest; how much of one is read in a second, what
+// comes faster is read later; how long the pauses are before one that ended or failed is opened again.
 const (
 	opens      = 20
 	opensBurst = 50
@@ -27,8 +27,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// Client returns a client for logs alone, on connections of its own. What the API server may send before it is read is little: hundreds of
-// logs are read slowly at a time.
+// Client returns a client for logs alone, on connections of its own. What the API server may send before it is read is
+// little: hundreds of logs are read slowly at a time.
 func Client(config *rest.Config) (typedcorev1.PodsGetter, error) {
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -57,11 +57,11 @@ func New(pods typedcorev1.PodsGetter) *Follower {
 	return &Follower{pods, flowcontrol.NewTokenBucketRateLimiter(opens, opensBurst), firstPause}
 }
 
-// Follow has text called with all that a container of a pod writes, from the beginning of what its node still has of it, each piece
-// once, in order, with the time at which its line was written by the clock of the node. A connection that breaks is made again and goes on
-// where it was. A piece ends where a line does, or where one is longer than the buffer; it is text's until it returns. end is called
-// whenever the log is at its end for now: the process has ended and its pod perhaps gone, or, rarely, somebody on the way went down. Follow
-// returns when ctx is done.
+// Follow has text called with all that a container of a pod writes, from the beginning of what its node still has of
+// it, each piece once, in order, with the time at which its line was written by the clock of the node. A connection
+// that breaks is made again and goes on where it was. A piece ends where a line does, or where one is longer than the
+// buffer; it is text's until it returns. end is called whenever the log is at its end for now: the process has ended
+// and its pod perhaps gone, or, rarely, somebody on the way went down. Follow returns when ctx is done.
 func (f *Follower) Follow(ctx context.Context, pod types.NamespacedName, container string, text func(at time.Time, piece []byte), end func()) {
 	var c cursor
 	for pause := f.pause; f.rate.Wait(ctx) == nil; pause = min(2*pause, lastPause) {

@@ -12,10 +12,12 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// BootsAt says, on a node of a fake pool, when it is up. Whoever plays the kubelets makes it Ready then, and publishes its GPUs.
+// BootsAt says, on a node of a fake pool, when it is up. Whoever plays the kubelets makes it Ready then, and publishes
+// its GPUs.
 const BootsAt = "trainyard.dev/boots-at"
 
-// fake makes the objects of nodes that are missing, to be up after the boot delay, and takes away those that boot and are not wanted.
+// fake makes the objects of nodes that are missing, to be up after the boot delay, and takes away those that boot and
+// are not wanted.
 func (p *Provider) fake(ctx context.Context, pool *v1alpha1.GPUPool, there []corev1.Node, nodes int32) error {
 	for i := len(there); i < int(nodes); i++ {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: pool.Name + "-", Labels: map[string]string{v1alpha1.LabelPool: pool.Name},

@@ -1,5 +1,5 @@
-// Package provider makes rented nodes come and go: by Karpenter, by anything that has a scale subresource, or, for tests, by
-// itself.
+// Package provider makes rented nodes come and go: by Karpenter, by anything that has a scale subresource, or, for
+// tests, by itself.
 package provider
 
 import (
@@ -15,10 +15,11 @@ import (
 	"github.com/trainyard/trainyard/kube/driver"
 )
 
-// Provider asks whom the pool names. Who is asked again for what is under way does nothing, a Release that was cut short excepted.
+// Provider asks whom the pool names. Who is asked again for what is under way does nothing, a Release that was cut
+// short excepted.
 //
-// None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node that is
-// really lost is the one whose object is deleted, and the driver tells of that one.
+// None of those it asks promises which node goes when there are to be fewer: they are told which one is empty. The node
+// that is really lost is the one whose object is deleted, and the driver tells of that one.
 type Provider struct {
 	api    client.Client
 	reader client.Reader // reads what the API has now
@@ -27,8 +28,8 @@ type Provider struct {
 
 var _ driver.Provider = (*Provider)(nil)
 
-// New returns a provider that writes by api. Nodes it reads by reader: a cache has not heard of those that were given back just now, and so
-// they would be counted with those that stay.
+// New returns a provider that writes by api. Nodes it reads by reader: a cache has not heard of those that were given
+// back just now, and so they would be counted with those that stay.
 func New(api client.Client, reader client.Reader, clock func() time.Time) *Provider {
 	return &Provider{api, reader, clock}
 }
@@ -49,9 +50,9 @@ func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int3
 	return p.setReplicas(ctx, of, max(nodes, staying(there))) // who goes is said by Release
 }
 
-// Release gives back exactly this node, as far as the provider heeds what it is told: what the provider knows the node by is marked, and
-// there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called off: once the node has gone, the driver
-// asks for the right number again.
+// Release gives back exactly this node, as far as the provider heeds what it is told: what the provider knows the node
+// by is marked, and there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called off:
+// once the node has gone, the driver asks for the right number again.
 func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error {
 	if pool.Spec.Provider.Kind == "fake" {
 		return client.IgnoreNotFound(p.api.Delete(ctx, node))

@@ -111,8 +111,8 @@ func (c *cloud) release(kind, name string) {
 	}
 }
 
-// Ensure that a static NodePool gets as many replicas as are wished, that nodes which are there stay until they are given back by name,
-// and that asking again does nothing.
+// Ensure that a static NodePool gets as many replicas as are wished, that nodes which are there stay until they are
+// given back by name, and that asking again does nothing.
 func TestKarpenter(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
 	c.scale("karpenter", 3, 3)
@@ -159,7 +159,8 @@ func TestReleaseTriedAgain(t *testing.T) {
 	}
 }
 
-// Ensure that each node that is given back while others boot is one fewer, although those given back before it are there still.
+// Ensure that each node that is given back while others boot is one fewer, although those given back before it are
+// there still.
 func TestReleaseWhileOthersBoot(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), node("c"))
 	c.replicas = 5
@@ -184,8 +185,8 @@ func TestMachineIsMarkedFirst(t *testing.T) {
 	}
 }
 
-// Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that nobody's wish is written over
-// that came meanwhile.
+// Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that
+// nobody's wish is written over that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
 	var before corev1.NodeList

@@ -72,7 +72,8 @@ func plain(of *unstructured.Unstructured, err error) error {
 	return err
 }
 
-// emptyScale is a Scale without a type of Go's: clients that do not know the type of an object do not know that of its subresource.
+// emptyScale is a Scale without a type of Go's: clients that do not know the type of an object do not know that of its
+// subresource.
 func emptyScale() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
 }

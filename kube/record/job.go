@@ -14,7 +14,8 @@ import (
 // jobSchema is raised when a Job is written otherwise than before.
 const jobSchema = 1
 
-// Job is a job as the engine knows it, under its number, with its GPUs by name: the numbers of GPUs are those of one leader.
+// Job is a job as the engine knows it, under its number, with its GPUs by name: the numbers of GPUs are those of one
+// leader.
 type Job struct {
 	ID      sched.JobID
 	Leader  int64  // who wrote it

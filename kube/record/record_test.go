@@ -84,7 +84,8 @@ func (w *watcher) EndBatch() error {
 	return nil
 }
 
-// systems of which each has something of its own to keep: queues, shared GPUs and trials, widths and batches, rented nodes.
+// systems of which each has something of its own to keep: queues, shared GPUs and trials, widths and batches, rented
+// nodes.
 var systems = []string{"tiresias-las", "eaco", "elastic", "fifo-packed", "srtf", "boa"}
 
 // simulate runs a small trace under a system and has look called at the end of each batch.

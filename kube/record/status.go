@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Extract returns what the status of a job says to people, but for its Reason. Devices are named as the driver of the node does, tenants
-// are those of Tenants.
+// Extract returns what the status of a job says to people, but for its Reason. Devices are named as the driver of the
+// node does, tenants are those of Tenants.
 func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
 	service := j.ServiceNow(v.Now)
@@ -37,7 +37,8 @@ func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sche
 	return s
 }
 
-// Tenants returns those of some jobs that hold a GPU, in their order, of the GPUs that are held to be shared; nil where none is.
+// Tenants returns those of some jobs that hold a GPU, in their order, of the GPUs that are held to be shared; nil where
+// none is.
 func Tenants(v *sched.View, jobs []sched.JobID) (of map[sched.GPUID][]sched.JobID) {
 	for _, id := range jobs {
 		j := &v.Jobs[id]
@@ -109,7 +110,8 @@ func span(r sched.Range) string {
 // Suspended is the reason of a job whose user wants it to rest.
 const Suspended = "suspended by its user"
 
-// Reason is the one reason why a job is where it is, with its numbers. Its times are those of clocks: time 0 was at origin.
+// Reason is the one reason why a job is where it is, with its numbers. Its times are those of clocks: time 0 was at
+// origin.
 func Reason(v *sched.View, id sched.JobID, w explain.Waiting, origin time.Time) string {
 	j := &v.Jobs[id]
 	if j.State == sched.Done {
@@ -166,13 +168,15 @@ func Reason(v *sched.View, id sched.JobID, w explain.Waiting, origin time.Time) 
 	return w.Code.String()
 }
 
-// at is what clocks show at time t of a scheduler whose time 0 was at origin, with the day where it is another than now's.
+// at is what clocks show at time t of a scheduler whose time 0 was at origin, with the day where it is another than
+// now's.
 func at(origin time.Time, t, now sched.Time) string {
 	on := func(t sched.Time) time.Time { return origin.Add(time.Duration(t)).UTC() }
 	return Clock(on(t), on(now))
 }
 
-// Clock says when t is: on the clock, with the day where it is another than now's, in UTC, as whoever reads it may be anywhere.
+// Clock says when t is: on the clock, with the day where it is another than now's, in UTC, as whoever reads it may be
+// anywhere.
 func Clock(t, now time.Time) string {
 	if t, now = t.UTC(), now.UTC(); t.Format(time.DateOnly) != now.Format(time.DateOnly) {
 		return t.Format(time.DateTime + " UTC")

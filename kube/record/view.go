@@ -7,10 +7,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// View returns the state that objects tell: of the jobs as they were written, of the cluster, at time now, version events
-// having been folded in complete batches, with room for so many numbers of jobs. Numbers that no job bears are of jobs that are done and
-// forgotten: 260 bytes each, and no more for those who lead (BenchmarkForgotten of kube/controller), so numbers are not given again.
-// mended says, in words, what a batch cut short, or somebody else, made it change. Two jobs of one number are an error.
+// View returns the state that objects tell: of the jobs as they were written, of the cluster, at time now, version
+// events having been folded in complete batches, with room for so many numbers of jobs. Numbers that no job bears are
+// of jobs that are done and forgotten: 260 bytes each, and no more for those who lead (BenchmarkForgotten of
+// kube/controller), so numbers are not given again. mended says, in words, what a batch cut short, or somebody else,
+// made it change. Two jobs of one number are an error.
 func View(jobs []Job, c Cluster, now sched.Time, version uint64, count int) (v sched.View, mended []string, err error) {
 	v = sched.View{Now: now, Version: version, Types: c.Types, Nodes: c.Nodes, Pools: c.Pools, GPUs: make([]sched.GPU, len(c.GPUs))}
 	for i, g := range c.GPUs {
@@ -115,7 +116,8 @@ func (m *mender) retarget(id sched.JobID, set []sched.GPUID, c sched.Config) {
 	}
 }
 
-// mend has targets that do not go together give way: those of jobs that hold their GPUs come first, then the older ones.
+// mend has targets that do not go together give way: those of jobs that hold their GPUs come first, then the older
+// ones.
 func (m *mender) mend() {
 	slices.Sort(m.added)
 	alone, shared := make([]bool, len(m.v.GPUs)), make([]bool, len(m.v.GPUs))

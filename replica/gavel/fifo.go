@@ -2,8 +2,9 @@ package gavel
 
 import "slices"
 
-// keep is fifo: places are kept until their jobs are done, in the order of the jobs' numbers. The place of a job that is done goes to the head of the
-// queue if that fits into what is left by those before; what is free then is filled in order, up to the first that does not fit.
+// keep is fifo: places are kept until their jobs are done, in the order of the jobs' numbers. The place of a job that
+// is done goes to the head of the queue if that fits into what is left by those before; what is free then is filled in
+// order, up to the first that does not fit.
 //
 // Source: policies/fifo.py, mode base.
 func (r *run) keep() {
@@ -38,7 +39,8 @@ func (r *run) keep() {
 	}
 }
 
-// fill gives whole shares in order, up to the first job that does not fit; that one is passed over, and fifo_packed then pairs those behind it.
+// fill gives whole shares in order, up to the first job that does not fit; that one is passed over, and fifo_packed
+// then pairs those behind it.
 //
 // Source: policies/fifo.py, modes perf and packing.
 func (r *run) fill() {
@@ -64,7 +66,8 @@ func (r *run) fill() {
 // packingThreshold is the combined throughput above which a pair is worth it.
 const packingThreshold = 1.5
 
-// pack pairs each job of queue, in order, with the job that runs alone with which it gets most done; it ends with the first for which none is good enough.
+// pack pairs each job of queue, in order, with the job that runs alone with which it gets most done; it ends with the
+// first for which none is good enough.
 func (r *run) pack(filled []*place, queue []*job) []*place {
 	for _, j := range queue {
 		best, most := (*place)(nil), packingThreshold

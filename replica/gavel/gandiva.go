@@ -6,8 +6,8 @@ import (
 	"github.com/trainyard/trainyard/internal/mersenne"
 )
 
-// spread is gandiva: if all jobs fit, each gets an equal share of the cluster; otherwise they are paired at random, pairs that get less done than one job would are
-// dissolved, and pairs and jobs left alone get equal shares.
+// spread is gandiva: if all jobs fit, each gets an equal share of the cluster; otherwise they are paired at random,
+// pairs that get less done than one job would are dissolved, and pairs and jobs left alone get equal shares.
 //
 // Source: policies/gandiva.py.
 func (r *run) spread() {

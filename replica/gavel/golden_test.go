@@ -67,8 +67,8 @@ func trace(t testing.TB, name string) (jobs []gavel.Job) {
 	return jobs
 }
 
-// Reference: the simulator of Gavel, run on its physical_cluster/max_min_fairness.trace, 36 V100s, rounds of 360 s, seed 0. Ensure that average JCT and
-// utilisation are as it prints them.
+// Reference: the simulator of Gavel, run on its physical_cluster/max_min_fairness.trace, 36 V100s, rounds of 360 s,
+// seed 0. Ensure that average JCT and utilisation are as it prints them.
 func TestGolden(t *testing.T) {
 	jobs, rates := trace(t, "max_min_fairness.trace"), rates(t)
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/internal/mersenne"
 )
 
-// Run plays jobs under p until all are done. It reads its arguments only, and is deterministic. It costs O(jobs in the system) per round, with
-// pairs their square.
+// Run plays jobs under p until all are done. It reads its arguments only, and is deterministic. It costs O(jobs in the
+// system) per round, with pairs their square.
 //
 // Run panics if p or a job is invalid; call Params.Validate first where they come from outside.
 //
@@ -223,7 +223,8 @@ func (r *run) rank() {
 // runs reports whether all of its jobs get on.
 func (p *place) runs() bool { return slices.Min(p.rates) > 0 }
 
-// dispatch begins a round: places in order of priority, what they are owed and share, as long as they fit and none of their jobs runs already.
+// dispatch begins a round: places in order of priority, what they are owed and share, as long as they fit and none of
+// their jobs runs already.
 func (r *run) dispatch() {
 	ranked := slices.Clone(r.places)
 	slices.SortStableFunc(ranked, func(a, b *place) int {

@@ -11,14 +11,15 @@ const (
 	DefaultReset = 1920 // seconds
 )
 
-// DefaultMaxRounds is ours: the released simulator never gives up, and a pair of which one does no whole step per GPU never ends.
+// DefaultMaxRounds is ours: the released simulator never gives up, and a pair of which one does no whole step per GPU
+// never ends.
 const DefaultMaxRounds = 1 << 20
 
 // Policy says who gets which share of time.
 type Policy int
 
-// The policies. FIFO keeps its places until jobs are done; FIFOPerf and FIFOPacked fill the cluster anew each time shares are computed, the latter
-// pairing those left over; Gandiva shares time evenly, in random pairs if not all fit.
+// The policies. FIFO keeps its places until jobs are done; FIFOPerf and FIFOPacked fill the cluster anew each time
+// shares are computed, the latter pairing those left over; Gandiva shares time evenly, in random pairs if not all fit.
 const (
 	FIFO Policy = iota
 	FIFOPerf
@@ -57,8 +58,9 @@ type Kind struct {
 
 // Rates are throughputs in steps per second.
 type Rates struct {
-	Alone  map[Kind]float64       // > 0 for each kind of job
-	Shared map[[2]Kind][2]float64 // of the first and the second beside each other, both ways round; missing or 0 = they cannot
+	Alone map[Kind]float64 // > 0 for each kind of job
+	// of the first and the second beside each other, both ways round; missing or 0 = they cannot
+	Shared map[[2]Kind][2]float64
 }
 
 // Params names a run of the released simulator.

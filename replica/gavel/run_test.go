@@ -30,7 +30,8 @@ func shared(p gavel.Policy, seed uint32, a, b float64) bool {
 	return res.Jobs[0].Shared > 0
 }
 
-// Reference: Gavel, policies/fifo.py and gandiva.py. Ensure that fifo_packed wants more than 1.5 of a pair, and that gandiva dissolves one below 1.
+// Reference: Gavel, policies/fifo.py and gandiva.py. Ensure that fifo_packed wants more than 1.5 of a pair, and that
+// gandiva dissolves one below 1.
 func TestThresholds(t *testing.T) {
 	// The job at which filling stops is passed over: only with one more is there somebody to pair.
 	packed := func(a, b float64) bool {
@@ -53,7 +54,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// Ensure by hand what a round is: it ends with its last job, and jobs end at their own time. a takes 100 s, b 720 s, c comes at 50 s.
+// Ensure by hand what a round is: it ends with its last job, and jobs end at their own time. a takes 100 s, b 720 s, c
+// comes at 50 s.
 func TestRounds(t *testing.T) {
 	rates := gavel.Rates{Alone: map[gavel.Kind]float64{kindA: 1}}
 	jobs := []gavel.Job{{ID: "a", Kind: kindA, Steps: 100}, {ID: "b", Kind: kindA, Steps: 720}, {ID: "c", Kind: kindA, Steps: 10, Submit: 50}}
@@ -67,7 +69,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// Ensure that a job of which each GPU does less than a step per round fails after five rounds, and that what never ends is given up.
+// Ensure that a job of which each GPU does less than a step per round fails after five rounds, and that what never ends
+// is given up.
 func TestLostRounds(t *testing.T) {
 	wide := gavel.Kind{Model: "a", GPUs: 4}
 	rates := gavel.Rates{Alone: map[gavel.Kind]float64{wide: 1}}
@@ -83,7 +86,8 @@ func TestLostRounds(t *testing.T) {
 	}
 }
 
-// Ensure on random traces that every job finishes, no sooner than it could alone, that fifo and fifo_perf never share, and that the same run gives the same result.
+// Ensure on random traces that every job finishes, no sooner than it could alone, that fifo and fifo_perf never share,
+// and that the same run gives the same result.
 func TestProperties(t *testing.T) {
 	everShared := 0
 	for seed := range uint64(300) {

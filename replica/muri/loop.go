@@ -65,8 +65,8 @@ func Run(jobs []Job, p Params) []Outcome {
 	return r.out
 }
 
-// next advances the clock to what happens next. What falls together happens together, but for a look at the queues, which
-// comes alone and only if it is first.
+// next advances the clock to what happens next. What falls together happens together, but for a look at the queues,
+// which comes alone and only if it is first.
 func (r *run) next() (ends, arrivals bool) {
 	start := never
 	if r.arrived < len(r.jobs) {
@@ -111,8 +111,8 @@ func (r *run) arrive() {
 	}
 }
 
-// slack is by how many GPU-seconds a limit may be missed: without it, rounding can make the released loop look at a queue
-// again and again at one instant.
+// slack is by how many GPU-seconds a limit may be missed: without it, rounding can make the released loop look at a
+// queue again and again at one instant.
 const slack = 1e-3
 
 // settle brings job i up to now. This pass costs it its overhead, for a running job.
@@ -150,8 +150,8 @@ func (r *run) chooseShortest() {
 	}
 }
 
-// place takes GPUs for a gang of so many: on the first node with room, or, if it is wider than a node, on the first whole
-// nodes and the first other node with room for the rest.
+// place takes GPUs for a gang of so many: on the first node with room, or, if it is wider than a node, on the first
+// whole nodes and the first other node with room for the rest.
 func (r *run) place(gpus int) bool {
 	whole, rest, last := gpus/r.p.NodeGPUs, gpus%r.p.NodeGPUs, -1
 	r.taken = r.taken[:0]

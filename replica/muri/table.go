@@ -41,8 +41,8 @@ func ProfileOf(model string) (Profile, bool) {
 	return Profiles[i], true
 }
 
-// Work is how long a job of a duration in seconds runs undisturbed, and what a pass costs it, at the width Widths[w]: the
-// whole iterations in the duration, each 1.5 % longer than measured. All rows of the released traces have that many
+// Work is how long a job of a duration in seconds runs undisturbed, and what a pass costs it, at the width Widths[w]:
+// the whole iterations in the duration, each 1.5 % longer than measured. All rows of the released traces have that many
 // iterations.
 func (p Profile) Work(duration float64, w int) (work, overhead float64) {
 	iterations := math.Floor(math.Round(duration*1e3) / p.Iteration[w])

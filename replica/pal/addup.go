@@ -5,10 +5,10 @@ import "math"
 // addUp adds x > 0 to s >= 0 until the sum is goal or more, but not more than limit times. It returns the sum, rounded
 // after each addition, and how many times it added.
 //
-// It takes O(log(goal/s)) steps. While the sums stay between two powers of two, their last bit has the same weight u, and
-// rounding s+x to a multiple of u changes s by the same amount each time, except that a tie, x an odd multiple of u/2,
-// may go one way for odd s/u and the other way for even. After one tie s/u is even, and stays so. So the change from the
-// second sum that starts and ends there on is constant, and many can be made at once without error.
+// It takes O(log(goal/s)) steps. While the sums stay between two powers of two, their last bit has the same weight u,
+// and rounding s+x to a multiple of u changes s by the same amount each time, except that a tie, x an odd multiple of
+// u/2, may go one way for odd s/u and the other way for even. After one tie s/u is even, and stays so. So the change
+// from the second sum that starts and ends there on is constant, and many can be made at once without error.
 func addUp(s, x, goal float64, limit int64) (sum float64, n int64) {
 	for n < limit && s < goal {
 		before := s + x

@@ -1,9 +1,9 @@
 // Package pal restates, quirks included, what the simulator released with PAL does, so that its results can be
 // reproduced to the second.
 //
-// Source: Jain et al., "PAL: A Variability-Aware Policy for Scheduling ML Workloads in GPU Clusters", SC'24; its fork of
-// Blox (EuroSys'24), tag artifact-v1.4, commit 8a590708: placements PAL, PM-First, Packed and Random, orders FIFO, LAS
-// and SRTF.
+// Source: Jain et al., "PAL: A Variability-Aware Policy for Scheduling ML Workloads in GPU Clusters", SC'24; its fork
+// of Blox (EuroSys'24), tag artifact-v1.4, commit 8a590708: placements PAL, PM-First, Packed and Random, orders FIFO,
+// LAS and SRTF.
 //
 // One boundary between two rounds, as its steps are named in the code:
 //

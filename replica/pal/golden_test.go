@@ -19,9 +19,9 @@ const (
 	goldenJobs = 160
 )
 
-// Ensure that every recorded outcome is reproduced: 6 workloads x 6 placements x 2 rounds x 160 jobs.
-// Reference: SC'24 artifact, tag artifact-v1.4, 64 GPUs, FIFO, L = 1.7, trace repeated; golden-sia-fifo.csv holds what a
-// restatement did that was found equal to the artifact.
+// Ensure that every recorded outcome is reproduced: 6 workloads x 6 placements x 2 rounds x 160 jobs. Reference: SC'24
+// artifact, tag artifact-v1.4, 64 GPUs, FIFO, L = 1.7, trace repeated; golden-sia-fifo.csv holds what a restatement did
+// that was found equal to the artifact.
 func TestGolden(t *testing.T) {
 	dir := dataDir(t)
 	want := readGolden(t, dir)

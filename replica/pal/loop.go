@@ -153,8 +153,8 @@ func (r *run) sort() {
 
 func before(a, b *job) bool { return a.key < b.key || a.key == b.key && a.place < b.place }
 
-// jump goes to the next boundary at which something can change: the next one, or under FIFO, where placements last while
-// the queue does, that of the next arrival or completion.
+// jump goes to the next boundary at which something can change: the next one, or under FIFO, where placements last
+// while the queue does, that of the next arrival or completion.
 func (r *run) jump() {
 	next := r.now + 1
 	if r.Order == FIFO && r.Policy != RandomNonSticky {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The tables below were measured with the artifact, SC'24, tag artifact-v1.4, commit 8a590708, driven in one process, 64
-// GPUs, scores as it draws them; they are not figures of the paper.
+// The tables below were measured with the artifact, SC'24, tag artifact-v1.4, commit 8a590708, driven in one process,
+// 64 GPUs, scores as it draws them; they are not figures of the paper.
 
 // summary of the tracked jobs of a run, in seconds.
 type summary struct{ mean, geomean, p99, makespan float64 }
@@ -137,8 +137,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// Ensure that the values recorded from the artifact itself come out: PAL on workload 1, and average JCTs of its first 40
-// jobs while the others run too, R = 300 s.
+// Ensure that the values recorded from the artifact itself come out: PAL on workload 1, and average JCTs of its first
+// 40 jobs while the others run too, R = 300 s.
 func TestSpotValues(t *testing.T) {
 	dir := dataDir(t)
 	p := artifact(t, dir)

@@ -15,8 +15,8 @@ func (r *run) place() {
 	}
 }
 
-// placeAnew releases all GPUs and places the first jobs of the queue, as many as the cluster has GPUs for. By class where
-// scores matter: that changes who chooses first, not who runs.
+// placeAnew releases all GPUs and places the first jobs of the queue, as many as the cluster has GPUs for. By class
+// where scores matter: that changes who chooses first, not who runs.
 func (r *run) placeAnew() {
 	list := r.fitting()
 	if slices.Equal(list, r.placed) && r.Policy != RandomNonSticky {

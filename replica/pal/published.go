@@ -93,7 +93,8 @@ type Params struct {
 	SF          Scores  // binned scores, > 0, equal inside a bin; PAL and PMFirst decide by them
 	Wrap        bool    // after its last job the trace is issued again, for ever, as in the released simulator
 	Tracked     int     // the run ends when the first Tracked jobs are done; 0 means all jobs of the trace
-	MaxRounds   int64   // give up after as many rounds, as LAS or SRTF with Wrap may never end; 0 means DefaultMaxRounds
+	// give up after as many rounds, as LAS or SRTF with Wrap may never end; 0 means DefaultMaxRounds
+	MaxRounds int64
 
 	// Random placements only: the generator's seed, 0 for DefaultSeed, and how many rows each class's file had when the
 	// same generator drew PM (see Draw); all zero if nothing was drawn.

@@ -92,8 +92,8 @@ func TestChoiceTwins(t *testing.T) {
 	}
 }
 
-// Ensure that, from the same free GPUs and up to a node's size, PAL is never worse than PM-First in locality times score,
-// and never chooses slower GPUs than PM-First where locality is free.
+// Ensure that, from the same free GPUs and up to a node's size, PAL is never worse than PM-First in locality times
+// score, and never chooses slower GPUs than PM-First where locality is free.
 func TestPALAgainstPMFirst(t *testing.T) {
 	for seed := range uint64(10_000) {
 		c := randomChoice(rand.New(rand.NewPCG(seed, 3)))

@@ -75,8 +75,8 @@ func (r *run) pickNearest(bin []uint64, n, left int) {
 	}
 }
 
-// pickPAL goes through the matrix from the best product on. The released simulator tries all combinations of n GPUs of a
-// node; here is what they come to. Jobs of one GPU and jobs wider than a node get what PM-First gives them.
+// pickPAL goes through the matrix from the best product on. The released simulator tries all combinations of n GPUs of
+// a node; here is what they come to. Jobs of one GPU and jobs wider than a node get what PM-First gives them.
 func (r *run) pickPAL(c *class, n int) {
 	if n == 1 || n > r.per {
 		r.pickPMFirst(c, n)

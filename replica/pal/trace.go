@@ -12,8 +12,8 @@ const (
 	wrapRate = 2.0 // jobs per hour
 )
 
-// trace issues the jobs in order. If it wraps, it goes on with the same jobs for ever, with exponential gaps of mean half
-// an hour, rounded up to a second, each counted from the arrival before.
+// trace issues the jobs in order. If it wraps, it goes on with the same jobs for ever, with exponential gaps of mean
+// half an hour, rounded up to a second, each counted from the arrival before.
 type trace struct {
 	jobs   []Job
 	random *mersenne.Generator // nil: no wrap

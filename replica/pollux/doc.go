@@ -1,8 +1,8 @@
 // Package pollux restates, quirks included, what the simulator released with Pollux does, so that its results can be
 // reproduced: Tiresias to the second, the others within what is said below.
 //
-// Source: Qiao et al., "Pollux: Co-adaptive Cluster Scheduling for Goodput-Optimized Deep Learning", OSDI'21; petuum/adaptdl,
-// branch osdi21-artifact, folder simulator; specification boa.md, sections 3.5 and 5.4.
+// Source: Qiao et al., "Pollux: Co-adaptive Cluster Scheduling for Goodput-Optimized Deep Learning", OSDI'21;
+// petuum/adaptdl, branch osdi21-artifact, folder simulator; specification boa.md, sections 3.5 and 5.4.
 //
 // One round of 60 s, as its steps are named in the code:
 //

@@ -7,8 +7,8 @@ import (
 
 // evolution is the artifact's Pollux: NSGA-II over states, from the best ones of the round before.
 //
-// Source: Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 2002, as in pymoo with its
-// defaults; operators and fitness as released, and in the specification boa.md, 3.5.
+// Source: Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 2002, as in pymoo with
+// its defaults; operators and fitness as released, and in the specification boa.md, 3.5.
 type evolution struct {
 	source *rand.PCG
 	rng    *rand.Rand // draws from source
@@ -164,7 +164,8 @@ func (e *evolution) breed(p *problem, parents []*state, alive map[uint64]bool, p
 	return children
 }
 
-// tournament returns the better of two drawn from the population: who is better in both objectives, or farther from others.
+// tournament returns the better of two drawn from the population: who is better in both objectives, or farther from
+// others.
 func (e *evolution) tournament(population []*state) int {
 	a, b := e.rng.IntN(len(population)), e.rng.IntN(len(population))
 	s, t := population[a], population[b]

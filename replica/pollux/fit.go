@@ -7,11 +7,11 @@ import "math"
 //	root mean square error of log compute + the same of log step
 //	+ 0.001 (gamma - 1)² + 0.01 ((nodeB/nodeA)² + (localB/localA)²)
 //
-// Parameters are at least tiny, gamma is in 1..10. What nothing was seen of is taken to be free: computeA is half the compute where
-// all steps had as many samples, network terms are tiny where there were none.
+// Parameters are at least tiny, gamma is in 1..10. What nothing was seen of is taken to be free: computeA is half the
+// compute where all steps had as many samples, network terms are tiny where there were none.
 //
-// Source: specification boa.md, 3.5. Deviation: the released code uses L-BFGS-B on the parameters; ours is a projected quasi-Newton
-// method on their logarithms, from the same start. They may end at different minima.
+// Source: specification boa.md, 3.5. Deviation: the released code uses L-BFGS-B on the parameters; ours is a projected
+// quasi-Newton method on their logarithms, from the same start. They may end at different minima.
 func fit(seen []observation) perf {
 	f := newFitting(seen)
 	f.minimize()
@@ -124,7 +124,8 @@ func (f *fitting) value(x *vector) (sum float64, gradient vector) {
 	return e1 + e2 + float64(1e-3*(p.gamma-1)*(p.gamma-1)) + float64(1e-2*(node+local)), gradient
 }
 
-// slope adds what one observation has to do with the gradient, given the weights of its errors of log compute and log step.
+// slope adds what one observation has to do with the gradient, given the weights of its errors of log compute and log
+// step.
 func (f *fitting) slope(g *vector, p *perf, o observation, ofCompute, ofStep float64) {
 	compute, network := p.compute(o.local), p.network(o.nodes, o.gpus)
 	ratio := math.Pow(network/compute, p.gamma)

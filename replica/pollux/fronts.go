@@ -11,8 +11,8 @@ func dominates(a, b [2]float64) bool {
 	return a[0] <= b[0] && a[1] <= b[1] && a != b
 }
 
-// survive sorts by front, and inside by distance to others, the lonely first, and returns the first n. The memory of the others
-// goes to the pool.
+// survive sorts by front, and inside by distance to others, the lonely first, and returns the first n. The memory of
+// the others goes to the pool.
 func survive(population []*state, n int, pool *[]*state) []*state {
 	sortFronts(population)
 	for from := 0; from < len(population); {
@@ -37,8 +37,8 @@ func survive(population []*state, n int, pool *[]*state) []*state {
 	return population[:n]
 }
 
-// sortFronts sets the front of each state, and sorts by it, then by the first objective. In that order a state is dominated by
-// somebody of a front if the last one of it is no worse in the second objective.
+// sortFronts sets the front of each state, and sorts by it, then by the first objective. In that order a state is
+// dominated by somebody of a front if the last one of it is no worse in the second objective.
 func sortFronts(population []*state) {
 	slices.SortFunc(population, func(a, b *state) int {
 		if a.f[0] != b.f[0] {
@@ -63,8 +63,9 @@ func sortFronts(population []*state) {
 	slices.SortStableFunc(population, func(a, b *state) int { return cmp.Compare(a.front, b.front) })
 }
 
-// crowd sets the crowding distance of a front that is sorted by the first objective, and so, backwards, by the second: the sides of
-// the box to both neighbours, relative to the whole front's. The ends are infinitely far, repeats of another not at all.
+// crowd sets the crowding distance of a front that is sorted by the first objective, and so, backwards, by the second:
+// the sides of the box to both neighbours, relative to the whole front's. The ends are infinitely far, repeats of
+// another not at all.
 func crowd(front []*state) {
 	n := len(front)
 	wide, high := front[n-1].f[0]-front[0].f[0], front[0].f[1]-front[n-1].f[1]

@@ -80,8 +80,8 @@ func readSummary(t testing.TB, run string) (s summary) {
 	return s
 }
 
-// compare runs a policy on eight workloads of a load, and returns the mean completion times, published and ours, and how many jobs
-// differ. The published ones are whole seconds.
+// compare runs a policy on eight workloads of a load, and returns the mean completion times, published and ours, and
+// how many jobs differ. The published ones are whole seconds.
 func compare(t *testing.T, p Params, load, folder, run string) (want, got float64, differ int) {
 	t.Helper()
 	apps, published := readApps(t), readSummary(t, run)
@@ -109,8 +109,8 @@ var loads = []struct{ load, folder string }{
 	{"0.5", "workloads-0.5"}, {"1.0", "workloads"}, {"1.5", "workloads-1.5"}, {"2.0", "workloads-2.0"},
 }
 
-// Ensure that Tiresias finishes every job of the published runs at the published second, at half and at full load: 2 x 8 x 160
-// jobs. At higher loads a few jobs run on placements where the released interpolation is not ours (see Mesh).
+// Ensure that Tiresias finishes every job of the published runs at the published second, at half and at full load: 2 x
+// 8 x 160 jobs. At higher loads a few jobs run on placements where the released interpolation is not ours (see Mesh).
 func TestTiresiasGolden(t *testing.T) {
 	for i, most := range []int{0, 0, 6, 2} {
 		l := loads[i]
@@ -121,8 +121,8 @@ func TestTiresiasGolden(t *testing.T) {
 	}
 }
 
-// Ensure that workload-6 comes out as published: Tiresias every job, Optimus within a hundredth, which is what its interpolated
-// times are known to.
+// Ensure that workload-6 comes out as published: Tiresias every job, Optimus within a hundredth, which is what its
+// interpolated times are known to.
 func TestWorkload6(t *testing.T) {
 	jobs := readJobs(t, readApps(t), "workloads/workload-6")
 	for policy, want := range map[Policy]float64{Tiresias: 3469.69375, Optimus: 5301.875} {
@@ -157,8 +157,8 @@ func TestPolluxGolden(t *testing.T) {
 	}
 }
 
-// Ensure that Pollux takes longer at higher loads, and less long than the others were published to take there, however little it
-// searches.
+// Ensure that Pollux takes longer at higher loads, and less long than the others were published to take there, however
+// little it searches.
 func TestPolluxLoads(t *testing.T) {
 	last := 0.0
 	for _, l := range loads {

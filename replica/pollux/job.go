@@ -43,8 +43,8 @@ func (j *job) batch() int { return j.gpus * j.local * (j.accum + 1) }
 
 // advance lets seconds pass from now on. slow is the share of speed that is left.
 //
-// As released, time to the end of an epoch is rounded to whole seconds, and the batch size is chosen again at the end of
-// each epoch and of each interval.
+// As released, time to the end of an epoch is rounded to whole seconds, and the batch size is chosen again at the end
+// of each epoch and of each interval.
 func (j *job) advance(now, seconds int64, slow float64) error {
 	if j.done() {
 		return nil
@@ -136,8 +136,8 @@ func (j *job) rebatch() {
 	j.local = min(j.local, j.App.Max/(j.gpus*(j.accum+1)))
 }
 
-// split divides a batch among GPUs and micro-batches that fit. One GPU that probes makes at least two of them, from whose
-// difference gradient noise is measured.
+// split divides a batch among GPUs and micro-batches that fit. One GPU that probes makes at least two of them, from
+// whose difference gradient noise is measured.
 func (a *App) split(batch, gpus int, probe bool) (local, accum int) {
 	each := ceilDiv(batch, gpus)
 	accum = ceilDiv(each, a.MaxPerGPU) - 1

@@ -2,8 +2,8 @@ package pollux
 
 import "math/bits"
 
-// Rows of states are words of eight bytes, a byte for each node, so that eight nodes are looked at together. Bytes stay far
-// below 128: the highest bit of each is free for comparisons.
+// Rows of states are words of eight bytes, a byte for each node, so that eight nodes are looked at together. Bytes stay
+// far below 128: the highest bit of each is free for comparisons.
 
 // lanes is the number of nodes in a word.
 const lanes = 8

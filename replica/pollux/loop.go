@@ -17,16 +17,16 @@ type run struct {
 
 // divider is a policy.
 type divider interface {
-	// divide decides what the active jobs hold, in the order of r.active; the list and the shares of jobs that keep what they
-	// hold are theirs. An empty list of shares takes the GPUs away.
+	// divide decides what the active jobs hold, in the order of r.active; the list and the shares of jobs that keep
+	// what they hold are theirs. An empty list of shares takes the GPUs away.
 	divide(r *run) ([][]share, error)
 }
 
-// Run plays jobs under p until all are done, or for MaxRounds. Same arguments, same result. It fails if an application does
-// not know how long a step takes that it comes to.
+// Run plays jobs under p until all are done, or for MaxRounds. Same arguments, same result. It fails if an application
+// does not know how long a step takes that it comes to.
 //
-// One round, as its steps are named in the code: all jobs advance by an interval, then the clock does, jobs that have been
-// submitted by now become active, and the policy divides the cluster anew.
+// One round, as its steps are named in the code: all jobs advance by an interval, then the clock does, jobs that have
+// been submitted by now become active, and the policy divides the cluster anew.
 func Run(jobs []Job, p Params) (Result, error) {
 	if err := p.Validate(jobs); err != nil {
 		return Result{}, err
@@ -127,7 +127,8 @@ func (r *run) advance() error {
 	return nil
 }
 
-// countGangs counts the gangs on several nodes that meet on each. Those that are done since the last decision are not there.
+// countGangs counts the gangs on several nodes that meet on each. Those that are done since the last decision are not
+// there.
 func (r *run) countGangs() {
 	if r.Interference == 0 {
 		return

@@ -17,8 +17,8 @@ type triangulated struct {
 	mesh *Mesh
 }
 
-// Triangulate returns the steps of the released simulator: those of m on placements that were measured, and those of the Mesh
-// over its points elsewhere.
+// Triangulate returns the steps of the released simulator: those of m on placements that were measured, and those of
+// the Mesh over its points elsewhere.
 func Triangulate(m Measured) Steps {
 	var points []Point
 	m.Points(func(nodes, gpus, perGPU int, step, sync float64) {
@@ -45,14 +45,15 @@ type Point struct {
 	Step, Sync          float64 // seconds
 }
 
-// Mesh interpolates between points as the released simulator does where a placement was not measured: linearly inside the
-// simplices of the Delaunay triangulation over nodes, GPUs and samples on each GPU, unscaled. It remembers what it was asked.
+// Mesh interpolates between points as the released simulator does where a placement was not measured: linearly inside
+// the simplices of the Delaunay triangulation over nodes, GPUs and samples on each GPU, unscaled. It remembers what it
+// was asked.
 //
-// The simplex around a place is found without the others: its corners are the points whose weights w >= 0 reach the place, sum
-// w p = q, sum w = 1, with the least sum of w |p-q|^2. That is a linear programme of four rows.
+// The simplex around a place is found without the others: its corners are the points whose weights w >= 0 reach the
+// place, sum w p = q, sum w = 1, with the least sum of w |p-q|^2. That is a linear programme of four rows.
 //
-// Measured points form a grid, on which boxes and prisms have many triangulations that are all Delaunay. Ours is the one
-// that a small term (see lift) makes unique; the released one depends on the insides of the Qhull library.
+// Measured points form a grid, on which boxes and prisms have many triangulations that are all Delaunay. Ours is the
+// one that a small term (see lift) makes unique; the released one depends on the insides of the Qhull library.
 type Mesh struct {
 	points   []Point
 	maxNodes int
@@ -106,11 +107,11 @@ func (m *Mesh) column(i int, q [3]int) (col [4]float64, cost float64) {
 	return [4]float64{x, y, z, 1}, float64(x*x) + float64(y*y) + float64(z*z) + lift(p)
 }
 
-// lift is the term that decides between triangulations of equal right, far below a difference of squares of whole numbers: of a
-// rectangle in two of the axes, that diagonal is drawn that joins small with small for GPUs and samples, small with large
-// else. For nodes and samples this sign is the one with which all published runs of Tiresias at load 1 come out to the second; the
-// others are those with which fewest jobs of Optimus differ, which weighs interpolated times against each other thousands
-// of times and needs more than one rule can say.
+// lift is the term that decides between triangulations of equal right, far below a difference of squares of whole
+// numbers: of a rectangle in two of the axes, that diagonal is drawn that joins small with small for GPUs and samples,
+// small with large else. For nodes and samples this sign is the one with which all published runs of Tiresias at load 1
+// come out to the second; the others are those with which fewest jobs of Optimus differ, which weighs interpolated
+// times against each other thousands of times and needs more than one rule can say.
 func lift(p *Point) float64 {
 	return 1e-7 * float64(p.Nodes*p.PerGPU+p.Nodes*p.GPUs-p.GPUs*p.PerGPU)
 }
@@ -152,7 +153,8 @@ func (m *Mesh) simplex(q [3]int) (corners [4]int, weights [4]float64, ok bool) {
 	return p.corners, p.weights, true
 }
 
-// steepest is how many steps take the best column. After them Bland's rule, the first that is good, makes sure of an end.
+// steepest is how many steps take the best column. After them Bland's rule, the first that is good, makes sure of an
+// end.
 const steepest = 100
 
 // entering returns a point that lowers the sum, or -1.

@@ -2,7 +2,8 @@ package pollux
 
 import "math"
 
-// model is what Pollux learns of a job: how long steps take, from all that were seen, and the latest statistics of the gradient.
+// model is what Pollux learns of a job: how long steps take, from all that were seen, and the latest statistics of the
+// gradient.
 type model struct {
 	on            bool
 	seen          []observation
@@ -35,8 +36,8 @@ func (m *model) observe(nodes, gpus, local int, step, sync, sqr, variance float6
 // batchPoints is how many batch sizes are tried, in geometric progression.
 const batchPoints = 50
 
-// optimize returns the best goodput, in samples per second at the efficiency of the smallest batch size, and the samples on each
-// GPU and micro-batches but the last that reach it. Source: specification boa.md, 3.5.
+// optimize returns the best goodput, in samples per second at the efficiency of the smallest batch size, and the
+// samples on each GPU and micro-batches but the last that reach it. Source: specification boa.md, 3.5.
 func (m *model) optimize(a *App, nodes, gpus int) (goodput float64, local, accum int) {
 	low, high := float64(max(a.Start, a.MinPerGPU*gpus)), float64(a.Max)
 	network := m.perf.network(nodes, gpus)

@@ -7,8 +7,8 @@ const (
 	flatness   = 1e-7 // improvement of a step, relative, below which it ends
 )
 
-// minimize moves x to a minimum of value between low and high: BFGS on the parameters that are not fixed nor held by a bound,
-// each step cut back to the bounds and halved until it gains enough.
+// minimize moves x to a minimum of value between low and high: BFGS on the parameters that are not fixed nor held by a
+// bound, each step cut back to the bounds and halved until it gains enough.
 func (f *fitting) minimize() {
 	value, gradient := f.value(&f.x)
 	var inverse [parameters]vector

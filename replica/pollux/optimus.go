@@ -6,8 +6,8 @@ import (
 )
 
 // marginal is the artifact's Optimus, with an oracle for the time of steps: each job gets one GPU in the order of the
-// workload; then one more goes to the job whose remaining iterations gain most time by it, the first among equals, while
-// somebody gains. Jobs of unchanged width keep their GPUs, the others are placed by rising width.
+// workload; then one more goes to the job whose remaining iterations gain most time by it, the first among equals,
+// while somebody gains. Jobs of unchanged width keep their GPUs, the others are placed by rising width.
 type marginal struct{}
 
 func (m *marginal) divide(r *run) ([][]share, error) {
@@ -87,8 +87,8 @@ func remaining(j *job) float64 {
 	return s.Updates(last, j.Batch) - s.Updates(j.epoch, j.Batch)
 }
 
-// stepTime returns the seconds of an update on as few nodes as possible, the last one holding the rest. One GPU makes two
-// micro-batches whatever the batch size, as released.
+// stepTime returns the seconds of an update on as few nodes as possible, the last one holding the rest. One GPU makes
+// two micro-batches whatever the batch size, as released.
 func stepTime(r *run, j *job, gpus int) (seconds float64, ok bool) {
 	var placement []int
 	for left := gpus; left > 0; left -= r.GPUsPerNode {

@@ -16,8 +16,8 @@ func (r *run) freeGPUs(keeps func(i int) bool) []int {
 	return free
 }
 
-// take takes gpus of what is free, which must be there: from the node with most, the first of several, and on to the next
-// while that is not enough.
+// take takes gpus of what is free, which must be there: from the node with most, the first of several, and on to the
+// next while that is not enough.
 func take(free []int, gpus int) (held []share) {
 	for gpus > 0 {
 		most := 0

@@ -13,8 +13,8 @@ const floor = 1e-3
 // mostNodes bounds the nodes of a job.
 const mostNodes = 16
 
-// problem is what Pollux decides in one round. A state has a row of so many words for each job, and in it a byte for each node:
-// the GPUs that the job has there.
+// problem is what Pollux decides in one round. A state has a row of so many words for each job, and in it a byte for
+// each node: the GPUs that the job has there.
 type problem struct {
 	jobs    []*job // least attained service first, then by submission
 	nodes   int
@@ -94,11 +94,11 @@ func (p *problem) speedup(i, nodes, gpus int) float64 {
 
 // settle makes a state possible, and returns its fitness and utility, both negative, to be minimized.
 //
-// Of gangs on several nodes each node has one, no job is above its limit, no node above its GPUs. Whoever comes first, with the
-// least attained service, keeps what it has; where a job is too wide, nodes are cut at random.
+// Of gangs on several nodes each node has one, no job is above its limit, no node above its GPUs. Whoever comes first,
+// with the least attained service, keeps what it has; where a job is too wide, nodes are cut at random.
 //
-// Fitness is the power mean, exponent -1, of the jobs' speedups over a node's share, times their restart factors where they
-// would be restarted. Utility is the speedup for each GPU of the nodes in use.
+// Fitness is the power mean, exponent -1, of the jobs' speedups over a node's share, times their restart factors where
+// they would be restarted. Utility is the speedup for each GPU of the nodes in use.
 func (p *problem) settle(x []uint64, rng *rand.Rand) (f [2]float64) {
 	clear(p.used)
 	clear(p.taken)
@@ -168,8 +168,8 @@ func (p *problem) cut(row []uint64, limit int, rng *rand.Rand) {
 	}
 }
 
-// mutate resets a tenth of the jobs to what they hold, takes a tenth of what another tenth holds away, and raises about one
-// place of every job where GPUs are free, and about one more where it is already.
+// mutate resets a tenth of the jobs to what they hold, takes a tenth of what another tenth holds away, and raises about
+// one place of every job where GPUs are free, and about one more where it is already.
 func (p *problem) mutate(x []uint64, rng *rand.Rand) {
 	clear(p.used)
 	for i := range p.jobs {
@@ -211,8 +211,8 @@ func (p *problem) thin(row []uint64, rng *rand.Rand) {
 	}
 }
 
-// raise raises some of a job's places on nodes with free GPUs to anything between what is there and a whole node: any of them by
-// a chance of one in their number, and those where the job is by another such chance.
+// raise raises some of a job's places on nodes with free GPUs to anything between what is there and a whole node: any
+// of them by a chance of one in their number, and those where the job is by another such chance.
 func (p *problem) raise(row []uint64, rng *rand.Rand) {
 	clear(p.raised)
 	for n := p.gap(0, rng); n < len(p.open); n = p.gap(n+1, rng) {

@@ -23,8 +23,8 @@ func (p Policy) String() string {
 
 // Steps knows how long steps take: the truth.
 type Steps interface {
-	// Placed returns the seconds of an optimizer step, and the part of them spent on synchronisation, with so many samples on
-	// each GPU. placement is the number of GPUs on each node. ok is false if nothing is known.
+	// Placed returns the seconds of an optimizer step, and the part of them spent on synchronisation, with so many
+	// samples on each GPU. placement is the number of GPUs on each node. ok is false if nothing is known.
 	Placed(placement []int, perGPU int) (step, sync float64, ok bool)
 }
 
@@ -32,7 +32,8 @@ type Steps interface {
 type Statistics interface {
 	// Sizes returns the progress of each epoch, in iterations at the smallest batch size.
 	Sizes() []float64
-	// Gradient returns the squared norm and the variance of the gradient in an epoch, scaled to the smallest batch size.
+	// Gradient returns the squared norm and the variance of the gradient in an epoch, scaled to the smallest batch
+	// size.
 	Gradient(epoch, batch int) (sqr, variance float64)
 	// Updates returns the iterations done by the end of an epoch with a batch size. Only Optimus asks.
 	Updates(epoch, batch int) float64

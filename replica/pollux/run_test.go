@@ -32,8 +32,8 @@ func (e even) app() *App {
 	return &App{Name: "even", Start: 8, Max: 64, MinPerGPU: 4, MaxPerGPU: 64, Steps: e, Statistics: e}
 }
 
-// Ensure that time passes as released: jobs are seen at the next minute, every start takes 30 s, the rest of an epoch is rounded
-// to seconds.
+// Ensure that time passes as released: jobs are seen at the next minute, every start takes 30 s, the rest of an epoch
+// is rounded to seconds.
 func TestClock(t *testing.T) {
 	app := even{1, []float64{20.4, 25}}.app()
 	jobs := []Job{{Name: "a", App: app, Submit: 10, GPUs: 2, Batch: 8}}
@@ -62,8 +62,8 @@ func TestTiresiasQueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first is in the second queue when it has run for 7200 s, since 60 s; the other wide one then takes its place, and is
-	// itself demoted behind it 7200 s later. After that the first goes on, for the rest.
+	// The first is in the second queue when it has run for 7200 s, since 60 s; the other wide one then takes its place,
+	// and is itself demoted behind it 7200 s later. After that the first goes on, for the rest.
 	if res.Jobs[0].Restarts != 1 || res.Jobs[1].Start != 60+7200 || res.Jobs[2].Start != 60 || res.Jobs[2].Restarts != 0 {
 		t.Errorf("%+v", res.Jobs)
 	}
@@ -151,8 +151,8 @@ func TestPolluxRun(t *testing.T) {
 	}
 }
 
-// Ensure that a cluster whose jobs gain nothing by more GPUs shrinks after as many rounds as utility is averaged over, and that one
-// whose jobs scale does not.
+// Ensure that a cluster whose jobs gain nothing by more GPUs shrinks after as many rounds as utility is averaged over,
+// and that one whose jobs scale does not.
 func TestScaling(t *testing.T) {
 	for _, c := range []struct {
 		app    *App

@@ -14,12 +14,12 @@ func DefaultScaling(least, most int) *Scaling {
 	return &Scaling{Min: least, Max: most, Low: 0.35, High: 0.65}
 }
 
-// rescale changes the number of nodes where the mean utility of the last decisions has left the band: to that at which the
-// utility of a new division is nearest the middle of the band, found by bisection, as utility falls with nodes. Jobs lose what
-// they hold on nodes that go when the policy divides anew.
+// rescale changes the number of nodes where the mean utility of the last decisions has left the band: to that at which
+// the utility of a new division is nearest the middle of the band, found by bisection, as utility falls with nodes.
+// Jobs lose what they hold on nodes that go when the policy divides anew.
 //
-// Source: specification boa.md, 3.5. The released code calls its policy with an argument missing here, so that what it would
-// do was never run as published.
+// Source: specification boa.md, 3.5. The released code calls its policy with an argument missing here, so that what it
+// would do was never run as published.
 func (r *run) rescale() {
 	r.utility = append(r.utility, r.held())
 	if len(r.utility) <= ScalingIntervals {

@@ -5,9 +5,9 @@ import "slices"
 // queueLimit is the attained service from which on a job is in the second queue, in GPU-seconds.
 const queueLimit = 16 * 3600
 
-// queues is the artifact's Tiresias: two queues by attained service, FIFO inside in the order of entry, no promotion. Jobs
-// take what they ask for while it is there, and a job that does not fit is passed over. Time counts from a decision to
-// the next for jobs that hold GPUs, restarts included.
+// queues is the artifact's Tiresias: two queues by attained service, FIFO inside in the order of entry, no promotion.
+// Jobs take what they ask for while it is there, and a job that does not fit is passed over. Time counts from a
+// decision to the next for jobs that hold GPUs, restarts included.
 type queues struct {
 	lists    [2][]*job
 	entered  []bool

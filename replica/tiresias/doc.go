@@ -11,8 +11,8 @@
 //	  ▲                                                                             │
 //	  └──────────── arrivals left, or a job's end planned ◀─────────────────────────┘
 //
-// Nothing is done for a job until it matters: a job that waits is not looked at, clocks are settled when a job starts or
-// stops, ranks when a queue has more jobs than GPUs. The naive twin in the tests does everything at each pass.
+// Nothing is done for a job until it matters: a job that waits is not looked at, clocks are settled when a job starts
+// or stops, ranks when a queue has more jobs than GPUs. The naive twin in the tests does everything at each pass.
 //
 // What a reader of the paper would not expect, and what is kept on purpose:
 //

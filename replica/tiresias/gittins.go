@@ -60,8 +60,8 @@ func (r *run) rerank(q *queue) {
 	q.sortedAt = r.now
 }
 
-// lastOrder compares the ranks of two running jobs at the last pass that told them apart, among those since both run and
-// after their queue was sorted; 0 if none did, and their places in the list say what was before.
+// lastOrder compares the ranks of two running jobs at the last pass that told them apart, among those since both run
+// and after their queue was sorted; 0 if none did, and their places in the list say what was before.
 func (r *run) lastOrder(a, b *job, sortedAt int64) int {
 	if a.GPUs == b.GPUs && a.executedAt(r.now) == b.executedAt(r.now) {
 		return 0
@@ -101,8 +101,8 @@ func countUpTo(samples []int64, limit int64) int {
 	return i
 }
 
-// roundHalfAway is Python 2's round for 0 <= x*scale < 2^52, to 1/scale: the exact binary value of x decides, and an exact
-// half goes up. Python 3 rounds an exact half to even, which gives other schedules.
+// roundHalfAway is Python 2's round for 0 <= x*scale < 2^52, to 1/scale: the exact binary value of x decides, and an
+// exact half goes up. Python 3 rounds an exact half to even, which gives other schedules.
 func roundHalfAway(x, scale float64) float64 {
 	near := float64(x * scale)
 	lost := math.FMA(x, scale, -near) // near + lost is x*scale exactly

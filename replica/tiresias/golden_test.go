@@ -58,8 +58,8 @@ func parseGolden(path string) (golden, error) {
 	return g, nil
 }
 
-// goldenLimits reads "q130-500" (K = 3), "q1" (K = 1), "" (the released default) and, in trace ex, "400-8003", whose last
-// digit is K.
+// goldenLimits reads "q130-500" (K = 3), "q1" (K = 1), "" (the released default) and, in trace ex, "400-8003", whose
+// last digit is K.
 func goldenLimits(trace, s string) []int64 {
 	switch {
 	case s == "":
@@ -95,7 +95,8 @@ func (g golden) params(samples []int64) Params {
 	return p
 }
 
-// outcomes plays the run that the file recorded, with Run or, for the schedules Run does not know, with the test's twin.
+// outcomes plays the run that the file recorded, with Run or, for the schedules Run does not know, with the test's
+// twin.
 func (g golden) outcomes(jobs []Job, samples []int64) ([]Outcome, error) {
 	switch g.schedule {
 	case "dlas", "dlas-gpu", "dlas-gpu-gittins":

@@ -54,7 +54,8 @@ func (r *run) start(j *job) {
 	j.limitAt = r.reachesLimit(j)
 }
 
-// stop takes the GPUs of j away. Whether that is a preemption or the job starts again in the same pass, the caller knows.
+// stop takes the GPUs of j away. Whether that is a preemption or the job starts again in the same pass, the caller
+// knows.
 func (r *run) stop(j *job) {
 	j.settle(r.now)
 	j.running = false

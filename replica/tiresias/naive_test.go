@@ -382,8 +382,8 @@ func (r *run) listed() (ids []string) {
 	return ids
 }
 
-// Ensure that Run and its naive twin go through the same passes, with the same lists after each, to the same outcomes. With
-// ranks the lists are looked at only now and then: to look is to sort.
+// Ensure that Run and its naive twin go through the same passes, with the same lists after each, to the same outcomes.
+// With ranks the lists are looked at only now and then: to look is to sort.
 func TestNaiveTwin(t *testing.T) {
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 4))

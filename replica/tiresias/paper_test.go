@@ -144,8 +144,8 @@ func TestRoundHalfAway(t *testing.T) {
 	}
 }
 
-// Ensure that the table does what was released: total size in e, integer division, the last sample worth nothing. On the
-// worked example the index is the same everywhere below 800, where the definition's index would rise.
+// Ensure that the table does what was released: total size in e, integer division, the last sample worth nothing. On
+// the worked example the index is the same everywhere below 800, where the definition's index would rise.
 func TestIndexByHand(t *testing.T) {
 	table := newRankTable([]int64{1200, 400, 800}, 400)
 	want := []float64{

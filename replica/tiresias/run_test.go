@@ -28,8 +28,9 @@ func randomParams(rnd *rand.Rand) Params {
 	return p
 }
 
-// Ensure that after every pass no GPU has two owners, each job in the system is in exactly one queue, running ones first,
-// time never goes back, and that every job that fits finishes, also with limits that would stop the released simulator.
+// Ensure that after every pass no GPU has two owners, each job in the system is in exactly one queue, running ones
+// first, time never goes back, and that every job that fits finishes, also with limits that would stop the released
+// simulator.
 func TestInvariants(t *testing.T) {
 	for seed := range uint64(600) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -183,8 +184,9 @@ func Example() {
 	// J3 starts 600 ends 1600 preempted 1
 }
 
-// manyJobs makes a trace for 1,280 GPUs with a heavy tail: service bounded Pareto, shape 0.6, 120 to 500,000 GPU-seconds
-// (mean about 5,000), near half of the jobs on one GPU; gap is the mean time between submissions in seconds.
+// manyJobs makes a trace for 1,280 GPUs with a heavy tail: service bounded Pareto, shape 0.6, 120 to 500,000
+// GPU-seconds (mean about 5,000), near half of the jobs on one GPU; gap is the mean time between submissions in
+// seconds.
 func manyJobs(n int, gap float64) (jobs []Job) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	widths := []int{1, 1, 1, 1, 1, 2, 4, 4, 8, 8, 16, 32}

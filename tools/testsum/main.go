@@ -1,9 +1,10 @@
-// Command testsum reads the output of go test -json and prints it as go test without -v would: one line per package that
-// passed, everything about one that failed. It ends with a line that counts tests, "N passed, N failed", and exits
+// Command testsum reads the output of go test -json and prints it as go test without -v would: one line per package
+// that passed, everything about one that failed. It ends with a line that counts tests, "N passed, N failed", and exits
 // with 1 when something failed or nothing ran.
 //
-// With -noskip a skipped test counts as failed and is listed with its reason, since a test that is always skipped proves
-// nothing. Inputs that a fuzz target skips are not meant: a target may find an input of its corpus not worth a run.
+// With -noskip a skipped test counts as failed and is listed with its reason, since a test that is always skipped
+// proves nothing. Inputs that a fuzz target skips are not meant: a target may find an input of its corpus not worth a
+// run.
 //
 // Tests and subtests are counted alike. A package that fails although no test of it did (it does not build, it ends
 // early) counts as one failure.

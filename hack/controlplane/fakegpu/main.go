@@ -1,6 +1,6 @@
-// Command fakegpu is a DRA plugin of the kubelet for GPUs that are not there. It publishes them as NVIDIA's driver does: driver
-// gpu.nvidia.com, one pool per node, devices gpu-0 and up, with uuid, productName and memory. What a container gets of a GPU is
-// one variable in its environment, by CDI: GPU_DEVICE_3=GPU-node-3.
+// Command fakegpu is a DRA plugin of the kubelet for GPUs that are not there. It publishes them as NVIDIA's driver
+// does: driver gpu.nvidia.com, one pool per node, devices gpu-0 and up, with uuid, productName and memory. What a
+// container gets of a GPU is one variable in its environment, by CDI: GPU_DEVICE_3=GPU-node-3.
 //
 // A GPU that one claim has is refused to another: that the API server accepts both is no reason to believe it.
 package main

@@ -26,7 +26,8 @@ func AddToScheme(s *runtime.Scheme) error {
 const (
 	// Finalizer keeps a TrainingJob until none of its processes is left.
 	Finalizer = "trainyard.dev/stop"
-	// LabelJob and LabelAttempt stand on the claims, pods and services of an attempt: the job's name, the attempt's number.
+	// LabelJob and LabelAttempt stand on the claims, pods and services of an attempt: the job's name, the attempt's
+	// number.
 	LabelJob     = "trainyard.dev/job"
 	LabelAttempt = "trainyard.dev/attempt"
 	LabelRank    = "trainyard.dev/rank"

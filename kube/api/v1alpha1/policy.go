@@ -76,8 +76,8 @@ type SchedulerPolicySpec struct {
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s')",message="want a time of at least 1s, such as 10m"
 	StartTimeout metav1.Duration `json:"startTimeout,omitempty,omitzero"`
-	// Progress says where training processes tell how far they are: logs (standard output of the first rank), annotation (of its
-	// pod), none.
+	// Progress says where training processes tell how far they are: logs (standard output of the first rank),
+	// annotation (of its pod), none.
 	// +kubebuilder:validation:Enum=logs;annotation;none
 	// +kubebuilder:default=logs
 	Progress string `json:"progress,omitempty"`
@@ -87,7 +87,8 @@ type SchedulerPolicySpec struct {
 type SchedulerPolicyStatus struct {
 	// Leader counts the controllers that have led; what an earlier one writes is refused.
 	Leader int64 `json:"leader,omitempty"`
-	// Version is the number of events folded when the last batch was complete, Now its time in nanoseconds since Origin.
+	// Version is the number of events folded when the last batch was complete, Now its time in nanoseconds since
+	// Origin.
 	Version int64        `json:"version,omitempty"`
 	Now     int64        `json:"now,omitempty"`
 	Origin  *metav1.Time `json:"origin,omitempty"`

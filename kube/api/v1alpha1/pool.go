@@ -91,8 +91,8 @@ type GPUPoolSpec struct {
 // +kubebuilder:validation:XValidation:rule="self.kind != 'scale' || has(self.apiVersion) && has(self.objectKind)",fieldPath=".apiVersion",reason=FieldValueRequired,message="want apiVersion and objectKind of the object that is scaled"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'scale' || !has(self.apiVersion) && !has(self.objectKind) && !has(self.namespace)",fieldPath=".kind",message="apiVersion, objectKind and namespace are for the kind scale alone"
 type ProviderRef struct {
-	// Kind is karpenter (a static NodePool, whose replicas are set), scale (any object with a scale subresource) or fake (nodes that
-	// appear after the boot delay, for tests).
+	// Kind is karpenter (a static NodePool, whose replicas are set), scale (any object with a scale subresource) or
+	// fake (nodes that appear after the boot delay, for tests).
 	// +kubebuilder:validation:Enum=karpenter;scale;fake
 	Kind string `json:"kind"`
 	// Name of the NodePool, or of the object that is scaled.

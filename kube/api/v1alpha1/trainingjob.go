@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// TrainingJob is a training job that Trainyard runs when and where its policy says, at the width it says. It must be able to save
-// what it has done when it gets SIGTERM, and to go on from there.
+// TrainingJob is a training job that Trainyard runs when and where its policy says, at the width it says. It must be
+// able to save what it has done when it gets SIGTERM, and to go on from there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -41,8 +41,8 @@ type TrainingJobList struct {
 	Items           []TrainingJob `json:"items"`
 }
 
-// TrainingJobSpec is what the submitter says. Widths, priority, limits, checkpoint and suspend may be changed while the job is not
-// done; the rest may not.
+// TrainingJobSpec is what the submitter says. Widths, priority, limits, checkpoint and suspend may be changed while the
+// job is not done; the rest may not.
 //
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template",fieldPath=".template",reason=FieldValueForbidden,message="template cannot be changed: submit another job"
 // +kubebuilder:validation:XValidation:rule="has(self.batch) == has(oldSelf.batch) && (!has(self.batch) || self.batch == oldSelf.batch)",fieldPath=".batch",reason=FieldValueForbidden,message="batch cannot be changed: submit another job"
@@ -55,8 +55,8 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.schedulingGates)",fieldPath=".template.spec.schedulingGates",reason=FieldValueForbidden,message="pods are made when they are to start"
 // +kubebuilder:validation:XValidation:rule="!has(self.checkpoint) || !has(self.checkpoint.resumeArg) || !has(self.template.spec) || size(self.template.spec.containers) == 0 || has(self.template.spec.containers[0].command) || has(self.template.spec.containers[0].args)",fieldPath=".checkpoint.resumeArg",message="it is added to command or args of the first container, want one of them"
 type TrainingJobSpec struct {
-	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets the GPUs, the
-	// environment of the training contract and decides how the job ended.
+	// Template is the pod of one rank; one pod runs on each node. The first container is the one that trains: it gets
+	// the GPUs, the environment of the training contract and decides how the job ended.
 	Template corev1.PodTemplateSpec `json:"template"`
 
 	// GPUs is the width of the job.
@@ -99,8 +99,8 @@ type TrainingJobSpec struct {
 	Unreadable string `json:"-"`
 }
 
-// UnmarshalJSON reads a spec. The API server takes templates as they come. What is no pod template, or has fields that pods do not have,
-// makes one job unreadable, and not the list of all of them.
+// UnmarshalJSON reads a spec. The API server takes templates as they come. What is no pod template, or has fields that
+// pods do not have, makes one job unreadable, and not the list of all of them.
 func (s *TrainingJobSpec) UnmarshalJSON(b []byte) error {
 	type plain TrainingJobSpec
 	unknown, err := json.UnmarshalStrict(b, (*plain)(s), json.DisallowUnknownFields)
@@ -198,8 +198,8 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// TrainingJobStatus is how a job stands. It is written before anything is done: what it says is meant, what pods there are is
-// what has become of it.
+// TrainingJobStatus is how a job stands. It is written before anything is done: what it says is meant, what pods there
+// are is what has become of it.
 type TrainingJobStatus struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Reason is the one reason that the job is where it is, for people.
@@ -221,7 +221,8 @@ type TrainingJobStatus struct {
 	AttainedGPUSeconds int64 `json:"attainedGPUSeconds,omitempty"`
 	// Restarts counts the attempts after the first.
 	Restarts int32 `json:"restarts,omitempty"`
-	// Lost is the run time of attempts whose work was not saved, as far as is known, such as 5m20s; empty where that is none.
+	// Lost is the run time of attempts whose work was not saved, as far as is known, such as 5m20s; empty where that is
+	// none.
 	Lost string `json:"lost,omitempty"`
 	// LostSeconds is the same in seconds.
 	LostSeconds int64 `json:"lostSeconds,omitempty"`
@@ -232,8 +233,8 @@ type TrainingJobStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Record is the job as the engine knows it, one versioned line; not for people. It is the truth of which the fields above are
-	// an extract.
+	// Record is the job as the engine knows it, one versioned line; not for people. It is the truth of which the fields
+	// above are an extract.
 	Record string `json:"record,omitempty"`
 	// Memory is what the policy remembers of the job.
 	Memory []byte `json:"memory,omitempty"`

@@ -10,7 +10,8 @@ import (
 // logFile is a file to which whole lines are added: one that a crash or a full disk cut short is taken away again.
 type logFile struct{ *os.File }
 
-// openLog opens a file behind its last whole line. What is no ordinary file, as a pipe or a terminal, has nothing to be behind.
+// openLog opens a file behind its last whole line. What is no ordinary file, as a pipe or a terminal, has nothing to be
+// behind.
 func openLog(path string) (logFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/trainyard/trainyard/kube/config"
 )
 
-// Ensure that manifests prints the definitions alone, or all with the image that is named, and says what is wrong with a command.
+// Ensure that manifests prints the definitions alone, or all with the image that is named, and says what is wrong with
+// a command.
 func TestManifests(t *testing.T) {
 	if n := strings.Count(string(config.Install), "image: "+config.Image+"\n"); n != 1 {
 		t.Fatalf("the image stands there %d times, want once", n)

@@ -32,8 +32,8 @@ func (r Request) Writes() bool {
 	return r.Resource != ""
 }
 
-// Requests returns what clients from outside the control plane asked, in the order of the answers (a watch when it ends).
-// The cluster must have been started with Options.Audit.
+// Requests returns what clients from outside the control plane asked, in the order of the answers (a watch when it
+// ends). The cluster must have been started with Options.Audit.
 func (c *Cluster) Requests(t testing.TB) []Request {
 	t.Helper()
 	if !c.options.Audit {

@@ -16,8 +16,8 @@ const (
 // servers are the binaries that a control plane needs.
 var servers = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// Binaries returns the folder with the control plane's binaries and those named in more. If one is missing it skips t, or
-// fails it where TRAINYARD_REQUIRE_KUBE is set.
+// Binaries returns the folder with the control plane's binaries and those named in more. If one is missing it skips t,
+// or fails it where TRAINYARD_REQUIRE_KUBE is set.
 func Binaries(t testing.TB, more ...string) string {
 	t.Helper()
 	dir, err := Find(more...)

@@ -145,8 +145,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// StopAPIServer kills the API server: connections break, and requests under way may have been heeded or not. All else goes
-// on, and so does what is stored.
+// StopAPIServer kills the API server: connections break, and requests under way may have been heeded or not. All else
+// goes on, and so does what is stored.
 func (c *Cluster) StopAPIServer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

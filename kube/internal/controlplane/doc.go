@@ -1,9 +1,9 @@
-// Package controlplane runs a real Kubernetes control plane for tests: etcd, kube-apiserver, kube-controller-manager and
-// kube-scheduler, as processes of their own on the loopback, with their data in a directory of the test.
+// Package controlplane runs a real Kubernetes control plane for tests: etcd, kube-apiserver, kube-controller-manager
+// and kube-scheduler, as processes of their own on the loopback, with their data in a directory of the test.
 //
-// The binaries are those of `make kube-bins`, found by TRAINYARD_KUBE_BINS, else in the first folder bin/kube/current at or
-// above the working directory. Where they are missing a test skips and says so, or fails where TRAINYARD_REQUIRE_KUBE
-// is set.
+// The binaries are those of `make kube-bins`, found by TRAINYARD_KUBE_BINS, else in the first folder bin/kube/current
+// at or above the working directory. Where they are missing a test skips and says so, or fails where
+// TRAINYARD_REQUIRE_KUBE is set.
 //
 //	func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 //

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Ports are taken from below the range that systems give to clients' ends of connections (32768 and up on Linux), so that
-// nobody gets ours by chance while a server restarts.
+// Ports are taken from below the range that systems give to clients' ends of connections (32768 and up on Linux), so
+// that nobody gets ours by chance while a server restarts.
 const (
 	firstPort = 20000
 	numPorts  = 10000

@@ -16,8 +16,8 @@ type process struct {
 
 // spawn starts a program with its output appended to the file log.
 //
-// The kernel kills it when the thread that started it ends (Pdeathsig), not the process: so one goroutine, locked to its
-// thread, starts it and stays until it has ended.
+// The kernel kills it when the thread that started it ends (Pdeathsig), not the process: so one goroutine, locked to
+// its thread, starts it and stays until it has ended.
 func spawn(program, log string, args ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -45,7 +45,8 @@ func spawn(program, log string, args ...string) (*process, error) {
 	return p, <-started
 }
 
-// kill ends the process at once, and returns when it is gone: nobody reads again what a server would save on its way out.
+// kill ends the process at once, and returns when it is gone: nobody reads again what a server would save on its way
+// out.
 func (p *process) kill() {
 	_ = p.os.Kill() // it may be gone
 	<-p.done

@@ -34,8 +34,8 @@ const (
 // admin is the user that tests are.
 const admin = "admin"
 
-// startEtcd starts etcd on a socket in the cluster's directory and waits for it. The advertised address is one that nobody
-// can reach: etcd wants one with a port, and nobody asks for it. Its data need not survive the machine.
+// startEtcd starts etcd on a socket in the cluster's directory and waits for it. The advertised address is one that
+// nobody can reach: etcd wants one with a port, and nobody asks for it. Its data need not survive the machine.
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	err := c.run(etcd, []string{
 		"--data-dir=" + c.path("etcd"),
@@ -114,7 +114,8 @@ func (c *Cluster) managerArgs() []string {
 
 func (c *Cluster) schedulerArgs() []string { return c.clientArgs(scheduler) }
 
-// clientArgs are those of the clients of the API server: nobody serves, nobody stands for election, nobody is throttled.
+// clientArgs are those of the clients of the API server: nobody serves, nobody stands for election, nobody is
+// throttled.
 func (c *Cluster) clientArgs(user string) []string {
 	return []string{
 		"--kubeconfig=" + c.path(user+".kubeconfig"),
@@ -138,11 +139,12 @@ rules:
 // kubeletClient is whom kubelets take the API server for.
 const kubeletClient = "kubelet-client"
 
-// KubeletClientCert returns the path of the certificate by which the API server shows a kubelet who it is. Nobody signed it but itself:
-// it is the CA of clients that a kubelet is to trust.
+// KubeletClientCert returns the path of the certificate by which the API server shows a kubelet who it is. Nobody
+// signed it but itself: it is the CA of clients that a kubelet is to trust.
 func (c *Cluster) KubeletClientCert() string { return c.path(kubeletClient + ".crt") }
 
-// writeSecrets makes a token for each user, the key of service accounts, what the API server shows kubelets, and the policy of the audit.
+// writeSecrets makes a token for each user, the key of service accounts, what the API server shows kubelets, and the
+// policy of the audit.
 func (c *Cluster) writeSecrets() error {
 	var tokens strings.Builder
 	c.tokens = map[string]string{}
@@ -196,8 +198,8 @@ func selfSigned(key *ecdsa.PrivateKey, name string) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
 }
 
-// ready asks the API server whether it is. The first time, it makes the administrator's config, for which the server has to
-// have written its certificate.
+// ready asks the API server whether it is. The first time, it makes the administrator's config, for which the server
+// has to have written its certificate.
 func (c *Cluster) ready(ctx context.Context) error {
 	config := c.config
 	if config == nil || config.Host != c.host() {

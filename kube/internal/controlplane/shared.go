@@ -14,8 +14,9 @@ var shared struct {
 	err     error
 }
 
-// Shared returns the control plane that the tests of this binary share, and starts it for the first that asks. Tests keep
-// apart by names of their own for namespaces and nodes. It skips t where the binaries are missing (see Binaries). Main stops it.
+// Shared returns the control plane that the tests of this binary share, and starts it for the first that asks. Tests
+// keep apart by names of their own for namespaces and nodes. It skips t where the binaries are missing (see Binaries).
+// Main stops it.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	bins := Binaries(t)
@@ -30,8 +31,8 @@ func Shared(t testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// Main runs the tests, stops the shared control plane, and returns the exit code for TestMain. When a test failed it shows the
-// tails of the servers' logs, and keeps their directory.
+// Main runs the tests, stops the shared control plane, and returns the exit code for TestMain. When a test failed it
+// shows the tails of the servers' logs, and keeps their directory.
 func Main(m *testing.M) int {
 	code := m.Run()
 	shared.Lock()

@@ -1,5 +1,6 @@
-// Command crdgen writes config/crds.yaml from what controller-gen made of the types: all definitions in one file, without most of the
-// schema of pod templates: it is too long for kubectl apply, and costs the API server several milliseconds at every write of a job.
+// Command crdgen writes config/crds.yaml from what controller-gen made of the types: all definitions in one file,
+// without most of the schema of pod templates: it is too long for kubectl apply, and costs the API server several
+// milliseconds at every write of a job.
 package main
 
 import (
@@ -54,8 +55,8 @@ func generate(from, to string) error {
 	return os.WriteFile(to, out.Bytes(), 0o644)
 }
 
-// lighten makes a definition of which the API server has little to do at every write: of pod templates it looks at what rules speak of, and
-// status, which the controller alone writes, it takes as it comes, as one thing.
+// lighten makes a definition of which the API server has little to do at every write: of pod templates it looks at what
+// rules speak of, and status, which the controller alone writes, it takes as it comes, as one thing.
 func lighten(node any) {
 	properties, _ := node.(map[string]any)
 	for name, child := range properties {

@@ -16,8 +16,8 @@ import (
 // clients is how many pods are created at once: as many as keep two processors busy.
 const clients = 16
 
-// BenchmarkPinned fills 100 nodes of 8 GPUs with 400 pods of two pinned GPUs each, from no claim to all running. A naive client
-// did 90 per second on two processors.
+// BenchmarkPinned fills 100 nodes of 8 GPUs with 400 pods of two pinned GPUs each, from no claim to all running. A
+// naive client did 90 per second on two processors.
 func BenchmarkPinned(b *testing.B) {
 	benchmark(b, "bench-pinned", func(w *world, name, node string, i, j int) {
 		w.pinned(name, node, i, j)

@@ -40,8 +40,8 @@ type wish struct {
 	name string // as it was named, for messages
 }
 
-// take gives the GPUs to the pod, notes a violation for each that another must not share with it, and returns their UUIDs.
-// Both run then, as they would on real hardware. Callers hold mu.
+// take gives the GPUs to the pod, notes a violation for each that another must not share with it, and returns their
+// UUIDs. Both run then, as they would on real hardware. Callers hold mu.
 func (f *Fleet) take(p *pod, wishes []wish) []string {
 	var uuids []string
 	for _, w := range wishes {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Silence cuts a node off: no heartbeats, no reports, and it hears nothing. Its processes go on; what they do is reported
-// after Heal.
+// Silence cuts a node off: no heartbeats, no reports, and it hears nothing. Its processes go on; what they do is
+// reported after Heal.
 func (f *Fleet) Silence(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,8 +37,8 @@ func (f *Fleet) Lose(name string) {
 	}
 }
 
-// Heal brings a silent or a lost node back. A silent one hears what it missed and reports. A lost one has booted: pods that it
-// ran are reported as failed, and those that it had not started are.
+// Heal brings a silent or a lost node back. A silent one hears what it missed and reports. A lost one has booted: pods
+// that it ran are reported as failed, and those that it had not started are.
 func (f *Fleet) Heal(name string) {
 	f.mu.Lock()
 	n := f.nodes[name]
@@ -81,8 +81,8 @@ func (f *Fleet) resync(n *node) {
 	}
 }
 
-// podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have told yet that one runs. While nobody
-// answers they are those that it told of.
+// podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have told yet that one
+// runs. While nobody answers they are those that it told of.
 func (f *Fleet) podsOf(n *node) (pods []*corev1.Pod) {
 	list, err := f.client.CoreV1().Pods(metav1.NamespaceAll).List(f.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})
 	if err == nil {
@@ -99,7 +99,8 @@ func (f *Fleet) podsOf(n *node) (pods []*corev1.Pod) {
 	return pods
 }
 
-// FailStarts has no container of the node created, for this reason, until it is called with "". Processes that run go on.
+// FailStarts has no container of the node created, for this reason, until it is called with "". Processes that run go
+// on.
 func (f *Fleet) FailStarts(name, reason string) {
 	f.change(name, func(n *node) { n.fails = reason })
 }
@@ -109,8 +110,8 @@ func (f *Fleet) SlowStarts(name string, by time.Duration) {
 	f.change(name, func(n *node) { n.slow = by })
 }
 
-// HideSlice has the node's ResourceSlice vanish, as it does when the DRA driver is taken down. Processes that run go on, and
-// pods with claims do not start.
+// HideSlice has the node's ResourceSlice vanish, as it does when the DRA driver is taken down. Processes that run go
+// on, and pods with claims do not start.
 func (f *Fleet) HideSlice(ctx context.Context, name string) error {
 	f.change(name, func(n *node) { n.hidden = true })
 	return f.client.ResourceV1().ResourceSlices().Delete(ctx, sliceName(name), metav1.DeleteOptions{})

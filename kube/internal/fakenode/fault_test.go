@@ -11,7 +11,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that processes of a silent node go on, that nothing of them is told, and that all of it is once the node speaks again.
+// Ensure that processes of a silent node go on, that nothing of them is told, and that all of it is once the node
+// speaks again.
 func TestSilence(t *testing.T) {
 	finish := make(chan struct{})
 	w := open(t, "silent", 1, fakenode.Options{GPUs: 2, Run: func(p *fakenode.Process) int {
@@ -62,8 +63,8 @@ func (w *world) untilRunning(n int) {
 	}
 }
 
-// Ensure that the control plane takes a silent node for not ready, and for ready once it speaks; that what a process does
-// while the API server is down is told once it is up.
+// Ensure that the control plane takes a silent node for not ready, and for ready once it speaks; that what a process
+// does while the API server is down is told once it is up.
 func TestOutages(t *testing.T) {
 	finish := make(chan struct{})
 	cluster := controlplane.Start(t, controlplane.Options{NodeGrace: 8 * time.Second})
@@ -107,8 +108,8 @@ func (w *world) ready(node string) corev1.ConditionStatus {
 	return "none"
 }
 
-// Ensure that a lost node's processes are gone unreported, and that they are reported as failed when it boots; that a node
-// removed is gone.
+// Ensure that a lost node's processes are gone unreported, and that they are reported as failed when it boots; that a
+// node removed is gone.
 func TestLose(t *testing.T) {
 	w := open(t, "lost", 2, fakenode.Options{GPUs: 2})
 	w.create(w.pod("job", w.nodes[0]))

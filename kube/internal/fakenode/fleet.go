@@ -86,8 +86,8 @@ type node struct {
 // fleetLabel is on everything that a fleet makes, for cleaning up.
 const fleetLabel = "fakenode.trainyard.dev/fleet"
 
-// Start makes a fleet without nodes, and the DeviceClass. When t ends it takes all nodes away, and reports violations as
-// failures of t.
+// Start makes a fleet without nodes, and the DeviceClass. When t ends it takes all nodes away, and reports violations
+// as failures of t.
 func Start(t testing.TB, config *rest.Config, o Options) *Fleet {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -146,7 +146,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// listen starts one watch of pods, one of claims and one of nodes for the whole fleet, and returns once all have listed.
+// listen starts one watch of pods, one of claims and one of nodes for the whole fleet, and returns once all have
+// listed.
 func (f *Fleet) listen(ctx context.Context) error {
 	var controllers []cache.Controller
 	watch := func(c cache.Getter, resource, fields string, object runtime.Object, h cache.ResourceEventHandlerFuncs) cache.Store {

@@ -72,7 +72,8 @@ func (f *Fleet) serveLogs() (stop func()) {
 	}
 }
 
-// serveLog sends what the process of a pod wrote, and goes on sending where it is asked to follow, until the process has ended.
+// serveLog sends what the process of a pod wrote, and goes on sending where it is asked to follow, until the process
+// has ended.
 func (f *Fleet) serveLog(w http.ResponseWriter, r *http.Request) {
 	p, cut := f.podOf(r.PathValue("namespace"), r.PathValue("pod"))
 	if p == nil {

@@ -126,8 +126,8 @@ func (f *Fleet) nodeSeen(object *corev1.Node) {
 	})
 }
 
-// heartbeat renews the node's lease, the second time after a random part of the interval, so that nodes do not speak all
-// at once.
+// heartbeat renews the node's lease, the second time after a random part of the interval, so that nodes do not speak
+// all at once.
 func (f *Fleet) heartbeat(n *node) {
 	var lease *coordinationv1.Lease
 	timer := time.NewTimer(rand.N(f.options.Heartbeat))
@@ -152,8 +152,8 @@ func (f *Fleet) heartbeat(n *node) {
 	}
 }
 
-// insist tries until it succeeds, as a kubelet does: later where the node is silent or the API server is down. It gives up
-// when ctx is done, which is the node's or a pod's, or when the object is gone or another has its name.
+// insist tries until it succeeds, as a kubelet does: later where the node is silent or the API server is down. It gives
+// up when ctx is done, which is the node's or a pod's, or when the object is gone or another has its name.
 func (f *Fleet) insist(ctx context.Context, n *node, try func(context.Context) error) {
 	for pause := 50 * time.Millisecond; f.audible(ctx, n); pause = min(2*pause, time.Second) {
 		err := try(ctx)

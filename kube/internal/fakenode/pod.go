@@ -89,8 +89,8 @@ func (p *pod) live() {
 	p.leave()
 }
 
-// prepare waits until the pod may start, takes its GPUs and waits for the delay of the start. It says no where the pod is
-// deleted before.
+// prepare waits until the pod may start, takes its GPUs and waits for the delay of the start. It says no where the pod
+// is deleted before.
 func (p *pod) prepare() (gpus []string, ok bool) {
 	f, told := p.fleet, ""
 	for f.audible(p.ctx, p.node) {

@@ -19,8 +19,8 @@ type Process struct {
 // killed is the exit code of a process that SIGKILL ended: 128 + 9.
 const killed = 137
 
-// Script returns a process that runs for d, or until it is told to stop where d is 0, and then exits with 0. At SIGTERM it
-// saves, which takes save, and exits with code.
+// Script returns a process that runs for d, or until it is told to stop where d is 0, and then exits with 0. At SIGTERM
+// it saves, which takes save, and exits with code.
 func Script(d, save time.Duration, code int) func(*Process) int {
 	return func(p *Process) int {
 		if !p.sleep(d, p.Term) {
@@ -33,8 +33,8 @@ func Script(d, save time.Duration, code int) func(*Process) int {
 	}
 }
 
-// sleep returns after d, or never where d is 0, or once the process is killed or until is closed: it says whether one of
-// these two was the cause.
+// sleep returns after d, or never where d is 0, or once the process is killed or until is closed: it says whether one
+// of these two was the cause.
 func (p *Process) sleep(d time.Duration, until <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d > 0 {

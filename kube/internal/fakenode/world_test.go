@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 
-// world is what most tests here need: a fleet of ready nodes, whose names begin with prefix, and a namespace of that name.
+// world is what most tests here need: a fleet of ready nodes, whose names begin with prefix, and a namespace of that
+// name.
 type world struct {
 	testing.TB
 	client kubernetes.Interface
@@ -179,8 +180,8 @@ func (w *world) allocated(name string) []string {
 	return devices
 }
 
-// direct allocates GPUs of a node to a claim and binds a pod to it, with no scheduler, in the order of the protocol: finalizer,
-// status, binding.
+// direct allocates GPUs of a node to a claim and binds a pod to it, with no scheduler, in the order of the protocol:
+// finalizer, status, binding.
 func (w *world) direct(claim string, p *corev1.Pod, node string, gpus ...int) {
 	w.Helper()
 	ctx, claims := w.Context(), w.client.ResourceV1().ResourceClaims(w.ns)

@@ -8,9 +8,9 @@ import (
 // ImageName is the one image of a node. Its first program is what holds the sandbox of a pod.
 const ImageName = "localhost/trainyard:test"
 
-// containerdConfig: snapshots are copies, which every file system can do. Whoever lacks CAP_SYS_RESOURCE cannot lower oom_score_adj, and
-// runc dies of it unless told. Networks are not set up by anyone: the one that is
-// named has no program, so a pod that wants one of its own fails.
+// containerdConfig: snapshots are copies, which every file system can do. Whoever lacks CAP_SYS_RESOURCE cannot lower
+// oom_score_adj, and runc dies of it unless told. Networks are not set up by anyone: the one that is named has no
+// program, so a pod that wants one of its own fails.
 const containerdConfig = `version = 3
 disabled_plugins = ['io.containerd.nri.v1.nri']
 [plugins.'io.containerd.cri.v1.images']
@@ -28,7 +28,8 @@ conf_dir = '%s'
 
 const noNetwork = `{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}`
 
-// kubeletConfig: nobody but the API server is served, and that on the loopback; disks, memory and swap of the machine are its own affair.
+// kubeletConfig: nobody but the API server is served, and that on the loopback; disks, memory and swap of the machine
+// are its own affair.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: 127.0.0.1

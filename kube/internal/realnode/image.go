@@ -17,8 +17,8 @@ type File struct {
 	Data []byte
 }
 
-// Image returns an OCI archive of one image, named ImageName, of executable files in one layer. Its entry point is what sandboxes run. All
-// files are root's and of no time, so the same files make the same archive.
+// Image returns an OCI archive of one image, named ImageName, of executable files in one layer. Its entry point is what
+// sandboxes run. All files are root's and of no time, so the same files make the same archive.
 func Image(entry []string, files ...File) ([]byte, error) {
 	var layer bytes.Buffer
 	if err := archive(&layer, files); err != nil {

@@ -26,8 +26,8 @@ type machine struct {
 	outs *bufio.Reader
 }
 
-// boot starts process 1. What it and the programs that it starts say is in folder; bins is the first of the folders where these look
-// for others.
+// boot starts process 1. What it and the programs that it starts say is in folder; bins is the first of the folders
+// where these look for others.
 func boot(folder, bins, cgroup string) (*machine, error) {
 	log, err := os.Create(filepath.Join(folder, "init.log"))
 	if err != nil {

@@ -17,8 +17,8 @@ const RequireVar = "TRAINYARD_REQUIRE_KUBE_NODE"
 // binaries are those that a node needs, beside those of the control plane.
 var binaries = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "fakegpu"}
 
-// Needs returns the folder with the binaries of a node and a control plane. Where a node cannot run it skips t, or fails it where
-// TRAINYARD_REQUIRE_KUBE_NODE is set.
+// Needs returns the folder with the binaries of a node and a control plane. Where a node cannot run it skips t, or
+// fails it where TRAINYARD_REQUIRE_KUBE_NODE is set.
 func Needs(t testing.TB) string {
 	t.Helper()
 	bins, err := controlplane.Find(binaries...)

@@ -38,11 +38,12 @@ type Node struct {
 	machine *machine
 }
 
-// readyLimit is how long a node may take to be ready: 10 s on an idle machine with two cores, many times that on a loaded one.
+// readyLimit is how long a node may take to be ready: 10 s on an idle machine with two cores, many times that on a
+// loaded one.
 const readyLimit = 5 * time.Minute
 
-// New makes a node, which is not up yet. When t ends so does the node; its folder is kept where t failed, and the ends of its logs are
-// shown.
+// New makes a node, which is not up yet. When t ends so does the node; its folder is kept where t failed, and the ends
+// of its logs are shown.
 func New(t testing.TB, plane *controlplane.Cluster, name string, o Options) *Node {
 	t.Helper()
 	n := &Node{Name: name, plane: plane, client: plane.Client(), bins: Needs(t), gpus: o.GPUs}
@@ -98,8 +99,8 @@ func (n *Node) Boot(ctx context.Context) error {
 	return await(ctx, "node "+n.Name, n.ready)
 }
 
-// Halt ends the node as a loss of power does, and returns when no process, mount or cgroup of it is left. A node that is down already
-// stays so.
+// Halt ends the node as a loss of power does, and returns when no process, mount or cgroup of it is left. A node that
+// is down already stays so.
 func (n *Node) Halt() error {
 	if n.machine == nil {
 		return nil
@@ -109,7 +110,8 @@ func (n *Node) Halt() error {
 	return err
 }
 
-// StartContainerd starts containerd, which does not run, and returns once it answers: without it a kubelet ends at once.
+// StartContainerd starts containerd, which does not run, and returns once it answers: without it a kubelet ends at
+// once.
 func (n *Node) StartContainerd(ctx context.Context) error {
 	if err := n.machine.do("start", "containerd", n.bin("containerd"), "--config", n.path("containerd.toml")); err != nil {
 		return err
@@ -131,7 +133,8 @@ func (n *Node) StartPlugin() error {
 // Stop kills a daemon of the node: containerd, kubelet or fakegpu. Containers go on.
 func (n *Node) Stop(daemon string) error { return n.machine.do("stop", daemon) }
 
-// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks nobody but the kernel.
+// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks nobody but
+// the kernel.
 func (n *Node) Runs(container string) (bool, error) {
 	_, id, _ := strings.Cut(container, "://")
 	for _, hierarchy := range []string{"", "*"} { // cgroup v2, and v1
@@ -148,8 +151,8 @@ func (n *Node) Runs(container string) (bool, error) {
 	return false, nil
 }
 
-// register makes the object of the node, if there is none, with the loopback as its address: we are the cloud that tells it. It makes the
-// DeviceClass too.
+// register makes the object of the node, if there is none, with the loopback as its address: we are the cloud that
+// tells it. It makes the DeviceClass too.
 func (n *Node) register(ctx context.Context) error {
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu.nvidia.com"}}
 	class.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{

@@ -73,8 +73,8 @@ func TestRealEndsWithItsTest(t *testing.T) {
 	}
 }
 
-// Ensure that a pod with a claim of chosen GPUs runs a real process, which is given these and no others; and that nothing of the
-// node is left once it is down.
+// Ensure that a pod with a claim of chosen GPUs runs a real process, which is given these and no others; and that
+// nothing of the node is left once it is down.
 func TestRealRunsPod(t *testing.T) {
 	Needs(t)
 	plane := controlplane.Shared(t)

@@ -1,10 +1,11 @@
-// Command witness stands between a container and the program that trains in it: it writes down which GPUs the node gave the container,
-// which ones the controller told it of, and becomes that program.
+// Command witness stands between a container and the program that trains in it: it writes down which GPUs the node gave
+// the container, which ones the controller told it of, and becomes that program.
 //
 //	witness FILE PROGRAM ARGUMENT...   append a line to FILE, then run PROGRAM
 //	witness pause                      wait for SIGTERM, as the first container of a pod does
 //
-// Each line of FILE is one Given as JSON. What the node gave replaces TRAINYARD_DEVICES, so that the program knows of no other.
+// Each line of FILE is one Given as JSON. What the node gave replaces TRAINYARD_DEVICES, so that the program knows of
+// no other.
 package main
 
 import (
