@@ -21,25 +21,40 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
+// checked is one finding in the document of doctor --json.
+type checked struct{ Check, State, Found, Do string }
+
+// The states of a finding, and the file that a state folder is known by.
+const (
+	isFine       = "ok"
+	isNote       = "note"
+	isWrong      = "wrong"
+	databaseFile = "trainyard.db"
+)
+
 // diagnosed asks the doctor about a folder and returns the finding of a check that is not ok, if there is one, else the first of it.
-func diagnosed(t *testing.T, dir, check string, env ...string) finding {
+func diagnosed(t *testing.T, dir, check string, env ...string) checked {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "doctor", "--state", dir, "--json")
 	cmd.Env = append(os.Environ(), env...)
 	out, _ := cmd.Output()
-	var doc doctorDoc
+	var doc struct {
+		Schema, State string
+		OK            bool
+		Findings      []checked
+	}
 	if err := json.Unmarshal(out, &doc); err != nil || doc.Schema != "trainyard.doctor/v1" || doc.State != dir {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var found *finding
+	var found *checked
 	sick := false
 	for i := range doc.Findings {
 		f := &doc.Findings[i]
-		sick = sick || f.State == wrong
-		if f.State != fine && f.Do == "" {
+		sick = sick || f.State == isWrong
+		if f.State != isFine && f.Do == "" {
 			t.Errorf("%+v: nothing to do", *f)
 		}
-		if f.Check == check && (found == nil || found.State == fine) {
+		if f.Check == check && (found == nil || found.State == isFine) {
 			found = f
 		}
 	}
@@ -64,6 +79,17 @@ func write(t *testing.T, text string, mode os.FileMode, path ...string) {
 	}
 }
 
+// writeScript makes a script. Another process writes it: a process that another test starts at the same time could inherit
+// a file that this one has open for writing, and the script cannot run as long as that is so.
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `cat > "$0" && chmod 700 "$0"`, path)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // Ensure that each fault planted in a state folder or the machine is found by its check, and that a healthy one has none.
 func TestDoctorFaults(t *testing.T) {
 	t.Parallel()
@@ -73,29 +99,29 @@ func TestDoctorFaults(t *testing.T) {
 		check       string
 		state, says string
 	}{
-		"healthy": {func(t *testing.T, dir string) []string { write(t, log, 0o600, dir, database); return nil }, "state", fine, ""},
-		"nowhere": {func(t *testing.T, dir string) []string { return nil }, "state", fine, "is not there yet"},
-		"a file":  {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir); return nil }, "state", wrong, "is no folder"},
+		"healthy": {func(t *testing.T, dir string) []string { write(t, log, 0o600, dir, databaseFile); return nil }, "state", isFine, ""},
+		"nowhere": {func(t *testing.T, dir string) []string { return nil }, "state", isFine, "is not there yet"},
+		"a file":  {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir); return nil }, "state", isWrong, "is no folder"},
 		"open to all": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			if err := os.Chmod(dir, 0o777); err != nil {
 				t.Fatal(err)
 			}
 			return nil
-		}, "state", wrong, "has mode 777: others see or change what is in it"},
+		}, "state", isWrong, "has mode 777: others see or change what is in it"},
 		"open to a group": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			if err := os.Chmod(dir, 0o710); err != nil { // as serve --group makes it
 				t.Fatal(err)
 			}
 			return nil
-		}, "state", fine, ""},
-		"foreign":   {func(t *testing.T, dir string) []string { write(t, "x", 0o600, dir, "thesis.tex"); return nil }, "state", wrong, "holds something, but no log"},
-		"no log":    {func(t *testing.T, dir string) []string { write(t, "1", 0o600, dir, "epoch"); return nil }, "state", wrong, "holds something, but no log"},
-		"cut log":   {func(t *testing.T, dir string) []string { write(t, "SQL", 0o600, dir, database); return nil }, "state", wrong, "is no database"},
-		"empty log": {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir, database); return nil }, "state", wrong, "is no database"},
+		}, "state", isFine, ""},
+		"foreign":   {func(t *testing.T, dir string) []string { write(t, "x", 0o600, dir, "thesis.tex"); return nil }, "state", isWrong, "holds something, but no log"},
+		"no log":    {func(t *testing.T, dir string) []string { write(t, "1", 0o600, dir, "epoch"); return nil }, "state", isWrong, "holds something, but no log"},
+		"cut log":   {func(t *testing.T, dir string) []string { write(t, "SQL", 0o600, dir, databaseFile); return nil }, "state", isWrong, "is no database"},
+		"empty log": {func(t *testing.T, dir string) []string { write(t, "", 0o600, dir, databaseFile); return nil }, "state", isWrong, "is no database"},
 		"stuck manager": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			write(t, "4711", 0o600, dir, "lock")
 			f, err := os.Open(filepath.Join(dir, "lock"))
 			if err != nil {
@@ -106,9 +132,9 @@ func TestDoctorFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			return nil
-		}, "manager", wrong, "process 4711 has the folder and does not answer"},
+		}, "manager", isWrong, "process 4711 has the folder and does not answer"},
 		"dead manager": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			write(t, "4711", 0o600, dir, "lock")
 			l, err := net.Listen("unix", filepath.Join(dir, "control"))
 			if err != nil {
@@ -117,30 +143,30 @@ func TestDoctorFaults(t *testing.T) {
 			l.(*net.UnixListener).SetUnlinkOnClose(false)
 			_ = l.Close()
 			return nil
-		}, "manager", note, "none serves the folder"},
+		}, "manager", isNote, "none serves the folder"},
 		"clock": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			ahead := time.Now().Add(time.Hour)
-			if err := os.Chtimes(filepath.Join(dir, database), ahead, ahead); err != nil {
+			if err := os.Chtimes(filepath.Join(dir, databaseFile), ahead, ahead); err != nil {
 				t.Fatal(err)
 			}
 			return nil
-		}, "clock", wrong, "but the log was written to at"},
+		}, "clock", isWrong, "but the log was written to at"},
 		"driver": {func(t *testing.T, dir string) []string {
 			bin := t.TempDir()
-			writeProgram(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n")
+			writeScript(t, filepath.Join(bin, "nvidia-smi"), "#!/bin/sh\necho Failed to initialize NVML: Driver/library version mismatch\nexit 18\n")
 			return []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
-		}, "driver", wrong, "version mismatch"},
+		}, "driver", isWrong, "version mismatch"},
 		"orphans": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			attempt(t, dir, 0, 1, os.Getpid())
 			return nil
-		}, "leftovers", note, "1 job running, managed by nobody"},
+		}, "leftovers", isNote, "1 job running, managed by nobody"},
 		"recycled pid": {func(t *testing.T, dir string) []string {
-			write(t, log, 0o600, dir, database)
+			write(t, log, 0o600, dir, databaseFile)
 			attempt(t, dir, 0, 1, 1)
 			return nil
-		}, "leftovers", fine, "1 attempt, 0 running"},
+		}, "leftovers", isFine, "1 attempt, 0 running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
@@ -194,36 +220,36 @@ func TestDoctorServed(t *testing.T) {
 	}
 	for check, says := range map[string]string{"manager": fmt.Sprintf("process %d under tiresias-las", r.Process.Pid), "version": "the manager as well",
 		"devices": "2 slots in use", "leftovers": "1 attempt, 0 running", "shim": "trainyard", "state": r.state()} {
-		want(check, fine, says)
+		want(check, isFine, says)
 	}
 	out, _ := trainyard(t, exitOK, "doctor", "--state", r.state())
 	wantSaid(t, out, "ok     devices       2 slots in use\n")
 	_, _ = trainyard(t, exitOK, "drain", "--state", r.state(), "slot-1")
-	want("devices", note, "slot-1 is drained")
+	want("devices", isNote, "slot-1 is drained")
 	_, _ = trainyard(t, exitOK, "undrain", "--state", r.state(), "slot-1")
 	_, _ = trainyard(t, exitOK, "drain", "--state", r.state())
-	want("devices", note, "is drained: nothing new starts")
+	want("devices", isNote, "is drained: nothing new starts")
 	output := shim.State(r.state()).RunDir(0, 1).Output()
 	if err := os.Truncate(output, muchOutput+1<<30); err != nil { // a hole takes no disk
 		t.Fatal(err)
 	}
-	want("leftovers", note, "the output of jobs that are done takes 11.0 GiB")
+	want("leftovers", isNote, "the output of jobs that are done takes 11.0 GiB")
 	if err := os.Truncate(output, 0); err != nil {
 		t.Fatal(err)
 	}
 	attempt(t, r.state(), 7, 1, 1)
-	want("leftovers", note, "is of no job that the manager knows")
+	want("leftovers", isNote, "is of no job that the manager knows")
 	attempt(t, r.state(), 7, 1, os.Getpid())
-	want("leftovers", wrong, fmt.Sprintf("process %d runs job 7, which the manager does not know", os.Getpid()))
+	want("leftovers", isWrong, fmt.Sprintf("process %d runs job 7, which the manager does not know", os.Getpid()))
 	if err := os.RemoveAll(shim.State(r.state()).Job(7)); err != nil {
 		t.Fatal(err)
 	}
 	attempt(t, r.state(), 0, 2, 1)
-	want("leftovers", note, "does not say how it ended, although job 0 (true) is done")
+	want("leftovers", isNote, "does not say how it ended, although job 0 (true) is done")
 	attempt(t, r.state(), 0, 2, os.Getpid())
-	want("leftovers", wrong, fmt.Sprintf("process %d goes on although job 0 (true) is done", os.Getpid()))
+	want("leftovers", isWrong, fmt.Sprintf("process %d goes on although job 0 (true) is done", os.Getpid()))
 	write(t, "{}", 0o600, string(shim.State(r.state()).RunDir(0, 2)), "over.json") // its shim is on its way out
-	want("leftovers", fine, "2 attempts, 1 running")
+	want("leftovers", isFine, "2 attempts, 1 running")
 	if err := os.Remove(filepath.Join(string(shim.State(r.state()).RunDir(0, 2)), "over.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +262,7 @@ func TestDoctorServed(t *testing.T) {
 	if err := r.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	want("manager", wrong, "does not answer: no answer within 5s")
+	want("manager", isWrong, "does not answer: no answer within 5s")
 	if err := r.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

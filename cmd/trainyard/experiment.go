@@ -88,3 +88,10 @@ func experimentsDocOf(list []experiment.Experiment) experimentsDoc {
 	}
 	return doc
 }
+
+// experimentVerbs returns the verb about published comparisons.
+func experimentVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newExperiment(),
+	}
+}

@@ -123,3 +123,28 @@ func jobNames(state *string) cobra.CompletionFunc {
 
 // unfinished are the states of jobs that are not done.
 var unfinished = []string{"held", "waiting", "starting", "running", "stopping"}
+
+// jobsVerbs returns the verbs about jobs and what they run on.
+func jobsVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newRun(),
+		newSubmit(),
+		newSbatch(),
+		newPs(),
+		newTopVerb(),
+		newLogs(),
+		newWhy(),
+		newExplain(),
+		newWait(),
+		newCancel(),
+		newPause(),
+		newResume(),
+		newRequeue(),
+		newResize(),
+		newEvents(),
+		newNodes(),
+		newDrain(),
+		newUndrain(),
+		newToken(),
+	}
+}

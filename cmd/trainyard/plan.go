@@ -392,3 +392,10 @@ func (p *planned) reservation(f *planFlags) (*reservation, error) {
 	split := price.Reserve(holding, reserve, rent)
 	return &reservation{split, float64(split.Reserved)*reserve + split.Rented*rent, held * rent}, nil
 }
+
+// planVerbs returns the verb about widths and budgets.
+func planVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newPlan(),
+	}
+}

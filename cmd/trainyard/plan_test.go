@@ -163,7 +163,11 @@ func TestPlanPollux(t *testing.T) {
 	if code != exitOK {
 		t.Fatal(stderr.String())
 	}
-	var doc planDoc
+	var doc struct {
+		AvgJCT float64 `json:"avg_jct_h"`
+		Usage  float64 `json:"usage_gpus"`
+		Least  float64 `json:"min_budget"`
+	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}

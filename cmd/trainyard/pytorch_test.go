@@ -48,7 +48,7 @@ func TestTorchrunIsPreempted(t *testing.T) {
 		t.Fatal(err)
 	}
 	document, said := trainyard(t, exitOK, "run", path, "--slots", "3", "--set", "*.min_run=0", "--set", "*.thresholds=0.1", "--json")
-	var doc runDoc
+	var doc ran
 	if err := json.Unmarshal([]byte(document), &doc); err != nil {
 		t.Fatal(err)
 	}

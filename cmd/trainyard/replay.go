@@ -250,3 +250,11 @@ func beginAs(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	k.Work = remaining.New()
 	return system.Begin(h, k, nil)
 }
+
+// pastVerbs returns the verbs about a recorded past.
+func pastVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newWhatif(),
+		newReplay(),
+	}
+}

@@ -30,9 +30,10 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "no colours, as with $NO_COLOR")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.AddCommand(newServe(), newRun(), newSubmit(), newSbatch(), newPs(), newTopVerb(), newDoctor(), newLogs(), newWhy(), newExplain(), newWait(),
-		newCancel(), newPause(), newResume(), newRequeue(), newResize(), newWhatif(),
-		newEvents(), newNodes(), newDrain(), newUndrain(), newToken(), newReplay(), newSimulate(), newTrace(), newSystems(), newPlan(), newProbe(), newExperiment(), newVersion())
+	for _, verbs := range [][]*cobra.Command{serveVerbs(), jobsVerbs(), pastVerbs(), simulateVerbs(), traceVerbs(), planVerbs(), experimentVerbs()} {
+		root.AddCommand(verbs...)
+	}
+	root.AddCommand(newVersion())
 	addCompletion(root)
 	addHelp(root)
 	return root

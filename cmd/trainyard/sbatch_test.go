@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,9 +88,10 @@ func TestSbatchRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-	var out bytes.Buffer
-	if code := run(context.Background(), []string{"sbatch"}, &out, &out); code != exitUsage || !strings.Contains(out.String(), "no script") {
-		t.Errorf("exit code %d, %s", code, &out)
+	none := newSbatch()
+	none.SetArgs([]string{})
+	if err := none.Execute(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "no script") {
+		t.Errorf("without a script: %v", err)
 	}
 }
 

@@ -174,3 +174,12 @@ func goOn(m *manager.Manager, dir string) string {
 		return fmt.Sprintf("%d jobs go on, and the next serve of %s takes them over", n, dir)
 	}
 }
+
+// serveVerbs returns the verbs that look after a machine.
+func serveVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newServe(),
+		newDoctor(),
+		newProbe(),
+	}
+}

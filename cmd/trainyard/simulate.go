@@ -128,3 +128,11 @@ func (c *comparison) run(ctx context.Context, out *outputs, stderr io.Writer) er
 	}
 	return nil
 }
+
+// simulateVerbs returns the verbs that run systems on a trace.
+func simulateVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newSimulate(),
+		newSystems(),
+	}
+}

@@ -81,3 +81,10 @@ func formatsHelp() string {
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
+
+// traceVerbs returns the verb about traces.
+func traceVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newTrace(),
+	}
+}

@@ -80,9 +80,17 @@ func undisturbed(t *testing.T, steps, gpus int) string {
 	return string(m[1])
 }
 
+// ran is the document of run --json, as far as it is looked at here.
+type ran struct{ Jobs []ranJob }
+
+type ranJob struct {
+	ID, Attempts, Preemptions int
+	Name, Status              string
+}
+
 // savedBefore reports whether an attempt before the last one saved: a job may be preempted before it has come so far.
-func savedBefore(state string, d *runJobDoc) bool {
-	for n := range int(d.Attempts) - 1 {
+func savedBefore(state string, d *ranJob) bool {
+	for n := range d.Attempts - 1 {
 		output, err := os.ReadFile(filepath.Join(state, "jobs", strconv.Itoa(d.ID), strconv.Itoa(n+1), "output.log"))
 		if err == nil && bytes.Contains(output, []byte("TRAINYARD saved step=")) {
 			return true
@@ -95,7 +103,7 @@ func savedBefore(state string, d *runJobDoc) bool {
 // saved resumed from there, and returns how many preemptions there were.
 func wantTrained(t *testing.T, state, document string, jobs []training) (preemptions int) {
 	t.Helper()
-	var doc runDoc
+	var doc ran
 	if err := json.Unmarshal([]byte(document), &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +114,7 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 			if !strings.HasPrefix(d.Name, j.name+"-") {
 				continue
 			}
-			path := filepath.Join(state, "jobs", strconv.Itoa(d.ID), strconv.Itoa(int(d.Attempts)), "output.log")
+			path := filepath.Join(state, "jobs", strconv.Itoa(d.ID), strconv.Itoa(d.Attempts), "output.log")
 			output, err := os.ReadFile(path)
 			m := hashField.FindSubmatch(output)
 			switch {
@@ -117,7 +125,7 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 			case savedBefore(state, d) && !bytes.Contains(output, []byte("trainer: resumed at step ")):
 				t.Errorf("%s: preempted %d times, and the last attempt began anew\n%s", d.Name, d.Preemptions, output)
 			}
-			preemptions += int(d.Preemptions)
+			preemptions += d.Preemptions
 		}
 	}
 	return preemptions
