@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // asideSocket makes a folder whose socket leads to that of r, and tells when something was answered over it.
@@ -152,7 +154,7 @@ func TestFollowPastManager(t *testing.T) {
 		if err := x.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		_ = x.rest(t, exitOK)
+		_ = x.rest(t, term.ExitOK)
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(events.got), "\n"), "\n") {
 		wantSaid(t, line[:min(len(line), 20)], fmt.Sprintf(`"seq":%d,`, i+1))

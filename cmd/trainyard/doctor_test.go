@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/procs"
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
@@ -58,7 +59,7 @@ func diagnosed(t *testing.T, dir, check string, env ...string) checked {
 			found = f
 		}
 	}
-	code := map[bool]int{true: exitGeneral, false: exitOK}[sick]
+	code := map[bool]int{true: term.ExitGeneral, false: term.ExitOK}[sick]
 	if got := cmd.ProcessState.ExitCode(); got != code || doc.OK == sick {
 		t.Errorf("exit code %d, ok %t, want %d\n%s", got, doc.OK, code, out)
 	}
@@ -202,8 +203,8 @@ func attempt(t *testing.T, dir string, job, n, pid int) {
 func TestDoctorServed(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "2")
-	_, _ = trainyard(t, exitOK, "submit", "--state", r.state(), "--", "true")
-	_, _ = trainyard(t, exitOK, "wait", "--state", r.state(), "0")
+	_, _ = trainyard(t, term.ExitOK, "submit", "--state", r.state(), "--", "true")
+	_, _ = trainyard(t, term.ExitOK, "wait", "--state", r.state(), "0")
 	first, err := shim.State(r.state()).RunDir(0, 1).Alive()
 	if err != nil {
 		t.Fatal(err)
@@ -222,12 +223,12 @@ func TestDoctorServed(t *testing.T) {
 		"devices": "2 slots in use", "leftovers": "1 attempt, 0 running", "shim": "trainyard", "state": r.state()} {
 		want(check, isFine, says)
 	}
-	out, _ := trainyard(t, exitOK, "doctor", "--state", r.state())
+	out, _ := trainyard(t, term.ExitOK, "doctor", "--state", r.state())
 	wantSaid(t, out, "ok     devices       2 slots in use\n")
-	_, _ = trainyard(t, exitOK, "drain", "--state", r.state(), "slot-1")
+	_, _ = trainyard(t, term.ExitOK, "drain", "--state", r.state(), "slot-1")
 	want("devices", isNote, "slot-1 is drained")
-	_, _ = trainyard(t, exitOK, "undrain", "--state", r.state(), "slot-1")
-	_, _ = trainyard(t, exitOK, "drain", "--state", r.state())
+	_, _ = trainyard(t, term.ExitOK, "undrain", "--state", r.state(), "slot-1")
+	_, _ = trainyard(t, term.ExitOK, "drain", "--state", r.state())
 	want("devices", isNote, "is drained: nothing new starts")
 	output := shim.State(r.state()).RunDir(0, 1).Output()
 	if err := os.Truncate(output, 10<<30+1<<30); err != nil { // a hole takes no disk
@@ -253,7 +254,7 @@ func TestDoctorServed(t *testing.T) {
 	if err := os.Remove(filepath.Join(string(shim.State(r.state()).RunDir(0, 2)), "over.json")); err != nil {
 		t.Fatal(err)
 	}
-	out, said := trainyard(t, exitGeneral, "doctor", "--state", r.state())
+	out, said := trainyard(t, term.ExitGeneral, "doctor", "--state", r.state())
 	wantSaid(t, out, "wrong  leftovers     process ")
 	wantSaid(t, said, "trainyard: 1 check wrong: leftovers\n")
 	if err := os.RemoveAll(string(shim.State(r.state()).RunDir(0, 2))); err != nil { // endJobs would stop what it names
@@ -294,42 +295,6 @@ func TestDoctorOtherVersion(t *testing.T) {
 			t.Errorf("%+v, want %q", f, want)
 		}
 	}
-	out, _ := trainyard(t, exitGeneral, "doctor", "--state", dir)
+	out, _ := trainyard(t, term.ExitGeneral, "doctor", "--state", dir)
 	wantSaid(t, out, "record 12 was set aside")
-}
-
-// Ensure that what cannot be planted is judged as it should.
-func TestDoctorJudges(t *testing.T) {
-	const gib = 1 << 30
-	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		name  string
-		found []finding
-		state string
-	}{
-		{"much", diskFinding("/d", 90*gib, 100*gib, false), fine},
-		{"little", diskFinding("/d", 1*gib, 100*gib, false), note},
-		{"full", diskFinding("/d", 1<<20, 100*gib, false), wrong},
-		{"no inodes", diskFinding("/d", 90*gib, 100*gib, true), wrong},
-		{"cgroup", cgroupFinding("/sys/fs/cgroup/x"), fine},
-		{"no cgroup", cgroupFinding(""), note},
-		{"clock", clockFinding(at, at.Add(-time.Hour), true), fine},
-		{"clock a little late", clockFinding(at, at.Add(time.Second), true), fine},
-		{"clock late", clockFinding(at, at.Add(time.Hour), true), wrong},
-		{"clock late, on its own", clockFinding(at, at.Add(time.Hour), false), wrong},
-		{"clock on its own", clockFinding(at, time.Time{}, false), note},
-		{"stuck", gpuFinding(&api.GPU{State: "stuck", Why: "4 GiB are not given back"}), wrong},
-		{"missing", gpuFinding(&api.GPU{State: "missing"}), wrong},
-		{"quarantined", gpuFinding(&api.GPU{State: "quarantined"}), wrong},
-		{"drained", gpuFinding(&api.GPU{State: "drained"}), note},
-		{"idle", gpuFinding(&api.GPU{State: "in-use", HeldIdle: true, By: "jupyter"}), note},
-	} {
-		f := c.found[0]
-		if len(c.found) != 1 || f.State != c.state || (f.Do == "") != (c.state == fine) || f.Found == "" {
-			t.Errorf("%s: %+v, want one that is %s", c.name, c.found, c.state)
-		}
-	}
-	if all := gpuFinding(&api.GPU{State: "in-use"}); all != nil {
-		t.Errorf("%+v of a GPU that is well", all)
-	}
 }

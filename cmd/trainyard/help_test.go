@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // Ensure that the help of every command fits a terminal of 80 columns.
@@ -18,7 +20,7 @@ func TestHelpFits(t *testing.T) {
 	try = func(c *cobra.Command) {
 		args := slices.Concat(strings.Fields(c.CommandPath())[1:], []string{"--help"})
 		var out bytes.Buffer
-		if code := run(context.Background(), args, &out, &out); code != exitOK || out.Len() == 0 {
+		if code := run(context.Background(), args, &out, &out); code != term.ExitOK || out.Len() == 0 {
 			t.Errorf("%v: exit code %d, %s", args, code, out.String())
 		}
 		seen++

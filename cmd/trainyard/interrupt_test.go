@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // TestInterrupted checks that an interrupted run says so, ends with its code and leaves no file.
@@ -20,8 +22,8 @@ func TestInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, []string{"simulate", "--trace", exampleTrace, "--cluster", "15x4", "--system", "fifo,las",
 		"--jobs-out", filepath.Join(dir, "jobs.csv"), "--events-out", filepath.Join(dir, "log.jsonl")}, &stdout, &stderr)
-	if code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	if code != term.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", code, term.ExitInterrupted)
 	}
 	if stdout.Len() > 0 || stderr.String() != "trainyard: interrupted; no file was written\n" {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
@@ -40,7 +42,7 @@ func TestHangup(t *testing.T) {
 	heard := make(chan os.Signal, 2)
 	signal.Notify(heard, syscall.SIGHUP) // else it stays ignored where whoever began the tests ignores it
 	defer signal.Stop(heard)
-	ctx, stop := interruptible()
+	ctx, stop := term.Interruptible()
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // heard is what a process says, which may be looked at while it says more.
@@ -140,7 +143,7 @@ func TestDetach(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, exitInterrupted}, {syscall.SIGTERM, exitInterrupted}, {syscall.SIGKILL, -1}} {
+	}{{syscall.SIGINT, term.ExitInterrupted}, {syscall.SIGTERM, term.ExitInterrupted}, {syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			r := startLive(t, "jobs: [{command: WAITING, count: 2, name: a}, {command: ['true'], name: b}]", "--slots", "2")
@@ -162,7 +165,7 @@ func TestDetach(t *testing.T) {
 			}
 			r.start(t)
 			r.release(t)
-			r.end(t, exitOK)
+			r.end(t, term.ExitOK)
 			wantSaid(t, r.stderr.String(), "trainyard: going on with ", "job 0 a-1: finished", "job 2 b: attempt 1 runs on slot")
 			wantSaid(t, r.stdout.String(), "3 of 3 jobs finished")
 			if strings.Contains(r.stderr.String(), "attempt 2") {
@@ -181,31 +184,31 @@ func TestCancel(t *testing.T) {
 	r.up(t, 0)
 	r.up(t, 1)
 	r.up(t, 3)
-	_, said := trainyard(t, exitConflict, "run", filepath.Join(r.dir, "jobs.yaml"))
+	_, said := trainyard(t, term.ExitConflict, "run", filepath.Join(r.dir, "jobs.yaml"))
 	wantSaid(t, said, "in use by another trainyard (process "+strconv.Itoa(r.Process.Pid)+")")
-	_, said = trainyard(t, exitOK, "cancel", "--state", r.state(), "a-2")
+	_, said = trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "a-2")
 	wantSaid(t, said, "job 1 (a-2) is cancelled\n")
-	_, _ = trainyard(t, exitOK, "cancel", "--state", r.state(), "3")
-	_, said = trainyard(t, exitNotFound, "cancel", "--state", r.state(), "nobody")
+	_, _ = trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "3")
+	_, said = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "nobody")
 	wantSaid(t, said, `job "nobody": no such job`)
-	_, said = trainyard(t, exitRefused, "cancel", "--state", r.state(), "d")
+	_, said = trainyard(t, term.ExitRefused, "cancel", "--state", r.state(), "d")
 	wantSaid(t, said, `job "d": not handed in yet`)
-	_, _ = trainyard(t, exitNotFound, "cancel", "--state", r.state(), "--", "-1")
-	_, _ = trainyard(t, exitNotFound, "cancel", "--state", r.state(), "99999999999")
+	_, _ = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "--", "-1")
+	_, _ = trainyard(t, term.ExitNotFound, "cancel", "--state", r.state(), "99999999999")
 	await(t, "b is done", func() bool {
 		err := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "cancel", "--state", r.state(), "b").Run()
 		exit := (*exec.ExitError)(nil)
-		return errors.As(err, &exit) && exit.ExitCode() == exitConflict
+		return errors.As(err, &exit) && exit.ExitCode() == term.ExitConflict
 	})
-	_, said = trainyard(t, exitConflict, "cancel", "--state", r.state(), "b")
+	_, said = trainyard(t, term.ExitConflict, "cancel", "--state", r.state(), "b")
 	wantSaid(t, said, `job "b": done already`)
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t, -1)
-	_, said = trainyard(t, exitUnreachable, "cancel", "--state", r.state(), "a-1")
+	_, said = trainyard(t, term.ExitUnreachable, "cancel", "--state", r.state(), "a-1")
 	wantSaid(t, said, fmt.Sprintf("no trainyard runs there; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %[1]s\n", r.state()))
-	_, _ = trainyard(t, exitUnreachable, "cancel", "--state", filepath.Join(r.dir, "nowhere"), "a-1")
+	_, _ = trainyard(t, term.ExitUnreachable, "cancel", "--state", filepath.Join(r.dir, "nowhere"), "a-1")
 }
 
 // Ensure that a command which is interrupted says the command line that takes its folder up again, and that this does: the job runs
@@ -222,7 +225,7 @@ func TestDetachCommand(t *testing.T) {
 	r.args = []string{"run", "--slots", "2", "--gpus=1-2", "--set", "*.min_run=0", "--", "sh", "-c", script}
 	within := func(cmd *exec.Cmd) {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = r.dir, &r.stdout, &r.stderr
-		cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), stateVariable+"=")
+		cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), client.StateVariable+"=")
 		r.Cmd = cmd
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -233,7 +236,7 @@ func TestDetachCommand(t *testing.T) {
 	if err := r.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	r.end(t, exitInterrupted)
+	r.end(t, term.ExitInterrupted)
 	folders, err := filepath.Glob(filepath.Join(r.dir, "sh-*.state"))
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("%v, %v", folders, err)
@@ -243,7 +246,7 @@ func TestDetachCommand(t *testing.T) {
 	wantSaid(t, r.stderr.String(), "\n"+line+"\ntrainyard: interrupted; jobs that go on running: 1, nothing new starts; the command above takes up "+folder+" again\n")
 	r.release(t)
 	within(exec.CommandContext(t.Context(), "sh", "-c", line))
-	r.end(t, exitOK)
+	r.end(t, term.ExitOK)
 	wantSaid(t, r.stderr.String(), "trainyard: going on with "+folder)
 	if began, err := os.ReadFile(filepath.Join(r.dir, "began")); err != nil || string(began) != "x\n" {
 		t.Errorf("it began %q, %v", began, err)
@@ -275,32 +278,16 @@ func TestCommandFolders(t *testing.T) {
 	}
 }
 
-// Ensure that a new folder is never one that is there, and that what hinders it is told.
-func TestNewFolder(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a-1")
-	for _, want := range []string{name + ".state", name + "-2.state", name + "-3.state"} {
-		if dir, err := newFolder(name); err != nil || dir != want {
-			t.Errorf("%s, %v, want %s", dir, err, want)
-		}
-	}
-	if info, err := os.Stat(name + "-3.state"); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v, want mode 0700", info, err)
-	}
-	if _, err := newFolder(filepath.Join(name, "nowhere", "b")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("in no folder: %v", err)
-	}
-}
-
 // Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in the
 // table and the document.
 func TestCancelWaiting(t *testing.T) {
 	t.Parallel()
 	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]", "--slots", "1")
 	r.up(t, 0)
-	_, said := trainyard(t, exitOK, "cancel", "--state", r.state(), "b", "1")
+	_, said := trainyard(t, term.ExitOK, "cancel", "--state", r.state(), "b", "1")
 	wantSaid(t, said, "job 1 (b) is cancelled\njob 1 (b) is cancelled\n")
 	r.release(t)
-	r.end(t, exitOK)
+	r.end(t, term.ExitOK)
 	wantSaid(t, r.stdout.String(), "2 of 3 jobs finished", "cancelled")
 	if _, err := os.Stat(filepath.Join(r.dir, "up.1")); err == nil || strings.Contains(r.stderr.String(), "job 1 b: attempt") {
 		t.Errorf("b was started:\n%s", r.stderr.String())

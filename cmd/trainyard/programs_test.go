@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
@@ -30,7 +31,7 @@ func (m withPrograms) Run() int {
 	}
 	programs = dir
 	// No test may find, or be found by, the manager of who runs it.
-	if err := os.Setenv(stateVariable, filepath.Join(dir, "none.state")); err != nil {
+	if err := os.Setenv(client.StateVariable, filepath.Join(dir, "none.state")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

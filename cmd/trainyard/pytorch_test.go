@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // torchJobs are a training on two of three slots, a job that ends once that has told of its fifth step, and one on all
@@ -47,7 +49,7 @@ func TestTorchrunIsPreempted(t *testing.T) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, torchJobs, example, state), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	document, said := trainyard(t, exitOK, "run", path, "--slots", "3", "--set", "*.min_run=0", "--set", "*.thresholds=0.1", "--json")
+	document, said := trainyard(t, term.ExitOK, "run", path, "--slots", "3", "--set", "*.min_run=0", "--set", "*.thresholds=0.1", "--json")
 	var doc ran
 	if err := json.Unmarshal([]byte(document), &doc); err != nil {
 		t.Fatal(err)

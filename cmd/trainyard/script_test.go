@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/trainyard/trainyard/cli/client"
 )
 
 func TestMain(m *testing.M) { testscript.Main(withPrograms{m}, map[string]func(){"trainyard": main}) }
@@ -33,7 +35,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: *rewrite,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv(stateVariable, filepath.Join(e.WorkDir, "none.state"))
+			e.Setenv(client.StateVariable, filepath.Join(e.WorkDir, "none.state"))
 			return copyTraces(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -57,7 +59,7 @@ func TestRunScripts(t *testing.T) {
 		Dir:           "testdata/run",
 		UpdateScripts: *rewrite,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv(stateVariable, filepath.Join(e.WorkDir, "day.state"))
+			e.Setenv(client.StateVariable, filepath.Join(e.WorkDir, "day.state"))
 			e.Setenv("PATH", programs+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Defer(func() {
 				if err := endJobs(e.WorkDir); err != nil {

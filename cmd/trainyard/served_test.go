@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // startServing serves a folder until the test is over, in a folder of its own.
@@ -55,12 +57,12 @@ func TestInterruptServed(t *testing.T) {
 		code int
 		says string
 	}{
-		{followed, exitInterrupted, "trainyard: interrupted; job 0 to 1 goes on\n"},
-		{r.beside(t, "run", "--", "true"), exitInterrupted, "\njob 2 goes on; `trainyard logs -f 2` comes back, Ctrl-C once more asks to cancel\n"},
-		{r.beside(t, "logs", "-f", "a"), exitInterrupted, "trainyard: interrupted; job a goes on\n"},
-		{r.beside(t, "wait", "a", "b"), exitInterrupted, "trainyard: interrupted; job a goes on\n"},
-		{r.beside(t, "events", "-f", "--from", "0"), exitOK, ""},
-		{r.beside(t, "ps", "-w", "-o", "name"), exitOK, ""},
+		{followed, term.ExitInterrupted, "trainyard: interrupted; job 0 to 1 goes on\n"},
+		{r.beside(t, "run", "--", "true"), term.ExitInterrupted, "\njob 2 goes on; `trainyard logs -f 2` comes back, Ctrl-C once more asks to cancel\n"},
+		{r.beside(t, "logs", "-f", "a"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.beside(t, "wait", "a", "b"), term.ExitInterrupted, "trainyard: interrupted; job a goes on\n"},
+		{r.beside(t, "events", "-f", "--from", "0"), term.ExitOK, ""},
+		{r.beside(t, "ps", "-w", "-o", "name"), term.ExitOK, ""},
 	} {
 		await(t, "it follows", func() bool {
 			return follows(x.verb) && (x.verb.args[0] != "run" || strings.Contains(x.verb.stderr.String(), "handed in as job "))
@@ -71,9 +73,9 @@ func TestInterruptServed(t *testing.T) {
 		x.verb.end(t, x.code)
 		wantSaid(t, x.verb.stderr.String(), x.says)
 	}
-	_, _ = trainyard(t, exitTimeout, "wait", "--state", r.state(), "--timeout", "1ms", "a", "b")
+	_, _ = trainyard(t, term.ExitTimeout, "wait", "--state", r.state(), "--timeout", "1ms", "a", "b")
 	r.release(t)
-	_, _ = trainyard(t, exitOK, "wait", "--state", r.state(), "0", "1", "2")
+	_, _ = trainyard(t, term.ExitOK, "wait", "--state", r.state(), "0", "1", "2")
 }
 
 // follows reports whether a verb has its connection, by its open files.
@@ -122,11 +124,11 @@ func TestInterruptTwice(t *testing.T) {
 			n, _ = said.Read(rest)
 			text += string(rest[:n])
 		}
-		f.end(t, exitInterrupted)
+		f.end(t, term.ExitInterrupted)
 		wantSaid(t, text, fmt.Sprintf("cancel job %d? [y/N] ", i), c.says)
 	}
-	_, _ = trainyard(t, exitJobFailed, "wait", "--state", r.state(), "1")
-	out, _ := trainyard(t, exitOK, "ps", "--state", r.state(), "-o", "name")
+	_, _ = trainyard(t, term.ExitJobFailed, "wait", "--state", r.state(), "1")
+	out, _ := trainyard(t, term.ExitOK, "ps", "--state", r.state(), "-o", "name")
 	if out != "0\n" {
 		t.Errorf("jobs that are not done: %q, want 0 alone", out)
 	}
@@ -138,14 +140,14 @@ func TestAnswerCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		{api.ErrNoManager, exitUnreachable}, {api.ErrStopped, exitUnreachable}, {api.ErrNoJob, exitNotFound}, {api.ErrNoGPU, exitNotFound},
-		{api.ErrDone, exitConflict}, {api.ErrEarly, exitRefused}, {api.ErrRefused, exitRefused}, {api.ErrFixed, exitConflict},
-		{api.ErrForbidden, exitPermission}, {fs.ErrPermission, exitPermission}, {api.ErrTimeout, exitTimeout}, {api.ErrBusy, exitTimeout},
-		{api.ErrMalformed, exitMalformed}, {context.Canceled, exitInterrupted}, {fs.ErrInvalid, exitGeneral}, {nil, exitOK},
+		{api.ErrNoManager, term.ExitUnreachable}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
+		{api.ErrDone, term.ExitConflict}, {api.ErrEarly, term.ExitRefused}, {api.ErrRefused, term.ExitRefused}, {api.ErrFixed, term.ExitConflict},
+		{api.ErrForbidden, term.ExitPermission}, {fs.ErrPermission, term.ExitPermission}, {api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout},
+		{api.ErrMalformed, term.ExitMalformed}, {context.Canceled, term.ExitInterrupted}, {fs.ErrInvalid, term.ExitGeneral}, {nil, term.ExitOK},
 	} {
-		got := exitOK
-		if err := apiError(c.err); err != nil {
-			got = exitCode(err)
+		got := term.ExitOK
+		if err := client.ApiError(c.err); err != nil {
+			got = term.ExitCode(err)
 		}
 		if got != c.code {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.code)

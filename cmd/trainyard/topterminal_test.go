@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // screenOf starts a program in a terminal of 80x24 and returns what is typed into it, and what it has written so far.
@@ -72,7 +74,7 @@ func screenOf(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, keys *
 func TestTopTerminal(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "1")
-	_, _ = trainyard(t, exitOK, "submit", "--state", r.state(), "--name", "long", "--", "sleep", "1000")
+	_, _ = trainyard(t, term.ExitOK, "submit", "--state", r.state(), "--name", "long", "--", "sleep", "1000")
 	for _, c := range []struct {
 		env      []string
 		flags    []string
@@ -104,7 +106,7 @@ func TestTopTerminal(t *testing.T) {
 	if _, err := keys.WriteString("ky"); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = trainyard(t, exitJobFailed, "wait", "--state", r.state(), "long")
+	_, _ = trainyard(t, term.ExitJobFailed, "wait", "--state", r.state(), "long")
 	if _, err := keys.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}

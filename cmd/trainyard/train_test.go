@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // training is some jobs alike, each a real trainer.
@@ -136,7 +138,7 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 func wantReplay(t *testing.T, log string) {
 	t.Helper()
 	for _, flags := range [][]string{nil, {"--reload"}} {
-		if out, _ := trainyard(t, exitOK, append([]string{"replay", log}, flags...)...); !strings.Contains(out, "every decision of ") {
+		if out, _ := trainyard(t, term.ExitOK, append([]string{"replay", log}, flags...)...); !strings.Contains(out, "every decision of ") {
 			t.Errorf("replay %v says %q", flags, out)
 		}
 	}
@@ -157,7 +159,7 @@ func wantReplay(t *testing.T, log string) {
 	if err := os.WriteFile(bad, []byte(strings.Join(lines, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, said := trainyard(t, exitGeneral, "replay", bad)
+	_, said := trainyard(t, term.ExitGeneral, "replay", bad)
 	if !strings.Contains(said, fmt.Sprintf("seq %d", at)) || !strings.Contains(said, "replayed: "+strings.TrimSpace(was)) {
 		t.Errorf("line %d was tampered with, replay says %s", at+1, said)
 	}
@@ -171,7 +173,7 @@ func TestTenJobs(t *testing.T) {
 	dir := filepath.Dir(path)
 	state, log := filepath.Join(dir, "jobs.state"), filepath.Join(dir, "log.jsonl")
 	args := []string{"run", path, "--slots", "4", "--set", "*.min_run=0", "--set", "*.thresholds=0.8"}
-	table, followed := trainyard(t, exitOK, append(args, "--events-out", log)...)
+	table, followed := trainyard(t, term.ExitOK, append(args, "--events-out", log)...)
 	t.Log("\n" + table)
 	for _, want := range []string{"job", "name", "JCT", "10 of 10 jobs finished under tiresias-las: average JCT ", "slots held"} {
 		if !strings.Contains(table, want) {
@@ -183,11 +185,11 @@ func TestTenJobs(t *testing.T) {
 			t.Errorf("nothing said of %q:\n%s", want, followed)
 		}
 	}
-	again, _ := trainyard(t, exitOK, args...)
+	again, _ := trainyard(t, term.ExitOK, args...)
 	if again != table {
 		t.Errorf("run once more, it says otherwise:\n%s", again)
 	}
-	document, _ := trainyard(t, exitOK, append(args, "--json", "--quiet")...)
+	document, _ := trainyard(t, term.ExitOK, append(args, "--json", "--quiet")...)
 	if n := wantTrained(t, state, document, tenJobs); n == 0 {
 		t.Error("nobody was preempted")
 	}
@@ -212,7 +214,7 @@ func TestPromise12ReplayOfRealJobs(t *testing.T) {
 			path := jobFile(t, jobs)
 			log := filepath.Join(filepath.Dir(path), "log.jsonl")
 			args := append([]string{"run", path, "--slots", "4", "--system", c.system, "--set", "*.min_run=0", "--json", "--quiet", "--events-out", log}, c.set...)
-			document, _ := trainyard(t, exitOK, args...)
+			document, _ := trainyard(t, term.ExitOK, args...)
 			n := wantTrained(t, strings.TrimSuffix(path, ".yaml")+".state", document, jobs)
 			if (n > 0) != c.preempts {
 				t.Errorf("%d preemptions, want some: %v", n, c.preempts)

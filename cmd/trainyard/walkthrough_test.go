@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // Ensure that docs/first-steps.md holds, word for word: each of its commands is typed into a shell, in an empty folder, with what the
@@ -20,29 +23,29 @@ func TestWalkThrough(t *testing.T) {
 		}
 	})
 	w.serve("trainyard serve")
-	w.types("trainyard submit --name hello -- sh -c 'echo hello from job $TRAINYARD_JOB_ID'", exitOK, "0\n")
-	w.types("trainyard submit --name slow -- sleep 1000", exitOK, "1\n")
-	w.types("trainyard ps", exitOK, "slow")
-	w.types("trainyard wait hello", exitOK, "")
-	w.types("trainyard logs hello", exitOK, "hello from job 0\n")
+	w.types("trainyard submit --name hello -- sh -c 'echo hello from job $TRAINYARD_JOB_ID'", term.ExitOK, "0\n")
+	w.types("trainyard submit --name slow -- sleep 1000", term.ExitOK, "1\n")
+	w.types("trainyard ps", term.ExitOK, "slow")
+	w.types("trainyard wait hello", term.ExitOK, "")
+	w.types("trainyard logs hello", term.ExitOK, "hello from job 0\n")
 	await(t, "slow runs", func() bool { out, _ := w.shell("trainyard ps"); return strings.Contains(out, "running") })
 	if err := w.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	w.end(t, exitOK)
+	w.end(t, term.ExitOK)
 	wantSaid(t, w.stderr.String(), "1 job goes on")
 	w.serve("trainyard serve")
-	w.types("trainyard ps", exitOK, "running")
-	w.types("trainyard cancel slow", exitOK, "")
-	w.types("trainyard wait slow", exitJobFailed, "")
-	w.types("trainyard ps --all", exitOK, "cancelled")
+	w.types("trainyard ps", term.ExitOK, "running")
+	w.types("trainyard cancel slow", term.ExitOK, "")
+	w.types("trainyard wait slow", term.ExitJobFailed, "")
+	w.types("trainyard ps --all", term.ExitOK, "cancelled")
 	if len(w.left) > 0 {
 		t.Errorf("the text has more: %q", w.left)
 	}
 	if err := w.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	w.end(t, exitOK)
+	w.end(t, term.ExitOK)
 }
 
 // walk follows the text.
@@ -80,7 +83,7 @@ func (w *walk) next(line string) {
 func (w *walk) command(line string) *exec.Cmd {
 	cmd := exec.CommandContext(w.Context(), "sh", "-c", "exec "+line)
 	cmd.Dir = w.dir
-	cmd.Env = []string{"PATH=" + programs + string(filepath.ListSeparator) + os.Getenv("PATH"), stateVariable + "=" + w.state()}
+	cmd.Env = []string{"PATH=" + programs + string(filepath.ListSeparator) + os.Getenv("PATH"), client.StateVariable + "=" + w.state()}
 	return cmd
 }
 
@@ -94,7 +97,7 @@ func (w *walk) serve(line string) {
 	if err := w.Start(); err != nil {
 		w.Fatal(err)
 	}
-	await(w.T, "it answers", func() bool { _, code := w.shell("trainyard nodes"); return code == exitOK })
+	await(w.T, "it answers", func() bool { _, code := w.shell("trainyard nodes"); return code == term.ExitOK })
 }
 
 // shell runs a line and returns its stdout and exit code.

@@ -1,0 +1,2 @@
+// Package client reaches the manager that a verb asks.
+package client

@@ -1,0 +1,2 @@
+// Package experiment has the verb about published comparisons.
+package experiment

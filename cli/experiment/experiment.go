@@ -1,0 +1,106 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/internal/suggest"
+)
+
+func experimentNames() []string {
+	var names []string
+	for i := range experiment.Experiments {
+		names = append(names, experiment.Experiments[i].Name)
+	}
+	return names
+}
+
+// dataVar names the folder of public traces where --data does not.
+const dataVar = "TRAINYARD_DATA"
+
+func newExperiment() *cobra.Command {
+	var o experiment.Options
+	cmd := &cobra.Command{
+		Use:               "experiment [NAME]",
+		Short:             "Run a published comparison, ours beside it; without a name, list",
+		Args:              term.Exactly("[NAME]"),
+		ValidArgsFunction: term.FirstArg(experimentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			if len(args) == 0 {
+				if o.JSON {
+					return term.WriteJSON(out, experimentsDocOf(experiment.Experiments))
+				}
+				return term.WriteText(out, experimentList(experiment.Experiments, term.WidthOf(out)))
+			}
+			if o.Seeds < 0 {
+				return term.Usagef("--seeds %d, want a number >= 0", o.Seeds)
+			}
+			e, err := experimentNamed(args[0])
+			if err != nil {
+				return err
+			}
+			o.Progress = cmd.ErrOrStderr()
+			return e.Run(cmd.Context(), out, o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Data, "data", os.Getenv(dataVar), "`FOLDER` of public traces (default: $"+dataVar+"; without, what needs none is run)")
+	fs.IntVar(&o.Seeds, "seeds", 0, "run seeds 1 to `N` (default: the experiment's own)")
+	fs.BoolVar(&o.JSON, "json", false, "one JSON document")
+	fs.Lookup("data").DefValue = "" // the help text says it
+	return cmd
+}
+
+func experimentNamed(name string) (*experiment.Experiment, error) {
+	for i := range experiment.Experiments {
+		if e := &experiment.Experiments[i]; e.Name == name {
+			return e, nil
+		}
+	}
+	names := experimentNames()
+	return nil, term.Usagef("experiment %q is not known%s; want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+}
+
+func experimentList(list []experiment.Experiment, width int) string {
+	var b strings.Builder
+	longest := 0
+	for i := range list {
+		longest = max(longest, len(list[i].Name))
+	}
+	for i := range list {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, list[i].Name, term.Wrap(list[i].Line, width, longest+2))
+	}
+	return b.String()
+}
+
+// experimentsDoc is the document of experiment --json without a name.
+type experimentsDoc struct {
+	Schema      string          `json:"schema"`
+	Experiments []experimentDoc `json:"experiments"`
+}
+
+type experimentDoc struct {
+	Name string `json:"name"`
+	Line string `json:"line"`
+}
+
+func experimentsDocOf(list []experiment.Experiment) experimentsDoc {
+	doc := experimentsDoc{Schema: "trainyard.experiments/v1", Experiments: []experimentDoc{}}
+	for i := range list {
+		doc.Experiments = append(doc.Experiments, experimentDoc{list[i].Name, list[i].Line})
+	}
+	return doc
+}
+
+// Verbs returns the verb about published comparisons.
+func Verbs() []*cobra.Command {
+	return []*cobra.Command{
+		newExperiment(),
+	}
+}

@@ -1,0 +1,119 @@
+package inputs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/system"
+)
+
+// setting is one --set.
+type setting struct{ text, name, key, value string }
+
+// ParseSets returns the settings of each system, in the order of infos. What names a system beats what names *, and
+// later ones beat earlier ones.
+func ParseSets(sets []string, infos []*system.Info, preset string) ([]map[string]string, error) {
+	settings := make([]map[string]string, len(infos))
+	for i := range settings {
+		settings[i] = make(map[string]string)
+	}
+	var named []setting
+	for _, text := range sets {
+		s, err := parseSet(text)
+		if err != nil {
+			return nil, err
+		}
+		if s.name != "*" {
+			named = append(named, s)
+		} else if err := s.giveAll(infos, preset, settings); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range named {
+		if err := s.giveOne(infos, preset, settings); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+func parseSet(text string) (setting, error) {
+	target, value, ok := strings.Cut(text, "=")
+	name, key, dotted := strings.Cut(target, ".")
+	if !ok || !dotted || name == "" || key == "" {
+		return setting{}, term.Usagef("--set %q, want NAME.KEY=VALUE such as '*.min_run=0'", text)
+	}
+	return setting{text, name, key, value}, nil
+}
+
+// giveOne gives s to the system it names.
+func (s setting) giveOne(infos []*system.Info, preset string, settings []map[string]string) error {
+	info, err := system.Named(s.name)
+	if err != nil {
+		return term.Usagef("--set %s: %w", s.text, err)
+	}
+	i := slices.Index(infos, info)
+	if i < 0 {
+		return term.Usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(NamesOf(infos), ", "))
+	}
+	if err := experiment.CheckKeys(info, preset, map[string]string{s.key: s.value}); err != nil {
+		return term.Usagef("--set %s: %w", s.text, err)
+	}
+	settings[i][s.key] = s.value
+	return nil
+}
+
+// giveAll gives s to all systems that take it, of which there must be one.
+func (s setting) giveAll(infos []*system.Info, preset string, settings []map[string]string) error {
+	taken := false
+	var keys []string
+	for i, info := range infos {
+		for _, k := range allKeys(info, preset) {
+			if k.Name == s.key {
+				settings[i][s.key] = s.value
+				taken = true
+			}
+			if !slices.Contains(keys, k.Name) {
+				keys = append(keys, k.Name)
+			}
+		}
+	}
+	if taken {
+		return nil
+	}
+	who := "none of " + strings.Join(NamesOf(infos), ", ") + " takes"
+	if len(infos) == 1 {
+		who = infos[0].Name + " does not take"
+	}
+	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, keys), strings.Join(keys, ", "))
+}
+
+// allKeys returns the keys of a system: its own, those of every system, those of the simulated world and of the preset.
+func allKeys(info *system.Info, preset string) []system.Key {
+	all := slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys)
+	if p := PresetNamed(preset); p != nil {
+		all = append(all, p.Keys...)
+	}
+	return all
+}
+
+func NamesOf(infos []*system.Info) []string {
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// DefaultOf returns the default of a key of the simulated world.
+func DefaultOf(name string) string {
+	for _, k := range experiment.RuntimeKeys {
+		if k.Name == name {
+			return k.Default
+		}
+	}
+	return ""
+}

@@ -1,0 +1,2 @@
+// Package jobs has the verbs about jobs and what they run on.
+package jobs

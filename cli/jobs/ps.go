@@ -1,0 +1,269 @@
+package jobs
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+// psFlags are the flags of ps as given.
+type psFlags struct {
+	state  string
+	states []string
+	user   string
+	limit  int
+	all    bool
+	output string
+	json   bool
+	watch  bool
+}
+
+func newPs() *cobra.Command {
+	var f psFlags
+	cmd := &cobra.Command{
+		Use:     "ps",
+		Aliases: []string{"queue", "squeue"},
+		Short:   "List jobs: where they run, why they wait",
+		Long: `Lists the jobs of a manager by number, those that are done only with --all or a
+--job-state that says so. Times are how long jobs have waited and run.`,
+		Example: `  trainyard ps
+  trainyard ps --all -o csv > jobs.csv`,
+		Args: term.Exactly(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, err := f.writer(cmd)
+			if err != nil {
+				return err
+			}
+			return client.Asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c, write) })(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	client.AddState(cmd, &f.state)
+	fs.BoolVarP(&f.all, "all", "a", false, "those that are done as well")
+	fs.StringSliceVar(&f.states, "job-state", nil, "only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
+	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")
+	fs.IntVarP(&f.limit, "limit", "n", 0, "only the latest `N` (default: all)")
+	fs.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, name, json, jsonl, yaml or csv (default: a table)")
+	fs.BoolVar(&f.json, "json", false, "the same as -o json")
+	fs.BoolVarP(&f.watch, "watch", "w", false, "once again at every change, until interrupted")
+	term.CompleteFlag(cmd, "output", term.OneOf(func() []string { return psFormats }))
+	term.CompleteFlag(cmd, "job-state", term.ListOf(func() []string { return append([]string{"done"}, unfinished...) }))
+	return cmd
+}
+
+var psFormats = []string{"wide", "name", "json", "jsonl", "yaml", "csv"}
+
+// writer returns what writes jobs in the format that was asked for. A list that is watched as JSON is one document a line.
+func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, error) {
+	if f.json {
+		f.output = "json"
+	}
+	for _, s := range f.states {
+		if s != "done" && !slices.Contains(unfinished, s) {
+			return nil, term.Usagef("--job-state %s, want some of %s, done", s, strings.Join(unfinished, ", "))
+		}
+	}
+	if f.limit < 0 {
+		return nil, term.Usagef("--limit %d, want > 0, or 0 for all", f.limit)
+	}
+	switch f.output {
+	case "", "wide":
+		return func(w io.Writer, doc *api.Jobs) error { return f.table(w, cmd.ErrOrStderr(), doc) }, nil
+	case "name":
+		return writeNames, nil
+	case "json":
+		if f.watch {
+			return func(w io.Writer, doc *api.Jobs) error { return json.NewEncoder(w).Encode(doc) }, nil
+		}
+		return func(w io.Writer, doc *api.Jobs) error { return term.WriteJSON(w, doc) }, nil
+	case "jsonl":
+		return writeJobLines, nil
+	case "yaml":
+		return writeJobsYAML, nil
+	case "csv":
+		return writeJobsCSV, nil
+	}
+	return nil, term.Usagef("-o %s, want %s", f.output, strings.Join(psFormats, ", "))
+}
+
+// ps lists jobs, once or at every change.
+func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *api.Jobs) error) error {
+	filter := api.Filter{States: f.states, User: f.user, Limit: f.limit}
+	if !f.all && len(f.states) == 0 {
+		filter.States = unfinished
+	}
+	show := func() error {
+		doc, err := c.Jobs(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		return write(cmd.OutOrStdout(), &doc)
+	}
+	if !f.watch {
+		return show()
+	}
+	client.Outlast(cmd, c)
+	err := changes(cmd.Context(), c, show)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// gatherFor is how long changes are gathered before they are shown.
+const gatherFor = time.Second
+
+// changes calls show now and, at most once in gatherFor, whenever something has happened, until ctx ends or something fails.
+func changes(ctx context.Context, c *api.Client, show func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	news, over := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		over <- c.Events(ctx, -1, func(uint64, []byte) error {
+			select {
+			case news <- struct{}{}:
+			default: // it is known that there are news
+			}
+			return nil
+		})
+	}()
+	for {
+		if err := show(); err != nil {
+			return err
+		}
+		select {
+		case err := <-over:
+			return err
+		case <-time.After(gatherFor):
+		}
+		select {
+		case err := <-over:
+			return err
+		case <-news:
+		}
+	}
+}
+
+// table writes jobs for people.
+func (f *psFlags) table(w, side io.Writer, doc *api.Jobs) error {
+	if len(doc.Jobs) == 0 {
+		fmt.Fprintln(side, "no such jobs; hand one in by `trainyard submit -- COMMAND`, see those that are done by --all")
+		return nil
+	}
+	wide := f.output == "wide"
+	t := term.Table{Left: 3, Prose: true}
+	head := []string{"job", "name", "state", unitHead(doc.Unit), "on", "waited", "ran"}
+	if wide {
+		head = append(head, "user", "submitted", "starts", "preempted", "resized", "step", "speed")
+	}
+	t.Add(append(head, "why")...)
+	now, _ := time.Parse(time.RFC3339Nano, doc.Now)
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		row := []string{strconv.Itoa(j.ID), j.Name, jobState(j), widthText(j), gpuNames(j.GPUs), term.ShortTime(j.QueueSec), term.ShortTime(j.RunSec)}
+		if wide {
+			row = append(row, j.User, client.When(j.Submitted, now), strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), stepText(j), speedText(j))
+		}
+		t.Add(append(row, api.Printable(j.Why))...)
+	}
+	width := term.WidthOf(w)
+	if _, tty := term.Terminal(w); tty && !wide { // who reads it otherwise wants all of it
+		t.Cut(1, width)
+		t.Cut(len(head), width)
+	}
+	return term.WriteText(w, t.Text(width))
+}
+
+// jobState is the state of a job in a word or two.
+func jobState(j *api.Job) string {
+	if j.State == "done" {
+		return j.Outcome
+	}
+	return j.State
+}
+
+func stepText(j *api.Job) string {
+	switch {
+	case j.Step == 0 && j.Total == 0:
+		return "-"
+	case j.Total == 0:
+		return strconv.FormatInt(j.Step, 10)
+	}
+	return fmt.Sprintf("%d/%d", j.Step, j.Total)
+}
+
+func speedText(j *api.Job) string {
+	if j.Speed == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(j.Speed, 'f', 2, 64)
+}
+
+// gpuNames lists names of GPUs by what tells them apart.
+func gpuNames(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	words := make([]string, len(names))
+	for i, name := range names {
+		if words[i] = strings.TrimPrefix(name, "slot-"); strings.HasPrefix(name, "GPU-") && len(name) > 12 {
+			words[i] = name[:12]
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+func writeNames(w io.Writer, doc *api.Jobs) error {
+	var b strings.Builder
+	for i := range doc.Jobs {
+		fmt.Fprintln(&b, doc.Jobs[i].ID)
+	}
+	return term.WriteText(w, b.String())
+}
+
+func writeJobLines(w io.Writer, doc *api.Jobs) error {
+	e := json.NewEncoder(w)
+	for i := range doc.Jobs {
+		if err := e.Encode(&doc.Jobs[i]); err != nil {
+			return fmt.Errorf("output: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeJobsYAML(w io.Writer, doc *api.Jobs) error {
+	b, err := yaml.MarshalWithOptions(doc, yaml.UseJSONMarshaler())
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return term.WriteText(w, string(b))
+}
+
+func writeJobsCSV(w io.Writer, doc *api.Jobs) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"id", "name", "user", "state", "outcome", "exit_code", "gpus", "on", "attempts", "preemptions", "resizes", "submitted", "started", "ended",
+		"queue_s", "run_s", "gpu_seconds", "energy_j"})
+	num := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		_ = c.Write([]string{strconv.Itoa(j.ID), j.Name, j.User, j.State, j.Outcome, strconv.Itoa(j.ExitCode), briefWidth(j), strings.Join(j.GPUs, " "),
+			strconv.Itoa(j.Attempt), strconv.Itoa(j.Preemptions), strconv.Itoa(j.Resizes), j.Submitted, j.Started, j.Ended, num(j.QueueSec), num(j.RunSec), num(j.GPUSeconds), num(j.EnergyJ)})
+	}
+	c.Flush()
+	return c.Error()
+}

@@ -1,0 +1,72 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+func newResize() *cobra.Command {
+	var state, gpus string
+	cmd := &cobra.Command{
+		Use:   "resize JOB... --gpus N | MIN-MAX[:WANT]",
+		Short: "Give jobs another width, or a range of widths",
+		Long: `Changes how many GPUs or slots jobs ask for, by number or name. Those that
+wait are looked at anew. One that holds GPUs and may no longer hold as many
+gets SIGTERM, its grace, then SIGKILL, and goes on from its last checkpoint
+with the new width when its turn comes; a system that resizes jobs chooses
+within a range as it does anyway.`,
+		Example: `  trainyard resize 3 --gpus 2
+  trainyard resize bert --gpus 1-4`,
+		Args:              jobs,
+		ValidArgsFunction: jobNames(&state),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := newWidths(cmd, gpus, args)
+			if err != nil {
+				return err
+			}
+			return client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+				return each(cmd, args, func(job string) error {
+					doc, err := c.Resize(cmd.Context(), job, r)
+					if err == nil {
+						fmt.Fprintf(cmd.ErrOrStderr(), "%s asks for %s now\n", client.JobTitle(&doc), widthsText(&doc))
+					}
+					return err
+				})
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	client.AddState(cmd, &state)
+	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a system gives that does not resize; default MAX)")
+	return cmd
+}
+
+// newWidths reads the flag. Who forgot it is told what to type.
+func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, err error) {
+	if !cmd.Flags().Changed("gpus") {
+		example := "trainyard resize " + args[0] + " --gpus 2"
+		if last := args[len(args)-1]; len(args) > 1 {
+			if _, bad := parseWidths("resize", last); bad == nil {
+				example = "trainyard resize " + strings.Join(args[:len(args)-1], " ") + " --gpus " + last
+			}
+		}
+		return r, term.Usagef("resize: no --gpus, want %s, as in `%s`", widthsWish, example)
+	}
+	w, err := parseWidths("resize", gpus)
+	return api.Resize{Min: int(w.Min), Want: int(w.Want), Max: int(w.Max)}, err
+}
+
+// widthsText says what a job asks for.
+func widthsText(j *api.Job) string {
+	text := widths(j.Min, j.Max)
+	if j.Want != j.Max {
+		text += fmt.Sprintf(", %d where the system does not resize", j.Want)
+	}
+	return text
+}

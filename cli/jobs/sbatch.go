@@ -1,0 +1,354 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// batchFlags are the options of Slurm's sbatch that mean something here, as written.
+type batchFlags struct {
+	name, gpus, gres, perNode, limit, signal, array, dir, nodes, after string
+	parsable                                                           bool
+}
+
+// ignoredOptions are options of sbatch that are passed over with a word, with their short forms.
+var ignoredOptions = map[string]string{"account": "A", "comment": "", "constraint": "C", "cpus-per-gpu": "", "cpus-per-task": "c", "error": "e", "exclude": "x",
+	"export": "", "gpu-bind": "", "gpus-per-task": "", "mail-type": "", "mail-user": "", "mem": "", "mem-per-cpu": "", "mem-per-gpu": "", "nodelist": "w", "ntasks": "n",
+	"ntasks-per-gpu": "", "ntasks-per-node": "", "open-mode": "", "output": "o", "partition": "p", "qos": "q", "reservation": ""}
+
+// define adds the options to a set.
+func (f *batchFlags) define(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringVarP(&f.name, "job-name", "J", "", "`NAME` of the job (default: that of the script)")
+	fs.StringVarP(&f.gpus, "gpus", "G", "", "`N` GPUs or slots, or TYPE:N (default: 1)")
+	fs.StringVar(&f.gres, "gres", "", "the same as `gpu:N`")
+	fs.StringVar(&f.perNode, "gpus-per-node", "", "the same as `N`: there is one node")
+	fs.StringVarP(&f.limit, "time", "t", "", "`TIME` that it takes, as minutes or D-HH:MM:SS; no limit")
+	fs.StringVar(&f.signal, "signal", "", "`[B:]SIG@S`: the signal that asks it to save, S seconds before its end")
+	fs.StringVarP(&f.array, "array", "a", "", "a job for each of these `NUMBERS`, as in 0-7 or 1,3,5-9:2")
+	fs.StringVarP(&f.dir, "chdir", "D", "", "`FOLDER` to run in (default: this one)")
+	fs.StringVarP(&f.nodes, "nodes", "N", "", "`1`: there is one")
+	fs.StringVarP(&f.after, "dependency", "d", "", "refused: list such jobs in one file, with after")
+	fs.BoolVar(&f.parsable, "parsable", false, "print numbers alone")
+	for _, name := range []string{"requeue", "exclusive"} { // as it is: who is preempted waits for his turn again, and a GPU is one job's
+		fs.Bool(name, false, "")
+		_ = fs.MarkHidden(name)
+	}
+	for name, short := range ignoredOptions {
+		fs.StringP(name, short, "", "")
+		_ = fs.MarkHidden(name)
+	}
+}
+
+func newSbatch() *cobra.Command {
+	var f batchFlags
+	var state string
+	cmd := &cobra.Command{
+		Use:   "sbatch [OPTIONS] SCRIPT [ARGUMENTS...]",
+		Short: "Hand in a script written for Slurm",
+		Long: `Hands a script in as a job, with what its #SBATCH lines ask for: job name, GPUs,
+time, signal, array, folder. Options here go before those lines. Other options
+of sbatch are passed over, and told. The script is run where it stands, by what
+its first line names, as it is when it starts; of the environment it is given
+what jobs inherit (docs/jobs.md). Its output is kept: see ` + "`trainyard logs`" + `.
+squeue and scancel are names of ps and cancel.`,
+		Example: `  trainyard sbatch --gpus 2 train.sh
+  trainyard squeue
+  trainyard scancel 3`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return term.Usagef("sbatch: no script, want SCRIPT ARGUMENTS...; see `%s --help`", cmd.CommandPath())
+			}
+			s, parsable, err := batch(cmd, args)
+			if err != nil {
+				return err
+			}
+			return client.Asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return submitBatch(cmd, c, s, parsable) })(cmd, args)
+		},
+	}
+	f.define(cmd.Flags())
+	cmd.Flags().SetInterspersed(false) // what follows the script is its own
+	client.AddState(cmd, &state)
+	return cmd
+}
+
+// submitBatch hands the jobs in and tells their numbers as sbatch does.
+func submitBatch(cmd *cobra.Command, c *api.Client, s api.Submission, parsable bool) error {
+	doc, err := c.Submit(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for i := range doc.Jobs {
+		if !parsable {
+			b.WriteString("Submitted batch job ")
+		}
+		fmt.Fprintln(&b, doc.Jobs[i].ID)
+	}
+	return term.WriteText(cmd.OutOrStdout(), b.String())
+}
+
+// batch returns the jobs of a script, by its lines and, before those, the flags of cmd.
+func batch(cmd *cobra.Command, args []string) (s api.Submission, parsable bool, err error) {
+	const mostScript = 1 << 20
+	text, err := strictyaml.ReadFile(args[0], mostScript)
+	if err != nil {
+		return s, false, err
+	}
+	var f batchFlags
+	fs := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
+	f.define(fs)
+	run, lines := directives(text)
+	for _, l := range lines {
+		if bad := fs.Parse(l.words); bad != nil || fs.NArg() > 0 {
+			return s, false, term.Malformed(fmt.Errorf("%s:%d: #SBATCH %s: not understood, want options of sbatch such as --gpus=2", args[0], l.number, strings.Join(l.words, " ")))
+		}
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if fs.Lookup(flag.Name) != nil {
+			_ = fs.Set(flag.Name, flag.Value.String())
+		}
+	})
+	fs.Visit(func(flag *pflag.Flag) {
+		if _, ignored := ignoredOptions[flag.Name]; ignored {
+			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: --%s is passed over\n", flag.Name)
+		}
+	})
+	if _, most, limited := strings.Cut(f.array, "%"); limited {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %%%s of --array is passed over: as many run at once as there is room for\n", most)
+	}
+	path, err := filepath.Abs(args[0])
+	if err != nil {
+		return s, false, err
+	}
+	s, err = f.submission(path, append(append(run, path), args[1:]...))
+	if err != nil {
+		return s, false, term.Usagef("sbatch: %s: %w", args[0], err)
+	}
+	jobs, err := jobfile.ParseJobs([]byte(s.File), args[0])
+	if err != nil {
+		return s, false, term.Malformed(err)
+	}
+	warnMissing(cmd, jobs)
+	return s, f.parsable, nil
+}
+
+// directive is a line #SBATCH.
+type directive struct {
+	number int // of the line, from 1
+	words  []string
+}
+
+// directives returns what runs a script, by its first line, and the lines #SBATCH before its first command.
+func directives(text []byte) (run []string, list []directive) {
+	run = []string{"/bin/sh"}
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimRight(line, "\r \t")
+		interpreter, begins := strings.CutPrefix(line, "#!")
+		rest, ours := strings.CutPrefix(line, "#SBATCH")
+		switch {
+		case i == 0 && begins && strings.TrimSpace(interpreter) != "":
+			run = strings.Fields(interpreter)
+		case ours && (rest == "" || rest[0] == ' ' || rest[0] == '\t'):
+			list = append(list, directive{i + 1, shellWords(rest)})
+		case line != "" && line[0] != '#':
+			return run, list
+		}
+	}
+	return run, list
+}
+
+// shellWords splits a line at blanks outside quotes, up to a comment.
+func shellWords(line string) (words []string) {
+	var word []byte
+	quote, begun := byte(0), false
+	for i := 0; i <= len(line); i++ {
+		switch {
+		case i == len(line) || quote == 0 && (line[i] == ' ' || line[i] == '\t'):
+			if begun {
+				words = append(words, string(word))
+			}
+			word, begun = word[:0], false
+		case quote == 0 && !begun && line[i] == '#':
+			return words
+		case quote == 0 && (line[i] == '"' || line[i] == '\''):
+			quote, begun = line[i], true
+		case line[i] == quote:
+			quote = 0
+		default:
+			word, begun = append(word, line[i]), true
+		}
+	}
+	return words
+}
+
+// submission is the command of a script as a job file: one job, or one for each number of an array.
+func (f *batchFlags) submission(script string, command []string) (s api.Submission, err error) {
+	if f.after != "" {
+		return s, fmt.Errorf("--dependency %s: jobs that wait for others are handed in with them, in one file, by `after`", f.after)
+	}
+	if n, bad := strconv.Atoi(f.nodes); f.nodes != "" && (bad != nil || n != 1) {
+		return s, fmt.Errorf("--nodes %s, want 1: this is one machine", f.nodes)
+	}
+	gpus, err := f.width()
+	if err != nil {
+		return s, err
+	}
+	name := nameOf(f.name)
+	if name == "" {
+		name = nameOf(script)
+	}
+	if jobfile.IsNumber(name) || name == "" {
+		name = "job-" + name
+	}
+	job := map[string]any{"command": command, "gpus": gpus}
+	if f.limit != "" {
+		if job["wall_time"], err = slurmTime(f.limit); err != nil {
+			return s, err
+		}
+	}
+	if bad := f.saves(job); bad != nil {
+		return s, bad
+	}
+	if s.Dir, err = filepath.Abs(f.dir); err != nil {
+		return s, err
+	}
+	numbers, err := arrayOf(f.array)
+	if err != nil {
+		return s, err
+	}
+	jobs := make([]any, len(numbers))
+	for i, n := range numbers {
+		one := map[string]any{"name": name, "env": map[string]string{"SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": s.Dir}}
+		for key, value := range job {
+			one[key] = value
+		}
+		if f.array != "" {
+			env := one["env"].(map[string]string)
+			env["SLURM_ARRAY_TASK_ID"], env["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(n), strconv.Itoa(len(numbers))
+			tail := "_" + strconv.Itoa(n)
+			one["name"] = name[:min(len(name), jobfile.MaxName-len(tail))] + tail
+		}
+		jobs[i] = one
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // JSON is YAML
+	e.SetEscapeHTML(false)
+	err = e.Encode(map[string]any{"jobs": jobs})
+	s.File, s.Env = b.String(), passed()
+	return s, err
+}
+
+// width is the number of GPUs that are asked for in one of three ways.
+func (f *batchFlags) width() (int, error) {
+	text := f.gpus
+	if text == "" {
+		text = f.perNode
+	}
+	for _, one := range strings.Split(f.gres, ",") {
+		if of, ok := strings.CutPrefix(one, "gpu"); ok && text == "" {
+			text = strings.TrimPrefix(of, ":")
+		}
+	}
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text[strings.LastIndexByte(text, ':')+1:])
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s GPUs, want a number > 0, or TYPE:N", text)
+	}
+	return n, nil
+}
+
+// saves notes by which signal, and how long before its end, the job is asked to save.
+func (f *batchFlags) saves(job map[string]any) error {
+	if f.signal == "" {
+		return nil
+	}
+	name, seconds, timed := strings.Cut(f.signal[strings.LastIndexByte(f.signal, ':')+1:], "@")
+	if n, ok := map[string]string{"1": "HUP", "2": "INT", "10": "USR1", "12": "USR2", "15": "TERM"}[name]; ok {
+		name = n
+	}
+	job["checkpoint"] = map[string]string{"signal": strings.TrimPrefix(strings.ToUpper(name), "SIG")}
+	n, err := strconv.Atoi(seconds)
+	if timed && (err != nil || n < 1) {
+		return fmt.Errorf("--signal %s, want [B:]SIG@SECONDS", f.signal)
+	}
+	if timed {
+		job["grace"] = fmt.Sprintf("%ds", n)
+	}
+	return nil
+}
+
+// slurmTime makes a duration of minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS.
+func slurmTime(text string) (string, error) {
+	wrong := fmt.Errorf("--time %s, want minutes, HH:MM:SS or D-HH:MM:SS", text)
+	days, rest, dated := strings.Cut(text, "-")
+	if !dated {
+		days, rest = "0", text
+	}
+	units := map[int][]time.Duration{1: {time.Minute}, 2: {time.Minute, time.Second}, 3: {time.Hour, time.Minute, time.Second}}
+	parts := strings.Split(rest, ":")
+	sizes := units[len(parts)]
+	if dated {
+		sizes = units[3][:min(len(parts), 3)]
+	}
+	if len(sizes) != len(parts) {
+		return "", wrong
+	}
+	total := time.Duration(0)
+	for i, part := range append([]string{days}, parts...) {
+		n, err := strconv.ParseUint(part, 10, 16)
+		if err != nil {
+			return "", wrong
+		}
+		total += time.Duration(n) * append([]time.Duration{24 * time.Hour}, sizes...)[i]
+	}
+	if total == 0 {
+		return "", wrong
+	}
+	return total.String(), nil
+}
+
+// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded, which batch tells. Without an array it is one.
+func arrayOf(text string) (list []int, err error) {
+	if text == "" {
+		return []int{0}, nil
+	}
+	wrong := fmt.Errorf("--array %s, want numbers as in 0-7 or 1,3,5-9:2", text)
+	numbers, _, _ := strings.Cut(text, "%")
+	for _, part := range strings.Split(numbers, ",") {
+		span, step, stepped := strings.Cut(part, ":")
+		low, high, ranged := strings.Cut(span, "-")
+		if !ranged {
+			high = low
+		}
+		if !stepped {
+			step = "1"
+		}
+		a, bad := strconv.ParseUint(low, 10, 24)
+		b, bad2 := strconv.ParseUint(high, 10, 24)
+		by, bad3 := strconv.ParseUint(step, 10, 24)
+		if bad != nil || bad2 != nil || bad3 != nil || a > b || by == 0 || (b-a)/by+1+uint64(len(list)) > jobfile.MaxJobs {
+			return nil, wrong
+		}
+		for ; a <= b; a += by {
+			list = append(list, int(a))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,128 @@
+package jobs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// batchOf reads a script with flags as sbatch does, and returns its jobs and what was told beside.
+func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, said string, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "train.sh")
+	if failed := os.WriteFile(path, []byte(script), 0o600); failed != nil {
+		t.Fatal(failed)
+	}
+	var out bytes.Buffer
+	cmd := newSbatch()
+	cmd.SetErr(&out)
+	if failed := cmd.ParseFlags(append(flags, path, "--epochs", "3")); failed != nil {
+		t.Fatal(failed)
+	}
+	s, _, err := batch(cmd, cmd.Flags().Args())
+	if err != nil {
+		return nil, "", err
+	}
+	jobs, err = jobfile.ParseJobs([]byte(s.File), filepath.Join(s.Dir, "jobs.yaml"))
+	return jobs, out.String(), err
+}
+
+// Ensure that what the lines of a script for Slurm ask for is what its job is, that flags go before them, and that what means nothing here
+// is told.
+func TestSbatch(t *testing.T) {
+	jobs, said, err := batchOf(t, `#!/bin/bash -l
+#SBATCH --job-name="my net"   # a comment
+#SBATCH --gres=gpu:a100:2 -t 1-02:30:00
+## SBATCH --gpus=8
+#SBATCH --signal=B:USR1@90
+#SBATCH --mem=64G -c 8
+#SBATCH --requeue
+
+python train.py
+#SBATCH --gpus=7
+`)
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	j := &jobs[0]
+	command := strings.Join(j.Task.Command, " ")
+	if j.Spec.Name != "my-net" || j.Spec.GPUs.Want != 2 || j.Spec.WallTime.Hours() != 26.5 || j.Task.Grace.Seconds() != 90 || j.Task.Checkpoint.Signal != "USR1" ||
+		!strings.HasPrefix(command, "/bin/bash -l /") || !strings.HasSuffix(command, "/train.sh --epochs 3") || j.Task.Env["SLURM_JOB_NAME"] != "my-net" {
+		t.Errorf("%+v", j)
+	}
+	if said != "trainyard: warning: --mem is passed over\ntrainyard: warning: --cpus-per-task is passed over\n" {
+		t.Errorf("told %q", said)
+	}
+	jobs, said, err = batchOf(t, "#SBATCH --gpus=2 --array=0-1\ntrue\n", "--gpus", "4", "--array", "1,4-8:2%1", "-J", "7")
+	if err != nil || len(jobs) != 4 || jobs[3].Spec.GPUs.Want != 4 || jobs[3].Spec.Name != "job-7_8" || jobs[3].Task.Env["SLURM_ARRAY_TASK_ID"] != "8" ||
+		jobs[0].Task.Env["SLURM_ARRAY_TASK_COUNT"] != "4" || jobs[0].Task.Command[0] != "/bin/sh" {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+	if said != "trainyard: warning: %1 of --array is passed over: as many run at once as there is room for\n" {
+		t.Errorf("told %q", said)
+	}
+}
+
+// Ensure that what cannot be done is refused, with what is wanted.
+func TestSbatchRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"--dependency=afterok:3": "in one file, by `after`",
+		"-N 2":                   "--nodes 2, want 1",
+		"--gpus=0":               "0 GPUs, want a number > 0",
+		"--gres=gpu:many":        "many GPUs, want a number > 0",
+		"--time=soon":            "--time soon, want minutes, HH:MM:SS",
+		"--time=0":               "--time 0, want",
+		"--signal=USR1@soon":     "want [B:]SIG@SECONDS",
+		"--signal=KILL@5":        "KILL",
+		"--array=5-1":            "--array 5-1, want numbers",
+		"--array=0-9999999":      "want numbers",
+		"--hetjob":               ":1: #SBATCH --hetjob: not understood",
+		"train.py":               "not understood",
+	} {
+		if _, _, err := batchOf(t, "#SBATCH "+line+"\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	none := newSbatch()
+	none.SetArgs([]string{})
+	if err := none.Execute(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "no script") {
+		t.Errorf("without a script: %v", err)
+	}
+}
+
+// Ensure that times are read as Slurm reads them.
+func TestSlurmTime(t *testing.T) {
+	for text, want := range map[string]string{"90": "1h30m0s", "10:30": "10m30s", "01:00:00": "1h0m0s", "2-0": "48h0m0s", "1-01:30": "25h30m0s", "0-0:0:5": "5s", "1-1:1:1:1": "", "": "",
+		"-5": "", "1:2:3:4": "", "1e3": ""} {
+		if got, err := slurmTime(text); got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %s, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func FuzzSbatch(f *testing.F) {
+	f.Add("#!/bin/bash\n#SBATCH --gpus=2 -J 'a b' # c\n#SBATCH -t1-2:3 --array=1-9%2\ntrue", "1-3:2", "2-3:4")
+	f.Fuzz(func(t *testing.T, script, array, limit string) {
+		run, lines := directives([]byte(script))
+		if len(run) == 0 {
+			t.Fatal("nothing runs it")
+		}
+		for _, l := range lines {
+			if l.number < 1 || l.number > 1+strings.Count(script, "\n") {
+				t.Fatal(l)
+			}
+		}
+		if list, err := arrayOf(array); err == nil && (len(list) == 0 || len(list) > jobfile.MaxJobs) {
+			t.Fatalf("%d of %q", len(list), array)
+		}
+		if text, err := slurmTime(limit); err == nil && (text == "" || strings.HasPrefix(text, "-")) {
+			t.Fatal(fmt.Sprint(limit, text))
+		}
+	})
+}

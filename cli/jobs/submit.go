@@ -1,0 +1,354 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local"
+	"github.com/trainyard/trainyard/internal/strictyaml"
+	"github.com/trainyard/trainyard/manager/jobfile"
+)
+
+// handIn are the flags and arguments that say which jobs are meant: those of a file, or one command.
+type handIn struct {
+	gpus string
+	name string
+	dry  bool
+}
+
+// define adds the flags.
+func (f *handIn) define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.gpus, "gpus", "1", "`N` GPUs or slots for the command, or MIN-MAX where it may be resized")
+	fs.StringVar(&f.name, "name", "", "`NAME` of the command's job (default: that of its program)")
+	fs.BoolVar(&f.dry, "dry-run", false, "only say what would become of it")
+}
+
+// wantJobs wants a job file, or a command behind --.
+func wantJobs(cmd *cobra.Command, args []string) error {
+	at := cmd.ArgsLenAtDash()
+	switch {
+	case at < 0 && len(args) == 1, at == 0 && len(args) > 0:
+		return nil
+	case at < 0 || len(args) == 0:
+		return term.Usagef("%s: %s, want JOBS.yaml, or -- COMMAND ARGUMENTS...; see `%s --help`", term.OwnName(cmd), term.Counted(len(args), "argument"), cmd.CommandPath())
+	}
+	return term.Usagef("%s: want JOBS.yaml or -- COMMAND ARGUMENTS..., not both; see `%s --help`", term.OwnName(cmd), cmd.CommandPath())
+}
+
+// isCommand reports whether the arguments are a command.
+func isCommand(cmd *cobra.Command) bool { return cmd.ArgsLenAtDash() == 0 }
+
+// submission returns the jobs that are meant. A mistake is told here, with its line, before anybody is asked.
+func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission, err error) {
+	text, name := []byte(nil), args[0]
+	switch {
+	case isCommand(cmd):
+		return f.inline(cmd, args)
+	case cmd.Flags().Changed("gpus") || cmd.Flags().Changed("name"):
+		return s, term.Usagef("%s: --gpus and --name are for a command; those of %s stand in it", term.OwnName(cmd), args[0])
+	case name == "-":
+		name = "standard input"
+		text, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), jobfile.MaxFile+1))
+	default:
+		text, err = strictyaml.ReadFile(args[0], jobfile.MaxFile)
+	}
+	if err != nil {
+		return s, err
+	}
+	jobs, err := jobfile.ParseJobs(text, name)
+	if err != nil {
+		return s, term.Malformed(err)
+	}
+	warnMissing(cmd, jobs)
+	s = api.Submission{File: string(text), Env: passed(), Dry: f.dry}
+	if s.Dir, err = os.Getwd(); err == nil && args[0] != "-" {
+		s.Dir, err = filepath.Abs(filepath.Dir(args[0]))
+	}
+	return s, err
+}
+
+// passed are the variables of ours that jobs are given: they run with the PATH of who hands them in, not that of the manager.
+func passed() map[string]string {
+	env := make(map[string]string)
+	for _, kv := range local.Passed() {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// inline is the command as a job file. What is wrong with it is said in words of the command line.
+func (f *handIn) inline(cmd *cobra.Command, args []string) (s api.Submission, err error) {
+	verb := term.OwnName(cmd)
+	gpus, err := parseWidths(verb, f.gpus)
+	if err != nil {
+		return s, err
+	}
+	name := f.name
+	if name == "" {
+		name = nameOf(args[0])
+	}
+	if f.name == "" && jobfile.IsNumber(name) {
+		name = "job-" + name[max(0, len(name)+len("job-")-jobfile.MaxName):] // the program's name may be one, that of a job not
+	}
+	if s.Dir, err = os.Getwd(); err != nil {
+		return s, err
+	}
+	one, err := jobfile.Inline(args, gpus, name, s.Dir)
+	if err != nil {
+		return s, term.Usagef("%s: %s", verb, asFlags.Replace(strings.TrimPrefix(err.Error(), "jobfile: ")))
+	}
+	warnMissing(cmd, []jobfile.Job{one})
+	job := map[string]any{"command": args, "gpus": map[string]any{"min": gpus.Min, "max": gpus.Max, "default": gpus.Want}}
+	if name != "" {
+		job["name"] = name
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // JSON is YAML
+	e.SetEscapeHTML(false)
+	err = e.Encode(map[string]any{"jobs": []any{job}})
+	s.File, s.Env, s.Dry = b.String(), passed(), f.dry
+	return s, err
+}
+
+// asFlags says of keys of a job file which flags they are.
+var asFlags = strings.NewReplacer("name \"", "--name \"", "command[0]", "the command", "command[", "argument [")
+
+// nameOf is the name of a command's job that has no other: that of its program, as far as it may be one.
+func nameOf(program string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '.' || r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '-'
+	}, filepath.Base(program))
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	return strings.Trim(name[:min(len(name), jobfile.MaxName)], "._-")
+}
+
+// submitFlags are the flags of submit as given.
+type submitFlags struct {
+	handIn
+	state string
+	json  bool
+}
+
+func newSubmit() *cobra.Command {
+	var f submitFlags
+	cmd := &cobra.Command{
+		Use:   "submit {JOBS.yaml | - | -- COMMAND ARGUMENTS...}",
+		Short: "Hand in jobs, and leave",
+		Long: `Hands the jobs of a file, of standard input, or one command to the manager of
+this machine (` + "`trainyard serve`" + `). They are durable when it returns: neither a
+crash nor a power cut loses them. It prints their numbers.
+
+A command runs in this folder, with this PATH and the like; give other variables
+by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
+		Example: `  trainyard submit --gpus 2 -- python train.py --epochs 10
+  trainyard submit jobs.yaml`,
+		Args: wantJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.submission(cmd, args)
+			if err != nil {
+				return err
+			}
+			return client.Asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.submit(cmd, c, s) })(cmd, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	client.AddState(cmd, &f.state)
+	f.define(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document instead of the numbers")
+	return cmd
+}
+
+func (f *submitFlags) submit(cmd *cobra.Command, c *api.Client, s api.Submission) error {
+	doc, err := c.Submit(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return term.WriteJSON(cmd.OutOrStdout(), doc)
+	}
+	if f.dry {
+		return term.WriteText(cmd.OutOrStdout(), planText(&doc, term.WidthOf(cmd.OutOrStdout()), time.Now()))
+	}
+	var b strings.Builder
+	for i := range doc.Jobs {
+		fmt.Fprintln(&b, doc.Jobs[i].ID)
+	}
+	if err := term.WriteText(cmd.OutOrStdout(), b.String()); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s handed in; `trainyard ps` lists them\n%s", term.Counted(len(doc.Jobs), "job"), sameNames(&doc))
+	return nil
+}
+
+// sameNames says which jobs have the names of others, which are known by their numbers from now on.
+func sameNames(doc *api.Submitted) string {
+	const most = 3
+	var b strings.Builder
+	n := 0
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		if j.Older == nil {
+			continue
+		}
+		if n++; n <= most {
+			fmt.Fprintf(&b, "job %d is called %s already: the name means job %d from now on\n", *j.Older, j.Name, j.ID)
+		}
+	}
+	if n > most {
+		fmt.Fprintf(&b, "so it is with %s\n", term.Counted(n-most, "more name"))
+	}
+	return b.String()
+}
+
+// planText says what is expected of jobs.
+func planText(doc *api.Submitted, width int, now time.Time) string {
+	t := term.Table{Left: 1}
+	t.Add("name", "starts", "ends")
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		t.Add(j.Name, within(j.Start, now), within(j.End, now))
+	}
+	if doc.Rests == "" {
+		return t.Text(width)
+	}
+	return t.Text(width) + "\n" + term.Wrap("These hold in 8 of 10 cases, and rest on "+doc.Rests+".", width, 2) + "\n"
+}
+
+// within writes an interval of time from now for people, as exactly as it is known: "in 1 to 3 h (14:10 to 16:20)".
+func within(w *api.Within, now time.Time) string {
+	if w == nil {
+		return "unknown"
+	}
+	low, lowKnown := until(w.Low, now)
+	high, highKnown := until(w.High, now)
+	switch {
+	case !lowKnown:
+		return "not in sight"
+	case !highKnown && low < time.Second:
+		return "at once or any time later"
+	case !highKnown:
+		n, unit := rough(low, low)
+		return fmt.Sprintf("in %d %s or later (from %s)", n, unit, clock(w.Low, now, low))
+	case high < time.Second:
+		return "at once"
+	}
+	least, unit := rough(low, high)
+	most, _ := rough(high, high)
+	span := fmt.Sprintf("in %d to %d %s", least, most, unit)
+	switch {
+	case least == most:
+		span = fmt.Sprintf("in about %d %s", most, unit)
+	case least == 0:
+		span = fmt.Sprintf("within %d %s", most, unit)
+	}
+	from, to := clock(w.Low, now, high), clock(w.High, now, high)
+	if from == to {
+		return span + " (" + to + ")"
+	}
+	return span + " (" + from + " to " + to + ")"
+}
+
+// until returns how far away a time is, 0 if it is over; false if it is none.
+func until(text string, now time.Time) (time.Duration, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	return max(t.Sub(now), 0), err == nil
+}
+
+// rough counts d in the unit that suits a longer one.
+func rough(d, longer time.Duration) (n int, unit string) {
+	const day = 24 * time.Hour
+	for _, u := range []struct {
+		size time.Duration
+		word string
+	}{{day, "days"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if longer >= 2*u.size {
+			return int(d.Round(u.size) / u.size), u.word
+		}
+	}
+	return int(d.Round(time.Second) / time.Second), "s"
+}
+
+// clock tells a time of day, with seconds where what is told of lies within two minutes, with its date where that is another.
+func clock(text string, now time.Time, within time.Duration) string {
+	t, _ := time.Parse(time.RFC3339Nano, text) // told apart before
+	layout := "15:04"
+	switch t = t.Local(); {
+	case t.Format(time.DateOnly) != now.Local().Format(time.DateOnly):
+		layout = "2 Jan 15:04"
+	case within < 2*time.Minute:
+		layout = time.TimeOnly
+	}
+	return t.Format(layout)
+}
+
+// waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited for.
+func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job, err error) {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		doc, err := c.Job(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = strconv.Itoa(doc.ID) // a later job may have its name
+	}
+	for _, id := range ids {
+		doc, err := c.Wait(ctx, id)
+		if err != nil {
+			return docs, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// jobExit is the exit code that tells how a job ended: its own where it failed with one that a shell can pass on.
+func jobExit(j *api.Job, propagate bool) error {
+	switch {
+	case j.Outcome == "finished":
+		return nil
+	case j.Outcome == "failed" && propagate && 0 < j.ExitCode && j.ExitCode < 126:
+		return &term.CodedError{Code: j.ExitCode, Err: fmt.Errorf("%s failed with %s", client.JobTitle(j), failedText(j))}
+	case j.Outcome == "failed":
+		return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s failed with %s", client.JobTitle(j), failedText(j))}
+	}
+	return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s was %s", client.JobTitle(j), j.Outcome)}
+}
+
+// failedText is what is known of a failure, with the last line that the job wrote.
+func failedText(j *api.Job) string {
+	f := j.Failure
+	if f == nil {
+		return fmt.Sprintf("exit code %d", j.ExitCode)
+	}
+	text := api.Printable(f.Text)
+	if j.Attempt > 1 {
+		text += fmt.Sprintf(" in attempt %d", j.Attempt)
+	}
+	for _, line := range slices.Backward(f.Tail) {
+		if line = strings.TrimSpace(api.Printable(line)); line != "" {
+			return text + "; it wrote last: " + line
+		}
+	}
+	return text
+}

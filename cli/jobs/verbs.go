@@ -1,0 +1,144 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/term"
+)
+
+// A verb about jobs asks the manager for each of them and goes on where one cannot be done; the first error counts.
+
+func newCancel() *cobra.Command {
+	cmd := jobVerb("cancel", "is cancelled", (*api.Client).Cancel, "End jobs, whatever they do at the moment",
+		`Ends jobs, by number or name: those that wait never start; those that run get
+SIGTERM, their grace, then SIGKILL. Returns once the wish is durable.`)
+	cmd.Aliases = []string{"scancel"} // Slurm's
+	return cmd
+}
+
+func newPause() *cobra.Command {
+	return jobVerb("pause", "is paused", (*api.Client).Pause, "Take the GPUs of jobs away until they are resumed",
+		`Stops jobs as a preemption does (SIGTERM, their grace, then SIGKILL), by number
+or name, and keeps them from starting until they are resumed.`)
+}
+
+func newResume() *cobra.Command {
+	return jobVerb("resume", "waits for its turn", (*api.Client).Resume, "Let paused jobs wait for GPUs again",
+		`Lets paused jobs, by number or name, wait for their turn again. They go on from
+their last checkpoint.`)
+}
+
+func newRequeue() *cobra.Command {
+	return jobVerb("requeue", "is stopped and waits for its turn", (*api.Client).Requeue, "Stop jobs and let them wait for their turn again",
+		`Stops the attempts of jobs, by number or name, as a preemption does, and lets
+the jobs wait for another.`)
+}
+
+// jobVerb is a verb that has the manager do something with each of its jobs.
+func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short, long string) *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:               verb + " JOB...",
+		Short:             short,
+		Long:              long,
+		Example:           fmt.Sprintf("  trainyard %s 3\n  trainyard %s resnet50 bert --state jobs.state", verb, verb),
+		Args:              jobs,
+		ValidArgsFunction: jobNames(&state),
+		RunE: client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			return each(cmd, args, func(job string) error {
+				doc, err := do(c, cmd.Context(), job)
+				if err == nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s %s\n", client.JobTitle(&doc), done)
+				}
+				return err
+			})
+		}),
+	}
+	client.AddState(cmd, &state)
+	return cmd
+}
+
+// jobs wants at least one job.
+func jobs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return term.Usagef("%s: no job, want JOB... by number or name; see `%s --help`", term.OwnName(cmd), cmd.CommandPath())
+	}
+	return nil
+}
+
+// each has something done for every argument. The first error is returned, others are told.
+func each(cmd *cobra.Command, args []string, do func(string) error) (first error) {
+	for _, arg := range args {
+		failed := do(arg)
+		err := client.ApiError(failed)
+		switch {
+		case err == nil:
+		case term.ExitCode(err) == term.ExitUnreachable:
+			return failed // the caller knows of which folder
+		case first == nil:
+			first = err
+		default:
+			fmt.Fprintln(cmd.ErrOrStderr(), "trainyard:", err)
+		}
+	}
+	return first
+}
+
+// jobNames offers the jobs that are not done, as far as a manager answers soon.
+func jobNames(state *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		c, err := client.Dial(*state)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer c.Close()
+		doc, err := c.Jobs(cmd.Context(), api.Filter{States: unfinished, Limit: 1000})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for i := range doc.Jobs {
+			for _, name := range []string{strconv.Itoa(doc.Jobs[i].ID) + "\t" + doc.Jobs[i].Name, doc.Jobs[i].Name} {
+				if strings.HasPrefix(name, typed) && name != "" {
+					names = append(names, name)
+				}
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// unfinished are the states of jobs that are not done.
+var unfinished = []string{"held", "waiting", "starting", "running", "stopping"}
+
+// Verbs returns the verbs about jobs and what they run on.
+func Verbs() []*cobra.Command {
+	return []*cobra.Command{
+		newRun(),
+		newSubmit(),
+		newSbatch(),
+		newPs(),
+		newTopVerb(),
+		newLogs(),
+		newWhy(),
+		newExplain(),
+		newWait(),
+		newCancel(),
+		newPause(),
+		newResume(),
+		newRequeue(),
+		newResize(),
+		newEvents(),
+		newNodes(),
+		newDrain(),
+		newUndrain(),
+		newToken(),
+	}
+}

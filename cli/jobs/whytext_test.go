@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainyard/trainyard/api"
+)
+
+// Ensure that why says of a job that is done when that was, how long it ran, on what and how often it began.
+func TestWhyEnded(t *testing.T) {
+	now := time.Now()
+	at := now.UTC().Format(time.RFC3339Nano)
+	for _, c := range []struct {
+		job  api.Job
+		want string
+	}{
+		{api.Job{Ended: at, Started: at, Want: 2, Min: 2, Max: 2, RunSec: 200, GPUSeconds: 400, Attempt: 1}, "; it ran 3m20s on 2 slots, in 1 attempt"},
+		{api.Job{Ended: at, Started: at, Want: 1, Min: 1, Max: 1, RunSec: 7, GPUSeconds: 7, Attempt: 3}, "; it ran 7s on 1 slot, in 3 attempts"},
+		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, RunSec: 10, GPUSeconds: 25, Attempt: 2}, "; it ran 10s on 2.5 slots on average, in 2 attempts"},
+		{api.Job{Ended: at, Started: at, Want: 4, Min: 1, Max: 4, Attempt: 1}, "; it ran 0s on 1-4 slots, in 1 attempt"},
+		{api.Job{Ended: at, Want: 1, Min: 1, Max: 1}, "; it never ran"},
+	} {
+		if got := endedText(&c.job, "slot", now); got != now.Format(time.TimeOnly)+c.want {
+			t.Errorf("%s, want it to end with %q", got, c.want)
+		}
+	}
+	doc := api.Why{Job: api.Job{ID: 3, Name: "a", State: "done", Ended: at, Started: at, Want: 1, Min: 1, Max: 1, RunSec: 7, Attempt: 1}, Sentence: "is done: finished", Unit: "slot"}
+	want := "job 3 (a) is done: finished.\nended     " + now.Format(time.TimeOnly) + "; it ran 7s on 1 slot, in 1 attempt\n"
+	if got := whyText(&doc, 80, now); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+}
+
+// Ensure that one is one: of figures, and of names that are told in a number.
+func TestOneIsOne(t *testing.T) {
+	list := []api.Figure{{Name: "fewest", Value: 1, Unit: "GPUs"}, {Name: "widest-now", Value: 2, Unit: "GPUs"}, {Name: "attained-service", Value: 1, Unit: "GPU-seconds"}}
+	if got := figuresText(list, "slot"); got != "fewest 1 slot; widest now 2 slots; attained service 1 slot-seconds" {
+		t.Error(got)
+	}
+	older := 0
+	for n, want := range map[int]string{4: "so it is with 1 more name\n", 5: "so it is with 2 more names\n"} {
+		doc := api.Submitted{Jobs: make([]api.Estimate, n)}
+		for i := range doc.Jobs {
+			doc.Jobs[i].Older = &older
+		}
+		if got := sameNames(&doc); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want it to end with %q", got, want)
+		}
+	}
+}
+
+// Ensure that a program whose name is a number makes a job with a name that is none.
+func TestNumberProgram(t *testing.T) {
+	f := handIn{gpus: "1"}
+	s, err := f.inline(newSubmit(), []string{"/opt/" + strings.Repeat("7", 100)})
+	if err != nil || !strings.Contains(s.File, `"name":"job-`+strings.Repeat("7", 60)+`"`) {
+		t.Errorf("%s, %v", s.File, err)
+	}
+}

@@ -1,0 +1,38 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/store"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Refused gives the error of a request its exit code.
+func Refused(err error) error {
+	if errors.Is(err, manager.ErrRefused) {
+		return &term.CodedError{Code: term.ExitRefused, Err: err}
+	}
+	return term.Usage(err)
+}
+
+// ManagerError gives an error about the state folder its exit code.
+func ManagerError(err error) error {
+	for _, conflict := range []error{store.ErrBusy, store.ErrForeign, manager.ErrOther} {
+		if errors.Is(err, conflict) {
+			return &term.CodedError{Code: term.ExitConflict, Err: err}
+		}
+	}
+	return err
+}
+
+// Alive counts the jobs that have an attempt.
+func Alive(rows []manager.Row) (n int) {
+	for i := range rows {
+		if a := rows[i].Attempt; a != sched.NoAttempt && a != sched.Ended {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package machine
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/cli/inputs"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/model/speedup"
+	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/system"
+)
+
+// ShimVerb has the program be the shim of a run directory, see package shim. It is no command of users.
+const ShimVerb = "shim"
+
+// RunsOn are the flags that say who decides about real jobs, and on what they run.
+type RunsOn struct {
+	State  string
+	Slots  int
+	System string
+	sets   []string
+	scores string // file of PM scores
+	known  string // path of profiles of applications
+	budget float64
+	Unit   string // what jobs hold, in a word: GPU or slot
+	Begun  int    // slots that the folder was begun on, which holds where --slots is not given; 0 = none
+}
+
+// Define adds all of them but state, which verbs explain each in their way.
+func (f *RunsOn) Define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.IntVar(&f.Slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.StringVar(&f.System, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
+	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
+	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are given out one by one")
+	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
+	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
+	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))
+}
+
+// Options are what the manager is given, but for its folder and its jobs.
+func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Options, err error) {
+	info, err := system.Named(f.System)
+	if err != nil {
+		return o, term.Usage(err)
+	}
+	if o.Settings, err = f.settings(info); err != nil {
+		return o, err
+	}
+	if !(f.budget >= 0) || f.budget == 0 && cmd.Flags().Changed("budget") || math.IsInf(f.budget, 1) {
+		return o, term.Usagef("--budget %v, want > 0", f.budget)
+	}
+	scores, err := inputs.ReadOptional("variability", f.scores, variability.ReadScores)
+	if err != nil {
+		return o, err
+	}
+	if o.Knows, err = inputs.KnowledgeOf(o.Settings, scores); err != nil {
+		return o, err
+	}
+	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
+		return o, err
+	}
+	if o.Knows.Speeds, err = f.speeds(ctx, o.Devices); err != nil {
+		return o, err
+	}
+	o.Budget = f.budget
+	o.System, o.Version, o.Unit = f.System, term.OwnBuild().Version, f.Unit
+	o.Shim = []string{"/proc/self/exe", ShimVerb}
+	return o, nil
+}
+
+// speeds tells how fast jobs go by the profiles of their models, nil if there are none.
+func (f *RunsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
+	apps, err := inputs.ReadApps(f.known)
+	if err != nil || apps == nil {
+		return nil, err
+	}
+	list, err := devices.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, most := make(map[string]int), 0 // those of a type are a node
+	for i := range list {
+		counts[list[i].Type]++
+		most = max(most, counts[list[i].Type])
+	}
+	return speedup.NewOracle(apps, max(most, 1), len(list)), nil
+}
+
+// settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
+func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
+	settings, err := inputs.ParseSets(f.sets, []*system.Info{info}, "")
+	if err != nil {
+		return nil, err
+	}
+	set := settings[0]
+	for _, k := range experiment.RuntimeKeys {
+		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
+			return nil, term.Usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.System, k.Name)
+		}
+	}
+	if key, why := manager.Foreign(set); key != "" {
+		return nil, term.Usagef("--set %s.%s: %s", f.System, key, why)
+	}
+	return set, nil
+}
+
+// devices are what jobs may hold; given says that --slots was.
+func (f *RunsOn) devices(ctx context.Context, given bool) (device.Backend, string, error) {
+	if err := CheckSlots(f.Slots); given && err != nil {
+		return nil, "", err
+	}
+	if !given && f.Begun > 0 {
+		f.Slots = f.Begun
+	} else if !given {
+		if gpus, found := device.Find(ctx); found {
+			f.Unit = "GPU"
+			return gpus, "GPUs", nil
+		}
+		f.Slots = runtime.NumCPU()
+	}
+	f.Unit = "slot"
+	return device.Host(f.Slots), term.Counted(f.Slots, "CPU slot"), nil
+}
+
+// maxSlots is the most slots of a machine: four jobs of the most GPUs that one may ask for, and more processors than machines have. Each
+// takes memory and is looked at in every decision. Ours.
+const maxSlots = 4 * jobfile.MaxGPUs
+
+// CheckSlots refuses a number of slots that no machine has.
+func CheckSlots(n int) error {
+	if n < 1 || n > maxSlots {
+		return term.Usagef("--slots %d, want from 1 to %d", n, maxSlots)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package past has the verbs about a recorded past: whatif and replay.
+package past

@@ -1,0 +1,2 @@
+// Package plan has the verb about widths and budgets.
+package plan

@@ -1,0 +1,2 @@
+// Package serve has the verbs that look after a machine: serve, doctor, probe.
+package serve

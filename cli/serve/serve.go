@@ -1,0 +1,188 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/api/server"
+	"github.com/trainyard/trainyard/cli/client"
+	"github.com/trainyard/trainyard/cli/machine"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/manager"
+)
+
+// serveFlags are the flags of serve as given.
+type serveFlags struct {
+	machine.RunsOn
+	network   string
+	cert, key string
+	group     int
+	notify    string
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Manage this machine: take jobs, run them, until it is told to stop",
+		Long: `Runs jobs that others hand in (` + "`trainyard submit`, `trainyard run`" + `) on the
+NVIDIA GPUs of this machine, or on CPU slots where it has none. It needs no root
+and no other service; all it knows is in the state folder.
+
+When it stops, is killed or crashes, jobs that run go on, and the next serve of
+the folder takes them over. Another --system than last time takes over as well.
+
+It listens on a socket in the folder, which only its owner can reach. --listen
+has it listen on the network too, with TLS, for those who have a token.`,
+		Example: `  trainyard serve
+  trainyard serve --slots 4 --system tiresias-las --set '*.min_run=60'`,
+		Args: term.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	client.AddState(cmd, &f.State)
+	f.Define(cmd)
+	fs.StringVar(&f.network, "listen", "", "`ADDRESS` on the network, as in :7070; needs --tls-cert and --tls-key")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
+	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
+	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
+	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/jobs.md)")
+	return cmd
+}
+
+// serve manages the folder until ctx ends.
+func (f *serveFlags) serve(cmd *cobra.Command) error {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
+	if f.network != "" && (f.cert == "" || f.key == "") {
+		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)
+	}
+	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
+		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
+	}
+	dir, err := client.StateFolder(f.State)
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	f.Begun = server.Folder(dir).Slots()
+	o, err := f.Options(cmd.Context(), cmd)
+	if err != nil {
+		return err
+	}
+	o.Dir = dir
+	err = machine.Refused(o.Check(cmd.Context()))
+	if err != nil {
+		return err
+	}
+	meter := server.NewMeter()
+	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.Sinks, o.Decided = []eventlog.Sink{meter}, meter.Decided
+	if f.notify != "" {
+		if f.notify, err = exec.LookPath(f.notify); err != nil {
+			return term.Usagef("--notify: %w, want a program", err)
+		}
+		n := newNotifier(f.notify, o.Log)
+		defer n.stop()
+		o.Sinks = append(o.Sinks, n)
+	}
+	m, err := manager.Open(cmd.Context(), o)
+	if err != nil {
+		return machine.ManagerError(err)
+	}
+	defer m.Close()
+	a := server.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.Unit, Log: o.Log, Network: f.network, Cert: f.cert, Key: f.key}
+	if f.group >= 0 {
+		a.Group = &f.group
+	}
+	answers, err := server.New(a)
+	if err != nil {
+		return err
+	}
+	stop, err := answers.Listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprint(cmd.ErrOrStderr(), f.hello(m))
+	err = m.Run(cmd.Context())
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: stopped; %s\n", goOn(m, o.Dir))
+		return nil
+	}
+	return err
+}
+
+// hello says what is served and what to type first.
+func (f *serveFlags) hello(m *manager.Manager) string {
+	h := m.Header()
+	var b strings.Builder
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(h.GPUs, f.Unit), h.System, m.Dir())
+	b.WriteString(f.otherSlots())
+	option := ""
+	if f.State != "" {
+		option = " --state " + f.State
+	}
+	fmt.Fprintf(&b, "trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n", option, option)
+	if f.network != "" {
+		fmt.Fprintf(&b, "trainyard: listens on %s as well, for those who have a token\n", f.network)
+	}
+	return b.String()
+}
+
+// otherSlots says what another number of slots than the folder was begun on means.
+func (f *serveFlags) otherSlots() string {
+	begun := term.Counted(f.Begun, "slot")
+	switch {
+	case f.Begun == 0 || f.Unit != "slot" || f.Slots == f.Begun:
+		return ""
+	case f.Slots < f.Begun:
+		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was begun on only so many are used; wider jobs wait\n", f.Slots, begun)
+	}
+	return fmt.Sprintf("trainyard: --slots %d: the folder was begun on %s and keeps to them; for more begin a new one by --state\n", f.Slots, begun)
+}
+
+// took says what was found in the folder.
+func (f *serveFlags) took(m *manager.Manager) string {
+	if !m.Resumed() {
+		return ""
+	}
+	rows := m.Board().Rows()
+	return fmt.Sprintf("goes on, %s known, %d running", term.Counted(len(rows), "job"), machine.Alive(rows))
+}
+
+// goOn says how many jobs run although nobody manages them.
+func goOn(m *manager.Manager, dir string) string {
+	switch n := machine.Alive(m.Board().Rows()); n {
+	case 0:
+		return "no job runs, and the next serve of " + dir + " knows them all"
+	case 1:
+		return "1 job goes on, and the next serve of " + dir + " takes it over"
+	default:
+		return fmt.Sprintf("%d jobs go on, and the next serve of %s takes them over", n, dir)
+	}
+}
+
+// Verbs returns the verbs that look after a machine.
+func Verbs() []*cobra.Command {
+	return []*cobra.Command{
+		newServe(),
+		newDoctor(),
+		newProbe(),
+	}
+}

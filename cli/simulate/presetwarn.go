@@ -1,0 +1,65 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainyard/trainyard/cli/inputs"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/system"
+)
+
+// presetWarnings says in what the request departs from the set-up that its preset reproduces.
+func (c *comparison) presetWarnings() []string {
+	p := inputs.PresetNamed(c.preset)
+	if p == nil {
+		return nil
+	}
+	var list []string
+	warn := func(format string, args ...any) {
+		text := "preset " + p.Name + ": " + fmt.Sprintf(format, args...) + ": figures are not comparable"
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	for i := range c.cluster.Nodes {
+		if n := c.cluster.Nodes[i].GPUs; p.NodeGPUs > 0 && n != p.NodeGPUs {
+			warn("nodes have %s, the published set-up has %d", term.Counted(n, "GPU"), p.NodeGPUs)
+		}
+	}
+	for i := range c.runs {
+		sim := &c.runs[i].sim
+		wants := presetValues(p, sim.System)
+		for _, key := range slices.Sorted(maps.Keys(sim.Settings)) {
+			if want, ok := wants[key]; ok && !sameValue(sim.Settings[key], want) {
+				warn("%s.%s=%s differs from the preset (%s)", sim.System, key, sim.Settings[key], want)
+			}
+		}
+	}
+	return list
+}
+
+// presetValues returns the keys that are part of the set-up, with the values that the preset gives them. Keys of a
+// system's own are its parameters, which a preset leaves to the request.
+func presetValues(p *experiment.PresetInfo, name string) map[string]string {
+	values := make(map[string]string)
+	if info, err := system.Named(name); err == nil {
+		for _, k := range slices.Concat(info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys) {
+			values[k.Name] = k.Default
+		}
+	}
+	maps.Copy(values, p.Defaults(name))
+	return values
+}
+
+// sameValue reports whether two values of a key mean the same.
+func sameValue(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	x, errA := strconv.ParseFloat(a, 64)
+	y, errB := strconv.ParseFloat(b, 64)
+	return a == b || errA == nil && errB == nil && x == y
+}

@@ -1,0 +1,64 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// simulateDoc is the document of simulate --json. Names are only ever added.
+type simulateDoc struct {
+	Schema  string          `json:"schema"`
+	Trace   term.TraceDoc   `json:"trace"`
+	Cluster term.ClusterDoc `json:"cluster"`
+	// OfferedLoad is the work submitted per second over what the GPUs can do; 0 where all jobs are submitted at once.
+	OfferedLoad float64                      `json:"offered_load"`
+	Preset      string                       `json:"preset"`   // "" = none
+	Round       float64                      `json:"round_s"`  // 0 = the systems' own
+	Settings    map[string]map[string]string `json:"settings"` // as given, by system
+	Results     []resultDoc                  `json:"results"`
+}
+
+// document returns what --json prints.
+func (c *comparison) document() simulateDoc {
+	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: term.TraceDocOf(c.trace, &c.summary), Cluster: term.ClusterDocOf(c.cluster),
+		OfferedLoad: c.summary.OfferedLoad(c.cluster.MostGPUs()), Preset: c.preset, Round: c.round.Seconds(),
+		Settings: make(map[string]map[string]string)}
+	for i := range c.runs {
+		r := &c.runs[i]
+		doc.Settings[r.sim.System] = r.sim.Settings
+		doc.Results = append(doc.Results, resultDocOf(r))
+	}
+	return doc
+}
+
+// resultDoc is a result in which what is unknown is null.
+type resultDoc struct {
+	metrics.Result
+	AvgActiveNodes *float64 `json:"avg_active_nodes"` // unknown of a replica, which knows no nodes
+	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
+	LogHash string `json:"log_hash"`
+}
+
+func resultDocOf(r *systemRun) resultDoc {
+	o := &r.outcome.Result
+	doc := resultDoc{Result: *o}
+	if !r.replica() {
+		doc.AvgActiveNodes, doc.LogHash = &o.AvgActiveNodes, r.hash.Sum()
+	}
+	return doc
+}
+
+// powered reports whether a node of the cluster has power.
+func (c *comparison) powered() bool {
+	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
+}
+
+// priced reports whether a node of the cluster, or one that may be rented, has a price.
+func (c *comparison) priced() bool {
+	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 }) ||
+		slices.ContainsFunc(c.cluster.Pools, func(p cluster.Pool) bool { return p.Price > 0 })
+}

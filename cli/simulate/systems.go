@@ -1,0 +1,149 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainyard/trainyard/cli/inputs"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/system"
+)
+
+func newSystems() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:               "systems [NAME]",
+		Short:             "List the scheduling systems, or say all about one",
+		Args:              term.Exactly("[NAME]"),
+		ValidArgsFunction: term.FirstArg(inputs.SystemNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			infos := system.Table()
+			if len(args) == 1 {
+				info, err := system.Named(args[0])
+				if err != nil {
+					return term.Usage(err)
+				}
+				infos = []system.Info{*info}
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				return term.WriteJSON(out, systemsDocOf(infos))
+			case len(args) == 1:
+				return term.WriteText(out, systemText(&infos[0], term.WidthOf(out)))
+			}
+			return term.WriteText(out, systemList(infos, term.WidthOf(out)))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document")
+	return cmd
+}
+
+// systemList has one entry per system, one line long where the width allows.
+func systemList(infos []system.Info, width int) string {
+	var b strings.Builder
+	longest := 0
+	for i := range infos {
+		longest = max(longest, len(infos[i].Name))
+	}
+	for i := range infos {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, infos[i].Name, term.Wrap(infos[i].Line, width, longest+2))
+	}
+	b.WriteString("\nPresets (--preset) reproduce published set-ups:\n")
+	for i := range experiment.Presets {
+		p := &experiment.Presets[i]
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, p.Name, term.Wrap(p.Line, width, longest+2))
+	}
+	b.WriteString("\n`trainyard systems NAME` says what a system assumes and which keys it takes.\n")
+	return b.String()
+}
+
+// systemText says all about one system.
+func systemText(info *system.Info, width int) string {
+	var b strings.Builder
+	line := func(what, text string) { b.WriteString(term.Entry(what, text, width)) }
+	line("name", info.Name)
+	line("does", info.Line)
+	line("assumes", info.Assumes)
+	line("source", info.Source)
+	if presets := presetsOf(info.Name); len(presets) > 0 {
+		line("presets", strings.Join(presets, ", "))
+	}
+	writeKeys(&b, "keys of its own", info.Keys, width)
+	writeKeys(&b, "keys of every system", info.CommonKeys(), width)
+	writeKeys(&b, "keys of what provides nodes", info.ProvisioningKeys(), width)
+	writeKeys(&b, "keys of the simulated cluster", experiment.RuntimeKeys, width)
+	return b.String()
+}
+
+// writeKeys lists keys with their defaults.
+func writeKeys(b *strings.Builder, title string, keys []system.Key, width int) {
+	if len(keys) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s (--set %s)\n", title, "NAME.KEY=VALUE")
+	longest := 0
+	for _, k := range keys {
+		longest = max(longest, len(k.Name)+1+len(k.Default))
+	}
+	for _, k := range keys {
+		fmt.Fprintf(b, "  %-*s  %s\n", longest, k.Name+"="+k.Default, term.Wrap(k.Doc, width, longest+4))
+	}
+}
+
+// presetsOf returns the presets that have the system.
+func presetsOf(name string) []string {
+	presets := []string{}
+	for i := range experiment.Presets {
+		if p := &experiment.Presets[i]; slices.Contains(p.Systems(), name) {
+			presets = append(presets, p.Name)
+		}
+	}
+	return presets
+}
+
+// systemsDoc is the document of systems --json. Names are only ever added.
+type systemsDoc struct {
+	Schema  string      `json:"schema"`
+	Systems []systemDoc `json:"systems"`
+}
+
+type systemDoc struct {
+	Name    string   `json:"name"`
+	Line    string   `json:"line"`
+	Assumes string   `json:"assumes"`
+	Source  string   `json:"source"`
+	Presets []string `json:"presets"`
+	Keys    []keyDoc `json:"keys"`
+}
+
+type keyDoc struct {
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	Doc     string `json:"doc"`
+	Scope   string `json:"scope"` // system, common, provision or simulation
+}
+
+func systemsDocOf(infos []system.Info) systemsDoc {
+	doc := systemsDoc{Schema: "trainyard.systems/v1"}
+	for i := range infos {
+		s := &infos[i]
+		one := systemDoc{Name: s.Name, Line: s.Line, Assumes: s.Assumes, Source: s.Source, Presets: presetsOf(s.Name)}
+		one.addKeys("system", s.Keys)
+		one.addKeys("common", s.CommonKeys())
+		one.addKeys("provision", s.ProvisioningKeys())
+		one.addKeys("simulation", experiment.RuntimeKeys)
+		doc.Systems = append(doc.Systems, one)
+	}
+	return doc
+}
+
+func (d *systemDoc) addKeys(scope string, keys []system.Key) {
+	for _, k := range keys {
+		d.Keys = append(d.Keys, keyDoc{k.Name, k.Default, k.Doc, scope})
+	}
+}

@@ -1,0 +1,80 @@
+package simulate
+
+import (
+	"github.com/trainyard/trainyard/cli/inputs"
+	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/system"
+)
+
+// checkPaths refuses to write to a file that is read, or to one file twice; settings are those of each system.
+func (f *simulateFlags) checkPaths(c *cluster.Cluster, systems []string, settings []map[string]string) error {
+	read, err := f.reads(c, settings)
+	if err != nil {
+		return err
+	}
+	write := f.writes(systems)
+	for i, w := range write {
+		for _, r := range read {
+			if term.SamePath(w.Path, r.Path) {
+				return term.Usagef("%s %s: that is the %s that is read, want another file to write", w.What, w.Path, r.What)
+			}
+		}
+		for _, other := range write[:i] {
+			if term.SamePath(w.Path, other.Path) {
+				return term.Usagef("%s and %s both write %s, want two files", other.What, w.What, w.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// reads lists the files that are read.
+func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) ([]term.PathUse, error) {
+	list := []term.PathUse{{What: "trace", Path: f.trace}}
+	if c.String() != f.cluster { // else it is a shorthand
+		list = append(list, term.PathUse{What: "cluster file", Path: f.cluster})
+	}
+	for _, s := range []term.PathUse{{What: "variability", Path: f.variability}, {What: "variability-known", Path: f.known}, {What: "interference", Path: f.interference},
+		{What: "power caps", Path: f.caps}, {What: "energy price", Path: f.price}, {What: "carbon", Path: f.carbon}} {
+		if s.Path != "" {
+			list = append(list, s)
+		}
+	}
+	for _, set := range settings {
+		if path := set["classes"]; path != "" && path != system.StatedClasses && path != system.ObservedClasses {
+			list = append(list, term.PathUse{What: "class map", Path: path})
+		}
+		if path, ok := set["locality"]; ok {
+			list = append(list, term.PathUse{What: "locality", Path: path})
+		}
+		if path, ok := set["slow_gpus"]; ok {
+			list = append(list, term.PathUse{What: "table of slow GPUs", Path: path})
+		}
+		if path, ok := set["distribution"]; ok {
+			list = append(list, term.PathUse{What: "distribution", Path: path})
+		}
+		if text, ok := set["profiles"]; ok {
+			profiles, err := inputs.SplitProfiles(text)
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range profiles {
+				list = append(list, term.PathUse{What: "profile of " + p.Model, Path: p.Path})
+			}
+		}
+	}
+	return list, nil
+}
+
+// writes lists the files that are written.
+func (f *simulateFlags) writes(systems []string) []term.PathUse {
+	var list []term.PathUse
+	if f.jobsOut != "" {
+		list = append(list, term.PathUse{What: "--jobs-out", Path: f.jobsOut})
+	}
+	for _, path := range f.eventPaths(systems) {
+		list = append(list, term.PathUse{What: "--events-out", Path: path})
+	}
+	return list
+}

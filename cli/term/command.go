@@ -1,0 +1,161 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/trainyard/trainyard/internal/suggest"
+)
+
+// Root returns the command of the program, with all its verbs.
+func Root(verbs ...*cobra.Command) *cobra.Command {
+	root := Group(&cobra.Command{
+		Use:   "trainyard",
+		Short: "Schedule deep-learning training on GPUs",
+		Long: `Trainyard schedules deep-learning training on GPUs: how many GPUs each job gets,
+which jobs run, on exactly which GPUs. What runs in its simulator is what runs
+in production.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused,
+6 no manager there, 7 not in time, 8 permission, 9 malformed input file,
+10 job failed, 130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       OwnBuild().Version,
+	})
+	root.SetVersionTemplate("trainyard {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().Bool("no-color", false, "no colours, as with $NO_COLOR")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.AddCommand(verbs...)
+	root.AddCommand(newVersion())
+	addCompletion(root)
+	addHelp(root)
+	return root
+}
+
+// Execute carries out one command line and returns its exit code.
+func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	if coded := (*CodedError)(nil); errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
+		err = errors.New("interrupted; no file was written")
+		fmt.Fprintln(stderr, "trainyard:", err)
+		return ExitInterrupted
+	}
+	fmt.Fprintln(stderr, "trainyard:", OneLine(err.Error()))
+	return ExitCode(err)
+}
+
+// addCompletion adds cobra's command that writes completion scripts, with errors of usage like all others.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		Group(c)
+		for _, shell := range c.Commands() {
+			shell.Args = Exactly()
+		}
+	}
+}
+
+// addHelp adds cobra's command that prints the help of another, for which an unknown one is an error of usage.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Args = func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			switch {
+			case err != nil:
+				return Usage(err)
+			case len(rest) == 0:
+				return nil
+			case about.HasAvailableSubCommands():
+				return about.Args(about, rest)
+			}
+			return Usagef("help: %s has no command %q", OwnName(about), rest[0])
+		}
+	}
+}
+
+// OwnName returns the name of a command without that of the program, which stands before every message.
+func OwnName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// Group makes cmd a command that does nothing but hold others: without one it prints its help, and an unknown one is an
+// error of usage.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		if args[0] == cmd.Root().Name() {
+			return Usagef("%s stands twice, want it once; see `%s --help`", args[0], args[0])
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		return Usagef("%q is not a command of %s%s; it has %s", args[0], cmd.CommandPath(),
+			suggest.Hint(args[0], names), strings.Join(names, ", "))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// flagError makes an error about flags one of usage, with the flag that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := ""
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
+	}
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		wish := map[string]string{"uint64": "a whole number >= 0", "int": "a whole number", "float64": "a number", "bool": "true or false"}[f.Value.Type()]
+		if wish != "" {
+			return Usagef("--%s %q, want %s; see `%s --help`", f.Name, invalid.GetValue(), wish, cmd.CommandPath())
+		}
+	}
+	return Usagef("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
+}
+
+// Exactly wants as many arguments as there are names; a name in brackets may be left out.
+func Exactly(names ...string) cobra.PositionalArgs {
+	need := 0
+	for _, n := range names {
+		if !strings.HasPrefix(n, "[") {
+			need++
+		}
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= need && len(args) <= len(names) {
+			return nil
+		}
+		wish := "no arguments"
+		if len(names) > 0 {
+			wish = strings.Join(names, " ")
+		}
+		return Usagef("%s: %s, want %s; see `%s --help`", OwnName(cmd), Counted(len(args), "argument"), wish, cmd.CommandPath())
+	}
+}

@@ -1,0 +1,2 @@
+// Package trace has the verb that describes, converts and draws traces.
+package trace
