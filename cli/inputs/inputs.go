@@ -199,8 +199,8 @@ func readClasses(value string, scores *variability.Scores) (*variability.ClassMa
 	})
 }
 
-// readLocality reads the file of the key locality. It must leave nothing open unless locality_penalty is given, which fills
-// that in.
+// readLocality reads the file of the key locality. It must leave nothing open unless locality_penalty is given, which
+// fills that in.
 func readLocality(settings map[string]string) (*variability.Locality, error) {
 	path, ok := settings["locality"]
 	if !ok {

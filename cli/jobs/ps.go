@@ -68,7 +68,8 @@ func newPs() *cobra.Command {
 
 var psFormats = []string{"wide", "name", "json", "jsonl", "yaml", "csv"}
 
-// writer returns what writes jobs in the format that was asked for. A list that is watched as JSON is one document a line.
+// writer returns what writes jobs in the format that was asked for. A list that is watched as JSON is one document a
+// line.
 func (f *psFlags) writer(cmd *cobra.Command) (func(io.Writer, *api.Jobs) error, error) {
 	if f.json {
 		f.output = "json"
@@ -128,7 +129,8 @@ func (f *psFlags) ps(cmd *cobra.Command, c *api.Client, write func(io.Writer, *a
 // gatherFor is how long changes are gathered before they are shown.
 const gatherFor = time.Second
 
-// changes calls show now and, at most once in gatherFor, whenever something has happened, until ctx ends or something fails.
+// changes calls show now and, at most once in gatherFor, whenever something has happened, until ctx ends or something
+// fails.
 func changes(ctx context.Context, c *api.Client, show func() error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -126,7 +126,8 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	return f.report(cmd, m)
 }
 
-// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of the user.
+// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of
+// the user.
 func (f *runFlags) alone(cmd *cobra.Command, dir string) {
 	named := os.Getenv(client.StateVariable)
 	if f.quiet || f.State != "" || named == "" {
@@ -194,7 +195,8 @@ func (f *runFlags) options(cmd *cobra.Command, args []string) (manager.Options, 
 // stateSuffix ends the name of a state folder that nobody named.
 const stateSuffix = ".state"
 
-// newFolder makes a state folder that nobody else has: name.state or, where there are such already, name-2.state, name-3.state and so on.
+// newFolder makes a state folder that nobody else has: name.state or, where there are such already, name-2.state,
+// name-3.state and so on.
 func newFolder(name string) (dir string, err error) {
 	dir = name + stateSuffix
 	for n := 2; ; n++ {
@@ -205,7 +207,8 @@ func newFolder(name string) (dir string, err error) {
 	}
 }
 
-// jobs are those to be run, and the folder in which all is kept: beside the file, or for a command one of the time, which newFolder makes.
+// jobs are those to be run, and the folder in which all is kept: beside the file, or for a command one of the time,
+// which newFolder makes.
 func (f *runFlags) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err error) {
 	o.Dir = f.State
 	if !isCommand(cmd) {
@@ -257,7 +260,8 @@ func jobFileError(err error) error {
 	return term.Malformed(err)
 }
 
-// detached says what goes on without us, and how it is taken up: a command for which we made a folder must be told which.
+// detached says what goes on without us, and how it is taken up: a command for which we made a folder must be told
+// which.
 func (f *runFlags) detached(cmd *cobra.Command, m *manager.Manager, args []string, dir string) error {
 	by := "the same command takes"
 	if isCommand(cmd) && f.State == "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask for a manager
-// of their own; nil = there is none.
+// served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask
+// for a manager of their own; nil = there is none.
 func (f *runFlags) served(cmd *cobra.Command) *api.Client {
 	if f.own(cmd) != "" {
 		return nil
@@ -90,7 +90,8 @@ func (f *runFlags) runServed(cmd *cobra.Command, c *api.Client, args []string) e
 	return firstFailed(jobs, f.propagate)
 }
 
-// servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the output of one.
+// servedReport tells how jobs ended: a document if it is wanted, a table where there are several, nothing behind the
+// output of one.
 func (f *runFlags) servedReport(cmd *cobra.Command, c *api.Client, jobs []api.Job) error {
 	if !f.json && len(jobs) == 1 {
 		return nil

@@ -324,7 +324,8 @@ func slurmTime(text string) (string, error) {
 	return total.String(), nil
 }
 
-// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded, which batch tells. Without an array it is one.
+// arrayOf lists the numbers of an array, as in 0-7%2 or 1,3,5-9:2: how many may run at once is not heeded, which batch
+// tells. Without an array it is one.
 func arrayOf(text string) (list []int, err error) {
 	if text == "" {
 		return []int{0}, nil

@@ -33,8 +33,8 @@ func batchOf(t testing.TB, script string, flags ...string) (jobs []jobfile.Job, 
 	return jobs, out.String(), err
 }
 
-// Ensure that what the lines of a script for Slurm ask for is what its job is, that flags go before them, and that what means nothing here
-// is told.
+// Ensure that what the lines of a script for Slurm ask for is what its job is, that flags go before them, and that what
+// means nothing here is told.
 func TestSbatch(t *testing.T) {
 	jobs, said, err := batchOf(t, `#!/bin/bash -l
 #SBATCH --job-name="my net"   # a comment

@@ -82,7 +82,8 @@ func (f *handIn) submission(cmd *cobra.Command, args []string) (s api.Submission
 	return s, err
 }
 
-// passed are the variables of ours that jobs are given: they run with the PATH of who hands them in, not that of the manager.
+// passed are the variables of ours that jobs are given: they run with the PATH of who hands them in, not that of the
+// manager.
 func passed() map[string]string {
 	env := make(map[string]string)
 	for _, kv := range local.Passed() {
@@ -289,7 +290,8 @@ func rough(d, longer time.Duration) (n int, unit string) {
 	return int(d.Round(time.Second) / time.Second), "s"
 }
 
-// clock tells a time of day, with seconds where what is told of lies within two minutes, with its date where that is another.
+// clock tells a time of day, with seconds where what is told of lies within two minutes, with its date where that is
+// another.
 func clock(text string, now time.Time, within time.Duration) string {
 	t, _ := time.Parse(time.RFC3339Nano, text) // told apart before
 	layout := "15:04"
@@ -302,7 +304,8 @@ func clock(text string, now time.Time, within time.Duration) string {
 	return t.Format(layout)
 }
 
-// waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited for.
+// waitFor returns how jobs stand once they are done. Names that nobody has are told first, before any job is waited
+// for.
 func waitFor(ctx context.Context, c *api.Client, names []string) (docs []api.Job, err error) {
 	ids := make([]string, len(names))
 	for i, name := range names {

@@ -79,8 +79,8 @@ func topLines(cmd *cobra.Command, b *board) error {
 	return new(psFlags).table(out, cmd.ErrOrStderr(), &b.jobs)
 }
 
-// lookEvery is how old what is shown may be: times, use and power change without an event. Where a look takes long, as with very many
-// jobs, it is lookRest times that: a screen must not keep the manager busy.
+// lookEvery is how old what is shown may be: times, use and power change without an event. Where a look takes long, as
+// with very many jobs, it is lookRest times that: a screen must not keep the manager busy.
 const (
 	lookEvery = time.Second
 	lookRest  = 10

@@ -73,7 +73,8 @@ func types(t *top, keys ...string) {
 	}
 }
 
-// Ensure that the screen shows what counts, at the smallest size and at a large one, and never more than fits; see testdata/top.
+// Ensure that the screen shows what counts, at the smallest size and at a large one, and never more than fits; see
+// testdata/top.
 func TestTopScreen(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -186,7 +187,8 @@ func TestTopQuit(t *testing.T) {
 	}
 }
 
-// Ensure that a choice holds when jobs come, change their place and go, and that a manager that does not answer is told.
+// Ensure that a choice holds when jobs come, change their place and go, and that a manager that does not answer is
+// told.
 func TestTopNews(t *testing.T) {
 	b := busyBoard()
 	m, wishes := wished(b)

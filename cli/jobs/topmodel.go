@@ -33,7 +33,8 @@ type top struct {
 	page   []string // instead of the lists: why, logs, help; nil = none
 	note   string   // what became of the last wish
 
-	// do has a wish about a job carried out: cancel, pause, resume, why or logs. Its answer is a message, noted or paged.
+	// do has a wish about a job carried out: cancel, pause, resume, why or logs. Its answer is a message, noted or
+	// paged.
 	do func(wish string, job int) tea.Cmd
 }
 

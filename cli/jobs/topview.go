@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// jobColours tell jobs apart, of the 256 of a terminal; job N has the one at N modulo their number. They are near the palette of Okabe
-// and Ito (2008), which those who confuse red and green tell apart as well.
+// jobColours tell jobs apart, of the 256 of a terminal; job N has the one at N modulo their number. They are near the
+// palette of Okabe and Ito (2008), which those who confuse red and green tell apart as well.
 var jobColours = []int{214, 75, 35, 227, 69, 202, 175}
 
 // colours of what stands out.
@@ -84,8 +84,8 @@ func (t *top) screen() string {
 	return strings.Join(append(lines[:t.height-1], t.foot()), "\n")
 }
 
-// lists shares the body among GPUs (a third, or as much as eight take, but no more than half), events (an eighth, 3 to 8 lines) and
-// jobs, which get what the others leave.
+// lists shares the body among GPUs (a third, or as much as eight take, but no more than half), events (an eighth, 3 to
+// 8 lines) and jobs, which get what the others leave.
 func (t *top) lists(body int) []string {
 	lines := t.gpuLines(max(min(max(body/3, 9), body/2), 3))
 	events := min(max(body/8, 3), 8)

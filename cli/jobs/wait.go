@@ -64,7 +64,8 @@ waited for.`,
 	return cmd
 }
 
-// tellEnds says how each of several jobs ended, of so many that were asked for. Of the only one the exit code tells, and the error.
+// tellEnds says how each of several jobs ended, of so many that were asked for. Of the only one the exit code tells,
+// and the error.
 func tellEnds(w io.Writer, docs []api.Job, of int) {
 	for i := 0; i < len(docs) && of > 1; i++ {
 		if err := jobExit(&docs[i], true); err != nil {
@@ -75,7 +76,8 @@ func tellEnds(w io.Writer, docs []api.Job, of int) {
 	}
 }
 
-// firstFailed is the error of the first job that did not finish, with how many these are if there are others; nil if all have finished.
+// firstFailed is the error of the first job that did not finish, with how many these are if there are others; nil if
+// all have finished.
 func firstFailed(docs []api.Job, propagate bool) (first error) {
 	n := 0
 	for i := range docs {

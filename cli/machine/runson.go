@@ -132,8 +132,8 @@ func (f *RunsOn) devices(ctx context.Context, given bool) (device.Backend, strin
 	return device.Host(f.Slots), term.Counted(f.Slots, "CPU slot"), nil
 }
 
-// maxSlots is the most slots of a machine: four jobs of the most GPUs that one may ask for, and more processors than machines have. Each
-// takes memory and is looked at in every decision. Ours.
+// maxSlots is the most slots of a machine: four jobs of the most GPUs that one may ask for, and more processors than
+// machines have. Each takes memory and is looked at in every decision. Ours.
 const maxSlots = 4 * jobfile.MaxGPUs
 
 // CheckSlots refuses a number of slots that no machine has.

@@ -160,8 +160,8 @@ func rereadable(file *os.File) (io.ReadSeeker, error) {
 	return bytes.NewReader(whole), err
 }
 
-// renewals returns where the system of each part's header began to decide, at the last renewal; Batch 0 = it always did. The log is read
-// from its start, and left there.
+// renewals returns where the system of each part's header began to decide, at the last renewal; Batch 0 = it always
+// did. The log is read from its start, and left there.
 func renewals(log io.ReadSeeker, path string) (list []eventlog.Record, err error) {
 	r, err := eventlog.NewReader(log, path)
 	for another := true; another && err == nil; another, err = r.Another() {

@@ -346,7 +346,8 @@ func (w *workload) relaxed(budget float64, r *price.Relaxed) *outcome {
 // corners is the number of budgets at which the frontier is told.
 const corners = 21
 
-// frontier returns the outcomes of budgets from the least to twice what was given, closer together where little is to be had.
+// frontier returns the outcomes of budgets from the least to twice what was given, closer together where little is to
+// be had.
 func (s *solver) frontier(budget float64) []*outcome {
 	top := min(2*budget, s.most)
 	if top <= s.least {

@@ -43,8 +43,8 @@ const (
 	planPerNode = 4
 )
 
-// readTraceWorkload makes a class of all jobs of a trace with one model. They run packed on their nodes, at the best batch
-// size; what a submitter asked for bounds the width alone.
+// readTraceWorkload makes a class of all jobs of a trace with one model. They run packed on their nodes, at the best
+// batch size; what a submitter asked for bounds the width alone.
 func readTraceWorkload(path string, f *planTrace) (*workload, error) {
 	apps, err := inputs.ReadApps(f.profiles)
 	if err != nil {
@@ -122,8 +122,8 @@ func mostAsked(jobs []*trace.Job) int {
 	return most
 }
 
-// jobsPerApp returns how many times what its profile says is to be done the mean of jobs does: by what the trace says they took
-// as they were asked for; once where the trace says nothing.
+// jobsPerApp returns how many times what its profile says is to be done the mean of jobs does: by what the trace says
+// they took as they were asked for; once where the trace says nothing.
 func (f *planTrace) jobsPerApp(t *trace.Trace, jobs []*trace.Job, app speedup.App) (float64, error) {
 	if t.Profiled {
 		return 1, nil
@@ -152,7 +152,8 @@ func (f *planTrace) asAsked(j *trace.Job, app speedup.App) float64 {
 	return seconds
 }
 
-// stagesOf returns the epochs of a chain gone through so many times, nil if one of them cannot be run. Speeds are progress per second.
+// stagesOf returns the epochs of a chain gone through so many times, nil if one of them cannot be run. Speeds are
+// progress per second.
 func stagesOf(chain speedup.Chain, times float64) []stage {
 	var list []stage
 	for _, p := range chain {

@@ -123,8 +123,8 @@ func (p *patient) leftover(job int, run string, pid int, lives bool) []finding {
 	}
 }
 
-// howToEnd says how the processes of an attempt are ended by hand. Its shim heeds no signal that it can ignore, but ends once nothing
-// is left of what it started.
+// howToEnd says how the processes of an attempt are ended by hand. Its shim heeds no signal that it can ignore, but
+// ends once nothing is left of what it started.
 func howToEnd(run shim.RunDir, pid int) string {
 	if o, err := run.Order(); err == nil && o.Cgroup != "" {
 		return "echo 1 > " + filepath.Join(o.Cgroup, o.GroupName(), "cgroup.kill")

@@ -33,7 +33,8 @@ const (
 	mostUnspoken = 1000             // notices that wait; later ones are dropped
 )
 
-// notifier runs a program for each notice, one after the other, once what it tells is durable. What a crash cuts off is not told again.
+// notifier runs a program for each notice, one after the other, once what it tells is durable. What a crash cuts off is
+// not told again.
 type notifier struct {
 	program string
 	log     *slog.Logger

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table is cells in columns: the first is set left, the others right, unless left or prose say otherwise. Rows may be shorter than
-// others.
+// Table is cells in columns: the first is set left, the others right, unless left or prose say otherwise. Rows may be
+// shorter than others.
 type Table struct {
 	rows  [][]string
 	Left  int  // columns set left, from the first on; 0 = one

@@ -10,8 +10,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// arrivals draws when jobs are submitted: in the course of the trace, by hour of the day, by day of the week. It is empty if
-// all come at once.
+// arrivals draws when jobs are submitted: in the course of the trace, by hour of the day, by day of the week. It is
+// empty if all come at once.
 func (d *description) arrivals() string {
 	a := &d.sum.Arrivals
 	if d.sum.Span <= 0 {

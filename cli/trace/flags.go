@@ -30,8 +30,8 @@ func (f *traceFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.instances, "instances", "", "instance table `FILE` that belongs to it")
 }
 
-// with opens what the flags name, hands the options to read, which reads the trace at path, and says what kind of error it
-// returns.
+// with opens what the flags name, hands the options to read, which reads the trace at path, and says what kind of error
+// it returns.
 func (f *traceFlags) with(path string, read func(trace.Options) error) error {
 	o := trace.Options{Format: f.format}
 	var err error

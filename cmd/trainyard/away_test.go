@@ -111,7 +111,8 @@ func (x *reader) rest(t *testing.T, code int) string {
 	return string(x.got) + string(b)
 }
 
-// Ensure that what follows a job goes on with the next manager where it was when one is killed, to the end of the job and with its code.
+// Ensure that what follows a job goes on with the next manager where it was when one is killed, to the end of the job
+// and with its code.
 func TestFollowPastManager(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "2")

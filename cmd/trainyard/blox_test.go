@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/internal/shareddata"
 )
 
-// Ensure that the program's --jobs-out has the recorded finish of every job, for two recorded runs of each of four systems.
-// Reference: SC'24 artifact, tag artifact-v1.4, workload 2, rounds of 300 and 360 s.
+// Ensure that the program's --jobs-out has the recorded finish of every job, for two recorded runs of each of four
+// systems. Reference: SC'24 artifact, tag artifact-v1.4, workload 2, rounds of 300 and 360 s.
 func TestBloxJobsOut(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "pal")
 	names := map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-Packed-S": "packed-sticky", "Default-Packed-NS": "packed"}

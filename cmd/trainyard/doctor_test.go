@@ -33,7 +33,8 @@ const (
 	databaseFile = "trainyard.db"
 )
 
-// diagnosed asks the doctor about a folder and returns the finding of a check that is not ok, if there is one, else the first of it.
+// diagnosed asks the doctor about a folder and returns the finding of a check that is not ok, if there is one, else the
+// first of it.
 func diagnosed(t *testing.T, dir, check string, env ...string) checked {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "trainyard"), "doctor", "--state", dir, "--json")
@@ -80,8 +81,8 @@ func write(t *testing.T, text string, mode os.FileMode, path ...string) {
 	}
 }
 
-// writeScript makes a script. Another process writes it: a process that another test starts at the same time could inherit
-// a file that this one has open for writing, and the script cannot run as long as that is so.
+// writeScript makes a script. Another process writes it: a process that another test starts at the same time could
+// inherit a file that this one has open for writing, and the script cannot run as long as that is so.
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `cat > "$0" && chmod 700 "$0"`, path)
@@ -91,7 +92,8 @@ func writeScript(t *testing.T, path, text string) {
 	}
 }
 
-// Ensure that each fault planted in a state folder or the machine is found by its check, and that a healthy one has none.
+// Ensure that each fault planted in a state folder or the machine is found by its check, and that a healthy one has
+// none.
 func TestDoctorFaults(t *testing.T) {
 	t.Parallel()
 	const log = "SQLite format 3\x00"
@@ -199,7 +201,8 @@ func attempt(t *testing.T, dir string, job, n, pid int) {
 	write(t, string(alive), 0o600, run, "alive.json")
 }
 
-// Ensure that a manager that answers is told of with what it knows: drained slots, leftovers of jobs that are done, strange ones.
+// Ensure that a manager that answers is told of with what it knows: drained slots, leftovers of jobs that are done,
+// strange ones.
 func TestDoctorServed(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "2")

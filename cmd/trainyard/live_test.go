@@ -51,8 +51,8 @@ type live struct {
 	stderr heard
 }
 
-// waiting is the command of a job that says that it is up, by a file that holds its pid, and waits for the file go. Asked
-// to stop, it ends with 9.
+// waiting is the command of a job that says that it is up, by a file that holds its pid, and waits for the file go.
+// Asked to stop, it ends with 9.
 const waiting = `[sh, -c, "trap 'exit 9' TERM; echo $$ > up.$TRAINYARD_JOB_ID.tmp && mv up.$TRAINYARD_JOB_ID.tmp up.$TRAINYARD_JOB_ID; until [ -e go ]; do sleep 0.02; done"]`
 
 // startLive writes a job file and runs it.
@@ -137,8 +137,8 @@ func wantSaid(t *testing.T, text string, want ...string) {
 	}
 }
 
-// Ensure that an interrupt, and any other end of the program, harms no job: what runs goes on, the same command takes it
-// up where it is, and what waited starts then.
+// Ensure that an interrupt, and any other end of the program, harms no job: what runs goes on, the same command takes
+// it up where it is, and what waited starts then.
 func TestDetach(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
@@ -175,8 +175,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Ensure that a job is cancelled by number or name, whatever it does, and that what cannot be cancelled is told apart; that
-// a second run cannot have the folder meanwhile.
+// Ensure that a job is cancelled by number or name, whatever it does, and that what cannot be cancelled is told apart;
+// that a second run cannot have the folder meanwhile.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	r := startLive(t, `jobs: [{command: WAITING, name: a, count: 2}, {command: ['true'], name: b}, {command: WAITING, name: c}, {command: ['true'], name: d, submit: 1h}]`,
@@ -211,8 +211,8 @@ func TestCancel(t *testing.T) {
 	_, _ = trainyard(t, term.ExitUnreachable, "cancel", "--state", filepath.Join(r.dir, "nowhere"), "a-1")
 }
 
-// Ensure that a command which is interrupted says the command line that takes its folder up again, and that this does: the job runs
-// once.
+// Ensure that a command which is interrupted says the command line that takes its folder up again, and that this does:
+// the job runs once.
 func TestDetachCommand(t *testing.T) {
 	t.Parallel()
 	r := &live{dir: t.TempDir()}
@@ -253,7 +253,8 @@ func TestDetachCommand(t *testing.T) {
 	}
 }
 
-// Ensure that each start of a command without --state has a folder of its own, and runs it, however soon they follow each other.
+// Ensure that each start of a command without --state has a folder of its own, and runs it, however soon they follow
+// each other.
 func TestCommandFolders(t *testing.T) {
 	t.Parallel()
 	const starts = 6
@@ -278,8 +279,8 @@ func TestCommandFolders(t *testing.T) {
 	}
 }
 
-// Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in the
-// table and the document.
+// Ensure that a job which waits is cancelled at once and never starts, that the others go on, and that it is told in
+// the table and the document.
 func TestCancelWaiting(t *testing.T) {
 	t.Parallel()
 	r := startLive(t, "jobs: [{command: WAITING, name: a}, {command: WAITING, name: b}, {command: ['true'], name: c}]", "--slots", "1")

@@ -67,8 +67,8 @@ func TestPlanDoc(t *testing.T) {
 	}
 }
 
-// Ensure that the profiles of Pollux give the plan that was computed independently from some of the widths, or a better one: 1417 s
-// at 128 GPUs.
+// Ensure that the profiles of Pollux give the plan that was computed independently from some of the widths, or a better
+// one: 1417 s at 128 GPUs.
 func TestPlanPollux(t *testing.T) {
 	data := filepath.Join(shareddata.DataDir(t), "pollux/osdi21")
 	var out, stderr bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Ensure that real jobs of a model whose speeds are given get the width and the batch size that these say, and that without them the
-// system which needs them says so.
+// Ensure that real jobs of a model whose speeds are given get the width and the batch size that these say, and that
+// without them the system which needs them says so.
 func TestRunWithProfiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Cleanup(func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 )
 
-// programs is a folder with the programs trainyard and trainer. Jobs that run are tested with the real ones: their shims
-// are processes of their own.
+// programs is a folder with the programs trainyard and trainer. Jobs that run are tested with the real ones: their
+// shims are processes of their own.
 var programs string
 
 // withPrograms builds the programs before the tests.

@@ -33,8 +33,8 @@ var (
 	preempted = regexp.MustCompile(`(?m)^TRAINYARD preempted step=(\d+)$`)
 )
 
-// Ensure that a PyTorch training under torchrun, which hides the exit codes of its ranks, is preempted, leaves a ready file,
-// and goes on at the very step.
+// Ensure that a PyTorch training under torchrun, which hides the exit codes of its ranks, is preempted, leaves a ready
+// file, and goes on at the very step.
 func TestTorchrunIsPreempted(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import torch").CombinedOutput(); err != nil {

@@ -47,8 +47,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestRunScripts runs the contract of the verbs about real jobs, with the real program. Beside the commands of TestScripts there
-// is
+// TestRunScripts runs the contract of the verbs about real jobs, with the real program. Beside the commands of
+// TestScripts there is
 //
 //	ends N trainyard ...   runs the command, which must end with exit code N, whatever it says
 //	until REGEXP COMMAND   runs the command until it succeeds and its stdout matches

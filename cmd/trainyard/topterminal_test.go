@@ -69,8 +69,8 @@ func screenOf(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, keys *
 	}
 }
 
-// Ensure that the screen works in a real terminal: it shows jobs, obeys keys, gives the terminal back, and has no colour where none is
-// wanted.
+// Ensure that the screen works in a real terminal: it shows jobs, obeys keys, gives the terminal back, and has no
+// colour where none is wanted.
 func TestTopTerminal(t *testing.T) {
 	t.Parallel()
 	r := startServing(t, "--slots", "1")

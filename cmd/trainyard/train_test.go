@@ -133,8 +133,8 @@ func wantTrained(t *testing.T, state, document string, jobs []training) (preempt
 	return preemptions
 }
 
-// wantReplay checks that a log replays, also by systems that know only what the last one saved, and that a decision that
-// was tampered with is found and shown.
+// wantReplay checks that a log replays, also by systems that know only what the last one saved, and that a decision
+// that was tampered with is found and shown.
 func wantReplay(t *testing.T, log string) {
 	t.Helper()
 	for _, flags := range [][]string{nil, {"--reload"}} {
@@ -165,8 +165,8 @@ func wantReplay(t *testing.T, log string) {
 	}
 }
 
-// Ensure that ten jobs which train for real are preempted for one another under Tiresias, lose nothing of their work by it,
-// and leave a log from which every decision can be taken again.
+// Ensure that ten jobs which train for real are preempted for one another under Tiresias, lose nothing of their work by
+// it, and leave a log from which every decision can be taken again.
 func TestTenJobs(t *testing.T) {
 	t.Parallel()
 	path := jobFile(t, tenJobs)

@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// Ensure that docs/first-steps.md holds, word for word: each of its commands is typed into a shell, in an empty folder, with what the
-// text around it promises.
+// Ensure that docs/first-steps.md holds, word for word: each of its commands is typed into a shell, in an empty folder,
+// with what the text around it promises.
 func TestWalkThrough(t *testing.T) {
 	t.Parallel()
 	w := &walk{T: t, live: live{dir: t.TempDir()}, left: stepsOf(t)}
