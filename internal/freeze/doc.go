@@ -5,6 +5,9 @@
 //   - results.txt: for each system on bundled traces, in many variants, the hash of its event log and a digest each of
 //     the log, of the document of --json, and of the table of --jobs-out (TestResults). With -short only those on the
 //     small trace run.
+//   - documents.txt: a digest of what other verbs print: plans, traces, experiments, replays, what-ifs (TestDocuments).
+//     Experiments that take longer than seconds are left out: elastic.
+//   - live/: event logs of real processes. A replay must decide every decision again alike (TestReplay).
 //
 // A digest is the first 16 bytes of SHA-256, in hexadecimal. Before a digest is taken, this is removed:
 //

@@ -12,8 +12,9 @@ import (
 )
 
 // fieldsPath lists the fields of documents that are frozen: a row for each, its schema and its path, in which [] stands
-// for any place in a list. Documents may gain fields; digests are of those listed alone. -rewrite writes the list only
-// where there is none: to freeze new fields as well, remove it first, which renews the digests of all rows with them.
+// for any place in a list. Documents may gain fields; digests are of those listed alone. -rewrite adds the fields of a
+// schema that has none in the list. To freeze new fields of another, remove its rows from the list first: that renews
+// the digests of its documents.
 const fieldsPath = "testdata/fields.txt"
 
 // measured are fields that are never alike twice: how long a simulation took.
@@ -24,23 +25,24 @@ type fieldList struct {
 	once  sync.Once
 	mu    sync.Mutex
 	known map[string]bool
-	grow  bool
+	old   map[string]bool // schemas that had fields when the list was read
+	grew  bool
 }
 
 var fields fieldList
 
 func (l *fieldList) read() {
-	l.known = map[string]bool{}
+	l.known, l.old = map[string]bool{}, map[string]bool{}
 	b, err := os.ReadFile(fieldsPath)
 	if os.IsNotExist(err) && *rewrite {
-		l.grow = true
 		return
 	}
 	if err != nil {
 		panic(err)
 	}
 	for line := range strings.Lines(string(b)) {
-		l.known[strings.TrimSpace(line)] = true
+		schema, _, _ := strings.Cut(line, " ")
+		l.known[strings.TrimSpace(line)], l.old[schema] = true, true
 	}
 }
 
@@ -52,15 +54,15 @@ func (l *fieldList) frozen(schema, path string) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.grow {
-		l.known[schema+" "+path] = true
+	if *rewrite && !l.old[schema] {
+		l.known[schema+" "+path], l.grew = true, true
 	}
 	return l.known[schema+" "+path]
 }
 
-// write writes the list, if it grew.
+// write writes the list if it grew.
 func (l *fieldList) write() error {
-	if !l.grow {
+	if !l.grew {
 		return nil
 	}
 	var rows []string
