@@ -97,7 +97,8 @@ func philly(b *testing.B) *trace.Trace {
 // of each system. Bound: 0.5 s CPU and 200 MB beside reading, log off.
 func BenchmarkPhilly(b *testing.B) {
 	t, c := philly(b), load(b, "352x8")
-	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las", "tiresias-gittins"} {
+	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las",
+		"tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
 			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
 		})
@@ -113,7 +114,9 @@ func BenchmarkPhillyLogged(b *testing.B) {
 				func() eventlog.Sink { return eventlog.NewWriter(io.Discard, eventlog.Header{}) })
 		})
 		b.Run("hash/"+name, func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink { return new(eventlog.Hash) })
+			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink {
+				return new(eventlog.Hash)
+			})
 		})
 	}
 }
@@ -128,7 +131,8 @@ func BenchmarkMillion(b *testing.B) {
 	c := load(b, "1250x8")
 	for _, l := range []float64{.8, 1.1} {
 		b.Run(fmt.Sprintf("load=%v", l), func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"}, nil)
+			simulate(b, experiment.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"},
+				nil)
 		})
 	}
 }
@@ -177,7 +181,8 @@ func BenchmarkFiveThousand(b *testing.B) {
 		}
 		for _, name := range []string{"tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s-preset", l, name), func(b *testing.B) {
-				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes}, nil)
+				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes},
+					nil)
 			})
 		}
 	}
@@ -293,7 +298,8 @@ func BenchmarkPALArtifact(b *testing.B) {
 	for _, preset := range []string{"blox-pal", ""} {
 		for _, name := range []string{"packed-sticky", "packed", "pm-first", "pal"} {
 			b.Run("preset="+preset+"/"+name, func(b *testing.B) {
-				simulate(b, experiment.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset, Scores: scores}, nil)
+				simulate(b, experiment.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset,
+					Scores: scores}, nil)
 			})
 		}
 	}
@@ -304,8 +310,9 @@ func BenchmarkPALArtifact(b *testing.B) {
 // 20 ms. Times are of the processor, the collection of garbage included, so that what else runs on the machine counts
 // little.
 func BenchmarkPALRound(b *testing.B) {
-	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 11_500, Load: 1000, GPUs: 10_000, Mix: trace.PhillyMix(), Durations: trace.Pareto{Shape: 1, Min: 3600, Max: 36000},
-		Models: []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet"}})
+	t := trace.Generate(trace.Generator{Seed: 1, Jobs: 11_500, Load: 1000, GPUs: 10_000, Mix: trace.PhillyMix(),
+		Durations: trace.Pareto{Shape: 1, Min: 3600, Max: 36000},
+		Models:    []string{"resnet50", "BERT", "GPT2", "DCGAN", "vgg19", "PointNet"}})
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &variability.Scores{Name: "drawn", Classes: []string{"A", "B", "C", "D"}, PM: make([][]float64, 4)}
 	for g := range 10_000 {
@@ -317,7 +324,10 @@ func BenchmarkPALRound(b *testing.B) {
 	for _, name := range []string{"packed", "pm-first", "pal"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s, Clock: func() int64 { return int64(1e9 * cpuSeconds()) }}).Run(context.Background())
+				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
+					Clock: func() int64 {
+						return int64(1e9 * cpuSeconds())
+					}}).Run(context.Background())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -66,8 +66,9 @@ func (c *Cluster) ToRent(boot time.Duration) *Cluster {
 		at := slices.IndexFunc(r.Pools, func(p Pool) bool { return reflect.DeepEqual(p.Node, kind) })
 		if at < 0 {
 			at = len(r.Pools)
-			r.Pools = append(r.Pools, Pool{Node: kind, PoolSpec: sched.PoolSpec{Name: c.Nodes[i].Name, Type: kind.Type, GPUs: kind.GPUs,
-				Price: kind.DollarsHr, Boot: boot}})
+			r.Pools = append(r.Pools,
+				Pool{Node: kind, PoolSpec: sched.PoolSpec{Name: c.Nodes[i].Name, Type: kind.Type, GPUs: kind.GPUs,
+					Price: kind.DollarsHr, Boot: boot}})
 		}
 		r.Pools[at].Max++
 	}

@@ -39,7 +39,8 @@ func NewOutages(f Failures, nodes int) *Outages {
 	if f.MTBF <= 0 {
 		nodes = 0
 	}
-	o := &Outages{mean: float64(f.MTBF), repair: max(f.Repair, 0), nodes: make([]outage, nodes), heap: make([]int32, nodes)}
+	o := &Outages{mean: float64(f.MTBF), repair: max(f.Repair, 0), nodes: make([]outage, nodes),
+		heap: make([]int32, nodes)}
 	for i := range o.nodes {
 		n := &o.nodes[i]
 		n.rng.Seed(f.Seed, uint64(i))

@@ -49,7 +49,8 @@ func TestOutagesDeterministic(t *testing.T) {
 // Ensure that the draws stay what they were: recorded runs depend on them.
 func TestOutagesGolden(t *testing.T) {
 	got := fmt.Sprint(take(NewOutages(Failures{MTBF: time.Hour, Repair: time.Minute, Seed: 1}, 3), 5))
-	if want := "[3283029099230 0 false 3343029099230 0 true 3679035413898 0 false 3739035413898 0 true 5281037136387 2 false]"; got != want {
+	if want := "[3283029099230 0 false 3343029099230 0 true 3679035413898 0 false 3739035413898 0 true 5281037136387 " +
+		"2 false]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -57,7 +58,8 @@ func TestOutagesGolden(t *testing.T) {
 // Ensure that events come in order of time then node, that each node goes down and up in turn, stays down for the
 // repair and up for the mean time between failures, within four standard errors.
 func TestOutagesOrderAndMean(t *testing.T) {
-	for _, f := range []Failures{{MTBF: 720 * time.Hour, Repair: 4 * time.Hour, Seed: 7}, {MTBF: time.Hour, Seed: 1}, {MTBF: 1, Repair: 1}} {
+	for _, f := range []Failures{{MTBF: 720 * time.Hour, Repair: 4 * time.Hour, Seed: 7}, {MTBF: time.Hour, Seed: 1},
+		{MTBF: 1, Repair: 1}} {
 		const nodes, events = 100, 100_000
 		o := NewOutages(f, nodes)
 		var last [nodes]sched.Time
@@ -107,7 +109,8 @@ func TestOutagesNodesIndependent(t *testing.T) {
 }
 
 func TestOutagesNone(t *testing.T) {
-	for _, o := range []*Outages{NewOutages(Failures{}, 10), NewOutages(Failures{Repair: time.Hour}, 10), NewOutages(Failures{MTBF: time.Hour}, 0)} {
+	for _, o := range []*Outages{NewOutages(Failures{}, 10), NewOutages(Failures{Repair: time.Hour}, 10),
+		NewOutages(Failures{MTBF: time.Hour}, 0)} {
 		if at, node, up := o.Next(); at != sched.Never || node != sched.None || up {
 			t.Errorf("got %v, %d, %v", at, node, up)
 		}

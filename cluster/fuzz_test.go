@@ -13,14 +13,17 @@ func FuzzParse(f *testing.F) {
 	f.Add(docExample(f))
 	f.Add("nodes: [{gpus: 4}]")
 	f.Add("pools: [{name: a, gpus: 4, max: 3, boot_seconds: 9}, {name: b, gpus: 1, type: x, min: 1, max: 1}]")
-	f.Add("nodes:\n  - count: 5\n    gpus: 2\n    racks: 2\n    power: {idle_w: 1e2}\nfailures: {node_mtbf_hours: 0.5, repair_hours: 0}\n")
-	f.Add("nodes: [{gpus: 4, power: {curve: {0: 650, 0.5: 900, 1: 900}, wake_seconds: 3}}, {gpus: 1, power: {curve: {idle: 1, scale: 2, exponent: 1}}}]")
+	f.Add("nodes:\n  - count: 5\n    gpus: 2\n    racks: 2\n    power: {idle_w: 1e2}\nfailures: {node_mtbf_hours: " +
+		"0.5, repair_hours: 0}\n")
+	f.Add("nodes: [{gpus: 4, power: {curve: {0: 650, 0.5: 900, 1: 900}, wake_seconds: 3}}, {gpus: 1, power: {curve: " +
+		"{idle: 1, scale: 2, exponent: 1}}}]")
 	f.Add("a: &a [*a, !!x 'y', \"\\u0041\"]\n? b\n: |\n  c\n---\n<<: {}\n")
 	f.Add("\ufeffnodes:\r\n\t- {gpus: 0x1, gpus: .inf, b}\r# c")
 	f.Fuzz(func(t *testing.T, src string) {
 		c, err := Parse([]byte(src), "f")
 		if err != nil {
-			if msg := err.Error(); !strings.HasPrefix(msg, "cluster: f:") || !strings.Contains(msg, ", want ") || strings.Contains(msg, "\n") {
+			if msg := err.Error(); !strings.HasPrefix(msg, "cluster: f:") || !strings.Contains(msg, ", want ") ||
+				strings.Contains(msg, "\n") {
 				t.Fatalf("error %q", msg)
 			}
 			return
@@ -51,7 +54,8 @@ func check(c *Cluster) string {
 	names = make(map[string]bool)
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		if p.Validate() != nil || p.Name == "" || names[p.Name] || int(p.Type) >= len(types) || p.Node.GPUs != p.GPUs || p.Node.Type != p.Type {
+		if p.Validate() != nil || p.Name == "" || names[p.Name] || int(p.Type) >= len(types) || p.Node.GPUs != p.GPUs ||
+			p.Node.Type != p.Type {
 			return "pool " + p.Name
 		}
 		names[p.Name], types[p.Type] = true, true

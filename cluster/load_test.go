@@ -30,7 +30,8 @@ func TestShorthand(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if len(got.Nodes) != c.nodes || got.GPUs() != c.gpus || strings.Join(got.Types, " ") != c.types || got.String() != c.spec || got.Name != c.spec {
+		if len(got.Nodes) != c.nodes || got.GPUs() != c.gpus || strings.Join(got.Types, " ") != c.types ||
+			got.String() != c.spec || got.Name != c.spec {
 			t.Errorf("%s: %d nodes, %d GPUs, types %q, %s", c.spec, len(got.Nodes), got.GPUs(), got.Types, got)
 		}
 	}
@@ -90,7 +91,8 @@ func TestLoadFile(t *testing.T) {
 		}
 		return Load(path)
 	}
-	if c, err := load("nodes: [{count: 8, gpus: 8, type: a100}, {count: 12, gpus: 4}]"); err != nil || c.String() != "mixed.yaml (20 nodes, 112 GPUs)" {
+	if c, err := load("nodes: [{count: 8, gpus: 8, type: a100}, {count: 12, gpus: 4}]"); err != nil ||
+		c.String() != "mixed.yaml (20 nodes, 112 GPUs)" {
 		t.Errorf("%v, %v", c, err)
 	}
 	if c, err := load("nodes: [{gpus: 1}]"); err != nil || c.String() != "mixed.yaml (1 node, 1 GPU)" {
@@ -99,7 +101,8 @@ func TestLoadFile(t *testing.T) {
 	if _, err := load("nodes: 3"); fmt.Sprint(err) != "cluster: "+path+":1:8: nodes 3, want a list of at least one" {
 		t.Error(err)
 	}
-	if _, err := load(strings.Repeat("#\n", maxFile)); fmt.Sprint(err) != "cluster: "+path+":1:1: more than 1 MiB, want less" {
+	if _, err := load(strings.Repeat("#\n", maxFile)); fmt.Sprint(err) != "cluster: "+path+
+		":1:1: more than 1 MiB, want less" {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,8 @@ func TestToRent(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for i, want := range []struct{ gpus, nodes int }{{4, 3}, {8, 2}} {
-		if p := r.Pools[i]; p.GPUs != want.gpus || p.Max != int32(want.nodes) || p.Boot != time.Minute || int(p.Type) != i || p.Validate() != nil {
+		if p := r.Pools[i]; p.GPUs != want.gpus || p.Max != int32(want.nodes) || p.Boot != time.Minute ||
+			int(p.Type) != i || p.Validate() != nil {
 			t.Errorf("%+v, want %d nodes of %d GPUs", p, want.nodes, want.gpus)
 		}
 	}

@@ -37,8 +37,14 @@ func (r *reader) cluster(doc ast.Node) *Cluster {
 	name, nodes, pools := filepath.Base(r.File), ast.Node(nil), ast.Node(nil)
 	r.Mapping(doc, "the document", []strictyaml.Field{
 		strictyaml.Key("name", strictyaml.Text(r.Reader, &name)),
-		strictyaml.Key("nodes", func(key string, n ast.Node) { nodes = n; r.list(key, n, func(item ast.Node) { r.node(item, &b) }) }),
-		strictyaml.Key("pools", func(key string, n ast.Node) { pools = n; r.list(key, n, func(item ast.Node) { r.pool(item, &b) }) }),
+		strictyaml.Key("nodes", func(key string, n ast.Node) {
+			nodes = n
+			r.list(key, n, func(item ast.Node) { r.node(item, &b) })
+		}),
+		strictyaml.Key("pools", func(key string, n ast.Node) {
+			pools = n
+			r.list(key, n, func(item ast.Node) { r.pool(item, &b) })
+		}),
 		strictyaml.Key("failures", func(_ string, n ast.Node) { fail = r.failures(n) }),
 	})
 	if nodes == nil && pools == nil {

@@ -91,7 +91,8 @@ func (b *books) isOfJob(e *sched.Event) bool {
 	switch e.Kind {
 	case sched.JobArrived:
 		return true
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Measured, sched.Ticked, sched.Moved, sched.Refused:
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged,
+		sched.Measured, sched.Ticked, sched.Moved, sched.Refused:
 		return false
 	}
 	return e.Job != sched.None && b.jobs[e.Job].outcome == sched.NoOutcome
@@ -139,7 +140,9 @@ type stretch struct {
 
 // worked returns the GPU-seconds in which somebody works.
 func worked(list []stretch) (sum float64) {
-	slices.SortFunc(list, func(a, b stretch) int { return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.from, b.from)) })
+	slices.SortFunc(list, func(a, b stretch) int {
+		return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.from, b.from))
+	})
 	for i, upTo := 0, sched.Time(0); i < len(list); i++ {
 		s := list[i]
 		if i > 0 && list[i-1].gpu == s.gpu {

@@ -34,8 +34,10 @@ func (b *bench) tell(e sched.Event) {
 // start lets a new job begin on the given GPUs at a time in hours.
 func (b *bench) start(at float64, util float32, cap sched.Watts, gpus ...sched.GPUID) {
 	now, id := hours(at), sched.JobID(len(b.s.View().Jobs))
-	b.tell(sched.Event{Time: now, Kind: sched.JobArrived, Spec: &sched.JobSpec{Util: util, GPUs: sched.Rigid(len(gpus)), Share: sched.ShareAllow}})
-	b.tell(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus, Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared, Cap: cap}}})
+	b.tell(sched.Event{Time: now, Kind: sched.JobArrived, Spec: &sched.JobSpec{Util: util, GPUs: sched.Rigid(len(gpus)),
+		Share: sched.ShareAllow}})
+	b.tell(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus,
+		Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared, Cap: cap}}})
 	b.tell(sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: 1, Code: int32(sched.Start)})
 	b.tell(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: 1, WorkFrom: now, Rate: 1})
 }
@@ -111,7 +113,8 @@ func TestCaps(t *testing.T) {
 		if c.caps != nil && c.what == "known" {
 			cap = 100
 		}
-		b.tell(sched.Event{Time: hours(1), Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Adjust), Value: float64(cap)})
+		b.tell(sched.Event{Time: hours(1), Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Adjust),
+			Value: float64(cap)})
 		b.end(2, 0)
 		if got := b.rec.Result("").EnergyKWh * 1000; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v Wh, want %v", c.what, got, c.want)
@@ -125,7 +128,8 @@ func TestEnergyCost(t *testing.T) {
 	b.rec.Energy = metrics.Energy{Price: power.Constant(.25), Carbon: power.Constant(400)}
 	b.start(1, 0, 0, 0)
 	b.end(3, 0)
-	if r := b.rec.Result(""); math.Abs(r.EnergyKWh-2) > 1e-12 || math.Abs(r.EnergyCost-.5) > 1e-12 || math.Abs(r.Carbon-800) > 1e-9 || math.Abs(r.Cost-6) > 1e-12 {
+	if r := b.rec.Result(""); math.Abs(r.EnergyKWh-2) > 1e-12 || math.Abs(r.EnergyCost-.5) > 1e-12 ||
+		math.Abs(r.Carbon-800) > 1e-9 || math.Abs(r.Cost-6) > 1e-12 {
 		t.Errorf("%v kWh for %v, %v g, nodes %v, want 2, 0.5, 800, 6", r.EnergyKWh, r.EnergyCost, r.Carbon, r.Cost)
 	}
 }
@@ -146,7 +150,8 @@ func TestOwnedPrice(t *testing.T) {
 	// 8 more
 	b.tell(sched.Event{Time: hours(3), Kind: sched.NodeLeft, Node: 1, Code: int32(sched.NodeDown)})
 	// 4 more
-	b.tell(sched.Event{Time: hours(4), Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2}})
+	b.tell(sched.Event{Time: hours(4), Kind: sched.NodeJoined,
+		NodeSpec: &sched.NodeSpec{Name: "b", GPUs: 1, Pool: sched.None, DollarsHr: 2}})
 	// 8 more
 	b.end(5, 0)
 	if r := b.rec.Result(""); math.Abs(r.Cost-29) > 1e-9 {

@@ -28,7 +28,8 @@ func TestLatencyAgainstSorting(t *testing.T) {
 			exact := float64(all[max((len(all)*permille+999)/1000, 1)-1])
 			got := 1e3 * l.Quantile(float64(permille)/1000)
 			if got > exact*(1+1e-12) || got < exact*15/16*(1-1e-12) {
-				t.Fatalf("%d durations: quantile %d/1000 is %v ns, want %v or up to 1/16 less", len(all), permille, got, exact)
+				t.Fatalf("%d durations: quantile %d/1000 is %v ns, want %v or up to 1/16 less", len(all), permille, got,
+					exact)
 			}
 		}
 	}
@@ -40,7 +41,8 @@ func TestLatencyEnds(t *testing.T) {
 	if got := none.Quantile(0.5); got != 0 {
 		t.Errorf("%v with nothing added, want 0", got)
 	}
-	for ns, want := range map[int64]float64{-5: 0, 0: 0, 1: 1, 15: 15, 16: 16, 31: 31, 33: 32, math.MaxInt64: 31 << 58} {
+	for ns, want := range map[int64]float64{-5: 0, 0: 0, 1: 1, 15: 15, 16: 16, 31: 31, 33: 32,
+		math.MaxInt64: 31 << 58} {
 		var l metrics.Latency
 		l.Add(ns)
 		for _, q := range []float64{0, 0.5, 1} {

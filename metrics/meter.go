@@ -128,7 +128,8 @@ func (r *Recorder) adjusted(v *sched.View, id sched.JobID) {
 }
 
 // eachNode changes each node of set, a part of which are its gpus: what it drew so far is charged as it was.
-func (r *Recorder) eachNode(v *sched.View, set []sched.GPUID, change func(m *nodeMeter, n sched.NodeID, gpus []sched.GPUID)) {
+func (r *Recorder) eachNode(v *sched.View, set []sched.GPUID,
+	change func(m *nodeMeter, n sched.NodeID, gpus []sched.GPUID)) {
 	for len(set) > 0 {
 		n := v.GPUs[set[0]].Node
 		end := v.Nodes[n].First + sched.GPUID(v.Nodes[n].Spec.GPUs)

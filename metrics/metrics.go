@@ -76,7 +76,8 @@ type sums struct {
 
 // NewRecorder returns a Recorder with room for so many jobs.
 func NewRecorder(jobs int) *Recorder {
-	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs), from: make([]sched.Time, 0, jobs)}
+	return &Recorder{Jobs: make([]Job, 0, jobs), held: make([][]sched.GPUID, 0, jobs),
+		from: make([]sched.Time, 0, jobs)}
 }
 
 // Log folds one event.
@@ -170,7 +171,8 @@ func (r *Recorder) concernsJob(e *sched.Event) bool {
 	switch e.Kind {
 	case sched.JobArrived:
 		return true
-	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded, sched.JobCommanded, sched.JobChanged,
+	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded,
+		sched.JobCommanded, sched.JobChanged,
 		sched.Decided, sched.Ordered, sched.Rejected, sched.Noted, sched.Released:
 		return e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
 	}
@@ -179,7 +181,8 @@ func (r *Recorder) concernsJob(e *sched.Event) bool {
 
 func (r *Recorder) arrived(v *sched.View, e *sched.Event) {
 	spec := e.Spec
-	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None, Finish: sched.None})
+	r.Jobs = append(r.Jobs, Job{Name: spec.Name, GPUs: spec.GPUs.Want, Submit: e.Time, Start: sched.None,
+		Finish: sched.None})
 	r.held = append(r.held, nil)
 	r.from = append(r.from, sched.Never)
 	if !r.any {

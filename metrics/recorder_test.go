@@ -39,22 +39,27 @@ type history struct {
 
 func newHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 9))
-	h := &history{seed: seed, shares: seed%2 == 1, cluster: cluster.Cluster{Name: "test", Types: []string{"a"}, Racks: []string{""}}}
+	h := &history{seed: seed, shares: seed%2 == 1,
+		cluster: cluster.Cluster{Name: "test", Types: []string{"a"}, Racks: []string{""}}}
 	gpus := 0
 	for i := range 1 + r.IntN(4) {
-		n := sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 1 + r.IntN(4), Pool: sched.None, IdleW: sched.Watts(100 * r.Float64()),
-			BusyGPUW: sched.Watts(300 * r.Float64()), SleepW: sched.Watts(9 * r.Float64()), DollarsHr: sched.Dollars(5 * r.Float64())}
+		n := sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 1 + r.IntN(4), Pool: sched.None,
+			IdleW:    sched.Watts(100 * r.Float64()),
+			BusyGPUW: sched.Watts(300 * r.Float64()), SleepW: sched.Watts(9 * r.Float64()),
+			DollarsHr: sched.Dollars(5 * r.Float64())}
 		drawPower(r, &n)
 		h.cluster.Nodes = append(h.cluster.Nodes, n)
 		gpus += n.GPUs
 	}
 	if r.IntN(2) == 0 {
-		h.cluster.Failures = cluster.Failures{MTBF: pick[time.Duration](r, 20, 60, 300) * time.Second, Repair: pick[time.Duration](r, 0, 3, 11) * time.Second, Seed: seed}
+		h.cluster.Failures = cluster.Failures{MTBF: pick[time.Duration](r, 20, 60, 300) * time.Second,
+			Repair: pick[time.Duration](r, 0, 3, 11) * time.Second, Seed: seed}
 	}
 	at := 7 * second * sched.Time(r.IntN(2))
 	for i := range 1 + r.IntN(14) {
 		at += second * sched.Time(r.IntN(9)) * sched.Time(r.IntN(2))
-		spec := sched.JobSpec{Name: fmt.Sprint(i), Submit: at, Share: sched.ShareAllow, GPUs: sched.Rigid(1 + r.IntN(max(gpus+r.IntN(2), 1)))}
+		spec := sched.JobSpec{Name: fmt.Sprint(i), Submit: at, Share: sched.ShareAllow,
+			GPUs: sched.Rigid(1 + r.IntN(max(gpus+r.IntN(2), 1)))}
 		if r.IntN(2) == 0 {
 			spec.Util = float32(1+r.IntN(9)) / 10
 		}
@@ -63,9 +68,12 @@ func newHistory(seed uint64) *history {
 		}
 		h.jobs = append(h.jobs, trace.Job{Spec: spec, Duration: time.Duration(r.Int64N(30e9))})
 	}
-	h.options.Runtime = sim.Runtime{Restart: pick[time.Duration](r, 0, 1, 2) * time.Second, StartDelay: pick[time.Duration](r, 0, 0, 1) * time.Second,
-		StopDelay: pick[time.Duration](r, 0, 0, 1500) * time.Millisecond, Checkpoint: time.Second, RestartAtFirst: r.IntN(4) == 0, Boot: pick[time.Duration](r, 0, 2) * time.Second}
-	h.stages = pipeline.Stages{Order: order.SRTF{Work: (&trace.Trace{Jobs: h.jobs}).Oracle()}, Place: place.Packed{}, Preempt: true}
+	h.options.Runtime = sim.Runtime{Restart: pick[time.Duration](r, 0, 1, 2) * time.Second,
+		StartDelay: pick[time.Duration](r, 0, 0, 1) * time.Second,
+		StopDelay:  pick[time.Duration](r, 0, 0, 1500) * time.Millisecond, Checkpoint: time.Second,
+		RestartAtFirst: r.IntN(4) == 0, Boot: pick[time.Duration](r, 0, 2) * time.Second}
+	h.stages = pipeline.Stages{Order: order.SRTF{Work: (&trace.Trace{Jobs: h.jobs}).Oracle()}, Place: place.Packed{},
+		Preempt: true}
 	if r.IntN(2) == 0 {
 		o, err := order.NewMLFQ([]float64{4, 20}, false, 3, nil)
 		if err != nil {
@@ -74,7 +82,8 @@ func newHistory(seed uint64) *history {
 		h.stages.Order, h.stages.MinRun = o, 5*time.Second
 	}
 	if r.IntN(2) == 0 {
-		h.pools = []sched.PoolSpec{{Name: "p", GPUs: 1 + r.IntN(3), Price: sched.Dollars(r.Float64()), Boot: 2 * time.Second, Max: 3}}
+		h.pools = []sched.PoolSpec{{Name: "p", GPUs: 1 + r.IntN(3), Price: sched.Dollars(r.Float64()),
+			Boot: 2 * time.Second, Max: 3}}
 	}
 	h.drawInjected(r, at)
 	return h
@@ -100,16 +109,20 @@ func (h *history) drawInjected(r *rand.Rand, last sched.Time) {
 	if h.cluster.Failures.MTBF == 0 {
 		n, at := sched.NodeID(r.IntN(len(h.cluster.Nodes))), sched.Time(r.Int64N(int64(last+20*second)))
 		for i, s := range []sched.NodeState{sched.NodeDraining, sched.NodeUp, sched.NodeDraining} {
-			*in = append(*in, sched.Event{Time: at + 6*second*sched.Time(i), Kind: sched.NodeChanged, Node: n, Code: int32(s)})
+			*in = append(*in, sched.Event{Time: at + 6*second*sched.Time(i), Kind: sched.NodeChanged, Node: n,
+				Code: int32(s)})
 		}
 	}
 	for range 3 {
-		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Value: 5 * r.Float64()})
+		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged,
+			Value: 5 * r.Float64()})
 	}
 	for range r.IntN(6) {
 		n := sched.NodeID(r.IntN(len(h.cluster.Nodes)))
-		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged, Pool: sched.None, Node: max(n-1, sched.None), Value: 5 * r.Float64()},
-			sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.Measured, Job: sched.None, Node: n, Value: 900 * r.Float64()})
+		*in = append(*in, sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.PriceChanged,
+			Pool: sched.None, Node: max(n-1, sched.None), Value: 5 * r.Float64()},
+			sched.Event{Time: sched.Time(r.Int64N(int64(last + 20*second))), Kind: sched.Measured, Job: sched.None,
+				Node: n, Value: 900 * r.Float64()})
 	}
 	// long after all is over
 	*in = append(*in, sched.Event{Time: last + 1000*second, Kind: sched.Measured, Job: sched.None, Value: 3})
@@ -129,7 +142,8 @@ func (n *napper) Decide(v *sched.View, d *sched.Desired) {
 	n.rent(v, d)
 	for i := range v.Jobs {
 		waits = waits || v.Jobs[i].State == sched.Waiting
-		if n.naps > 0 && i%7 == 6 && v.Jobs[i].State == sched.Waiting && len(v.Jobs[i].Target) == 0 && v.Version%2 == 0 && !gives(d, sched.JobID(i)) {
+		if n.naps > 0 && i%7 == 6 && v.Jobs[i].State == sched.Waiting && len(v.Jobs[i].Target) == 0 &&
+			v.Version%2 == 0 && !gives(d, sched.JobID(i)) {
 			d.Reject = append(d.Reject, sched.Reject{Job: sched.JobID(i), Why: sched.Reason{Code: sched.WhyQuota}})
 		}
 	}
@@ -137,7 +151,8 @@ func (n *napper) Decide(v *sched.View, d *sched.Desired) {
 		node := &v.Nodes[i]
 		asleep = asleep || node.State == sched.NodeAsleep
 		switch {
-		case n.naps > 0 && node.State == sched.NodeUp && node.Spec.Pool == sched.None && v.Version%3 == 0 && !wanted(v, d, node):
+		case n.naps > 0 && node.State == sched.NodeUp && node.Spec.Pool == sched.None && v.Version%3 == 0 &&
+			!wanted(v, d, node):
 			n.naps--
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeAsleep})
 		case node.State == sched.NodeAsleep && (waits || v.Version%5 == 1):
@@ -206,7 +221,8 @@ func (h *history) run(t *testing.T, naps int) (*metrics.Recorder, *books) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	o := engine.Options{Sinks: []eventlog.Sink{rec, b, &limit{t, 20000, stop}}}
-	if err := engine.Run(ctx, engine.NewState(eventlog.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(naps), o); err != nil {
+	if err := engine.Run(ctx, engine.NewState(eventlog.Header{Pools: h.pools, ShareLimit: 3}), d, h.decider(naps),
+		o); err != nil {
 		t.Fatal(err)
 	}
 	return rec, b
@@ -237,7 +253,8 @@ func TestRecorderAgainstBooks(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep", "down", "lost", "rented", "shared", "capped", "waking", "metered", "repriced"} {
+	for _, what := range []string{"", "finished", "cancelled", "rejected", "preempted", "promoted", "missed", "asleep",
+		"down", "lost", "rented", "shared", "capped", "waking", "metered", "repriced"} {
 		if seen[what] < 10 {
 			t.Errorf("%d of %q in all histories: too few to say anything", seen[what], what)
 		}
@@ -278,7 +295,8 @@ func compare(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 	near("energy_cost", got.EnergyCost, sum.price)
 	near("carbon_g", got.Carbon, 400*sum.all/3.6e6)
 	if failures := b.failures(); got.NodeFailures != failures || got.AttemptsLost != b.lost {
-		t.Errorf("seed %d: %d node failures, %d attempts lost, want %d, %d", seed, got.NodeFailures, got.AttemptsLost, failures, b.lost)
+		t.Errorf("seed %d: %d node failures, %d attempts lost, want %d, %d", seed, got.NodeFailures, got.AttemptsLost,
+			failures, b.lost)
 	}
 	if got.Events != b.events {
 		t.Errorf("seed %d: %d events, want %d", seed, got.Events, b.events)
@@ -294,8 +312,10 @@ func compareJobs(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 	t.Helper()
 	for i := range rec.Jobs {
 		j, l := &rec.Jobs[i], &b.jobs[i]
-		want := metrics.Job{Name: j.Name, GPUs: j.GPUs, Submit: l.submit, Start: l.start, Finish: l.finish, Run: l.run, Service: j.Service,
-			Energy: j.Energy, Preemptions: l.preemptions, Promotions: l.promotions, Migrations: l.migrations, Resizes: l.resizes, Outcome: l.outcome}
+		want := metrics.Job{Name: j.Name, GPUs: j.GPUs, Submit: l.submit, Start: l.start, Finish: l.finish, Run: l.run,
+			Service: j.Service,
+			Energy:  j.Energy, Preemptions: l.preemptions, Promotions: l.promotions, Migrations: l.migrations,
+			Resizes: l.resizes, Outcome: l.outcome}
 		if *j != want {
 			t.Errorf("seed %d: job %d:\n got %+v\nwant %+v", seed, i, *j, want)
 		}
@@ -308,7 +328,8 @@ func compareJobs(t *testing.T, seed uint64, rec *metrics.Recorder, b *books) {
 	}
 }
 
-func compareSums(t *testing.T, seed uint64, got metrics.Result, b *books, end sched.Time, near func(string, float64, float64)) {
+func compareSums(t *testing.T, seed uint64, got metrics.Result, b *books, end sched.Time,
+	near func(string, float64, float64)) {
 	t.Helper()
 	var jcts []float64
 	var rejected, unfinished int
@@ -339,7 +360,8 @@ func compareSums(t *testing.T, seed uint64, got metrics.Result, b *books, end sc
 		}
 		wait = max(wait, (until.Sub(l.submit) - l.run).Seconds())
 	}
-	if got.Jobs != len(b.jobs) || got.Finished != len(jcts) || got.Rejected != rejected || got.Unfinished != unfinished {
+	if got.Jobs != len(b.jobs) || got.Finished != len(jcts) || got.Rejected != rejected ||
+		got.Unfinished != unfinished {
 		t.Errorf("seed %d: jobs %d, finished %d, rejected %d, unfinished %d, want %d, %d, %d, %d", seed,
 			got.Jobs, got.Finished, got.Rejected, got.Unfinished, len(b.jobs), len(jcts), rejected, unfinished)
 	}
@@ -349,7 +371,8 @@ func compareSums(t *testing.T, seed uint64, got metrics.Result, b *books, end sc
 	}
 	near("max_wait_s", got.MaxWait, wait)
 	if len(jcts) == 0 {
-		near("figures of no job", got.AvgJCT+got.GeomeanJCT+got.P50JCT+got.P99JCT+got.AvgQueue+got.AvgRun+got.Makespan, 0)
+		near("figures of no job", got.AvgJCT+got.GeomeanJCT+got.P50JCT+got.P99JCT+got.AvgQueue+got.AvgRun+got.Makespan,
+			0)
 		return
 	}
 	n, sum := float64(len(jcts)), 0.0

@@ -71,7 +71,8 @@ func (r *Recorder) Result(system string) Result {
 	res.GPUHours = float64(sum.busy) / 3600
 	const joules = 3.6e6 // of a kWh
 	res.EnergyKWh = sum.energy.all() / joules
-	res.EnergyBusy, res.EnergyIdle, res.EnergySleep = sum.energy.jobs/joules, sum.energy.idle/joules, sum.energy.sleep/joules
+	res.EnergyBusy, res.EnergyIdle, res.EnergySleep = sum.energy.jobs/joules, sum.energy.idle/joules,
+		sum.energy.sleep/joules
 	res.EnergyCost, res.Carbon = sum.energyCost, sum.carbon
 	res.Cost = float64(sum.cost)
 	res.Undos = int64(r.Undos)

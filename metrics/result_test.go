@@ -16,7 +16,8 @@ import (
 func TestFromJobsByHand(t *testing.T) {
 	at := func(s int) sched.Time { return sched.Time(s) * second }
 	jobs := []metrics.Job{
-		{Submit: at(10), Start: at(14), Finish: at(20), Run: 6 * time.Second, Outcome: sched.Finished, Preemptions: 2, Resizes: 1},
+		{Submit: at(10), Start: at(14), Finish: at(20), Run: 6 * time.Second, Outcome: sched.Finished, Preemptions: 2,
+			Resizes: 1},
 		{Submit: at(12), Start: at(13), Finish: at(52), Run: 10 * time.Second, Outcome: sched.Cancelled, Migrations: 3},
 		{Submit: at(40), Start: sched.None, Finish: sched.None, Promotions: 1},
 		{Submit: at(0), Start: sched.None, Finish: at(99), Outcome: sched.RejectedJob},
@@ -24,8 +25,10 @@ func TestFromJobsByHand(t *testing.T) {
 		{Submit: at(30), Start: at(30), Finish: at(31), Run: time.Second, Outcome: sched.Failed},
 	}
 	got := metrics.FromJobs("x", jobs, at(100))
-	want := metrics.Result{System: "x", Jobs: 6, Finished: 2, Rejected: 1, Unfinished: 1, AvgJCT: 5, GeomeanJCT: math.Sqrt(10 * 1e-9),
-		P50JCT: 0, P95JCT: 10, P99JCT: 10, AvgQueue: 2, MaxWait: 60, AvgRun: 3, Makespan: 30, Preemptions: 2, Promotions: 1, Migrations: 3, Resizes: 1}
+	want := metrics.Result{System: "x", Jobs: 6, Finished: 2, Rejected: 1, Unfinished: 1, AvgJCT: 5,
+		GeomeanJCT: math.Sqrt(10 * 1e-9),
+		P50JCT:     0, P95JCT: 10, P99JCT: 10, AvgQueue: 2, MaxWait: 60, AvgRun: 3, Makespan: 30, Preemptions: 2,
+		Promotions: 1, Migrations: 3, Resizes: 1}
 	if math.Abs(got.GeomeanJCT-want.GeomeanJCT) > 1e-15 {
 		t.Errorf("geomean %v, want %v", got.GeomeanJCT, want.GeomeanJCT)
 	}
@@ -55,7 +58,8 @@ func TestNothing(t *testing.T) {
 		t.Errorf("%+v for no log, want zeros", got)
 	}
 	s := engine.NewState(eventlog.Header{})
-	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 2, IdleW: 50, DollarsHr: 1}},
+	for _, e := range []sched.Event{{Kind: sched.NodeJoined,
+		NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 2, IdleW: 50, DollarsHr: 1}},
 		{Time: 3600 * second, Kind: sched.Ticked}} {
 		s.Apply(&e)
 		rec.Log(s.View(), &e)
@@ -89,7 +93,8 @@ func TestShareByHand(t *testing.T) {
 		rec.Log(s.View(), &e)
 	}
 	got := rec.Result("")
-	want := metrics.Result{Jobs: 1, GPUAllocated: 0.5, GPUBusy: 0.25, AvgActiveNodes: 1, GPUHours: 12. / 3600, EnergyKWh: 1200 / 3.6e6, EnergyBusy: 900 / 3.6e6, EnergyIdle: 300 / 3.6e6,
+	want := metrics.Result{Jobs: 1, GPUAllocated: 0.5, GPUBusy: 0.25, AvgActiveNodes: 1, GPUHours: 12. / 3600,
+		EnergyKWh: 1200 / 3.6e6, EnergyBusy: 900 / 3.6e6, EnergyIdle: 300 / 3.6e6,
 		Cost: 0.06, AvgRentedGPUs: 4, Events: 11}
 	if math.Abs(got.Cost-want.Cost) < 1e-12 {
 		got.Cost = want.Cost

@@ -32,7 +32,8 @@ func drawPower(r *rand.Rand, n *sched.NodeSpec) {
 	case 0:
 		n.Curve = sched.PowerCurve{Scale: sched.Watts(1000 * r.Float64()), Exponent: 1 + r.Float64()}
 	case 1:
-		n.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: n.IdleW}, {Use: .3, Watts: n.IdleW + 200*sched.Watts(r.IntN(2))}, {Use: 1, Watts: n.IdleW + 500}}
+		n.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: n.IdleW},
+			{Use: .3, Watts: n.IdleW + 200*sched.Watts(r.IntN(2))}, {Use: 1, Watts: n.IdleW + 500}}
 	}
 	n.Wake = time.Duration(r.IntN(2)*r.IntN(4000)) * time.Millisecond
 }

@@ -20,7 +20,8 @@ func (c *JobChange) Validate() error {
 	case c.GPUs.Min < 1:
 		return fmt.Errorf("gpus %d, want > 0", c.GPUs.Min)
 	case c.GPUs.Want < c.GPUs.Min || c.GPUs.Max < c.GPUs.Want:
-		return fmt.Errorf("gpus %d..%d with default %d, want min <= default <= max", c.GPUs.Min, c.GPUs.Max, c.GPUs.Want)
+		return fmt.Errorf("gpus %d..%d with default %d, want min <= default <= max", c.GPUs.Min, c.GPUs.Max,
+			c.GPUs.Want)
 	case c.WallTime < 0:
 		return fmt.Errorf("wall time %v, want >= 0", c.WallTime)
 	case c.Deadline < 0:

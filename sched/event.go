@@ -77,8 +77,10 @@ const (
 	EventKinds
 )
 
-var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed", "decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
+var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left",
+	"node-joined",
+	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed",
+	"decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
 
 // String returns the word of a known kind, which is part of the log format.
 func (k EventKind) String() string { return eventWords[k] }

@@ -62,7 +62,8 @@ func (s *JobSpec) Validate() error {
 	case s.GPUs.Min < 1:
 		return fmt.Errorf("gpus %d, want > 0", s.GPUs.Min)
 	case s.GPUs.Want < s.GPUs.Min || s.GPUs.Max < s.GPUs.Want:
-		return fmt.Errorf("gpus %d..%d with default %d, want min <= default <= max", s.GPUs.Min, s.GPUs.Max, s.GPUs.Want)
+		return fmt.Errorf("gpus %d..%d with default %d, want min <= default <= max", s.GPUs.Min, s.GPUs.Max,
+			s.GPUs.Want)
 	case s.Batch.Min < 0 || s.Batch.Max < s.Batch.Min:
 		return fmt.Errorf("batch %d..%d, want 0 <= min <= max", s.Batch.Min, s.Batch.Max)
 	case s.Submit < 0:

@@ -522,7 +522,8 @@ func (l *Ledger) settle(j JobID, g int, d int16) {
 	}
 	switch {
 	case d > 0 && n == l.limit:
-		panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g, n, l.view.Version))
+		panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g, n,
+			l.view.Version))
 	case d < 0 && (i == n || all[i] != j):
 		panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g, l.view.Version))
 	case d > 0:

@@ -68,17 +68,22 @@ func describe(l *sched.Ledger, v *sched.View) string {
 	for t := range sched.TypeID(l.Types()) {
 		fmt.Fprintln(&b, "type", t, l.FreeOf(t), l.Usable(t), l.Widest(t), l.MaxFree(t))
 		for f := range 6 {
-			fmt.Fprintln(&b, "bucket", f, l.NodesWith(t, f), l.NodesOf(t, f), walkNodes(v, func(from sched.NodeID) sched.NodeID { return l.NextNode(t, f, from) }))
+			fmt.Fprintln(&b, "bucket", f, l.NodesWith(t, f), l.NodesOf(t, f),
+				walkNodes(v, func(from sched.NodeID) sched.NodeID {
+					return l.NextNode(t, f, from)
+				}))
 		}
 		fmt.Fprintln(&b, "up", walkNodes(v, func(from sched.NodeID) sched.NodeID { return l.NextUp(t, from) }))
 		fmt.Fprintln(&b, "any", l.TakeAny(t, l.FreeOf(t), nil), l.TakeAny(t, l.FreeOf(t)/2, nil))
 	}
 	for id := range v.Nodes {
 		n := sched.NodeID(id)
-		fmt.Fprintln(&b, "node", n, l.FreeOn(n), l.UsableOn(n), l.TakeFrom(n, l.FreeOn(n), nil), l.Room(n, 0, 1), l.Room(n, 1, 2))
+		fmt.Fprintln(&b, "node", n, l.FreeOn(n), l.UsableOn(n), l.TakeFrom(n, l.FreeOn(n), nil), l.Room(n, 0, 1),
+			l.Room(n, 1, 2))
 	}
 	for g := range v.GPUs {
-		fmt.Fprint(&b, l.IsFree(sched.GPUID(g)), l.Untaken([]sched.GPUID{sched.GPUID(g)}), l.Owner(sched.GPUID(g)), l.Tenants(sched.GPUID(g)), " ")
+		fmt.Fprint(&b, l.IsFree(sched.GPUID(g)), l.Untaken([]sched.GPUID{sched.GPUID(g)}), l.Owner(sched.GPUID(g)),
+			l.Tenants(sched.GPUID(g)), " ")
 	}
 	holders := slices.Sorted(slices.Values(l.Holders()))
 	fmt.Fprintln(&b, "holders", holders)
@@ -119,7 +124,8 @@ func (n *naiveLedger) describe() string {
 		}
 		return all
 	}
-	fmt.Fprintln(&b, "free", len(freeOf(0)), len(freeOf(sched.TypeSet(0).With(1))), len(freeOf(sched.TypeSet(0).With(0).With(2))))
+	fmt.Fprintln(&b, "free", len(freeOf(0)), len(freeOf(sched.TypeSet(0).With(1))),
+		len(freeOf(sched.TypeSet(0).With(0).With(2))))
 	for t := range sched.TypeID(types) {
 		usable, widest, most := 0, 0, 0
 		for _, id := range nodes(func(x sched.TypeID, _, _ int, up bool) bool { return x == t && up }) {
@@ -180,7 +186,8 @@ func newView(r *rand.Rand) *sched.View {
 	v := &sched.View{ShareLimit: 1 + r.IntN(4)*r.IntN(2)}
 	counted := r.IntN(2) == 0
 	for i := range 1 + r.IntN(6) {
-		n := sched.Node{Spec: sched.NodeSpec{GPUs: 1 + r.IntN(4), Type: sched.TypeID(r.IntN(1 + r.IntN(3)))}, First: sched.GPUID(len(v.GPUs))}
+		n := sched.Node{Spec: sched.NodeSpec{GPUs: 1 + r.IntN(4), Type: sched.TypeID(r.IntN(1 + r.IntN(3)))},
+			First: sched.GPUID(len(v.GPUs))}
 		if counted && r.IntN(3) > 0 {
 			n.Spec.CPUs = float32(1 + r.IntN(8))
 		}
@@ -222,7 +229,8 @@ func TestLedgerAgreesWithCounting(t *testing.T) {
 			case op < 4 && twin.set[j] == nil:
 				var set []sched.GPUID
 				for g := range v.GPUs {
-					if (twin.free(sched.GPUID(g)) || twin.tenants(sched.GPUID(g)) > 0 && twin.tenants(sched.GPUID(g)) < v.ShareLimit) && r.IntN(3) == 0 {
+					if (twin.free(sched.GPUID(g)) || twin.tenants(sched.GPUID(g)) > 0 &&
+						twin.tenants(sched.GPUID(g)) < v.ShareLimit) && r.IntN(3) == 0 {
 						set = append(set, sched.GPUID(g))
 					}
 				}
@@ -299,7 +307,8 @@ func TestLedgerPanics(t *testing.T) {
 
 // Ensure that a booked-out and emptied ledger allocates nothing on the next round of the same work.
 func TestLedgerAllocatesNothing(t *testing.T) {
-	v := &sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4}}}, GPUs: make([]sched.GPU, 4), Jobs: []sched.Job{{Spec: &sched.JobSpec{}}}}
+	v := &sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4}}}, GPUs: make([]sched.GPU, 4),
+		Jobs: []sched.Job{{Spec: &sched.JobSpec{}}}}
 	l, buf := sched.NewLedger(v), make([]sched.GPUID, 0, 4)
 	if n := testing.AllocsPerRun(100, func() {
 		m := l.Mark()
@@ -331,7 +340,8 @@ func TestTakeLeavesTheLeavingAlone(t *testing.T) {
 			t.Errorf("%d of a node: %s, want %s", k, got, want)
 		}
 	}
-	for k, want := range map[int]string{3: "[9 1 2 3]", 4: "[9 1 2 3 4]", 6: "[9 1 2 3 4 6 7]", 7: "[9 0 1 2 3 4 6 7]", 8: "[9 0 1 2 3 4 5 6 7]"} {
+	for k, want := range map[int]string{3: "[9 1 2 3]", 4: "[9 1 2 3 4]", 6: "[9 1 2 3 4 6 7]", 7: "[9 0 1 2 3 4 6 7]",
+		8: "[9 0 1 2 3 4 5 6 7]"} {
 		if got := fmt.Sprint(l.TakeAny(0, k, []sched.GPUID{9})); got != want {
 			t.Errorf("%d of all: %s, want %s", k, got, want)
 		}

@@ -22,8 +22,10 @@ func TestRejoinWithOtherResources(t *testing.T) {
 		{"nothing counted any more", 0, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := &sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4, CPUs: 8, MemoryGB: 80}}}, GPUs: make([]sched.GPU, 4),
-				Jobs: []sched.Job{{Spec: &sched.JobSpec{CPUs: 2, MemoryGB: 20}}, {Spec: &sched.JobSpec{CPUs: 2, MemoryGB: 20}}}}
+			v := &sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4, CPUs: 8, MemoryGB: 80}}},
+				GPUs: make([]sched.GPU, 4),
+				Jobs: []sched.Job{{Spec: &sched.JobSpec{CPUs: 2, MemoryGB: 20}},
+					{Spec: &sched.JobSpec{CPUs: 2, MemoryGB: 20}}}}
 			l := sched.NewLedger(v)
 			l.Book(1, []sched.GPUID{0})
 			n := &v.Nodes[0]
@@ -63,6 +65,7 @@ func TestRejoinStartsToCount(t *testing.T) {
 	v.Nodes[0].Spec.CPUs = 5
 	l.Refresh(0)
 	if !l.Counted() || !l.Room(0, 0, 2) || l.Room(0, 0, 3) {
-		t.Errorf("counted %v, room for 2 %v, for 3 %v: want 5 CPUs of 2 each", l.Counted(), l.Room(0, 0, 2), l.Room(0, 0, 3))
+		t.Errorf("counted %v, room for 2 %v, for 3 %v: want 5 CPUs of 2 each", l.Counted(), l.Room(0, 0, 2),
+			l.Room(0, 0, 3))
 	}
 }

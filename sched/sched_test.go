@@ -48,7 +48,8 @@ func TestBitset(t *testing.T) {
 
 // Ensure that times print as many digits as they need and that sums stop at Never.
 func TestTime(t *testing.T) {
-	for want, d := range map[string]time.Duration{"0": 0, "12": 12e9, "0.5": 5e8, "1.000000001": 1e9 + 1, "-2.25": -225e7,
+	for want, d := range map[string]time.Duration{"0": 0, "12": 12e9, "0.5": 5e8, "1.000000001": 1e9 + 1,
+		"-2.25":                 -225e7,
 		"-9223372036.854775808": math.MinInt64} {
 		if got := sched.FormatSeconds(d); got != want {
 			t.Errorf("%d ns prints as %q, want %q", int64(d), got, want)
@@ -58,7 +59,8 @@ func TestTime(t *testing.T) {
 		t    sched.Time
 		d    time.Duration
 		want sched.Time
-	}{{5, 0, 5}, {5, -7, -2}, {sched.Never, 1, sched.Never}, {sched.Never - 1, 1, sched.Never}, {5, math.MaxInt64, sched.Never}, {sched.Never, 0, sched.Never}} {
+	}{{5, 0, 5}, {5, -7, -2}, {sched.Never, 1, sched.Never}, {sched.Never - 1, 1, sched.Never},
+		{5, math.MaxInt64, sched.Never}, {sched.Never, 0, sched.Never}} {
 		if got := c.t.Add(c.d); got != c.want {
 			t.Errorf("%d + %d = %d, want %d", c.t, c.d, got, c.want)
 		}
@@ -139,7 +141,8 @@ func TestEligible(t *testing.T) {
 		job  sched.Job
 		want bool
 	}{
-		{sched.Job{State: sched.Waiting}, true}, {sched.Job{State: sched.Active}, true}, {sched.Job{State: sched.Held}, false}, {sched.Job{State: sched.Done}, false},
+		{sched.Job{State: sched.Waiting}, true}, {sched.Job{State: sched.Active}, true},
+		{sched.Job{State: sched.Held}, false}, {sched.Job{State: sched.Done}, false},
 		{sched.Job{State: sched.Active, Cancel: true}, false}, {sched.Job{State: sched.Active, Paused: true}, false},
 	} {
 		if got := c.job.Eligible(); got != c.want {
@@ -191,7 +194,8 @@ func TestWords(t *testing.T) {
 
 // Ensure that capacity counts the GPUs of nodes that are up and not quarantined.
 func TestCapacity(t *testing.T) {
-	v := sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2}}, {Spec: sched.NodeSpec{GPUs: 2}, State: sched.NodeDraining, First: 2}},
+	v := sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2}},
+		{Spec: sched.NodeSpec{GPUs: 2}, State: sched.NodeDraining, First: 2}},
 		GPUs: []sched.GPU{{}, {Quarantined: true}, {Node: 1}, {Node: 1}}}
 	if v.Capacity() != 1 || !v.Usable(0) || v.Usable(1) || v.Usable(2) {
 		t.Errorf("capacity %d, want 1", v.Capacity())
@@ -200,7 +204,8 @@ func TestCapacity(t *testing.T) {
 
 // Ensure that each wrong field of a node is refused.
 func TestNodeSpecValidate(t *testing.T) {
-	for _, s := range []sched.NodeSpec{{}, {GPUs: 1, CPUs: -1}, {GPUs: 1, IdleW: -1}, {GPUs: 1, DollarsHr: sched.Dollars(math.NaN())}} {
+	for _, s := range []sched.NodeSpec{{}, {GPUs: 1, CPUs: -1}, {GPUs: 1, IdleW: -1},
+		{GPUs: 1, DollarsHr: sched.Dollars(math.NaN())}} {
 		if s.Validate() == nil {
 			t.Errorf("%+v is accepted", s)
 		}

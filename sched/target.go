@@ -178,7 +178,8 @@ const (
 	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]
 )
 
-var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide", "quota",
+var reasonWords = [...]string{"", "started", "preempted", "moved", "resized", "promoted", "demoted", "too-wide",
+	"quota",
 	"invalid", "start-failed", "trial", "kept", "undone", "paired", "at-risk", "no-room"}
 
 // String returns the word of c; NoReason is "".

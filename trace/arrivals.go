@@ -19,7 +19,8 @@ func arrivals(t *Trace, span time.Duration) Arrivals {
 	first := time.Duration(t.Jobs[0].Spec.Submit)
 	midnight := time.Duration(0)
 	if a.Clock {
-		midnight = time.Duration(t.Origin.Hour())*time.Hour + time.Duration(t.Origin.Minute())*time.Minute + time.Duration(t.Origin.Second())*time.Second
+		midnight = time.Duration(t.Origin.Hour())*time.Hour + time.Duration(t.Origin.Minute())*time.Minute +
+			time.Duration(t.Origin.Second())*time.Second
 	}
 	monday := (int(t.Origin.Weekday()) + 6) % 7
 	for i := range t.Jobs {
@@ -47,25 +48,30 @@ func (t *Trace) Doubts(s *Summary) []string {
 	}
 	switch {
 	case t.Profiled:
-		add("durations follow from profiles of the models, which the file does not have: nothing can be said of load or of GPU time")
+		add("durations follow from profiles of the models, which the file does not have: nothing can be said of load " +
+			"or of GPU time")
 	case s.Duration.Max == 0:
 		add("all durations are 0: nothing can be said of load or of GPU time")
 	}
 	if n := t.longest(s.Duration.Max); !t.clamped && n >= 10 && 200*n >= s.Jobs && s.Duration.Max >= time.Hour {
-		add("%d durations (%.1f%%) are the longest, %v, to the second: they look clamped", n, 100*float64(n)/float64(s.Jobs), s.Duration.Max)
+		add("%d durations (%.1f%%) are the longest, %v, to the second: they look clamped", n,
+			100*float64(n)/float64(s.Jobs), s.Duration.Max)
 	}
 	for _, c := range []struct {
 		what   string
 		counts []Count
-	}{{"user", s.Users}, {"group", s.Groups}, {"model", s.Models}, {"class", s.Classes}, {"state", count(t.Jobs, state)}, {"GPU type", count(t.Jobs, gpuType)}} {
+	}{{"user", s.Users}, {"group", s.Groups}, {"model", s.Models}, {"class", s.Classes},
+		{"state", count(t.Jobs, state)}, {"GPU type", count(t.Jobs, gpuType)}} {
 		for _, n := range c.counts {
 			if n.Name == "" && 2*n.Jobs > s.Jobs {
-				add("the %s is unknown for %.1f%% of the jobs: hardly usable", c.what, 100*float64(n.Jobs)/float64(s.Jobs))
+				add("the %s is unknown for %.1f%% of the jobs: hardly usable", c.what,
+					100*float64(n.Jobs)/float64(s.Jobs))
 			}
 		}
 	}
 	if s.Partial > 0 {
-		add("parts of GPUs: %.4g GPU hours are booked where %.4g are asked for", float64(s.GPUTime)/3600, float64(s.AskedFor)/3600)
+		add("parts of GPUs: %.4g GPU hours are booked where %.4g are asked for", float64(s.GPUTime)/3600,
+			float64(s.AskedFor)/3600)
 	}
 	return list
 }

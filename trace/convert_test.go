@@ -37,7 +37,8 @@ func TestConvertIsReadAndWrite(t *testing.T) {
 		}
 		checkConvert(t, "random", text, Options{}, tables{})
 	}
-	for _, text := range []string{"", minimal, minimal + "a,0,1\n", "a,b\n", packed(minimal+"a,0,1,1\n", .8), minimal + "a,0,1,1\na,0,1,1\n"} {
+	for _, text := range []string{"", minimal, minimal + "a,0,1\n", "a,b\n", packed(minimal+"a,0,1,1\n", .8),
+		minimal + "a,0,1,1\na,0,1,1\n"} {
 		checkConvert(t, text, text, Options{}, tables{})
 	}
 }
@@ -66,7 +67,8 @@ func checkConvert(t *testing.T, name, text string, o Options, more tables) {
 			t.Errorf("%s: Convert wrote\n%.600s, want\n%.600s", name, got.String(), want.String())
 		}
 		if len(rows.Warnings) != len(whole.Warnings) || !rows.Origin.Equal(whole.Origin) {
-			t.Errorf("%s: warnings %q, origin %v, want %q, %v", name, rows.Warnings, rows.Origin, whole.Warnings, whole.Origin)
+			t.Errorf("%s: warnings %q, origin %v, want %q, %v", name, rows.Warnings, rows.Origin, whole.Warnings,
+				whole.Origin)
 		}
 	}
 }
@@ -87,14 +89,16 @@ func TestNotesAreReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Source != from.Source || !got.Origin.Equal(from.Origin) || len(got.Jobs) != 2 || got.Format != format {
-			t.Errorf("%s: source %q, origin %v, %d jobs in\n%s", format, got.Source, got.Origin, len(got.Jobs), text.String())
+			t.Errorf("%s: source %q, origin %v, %d jobs in\n%s", format, got.Source, got.Origin, len(got.Jobs),
+				text.String())
 		}
 	}
 }
 
 func TestWriteRefusesUnknownFormats(t *testing.T) {
 	err := new(Trace).Write(new(bytes.Buffer), "swff", false)
-	if want := `trace: write: format "swff" (did you mean "swf"?), want one of trainyard, swf`; err == nil || err.Error() != want {
+	if want := `trace: write: format "swff" (did you mean "swf"?), want one of trainyard, swf`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -144,8 +148,9 @@ func TestParseClock(t *testing.T) {
 }
 
 func TestParseLimit(t *testing.T) {
-	for text, want := range map[string]time.Duration{"UNLIMITED": 0, "00:01:00": time.Minute, "1-02:00:03": 26*time.Hour + 3*time.Second,
-		"": -1, "1:00": -1, "x-00:00:00": -1, "99999-00:00:00": -1, "00:61:00": -1} {
+	for text, want := range map[string]time.Duration{"UNLIMITED": 0, "00:01:00": time.Minute,
+		"1-02:00:03": 26*time.Hour + 3*time.Second,
+		"":           -1, "1:00": -1, "x-00:00:00": -1, "99999-00:00:00": -1, "00:61:00": -1} {
 		if got, ok := parseLimit(text); ok != (want >= 0) || ok && got != want {
 			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
 		}

@@ -54,7 +54,8 @@ func TestPublishedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Format != c.format || len(got.Jobs) != c.jobs || len(got.Warnings) != c.warnings {
-				t.Errorf("format %s, %d jobs, warnings %q, want %s, %d, %d", got.Format, len(got.Jobs), got.Warnings, c.format, c.jobs, c.warnings)
+				t.Errorf("format %s, %d jobs, warnings %q, want %s, %d, %d", got.Format, len(got.Jobs), got.Warnings,
+					c.format, c.jobs, c.warnings)
 			}
 			s := Describe(got)
 			if c.demand > 0 && math.Round(s.MeanDemand()) != c.demand {
@@ -82,14 +83,17 @@ func TestPhillyWidths(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Describe(got)
-	want := map[int][2]float64{1: {.867, .180}, 2: {.023, .026}, 4: {.049, .172}, 8: {.051, .487}, 16: {.0076, .102}, 32: {.0019, .023}}
+	want := map[int][2]float64{1: {.867, .180}, 2: {.023, .026}, 4: {.049, .172}, 8: {.051, .487}, 16: {.0076, .102},
+		32: {.0019, .023}}
 	for _, w := range s.Widths {
-		if share, ok := want[w.GPUs]; ok && (math.Abs(w.JobShare-share[0]) > .0006 || math.Abs(w.TimeShare-share[1]) > .0006) {
+		if share, ok := want[w.GPUs]; ok &&
+			(math.Abs(w.JobShare-share[0]) > .0006 || math.Abs(w.TimeShare-share[1]) > .0006) {
 			t.Errorf("%d GPUs: %.4f of jobs, %.4f of GPU time, want %v", w.GPUs, w.JobShare, w.TimeShare, share)
 		}
 	}
 	if len(s.Groups) != 16 || s.Groups[0].Jobs != 42020 || s.Groups[0].Name != "6214e9" {
-		t.Errorf("%d groups, first %v, want 15 virtual clusters and the unknown, first 6214e9 with 42020 jobs", len(s.Groups), s.Groups[0])
+		t.Errorf("%d groups, first %v, want 15 virtual clusters and the unknown, first 6214e9 with 42020 jobs",
+			len(s.Groups), s.Groups[0])
 	}
 }
 
@@ -119,8 +123,10 @@ func TestPALWorkloads(t *testing.T) {
 				sensitive += x
 			}
 		}
-		t.Logf("workload %d: %.0f GPU hours, %.3f in jobs above 4 GPUs, %.3f in 2-4, %.3f in class A", i, all/3600, wide/all, matrix/all, sensitive/all)
-		for _, c := range []struct{ got, low, high float64 }{{wide / all, .835, .995}, {matrix / all, .005, .165}, {sensitive / all, .445, .975}} {
+		t.Logf("workload %d: %.0f GPU hours, %.3f in jobs above 4 GPUs, %.3f in 2-4, %.3f in class A", i, all/3600,
+			wide/all, matrix/all, sensitive/all)
+		for _, c := range []struct{ got, low, high float64 }{{wide / all, .835, .995}, {matrix / all, .005, .165},
+			{sensitive / all, .445, .975}} {
 			if c.got < c.low || c.got > c.high {
 				t.Errorf("workload %d: a share of %.4f, want %.3f..%.3f", i, c.got, c.low, c.high)
 			}

@@ -163,7 +163,8 @@ func shares(jobs []Job, m meaning, all sched.GPUSeconds) []Share {
 		return nil
 	}
 	for i := range jobs {
-		at[*label(&jobs[i], m)].GPUTime += sched.GPUSeconds(float64(jobs[i].Spec.GPUs.Want) * jobs[i].Duration.Seconds())
+		at[*label(&jobs[i], m)].GPUTime += sched.GPUSeconds(
+			float64(jobs[i].Spec.GPUs.Want) * jobs[i].Duration.Seconds())
 	}
 	for i := range list {
 		if all > 0 {

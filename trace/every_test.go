@@ -109,7 +109,8 @@ func checkFile(t *testing.T, path, format string, jobs, leftOut int, refused str
 		out += c.Jobs
 	}
 	if got.Format != format || jobs > 0 && len(got.Jobs) != jobs || out != leftOut {
-		t.Errorf("format %s, %d jobs, %d left out, want %s, %d, %d", got.Format, len(got.Jobs), out, format, jobs, leftOut)
+		t.Errorf("format %s, %d jobs, %d left out, want %s, %d, %d", got.Format, len(got.Jobs), out, format, jobs,
+			leftOut)
 	}
 	checkPromises(t, got)
 	if !got.Profiled {

@@ -19,7 +19,8 @@ func Example() {
 	}
 	fmt.Printf("offered load of 64 GPUs: %.3f\n", trace.Describe(t).OfferedLoad(64))
 
-	_, err = trace.Parse(strings.NewReader("job_id,submit_s,num_gpus,duration_s\ntrain,0,none,3600\n"), "bad.csv", trace.Options{})
+	_, err = trace.Parse(strings.NewReader("job_id,submit_s,num_gpus,duration_s\ntrain,0,none,3600\n"), "bad.csv",
+		trace.Options{})
 	fmt.Println(err)
 	// Output:
 	// train 0s 8 1h0m0s

@@ -33,7 +33,8 @@ func TestPhillyFacts(t *testing.T) {
 	s := Describe(philly)
 	near(t, "mean GPUs", s.MeanGPUs, 1.742, .0005)
 	near(t, "mean run time", s.Duration.Mean.Seconds(), 35595, .5)
-	groups := map[string]int{"6214e9": 42020, "11cb48": 16909, "6c71a0": 11039, "b436b2": 7765, "ee9e8c": 5768, "0e4a51": 2638,
+	groups := map[string]int{"6214e9": 42020, "11cb48": 16909, "6c71a0": 11039, "b436b2": 7765, "ee9e8c": 5768,
+		"0e4a51": 2638,
 		"103959": 2099, "7f04ca": 1494, "ed69ec": 1299, "2869ce": 992, "e13805": 682, "": 111549 - 92744}
 	for _, g := range s.Groups {
 		if n, ok := groups[g.Name]; ok && g.Jobs != n {
@@ -54,7 +55,8 @@ func TestPhillyFacts(t *testing.T) {
 		}
 	}
 	if zero != 10 || month != 173 || window != 90954 || math.Floor(sum/float64(window)) != 29525 {
-		t.Errorf("%d zero durations, %d of over 30 days, %d jobs in October and November with a mean of %.1f s, want 10, 173, 90954, 29525",
+		t.Errorf("%d zero durations, %d of over 30 days, %d jobs in October and November with a mean of %.1f s, want "+
+			"10, 173, 90954, 29525",
 			zero, month, window, sum/float64(window))
 	}
 	near(t, "share over 48 h", float64(long)/111549, .041, .0005)
@@ -78,14 +80,18 @@ func TestArrivalFacts(t *testing.T) {
 		}
 	}
 	near(t, "Venus, up to 8 GPUs", upTo8, .8998, .00005)
-	hours := []float64{.90, .66, .60, .39, .27, .21, .19, .23, .38, .80, 1.31, 1.48, 1.17, 1.31, 1.57, 1.67, 1.72, 1.72, 1.25, 1.30, 1.33, 1.36, 1.16, 1.05}
-	s = Describe(between(venus, time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC), time.Date(2020, 9, 27, 0, 0, 0, 0, time.UTC)))
+	hours := []float64{.90, .66, .60, .39, .27, .21, .19, .23, .38, .80, 1.31, 1.48, 1.17, 1.31, 1.57, 1.67, 1.72, 1.72,
+		1.25, 1.30, 1.33, 1.36, 1.16, 1.05}
+	s = Describe(between(venus, time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2020, 9, 27, 0, 0, 0, 0, time.UTC)))
 	for h, want := range hours {
 		near(t, "Venus at hour "+strconv.Itoa(h), float64(s.Arrivals.Hours[h])*24/float64(s.Jobs), want, .0055)
 	}
 	philly := public(t, "philly/philly_gpu_jobs.csv.gz")
-	s = Describe(between(philly, time.Date(2017, 10, 3, 0, 0, 0, 0, time.UTC), time.Date(2017, 12, 15, 0, 0, 0, 0, time.UTC)))
-	for h, want := range []float64{1.30, 1.00, 1.27, 1.21, .89, 1.17, 1.56, 1.89, 1.12, .93, .78, .69, .60, .63, .48, .62, 1.03, .75, .86, .74, 1.00, .91, 1.30, 1.25} {
+	s = Describe(between(philly, time.Date(2017, 10, 3, 0, 0, 0, 0, time.UTC),
+		time.Date(2017, 12, 15, 0, 0, 0, 0, time.UTC)))
+	for h, want := range []float64{1.30, 1.00, 1.27, 1.21, .89, 1.17, 1.56, 1.89, 1.12, .93, .78, .69, .60, .63, .48,
+		.62, 1.03, .75, .86, .74, 1.00, .91, 1.30, 1.25} {
 		near(t, "Philly at hour "+strconv.Itoa(h), float64(s.Arrivals.Hours[h])*24/float64(s.Jobs), want, .0055)
 	}
 }
@@ -122,11 +128,18 @@ func TestGPUTimeIsConserved(t *testing.T) {
 		rule func(get func(string) float64) float64
 	}{
 		{"philly/philly_pollux_subset.csv.gz", func(get func(string) float64) float64 { return get("gpu_time") }},
-		{"muri/trace1.csv.gz", func(get func(string) float64) float64 { return get("num_gpu") * get("duration") / 1000 }},
-		{"muri/cluster_trace_400.csv", func(get func(string) float64) float64 { return get("num_gpu") * get("duration") / 1000 }},
-		{"elasticflow/philly_103959.csv", func(get func(string) float64) float64 { return get("num_gpu") * get("duration") }},
-		{"shockwave/jobs_220.csv", func(get func(string) float64) float64 { return get("scale_factor") * get("duration_s") }},
-		{"acme/kalos_completed_319.csv", func(get func(string) float64) float64 { return get("num_gpus") * get("duration_s") }},
+		{"muri/trace1.csv.gz", func(
+			get func(string) float64) float64 {
+			return get("num_gpu") * get("duration") / 1000
+		}},
+		{"muri/cluster_trace_400.csv",
+			func(get func(string) float64) float64 { return get("num_gpu") * get("duration") / 1000 }},
+		{"elasticflow/philly_103959.csv",
+			func(get func(string) float64) float64 { return get("num_gpu") * get("duration") }},
+		{"shockwave/jobs_220.csv",
+			func(get func(string) float64) float64 { return get("scale_factor") * get("duration_s") }},
+		{"acme/kalos_completed_319.csv",
+			func(get func(string) float64) float64 { return get("num_gpus") * get("duration_s") }},
 		{"openb/openb_pods_default.csv.gz", func(get func(string) float64) float64 {
 			if math.IsNaN(get("scheduled_time")) {
 				return 0

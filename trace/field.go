@@ -184,7 +184,8 @@ func (j *Job) askMilli(n int) bool {
 // splitType cuts "LM (batch size 20)" into model and batch size; what has another form is a model.
 func (p *parser) splitType(s string) (word string, size sched.BatchRange) {
 	name, rest, ok := strings.Cut(s, " (batch size ")
-	if n, isNumber := parseCount(strings.TrimSuffix(rest, ")"), math.MaxInt32); ok && isNumber && strings.HasSuffix(rest, ")") {
+	if n, isNumber := parseCount(strings.TrimSuffix(rest, ")"), math.MaxInt32); ok && isNumber &&
+		strings.HasSuffix(rest, ")") {
 		return p.words.intern(model, name), sched.BatchRange{Min: int32(n), Max: int32(n)}
 	}
 	return p.words.intern(model, s), sched.BatchRange{}

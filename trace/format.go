@@ -176,7 +176,8 @@ func (l *layout) differences(header []string) (missing, unknown []string) {
 			unknown = append(unknown, name)
 		}
 	}
-	if len(l.oneOf) > 0 && !slices.ContainsFunc(header, func(name string) bool { return slices.Contains(l.oneOf, name) }) {
+	if len(l.oneOf) > 0 && !slices.ContainsFunc(header,
+		func(name string) bool { return slices.Contains(l.oneOf, name) }) {
 		missing = append(missing, strings.Join(l.oneOf, " or "))
 	}
 	return missing, unknown

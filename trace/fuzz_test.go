@@ -63,7 +63,8 @@ func swfRoundTrip(t *testing.T, from *Trace) {
 	for i := range again.Jobs {
 		got, want := &again.Jobs[i], &from.Jobs[i]
 		if got.Spec.Submit != want.Spec.Submit || got.Duration != want.Duration || got.Spec.GPUs != want.Spec.GPUs ||
-			got.MilliGPU != want.MilliGPU || got.Spec.WallTime != want.Spec.WallTime || (got.Spec.User == "") != (want.Spec.User == "") {
+			got.MilliGPU != want.MilliGPU || got.Spec.WallTime != want.Spec.WallTime ||
+			(got.Spec.User == "") != (want.Spec.User == "") {
 			t.Fatalf("job %d: %+v became %+v", i, want, got)
 		}
 	}
@@ -112,7 +113,8 @@ func checkPromises(t *testing.T, got *Trace) {
 			t.Errorf("job %d is submitted before job %d", i, i-1)
 		}
 		if !timeOK(j.Duration) || j.Spec.Submit > sched.Time(MaxTime) || j.Spec.GPUs.Want > MaxGPUs {
-			t.Errorf("job %d: duration %v, submit %v, gpus %d, want them inside the limits", i, j.Duration, j.Spec.Submit, j.Spec.GPUs.Want)
+			t.Errorf("job %d: duration %v, submit %v, gpus %d, want them inside the limits", i, j.Duration,
+				j.Spec.Submit, j.Spec.GPUs.Want)
 		}
 	}
 	s := Describe(got)

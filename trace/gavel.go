@@ -76,10 +76,11 @@ var shockwaveTableLayout = layout{
 // gavelPhillyLayout is a plain table of the traces that Gavel made of Philly's virtual clusters: true arrivals and
 // widths, job types and steps drawn at random. Each cluster numbers its jobs from 0, so that a job's name is VC/number.
 var gavelPhillyLayout = layout{
-	name:   "gavel-philly",
-	line:   "plain table of Gavel's traces of Philly's virtual clusters; counts steps",
-	zone:   "seconds from the first job of each virtual cluster; no zone",
-	source: "Philly by Gavel: jobs of 20 minutes and more, at most 2,000 of a virtual cluster; job types and steps synthetic",
+	name: "gavel-philly",
+	line: "plain table of Gavel's traces of Philly's virtual clusters; counts steps",
+	zone: "seconds from the first job of each virtual cluster; no zone",
+	source: "Philly by Gavel: jobs of 20 minutes and more, at most 2,000 of a virtual cluster; job types and steps " +
+		"synthetic",
 	columns: []column{
 		{name: "vc", means: group},
 		{name: "job_id", means: asked},

@@ -88,7 +88,8 @@ func (g Generator) Validate() error {
 	}
 	if end := g.MeanGap() * float64(g.Jobs); end > MaxTime.Seconds()/2 {
 		if !g.loaded() {
-			return fmt.Errorf("%d jobs arrive over %.3g s, want at most %v: a higher rate or fewer jobs", g.Jobs, end, MaxTime.Seconds()/2)
+			return fmt.Errorf("%d jobs arrive over %.3g s, want at most %v: a higher rate or fewer jobs", g.Jobs, end,
+				MaxTime.Seconds()/2)
 		}
 		return fmt.Errorf("%d jobs at load %v arrive over %.3g s, want at most %v: more load or fewer jobs",
 			g.Jobs, g.Load, end, MaxTime.Seconds()/2)
@@ -103,7 +104,8 @@ func (g Generator) loaded() bool { return g.Profile == nil || g.Load != 0 }
 func (g Generator) validateMix() error {
 	for i, w := range g.mix() {
 		if w.GPUs < 1 || w.GPUs > MaxGPUs || !(w.Share > 0 && w.Share <= 1e9) {
-			return fmt.Errorf("mix %d is %d GPUs with share %v, want 1 to %d GPUs and a share > 0", i, w.GPUs, w.Share, MaxGPUs)
+			return fmt.Errorf("mix %d is %d GPUs with share %v, want 1 to %d GPUs and a share > 0", i, w.GPUs, w.Share,
+				MaxGPUs)
 		}
 		if err := w.Durations.Validate(); err != nil {
 			return fmt.Errorf("mix %d: %w", i, err)

@@ -58,12 +58,14 @@ func (p *Profile) validate() error {
 
 func (b *Bursts) validate() error {
 	switch {
-	case !(b.Single >= 0 && b.Single <= 1) || !(b.SameGPUs >= 0 && b.SameGPUs <= 1) || !(b.SameDuration >= 0 && b.SameDuration <= 1):
+	case !(b.Single >= 0 && b.Single <= 1) || !(b.SameGPUs >= 0 && b.SameGPUs <= 1) ||
+		!(b.SameDuration >= 0 && b.SameDuration <= 1):
 		return fmt.Errorf("bursts with shares %v, %v, %v, want 0 to 1", b.Single, b.SameGPUs, b.SameDuration)
 	case !(b.Alpha > 0 && b.Alpha <= 100) || b.Max < 2 || b.Max > 1_000_000:
 		return fmt.Errorf("bursts of sizes up to %d with alpha %v, want 2 to 1000000, alpha > 0", b.Max, b.Alpha)
 	case !(b.Gap > 0 && b.Gap <= 1e6) || !(b.Together >= 0 && b.Together < 1):
-		return fmt.Errorf("bursts with gaps of %v s, a share of %v being 0, want > 0 and a share from 0 to below 1", b.Gap, b.Together)
+		return fmt.Errorf("bursts with gaps of %v s, a share of %v being 0, want > 0 and a share from 0 to below 1",
+			b.Gap, b.Together)
 	}
 	return nil
 }

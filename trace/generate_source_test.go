@@ -150,7 +150,8 @@ func TestSpan(t *testing.T) {
 			}
 		}
 		if inside < 2600 || last < .75*span {
-			t.Errorf("%s, seed %d: %d jobs come within %.0f s, the last after %.0f, want 3000 within", site, g.Seed, inside, span, last)
+			t.Errorf("%s, seed %d: %d jobs come within %.0f s, the last after %.0f, want 3000 within", site, g.Seed,
+				inside, span, last)
 		}
 	}
 	for _, site := range Sites() {
@@ -192,7 +193,8 @@ func TestTideLevels(t *testing.T) {
 		}
 	}
 	n := float64(len(levels))
-	if mean, variance, lag := sum/n, squares/n, products/n; math.Abs(mean) > .05 || math.Abs(variance-1) > .05 || math.Abs(lag-.7) > .03 {
+	if mean, variance, lag := sum/n, squares/n, products/n; math.Abs(mean) > .05 || math.Abs(variance-1) > .05 ||
+		math.Abs(lag-.7) > .03 {
 		t.Errorf("mean %.3f, variance %.3f, lag %.3f, want 0, 1, 0.7", mean, variance, lag)
 	}
 }
@@ -272,7 +274,8 @@ func TestRepeat(t *testing.T) {
 	}
 	n := float64(g.Jobs)
 	if near/n < .3 || near/n > .34 || math.Abs(same/n-(.3+.7*.60)) > .02 {
-		t.Errorf("%.3f of jobs are like the one before, %.3f as wide, want 0.3 and some by chance, 0.72", near/n, same/n)
+		t.Errorf("%.3f of jobs are like the one before, %.3f as wide, want 0.3 and some by chance, 0.72", near/n,
+			same/n)
 	}
 }
 

@@ -37,7 +37,8 @@ func newEndings(g Generator) (endings, error) {
 	jobs, time := 0.0, 0.0
 	for i, s := range g.States {
 		if !printable(s.Name) || !(s.Jobs > 0 && s.Jobs <= 1) || !(s.Time >= 0 && s.Time <= 1) {
-			return endings{}, fmt.Errorf("state %d is %q with shares %v, %v, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1",
+			return endings{}, fmt.Errorf("state %d is %q with shares %v, %v, want a name, a share of jobs above 0 to "+
+				"1, of GPU time 0 to 1",
 				i, clip(s.Name), s.Jobs, s.Time)
 		}
 		jobs, time = jobs+s.Jobs, time+s.Time
@@ -54,7 +55,8 @@ func newEndings(g Generator) (endings, error) {
 		light[i] = (p*tau - q*eps) / (tau - eps)
 		heavy[i] = (q*(1-eps) - p*(1-tau)) / (tau - eps)
 		if !(light[i] >= 0 && heavy[i] >= 0) {
-			return endings{}, fmt.Errorf("state %d is %q with shares %v of jobs, %v of GPU time, which these durations cannot have: "+
+			return endings{}, fmt.Errorf("state %d is %q with shares %v of jobs, %v of GPU time, which these "+
+				"durations cannot have: "+
 				"%.3g of jobs have %.3g of GPU time", i, clip(s.Name), s.Jobs, s.Time, eps, tau)
 		}
 	}

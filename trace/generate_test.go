@@ -72,8 +72,10 @@ func TestLawAbove(t *testing.T) {
 			}
 			got := sum / float64(n)
 			bound := 5*math.Sqrt((squares/float64(n)-got*got)/float64(n)) + 1e-9*mean
-			if math.Abs(share-count/float64(n)) > 5*math.Sqrt(share*(1-share)/float64(n))+1e-12 || math.Abs(mean-got) > bound {
-				t.Errorf("law %d: %v and %v above %v, draws have %v and %v +- %v", i, share, mean, x, count/float64(n), got, bound)
+			if math.Abs(share-count/float64(n)) > 5*math.Sqrt(share*(1-share)/float64(n))+1e-12 ||
+				math.Abs(mean-got) > bound {
+				t.Errorf("law %d: %v and %v above %v, draws have %v and %v +- %v", i, share, mean, x, count/float64(n),
+					got, bound)
 			}
 		}
 	}
@@ -102,7 +104,8 @@ func TestGeneratedLoad(t *testing.T) {
 // copies.
 func TestCopying(t *testing.T) {
 	for _, c := range []struct{ sameGPUs, sameDuration, chance, want float64 }{
-		{.93, .36, .76, .17 / .24}, {.93, .36, 0, .93}, {1, 0, .5, 1}, {.5, .36, .5, .36}, {.2, .36, 1, .36}, {.5, .9, .25, .9}, {1, 0, 1, 0},
+		{.93, .36, .76, .17 / .24}, {.93, .36, 0, .93}, {1, 0, .5, 1}, {.5, .36, .5, .36}, {.2, .36, 1, .36},
+		{.5, .9, .25, .9}, {1, 0, 1, 0},
 	} {
 		b := Bursts{SameGPUs: c.sameGPUs, SameDuration: c.sameDuration}
 		if got := b.copying(c.chance); math.Abs(got-c.want) > 1e-12 {
@@ -115,7 +118,8 @@ func TestCopying(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	g := Generator{Seed: 5, Jobs: 3000, Load: .8, GPUs: 100, Mix: PhillyMix(), Models: []string{"a", "b"}, Users: 3, Quantum: time.Second}
+	g := Generator{Seed: 5, Jobs: 3000, Load: .8, GPUs: 100, Mix: PhillyMix(), Models: []string{"a", "b"}, Users: 3,
+		Quantum: time.Second}
 	got := Generate(g)
 	checkPromises(t, got)
 	roundTrip(t, got)
@@ -158,37 +162,53 @@ func TestGeneratorValidate(t *testing.T) {
 		{func(g *Generator) { g.Load = math.NaN() }, "load NaN, want > 0"},
 		{func(g *Generator) { g.Users = -1 }, "users -1, want 0 to 16777216"},
 		{func(g *Generator) { g.Quantum = -1 }, "quantum -1ns, want >= 0"},
-		{func(g *Generator) { g.Mix = []Width{{GPUs: 0, Share: 1}} }, "mix 0 is 0 GPUs with share 1, want 1 to 1000000 GPUs and a share > 0"},
-		{func(g *Generator) { g.Mix = []Width{{GPUs: 1}} }, "mix 0 is 1 GPUs with share 0, want 1 to 1000000 GPUs and a share > 0"},
+		{func(g *Generator) { g.Mix = []Width{{GPUs: 0, Share: 1}} }, "mix 0 is 0 GPUs with share 1, want 1 to " +
+			"1000000 GPUs and a share > 0"},
+		{func(g *Generator) { g.Mix = []Width{{GPUs: 1}} }, "mix 0 is 1 GPUs with share 0, want 1 to 1000000 GPUs " +
+			"and a share > 0"},
 		{func(g *Generator) { g.Durations = Fixed(-1) }, "mix 0: fixed duration -1 s, want 0 to 3.15576e+09"},
 		{func(g *Generator) { g.Durations = Fixed(0) }, "mean work 0 GPU-seconds, want > 0"},
 		{func(g *Generator) { g.Durations = Pareto{} }, "mix 0: pareto shape 0, want > 0"},
-		{func(g *Generator) { g.Durations = Pareto{1, 2, 1} }, "mix 0: pareto bounds 2..1 s, want 0 < min <= max <= 3.15576e+09"},
+		{func(g *Generator) { g.Durations = Pareto{1, 2, 1} }, "mix 0: pareto bounds 2..1 s, want 0 < min <= max <= " +
+			"3.15576e+09"},
 		{func(g *Generator) { g.Durations = Lognormal{} }, "mix 0: lognormal with 0 parts, want > 0"},
-		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, -1}}} }, "mix 0: lognormal part 0 is weight 1, mu 1, sigma -1, want weight > 0, sigma 0 to 10"},
-		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, 1}}, Max: -1} }, "mix 0: lognormal max -1 s, want 0 to 3.15576e+09"},
+		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, -1}}} },
+			"mix 0: lognormal part 0 is weight 1, mu 1, sigma -1, want weight > 0, sigma 0 to 10"},
+		{func(g *Generator) { g.Durations = Lognormal{Parts: []Part{{1, 1, 1}}, Max: -1} },
+			"mix 0: lognormal max -1 s, want 0 to 3.15576e+09"},
 		{func(g *Generator) { g.Load = 1e-9 }, "10 jobs at load 1e-09 arrive over"},
 		{func(g *Generator) { g.Load = 0 }, "load 0, want > 0"},
 		{func(g *Generator) { g.Repeat = 2 }, "repeat 2, want 0 to 1"},
 		{func(g *Generator) { g.UserLaw.S = -1 }, "user law with S -1, Q 0, want S from 0 to 100, Q from 0 to 1e9"},
-		{func(g *Generator) { g.Span = time.Hour }, "span 1h0m0s, want 1s to 876600h0m0s, with a profile and without a load"},
+		{func(g *Generator) { g.Span = time.Hour }, "span 1h0m0s, want 1s to 876600h0m0s, with a profile and without " +
+			"a load"},
 		{func(g *Generator) { g.Models = []string{"a", "b\n"} }, `model 1 is "b\n", ` + wantWord},
-		{func(g *Generator) { g.Groups = []Named{{"a", 0}} }, `group 0 is "a" with weight 0, want a name and a weight > 0`},
-		{func(g *Generator) { g.Groups = []Named{{"a\n", 1}} }, `group 0 is "a\n" with weight 1, want a name and a weight > 0`},
-		{func(g *Generator) { g.States = []State{{"a", 0, 1}} }, `state 0 is "a" with shares 0, 1, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1`},
-		{func(g *Generator) { g.States = []State{{"a", .5, .5}, {"b", .4, .5}} }, "shares of states add up to 0.9 of jobs, 1 of GPU time, want 1"},
-		{func(g *Generator) { g.States = []State{{"a", .99, .01}, {"b", .01, .99}} }, `state 0 is "a" with shares 0.99 of jobs, 0.01 of GPU time, which these durations cannot have: `},
+		{func(g *Generator) { g.Groups = []Named{{"a", 0}} },
+			`group 0 is "a" with weight 0, want a name and a weight > 0`},
+		{func(g *Generator) { g.Groups = []Named{{"a\n", 1}} },
+			`group 0 is "a\n" with weight 1, want a name and a weight > 0`},
+		{func(g *Generator) { g.States = []State{{"a", 0, 1}} },
+			`state 0 is "a" with shares 0, 1, want a name, a share of jobs above 0 to 1, of GPU time 0 to 1`},
+		{func(g *Generator) { g.States = []State{{"a", .5, .5}, {"b", .4, .5}} }, "shares of states add up to 0.9 of " +
+			"jobs, 1 of GPU time, want 1"},
+		{func(g *Generator) { g.States = []State{{"a", .99, .01}, {"b", .01, .99}} },
+			`state 0 is "a" with shares 0.99 of jobs, 0.01 of GPU time, which these durations cannot have: `},
 		{func(g *Generator) {
 			g.Durations, g.States = Fixed(60), []State{{"a", .6, .4}, {"b", .4, .6}}
 		}, `state 0 is "a" with shares 0.6 of jobs, 0.4 of GPU time, which these durations cannot have: `},
 		{func(g *Generator) { g.Profile = &Profile{} }, "profile with 0 jobs per hour, want > 0"},
 		{func(g *Generator) { g.Profile = &Profile{PerHour: 1} }, "profile of hour 0 is 0, want > 0"},
 		{func(g *Generator) { g.Profile = &Profile{PerHour: 1, Hours: venusHours} }, "profile of day 0 is 0, want > 0"},
-		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Rho = 1 }) }, "profile with sigma 0.75, rho 1, want sigma 0 to 5, rho from 0 to below 1"},
-		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Single: 2} }) }, "bursts with shares 2, 0, 0, want 0 to 1"},
-		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 1} }) }, "bursts of sizes up to 1 with alpha 2, want 2 to 1000000, alpha > 0"},
-		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 9} }) }, "bursts with gaps of 0 s, a share of 0 being 0, want > 0 and a share from 0 to below 1"},
-		{func(g *Generator) { g.Load, g.Profile = 0, venusWith(func(p *Profile) { p.PerHour = 1e-9 }) }, "10 jobs arrive over 3.6e+13 s, want at most 1.57788e+09: a higher rate or fewer jobs"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Rho = 1 }) },
+			"profile with sigma 0.75, rho 1, want sigma 0 to 5, rho from 0 to below 1"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Single: 2} }) },
+			"bursts with shares 2, 0, 0, want 0 to 1"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 1} }) },
+			"bursts of sizes up to 1 with alpha 2, want 2 to 1000000, alpha > 0"},
+		{func(g *Generator) { g.Profile = venusWith(func(p *Profile) { p.Bursts = &Bursts{Alpha: 2, Max: 9} }) },
+			"bursts with gaps of 0 s, a share of 0 being 0, want > 0 and a share from 0 to below 1"},
+		{func(g *Generator) { g.Load, g.Profile = 0, venusWith(func(p *Profile) { p.PerHour = 1e-9 }) },
+			"10 jobs arrive over 3.6e+13 s, want at most 1.57788e+09: a higher rate or fewer jobs"},
 	} {
 		g := good
 		c.change(&g)
@@ -211,7 +231,8 @@ func TestTestbed(t *testing.T) {
 		got := Testbed(seed)
 		checkPromises(t, got)
 		s := Describe(got)
-		if len(got.Jobs) != 480 || s.MeanGPUs != 4 || len(s.Widths) != len(testbedWidths) || len(s.Models) != 10 || s.Models[9].Jobs != 48 {
+		if len(got.Jobs) != 480 || s.MeanGPUs != 4 || len(s.Widths) != len(testbedWidths) || len(s.Models) != 10 ||
+			s.Models[9].Jobs != 48 {
 			t.Errorf("seed %d: %+v", seed, s)
 		}
 		for i, w := range s.Widths {
@@ -220,7 +241,8 @@ func TestTestbed(t *testing.T) {
 			}
 		}
 		if s.Duration.Min < 2*time.Minute || s.Duration.Max > 2*time.Hour || s.First != 0 {
-			t.Errorf("seed %d: durations %v to %v from %v, want 2m to 2h from 0", seed, s.Duration.Min, s.Duration.Max, s.First)
+			t.Errorf("seed %d: durations %v to %v from %v, want 2m to 2h from 0", seed, s.Duration.Min, s.Duration.Max,
+				s.First)
 		}
 		gaps += s.Span.Seconds() / 479 / 20
 	}

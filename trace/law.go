@@ -133,7 +133,8 @@ func (l Lognormal) Above(x float64) (share, seconds float64) {
 		}
 		y, z := (math.Log(x)-p.Mu)/p.Sigma, (math.Log(c)-p.Mu)/p.Sigma // ln 0 is -Inf
 		share += p.Weight * normalCDF(-y)
-		seconds += p.Weight * (math.Exp(p.Mu+p.Sigma*p.Sigma/2)*(normalCDF(z-p.Sigma)-normalCDF(y-p.Sigma)) + c*normalCDF(-z))
+		seconds += p.Weight * (math.Exp(p.Mu+p.Sigma*p.Sigma/2)*(normalCDF(z-p.Sigma)-normalCDF(y-p.Sigma)) +
+			c*normalCDF(-z))
 	}
 	return share / weights, seconds / weights
 }

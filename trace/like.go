@@ -31,7 +31,8 @@ func Like(site string) (Generator, error) {
 	case "seren":
 		return likeSeren(g), nil
 	}
-	return g, fmt.Errorf("site %q is not known%s, want one of %s", site, suggest.Hint(site, Sites()), strings.Join(Sites(), ", "))
+	return g, fmt.Errorf("site %q is not known%s, want one of %s", site, suggest.Hint(site, Sites()),
+		strings.Join(Sites(), ", "))
 }
 
 // likePhilly is Microsoft's Philly (Jeon et al., ATC'19), 111,549 GPU jobs of 2017: rate and arrivals of its dense
@@ -43,7 +44,8 @@ func Like(site string) (Generator, error) {
 // that are 0, and a burst's virtual cluster is independent of its user and shape.
 func likePhilly(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 56.5, Sigma: .9, Rho: .7,
-		Hours: [24]float64{1.09, 1.03, 1.13, 1.09, .97, 1.10, 1.18, 1.14, 1.14, 1.04, .90, .85, .83, .77, .74, .78, .89, 1.07, 1.09,
+		Hours: [24]float64{1.09, 1.03, 1.13, 1.09, .97, 1.10, 1.18, 1.14, 1.14, 1.04, .90, .85, .83, .77, .74, .78, .89,
+			1.07, 1.09,
 			1.00, .97, 1.06, 1.10, 1.06},
 		Days:   [7]float64{1.07, 1.17, 1.07, 1.07, 1.11, .80, .67},
 		Bursts: &Bursts{Single: .713, Alpha: 2.19, Max: 728, Gap: 6.6, Together: .13, SameGPUs: .93, SameDuration: .36},
@@ -61,7 +63,8 @@ func likePhilly(g Generator) Generator {
 		{MaxGPUs, law(Part{.725, 7.01, 2.74}, Part{.275, 10.69, .81})},
 	})
 	g.Repeat = .3
-	g.Groups = []Named{{"6214e9", 42020}, {"11cb48", 16909}, {"6c71a0", 11039}, {"b436b2", 7765}, {"ee9e8c", 5768}, {"0e4a51", 2638},
+	g.Groups = []Named{{"6214e9", 42020}, {"11cb48", 16909}, {"6c71a0", 11039}, {"b436b2", 7765}, {"ee9e8c", 5768},
+		{"0e4a51", 2638},
 		{"103959", 2099}, {"7f04ca", 1494}, {"ed69ec", 1299}, {"2869ce", 992}, {"e13805", 682}}
 	g.States = []State{{"Pass", .604, .321}, {"Killed", .090, .294}, {"Failed", .305, .386}}
 	return g
@@ -74,8 +77,10 @@ func likePhilly(g Generator) Generator {
 func likeVenus(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 28.8, Sigma: .75, Rho: .7, Hours: venusHours, Days: venusDays}
 	law := func(parts ...Part) Law { return Lognormal{Parts: parts, Max: 4_320_000} }
-	g.Mix = []Width{{1, .518, nil}, {2, .055, nil}, {3, .0016, nil}, {4, .073, nil}, {6, .0016, nil}, {7, .0020, nil}, {8, .247, nil},
-		{16, .042, nil}, {24, .0090, nil}, {32, .027, nil}, {40, .0029, nil}, {48, .0025, nil}, {56, .0018, nil}, {64, .0023, nil},
+	g.Mix = []Width{{1, .518, nil}, {2, .055, nil}, {3, .0016, nil}, {4, .073, nil}, {6, .0016, nil}, {7, .0020, nil},
+		{8, .247, nil},
+		{16, .042, nil}, {24, .0090, nil}, {32, .027, nil}, {40, .0029, nil}, {48, .0025, nil}, {56, .0018, nil},
+		{64, .0023, nil},
 		{80, .0015, nil}, {120, .0015, nil}, {128, .0038, nil}, {160, .0018, nil}}
 	byClass(g.Mix, []widthClass{
 		{1, law(Part{.262, 4.82, .69}, Part{.738, 5.89, 2.76})},
@@ -92,7 +97,8 @@ func likeVenus(g Generator) Generator {
 }
 
 var (
-	venusHours = [24]float64{.90, .66, .60, .39, .27, .21, .19, .23, .38, .80, 1.31, 1.48, 1.17, 1.31, 1.57, 1.67, 1.72, 1.72, 1.25, 1.30,
+	venusHours = [24]float64{.90, .66, .60, .39, .27, .21, .19, .23, .38, .80, 1.31, 1.48, 1.17, 1.31, 1.57, 1.67, 1.72,
+		1.72, 1.25, 1.30,
 		1.33, 1.36, 1.16, 1.05}
 	venusDays = [7]float64{1.06, 1.11, 1.28, 1.20, .95, .68, .72}
 )
@@ -105,14 +111,18 @@ var (
 // Only terminated tasks are known, so all end so.
 func likePAI(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 41.0, Sigma: .34, Rho: .7,
-		Hours: [24]float64{.62, .82, .92, 1.00, 1.21, .96, .85, 1.20, 1.31, 1.02, 1.00, 1.01, 1.08, 1.00, 1.11, 1.09, .94, .94, .87, .70, .69,
+		Hours: [24]float64{.62, .82, .92, 1.00, 1.21, .96, .85, 1.20, 1.31, 1.02, 1.00, 1.01, 1.08, 1.00, 1.11, 1.09,
+			.94, .94, .87, .70, .69,
 			1.55, 1.09, 1.02},
 		Days: [7]float64{.81, .83, 1.10, 1.13, 1.06, 1.08, .98},
 	}
 	law := func(parts ...Part) Law { return Lognormal{Parts: parts, Max: 626_371} }
-	g.Mix = []Width{{1, .770, nil}, {2, .031, nil}, {3, .0150, nil}, {4, .014, nil}, {5, .0171, nil}, {6, .0024, nil}, {8, .012, nil},
-		{10, .0401, nil}, {12, .0080, nil}, {15, .0042, nil}, {16, .009, nil}, {20, .0213, nil}, {25, .0063, nil}, {28, .0010, nil}, {30, .0093, nil},
-		{32, .0011, nil}, {40, .0070, nil}, {50, .0144, nil}, {60, .0017, nil}, {64, .0011, nil}, {80, .0018, nil}, {100, .0037, nil},
+	g.Mix = []Width{{1, .770, nil}, {2, .031, nil}, {3, .0150, nil}, {4, .014, nil}, {5, .0171, nil}, {6, .0024, nil},
+		{8, .012, nil},
+		{10, .0401, nil}, {12, .0080, nil}, {15, .0042, nil}, {16, .009, nil}, {20, .0213, nil}, {25, .0063, nil},
+		{28, .0010, nil}, {30, .0093, nil},
+		{32, .0011, nil}, {40, .0070, nil}, {50, .0144, nil}, {60, .0017, nil}, {64, .0011, nil}, {80, .0018, nil},
+		{100, .0037, nil},
 		{200, .0006, nil}}
 	byClass(g.Mix, []widthClass{
 		{1, law(Part{.217, 3.64, .47}, Part{.365, 5.65, .88}, Part{.417, 8.35, 1.34})},
@@ -133,7 +143,8 @@ func likePAI(g Generator) Generator {
 func likeSeren(g Generator) Generator {
 	g.Profile = &Profile{PerHour: 150.3, Sigma: .75, Rho: .7, Hours: venusHours, Days: venusDays}
 	law := func(parts ...Part) Law { return Lognormal{Parts: parts, Max: 1_209_600} }
-	g.Mix = []Width{{1, .540, nil}, {2, .114, nil}, {4, .024, nil}, {8, .288, nil}, {16, .011, nil}, {32, .009, nil}, {64, .004, nil},
+	g.Mix = []Width{{1, .540, nil}, {2, .114, nil}, {4, .024, nil}, {8, .288, nil}, {16, .011, nil}, {32, .009, nil},
+		{64, .004, nil},
 		{128, .0020, nil}, {256, .0016, nil}, {512, .0008, nil}, {768, .0006, nil}, {1024, .0004, nil}}
 	byClass(g.Mix, []widthClass{
 		{64, law(Part{.152, 2.39, .47}, Part{.501, 4.75, 2.65}, Part{.347, 5.46, .82})},

@@ -21,12 +21,15 @@ var realities = []struct {
 	gaps, hourly, durations float64
 	classes                 []classBound
 }{
-	{"philly", "philly/philly_gpu_jobs.csv.gz", "2017-08-14T23:27:00", "2017-10-03T00:00:00", "2017-12-15T00:00:00", .055, .116, .023,
+	{"philly", "philly/philly_gpu_jobs.csv.gz", "2017-08-14T23:27:00", "2017-10-03T00:00:00", "2017-12-15T00:00:00",
+		.055, .116, .023,
 		[]classBound{{1, 1, .024}, {2, 3, .018}, {4, 7, .030}, {8, 8, .016}, {9, 16, .018}, {17, MaxGPUs, .049}}},
-	{"venus", "venus/venus_gpu_jobs.csv.gz", "2020-03-18T04:01:39", "2020-04-01T00:00:00", "2020-09-27T00:00:00", .082, .077, .009,
+	{"venus", "venus/venus_gpu_jobs.csv.gz", "2020-03-18T04:01:39", "2020-04-01T00:00:00", "2020-09-27T00:00:00", .082,
+		.077, .009,
 		[]classBound{{1, 1, .020}, {2, 3, .027}, {4, 7, .012}, {8, 8, .019}, {9, 16, .014}, {17, MaxGPUs, .047}}},
 	// its origin is not known, so any will do; on the first two days there are 164 jobs
-	{"pai", "pai/pai_terminated_tasks_sample.csv.gz", "2020-07-01T00:00:00", "2020-07-03T00:00:00", "2020-10-01T00:00:00", .134, .029, .009,
+	{"pai", "pai/pai_terminated_tasks_sample.csv.gz", "2020-07-01T00:00:00", "2020-07-03T00:00:00",
+		"2020-10-01T00:00:00", .134, .029, .009,
 		[]classBound{{1, 1, .013}, {9, 16, .015}, {17, MaxGPUs, .012}}},
 }
 
@@ -81,7 +84,8 @@ func TestLikeReality(t *testing.T) {
 			d := distance(drawn[i], durationsOf(all.Jobs, c.from, c.to))
 			t.Logf("%s: durations of %d to %d GPUs differ by %.3f", r.site, c.from, c.to, d)
 			if d > c.distance+margin {
-				t.Errorf("%s: durations of %d to %d GPUs differ by %.3f, want at most %.3f", r.site, c.from, c.to, d, c.distance+margin)
+				t.Errorf("%s: durations of %d to %d GPUs differ by %.3f, want at most %.3f", r.site, c.from, c.to, d,
+					c.distance+margin)
 			}
 		}
 	}
@@ -186,9 +190,11 @@ func TestLikeStates(t *testing.T) {
 		}
 		for _, s := range g.States {
 			gotJobs, gotTime := jobs[s.Name]/all, work[s.Name]/total
-			t.Logf("%s, %s: %.4f of jobs, %.4f of GPU time, want %v, %v", site, s.Name, gotJobs, gotTime, s.Jobs, s.Time)
+			t.Logf("%s, %s: %.4f of jobs, %.4f of GPU time, want %v, %v", site, s.Name, gotJobs, gotTime, s.Jobs,
+				s.Time)
 			if math.Abs(gotJobs/s.Jobs-1) > .02 || math.Abs(gotTime/s.Time-1) > .10 {
-				t.Errorf("%s, %s: %.4f of jobs, %.4f of GPU time, want %v, %v", site, s.Name, gotJobs, gotTime, s.Jobs, s.Time)
+				t.Errorf("%s, %s: %.4f of jobs, %.4f of GPU time, want %v, %v", site, s.Name, gotJobs, gotTime, s.Jobs,
+					s.Time)
 			}
 		}
 	}
@@ -240,13 +246,15 @@ func TestLike(t *testing.T) {
 		checkPromises(t, got)
 		roundTrip(t, got)
 		for i, j := range got.Jobs {
-			if j.Duration%time.Second != 0 || j.Spec.Submit%1e9 != 0 || j.Spec.User == "" || j.State == "" || (j.Spec.Group != "") != (site == "philly") {
+			if j.Duration%time.Second != 0 || j.Spec.Submit%1e9 != 0 || j.Spec.User == "" || j.State == "" ||
+				(j.Spec.Group != "") != (site == "philly") {
 				t.Fatalf("%s: job %d: %+v", site, i, j)
 			}
 		}
 	}
 	_, err := Like("phily")
-	if want := `site "phily" is not known (did you mean "philly"?), want one of philly, venus, pai, seren`; err == nil || err.Error() != want {
+	if want := `site "phily" is not known (did you mean "philly"?), want one of philly, venus, pai, seren`; err ==
+		nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -62,12 +62,14 @@ type paiRun struct {
 // Columns of the other tables, which have no header line.
 var (
 	paiJobColumns      = []string{"job_name", "inst_id", "user", "status", "start_time", "end_time"}
-	paiInstanceColumns = []string{"job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time", "machine"}
+	paiInstanceColumns = []string{"job_name", "task_name", "inst_name", "worker_name", "inst_id", "status",
+		"start_time", "end_time", "machine"}
 )
 
 func readPAITables(p *parser) error {
 	if p.o.Jobs == nil {
-		p.notes = append(p.notes, "submission is the start of the task: the job table was not given, so that no job has waited")
+		p.notes = append(p.notes, "submission is the start of the task: the job table was not given, so that no job "+
+			"has waited")
 	} else {
 		p.pai.jobs = make(map[string]paiJob)
 		if err := eachRow(p.o.Jobs, "job table", paiJobColumns, p.paiJob); err != nil {
@@ -132,7 +134,8 @@ func eachRow(r io.Reader, file string, columns []string, row func(fields []strin
 		if err != nil || !ok {
 			return err
 		}
-		if fields, ok = split(line, fields[:0]); line == "" || ok && len(fields) == len(columns) && fields[0] == columns[0] {
+		if fields, ok = split(line, fields[:0]); line == "" || ok && len(fields) == len(columns) &&
+			fields[0] == columns[0] {
 			continue
 		}
 		if !ok || len(fields) != len(columns) {

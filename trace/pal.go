@@ -72,7 +72,8 @@ func finishPAL(p *parser, j *Job) (wrong string) {
 		if it.model == j.Spec.Model {
 			sec := p.said.iterations * it.sec
 			if sec > MaxTime.Seconds() {
-				return fmt.Sprintf("duration of %v iterations of %v s, want at most 100 years in all", p.said.iterations, it.sec)
+				return fmt.Sprintf("duration of %v iterations of %v s, want at most 100 years in all",
+					p.said.iterations, it.sec)
 			}
 			j.Duration = sched.Seconds(sec)
 			j.Spec.Class, _ = variability.Published(j.Spec.Model)
@@ -80,6 +81,7 @@ func finishPAL(p *parser, j *Job) (wrong string) {
 		}
 		names = append(names, it.model)
 	}
-	return fmt.Sprintf("model %q%s, want one of %s: duration counts iterations, and of these alone it is known how long one takes",
+	return fmt.Sprintf("model %q%s, want one of %s: duration counts iterations, and of these alone it is known how "+
+		"long one takes",
 		clip(j.Spec.Model), suggest.Hint(j.Spec.Model, names), strings.Join(names, ", "))
 }

@@ -182,13 +182,15 @@ func (p *parser) unknown(line string) error {
 		return p.fail("header %q, want quotation marks in pairs around whole column names", clip(line))
 	}
 	for _, s := range strangers {
-		if n := len(s.columns); slices.Equal(s.columns, header) || 1 < n && n < len(header) && slices.Equal(s.columns, header[:n]) {
+		if n := len(s.columns); slices.Equal(s.columns, header) || 1 < n && n < len(header) &&
+			slices.Equal(s.columns, header[:n]) {
 			return p.fail("no list of jobs: %s", s.what)
 		}
 	}
 	near := nearest(line)
 	columns, _ := near.split(line, nil)
-	return p.fail("header %q, want that of a known format; nearest is %s: %s", clip(line), near.name, near.complain(columns))
+	return p.fail("header %q, want that of a known format; nearest is %s: %s", clip(line), near.name,
+		near.complain(columns))
 }
 
 // columns finds the meaning of each column of the header.
@@ -218,7 +220,8 @@ func twice(names []string) (name string, ok bool) {
 // options refuses tables that the format knows nothing of, and finds the unit of times.
 func (p *parser) options() error {
 	if l := p.layout; (p.o.Jobs != nil || p.o.Instances != nil) && l != &paiTaskLayout {
-		return p.fail("format %s with a job or instance table, want none: these belong to %s", l.name, paiTaskLayout.name)
+		return p.fail("format %s with a job or instance table, want none: these belong to %s", l.name,
+			paiTaskLayout.name)
 	}
 	return p.units()
 }
@@ -367,7 +370,8 @@ func (p *parser) enter(j *Job) error {
 	}
 	p.lines = append(p.lines, int32(p.in.line))
 	if twin := p.index.add(p.jobs); twin >= 0 {
-		return p.fail("%s %q, want a name of its own: line %d has it too", p.nameColumn(), clip(j.Spec.Name), p.lines[twin])
+		return p.fail("%s %q, want a name of its own: line %d has it too", p.nameColumn(), clip(j.Spec.Name),
+			p.lines[twin])
 	}
 	return nil
 }

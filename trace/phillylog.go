@@ -24,11 +24,12 @@ import (
 // The machine list that is published beside the log contradicts it (philly-traces issue 8): the sizes of nodes are told
 // from the GPUs that attempts were given, in a warning.
 var phillyLogLayout = layout{
-	name:   "philly-log",
-	line:   "job log of Philly as published: JSON with all attempts",
-	zone:   "seconds from the first submission in the recorded clock, whose zone is not stated",
-	source: "Philly log; run time from the start of the first attempt to the end of the last, gaps included; GPUs of the first attempt",
-	clock:  true,
+	name: "philly-log",
+	line: "job log of Philly as published: JSON with all attempts",
+	zone: "seconds from the first submission in the recorded clock, whose zone is not stated",
+	source: "Philly log; run time from the start of the first attempt to the end of the last, gaps included; GPUs of " +
+		"the first attempt",
+	clock: true,
 	columns: []column{
 		{name: "jobid", means: jobID},
 		{name: "submitted_time", means: clockSubmit},
@@ -107,7 +108,8 @@ func (p *parser) failJSON(dec *json.Decoder, n int, err error, want string) erro
 	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		at, err = math.MaxInt64, errors.New("the file ends early, want the whole of it")
 	} else if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
-		err = fmt.Errorf("%s is of type %s, want %s", cmp.Or(kind.Field, "the job"), kind.Value, jsonKinds[kind.Type.Kind()])
+		err = fmt.Errorf("%s is of type %s, want %s", cmp.Or(kind.Field, "the job"), kind.Value,
+			jsonKinds[kind.Type.Kind()])
 	}
 	p.in.line = p.in.lineAt(at)
 	what := want
@@ -126,7 +128,8 @@ func (p *parser) phillyJob(record *phillyJob) (wrong string) {
 	for _, c := range []struct {
 		means meaning
 		text  string
-	}{{jobID, record.Job}, {clockSubmit, record.Submitted}, {state, record.Status}, {user, record.User}, {group, record.VC}} {
+	}{{jobID, record.Job}, {clockSubmit, record.Submitted}, {state, record.Status}, {user, record.User},
+		{group, record.VC}} {
 		if want := p.set(j, c.means, c.text); want != "" {
 			return fmt.Sprintf("%s %q, %s", p.layout.named(c.means), clip(c.text), want)
 		}
@@ -188,5 +191,6 @@ func nodeSizes(nodes map[string]int) string {
 	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		parts = append(parts, fmt.Sprintf("%d with %d GPUs", sizes[n], n))
 	}
-	return fmt.Sprintf("placements show %d nodes: %s; go by them where a machine list says otherwise", len(nodes), strings.Join(parts, ", "))
+	return fmt.Sprintf("placements show %d nodes: %s; go by them where a machine list says otherwise", len(nodes),
+		strings.Join(parts, ", "))
 }

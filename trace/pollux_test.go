@@ -39,7 +39,8 @@ func TestBadPollux(t *testing.T) {
 		{head + "a,0,bert,1,0\n", `line 2: batch_size "0", want a whole number from 1 to 2147483647`},
 		{head + "a,0,bert,0,8\n", `line 2: num_replicas "0", want a whole number from 1 to 1000000`},
 		{head + "a,0,bert,1,8\na,0,bert,1,8\n", `line 3: name "a", want a name of its own: line 2 has it too`},
-		{"name,time,application,num_replicas\n", `line 1: header "name,time,application,num_replicas", want that of a known format; nearest is pollux: missing batch_size`},
+		{"name,time,application,num_replicas\n",
+			`line 1: header "name,time,application,num_replicas", want that of a known format; nearest is pollux: missing batch_size`},
 	} {
 		_, err := Parse(strings.NewReader(c.text), "bad.csv", Options{})
 		if err == nil || err.Error() != "trace: bad.csv: "+c.want {

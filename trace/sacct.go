@@ -36,9 +36,12 @@ var sacctLayout = layout{
 }
 
 // sacctIgnored are fields of sacct that say nothing a trace holds, and are often printed.
-var sacctIgnored = ignore("JobIDRaw JobName Partition QOS Cluster UID GID Group Eligible Elapsed ElapsedRaw TimelimitRaw Planned " +
-	"Reserved NNodes AllocNodes ReqNodes NodeList NCPUS AllocCPUS ReqCPUS NTasks ReqMem MaxRSS AveRSS Restarts CPUTime CPUTimeRAW " +
-	"TotalCPU UserCPU SystemCPU ExitCode DerivedExitCode Priority Reason Comment WorkDir SubmitLine Constraints Flags " +
+var sacctIgnored = ignore("JobIDRaw JobName Partition QOS Cluster UID GID Group Eligible Elapsed ElapsedRaw " +
+	"TimelimitRaw Planned " +
+	"Reserved NNodes AllocNodes ReqNodes NodeList NCPUS AllocCPUS ReqCPUS NTasks ReqMem MaxRSS AveRSS Restarts " +
+	"CPUTime CPUTimeRAW " +
+	"TotalCPU UserCPU SystemCPU ExitCode DerivedExitCode Priority Reason Comment WorkDir SubmitLine Constraints " +
+	"Flags " +
 	"ConsumedEnergy ConsumedEnergyRaw Layout Reservation ReservationId Suspended WCKey McsLabel Licenses")
 
 // ignore returns optional columns that are read over.

@@ -29,13 +29,19 @@ var logSamples = []sample{
 		text: phillyText,
 		jobs: []Job{
 			with(job("app_2", 0, 1, 1), func(j *Job) { j.Spec.Group, j.State, j.Attempts = "v2", "Killed", 1 }),
-			with(job("app_1", 3600, 3, 3600), func(j *Job) { j.Spec.User, j.Spec.Group, j.State, j.Attempts = "u1", "v1", "Pass", 2 })},
-		warnings: []string{"1 of 6 rows left out: no attempt is recorded", "1 of 6 rows left out: no time of end: still running, or not logged",
-			"1 of 6 rows left out: no time of start: they never ran", "1 of 6 rows left out: no GPU in the first attempt",
-			"placements show 3 nodes: 1 with 1 GPUs, 1 with 4 GPUs, 1 with 8 GPUs; go by them where a machine list says otherwise",
+			with(job("app_1", 3600, 3, 3600), func(j *Job) {
+				j.Spec.User, j.Spec.Group, j.State, j.Attempts = "u1", "v1", "Pass", 2
+			})},
+		warnings: []string{"1 of 6 rows left out: no attempt is recorded", "1 of 6 rows left out: no time of end: " +
+			"still running, or not logged",
+			"1 of 6 rows left out: no time of start: they never ran", "1 of 6 rows left out: no GPU in the first " +
+				"attempt",
+			"placements show 3 nodes: 1 with 1 GPUs, 1 with 4 GPUs, 1 with 8 GPUs; go by them where a machine list " +
+				"says otherwise",
 			"rows are not in order of submission: sorted, 2 of 2 moved"}},
 	{name: "philly of pollux", format: "philly-pollux", origin: "2017-10-09T06:13:03",
-		text: "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,v1\n2017-10-09 06:13:03,10.5,2,21.0,v2\n",
+		text: "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,v1\n2017-10-09 " +
+			"06:13:03,10.5,2,21.0,v2\n",
 		jobs: []Job{
 			with(job("1", 0, 2, 10.5), func(j *Job) { j.Spec.Group = "v2" }),
 			with(job("0", 2932, 1, 66), func(j *Job) { j.Spec.Group = "v1" })},
@@ -45,12 +51,18 @@ var logSamples = []sample{
 			"1,uX,vcJ,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:11,2020-06-09 18:42:11,60,10\n" +
 			"2,uX,vcJ,0,4,1,FAILED,2020-06-09 18:41:01,2020-06-09 18:41:11,2020-06-09 18:42:11,60,10\n" +
 			"3,uY,vcJ,8,4,1,CANCELLED,2020-06-09 18:41:05,,2020-06-09 18:42:11,,\n",
-		jobs:     []Job{with(job("1", 0, 1, 60), func(j *Job) { j.Spec.User, j.Spec.Group, j.State = "uX", "vcJ", "COMPLETED" })},
-		warnings: []string{"1 of 3 rows left out: they ask for no GPU", "1 of 3 rows left out: no time of start: they never ran"}},
+		jobs: []Job{with(job("1", 0, 1, 60), func(j *Job) {
+			j.Spec.User, j.Spec.Group, j.State = "uX", "vcJ", "COMPLETED"
+		})},
+		warnings: []string{"1 of 3 rows left out: they ask for no GPU", "1 of 3 rows left out: no time of start: " +
+			"they never ran"}},
 	{name: "acme with offsets", format: "acme", origin: "2023-03-01T00:18:22",
 		text: "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n" +
-			"5,u1,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-02-28 16:20:51+00:00,117,32,936.0\n",
-		jobs: []Job{with(job("5", 0, 8, 117), func(j *Job) { j.Spec.User, j.Spec.Group, j.State = "u1", "Other", "FAILED" })}},
+			"5,u1,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-02-28 " +
+			"16:20:51+00:00,117,32,936.0\n",
+		jobs: []Job{with(job("5", 0, 8, 117), func(j *Job) {
+			j.Spec.User, j.Spec.Group, j.State = "u1", "Other", "FAILED"
+		})}},
 	{name: "kalos", format: "kalos",
 		text: "job_id,submit_s,num_nodes,num_gpus,duration_s,kind\n0,5,8,64,104,Pretrain\n",
 		jobs: []Job{with(job("0", 5, 64, 104), func(j *Job) { j.Spec.Group = "Pretrain" })}},
@@ -58,15 +70,21 @@ var logSamples = []sample{
 		text: "j1,worker,2.0,Terminated,1000.0,1600.5,600.0,29.296875,25.0,MISC\nj1,ps,1.0,Terminated,1000.0,1600.0,600.0,29.3,,\n" +
 			"j2,tensorflow,10.0,Failed,1100.0,1200.0,600.0,29.3,100.0,V100\nj3,tensorflow,1.0,Waiting,,,600.0,29.3,100.0,V100\n",
 		jobs: []Job{
-			with(job("j1/worker", 1000, 1, 600.5), func(j *Job) { j.MilliGPU, j.State, j.GPUType = 500, "Terminated", "MISC" }),
+			with(job("j1/worker", 1000, 1, 600.5), func(j *Job) {
+				j.MilliGPU, j.State, j.GPUType = 500, "Terminated", "MISC"
+			}),
 			with(job("j2/tensorflow", 1100, 10, 100), func(j *Job) { j.State, j.GPUType = "Failed", "V100" })},
-		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: they never ran",
-			"1 of 2 jobs " + partsBooked, "submission is the start of the task: the job table was not given, so that no job has waited"}},
+		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: " +
+			"they never ran",
+			"1 of 2 jobs " + partsBooked, "submission is the start of the task: the job table was not given, so that " +
+				"no job has waited"}},
 	{name: "tasks and jobs of pai", format: "pai-task",
 		text:   "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\nj1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
 		tables: tables{jobs: "j1,i1,ann,Terminated,40.0,170.0\nj2,i2,bob,Failed,,\n"},
 		jobs: []Job{
-			with(job("j1/w", 40, 1, 60), func(j *Job) { j.MilliGPU, j.Spec.User, j.State, j.GPUType = 125, "ann", "Terminated", "T4" }),
+			with(job("j1/w", 40, 1, 60), func(j *Job) {
+				j.MilliGPU, j.Spec.User, j.State, j.GPUType = 125, "ann", "Terminated", "T4"
+			}),
 			with(job("j9/w", 100, 1, 60), func(j *Job) { j.State = "Terminated" })},
 		warnings: []string{"1 of 2 jobs " + partsBooked, "1 of 2 jobs are not in the job table"}},
 	{name: "all tables of pai", format: "pai-task", leftOut: 1,
@@ -83,7 +101,8 @@ var logSamples = []sample{
 			with(job("b/w", 90, 2, 85), func(j *Job) { j.Spec.User, j.State, j.GPUType = "bob", "Failed", "T4" }),
 			with(job("c/w", 390, 1, 4), func(j *Job) { j.Spec.User, j.State, j.GPUType = "cy", "Terminated", "T4" }),
 			with(job("e/w", 450, 1, 40), func(j *Job) { j.Spec.User, j.State, j.GPUType = "eve", "Terminated", "T4" })},
-		warnings: []string{"1 of 5 rows left out: " + neverEnded, "1 of 4 jobs are not in the instance table: run times are those of the task table",
+		warnings: []string{"1 of 5 rows left out: " + neverEnded, "1 of 4 jobs are not in the instance table: run " +
+			"times are those of the task table",
 			"run times are from the first start of a task's instances to the last end"}},
 	{name: "openb", format: "openb", leftOut: 2,
 		text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
@@ -91,13 +110,15 @@ var logSamples = []sample{
 		jobs: []Job{
 			with(job("p0", 0, 1, 120), func(j *Job) { j.MilliGPU, j.GPUType, j.State = 460, "T4", "Running" }),
 			with(job("p2", 2, 8, 50), func(j *Job) { j.State = "Failed" })},
-		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: they never ran",
+		warnings: []string{"1 of 4 rows left out: they ask for no GPU", "1 of 4 rows left out: no time of start: " +
+			"they never ran",
 			"1 of 2 jobs are in phase Running and have a time of deletion all the same, which is taken for their end",
 			"1 of 2 jobs " + partsBooked,
 			"1 of 2 jobs accept several GPU types: taken as any"}},
 	{name: "sacct", format: "sacct", origin: "2024-02-29T23:59:59", leftOut: 5,
 		text: "JobID|User|Account|State|Submit|Start|End|ReqTRES|AllocTRES|Timelimit|Elapsed\n" +
-			"9_1|ann|lab|CANCELLED by 1000|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09|gres/gpu=4|cpu=8,gres/gpu:a100=4|1-02:00:03|00:01:00\n" +
+			"9_1|ann|lab|CANCELLED by " +
+			"1000|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09|gres/gpu=4|cpu=8,gres/gpu:a100=4|1-02:00:03|00:01:00\n" +
 			"9_1.batch||lab|CANCELLED|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09||cpu=8,gres/gpu=4||00:01:00\n" +
 			"10|bob|lab|TIMEOUT|2024-03-01T00:00:00|2024-03-01T00:00:00|2024-03-01T01:00:00|gres/gpu=2||UNLIMITED|01:00:00\n" +
 			"11|bob|lab|PENDING|2024-03-01T00:00:00|Unknown|Unknown|gres/gpu=2||UNLIMITED|00:00:00\n" +
@@ -110,8 +131,10 @@ var logSamples = []sample{
 				j.Spec.WallTime = 26*time.Hour + 3*time.Second
 			}),
 			with(job("10", 1, 2, 3600), func(j *Job) { j.Spec.User, j.Spec.Group, j.State = "bob", "lab", "TIMEOUT" })},
-		warnings: []string{"1 of 7 rows left out: steps of jobs", "1 of 7 rows left out: no time of start: they never ran",
-			"1 of 7 rows left out: no time of end: still running, or not logged", "1 of 7 rows left out: they ask for no GPU",
+		warnings: []string{"1 of 7 rows left out: steps of jobs", "1 of 7 rows left out: no time of start: they " +
+			"never ran",
+			"1 of 7 rows left out: no time of end: still running, or not logged", "1 of 7 rows left out: they ask " +
+				"for no GPU",
 			"1 of 7 rows left out: unknown time of submission"}},
 	{name: "swf", format: "swf", origin: "2001-09-09T01:46:40", leftOut: 3,
 		text: "; Version: 2.2\n; UnixStartTime: 1000000000\n;  Computer: Hand\n" +
@@ -125,6 +148,7 @@ var logSamples = []sample{
 				j.Spec.User, j.Spec.Group, j.Spec.WallTime, j.State = "3", "7", 2*time.Hour, "completed"
 			}),
 			with(job("2", 60, 16, 5.5), func(j *Job) { j.State = "cancelled" })},
-		warnings: []string{"1 of 5 rows left out: the run time is not known", "1 of 5 rows left out: the number of processors is not known",
+		warnings: []string{"1 of 5 rows left out: the run time is not known", "1 of 5 rows left out: the number of " +
+			"processors is not known",
 			"1 of 5 rows left out: parts of jobs that were checkpointed"}},
 }

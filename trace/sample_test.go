@@ -119,25 +119,40 @@ var tableSamples = []sample{
 	{name: "muri", format: "muri",
 		text: "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,resource_time_0,resource_time_1,resource_time_2,priority\n" +
 			"7,8,1500,900,vgg16,16,281000,28000,214,0.6,75,66,1\n",
-		jobs: []Job{with(job("7", 1.5, 8, 281), func(j *Job) { j.Spec.Model, j.Spec.Batch = "vgg16", sched.BatchRange{Min: 16, Max: 16} })}},
+		jobs: []Job{with(job("7", 1.5, 8, 281), func(j *Job) {
+			j.Spec.Model, j.Spec.Batch = "vgg16", sched.BatchRange{Min: 16, Max: 16}
+		})}},
 	{name: "elasticflow", format: "elasticflow",
 		text: "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration\n0,100,2011,ncf,400,,2,200\n",
-		jobs: []Job{with(job("0", 100, 2, 200), func(j *Job) { j.Spec.Model, j.Spec.Deadline = "ncf", sched.Time(400*time.Second) })}},
+		jobs: []Job{with(job("0", 100, 2, 200), func(j *Job) {
+			j.Spec.Model, j.Spec.Deadline = "ncf", sched.Time(400*time.Second)
+		})}},
 	{name: "gavel with step times", format: "gavel", options: Options{Steps: EveryStep(time.Second / 4)},
-		text: "LM (batch size 20)\tpython3 main.py -b 20\tlm\t--steps\t1\t1000\t2\t1\t-1.000000\t0\nA3C\tpython3 main.py\trl\t--max-steps\t0\t8\t1\t1\t1.5\t7.5\n",
+		text: "LM (batch size 20)\tpython3 main.py -b 20\tlm\t--steps\t1\t1000\t2\t1\t-1.000000\t0\nA3C\tpython3 " +
+			"main.py\trl\t--max-steps\t0\t8\t1\t1\t1.5\t7.5\n",
 		jobs: []Job{
-			with(job("0", 0, 2, 250), func(j *Job) { j.Spec.Model, j.Spec.Batch = "LM", sched.BatchRange{Min: 20, Max: 20} }),
-			with(job("1", 7.5, 1, 2), func(j *Job) { j.Spec.Model, j.Spec.Deadline = "A3C", sched.Time(10500*time.Millisecond) })}},
+			with(job("0", 0, 2, 250), func(j *Job) {
+				j.Spec.Model, j.Spec.Batch = "LM", sched.BatchRange{Min: 20, Max: 20}
+			}),
+			with(job("1", 7.5, 1, 2), func(j *Job) {
+				j.Spec.Model, j.Spec.Deadline = "A3C", sched.Time(10500*time.Millisecond)
+			})}},
 	{name: "gavel described roughly", format: "gavel", options: Options{Roughly: true},
-		text:     "A3C\tpython3 main.py\trl\t--max-steps\t0\t8\t1\t1\t-1\t7.5\n",
-		jobs:     []Job{with(job("0", 7.5, 1, 0), func(j *Job) { j.Spec.Model = "A3C" })},
-		warnings: []string{"1 of 1 jobs have no duration: the file counts iterations, and how long one takes is not known"}},
+		text: "A3C\tpython3 main.py\trl\t--max-steps\t0\t8\t1\t1\t-1\t7.5\n",
+		jobs: []Job{with(job("0", 7.5, 1, 0), func(j *Job) { j.Spec.Model = "A3C" })},
+		warnings: []string{"1 of 1 jobs have no duration: the file counts iterations, and how long one takes is not " +
+			"known"}},
 	{name: "shockwave", format: "shockwave",
-		text: "ResNet-18 (batch size 32)\tpython3 main.py\tcifar\t--steps\t1\t1000\t4\taccordion\t1\t-1\t3338.5\t55.0\n",
-		jobs: []Job{with(job("0", 55, 4, 3338.5), func(j *Job) { j.Spec.Model, j.Spec.Batch = "ResNet-18", sched.BatchRange{Min: 32, Max: 32} })}},
+		text: "ResNet-18 (batch size 32)\tpython3 " +
+			"main.py\tcifar\t--steps\t1\t1000\t4\taccordion\t1\t-1\t3338.5\t55.0\n",
+		jobs: []Job{with(job("0", 55, 4, 3338.5), func(j *Job) {
+			j.Spec.Model, j.Spec.Batch = "ResNet-18", sched.BatchRange{Min: 32, Max: 32}
+		})}},
 	{name: "table of shockwave", format: "shockwave-table",
 		text: "job_id,job_type,total_steps,scale_factor,mode,priority,slo,duration_s,arrival_s\n3,CycleGAN,9,1,gns,1.0,2.0,10.0,5.0\n",
-		jobs: []Job{with(job("3", 5, 1, 10), func(j *Job) { j.Spec.Model, j.Spec.Deadline = "CycleGAN", sched.Time(25*time.Second) })}},
+		jobs: []Job{with(job("3", 5, 1, 10), func(j *Job) {
+			j.Spec.Model, j.Spec.Deadline = "CycleGAN", sched.Time(25*time.Second)
+		})}},
 	{name: "table of gavel", format: "gavel-philly", options: Options{Steps: EveryStep(time.Second)},
 		text: "vc,job_id,job_type,total_steps,arrival_s,scale_factor\nx,0,A3C,10,0.0,1\ny,0,A3C,20,0.0,4\n",
 		jobs: []Job{
@@ -190,7 +205,8 @@ func TestSamples(t *testing.T) {
 				t.Errorf("%d rows left out, origin %s, want %d and %s", out, origin, c.leftOut, c.origin)
 			}
 			if got.Format != c.format || got.Path != "sample.csv" || got.Zone == "" {
-				t.Errorf("format %q, path %q, zone %q, want format %q and a zone", got.Format, got.Path, got.Zone, c.format)
+				t.Errorf("format %q, path %q, zone %q, want format %q and a zone", got.Format, got.Path, got.Zone,
+					c.format)
 			}
 			if !reflect.DeepEqual(got.Jobs, c.jobs) {
 				t.Errorf("jobs\n%+v, want\n%+v", got.Jobs, c.jobs)
@@ -289,14 +305,21 @@ func TestWriteCSVRefusesWhatItWouldLose(t *testing.T) {
 		change func(*Job)
 		want   string
 	}{
-		{func(j *Job) { j.Spec.Name = "" }, `trace: write: job 0 "": name, want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
-		{func(j *Job) { j.Spec.User = "a\nb" }, `trace: write: job 0 "a": "a\nb", want at most 4096 bytes of UTF-8 text without control characters`},
-		{func(j *Job) { j.Spec.Submit = -1 }, `trace: write: job 0 "a": submit -0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
-		{func(j *Job) { j.Duration = MaxTime + 1 }, `trace: write: job 0 "a": duration 876600h0m0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
-		{func(j *Job) { j.Spec.GPUs.Max = 4 }, `trace: write: job 0 "a": gpus 1..4 with default 1, want one number from 1 to 1000000`},
-		{func(j *Job) { j.Spec.Batch.Max = 4 }, `trace: write: job 0 "a": batch 0..4 with 0 per GPU, want one number, none per GPU`},
+		{func(j *Job) { j.Spec.Name = "" },
+			`trace: write: job 0 "": name, want a name: 1 to 4096 bytes of UTF-8 text without control characters`},
+		{func(j *Job) { j.Spec.User = "a\nb" },
+			`trace: write: job 0 "a": "a\nb", want at most 4096 bytes of UTF-8 text without control characters`},
+		{func(j *Job) { j.Spec.Submit = -1 },
+			`trace: write: job 0 "a": submit -0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
+		{func(j *Job) { j.Duration = MaxTime + 1 },
+			`trace: write: job 0 "a": duration 876600h0m0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
+		{func(j *Job) { j.Spec.GPUs.Max = 4 },
+			`trace: write: job 0 "a": gpus 1..4 with default 1, want one number from 1 to 1000000`},
+		{func(j *Job) { j.Spec.Batch.Max = 4 },
+			`trace: write: job 0 "a": batch 0..4 with 0 per GPU, want one number, none per GPU`},
 		{func(j *Job) { j.Spec.Types = 1 }, `trace: write: job 0 "a": types by number, want the name in GPUType`},
-		{func(j *Job) { j.Spec.Retries = 1 }, `trace: write: job 0 "a": cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column`},
+		{func(j *Job) { j.Spec.Retries = 1 },
+			`trace: write: job 0 "a": cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column`},
 	} {
 		var out bytes.Buffer
 		err := (&Trace{Jobs: []Job{with(good, c.change)}}).WriteCSV(&out)
@@ -305,7 +328,8 @@ func TestWriteCSVRefusesWhatItWouldLose(t *testing.T) {
 		}
 	}
 	err := (&Trace{Jobs: []Job{good, good}}).WriteCSV(new(bytes.Buffer))
-	if want := `trace: write: job 1 "a": an earlier job has that name, want a name of its own`; err == nil || err.Error() != want {
+	if want := `trace: write: job 1 "a": an earlier job has that name, want a name of its own`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

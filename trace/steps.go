@@ -120,11 +120,13 @@ func finishSteps(p *parser, j *Job) (wrong string) {
 	case p.o.Steps == nil:
 		return "the file counts iterations, not time: want step times (trace convert --steps)"
 	default:
-		return fmt.Sprintf("model %q, batch size %d, %d GPUs: no step time fits, want one", clip(j.Spec.Model), j.Spec.Batch.Max, j.Spec.GPUs.Want)
+		return fmt.Sprintf("model %q, batch size %d, %d GPUs: no step time fits, want one", clip(j.Spec.Model),
+			j.Spec.Batch.Max, j.Spec.GPUs.Want)
 	}
 	sec := p.said.iterations * step.Seconds()
 	if sec > MaxTime.Seconds() {
-		return fmt.Sprintf("%s iterations of %v, want at most 100 years in all", strconv.FormatFloat(p.said.iterations, 'g', -1, 64), step)
+		return fmt.Sprintf("%s iterations of %v, want at most 100 years in all",
+			strconv.FormatFloat(p.said.iterations, 'g', -1, 64), step)
 	}
 	j.Duration = sched.Seconds(sec)
 	return ""

@@ -12,7 +12,8 @@ var strangers = []struct {
 	{[]string{"num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node"},
 		"a cluster of the Tiresias simulator: switches, nodes and GPUs"},
 	{[]string{"vc", "node num"}, "the number of nodes of each virtual cluster"},
-	{[]string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, "the nodes of a cluster; its jobs are in the list of pods"},
+	{[]string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, "the nodes of a cluster; its jobs are in the list " +
+		"of pods"},
 	{[]string{"gpu_model", "gpu_capacity_num", "cpu_num", "node_name"},
 		"the nodes of a cluster; the jobs of this data set were published without usable times of submission"},
 	{[]string{"source", "metric", "x", "cum_percent"}, "points of published distribution functions, without jobs"},

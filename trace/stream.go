@@ -22,7 +22,8 @@ func Convert(path string, o Options, w io.Writer, format string, notes bool) (*T
 	}
 	t, out, err := survey(path, o, format, notes, &names{})
 	if errors.Is(err, errNames) {
-		t, out, err = survey(path, o, format, notes, &names{seed: maphash.MakeSeed(), hashes: make(map[uint64]struct{})})
+		t, out, err = survey(path, o, format, notes,
+			&names{seed: maphash.MakeSeed(), hashes: make(map[uint64]struct{})})
 	}
 	switch {
 	case errors.Is(err, errNoStream) || errors.Is(err, errNames):

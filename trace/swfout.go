@@ -46,7 +46,8 @@ func (o *swfOut) head(b []byte, t *Trace) []byte {
 	if !t.Origin.IsZero() {
 		b = append(b, "; UnixStartTime: "+strconv.FormatInt(t.Origin.Unix(), 10)+"\n"...)
 	}
-	b = append(b, "; Note: processors are GPUs; UnixStartTime, if any, is what the recorded clock showed, as if it were UTC\n"...)
+	b = append(b, "; Note: processors are GPUs; UnixStartTime, if any, is what the recorded clock showed, as if it "+
+		"were UTC\n"...)
 	return append(b, strings.ReplaceAll(t.notes(";"), "; source:", "; Computer:")...)
 }
 

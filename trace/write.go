@@ -18,7 +18,8 @@ import (
 var ErrWrite = errors.New("trace: write")
 
 // errProfiled is returned for a trace that does not say what is to be written.
-var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from profiles, want a trace that tells them", ErrWrite)
+var errProfiled = fmt.Errorf("%w: widths and durations of the jobs follow from profiles, want a trace that tells them",
+	ErrWrite)
 
 // Written lists the formats that Write writes.
 func Written() []string { return []string{trainyardLayout.name, swfLayout.name} }
@@ -39,7 +40,8 @@ func newOutput(format string, notes bool) (output, error) {
 	case swfLayout.name:
 		return newSWFOut(), nil
 	}
-	return nil, fmt.Errorf("%w: format %q%s, want one of %s", ErrWrite, format, suggest.Hint(format, Written()), strings.Join(Written(), ", "))
+	return nil, fmt.Errorf("%w: format %q%s, want one of %s", ErrWrite, format, suggest.Hint(format, Written()),
+		strings.Join(Written(), ", "))
 }
 
 // WriteCSV writes t in Trainyard's own format: the four columns that must be there, then those optional ones that some
@@ -133,7 +135,9 @@ func (o *csvOut) head(b []byte, t *Trace) []byte {
 	if o.notes {
 		b = append(b, t.notes("#")...)
 	}
-	o.columns = slices.DeleteFunc(slices.Clone(trainyardLayout.columns), func(c column) bool { return c.optional && !o.used[c.means] })
+	o.columns = slices.DeleteFunc(slices.Clone(trainyardLayout.columns), func(c column) bool {
+		return c.optional && !o.used[c.means]
+	})
 	for i, c := range o.columns {
 		if i > 0 {
 			b = append(b, ',')
@@ -218,16 +222,19 @@ func unwritable(j *Job) string {
 	case !timeOK(s.WallTime) || !timeOK(time.Duration(s.Deadline)):
 		return fmt.Sprintf("wall time %v, deadline %v, %s", s.WallTime, s.Deadline, wantTime)
 	case s.GPUs != sched.Rigid(int(s.GPUs.Want)) || s.GPUs.Want < 1 || s.GPUs.Want > MaxGPUs:
-		return fmt.Sprintf("gpus %d..%d with default %d, want one number from 1 to %d", s.GPUs.Min, s.GPUs.Max, s.GPUs.Want, MaxGPUs)
+		return fmt.Sprintf("gpus %d..%d with default %d, want one number from 1 to %d", s.GPUs.Min, s.GPUs.Max,
+			s.GPUs.Want, MaxGPUs)
 	case j.Attempts < 0:
 		return fmt.Sprintf("attempts %d, want >= 0", j.Attempts)
 	case j.MilliGPU < 0 || j.MilliGPU > 0 && (j.MilliGPU%1000 == 0 || j.MilliGPU/1000+1 != s.GPUs.Want):
 		return fmt.Sprintf("%d thousandths of %d GPUs, want a part of the last of them", j.MilliGPU, s.GPUs.Want)
 	case s.Batch.Max < 0 || s.Batch != sched.BatchRange{Min: s.Batch.Max, Max: s.Batch.Max}:
-		return fmt.Sprintf("batch %d..%d with %d per GPU, want one number, none per GPU", s.Batch.Min, s.Batch.Max, s.Batch.PerGPU)
+		return fmt.Sprintf("batch %d..%d with %d per GPU, want one number, none per GPU", s.Batch.Min, s.Batch.Max,
+			s.Batch.PerGPU)
 	case s.Types != 0:
 		return "types by number, want the name in GPUType"
-	case s.CPUs != 0 || s.MemoryGB != 0 || s.GPUMemGB != 0 || s.Share != 0 || s.Retries != 0 || s.NotBef != 0 || len(s.After) > 0:
+	case s.CPUs != 0 || s.MemoryGB != 0 || s.GPUMemGB != 0 || s.Share != 0 || s.Retries != 0 || s.NotBef != 0 ||
+		len(s.After) > 0:
 		return "cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column"
 	}
 	for _, word := range []string{s.User, s.Group, s.Model, s.Class, j.State, j.GPUType} {

@@ -23,7 +23,8 @@ func (d *Driver) adopt() ([]sched.Event, error) {
 		return nil, fmt.Errorf("sim: a run of %d jobs, want a trace that begins with them; it has %d", n, len(d.jobs))
 	}
 	if i := len(v.Jobs); i < len(d.jobs) && d.jobs[i].Spec.Submit < v.Now {
-		return nil, fmt.Errorf("sim: job %s is yet to arrive, at %v, want a time from %v on", d.jobs[i].Spec.Name, d.jobs[i].Spec.Submit, v.Now)
+		return nil, fmt.Errorf("sim: job %s is yet to arrive, at %v, want a time from %v on", d.jobs[i].Spec.Name,
+			d.jobs[i].Spec.Submit, v.Now)
 	}
 	d.now, d.arrived = v.Now, len(v.Jobs)
 	d.forgetPast()

@@ -60,7 +60,8 @@ func TestTakeOver(t *testing.T) {
 	r := sim.Runtime{StartDelay: 20 * time.Second, StopDelay: 30 * time.Second, Restart: 5 * time.Second}
 	at := func(s float64) sched.Time { return sched.Time(sched.Seconds(s)) }
 	v := underWay(
-		sched.Job{Attempt: sched.Running, FirstStart: at(90), LastStart: at(90), WorkFrom: at(90), Rate: 1, Work: 20 * time.Second},
+		sched.Job{Attempt: sched.Running, FirstStart: at(90), LastStart: at(90), WorkFrom: at(90), Rate: 1,
+			Work: 20 * time.Second},
 		sched.Job{Attempt: sched.Starting, FirstStart: at(3), Settled: at(95), Work: 50 * time.Second},
 		sched.Job{Attempt: sched.Stopping, FirstStart: at(3), WorkFrom: at(80), Work: 7 * time.Second},
 		sched.Job{Attempt: sched.Starting, FirstStart: sched.None, Settled: at(70)},
@@ -84,7 +85,8 @@ func TestTakeOverAtAnotherSpeed(t *testing.T) {
 	v := underWay(sched.Job{Attempt: sched.Running, LastStart: 90e9, WorkFrom: 90e9, Rate: 1, Work: 20 * time.Second})
 	half := sim.Runtime{Slowdown: func(*sched.View, *trace.Job, []sched.GPUID, int, int) float64 { return 2 }}
 	d, events, err := takeOver(t, v, half)
-	if err != nil || len(events) != 1 || events[0].Rate != 0.5 || events[0].Work != 30*time.Second || events[0].WorkFrom != 100e9 {
+	if err != nil || len(events) != 1 || events[0].Rate != 0.5 || events[0].Work != 30*time.Second ||
+		events[0].WorkFrom != 100e9 {
 		t.Fatalf("%+v, %v, want half the speed from 100 s on", events, err)
 	}
 	if e := next(t, d, sched.Never); story(e) != "160 ended 0 finished" {
@@ -111,14 +113,16 @@ func TestTakeOverBoot(t *testing.T) {
 
 // Ensure that a trace which cannot be that of the view is refused.
 func TestTakeOverOfAnother(t *testing.T) {
-	if _, _, err := takeOver(t, underWay(), sim.Runtime{}, job(99e9, 1, 1)); err == nil || !strings.Contains(err.Error(), "at 99s, want a time from 100s on") {
+	if _, _, err := takeOver(t, underWay(), sim.Runtime{}, job(99e9, 1, 1)); err == nil ||
+		!strings.Contains(err.Error(), "at 99s, want a time from 100s on") {
 		t.Error(err)
 	}
 	d, err := sim.New(&trace.Trace{}, &cluster.Cluster{}, sim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = d.Sync(t.Context(), underWay(sched.Job{})); err == nil || !strings.Contains(err.Error(), "a run of 1 jobs, want a trace that begins with them; it has 0") {
+	if _, err = d.Sync(t.Context(), underWay(sched.Job{})); err == nil ||
+		!strings.Contains(err.Error(), "a run of 1 jobs, want a trace that begins with them; it has 0") {
 		t.Error(err)
 	}
 }

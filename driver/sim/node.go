@@ -78,7 +78,8 @@ func (d *Driver) rent(a *sched.Action) {
 	for p.nodes+int32(len(p.booting)) < a.Count {
 		p.last++
 		p.booting = append(p.booting, p.last)
-		d.push(timed{at: d.now.Add(d.view.Pools[a.Pool].Spec.Boot), kind: rented, job: sched.JobID(a.Pool), attempt: p.last})
+		d.push(timed{at: d.now.Add(d.view.Pools[a.Pool].Spec.Boot), kind: rented, job: sched.JobID(a.Pool),
+			attempt: p.last})
 	}
 	p.booting = p.booting[:max(0, min(int32(len(p.booting)), a.Count-p.nodes))]
 }

@@ -60,7 +60,8 @@ func TestRent(t *testing.T) {
 		11e9: func(d *sched.Desired) { d.Pools = append(d.Pools, rent(1)) },
 		20e9: func(d *sched.Desired) { d.Pools = append(d.Pools, rent(3)) },
 		40e9: func(d *sched.Desired) {
-			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: 1, State: sched.NodeGone}, sched.NodeTarget{Node: 0, State: sched.NodeAsleep})
+			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: 1, State: sched.NodeGone},
+				sched.NodeTarget{Node: 0, State: sched.NodeAsleep})
 			d.Pools = append(d.Pools, rent(2))
 		},
 		50e9: func(d *sched.Desired) {
@@ -68,12 +69,15 @@ func TestRent(t *testing.T) {
 			d.Pools = append(d.Pools, rent(3))
 		},
 	}
-	h := eventlog.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1}, {Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
+	h := eventlog.Header{Pools: []sched.PoolSpec{{Name: "x", GPUs: 1, Max: 1},
+		{Name: "spot", GPUs: 1, Boot: 10 * time.Second, Max: 5}}}
 	var log nodeLog
-	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(h), d, wishes,
+		engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 		t.Fatal(err)
 	}
-	want := "0 own in 0 up; 10 spot-1 in 1 up; 10 spot-2 in 2 up; 30 spot-4 in 3 up; 40 own in 0 asleep; 40 spot-1 in 1 gone; " +
+	want := "0 own in 0 up; 10 spot-1 in 1 up; 10 spot-2 in 2 up; 30 spot-4 in 3 up; 40 own in 0 asleep; 40 spot-1 " +
+		"in 1 gone; " +
 		"50 own in 0 up; 60 spot-5 in 1 up; "
 	if got := log.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -83,10 +87,12 @@ func TestRent(t *testing.T) {
 // Ensure that a node takes as long to wake as its specification says, before what the runtime says of all, and that a
 // price that is none is not taken for one.
 func TestWakeAndPrice(t *testing.T) {
-	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "slow", GPUs: 1, Pool: sched.None, Wake: 7 * time.Second}, {Name: "any", GPUs: 1, Pool: sched.None}}, Types: []string{"a"}}
+	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "slow", GPUs: 1, Pool: sched.None, Wake: 7 * time.Second},
+		{Name: "any", GPUs: 1, Pool: sched.None}}, Types: []string{"a"}}
 	o := sim.Options{Runtime: sim.Runtime{Boot: 3 * time.Second}}
 	for i, x := range []float64{-1, math.NaN(), math.Inf(1), 2} {
-		o.Inject = append(o.Inject, sched.Event{Time: sched.Time(i) * 1e9, Kind: sched.PriceChanged, Pool: sched.None, Node: 1, Value: x})
+		o.Inject = append(o.Inject, sched.Event{Time: sched.Time(i) * 1e9, Kind: sched.PriceChanged, Pool: sched.None,
+			Node: 1, Value: x})
 	}
 	d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job(100e9, 1, time.Second)}}, c, o)
 	if err != nil {
@@ -100,10 +106,13 @@ func TestWakeAndPrice(t *testing.T) {
 	var log nodeLog
 	dropped, state := 0, engine.NewState(eventlog.Header{})
 	opt := engine.Options{Sinks: []eventlog.Sink{&log}, Dropped: func(*sched.Event, string) { dropped++ }}
-	if err := engine.Run(t.Context(), state, d, plan{10e9: all(sched.NodeAsleep), 20e9: all(sched.NodeUp)}, opt); err != nil {
+	if err := engine.Run(t.Context(), state, d, plan{10e9: all(sched.NodeAsleep), 20e9: all(sched.NodeUp)},
+		opt); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := log.String(), "0 slow in 0 up; 0 any in 1 up; 10 slow in 0 asleep; 10 any in 1 asleep; 23 any in 1 up; 27 slow in 0 up; "; got != want {
+	if got, want := log.String(),
+		"0 slow in 0 up; 0 any in 1 up; 10 slow in 0 asleep; 10 any in 1 asleep; 23 any in 1 up; 27 slow in "+
+			"0 up; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if p := state.View().Nodes[1].Price; dropped != 3 || p != 2 {

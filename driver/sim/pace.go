@@ -38,7 +38,8 @@ func (d *Driver) pace(id sched.JobID) (rate float64, until time.Duration) {
 		slow *= d.disturbance(j.gpus)
 	}
 	if rate /= slow; !(rate > 0) || math.IsInf(rate, 0) {
-		d.broken = fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it would do %v work per time",
+		d.broken = fmt.Errorf("sim: job %s cannot run on %d GPUs of %d nodes with batch %d: it would do %v work "+
+			"per time",
 			t.Spec.Name, len(j.gpus), len(d.placement), j.config.Batch, rate)
 		return 1, 0
 	}
@@ -121,7 +122,8 @@ func (d *Driver) repace(id sched.JobID, dst []sched.Event) []sched.Event {
 	if d.runtime.Report > 0 {
 		return dst
 	}
-	return append(dst, sched.Event{Time: d.now, Kind: sched.Progressed, Job: id, Attempt: j.attempt, Work: j.done, WorkFrom: j.from, Rate: j.rate})
+	return append(dst, sched.Event{Time: d.now, Kind: sched.Progressed, Job: id, Attempt: j.attempt, Work: j.done,
+		WorkFrom: j.from, Rate: j.rate})
 }
 
 // enter counts job id, which starts to run, on its GPUs, and slows those down that it meets there.
@@ -184,7 +186,8 @@ func (d *Driver) change(c Change) {
 	d.struck = d.struck[:0]
 	for _, id := range d.live {
 		j := &d.state[id]
-		if j.phase == running && slices.ContainsFunc(j.gpus, func(g sched.GPUID) bool { return slices.Contains(c.GPUs, g) }) {
+		if j.phase == running &&
+			slices.ContainsFunc(j.gpus, func(g sched.GPUID) bool { return slices.Contains(c.GPUs, g) }) {
 			d.struck = append(d.struck, id)
 		}
 	}
@@ -223,7 +226,8 @@ func (d *Driver) tell(id sched.JobID, dst []sched.Event) []sched.Event {
 	j.reports++
 	j.told, j.toldAt = work, d.now
 	d.queueReport(id)
-	return append(dst, sched.Event{Time: d.now, Kind: sched.Progressed, Job: id, Attempt: j.attempt, Work: work, WorkFrom: d.now, Rate: rate})
+	return append(dst, sched.Event{Time: d.now, Kind: sched.Progressed, Job: id, Attempt: j.attempt, Work: work,
+		WorkFrom: d.now, Rate: rate})
 }
 
 func (d *Driver) workOf(j *jobState, at sched.Time) time.Duration {
@@ -249,7 +253,8 @@ func (d *Driver) queueEpoch(id sched.JobID) {
 	}
 	if at := end(n); at <= t.Duration {
 		j.epoch = n
-		d.push(timed{at: max(j.from.Add(untilDone(at-j.done, j.rate)), d.now), kind: epochEnd, job: id, attempt: j.attempt, number: n})
+		d.push(timed{at: max(j.from.Add(untilDone(at-j.done, j.rate)), d.now), kind: epochEnd, job: id,
+			attempt: j.attempt, number: n})
 	}
 }
 

@@ -21,7 +21,8 @@ func told(t *testing.T, d *sim.Driver) string {
 		for _, e := range e {
 			switch e.Kind {
 			case sched.AttemptStarted, sched.Progressed:
-				fmt.Fprintf(&b, "%v: %v %d with %v at %.4g from %v; ", e.Time.Seconds(), e.Kind, e.Job, e.Work.Seconds(), e.Rate, e.WorkFrom.Seconds())
+				fmt.Fprintf(&b, "%v: %v %d with %v at %.4g from %v; ", e.Time.Seconds(), e.Kind, e.Job,
+					e.Work.Seconds(), e.Rate, e.WorkFrom.Seconds())
 			case sched.AttemptEnded, sched.EpochEnded:
 				fmt.Fprintf(&b, "%v: %v %d; ", e.Time.Seconds(), e.Kind, e.Job)
 			}
@@ -46,7 +47,8 @@ func TestPhases(t *testing.T) {
 		speed func(*trace.Job, sched.Config, []int, time.Duration) (float64, time.Duration)
 		want  string
 	}{
-		{speed, "0: started 0 with 0 at 2 from 0; 4: epoch 0; 5: progressed 0 with 10 at 4 from 5; 6.5: epoch 0; 7.5: ended 0; "},
+		{speed, "0: started 0 with 0 at 2 from 0; 4: epoch 0; 5: progressed 0 with 10 at 4 from 5; 6.5: epoch 0; " +
+			"7.5: ended 0; "},
 		{nil, "0: started 0 with 0 at 2 from 0; 4: epoch 0; 8: epoch 0; 10: ended 0; "},
 	} {
 		d := open(t, sim.Options{Runtime: sim.Runtime{Speed: c.speed, EpochEnd: epoch}}, "1x2", j)
@@ -63,8 +65,11 @@ func TestPhases(t *testing.T) {
 // Ensure that jobs on one GPU slow each other down from when the second works until the first is gone, that a gang
 // suffers as on its worst GPU, and that who is being stopped troubles nobody.
 func TestInterference(t *testing.T) {
-	r := sim.Runtime{StopDelay: time.Second, Interference: func(_ *trace.Job, others []*trace.Job) float64 { return float64(1 + len(others)) }}
-	d := open(t, sim.Options{Runtime: r}, "1x3", job(0, 2, 10*time.Second), job(0, 1, 2*time.Second), job(0, 2, 10*time.Second))
+	r := sim.Runtime{StopDelay: time.Second, Interference: func(_ *trace.Job, others []*trace.Job) float64 {
+		return float64(1 + len(others))
+	}}
+	d := open(t, sim.Options{Runtime: r}, "1x3", job(0, 2, 10*time.Second), job(0, 1, 2*time.Second),
+		job(0, 2, 10*time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0, 1))
 	next(t, d, sched.Never)
@@ -84,7 +89,8 @@ func TestInterference(t *testing.T) {
 // Ensure that disturbed GPUs slow down the gangs on them, the worst counts, and that a power cap changes the rate of an
 // attempt that lives.
 func TestChangesAndCap(t *testing.T) {
-	r := sim.Runtime{Changes: []sim.Change{{At: 2e9, GPUs: []sched.GPUID{0}, Factor: 2}, {At: 4e9, GPUs: []sched.GPUID{0, 1}, Factor: 1}, {At: 9e9, GPUs: []sched.GPUID{1}, Factor: 4}},
+	r := sim.Runtime{Changes: []sim.Change{{At: 2e9, GPUs: []sched.GPUID{0}, Factor: 2},
+		{At: 4e9, GPUs: []sched.GPUID{0, 1}, Factor: 1}, {At: 9e9, GPUs: []sched.GPUID{1}, Factor: 4}},
 		Capped: func(_ *trace.Job, w sched.Watts) float64 { return float64(w) / 100 }}
 	d := open(t, sim.Options{Runtime: r}, "1x2", job(0, 2, 6*time.Second), job(5e9, 2, 4*time.Second))
 	next(t, d, sched.Never)
@@ -94,7 +100,8 @@ func TestChangesAndCap(t *testing.T) {
 	next(t, d, sched.Never)
 	apply(t, d, sched.Action{Kind: sched.Adjust, Job: 0, Attempt: 1, Config: sched.Config{Cap: 50}})
 	got := told(t, d)
-	if want := "4: progressed 0 with 3 at 0.5 from 4; 9: progressed 0 with 5.5 at 0.125 from 9; 13: ended 0; "; got != want {
+	if want := "4: progressed 0 with 3 at 0.5 from 4; 9: progressed 0 with 5.5 at 0.125 from 9; 13: " +
+		"ended 0; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -103,13 +110,15 @@ func TestChangesAndCap(t *testing.T) {
 // and that nothing else is told.
 func TestReports(t *testing.T) {
 	run := func(noise float64, seed uint64) string {
-		r := sim.Runtime{Report: 4 * time.Second, Noise: noise, Seed: seed, Changes: []sim.Change{{At: 6e9, GPUs: []sched.GPUID{0}, Factor: 2}}}
+		r := sim.Runtime{Report: 4 * time.Second, Noise: noise, Seed: seed,
+			Changes: []sim.Change{{At: 6e9, GPUs: []sched.GPUID{0}, Factor: 2}}}
 		d := open(t, sim.Options{Runtime: r}, "1x1", job(0, 1, 10*time.Second))
 		next(t, d, sched.Never)
 		apply(t, d, start(0, 1, 0))
 		return told(t, d)
 	}
-	want := "0: started 0 with 0 at 0 from 0; 4: progressed 0 with 4 at 1 from 4; 8: progressed 0 with 7 at 0.75 from 8; " +
+	want := "0: started 0 with 0 at 0 from 0; 4: progressed 0 with 4 at 1 from 4; 8: progressed 0 with 7 at 0.75 " +
+		"from 8; " +
 		"12: progressed 0 with 9 at 0.5 from 12; 14: ended 0; "
 	if got := run(0, 1); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -127,7 +136,8 @@ func TestImpossible(t *testing.T) {
 	d := open(t, sim.Options{Runtime: sim.Runtime{Speed: cannot}}, "1x1", job(0, 1, time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0))
-	if _, err := d.Next(t.Context(), sched.Never); err == nil || !strings.Contains(err.Error(), "cannot run on 1 GPUs of 1 nodes with batch 0") {
+	if _, err := d.Next(t.Context(), sched.Never); err == nil ||
+		!strings.Contains(err.Error(), "cannot run on 1 GPUs of 1 nodes with batch 0") {
 		t.Errorf("error %v, want one that says what cannot run", err)
 	}
 	for _, r := range []sim.Runtime{{Noise: math.NaN()}, {Report: -1}, {Changes: []sim.Change{{Factor: 0}}},

@@ -106,12 +106,15 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 	}
 	for i := range o.Inject {
 		e := &o.Inject[i]
-		if (e.Kind == sched.JobCommanded || e.Kind == sched.JobChanged) && (e.Job < 0 || int(e.Job) >= len(jobs) || e.Time < jobs[e.Job].Spec.Submit) {
-			return nil, fmt.Errorf("sim: injected event %d: job %d at %v, want a job that has arrived", i, e.Job, e.Time)
+		if (e.Kind == sched.JobCommanded || e.Kind == sched.JobChanged) &&
+			(e.Job < 0 || int(e.Job) >= len(jobs) || e.Time < jobs[e.Job].Spec.Submit) {
+			return nil, fmt.Errorf("sim: injected event %d: job %d at %v, want a job that has arrived", i, e.Job,
+				e.Time)
 		}
 	}
 	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
-		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes)), changes: o.Runtime.Changes}
+		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes)),
+		changes: o.Runtime.Changes}
 	d.state = make([]jobState, len(jobs))
 	for _, n := range c.Nodes {
 		d.widest = max(d.widest, n.GPUs)
@@ -152,10 +155,12 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	for {
 		at := d.nextTime(until)
 		if len(d.queue) > 0 && d.queue[0].at > horizon {
-			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century", d.queue[0].job, horizon)
+			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century",
+				d.queue[0].job, horizon)
 		}
 		if d.idle > maxIdle {
-			return nil, fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs preempt each other faster than they restart; set min_run above restart_overhead", d.idle)
+			return nil, fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs preempt "+
+				"each other faster than they restart; set min_run above restart_overhead", d.idle)
 		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
@@ -263,7 +268,8 @@ func (d *Driver) due(t timed) {
 	case t.kind == report:
 		d.out = d.tell(t.job, d.out)
 	case t.kind == epochEnd && j.watched && t.number == j.epoch:
-		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt, Value: float64(t.number)})
+		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt,
+			Value: float64(t.number)})
 		d.queueEpoch(t.job)
 	}
 }
@@ -322,7 +328,8 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 	if j.watched {
 		d.queueEpoch(id)
 	}
-	e := sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: id, Attempt: j.attempt, Work: j.done, WorkFrom: j.from, Rate: j.rate}
+	e := sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: id, Attempt: j.attempt, Work: j.done,
+		WorkFrom: j.from, Rate: j.rate}
 	if d.runtime.Report > 0 {
 		e.Rate = 0
 		d.queueReport(id)
@@ -345,7 +352,8 @@ func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []
 	d.live[j.liveAt] = last
 	d.state[last].liveAt = j.liveAt
 	d.live = d.live[:len(d.live)-1]
-	return append(dst, sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o, Work: work})
+	return append(dst, sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o,
+		Work: work})
 }
 
 // stop ends an attempt: the job saves what it has done and goes.

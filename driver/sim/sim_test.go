@@ -48,9 +48,12 @@ func openOn(t *testing.T, o sim.Options, c *cluster.Cluster, jobs ...trace.Job) 
 // Ensure that the simulator is a driver as every other, whatever starting and stopping costs.
 func TestConformance(t *testing.T) {
 	for name, r := range map[string]sim.Runtime{
-		"ideal":   {},
-		"delayed": {StartDelay: 100 * time.Millisecond, StopDelay: 200 * time.Millisecond, Restart: 300 * time.Millisecond},
-		"costly":  {RestartAtFirst: true, Restart: 50 * time.Millisecond, Penalty: func(int) time.Duration { return time.Second }},
+		"ideal": {},
+		"delayed": {StartDelay: 100 * time.Millisecond, StopDelay: 200 * time.Millisecond,
+			Restart: 300 * time.Millisecond},
+		"costly": {RestartAtFirst: true, Restart: 50 * time.Millisecond, Penalty: func(int) time.Duration {
+			return time.Second
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
@@ -58,7 +61,8 @@ func TestConformance(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				jobs := []trace.Job{job(1, 1, 20*time.Second), job(1, 1, 500*time.Millisecond), job(2e9, 1, 20*time.Second)}
+				jobs := []trace.Job{job(1, 1, 20*time.Second), job(1, 1, 500*time.Millisecond),
+					job(2e9, 1, 20*time.Second)}
 				d, err := sim.New(&trace.Trace{Jobs: jobs}, c, sim.Options{Runtime: r})
 				if err != nil {
 					t.Fatal(err)
@@ -124,7 +128,8 @@ func TestOutagesWhileWaiting(t *testing.T) {
 // lost.
 func TestSleepAndBoot(t *testing.T) {
 	set := func(s sched.NodeState) sched.Action { return sched.Action{Kind: sched.SetNode, Node: 0, State: s} }
-	d := open(t, sim.Options{Runtime: sim.Runtime{Boot: 10 * time.Second}}, "1x1", job(0, 1, 100*time.Second), job(500e9, 1, 0))
+	d := open(t, sim.Options{Runtime: sim.Runtime{Boot: 10 * time.Second}}, "1x1", job(0, 1, 100*time.Second),
+		job(500e9, 1, 0))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0))
 	next(t, d, sched.Never)
@@ -137,7 +142,8 @@ func TestSleepAndBoot(t *testing.T) {
 	apply(t, d, set(sched.NodeAsleep))
 	next(t, d, 4e9)
 	apply(t, d, set(sched.NodeUp))
-	if e := next(t, d, sched.Never); e[0].Kind != sched.NodeChanged || e[0].Time != 14e9 || sched.NodeState(e[0].Code) != sched.NodeUp {
+	if e := next(t, d, sched.Never); e[0].Kind != sched.NodeChanged || e[0].Time != 14e9 ||
+		sched.NodeState(e[0].Code) != sched.NodeUp {
 		t.Fatalf("%+v, want the node up at 14 s", e[0])
 	}
 	if e := next(t, d, sched.Never); e[0].Kind != sched.JobArrived {
@@ -158,7 +164,8 @@ func TestEpochs(t *testing.T) {
 	for e := next(t, d, sched.Never); e != nil; e = next(t, d, sched.Never) {
 		got = append(got, e...)
 	}
-	if len(got) != 4 || got[0].Time != 10e9 || got[0].Value != 1 || got[2].Value != 3 || got[3].Kind != sched.AttemptEnded {
+	if len(got) != 4 || got[0].Time != 10e9 || got[0].Value != 1 || got[2].Value != 3 ||
+		got[3].Kind != sched.AttemptEnded {
 		t.Fatalf("%+v, want three epochs and the end", got)
 	}
 }
@@ -181,7 +188,9 @@ func TestSlowdown(t *testing.T) {
 
 // Ensure that a restart is charged at every start but the first, and what a preemption costs is added to the work left.
 func TestRestartAndPenalty(t *testing.T) {
-	r := sim.Runtime{Restart: 3 * time.Second, Penalty: func(w int) time.Duration { return time.Duration(w) * time.Second }}
+	r := sim.Runtime{Restart: 3 * time.Second, Penalty: func(w int) time.Duration {
+		return time.Duration(w) * time.Second
+	}}
 	d := open(t, sim.Options{Runtime: r}, "1x2", job(0, 2, 10*time.Second))
 	next(t, d, sched.Never)
 	apply(t, d, start(0, 1, 0, 1))
@@ -213,7 +222,8 @@ func TestCheckpoint(t *testing.T) {
 	apply(t, d, start(0, 1, 0))
 	next(t, d, sched.Never)
 	e := next(t, d, sched.Never)
-	if e[0].Outcome != sched.NodeLost || e[0].Work != e[0].Time.Sub(0)/(10*time.Second)*(10*time.Second) || e[1].Kind != sched.NodeLeft {
+	if e[0].Outcome != sched.NodeLost || e[0].Work != e[0].Time.Sub(0)/(10*time.Second)*(10*time.Second) ||
+		e[1].Kind != sched.NodeLeft {
 		t.Fatalf("%+v, want work up to the last checkpoint", e)
 	}
 }
@@ -235,15 +245,18 @@ func TestWrongRuntime(t *testing.T) {
 
 // Ensure that jobs which take turns faster than they restart, for ever, end the simulation with an error that says so.
 func TestGoingInCirclesIsGivenUp(t *testing.T) {
-	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1", job(0, 1, time.Hour))
+	d := open(t, sim.Options{Runtime: sim.Runtime{Restart: time.Minute, RestartAtFirst: true}}, "1x1",
+		job(0, 1, time.Hour))
 	if _, err := d.Next(t.Context(), sched.Never); err != nil { // the arrival
 		t.Fatal(err)
 	}
 	const many = 200_000
 	for n := int32(1); n <= many; n++ {
-		_ = d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Attempt: n, GPUs: []sched.GPUID{0}}}})
+		_ = d.Apply(t.Context(),
+			sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Attempt: n, GPUs: []sched.GPUID{0}}}})
 		_, first := d.Next(t.Context(), d.Now().Add(time.Second))
-		_ = d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: sched.Preempted}}})
+		_ = d.Apply(t.Context(),
+			sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Attempt: n, Why: sched.Preempted}}})
 		_, second := d.Next(t.Context(), d.Now().Add(time.Second))
 		_, third := d.Next(t.Context(), d.Now().Add(time.Second))
 		if err := errors.Join(first, second, third); err != nil {

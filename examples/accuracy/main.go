@@ -29,7 +29,8 @@ type phase struct {
 // Batches are up to four times the 64 that the rate is meant for, with the square root as factor.
 var (
 	alone   = []phase{{2, 64, 1, 1}}
-	resized = []phase{{2, 64, 1, .2}, {3, 128, math.Sqrt2, .4}, {1, 32, math.Sqrt(.5), .6}, {4, 256, 2, .8}, {2, 64, 1, 1}}
+	resized = []phase{{2, 64, 1, .2}, {3, 128, math.Sqrt2, .4}, {1, 32, math.Sqrt(.5), .6}, {4, 256, 2, .8},
+		{2, 64, 1, 1}}
 )
 
 // samples are those of 16 epochs of 128 steps of 64.
@@ -50,7 +51,8 @@ func main() {
 	trainer := flag.String("trainer", "", "the Go trainer (default: it is built)")
 	flag.Parse()
 	if *seeds < 2 || *seeds > len(student) || flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "accuracy: --seeds %d and arguments %q, want 2 to %d and none\n", *seeds, flag.Args(), len(student))
+		fmt.Fprintf(os.Stderr, "accuracy: --seeds %d and arguments %q, want 2 to %d and none\n", *seeds, flag.Args(),
+			len(student))
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, *trainer, *seeds); err != nil {
@@ -68,7 +70,8 @@ func run(w io.Writer, trainer string, seeds int) error {
 	defer os.RemoveAll(dir)
 	if trainer == "" {
 		trainer = filepath.Join(dir, "trainer")
-		out, failed := exec.Command("go", "build", "-o", trainer, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
+		out, failed := exec.Command("go", "build", "-o", trainer,
+			"github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
 		if failed != nil {
 			return fmt.Errorf("go build: %w\n%s", failed, out)
 		}
@@ -116,9 +119,11 @@ func trained(trainer, folder string, seed int, phases []phase) (float64, error) 
 	for _, p := range phases {
 		out := filepath.Join(folder, "result.json")
 		until := int(p.until * samples)
-		cmd := exec.Command(trainer, "--batch", "64", "--epoch-steps", "128", "--samples", fmt.Sprint(until), "--seed", fmt.Sprint(seed),
+		cmd := exec.Command(trainer, "--batch", "64", "--epoch-steps", "128", "--samples", fmt.Sprint(until), "--seed",
+			fmt.Sprint(seed),
 			"--checkpoint-every", "0", "--report-every", "1000", "--out", out)
-		cmd.Env = []string{"TRAINYARD_CHECKPOINT_DIR=" + folder, fmt.Sprint("TRAINYARD_NUM_GPUS=", p.workers), fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", p.batch),
+		cmd.Env = []string{"TRAINYARD_CHECKPOINT_DIR=" + folder, fmt.Sprint("TRAINYARD_NUM_GPUS=", p.workers),
+			fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", p.batch),
 			fmt.Sprint("TRAINYARD_LR_SCALE=", p.scale)}
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("trainer: %w\n%s", err, said)

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"--jobs", "4", "--size", "1", "--step-time", "50ms", "--json"}, &out); err != nil {
+	if err := run(t.Context(), []string{"--jobs", "4", "--size", "1", "--step-time", "50ms", "--json"},
+		&out); err != nil {
 		t.Fatal(err)
 	}
 	var all report
@@ -78,8 +79,10 @@ func TestDraw(t *testing.T) {
 // Ensure that wrong flags are refused.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]string{"--jobs 0": "--jobs 0", "--load 1": "a load below 1", "--budget NaN": "--budget NaN", "--step-time 0s": "--step-time 0s", "--seeds 0": "--seeds 0"} {
-		if err := run(context.Background(), strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
+	for args, want := range map[string]string{"--jobs 0": "--jobs 0", "--load 1": "a load below 1",
+		"--budget NaN": "--budget NaN", "--step-time 0s": "--step-time 0s", "--seeds 0": "--seeds 0"} {
+		if err := run(context.Background(), strings.Fields(args), nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}

@@ -50,7 +50,8 @@ type figures struct {
 }
 
 func figuresOf(r *metrics.Result) figures {
-	return figures{JCT: r.AvgJCT, SlotSeconds: r.AvgRentedGPUs * r.Makespan, Slots: r.AvgRentedGPUs, Makespan: r.Makespan, Resizes: r.Resizes}
+	return figures{JCT: r.AvgJCT, SlotSeconds: r.AvgRentedGPUs * r.Makespan, Slots: r.AvgRentedGPUs,
+		Makespan: r.Makespan, Resizes: r.Resizes}
 }
 
 // kinds are what is trained, by name; sizes are shares of --size.
@@ -71,7 +72,8 @@ type arrival struct {
 func (c *comparison) apps() map[string]speedup.App {
 	apps := make(map[string]speedup.App)
 	for i, k := range kinds {
-		apps[k.name] = speedup.Stages{{Size: float64(c.steps(i)) * c.step.Seconds(), Law: speedup.Amdahl{Parallel: k.parallel}}}
+		apps[k.name] = speedup.Stages{{Size: float64(c.steps(i)) * c.step.Seconds(),
+			Law: speedup.Amdahl{Parallel: k.parallel}}}
 	}
 	return apps
 }
@@ -93,7 +95,8 @@ func (c *comparison) rate() float64 {
 // mix is what BOA is told of arrivals.
 func (c *comparison) mix(apps map[string]speedup.App) (mix []speedup.Class) {
 	for _, k := range kinds {
-		mix = append(mix, speedup.Class{Model: k.name, Rate: c.rate(), Chain: speedup.ChainOf(apps[k.name], 1, c.Slots, sched.BatchRange{})})
+		mix = append(mix, speedup.Class{Model: k.name, Rate: c.rate(),
+			Chain: speedup.ChainOf(apps[k.name], 1, c.Slots, sched.BatchRange{})})
 	}
 	return mix
 }
@@ -151,7 +154,8 @@ func (c *comparison) compare(ctx context.Context) error {
 
 // settings returns those of a system, with what restarts cost in seconds.
 func settings(overhead float64, own map[string]string) map[string]string {
-	all := map[string]string{"min_run": "0", "preempt_limit": "0", "restart_overhead": strconv.FormatFloat(overhead, 'f', 3, 64)}
+	all := map[string]string{"min_run": "0", "preempt_limit": "0",
+		"restart_overhead": strconv.FormatFloat(overhead, 'f', 3, 64)}
 	maps.Copy(all, own)
 	return all
 }

@@ -95,7 +95,8 @@ func (c *comparison) check() error {
 	case c.jobs < 1 || c.Slots < 1:
 		return fmt.Errorf("--jobs %d and --slots %d, want > 0", c.jobs, c.Slots)
 	case !(c.size > 0) || !(c.Budget > 0) || !(c.Load > 0 && c.Load < 1) || math.IsInf(c.size+c.Budget, 1):
-		return fmt.Errorf("--size %v, --budget %v and --load %v, want > 0, and a load below 1", c.size, c.Budget, c.Load)
+		return fmt.Errorf("--size %v, --budget %v and --load %v, want > 0, and a load below 1", c.size, c.Budget,
+			c.Load)
 	case c.step < time.Millisecond:
 		return fmt.Errorf("--step-time %v, want at least 1ms", c.step)
 	}
@@ -105,7 +106,8 @@ func (c *comparison) check() error {
 // build builds the trainer into dir.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "trainer")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path,
+		"github.com/trainyard/trainyard/examples/trainer").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -114,11 +116,13 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // print writes the table.
 func (c *comparison) print(w io.Writer) error {
-	fmt.Fprintf(w, "%d trainings, budget %v of %d slots, load %v, seed %d\n\n", len(c.arrivals), c.Budget, c.Slots, c.Load, c.Seed)
+	fmt.Fprintf(w, "%d trainings, budget %v of %d slots, load %v, seed %d\n\n", len(c.arrivals), c.Budget, c.Slots,
+		c.Load, c.Seed)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tslots\tJCT s\tslot-s\tstart+end s\tJCT s simulated\tslot-s\terror of JCT\tof slot-s\t")
 	for _, r := range c.Rows {
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.0f\t%+.1f %%\t%+.1f %%\t\n", r.Name, r.Real.Slots, r.Real.JCT, r.Real.SlotSeconds,
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.0f\t%+.1f %%\t%+.1f %%\t\n", r.Name, r.Real.Slots,
+			r.Real.JCT, r.Real.SlotSeconds,
 			r.Overhead, r.Simulated.JCT, r.Simulated.SlotSeconds, 100*r.JCTError, 100*r.SlotError)
 	}
 	if err := t.Flush(); err != nil {

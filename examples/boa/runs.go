@@ -50,11 +50,13 @@ func (c *comparison) calibrate(ctx context.Context, number int) (overhead float6
 func (c *comparison) job(b *strings.Builder, name string, kind int, gpus string, at time.Duration) {
 	k := &kinds[kind]
 	fmt.Fprintf(b, "  - name: %s\n    model: %s\n    gpus: %s\n    submit: %v\n", name, k.name, gpus, at)
-	fmt.Fprintf(b, "    command: [%q, --steps, %d, --step-time, %v, --parallel, %v, --batch, 32, --checkpoint-every, 0]\n", c.trainer, c.steps(kind), c.step, k.parallel)
+	fmt.Fprintf(b, "    command: [%q, --steps, %d, --step-time, %v, --parallel, %v, --batch, 32, "+
+		"--checkpoint-every, 0]\n", c.trainer, c.steps(kind), c.step, k.parallel)
 }
 
 // real runs the jobs.
-func (c *comparison) real(ctx context.Context, name, systemName string, reserved int, settings map[string]string) (figures, error) {
+func (c *comparison) real(ctx context.Context, name, systemName string, reserved int,
+	settings map[string]string) (figures, error) {
 	var jobs strings.Builder
 	for i, a := range c.arrivals {
 		most := c.Slots
@@ -65,7 +67,8 @@ func (c *comparison) real(ctx context.Context, name, systemName string, reserved
 		c.job(&jobs, fmt.Sprint("job-", i), a.kind, fmt.Sprintf("{min: 1, max: %d, default: %d}", most, asks), a.at)
 	}
 	apps := c.apps()
-	o := manager.Options{Devices: device.Slots(reserved), System: systemName, Settings: settings, Tell: 500 * time.Millisecond}
+	o := manager.Options{Devices: device.Slots(reserved), System: systemName, Settings: settings,
+		Tell: 500 * time.Millisecond}
 	most := reserved
 	if reserved == 0 {
 		o.Devices, o.Budget, most = device.Slots(c.Slots), c.Budget, c.Slots
@@ -82,7 +85,8 @@ func (c *comparison) real(ctx context.Context, name, systemName string, reserved
 type ended struct{ jct float64 } // seconds
 
 // manage runs a list of jobs to its end.
-func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Options) (*metrics.Result, []ended, error) {
+func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Options) (*metrics.Result, []ended,
+	error) {
 	dir := filepath.Join(c.dir, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -91,7 +95,8 @@ func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Op
 	if o.Jobs, err = jobfile.Parse([]byte("jobs:\n"+jobs), filepath.Join(dir, "jobs.yaml")); err != nil {
 		return nil, nil, err
 	}
-	o.Dir, o.Place, o.Unit, o.Shim = filepath.Join(dir, "state"), "CPU slots", "slot", []string{"/proc/self/exe", "shim"}
+	o.Dir, o.Place, o.Unit, o.Shim = filepath.Join(dir, "state"), "CPU slots", "slot",
+		[]string{"/proc/self/exe", "shim"}
 	m, err := manager.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +108,8 @@ func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Op
 	done := make([]ended, len(list))
 	for i := range list {
 		if list[i].Outcome != sched.Finished {
-			return nil, nil, errors.Join(fmt.Errorf("job %s %v: see its output", list[i].Name, list[i].Outcome), m.Close())
+			return nil, nil, errors.Join(fmt.Errorf("job %s %v: see its output", list[i].Name, list[i].Outcome),
+				m.Close())
 		}
 		done[i].jct = list[i].JCT().Seconds()
 	}
@@ -111,7 +117,8 @@ func (c *comparison) manage(ctx context.Context, name, jobs string, o manager.Op
 }
 
 // simulate has the same system decide about the same jobs in simulated time.
-func (c *comparison) simulate(ctx context.Context, systemName string, reserved int, settings map[string]string) (figures, error) {
+func (c *comparison) simulate(ctx context.Context, systemName string, reserved int,
+	settings map[string]string) (figures, error) {
 	apps := c.apps()
 	nodes, most := fmt.Sprintf("1x%d", reserved), reserved
 	if reserved == 0 {
@@ -124,12 +131,14 @@ func (c *comparison) simulate(ctx context.Context, systemName string, reserved i
 	t := &trace.Trace{Format: "generated", Profiled: true}
 	for i, a := range c.arrivals {
 		k := &kinds[a.kind]
-		t.Jobs = append(t.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint("job-", i), Model: k.name, Submit: sched.Time(a.at),
-			GPUs: sched.Range{Min: 1, Want: int32(min(k.asks, most)), Max: int32(most)}}})
+		t.Jobs = append(t.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint("job-", i), Model: k.name,
+			Submit: sched.Time(a.at),
+			GPUs:   sched.Range{Min: 1, Want: int32(min(k.asks, most)), Max: int32(most)}}})
 	}
 	world := map[string]string{"restart_at_first": "yes"}
 	maps.Copy(world, settings)
-	s := experiment.Simulation{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps, Mix: c.mix(apps)}
+	s := experiment.Simulation{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps,
+		Mix: c.mix(apps)}
 	out, err := s.Run(ctx)
 	if err != nil {
 		return figures{}, err

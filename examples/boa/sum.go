@@ -79,7 +79,8 @@ func printSums(w io.Writer, all []sums) error {
 		s := &all[i]
 		text := fmt.Sprintf("%s: the simulation is off by %s in JCT", s.Name, s.JCTError.text(100, "%+.1f", " %"))
 		if i > 0 {
-			text += fmt.Sprintf("; %s times as long as boa, simulated %s times, on %s times its slot-seconds", s.Ratio.text(1, "%.2f", ""),
+			text += fmt.Sprintf("; %s times as long as boa, simulated %s times, on %s times its slot-seconds",
+				s.Ratio.text(1, "%.2f", ""),
 				s.Simulated.text(1, "%.2f", ""), s.Slots.text(1, "%.2f", ""))
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {

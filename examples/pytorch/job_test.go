@@ -27,11 +27,13 @@ const python = "/usr/bin/python3"
 
 // torch returns what keeps this machine from running the example, "" for nothing.
 var torch = sync.OnceValue(func() string {
-	out, err := exec.Command(python, "-c", "import torch.distributed as d; assert d.is_available(), 'no torch.distributed'").CombinedOutput()
+	out, err := exec.Command(python, "-c", "import torch.distributed as d; assert d.is_available(), 'no "+
+		"torch.distributed'").CombinedOutput()
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s has no PyTorch: apt-get install --no-install-recommends python3-torch (%v)\n%s", python, err, out)
+	return fmt.Sprintf("%s has no PyTorch: apt-get install --no-install-recommends python3-torch (%v)\n%s", python, err,
+		out)
 })
 
 func needTorch(t *testing.T) {

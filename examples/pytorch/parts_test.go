@@ -50,7 +50,8 @@ func TestElasticAccuracy(t *testing.T) {
 		Difference float64
 		HalfWidth  float64 `json:"half_width"`
 	}
-	if err := json.Unmarshal(script(t, "accuracy.py", "--seeds", "5", "--epochs", "9", "--dataset", "2105"), &r); err != nil {
+	if err := json.Unmarshal(script(t, "accuracy.py", "--seeds", "5", "--epochs", "9", "--dataset", "2105"),
+		&r); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("difference %.4f +- %.4f: %+v", r.Difference, r.HalfWidth, r.Seeds)

@@ -16,7 +16,8 @@ import (
 )
 
 // short is a run of 128 steps that tells of each.
-var short = []string{"--epochs", "4", "--dataset", "1024", "--batch", "32", "--report-every", "1", "--checkpoint-every", "15"}
+var short = []string{"--epochs", "4", "--dataset", "1024", "--batch", "32", "--report-every", "1", "--checkpoint-every",
+	"15"}
 
 // pace leaves a signal time to arrive in the middle.
 func pace(seconds string) []string {
@@ -40,7 +41,8 @@ func TestResize(t *testing.T) {
 		t.Errorf("no statistics of the gradient in\n%s", two.lines[len(two.lines)-3])
 	}
 
-	three := start(t, p, 3, []string{"TRAINYARD_BATCH_GLOBAL=32", "TRAINYARD_BATCH_PER_GPU=4"}, pace("0.06")...).reach(at + 20)
+	three := start(t, p, 3, []string{"TRAINYARD_BATCH_GLOBAL=32", "TRAINYARD_BATCH_PER_GPU=4"},
+		pace("0.06")...).reach(at + 20)
 	wantFirst(t, three, at)
 	at = wantSaved(t, p, three.signal(three.first(), syscall.SIGTERM).wantCode(1), at+20) // torchrun tells its ranks
 	wantAlong(t, left, three, 20)
@@ -48,7 +50,8 @@ func TestResize(t *testing.T) {
 	one := start(t, p, 1, []string{"TRAINYARD_BATCH_GLOBAL=64", "TRAINYARD_LR_SCALE=1.41"}, short...).wantCode(0)
 	one.done()
 	wantFirst(t, one, at)
-	if got, want := one.number("step"), float64(at)+math.Ceil(float64(4*1024-at*32)/64); got != want || one.number("samples") != 4096 {
+	if got, want := one.number("step"), float64(at)+math.Ceil(float64(4*1024-at*32)/64); got != want ||
+		one.number("samples") != 4096 {
 		t.Errorf("the last step is %v after %v samples, want %v after 4096", got, one.number("samples"), want)
 	}
 	was, is := left.number("accuracy"), one.number("accuracy")
@@ -65,7 +68,8 @@ func wantSaved(t *testing.T, p place, j *job, least int) int {
 	t.Helper()
 	step, file, ok := p.ready(t)
 	if !ok || step < least || int(j.number("step")) != step {
-		t.Fatalf("ready file %v with step %d, want one with step %d or more, and\n%s", ok, step, least, j.lines[len(j.lines)-1])
+		t.Fatalf("ready file %v with step %d, want one with step %d or more, and\n%s", ok, step, least,
+			j.lines[len(j.lines)-1])
 	}
 	if _, err := os.Stat(filepath.Join(p.checkpoints, file)); err != nil {
 		t.Error(err)
@@ -118,7 +122,8 @@ func wantLog(t *testing.T, p place, attempts ...*job) {
 				Step, Total, Samples int
 				Loss                 float64
 			}
-			if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil || strconv.Itoa(r.Step) != field(said, "step") ||
+			if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil ||
+				strconv.Itoa(r.Step) != field(said, "step") ||
 				strconv.Itoa(r.Total) != field(said, "total") || strconv.Itoa(r.Samples) != field(said, "samples") {
 				t.Fatalf("progress.jsonl has %q, want the like of %q", lines.Text(), said)
 			}
@@ -189,7 +194,8 @@ func rankOf(t *testing.T, j *job, rank int) int {
 	}
 	for child := range strings.FieldsSeq(string(children)) {
 		env, _ := os.ReadFile(filepath.Join("/proc", child, "environ"))
-		if n, err := strconv.Atoi(child); err == nil && strings.Contains(string(env), "\x00RANK="+strconv.Itoa(rank)+"\x00") {
+		if n, err := strconv.Atoi(child); err == nil &&
+			strings.Contains(string(env), "\x00RANK="+strconv.Itoa(rank)+"\x00") {
 			return n
 		}
 	}

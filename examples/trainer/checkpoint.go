@@ -70,7 +70,8 @@ func decode(data []byte) (checkpoint, error) {
 		return c, fmt.Errorf("checkpoint of format %q, layers %v, want %q, %v", c.Format, c.Layers, format, shape)
 	}
 	if len(weights) != 8*numWeights || c.Step < 0 || c.Samples < 0 {
-		return c, fmt.Errorf("%w: step %d, %d samples, %d bytes of weights", errDamaged, c.Step, c.Samples, len(weights))
+		return c, fmt.Errorf("%w: step %d, %d samples, %d bytes of weights", errDamaged, c.Step, c.Samples,
+			len(weights))
 	}
 	for ; len(weights) > 0; weights = weights[8:] {
 		c.Weights = append(c.Weights, math.Float64frombits(binary.LittleEndian.Uint64(weights)))

@@ -49,18 +49,23 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (config,
 	fs := flag.NewFlagSet("trainer", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.IntVar(&c.steps, "steps", 1000, "steps to train")
-	fs.IntVar(&c.until, "samples", 0, "samples to train on, whatever the batch size, instead of --steps; the last step is a whole one")
+	fs.IntVar(&c.until, "samples", 0, "samples to train on, whatever the batch size, instead of --steps; the last "+
+		"step is a whole one")
 	fs.IntVar(&c.batch, "batch", 256, "global batch in samples; $TRAINYARD_BATCH_GLOBAL goes before it")
-	fs.IntVar(&epochSteps, "epoch-steps", 50, "length of an epoch in steps of --batch samples: the size of the data set")
-	fs.StringVar(&c.checkpointDir, "checkpoint-dir", "", "folder of checkpoints; $TRAINYARD_CHECKPOINT_DIR goes before it")
-	fs.IntVar(&c.checkpointEvery, "checkpoint-every", 50, "steps between checkpoints; 0 saves only when stopped and at the end")
+	fs.IntVar(&epochSteps, "epoch-steps", 50, "length of an epoch in steps of --batch samples: the size of the "+
+		"data set")
+	fs.StringVar(&c.checkpointDir, "checkpoint-dir", "", "folder of checkpoints; $TRAINYARD_CHECKPOINT_DIR goes "+
+		"before it")
+	fs.IntVar(&c.checkpointEvery, "checkpoint-every", 50, "steps between checkpoints; 0 saves only when stopped and "+
+		"at the end")
 	fs.IntVar(&c.reportEvery, "report-every", 10, "steps between progress lines")
 	fs.DurationVar(&c.stepTime, "step-time", 0, "least wall time of a step at width 1; at width n it is an n-th of it")
 	fs.Float64Var(&c.parallel, "parallel", 1, "share of --step-time that is divided so; the rest is not (Amdahl's law)")
 	fs.DurationVar(&c.saveTime, "save-time", 0, "time added to the save on SIGTERM and SIGINT")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the initial weights")
 	fs.IntVar(&c.failAt, "fail-at", -1, "exit with code 3 at this step, before it is saved; -1 for never")
-	fs.BoolVar(&c.failOnce, "fail-once", false, "fail only once per job; needs a checkpoint folder or a ledger to remember it")
+	fs.BoolVar(&c.failOnce, "fail-once", false, "fail only once per job; needs a checkpoint folder or a ledger to "+
+		"remember it")
 	fs.StringVar(&c.out, "out", "", "file for the result as JSON")
 	if err := fs.Parse(args); err != nil {
 		return c, err

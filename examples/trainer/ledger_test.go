@@ -30,7 +30,8 @@ func TestLedgerFindsOverlap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := func(job, devices string) []string {
-		return []string{"TRAINER_LEDGER=" + dir, "TRAINYARD_JOB_ID=" + job, "TRAINYARD_ATTEMPT=2", "TRAINYARD_DEVICES=" + devices}
+		return []string{"TRAINER_LEDGER=" + dir, "TRAINYARD_JOB_ID=" + job, "TRAINYARD_ATTEMPT=2",
+			"TRAINYARD_DEVICES=" + devices}
 	}
 	short := []string{"--steps", "1", "--batch", "1"}
 	first := start(t, env("a", "gpu0,node 1/gpu1"), "--step-time", "1h").begun()

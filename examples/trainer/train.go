@@ -38,7 +38,8 @@ type result struct {
 }
 
 func newTraining(c config, l *ledger, stdout, stderr io.Writer) *training {
-	return &training{config: c, model: newModel(c.seed, c.width), saved: -1, reported: -1, ledger: l, stdout: stdout, stderr: stderr}
+	return &training{config: c, model: newModel(c.seed, c.width), saved: -1, reported: -1, ledger: l, stdout: stdout,
+		stderr: stderr}
 }
 
 // resume continues from the newest checkpoint, if there is one.

@@ -109,7 +109,8 @@ func (p *process) code() int {
 func (p *process) wantCode(want int) *process {
 	p.t.Helper()
 	if got := p.code(); got != want {
-		p.t.Fatalf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", got, want, strings.Join(p.lines, "\n"), p.stderr.String())
+		p.t.Fatalf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", got, want, strings.Join(p.lines, "\n"),
+			p.stderr.String())
 	}
 	return p
 }
@@ -182,7 +183,8 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 			t.Parallel()
 			want := start(t, []string{width(n)}, train...).wantCode(exitDone).hash()
 			env := []string{width(n), checkpoints(t.TempDir())}
-			args := slices.Concat(train, []string{"--checkpoint-every", "15", "--report-every", "1", "--step-time", fmt.Sprint(5*n, "ms")})
+			args := slices.Concat(train, []string{"--checkpoint-every", "15", "--report-every", "1", "--step-time",
+				fmt.Sprint(5*n, "ms")})
 			rng := rand.New(rand.NewPCG(uint64(n), 0))
 			ends := map[int]int{}
 			for attempt := 0; ; attempt++ {
@@ -268,7 +270,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 		}
 		p := start(t, env, args...).wantCode(exitDone)
 		if p.hash() != want || p.firstStep() != tt.from {
-			t.Errorf("damaged %v: from step %s to %s, want from %s to %s", tt.damaged, p.firstStep(), p.hash(), tt.from, want)
+			t.Errorf("damaged %v: from step %s to %s, want from %s to %s", tt.damaged, p.firstStep(), p.hash(), tt.from,
+				want)
 		}
 	}
 }
@@ -394,7 +397,8 @@ func TestErrors(t *testing.T) {
 
 // Ensure that the flags and the environment are as doc.go lists them, defaults and precedence included.
 func TestParse(t *testing.T) {
-	env := map[string]string{"TRAINYARD_CHECKPOINT_DIR": "there", "TRAINYARD_BATCH_GLOBAL": "10", "TRAINYARD_LR_SCALE": "2"}
+	env := map[string]string{"TRAINYARD_CHECKPOINT_DIR": "there", "TRAINYARD_BATCH_GLOBAL": "10",
+		"TRAINYARD_LR_SCALE": "2"}
 	args := []string{"--checkpoint-dir", "here", "--batch", "4", "--epoch-steps", "5", "--step-time", "6s"}
 	c, err := parse(args, func(name string) string { return env[name] }, io.Discard)
 	if err != nil {

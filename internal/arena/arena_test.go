@@ -34,7 +34,9 @@ func TestJobHeap(t *testing.T) {
 				want = slices.Delete(want, i, i+1)
 			}
 		}
-		slices.SortFunc(want, func(a, b arena.JobAt) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Job, b.Job)) })
+		slices.SortFunc(want, func(a, b arena.JobAt) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Job, b.Job))
+		})
 		for _, w := range want {
 			if got := h.Pop(); got != w {
 				t.Fatalf("popped %v, want %v", got, w)

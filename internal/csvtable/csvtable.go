@@ -115,7 +115,8 @@ func (t *Table) Raw(column string) string { return t.row[slices.Index(t.Header, 
 // Text returns the field of the row in a column: a name of 1 to 256 bytes in printable UTF-8.
 func (t *Table) Text(column string) (string, error) {
 	s := t.Raw(column)
-	if s == "" || len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if s == "" || len(s) > maxText || !utf8.ValidString(s) ||
+		strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return "", t.Fail("%s %s, want a name of 1 to %d bytes without control characters", column, quote(s), maxText)
 	}
 	return s, nil

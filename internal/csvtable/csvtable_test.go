@@ -33,7 +33,8 @@ func read(src string) (string, error) {
 
 // Ensure that columns come in any order, behind a byte order mark or not, and that lines may end either way.
 func TestRows(t *testing.T) {
-	for src, want := range map[string]string{"a,b\nx,1\ny,2.5\n": "x=1;y=2.5;", "\ufeffb,a\r\n3,z": "z=3;", "a,b\n": "", "a,b\n\"q\"\"\n,\",0\n": ""} {
+	for src, want := range map[string]string{"a,b\nx,1\ny,2.5\n": "x=1;y=2.5;", "\ufeffb,a\r\n3,z": "z=3;", "a,b\n": "",
+		"a,b\n\"q\"\"\n,\",0\n": ""} {
 		got, err := read(src)
 		if strings.Contains(src, "q") {
 			if err == nil {

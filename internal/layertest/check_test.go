@@ -76,7 +76,8 @@ func outOfOrder(folder, to string) string {
 	case from == anyLayer && target != 0:
 		return "a package of no layer knows the standard library and sched at most"
 	case from != anyLayer && target >= from:
-		return fmt.Sprintf("layer %d imports layer %d, want a lower one, so that each layer can be read without those above", from, target)
+		return fmt.Sprintf("layer %d imports layer %d, want a lower one, so that each layer can be read without "+
+			"those above", from, target)
 	}
 	return ""
 }

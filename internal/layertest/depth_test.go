@@ -10,9 +10,9 @@ import (
 	"testing/fstest"
 )
 
-// deepest bounds the longest path of imports below a package of our modules: each edge is a layer that a reader must know.
-// A package main is bound by what it imports. The verbs, which were part of main, have been counted since they left it. The
-// number may only fall, to 6.
+// deepest bounds the longest path of imports below a package of our modules: each edge is a layer that a reader must
+// know. A package main is bound by what it imports. The verbs, which were part of main, have been counted since they
+// left it. The number may only fall, to 6.
 const deepest = 10
 
 func TestDepth(t *testing.T) {
@@ -95,7 +95,8 @@ func beyondStandard(module string, packages []*source, folder string) []string {
 		for _, u := range p.imports {
 			first, _, _ := strings.Cut(u.what, "/")
 			if strings.Contains(first, ".") || first == module {
-				lines = append(lines, fmt.Sprintf("%s: %s imports %s: it is the contract, want the standard library alone", u.where, folder, u.what))
+				lines = append(lines, fmt.Sprintf("%s: %s imports %s: it is the contract, want the standard library "+
+					"alone", u.where, folder, u.what))
 			}
 		}
 	}

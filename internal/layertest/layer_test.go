@@ -65,7 +65,8 @@ func unseen(fsys fs.FS, packages []*source) ([]string, error) {
 				return nil, err
 			}
 			if has && !seen[top] {
-				missed = append(missed, fmt.Sprintf("layer %d: %s has Go files, but no package of it was checked", r.layer, top))
+				missed = append(missed, fmt.Sprintf("layer %d: %s has Go files, but no package of it was checked",
+					r.layer, top))
 			}
 		}
 	}
@@ -104,7 +105,8 @@ func TestUnseen(t *testing.T) {
 	}{
 		{[]string{"sched", "driver/sim"}, ""},
 		{[]string{"sched"}, "layer 4: driver has Go files, but no package of it was checked"},
-		{[]string{"driver/sim"}, "layer 0: sched has Go files, but no package of it was checked; layer 0: sched was not checked"},
+		{[]string{"driver/sim"}, "layer 0: sched has Go files, but no package of it was checked; layer 0: sched was " +
+			"not checked"},
 	}
 	for _, tt := range tests {
 		var packages []*source
@@ -157,7 +159,8 @@ func TestCheckFinds(t *testing.T) {
 		{"the clock as a value", "engine/a.go", "import t \"time\"\nvar now = t.Now", "time comes from the View"},
 		{"the clock by a dot", "engine/a.go", "import . \"time\"\nvar now = Now()", "time comes from the View"},
 		{"a duration", "engine/a.go", "import \"time\"\nvar d = time.Second", ""},
-		{"global randomness", "stage/order/a.go", "import \"math/rand/v2\"\nvar x = rand.IntN(3)", "never from the global one"},
+		{"global randomness", "stage/order/a.go", "import \"math/rand/v2\"\nvar x = rand.IntN(3)",
+			"never from the global one"},
 		{"a seeded source", "stage/order/a.go", "import \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2))", ""},
 		{"a goroutine", "engine/a.go", "func f() { go f() }", "the order of its work"},
 		{"a goroutine in a driver", "driver/local/a.go", "func f() { go f() }", ""},

@@ -29,7 +29,8 @@ var leaves = []string{"internal/*", "web/...", "tools/*"}
 
 // pure is the decision core. All of it runs alike in the simulator, on one machine and on Kubernetes, and a recorded
 // log must replay to the same plans.
-var pure = []string{"sched", "model/...", "memory", "explain/...", "stage/...", "eventlog", "pipeline", "engine/...", "system/...", "replica/...",
+var pure = []string{"sched", "model/...", "memory", "explain/...", "stage/...", "eventlog", "pipeline", "engine/...",
+	"system/...", "replica/...",
 	"metrics/..."}
 
 // rule forbids packages that match from to import packages of this module that match to, whatever their layers.
@@ -50,7 +51,8 @@ var forbidden = []rule{
 	{[]string{"pipeline"}, []string{"engine/...", "eventlog"},
 		"a pipeline decides from the View alone: it knows no loop and no log"},
 	{[]string{"system/..."}, []string{"driver/..."},
-		"a system decides from the View alone; knowing who carries it out would make the simulator and production differ"},
+		"a system decides from the View alone; knowing who carries it out would make the simulator and production " +
+			"differ"},
 	{[]string{"driver/..."}, []string{"system/...", "stage/..."},
 		"a driver carries out plans of any system, and never decides"},
 	{[]string{"system/*"}, []string{"system"},
@@ -58,7 +60,8 @@ var forbidden = []rule{
 	{pure, []string{"internal/strictyaml"},
 		"it opens files, and brings a YAML library"},
 	{pure, []string{"trace/...", "cluster/..."},
-		"readers do I/O, and trace holds the ground truth of jobs: what a policy may know must be visible in its constructor"},
+		"readers do I/O, and trace holds the ground truth of jobs: what a policy may know must be visible in its " +
+			"constructor"},
 }
 
 // thirdParty matches the packages that are neither of this module nor of the standard library.

@@ -167,7 +167,8 @@ func TestDuplicatesFinds(t *testing.T) {
 		want           []string
 	}{
 		{"the same", body, body, []string{"b.go:5: 5 lines are those of a.go:3"}},
-		{"other layout and comments", body, "\t// why\n\ta :=    1\n\tb := a\n\n\n\t_ = b\n}\n", []string{"b.go:5: 5 lines are those of a.go:3"}},
+		{"other layout and comments", body, "\t// why\n\ta :=    1\n\tb := a\n\n\n\t_ = b\n}\n",
+			[]string{"b.go:5: 5 lines are those of a.go:3"}},
 		{"other names", body, "\tx := 1\n\tb := x\n\t_ = b\n}\n", []string{"b.go:5: 5 lines are those of a.go:3"}},
 		{"names that do not fit", body, "\tx := 1\n\tb := y\n\t_ = b\n}\n", nil},
 		{"two names for one", body, "\tx := 1\n\tx := x\n\t_ = x\n}\n", nil},

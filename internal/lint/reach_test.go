@@ -108,8 +108,9 @@ const modulePath = "github.com/trainyard/trainyard"
 func loadProgram(dir string) (*program, error) {
 	p := &program{
 		files: token.NewFileSet(), root: dir, packages: map[string]*checked{}, exports: map[string]string{},
-		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{}, reached: map[types.Object]bool{},
-		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
+		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
+		reached: map[types.Object]bool{},
+		live:    map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	var ours []*listed
 	// Of a package of others that both modules use, kube's version counts: it is the newer.
@@ -146,7 +147,8 @@ func loadProgram(dir string) (*program, error) {
 
 // list runs the go command. It compiles what is not in its cache.
 func list(dir string) ([]*listed, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,Module", "./...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,Module",
+		"./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the Makefile
 	out, err := cmd.Output()
@@ -183,7 +185,8 @@ func (p *program) Import(path string) (*types.Package, error) {
 func (p *program) check(l *listed) error {
 	var files []*ast.File
 	for _, name := range append(l.GoFiles, l.CgoFiles...) {
-		f, err := parser.ParseFile(p.files, filepath.Join(l.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(p.files, filepath.Join(l.Dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -514,8 +517,9 @@ func (unused) String() string { return "" }
 `
 	p := &program{
 		files: token.NewFileSet(), root: ".", packages: map[string]*checked{}, others: importer.Default(),
-		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{}, reached: map[types.Object]bool{},
-		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
+		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
+		reached: map[types.Object]bool{},
+		live:    map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	p.others = importer.ForCompiler(p.files, "source", nil)
 	f, err := parser.ParseFile(p.files, "main.go", text, parser.SkipObjectResolution)

@@ -38,8 +38,9 @@ var avoidedWords = []avoided{
 // avoidedNames are parts of names in code that are avoided. Names of the log stay: begin is not among them.
 var avoidedNames = map[string]string{
 	"tell": "report", "tells": "reports", "told": "reported", "teller": "text", "nobody": "none", "somebody": "one",
-	"lend": "offer", "lends": "offers", "lent": "offered", "lender": "offer", "wish": "request", "wishes": "requests", "wished": "requested",
-	"anew": "again", "heed": "follow", "heeds": "follows", "beside": "next", "fate": "deletion", "fates": "deletions",
+	"lend": "offer", "lends": "offers", "lent": "offered", "lender": "offer", "wish": "request", "wishes": "requests",
+	"wished": "requested",
+	"anew":   "again", "heed": "follow", "heeds": "follows", "beside": "next", "fate": "deletion", "fates": "deletions",
 	"sight": "pod status", "sights": "pod status", "crew": "writers", "aside": "quarantined",
 }
 
@@ -97,7 +98,8 @@ func (tr *tree) wordsIn(pos token.Pos, text string) []finding {
 }
 
 func avoid(at, word, instead string) finding {
-	return finding{at: at, what: fmt.Sprintf("%q: write %s", strings.Join(strings.Fields(word), " "), instead), name: word}
+	return finding{at: at, what: fmt.Sprintf("%q: write %s", strings.Join(strings.Fields(word), " "), instead),
+		name: word}
 }
 
 func wordsOfComments(tr *tree) []finding {
@@ -259,7 +261,8 @@ func camel(name string) []string {
 	runes := []rune(name)
 	for i, r := range runes {
 		upper := unicode.IsUpper(r)
-		split := r == '_' || upper && i > 0 && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		split := r == '_' || upper && i > 0 &&
+			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
 		if split && len(word) > 0 {
 			words = append(words, string(word))
 			word = nil
@@ -286,7 +289,8 @@ func wordsOfFiles(tr *tree) []finding {
 				instead = avoidedFiles[w]
 			}
 			if instead != "" {
-				found = append(found, finding{at: name, what: fmt.Sprintf("name it after its subject: %s, not %s", instead, w), name: base})
+				found = append(found, finding{at: name,
+					what: fmt.Sprintf("name it after its subject: %s, not %s", instead, w), name: base})
 			}
 		}
 	}
@@ -300,7 +304,8 @@ func TestWordsFind(t *testing.T) {
 		want             []string
 	}{
 		{"a comment", "a.go", "package a\n\n// f tells it.\nfunc f() {}\n", []string{`a.go:3: "tells": write report`}},
-		{"over two lines", "a.go", "package a\n\n/* a job is handed\nin at once */\n", []string{`a.go:3: "handed in": write submit`}},
+		{"over two lines", "a.go", "package a\n\n/* a job is handed\nin at once */\n",
+			[]string{`a.go:3: "handed in": write submit`}},
 		{"at the start of a sentence", "a.go", "package a // Nobody does.\n", []string{`"Nobody"`}},
 		{"part of a word", "a.go", "package a // besides, bewitched crewmen retell hindsight, fatefully.\n", nil},
 		{"a name of the log", "a.go", "package a // a Beginning\n", nil},
@@ -308,7 +313,8 @@ func TestWordsFind(t *testing.T) {
 		{"a string", "a.go", "package a\n\nvar x = \"the job\" + `\nwas told`\n", []string{`a.go:4: "told"`}},
 		{"an import", "a.go", "package a\n\nimport \"crew\"\n", nil},
 		{"a key of a document", "a.go", "package a\n\ntype t struct{ X int `json:\"wish\"` }\n", nil},
-		{"a description", "a.go", "package a\n\ntype t struct{ X int `json:\"wish\" doc:\"the wish\"` }\n", []string{`"wish"`}},
+		{"a description", "a.go", "package a\n\ntype t struct{ X int `json:\"wish\" doc:\"the wish\"` }\n",
+			[]string{`"wish"`}},
 		{"names", "a.go", "package a\n\nfunc toldBy(xWish int) { for crewID := range 3 { _ = crewID } }\n",
 			[]string{"name toldBy", "name xWish", "name crewID"}},
 		{"names of the log", "a.go", "package a\n\nfunc begin(b int) {}\n", nil},
@@ -320,12 +326,14 @@ func TestWordsFind(t *testing.T) {
 		{"a file named by a participle", "given.go", "package a\n", []string{"given.go: name it"}},
 	}
 	all := func(tr *tree) []finding {
-		return slices.Concat(wordsOfComments(tr), wordsOfStrings(tr), wordsOfDocuments(tr), wordsOfNames(tr), wordsOfFiles(tr))
+		return slices.Concat(wordsOfComments(tr), wordsOfStrings(tr), wordsOfDocuments(tr), wordsOfNames(tr),
+			wordsOfFiles(tr))
 	}
 	for _, tt := range tests {
 		expect(t, tt.name, foundIn(t, all, tt.file, tt.text), tt.want)
 	}
-	for name, want := range map[string]string{"toldBy": "told by", "HTTPServer": "http server", "x_wish": "x wish", "GPUIDs": "gpui ds"} {
+	for name, want := range map[string]string{"toldBy": "told by", "HTTPServer": "http server", "x_wish": "x wish",
+		"GPUIDs": "gpui ds"} {
 		if got := strings.Join(camel(name), " "); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

@@ -15,7 +15,8 @@ func TestRoundTrip(t *testing.T) {
 	if x, y := r.Bool(), r.Bool(); !x || y {
 		t.Error(x, y)
 	}
-	if x, y, z := r.Uint(math.MaxUint64), r.Int(math.MinInt64, 0), r.Float(); x != math.MaxUint64 || y != math.MinInt64 || !math.IsInf(z, -1) {
+	if x, y, z := r.Uint(math.MaxUint64), r.Int(math.MinInt64, 0), r.Float(); x != math.MaxUint64 ||
+		y != math.MinInt64 || !math.IsInf(z, -1) {
 		t.Error(x, y, z)
 	}
 	if s := r.Text(); s != "a\x00" {
@@ -38,18 +39,25 @@ func TestErrors(t *testing.T) {
 		b    []byte
 		read func(*Reader)
 	}{
-		"cut short":                                      {[]byte{0x80}, func(r *Reader) { r.Uint(9) }},
-		"5, want at most 4":                              {Uint(nil, 5), func(r *Reader) { r.Uint(4) }},
-		"-5, want -4..4":                                 {Int(nil, -5), func(r *Reader) { r.Int(-4, 4) }},
-		"2, want at most 1":                              {[]byte{2}, func(r *Reader) { r.Bool() }},
-		"3 things in 5 bytes":                            {append(Uint(nil, 3), make([]byte, 5)...), func(r *Reader) { r.Count(2) }},
-		"1 bytes are left over":                          {[]byte{1, 2}, func(r *Reader) { r.Bool() }},
-		"9 things in 1 bytes":                            {[]byte{9, 1}, func(r *Reader) { r.Text() }},
-		"found nothing more, want memory of mlfq/1":      {nil, func(r *Reader) { r.Part("mlfq/1") }},
-		`found memory of "mlfq/1", want that of mlfq/2`:  {Part(nil, "mlfq/1", nil), func(r *Reader) { r.Part("mlfq/2") }},
-		`found memory of "learned-skew/1", want no more`: {Part(nil, "learned-skew/1", nil), func(r *Reader) { _ = r.EndParts() }},
+		"cut short":         {[]byte{0x80}, func(r *Reader) { r.Uint(9) }},
+		"5, want at most 4": {Uint(nil, 5), func(r *Reader) { r.Uint(4) }},
+		"-5, want -4..4":    {Int(nil, -5), func(r *Reader) { r.Int(-4, 4) }},
+		"2, want at most 1": {[]byte{2}, func(r *Reader) { r.Bool() }},
+		"3 things in 5 bytes": {append(Uint(nil, 3), make([]byte, 5)...), func(r *Reader) {
+			r.Count(2)
+		}},
+		"1 bytes are left over":                     {[]byte{1, 2}, func(r *Reader) { r.Bool() }},
+		"9 things in 1 bytes":                       {[]byte{9, 1}, func(r *Reader) { r.Text() }},
+		"found nothing more, want memory of mlfq/1": {nil, func(r *Reader) { r.Part("mlfq/1") }},
+		`found memory of "mlfq/1", want that of mlfq/2`: {Part(nil, "mlfq/1", nil), func(r *Reader) {
+			r.Part("mlfq/2")
+		}},
+		`found memory of "learned-skew/1", want no more`: {Part(nil, "learned-skew/1", nil), func(r *Reader) {
+			_ = r.EndParts()
+		}},
 		"cut short\n": {make([]byte, 7), func(r *Reader) {
-			if r.Float(); r.Uint(9) != 0 || r.Int(1, 9) != 0 || r.Float() != 0 || r.Text() != "" || r.Count(1) != 0 || r.Rest() != nil || r.Bool() {
+			if r.Float(); r.Uint(9) != 0 || r.Int(1, 9) != 0 || r.Float() != 0 || r.Text() != "" || r.Count(1) != 0 ||
+				r.Rest() != nil || r.Bool() {
 				panic("something was read")
 			}
 		}},

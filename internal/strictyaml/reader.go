@@ -54,7 +54,8 @@ func (r *Reader) Mapping(n ast.Node, what string, fields []Field) {
 	r.Each(n, what, strings.Join(list, ", "), func(key *token.Token, value ast.Node) {
 		f := find(fields, key.Value)
 		if f == nil {
-			r.FailAt(key.Position, "unknown key %s%s, want one of %s", Quote(key.Value), suggest.Hint(key.Value, list), strings.Join(list, ", "))
+			r.FailAt(key.Position, "unknown key %s%s, want one of %s", Quote(key.Value), suggest.Hint(key.Value, list),
+				strings.Join(list, ", "))
 			return
 		}
 		f.Read(key.Value, value)

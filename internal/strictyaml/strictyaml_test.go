@@ -44,11 +44,13 @@ func parse(src string) (pet, error) {
 
 // Ensure that plain values are taken as they were written.
 func TestRead(t *testing.T) {
-	p, err := parse("name: Rex\nlegs: +4\nmass_kg: 1.5e1\nnotes:\n  a: yes\n  b: 010\n  c: 1e-3\n  d: 0x1F\n  e: 'x y'\n  f: |\n    two\n    lines\n  g: .inf\n  h: 1_000\n  i: True\n  4: \"\\u00e9\"\n")
+	p, err := parse("name: Rex\nlegs: +4\nmass_kg: 1.5e1\nnotes:\n  a: yes\n  b: 010\n  c: 1e-3\n  d: 0x1F\n  e: 'x " +
+		"y'\n  f: |\n    two\n    lines\n  g: .inf\n  h: 1_000\n  i: True\n  4: \"\\u00e9\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := fmt.Sprintf("%q %d %v %q", p.name, p.legs, p.mass, p.notes), `"Rex" 4 15 ["a=yes" "b=010" "c=1e-3" "d=0x1F" "e=x y" "f=two\nlines\n" "g=.inf" "h=1_000" "i=True" "4=é"]`
+	got, want := fmt.Sprintf("%q %d %v %q", p.name, p.legs, p.mass, p.notes),
+		`"Rex" 4 15 ["a=yes" "b=010" "c=1e-3" "d=0x1F" "e=x y" "f=two\nlines\n" "g=.inf" "h=1_000" "i=True" "4=é"]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -67,7 +69,8 @@ func TestErrors(t *testing.T) {
 		{"notes: [a]", `1:8: notes is a list, want a mapping of words to text`},
 		{"notes: {a:}", `1:11: a is empty, want text`},
 		{"- a", `1:1: the document is a list, want a mapping of name, legs, mass_kg, notes`},
-		{"name: " + strings.Repeat("x", 50) + "\x01", `1:7: name "` + strings.Repeat("x", 40) + `...", want printable text without blanks around it`},
+		{"name: " + strings.Repeat("x", 50) + "\x01", `1:7: name "` + strings.Repeat("x", 40) +
+			`...", want printable text without blanks around it`},
 		{strings.Repeat("|", 300), `1:1: invalid header option: "` + strings.Repeat("|", 176) + `..., want YAML`},
 		{"name: &x y", `1:7: an anchor, want plain mappings, lists, text and numbers`},
 		{"name: a\n...\nname: b", `1:1: a second document, want one`},

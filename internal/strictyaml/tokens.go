@@ -117,7 +117,8 @@ func (s *scan) endItem(before *token.Token) {
 // value counts a value left out after t, a colon or dash of something at column.
 func (s *scan) value(t *token.Token, column int, after *token.Token) {
 	switch after.Type {
-	case token.UnknownType, token.CollectEntryType, token.MappingEndType, token.SequenceEndType, token.DocumentHeaderType, token.DocumentEndType:
+	case token.UnknownType, token.CollectEntryType, token.MappingEndType, token.SequenceEndType,
+		token.DocumentHeaderType, token.DocumentEndType:
 		s.absent++
 		return
 	}

@@ -38,8 +38,10 @@ func TestATypeIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 8}, v1alpha1.SchedulerPolicySpec{})
 	pool := func(name, product string) *v1alpha1.GPUPool {
-		return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8, Max: 1,
-			PricePerGPUHour: resource.MustParse("2"), BudgetGPUs: resource.MustParse("6"), Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
+		return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8, Max: 1,
+				PricePerGPUHour: resource.MustParse("2"), BudgetGPUs: resource.MustParse("6"),
+				Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
 	}
 	r.create(pool("old", "NVIDIA A100"))
 	r.serve()
@@ -49,7 +51,8 @@ func TestATypeIsForgotten(t *testing.T) {
 	eventually(t, "nobody decides over two types", func() bool { return r.policy().Status.Message != "" })
 	message := r.policy().Status.Message
 	r.create(r.job("second", 1))
-	if st := r.until("second", v1alpha1.Pending); st.Reason != message || !strings.HasPrefix(message, "nobody decides: ") {
+	if st := r.until("second", v1alpha1.Pending); st.Reason != message ||
+		!strings.HasPrefix(message, "nobody decides: ") {
 		t.Errorf("reason %q", st.Reason)
 	}
 	if err := r.api.Delete(t.Context(), pool("old", "NVIDIA A100")); err != nil {

@@ -53,7 +53,8 @@ func apply(t *testing.T, api client.Client, where, text string) string {
 	t.Helper()
 	o := parsed(t, text)
 	//nolint:staticcheck // Client.Apply takes typed configurations, of which these have none
-	err := api.Patch(t.Context(), o, client.Apply, client.DryRunAll, client.FieldOwner("docs"), client.FieldValidation(metav1.FieldValidationStrict))
+	err := api.Patch(t.Context(), o, client.Apply, client.DryRunAll, client.FieldOwner("docs"),
+		client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
 		t.Errorf("%s: %v: %s", where, apierrors.ReasonForError(err), err)
 	}

@@ -51,7 +51,8 @@ func (r *rig) events(name string) (list []string) {
 	var tj v1alpha1.TrainingJob
 	must(r.t, r.api.Get(r.t.Context(), client.ObjectKey{Namespace: r.space, Name: name}, &tj))
 	var all corev1.EventList
-	must(r.t, r.api.List(r.t.Context(), &all, client.InNamespace(r.space), client.MatchingFields{"involvedObject.uid": string(tj.UID)}))
+	must(r.t, r.api.List(r.t.Context(), &all, client.InNamespace(r.space),
+		client.MatchingFields{"involvedObject.uid": string(tj.UID)}))
 	slices.SortStableFunc(all.Items, func(a, b corev1.Event) int {
 		return cmp.Or(a.LastTimestamp.Compare(b.LastTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
@@ -103,7 +104,8 @@ func TestLifeIsTold(t *testing.T) {
 	r.untilTold("wide", "Normal Finished")
 
 	want := []string{
-		"Warning CheckpointNotKept x1: checkpoint.path /ckpt is on no volume that container train mounts: what is saved there goes with its pod",
+		"Warning CheckpointNotKept x1: checkpoint.path /ckpt is on no volume that container train mounts: what is " +
+			"saved there goes with its pod",
 		"Normal Started x1: attempt 1 runs on 2 GPUs: node-000/0-1",
 		"Normal Preempted x1: its GPUs are for lab/narrow",
 		"Normal Queued x1: needs 2 GPUs, 1 is free",
@@ -118,7 +120,8 @@ func TestLifeIsTold(t *testing.T) {
 		"Normal Finished x1: after ",
 	}
 	r.compare("wide", want)
-	r.compare("narrow", []string{"Normal Started x1: attempt 1 runs on 1 GPU: node-000/0", "Normal Finished x1: after "})
+	r.compare("narrow", []string{"Normal Started x1: attempt 1 runs on 1 GPU: node-000/0",
+		"Normal Finished x1: after "})
 }
 
 // compare compares what is told of a job with what is wanted to be, each by how it begins.
@@ -134,17 +137,21 @@ func (r *rig) compare(job string, want []string) {
 // it can.
 func TestDelaysAreTold(t *testing.T) {
 	t.Parallel()
-	r := newRigOn(t, controlplane.Options{Audit: true}, 1, fakenode.Options{GPUs: 2}, v1alpha1.SchedulerPolicySpec{System: "fifo"})
+	r := newRigOn(t, controlplane.Options{Audit: true}, 1, fakenode.Options{GPUs: 2},
+		v1alpha1.SchedulerPolicySpec{System: "fifo"})
 	taint := func(list string) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-000"}}
-		must(t, r.api.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":`+list+`}}`))))
+		must(t, r.api.Patch(t.Context(), node,
+			client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"taints":`+list+`}}`))))
 	}
 	taint(`[{"key":"repair","effect":"NoSchedule"}]`)
 	r.serve()
 	r.create(r.job("patient", 1))
 	eventually(t, "the taint is told", func() bool {
 		st := r.status("patient")
-		return st.Phase == v1alpha1.Starting && strings.HasPrefix(st.Reason, "starts on node-000/0: pod patient-1-0 waits (Unschedulable: ") && strings.Contains(st.Reason, "taint")
+		return st.Phase == v1alpha1.Starting &&
+			strings.HasPrefix(st.Reason, "starts on node-000/0: pod patient-1-0 waits (Unschedulable: ") &&
+			strings.Contains(st.Reason, "taint")
 	})
 	taint(`null`)
 	if st := r.until("patient", v1alpha1.Running); st.Reason != "runs on node-000/0" || st.Attempt != 1 {

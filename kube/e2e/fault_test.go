@@ -19,7 +19,8 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-var faults = flag.Int("faults", 20, "times that the controller is killed, with ten jobs for each; the API server is killed a fifth as often")
+var faults = flag.Int("faults", 20, "times that the controller is killed, with ten jobs for each; the API server is "+
+	"killed a fifth as often")
 
 // world is a rig whose processes are kept account of.
 type world struct {
@@ -36,7 +37,8 @@ func newWorld(t *testing.T, plane controlplane.Options, nodes int, policy v1alph
 }
 
 // preemptive is a policy by which narrow jobs take GPUs of wide ones at any time.
-var preemptive = v1alpha1.SchedulerPolicySpec{System: "fewest-gpus", Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}}
+var preemptive = v1alpha1.SchedulerPolicySpec{System: "fewest-gpus",
+	Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}}
 
 // submit creates a job that trains for d; 0 = until it is told to finish.
 func (w *world) submit(name string, gpus int32, d time.Duration) {
@@ -63,7 +65,8 @@ func (w *world) crowd(n int, r *rand.Rand) {
 	w.t.Helper()
 	widths := []int32{1, 1, 1, 2, 2, 4, 8, 12}
 	for range n {
-		w.submit(fmt.Sprint("job-", len(w.jobs)), widths[r.IntN(len(widths))], time.Duration(200+r.IntN(2000))*time.Millisecond)
+		w.submit(fmt.Sprint("job-", len(w.jobs)), widths[r.IntN(len(widths))],
+			time.Duration(200+r.IntN(2000))*time.Millisecond)
 	}
 }
 
@@ -179,7 +182,8 @@ func TestAPIServerKilled(t *testing.T) {
 // silent ends nothing: it gets no new jobs, and what it ran goes on, is heard of again and finishes.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, controlplane.Options{NodeGrace: 8 * time.Second}, 3, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	w := newWorld(t, controlplane.Options{NodeGrace: 8 * time.Second}, 3,
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	w.serve()
 	for _, name := range []string{"a", "b", "c"} {
 		w.submit(name, 4, 0)
@@ -274,7 +278,8 @@ func TestMeddling(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "robbed" {
-			if err := w.api.Patch(t.Context(), claim, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			if err := w.api.Patch(t.Context(), claim, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -93,7 +93,8 @@ func (w *world) kubeconfigOf(user string) string {
 		w.t.Fatal(err)
 	}
 	for name, auth := range c.AuthInfos {
-		c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: auth.Token, Impersonate: user, ImpersonateGroups: []string{"system:masters"}}
+		c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: auth.Token, Impersonate: user,
+			ImpersonateGroups: []string{"system:masters"}}
 	}
 	path := filepath.Join(w.t.TempDir(), user)
 	if err := clientcmd.WriteToFile(*c, path); err != nil {

@@ -25,7 +25,8 @@ import (
 
 var (
 	fillNodes  = flag.Int("nodes", 50, "nodes of 8 GPUs that BenchmarkFill fills; 500 for the published figures")
-	fillBefore = flag.Bool("before", false, "BenchmarkFill hands all jobs in before the controller begins, and counts from that beginning")
+	fillBefore = flag.Bool("before", false, "BenchmarkFill hands all jobs in before the controller begins, and "+
+		"counts from that beginning")
 	fillInside = flag.Bool("inside", false, "BenchmarkFill has the controller in its own process, for profiles")
 )
 
@@ -65,7 +66,8 @@ func fill(b *testing.B, mode v1alpha1.Mode, width int, submit func(r *rig, i int
 	for b.Loop() {
 		b.StopTimer()
 		r := newRig(b, *fillNodes, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second},
-			v1alpha1.SchedulerPolicySpec{System: "las", Mode: mode, Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
+			v1alpha1.SchedulerPolicySpec{System: "las", Mode: mode,
+				Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
 		n := *fillNodes * gpusOfNode / width
 		program := (*controlplane.Program)(nil)
 		first := func() {
@@ -113,7 +115,9 @@ func (r *rig) begin() (p *controlplane.Program) {
 	eventually(r.t, "the controller knows the nodes", func() bool {
 		return strings.HasSuffix(r.policy().Status.GPUs, fmt.Sprint(" of ", *fillNodes*gpusOfNode))
 	})
-	eventually(r.t, "the garbage collector knows the new definitions", func() bool { return r.watches("trainingjobs") > 1 })
+	eventually(r.t, "the garbage collector knows the new definitions", func() bool {
+		return r.watches("trainingjobs") > 1
+	})
 	return p
 }
 
@@ -125,7 +129,8 @@ func (r *rig) watches(plural string) (n int) {
 		r.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(raw)) {
-		if strings.HasPrefix(line, "apiserver_longrunning_requests{") && strings.Contains(line, `resource="`+plural+`"`) {
+		if strings.HasPrefix(line, "apiserver_longrunning_requests{") &&
+			strings.Contains(line, `resource="`+plural+`"`) {
 			count, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndex(line, " "):]))
 			if err != nil {
 				r.t.Fatal(err)
@@ -173,9 +178,10 @@ func (r *rig) running() (names <-chan string, stop func()) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	set := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase=" + string(corev1.PodRunning) }
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewFilteredListWatchFromClient(r.plane.Client().CoreV1().RESTClient(), "pods", r.space, set),
-		ObjectType:    &corev1.Pod{},
-		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { all <- o.(*corev1.Pod).Name }},
+		ListerWatcher: cache.NewFilteredListWatchFromClient(r.plane.Client().CoreV1().RESTClient(), "pods", r.space,
+			set),
+		ObjectType: &corev1.Pod{},
+		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { all <- o.(*corev1.Pod).Name }},
 	})
 	done := make(chan struct{})
 	go func() {
@@ -217,7 +223,8 @@ func (r *rig) cpu() map[string]time.Duration {
 	}
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(line), folder) && filepath.Base(filepath.Dir(file)) != strconv.Itoa(os.Getpid()) {
+		if err != nil || !strings.Contains(string(line), folder) &&
+			filepath.Base(filepath.Dir(file)) != strconv.Itoa(os.Getpid()) {
 			continue // it ended meanwhile, or is another's
 		}
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))

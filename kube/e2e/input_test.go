@@ -24,10 +24,14 @@ import (
 // that runs, and is over as soon as it is mended.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	r := rigOn(t, controlplane.Start(t, controlplane.Options{}), 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	r := rigOn(t, controlplane.Start(t, controlplane.Options{}), 1,
+		fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	for _, o := range []client.Object{
-		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: node-000}, spec: {gpus: [{uuid: %s, scores: {A: "1.2"}}, {uuid: GPU-x}]}}`, fakenode.UUID("node-000", 0))),
-		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: other}, spec: {gpus: [{uuid: %s}]}}`, fakenode.UUID("node-000", 0))),
+		object(t, "GPUProfile", fmt.Sprintf(
+			`{metadata: {name: node-000}, spec: {gpus: [{uuid: %s, scores: {A: "1.2"}}, {uuid: GPU-x}]}}`,
+			fakenode.UUID("node-000", 0))),
+		object(t, "GPUProfile", fmt.Sprintf(`{metadata: {name: other}, spec: {gpus: [{uuid: %s}]}}`,
+			fakenode.UUID("node-000", 0))),
 		object(t, "GPUPool", `{metadata: {name: a}, spec: {provider: {kind: karpenter, name: gpus}}}`),
 		object(t, "GPUPool", `{metadata: {name: b}, spec: {provider: {kind: karpenter, name: gpus}}}`),
 		r.job("one", 1), r.job("two", 1),
@@ -41,7 +45,8 @@ func TestBadInput(t *testing.T) {
 	serve()
 	for _, want := range []string{
 		"GPUProfile node-000 tells of GPU GPU-x, which the node does not have",
-		"GPUProfile other tells of GPU GPU-node-000-0, of which GPUProfile node-000 tells as well; the last of them holds",
+		"GPUProfile other tells of GPU GPU-node-000-0, of which GPUProfile node-000 tells as well; the last of them " +
+			"holds",
 	} {
 		eventually(t, want, func() bool { return said.has(want) })
 	}
@@ -67,10 +72,12 @@ func TestBadInput(t *testing.T) {
 	serve()
 	r.untilMessage("a record cannot be read: that of TrainingJob lab/one: ")
 	must(t, r.api.Delete(t.Context(), r.job("one", 1)))
-	must(t, r.api.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(r.space), client.MatchingLabels{v1alpha1.LabelJob: "one"}))
+	must(t, r.api.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(r.space),
+		client.MatchingLabels{v1alpha1.LabelJob: "one"}))
 	r.untilMessage("")
 	eventually(t, "the job is gone", func() bool {
-		return apierrors.IsNotFound(r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "one"}, &v1alpha1.TrainingJob{}))
+		return apierrors.IsNotFound(r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "one"},
+			&v1alpha1.TrainingJob{}))
 	})
 	r.create(r.job("three", 1)) // somebody decides
 	r.until("three", v1alpha1.Running)
@@ -82,7 +89,8 @@ func TestBadInput(t *testing.T) {
 	must(t, r.fleet.HideSlice(t.Context(), "node-000")) // as a DRA driver that is taken down does
 	r.create(r.job("four", 1))
 	eventually(t, "the next job waits", func() bool { return r.status("four").Reason != "" })
-	if st := r.status("three"); st.Phase != v1alpha1.Running || st.Attempt != 1 || r.status("four").Phase != v1alpha1.Pending {
+	if st := r.status("three"); st.Phase != v1alpha1.Running || st.Attempt != 1 ||
+		r.status("four").Phase != v1alpha1.Pending {
 		t.Errorf("while the slice is gone: %+v\n%+v", st, r.status("four"))
 	}
 	must(t, r.fleet.ShowSlice(t.Context(), "node-000"))
@@ -106,7 +114,8 @@ func (r *rig) clear() {
 	ctx := context.Background() // the test's is done
 	r.letPoolsGo()
 	err := errors.Join(
-		r.api.DeleteAllOf(ctx, &v1alpha1.SchedulerPolicy{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUPool{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUProfile{}),
+		r.api.DeleteAllOf(ctx, &v1alpha1.SchedulerPolicy{}), r.api.DeleteAllOf(ctx, &v1alpha1.GPUPool{}),
+		r.api.DeleteAllOf(ctx, &v1alpha1.GPUProfile{}),
 		r.api.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("trainyard")))
 	if err != nil {
 		r.t.Error(err)
@@ -122,7 +131,8 @@ func (r *rig) letPoolsGo() {
 	}
 	for i := range list.Items {
 		body := []byte(`{"metadata": {"finalizers": null}}`)
-		if err := client.IgnoreNotFound(r.api.Patch(ctx, &list.Items[i], client.RawPatch("application/merge-patch+json", body))); err != nil {
+		if err := client.IgnoreNotFound(r.api.Patch(ctx, &list.Items[i],
+			client.RawPatch("application/merge-patch+json", body))); err != nil {
 			r.t.Error(err)
 		}
 	}
@@ -130,14 +140,17 @@ func (r *rig) letPoolsGo() {
 
 // Ensure that nodes that do not tell the product of their GPUs run jobs in the modes that go without slices.
 func TestModesWithoutAProduct(t *testing.T) {
-	r := rigOn(t, controlplane.Shared(t), 1, fakenode.Options{GPUs: 2, Plugin: true, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	r := rigOn(t, controlplane.Shared(t), 1,
+		fakenode.Options{GPUs: 2, Plugin: true, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	t.Cleanup(r.clear)
 	node := &corev1.Node{}
 	must(t, r.api.Get(t.Context(), client.ObjectKey{Name: "node-000"}, node))
-	body := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%s, %s"}}}`, v1alpha1.AnnotationGPUs, fakenode.UUID("node-000", 0), fakenode.UUID("node-000", 1))
+	body := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%s, %s"}}}`, v1alpha1.AnnotationGPUs,
+		fakenode.UUID("node-000", 0), fakenode.UUID("node-000", 1))
 	must(t, r.api.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte(body))))
 	for _, mode := range []v1alpha1.Mode{v1alpha1.Count, v1alpha1.Visible} {
-		r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: controller.PolicyName}, Spec: v1alpha1.SchedulerPolicySpec{System: "fifo", Mode: mode}})
+		r.create(&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: controller.PolicyName},
+			Spec: v1alpha1.SchedulerPolicySpec{System: "fifo", Mode: mode}})
 		r.serve()
 		name := "by-" + string(mode)
 		r.create(r.job(name, 1))

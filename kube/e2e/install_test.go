@@ -70,27 +70,33 @@ func TestManifests(t *testing.T) {
 	list := manifests(t)
 	for _, o := range list {
 		if o.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
-			t.Errorf("%s %s is of a definition in the same file: kubectl apply fails the first time", o.GetKind(), o.GetName())
+			t.Errorf("%s %s is of a definition in the same file: kubectl apply fails the first time", o.GetKind(),
+				o.GetName())
 		}
 		text, err := json.Marshal(o)
 		if err != nil || len(text) >= 262144 {
 			t.Errorf("%s %s: %d bytes, %v", o.GetKind(), o.GetName(), len(text), err)
 		}
 		o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(text)})
-		if err := api.Create(t.Context(), o.DeepCopy(), client.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+		if err := api.Create(t.Context(), o.DeepCopy(), client.DryRunAll); err != nil &&
+			!apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
 	install(t, api)
-	must(t, api.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "alice"}}}))
+	must(t, api.Create(t.Context(),
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "alice"}}}))
 	c := controlplane.Shared(t).Config()
 	c.Impersonate.UserName = "alice"
 	alice, err := client.New(c, client.Options{Scheme: api.Scheme()})
 	must(t, err)
-	eventually(t, "alice may submit a job", func() bool { return alice.Create(t.Context(), object(t, "TrainingJob", `{}`), client.DryRunAll) == nil })
-	if err := alice.Create(t.Context(), object(t, "SchedulerPolicy", `{}`), client.DryRunAll); !apierrors.IsForbidden(err) {
+	eventually(t, "alice may submit a job", func() bool {
+		return alice.Create(t.Context(), object(t, "TrainingJob", `{}`), client.DryRunAll) == nil
+	})
+	if err := alice.Create(t.Context(), object(t, "SchedulerPolicy", `{}`),
+		client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("a policy by alice: %v", err)
 	}
 	if err := alice.Status().Update(t.Context(), object(t, "TrainingJob", `{}`)); !apierrors.IsForbidden(err) {
@@ -110,18 +116,23 @@ const account = "system:serviceaccount:trainyard:trainyard"
 
 // spare are rights that no test uses, with the reason why they are there.
 var spare = map[string]string{
-	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission plugin that is not on by default",
-	"patch  events":                                 "what is told again of an object is counted",
-	"get  nodes":                                    "one that is not in the cache of a new leader, or is deleted, is asked for before its pods are given up",
-	"patch resource.k8s.io resourceclaims":          "claims of GPUs that jobs share get owners and lose them",
-	"update resource.k8s.io resourceclaims":         "dra-direct: a claim that was free for a moment has lost its finalizer",
-	"update resource.k8s.io resourceclaims/binding": "dra-direct: the API server asks for it when an allocation is written, and does not note that",
+	"update trainyard.dev trainingjobs/finalizers": "wanted by OwnerReferencesPermissionEnforcement, an admission " +
+		"plugin that is not on by default",
+	"patch  events": "what is told again of an object is counted",
+	"get  nodes": "one that is not in the cache of a new leader, or is deleted, " +
+		"is asked for before its pods are given up",
+	"patch resource.k8s.io resourceclaims": "claims of GPUs that jobs share get owners and lose them",
+	"update resource.k8s.io resourceclaims": "dra-direct: a claim that was free for a moment has lost its " +
+		"finalizer",
+	"update resource.k8s.io resourceclaims/binding": "dra-direct: the API server asks for it when an allocation is " +
+		"written, and does not note that",
 }
 
 // Ensure that the roles let the controller do all it does, and nothing else.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
+	r := rigOn(t, controlplane.Start(t, controlplane.Options{Audit: true}), 2,
+		fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)})
 	r.bind("trainyard-direct", account)
 	r.bind("trainyard-karpenter", account)
 	r.user = account
@@ -154,7 +165,8 @@ func (r *rig) bind(role, user string) {
 	resource, sub, _ := strings.Cut(one.Resources[0], "/")
 	eventually(r.t, user+" has "+role, func() bool {
 		ask := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: one.APIGroups[0], Resource: resource, Subresource: sub, Verb: one.Verbs[0]}}}
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: one.APIGroups[0], Resource: resource,
+				Subresource: sub, Verb: one.Verbs[0]}}}
 		must(r.t, r.api.Create(r.t.Context(), ask))
 		return ask.Status.Allowed
 	})
@@ -172,17 +184,20 @@ func (r *rig) setPolicy(spec string) {
 // runJobs has jobs start, wait, be stopped and be refused, some under names that others took.
 func (r *rig) runJobs() {
 	space := metav1.ObjectMeta{Namespace: r.space}
-	pod := &corev1.Pod{ObjectMeta: space, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, NodeSelector: map[string]string{"no": "where"}}}
+	pod := &corev1.Pod{ObjectMeta: space, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		NodeSelector: map[string]string{"no": "where"}}}
 	pod.Name = "pod-1-0"
 	service := &corev1.Service{ObjectMeta: space, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
 	service.Name = "wide-1"
-	claim := &resourcev1.ResourceClaim{ObjectMeta: space, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
-		{Name: "x", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com"}}}}}}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: space,
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+			{Name: "x", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com"}}}}}}
 	claim.Name = "claim-1"
 	for _, o := range []client.Object{pod, service, claim} {
 		r.create(o)
 	}
-	unreadable := object(r.t, "TrainingJob", `{metadata: {namespace: lab, name: unreadable}, spec: {template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: "1e1.5"}}}]}}}}`)
+	unreadable := object(r.t, "TrainingJob",
+		`{metadata: {namespace: lab, name: unreadable}, spec: {template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: "1e1.5"}}}]}}}}`)
 	r.create(unreadable)
 	for _, name := range []string{"pod", "claim"} {
 		r.create(r.job(name, 1))
@@ -192,13 +207,15 @@ func (r *rig) runJobs() {
 			r.t.Errorf("%s, of which the name of an object was taken: %+v", name, st)
 		}
 	}
-	if st := r.until("unreadable", v1alpha1.Failed); !strings.Contains(st.Reason, "the spec cannot be read: quantities must match") {
+	if st := r.until("unreadable", v1alpha1.Failed); !strings.Contains(st.Reason,
+		"the spec cannot be read: quantities must match") {
 		r.t.Errorf("unreadable: %+v", st)
 	}
 	r.suspend("pod", true)
 	r.suspend("claim", true)
 	r.create(r.job("wide", 4))
-	own := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fmt.Sprint("wide-", r.until("wide", v1alpha1.Running).Attempt)}}
+	own := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: r.space,
+		Name: fmt.Sprint("wide-", r.until("wide", v1alpha1.Running).Attempt)}}
 	must(r.t, r.api.Get(r.t.Context(), client.ObjectKeyFromObject(own), own))
 	r.suspend("wide", true) // its service goes before it does
 	eventually(r.t, "the service is gone", func() bool {
@@ -217,8 +234,10 @@ func (r *rig) runJobs() {
 // rent has a pool looked at by the controller, and nodes rented and given back in its name.
 func (r *rig) rent() {
 	t := r.t
-	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "A100", GPUsPerNode: 2,
-		PricePerGPUHour: resource.MustParse("2"), Max: 4, Provider: v1alpha1.ProviderRef{Kind: "karpenter", Name: "gpus"}}}
+	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"},
+		Spec: v1alpha1.GPUPoolSpec{GPUType: "A100", GPUsPerNode: 2,
+			PricePerGPUHour: resource.MustParse("2"), Max: 4,
+			Provider: v1alpha1.ProviderRef{Kind: "karpenter", Name: "gpus"}}}
 	r.create(pool)
 	for plural, kind := range map[string]string{"nodepools": "NodePool", "nodeclaims": "NodeClaim"} {
 		r.create(karpenter(t, plural, kind))
@@ -227,8 +246,10 @@ func (r *rig) rent() {
 	eventually(t, "there is a NodePool", func() bool { return r.api.Create(t.Context(), nodePool) == nil })
 	claim := parsed(t, `{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {name: one}, spec: {replicas: 0}}`)
 	eventually(t, "there is a NodeClaim", func() bool { return r.api.Create(t.Context(), claim) == nil })
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "rented", Labels: map[string]string{v1alpha1.LabelPool: "spot"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "one", UID: claim.GetUID()}}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "rented",
+		Labels: map[string]string{v1alpha1.LabelPool: "spot"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "one",
+			UID: claim.GetUID()}}}}
 	r.create(node)
 	c := r.plane.Config()
 	c.Impersonate.UserName = account

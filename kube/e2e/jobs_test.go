@@ -54,11 +54,13 @@ func (r *rig) remove(name string) {
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 200*time.Millisecond, 0)},
-		v1alpha1.SchedulerPolicySpec{System: "fewest-gpus", Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
+		v1alpha1.SchedulerPolicySpec{System: "fewest-gpus",
+			Settings: map[string]string{"min_run": "0", "preempt_limit": "0"}})
 	r.serve()
 	r.create(r.job("wide", 2))
 	st := r.until("wide", v1alpha1.Running)
-	if uuids := uuidsOf(st); !slices.Equal(uuids, []string{fakenode.UUID("node-000", 0), fakenode.UUID("node-000", 1)}) {
+	if uuids := uuidsOf(st); !slices.Equal(uuids,
+		[]string{fakenode.UUID("node-000", 0), fakenode.UUID("node-000", 1)}) {
 		t.Errorf("wide has %v", uuids)
 	}
 	r.create(r.job("narrow", 1))
@@ -89,7 +91,8 @@ func uuidsOf(st v1alpha1.TrainingJobStatus) (list []string) {
 func (r *rig) suspend(name string, on bool) {
 	r.t.Helper()
 	body := fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, on)
-	if err := r.api.Patch(r.t.Context(), r.job(name, 1), client.RawPatch("application/merge-patch+json", body)); err != nil {
+	if err := r.api.Patch(r.t.Context(), r.job(name, 1),
+		client.RawPatch("application/merge-patch+json", body)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -97,7 +100,8 @@ func (r *rig) suspend(name string, on bool) {
 // Ensure that a controller that is replaced while jobs run finds them again: none is started twice.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(6*time.Second, 0, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: fakenode.Script(6*time.Second, 0, 0)},
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	for i := range 12 {
 		r.create(r.job(fmt.Sprint("job-", i), 1))
 	}
@@ -117,7 +121,8 @@ func TestReplaced(t *testing.T) {
 // Ensure that a job that is deleted while it runs and made again under its name runs as any new job does.
 func TestMadeAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, time.Second, 0)}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, time.Second, 0)},
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	r.serve()
 	for range 4 {
 		r.create(r.job("again", 1))

@@ -13,7 +13,8 @@ import (
 // keeps nobody waiting.
 func TestLargeJob(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(100*time.Millisecond, 0, 0)}, v1alpha1.SchedulerPolicySpec{})
+	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(100*time.Millisecond, 0, 0)},
+		v1alpha1.SchedulerPolicySpec{})
 	of := func(name string, size int) *v1alpha1.TrainingJob {
 		return r.job(name, 1, func(j *v1alpha1.TrainingJob) {
 			j.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", size)}

@@ -29,7 +29,8 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{alive: make(map[string]map[string]int), starts: make(map[string]int), over: make(map[string]chan struct{})}
+	return &ledger{alive: make(map[string]map[string]int), starts: make(map[string]int),
+		over: make(map[string]chan struct{})}
 }
 
 // run is a process, from its start to its end.
@@ -70,7 +71,8 @@ func (l *ledger) begin(job, attempt, rank string) (finish <-chan struct{}) {
 	}
 	l.alive[job][attempt]++
 	if len(l.alive[job]) > 1 {
-		l.wrong = append(l.wrong, fmt.Sprintf("attempt %s of %s began while others ran: %v", attempt, job, l.alive[job]))
+		l.wrong = append(l.wrong, fmt.Sprintf("attempt %s of %s began while others ran: %v", attempt, job,
+			l.alive[job]))
 	}
 	return l.gate(job)
 }

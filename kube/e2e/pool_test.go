@@ -19,8 +19,9 @@ import (
 
 // spot describes a pool of so many nodes at most.
 func spot(product string, most int32) *v1alpha1.GPUPool {
-	return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8,
-		PricePerGPUHour: resource.MustParse("100000"), Max: most, Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
+	return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"},
+		Spec: v1alpha1.GPUPoolSpec{GPUType: product, GPUsPerNode: 8,
+			PricePerGPUHour: resource.MustParse("100000"), Max: most, Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
 }
 
 // poolWorld is a cluster without nodes of its own, with a cloud.
@@ -66,7 +67,9 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	})
 	eventually(t, "the pool has spent something", func() bool { return w.pool().Status.Spend > "0.00" })
 	must(t, w.api.Delete(t.Context(), w.pool()))
-	eventually(t, "it says why it stays", func() bool { return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back") })
+	eventually(t, "it says why it stays", func() bool {
+		return strings.Contains(w.pool().Status.Message, "once its 1 nodes are given back")
+	})
 	// it is cordoned beside what it says
 	eventually(t, "its node takes no more jobs", func() bool { return w.policy().Status.GPUs == "1 of 1" })
 	w.submit("late", 1, 0)
@@ -75,7 +78,9 @@ func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 		t.Fatal("the pool, or its node, is gone under the job")
 	}
 	w.stubborn(func() error { return client.IgnoreNotFound(w.api.Delete(t.Context(), w.job("long", 1))) })
-	eventually(t, "the node is given back, and the pool goes", func() bool { return w.pool() == nil && w.rentedNodes() == 0 })
+	eventually(t, "the node is given back, and the pool goes", func() bool {
+		return w.pool() == nil && w.rentedNodes() == 0
+	})
 	if st := w.status("late"); st.Phase != v1alpha1.Pending {
 		t.Errorf("late: %+v", st)
 	}
@@ -98,7 +103,8 @@ func TestAPoolOfAnotherType(t *testing.T) {
 	const want = "wrong gpuType: node "
 	eventually(t, "the pool says so", func() bool {
 		m := w.pool().Status.Message
-		return strings.HasPrefix(m, want) && strings.HasSuffix(m, " has NVIDIA H100 80GB HBM3, the pool says NVIDIA A100; nothing is rented")
+		return strings.HasPrefix(m, want) &&
+			strings.HasSuffix(m, " has NVIDIA H100 80GB HBM3, the pool says NVIDIA A100; nothing is rented")
 	})
 	eventually(t, "the node is given back", func() bool { return w.rentedNodes() == 0 && w.pool().Status.Target == 0 })
 	w.kill()

@@ -50,18 +50,19 @@ func TestLogsFollowed(t *testing.T) {
 	defer cancel()
 	var follow sync.WaitGroup
 	follow.Go(func() {
-		logs.New(pods).Follow(ctx, types.NamespacedName{Namespace: r.space, Name: "talks-1-0"}, "train", func(at time.Time, piece []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			if told.Write(piece); at.Before(last) {
-				t.Errorf("%v after %v", at, last)
-			}
-			last = at
-		}, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			over = true
-		})
+		logs.New(pods).Follow(ctx, types.NamespacedName{Namespace: r.space, Name: "talks-1-0"}, "train",
+			func(at time.Time, piece []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				if told.Write(piece); at.Before(last) {
+					t.Errorf("%v after %v", at, last)
+				}
+				last = at
+			}, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				over = true
+			})
 	})
 	for i := range 4 {
 		eventually(t, "more is told", func() bool { return has(fmt.Sprintf("line %d\n", 1+100*i)) })
@@ -152,7 +153,8 @@ func TestProgress(t *testing.T) {
 	r.until("learns", v1alpha1.Succeeded)
 	r.kill()
 	last := -1.0
-	for _, m := range regexp.MustCompile(`"event":"progressed".*?"steps":([0-9]+)`).FindAllStringSubmatch(r.log.String(), -1) {
+	for _, m := range regexp.MustCompile(`"event":"progressed".*?"steps":([0-9]+)`).FindAllStringSubmatch(
+		r.log.String(), -1) {
 		n, err := strconv.ParseFloat(m[1], 64)
 		if must(t, err); n < last {
 			t.Errorf("%v steps after %v", n, last)
@@ -191,10 +193,14 @@ func TestLastWords(t *testing.T) {
 	r := newRig(t, 1, fakenode.Options{GPUs: 4, Run: s.run}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	r.serve()
 	for name, says := range map[string]string{"done": "TRAINYARD done", "saved": "TRAINYARD saved step=7\n"} {
-		r.create(r.job(name, 1, func(j *v1alpha1.TrainingJob) { j.Spec.Template.Annotations = map[string]string{"says": says} }))
+		r.create(r.job(name, 1, func(j *v1alpha1.TrainingJob) {
+			j.Spec.Template.Annotations = map[string]string{"says": says}
+		}))
 		r.until(name, v1alpha1.Running)
 	}
-	eventually(t, "both were heard", func() bool { return r.status("done").Progress != "" && r.status("saved").Progress != "" })
+	eventually(t, "both were heard", func() bool {
+		return r.status("done").Progress != "" && r.status("saved").Progress != ""
+	})
 	r.suspend("done", true)
 	r.suspend("saved", true)
 	r.until("done", v1alpha1.Succeeded)

@@ -29,13 +29,15 @@ const lateness = 10
 // and ends with exactly the weights of one that was left alone.
 func TestRealTiresiasHandsOver(t *testing.T) {
 	t.Parallel()
-	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las", Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "tiresias-las",
+		Settings: map[string]string{"thresholds": "3", "min_run": "0", "preempt_limit": "0"}})
 	r.node("real-a", 1)
 	r.decide()
 	// of the victim's first attempt they would take 200 s, of its second none: it is preempted on its way, however late
 	const steps = 2000
 	long := func(name string, pace string) *v1alpha1.TrainingJob {
-		j := r.alone(r.trains(name, "--steps", strconv.Itoa(steps), "--checkpoint-every", "0", "--step-time", pace, "--save-time", "1s"))
+		j := r.alone(r.trains(name, "--steps", strconv.Itoa(steps), "--checkpoint-every", "0", "--step-time", pace,
+			"--save-time", "1s"))
 		j.Spec.Checkpoint.ResumeArg = "--step-time=0s"
 		return j
 	}
@@ -66,7 +68,8 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 			t.Errorf("the victim went on at step %d, want %d, which it saved", e.step, saved)
 		}
 	}
-	want := []string{"begin " + victim + "/1", "end " + victim + "/1", "begin " + short + "/1", "end " + short + "/1", "begin " + victim + "/2", "resume " + victim + "/2", "end " + victim + "/2"}
+	want := []string{"begin " + victim + "/1", "end " + victim + "/1", "begin " + short + "/1", "end " + short + "/1",
+		"begin " + victim + "/2", "resume " + victim + "/2", "end " + victim + "/2"}
 	if len(told) < len(want) || !slices.Equal(told[:len(want)], want) {
 		t.Errorf("the processes did %v, want %v", told, want)
 	}
@@ -79,8 +82,9 @@ func TestRealTiresiasHandsOver(t *testing.T) {
 // best, and no other; and that one that is moved to faster GPUs goes on there from its checkpoint.
 func TestRealPALChoosesGPUs(t *testing.T) {
 	t.Parallel()
-	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
-		Settings: map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0", "tolerance": "0"}})
+	r := newRealRig(t, controlplane.Options{},
+		v1alpha1.SchedulerPolicySpec{System: "pal", Round: metav1.Duration{Duration: time.Second},
+			Settings: map[string]string{"min_run": "0", "preempt_limit": "0", "move_cost": "0", "tolerance": "0"}})
 	r.node("real-a", 6)
 	r.create(object(t, "GPUProfile", `{metadata: {name: real-a}, spec: {gpus: [
 		{uuid: GPU-real-a-0, scores: {A: "3", B: "1"}}, {uuid: GPU-real-a-1, scores: {A: "1", B: "1"}}, {uuid: GPU-real-a-2, scores: {A: "1.5", B: "1"}},
@@ -100,7 +104,10 @@ func TestRealPALChoosesGPUs(t *testing.T) {
 	r.wantGiven("rest", 1, "GPU-real-a-0")
 	r.awaitStep("single", 1, 10)
 	r.suspend("pair", true)
-	eventually(t, "the single one is moved", func() bool { st := r.status("single"); return st.Attempt == 2 && st.Phase == v1alpha1.Running })
+	eventually(t, "the single one is moved", func() bool {
+		st := r.status("single")
+		return st.Attempt == 2 && st.Phase == v1alpha1.Running
+	})
 	r.awaitStep("single", 2, 11)
 	r.wantGiven("single", 2, "GPU-real-a-1")
 	if st := r.status("rest"); st.Attempt != 1 || st.Phase != v1alpha1.Running {
@@ -175,11 +182,14 @@ func TestRealEaCOUndoesTrial(t *testing.T) {
 // once nobody needs it, with no process on it.
 func TestRealBOARentsAndReleases(t *testing.T) {
 	t.Parallel()
-	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa", Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
+	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa",
+		Round: metav1.Duration{Duration: time.Second}, Settings: map[string]string{"min_run": "0"}})
 	const boot = 3 * time.Second
-	r.create(&v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 2,
-		PricePerGPUHour: resource.MustParse("2"), Max: 2, BudgetGPUs: resource.MustParse("4"), Boot: metav1.Duration{Duration: boot},
-		Provider: v1alpha1.ProviderRef{Kind: "fake"}}})
+	r.create(&v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"},
+		Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 2,
+			PricePerGPUHour: resource.MustParse("2"), Max: 2, BudgetGPUs: resource.MustParse("4"),
+			Boot:     metav1.Duration{Duration: boot},
+			Provider: v1alpha1.ProviderRef{Kind: "fake"}}})
 	r.decide()
 	jobs := []string{"job-0", "job-1"}
 	for _, name := range jobs {
@@ -197,8 +207,10 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 	}
 	for _, g := range r.witnesses() {
 		node := strings.TrimSuffix(strings.TrimPrefix(g.Given[0], "GPU-"), "-0")
-		if !slices.Contains(c.released, node) || g.Attempt != "1" || !slices.Equal(g.Given, []string{"GPU-" + node + "-0", "GPU-" + node + "-1"}) {
-			t.Errorf("attempt %s of job %s had %v, want the first on both GPUs of a rented node, of %v", g.Attempt, g.Job, g.Given, c.released)
+		if !slices.Contains(c.released, node) || g.Attempt != "1" ||
+			!slices.Equal(g.Given, []string{"GPU-" + node + "-0", "GPU-" + node + "-1"}) {
+			t.Errorf("attempt %s of job %s had %v, want the first on both GPUs of a rented node, of %v", g.Attempt,
+				g.Job, g.Given, c.released)
 		}
 	}
 	var ordered sched.Time
@@ -228,7 +240,8 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 // counts as no failure.
 func TestRealSilenceEndsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRealRig(t, controlplane.Options{NodeGrace: 16 * time.Second}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	r := newRealRig(t, controlplane.Options{NodeGrace: 16 * time.Second},
+		v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
 	node := r.node("real-a", 3)
 	r.decide()
 	r.create(r.alone(r.trains("long", "--steps", "1000000", "--step-time", "20ms", "--checkpoint-every", "10")))
@@ -278,7 +291,8 @@ func TestRealSilenceEndsNothing(t *testing.T) {
 	if st := r.until("long", v1alpha1.Pending); st.Attempt != 1 || st.LostSeconds > lateness {
 		t.Errorf("the long one: %+v", st)
 	}
-	if n, zero, saved := len(r.witnesses()), len(r.ends(0)), r.ends(75); n != 5 || zero != 4 || !slices.Equal(saved, []string{r.number("long")}) {
+	if n, zero, saved := len(r.witnesses()), len(r.ends(0)), r.ends(75); n != 5 || zero != 4 ||
+		!slices.Equal(saved, []string{r.number("long")}) {
 		t.Errorf("of %d processes %d ended, and these saved: %v; want 5, 4 and the long one", n, zero, saved)
 	}
 }

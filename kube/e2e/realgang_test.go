@@ -27,10 +27,12 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	r.node("real-b", 1)
 	r.decide()
 	gang := func(name string, args ...string) *v1alpha1.TrainingJob {
-		j := r.trains(name, append(args, "--checkpoint-every=0", "--checkpoint-dir="+filepath.Join(r.work, name+"-$(NODE_RANK)"))...)
+		j := r.trains(name, append(args, "--checkpoint-every=0", "--checkpoint-dir="+
+			filepath.Join(r.work, name+"-$(NODE_RANK)"))...)
 		j.Spec.GPUs.Min, j.Spec.Checkpoint.Path = 3, ""
 		c := &j.Spec.Template.Spec.Containers[0]
-		c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER", Value: filepath.Join(r.work, "ledger-$(NODE_RANK)")})
+		c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER",
+			Value: filepath.Join(r.work, "ledger-$(NODE_RANK)")})
 		return j
 	}
 	r.create(gang("pair", "--steps=20", "--step-time=100ms"))
@@ -40,14 +42,16 @@ func TestRealGangOverTwoNodes(t *testing.T) {
 	r.wantRanks("pair", "2 GPU-real-a-0 GPU-real-a-1", "1 GPU-real-b-0")
 	// rank 0 after 10 s, rank 1 after 110
 	r.create(gang("broken", "--steps=1000000", "--fail-at=300", "--step-time=$(NODE_RANK).1s"))
-	if st := r.until("broken", v1alpha1.Failed); st.Attempt != 1 || !strings.Contains(st.Reason, "pod broken-1-0: exit code 3") {
+	if st := r.until("broken", v1alpha1.Failed); st.Attempt != 1 ||
+		!strings.Contains(st.Reason, "pod broken-1-0: exit code 3") {
 		t.Errorf("the broken one: %+v", st)
 	}
 	for rank, code := range []int{3, 75} {
 		list := r.ledgerIn(fmt.Sprint("ledger-", rank))
 		last := list[len(list)-1]
 		if n := len(list); n != 4 || last.kind != "end" || last.job != r.number("broken") || last.code != code {
-			t.Errorf("rank %d wrote down %+v, want two processes of which the last ended with code %d", rank, list, code)
+			t.Errorf("rank %d wrote down %+v, want two processes of which the last ended with code %d", rank, list,
+				code)
 		}
 	}
 	if saved, err := filepath.Glob(filepath.Join(r.work, "broken-1", "step-*.ckpt")); err != nil || len(saved) != 1 {
@@ -74,7 +78,8 @@ func (r *realRig) wantRanks(name string, ranks ...string) {
 		if has := strings.Join(g.Given, " "); has != uuids || g.Width != "3" || g.Attempt != "1" {
 			r.t.Errorf("%s, rank %d: %+v, want %s", name, rank, g, uuids)
 		}
-		meets := map[string]string{"MASTER_ADDR": fmt.Sprintf("%s-1-0.%s-1.lab.svc", name, name), "MASTER_PORT": "29500", "WORLD_SIZE": "3",
+		meets := map[string]string{"MASTER_ADDR": fmt.Sprintf("%s-1-0.%s-1.lab.svc", name, name),
+			"MASTER_PORT": "29500", "WORLD_SIZE": "3",
 			"NNODES": fmt.Sprint(len(ranks)), "NODE_RANK": fmt.Sprint(rank), "NPROC_PER_NODE": each}
 		for key, value := range maps.Clone(meets) {
 			if key != "WORLD_SIZE" {

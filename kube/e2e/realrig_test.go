@@ -134,7 +134,8 @@ func (r *realRig) witnesses() (list []given) {
 		var g given
 		must(r.t, json.Unmarshal(line, &g))
 		if !slices.Equal(g.Given, g.Told) {
-			r.t.Errorf("attempt %s of job %s was given %v by its node, and told of %v", g.Attempt, g.Job, g.Given, g.Told)
+			r.t.Errorf("attempt %s of job %s was given %v by its node, and told of %v", g.Attempt, g.Job, g.Given,
+				g.Told)
 		}
 		list = append(list, g)
 	}
@@ -228,7 +229,8 @@ func (r *realRig) awaitStep(name string, attempt, step int) {
 // step returns the last step of which the process of a job's attempt told, as the node has it in the pod's log; -1 if
 // there is none yet.
 func (r *realRig) step(name string, attempt int) int {
-	log, err := r.plane.Client().CoreV1().Pods(r.space).GetLogs(fmt.Sprintf("%s-%d-0", name, attempt), &corev1.PodLogOptions{}).DoRaw(r.t.Context())
+	log, err := r.plane.Client().CoreV1().Pods(r.space).GetLogs(fmt.Sprintf("%s-%d-0", name, attempt),
+		&corev1.PodLogOptions{}).DoRaw(r.t.Context())
 	at := -1
 	if i := bytes.LastIndex(log, []byte("TRAINYARD step=")); err == nil && i >= 0 {
 		if _, err := fmt.Sscanf(string(log[i:]), "TRAINYARD step=%d", &at); err != nil {

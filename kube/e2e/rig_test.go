@@ -48,7 +48,8 @@ func newRig(t testing.TB, nodes int, o fakenode.Options, policy v1alpha1.Schedul
 }
 
 // newRigOn is newRig with a control plane that is not the ordinary one.
-func newRigOn(t testing.TB, plane controlplane.Options, nodes int, o fakenode.Options, policy v1alpha1.SchedulerPolicySpec) *rig {
+func newRigOn(t testing.TB, plane controlplane.Options, nodes int, o fakenode.Options,
+	policy v1alpha1.SchedulerPolicySpec) *rig {
 	t.Helper()
 	r := &rig{t: t, plane: controlplane.Start(t, plane), space: "lab"}
 	c := r.plane.Config()
@@ -99,7 +100,8 @@ func define(t testing.TB, api client.Client) {
 		var pools v1alpha1.GPUPoolList
 		var profiles v1alpha1.GPUProfileList
 		var policies v1alpha1.SchedulerPolicyList
-		return errors.Join(api.List(t.Context(), &list), api.List(t.Context(), &pools), api.List(t.Context(), &profiles), api.List(t.Context(), &policies)) == nil
+		return errors.Join(api.List(t.Context(), &list), api.List(t.Context(), &pools),
+			api.List(t.Context(), &profiles), api.List(t.Context(), &policies)) == nil
 	})
 }
 
@@ -168,9 +170,11 @@ func (r *rig) kill() {
 
 // job describes a job of so many GPUs.
 func (r *rig) job(name string, gpus int32, change ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
-	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: name}, Spec: v1alpha1.TrainingJobSpec{
-		GPUs: v1alpha1.Width{Min: gpus}, Checkpoint: v1alpha1.Checkpoint{GraceSeconds: 10},
-		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "train", Image: "none"}}}}}}
+	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: name},
+		Spec: v1alpha1.TrainingJobSpec{
+			GPUs: v1alpha1.Width{Min: gpus}, Checkpoint: v1alpha1.Checkpoint{GraceSeconds: 10},
+			Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "train", Image: "none"}}}}}}
 	for _, f := range change {
 		f(j)
 	}

@@ -20,7 +20,8 @@ import (
 // between finds all as it is.
 func TestSharing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)}, v1alpha1.SchedulerPolicySpec{System: "gandiva"})
+	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(0, 100*time.Millisecond, 0)},
+		v1alpha1.SchedulerPolicySpec{System: "gandiva"})
 	r.serve()
 	shares := func(j *v1alpha1.TrainingJob) {
 		j.Spec.Profile.Model, j.Spec.Sharing = "resnet50", v1alpha1.Sharing{Allowed: true, MemoryGiB: 20}
@@ -29,7 +30,8 @@ func TestSharing(t *testing.T) {
 	r.until("first", v1alpha1.Running)
 	r.create(r.job("second", 2, shares))
 	second := r.until("second", v1alpha1.Running)
-	if with := second.Allocation[0].SharedWith; !slices.Equal(with, []string{"lab/first"}) || !slices.Equal(uuidsOf(second), uuidsOf(r.status("first"))) {
+	if with := second.Allocation[0].SharedWith; !slices.Equal(with, []string{"lab/first"}) ||
+		!slices.Equal(uuidsOf(second), uuidsOf(r.status("first"))) {
 		t.Errorf("second: %+v", second)
 	}
 	eventually(t, "the first is told of the second", func() bool {
@@ -67,7 +69,8 @@ func (r *rig) slots(n int, owners ...string) {
 	r.t.Helper()
 	var list resourcev1.ResourceClaimList
 	eventually(r.t, strings.Join(owners, " and ")+" own the claims of GPUs", func() bool {
-		if r.api.List(r.t.Context(), &list, client.InNamespace(r.space), client.HasLabels{driver.LabelSlot}) != nil || len(list.Items) != n {
+		if r.api.List(r.t.Context(), &list, client.InNamespace(r.space), client.HasLabels{driver.LabelSlot}) != nil ||
+			len(list.Items) != n {
 			return false
 		}
 		for i := range list.Items {
@@ -81,7 +84,8 @@ func (r *rig) slots(n int, owners ...string) {
 			}
 			slices.Sort(jobs)
 			slices.Sort(pods)
-			if !slices.Equal(jobs, owners) || !slices.Equal(pods, owners) || c.Status.Allocation == nil || len(c.Status.Allocation.Devices.Results) != 1 {
+			if !slices.Equal(jobs, owners) || !slices.Equal(pods, owners) || c.Status.Allocation == nil ||
+				len(c.Status.Allocation.Devices.Results) != 1 {
 				return false
 			}
 		}
@@ -101,8 +105,10 @@ func TestPriorityClass(t *testing.T) {
 		var p corev1.Pod
 		must(t, r.api.Get(t.Context(), client.ObjectKeyFromObject((&world{rig: r}).pod(name, 1)), &p))
 		switch s := &p.Spec; {
-		case class == "" && (s.PriorityClassName != "trainyard" || *s.Priority != 0 || s.PreemptionPolicy == nil || *s.PreemptionPolicy != corev1.PreemptNever):
-			t.Errorf("%s: class %s, priority %v, preemption %v", name, s.PriorityClassName, *s.Priority, s.PreemptionPolicy)
+		case class == "" && (s.PriorityClassName != "trainyard" || *s.Priority != 0 || s.PreemptionPolicy == nil ||
+			*s.PreemptionPolicy != corev1.PreemptNever):
+			t.Errorf("%s: class %s, priority %v, preemption %v", name, s.PriorityClassName, *s.Priority,
+				s.PreemptionPolicy)
 		case class != "" && s.PriorityClassName != class:
 			t.Errorf("%s: class %s, want that of its template", name, s.PriorityClassName)
 		}

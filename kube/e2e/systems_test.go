@@ -101,10 +101,12 @@ func (w *world) under(info system.Info) {
 		w.t.Fatalf("the replay: %v", err)
 	}
 	var told *engine.Divergence
-	if _, err := replay(tampered(w.t, log), known); !errors.As(err, &told) || !strings.Contains(told.Recorded, elsewhere) {
+	if _, err := replay(tampered(w.t, log), known); !errors.As(err, &told) ||
+		!strings.Contains(told.Recorded, elsewhere) {
 		w.t.Errorf("the replay of a log with another decision in it: %v", err)
 	}
-	w.t.Logf("%s: %d jobs done in %v; %d events with %d decisions are the same again", info.Name, len(w.jobs), took.Round(time.Second/10), events,
+	w.t.Logf("%s: %d jobs done in %v; %d events with %d decisions are the same again", info.Name, len(w.jobs),
+		took.Round(time.Second/10), events,
 		bytes.Count(log, []byte(`"event":"decided"`)))
 }
 
@@ -118,7 +120,8 @@ func (w *world) profile() *variability.Scores {
 			score := 1.0
 			if n%2 == 1 { // of the others nothing is known
 				q := resource.MustParse(fmt.Sprintf("%d.%02d", (7*n+3*i)%2, 80+(7*n+3*i)%20))
-				p.Spec.GPUs = append(p.Spec.GPUs, v1alpha1.GPUKnown{UUID: fakenode.UUID(node, i), Scores: map[string]v1alpha1.Score{"A": {Quantity: q}}})
+				p.Spec.GPUs = append(p.Spec.GPUs, v1alpha1.GPUKnown{UUID: fakenode.UUID(node, i),
+					Scores: map[string]v1alpha1.Score{"A": {Quantity: q}}})
 				score = q.AsApproximateFloat64()
 			}
 			s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(len(s.GPUs))})
@@ -139,7 +142,8 @@ func (w *world) profile() *variability.Scores {
 // mixed submits jobs of fixed and of any width, of one GPU and of several nodes, such as share and such as do not, with
 // a deadline and without, and two of which each wants more than half of the cluster.
 func (w *world) mixed() {
-	widths := []v1alpha1.Width{{Min: 1}, {Min: 2}, {Min: 4}, {Min: 12}, {Min: 1, Max: new(int32(8))}, {Min: 1, Max: new(int32(4)), Want: new(int32(2))}, {Min: 1},
+	widths := []v1alpha1.Width{{Min: 1}, {Min: 2}, {Min: 4}, {Min: 12}, {Min: 1, Max: new(int32(8))},
+		{Min: 1, Max: new(int32(4)), Want: new(int32(2))}, {Min: 1},
 		{Min: 416}, {Min: 3}, {Min: 24, Max: new(int32(64))}, {Min: 408}, {Min: 8}}
 	for i, width := range widths {
 		j := w.job(fmt.Sprint("job-", i), 1)
@@ -152,7 +156,8 @@ func (w *world) mixed() {
 		if width.Max != nil {
 			j.Spec.Batch = &v1alpha1.Batch{Min: 64, Max: 512, PerGPUMax: 128}
 		}
-		j.Spec.Template.Annotations = map[string]string{runsFor: fmt.Sprint(time.Duration(1+i%3) * 500 * time.Millisecond)}
+		j.Spec.Template.Annotations = map[string]string{
+			runsFor: fmt.Sprint(time.Duration(1+i%3) * 500 * time.Millisecond)}
 		w.stubborn(func() error { return w.api.Create(w.t.Context(), j) })
 		w.jobs = append(w.jobs, j.Name)
 	}
@@ -218,9 +223,11 @@ func tampered(t testing.TB, log []byte) []byte {
 // returns ends that.
 func (w *world) rentable() (end func()) {
 	w.t.Helper()
-	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}, Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 8,
-		PricePerGPUHour: resource.MustParse("2"), Max: 4, BudgetGPUs: resource.MustParse("16"), Boot: metav1.Duration{Duration: time.Second},
-		Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
+	pool := &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "cloud"},
+		Spec: v1alpha1.GPUPoolSpec{GPUType: "NVIDIA H100 80GB HBM3", GPUsPerNode: 8,
+			PricePerGPUHour: resource.MustParse("2"), Max: 4, BudgetGPUs: resource.MustParse("16"),
+			Boot:     metav1.Duration{Duration: time.Second},
+			Provider: v1alpha1.ProviderRef{Kind: "fake"}}}
 	w.create(pool)
 	ctx, cancel := context.WithCancel(context.Background())
 	var cloud sync.WaitGroup
@@ -248,7 +255,8 @@ func (w *world) cloud(ctx context.Context) {
 		for i := range list.Items {
 			n := &list.Items[i]
 			at, err := time.Parse(time.RFC3339Nano, n.Annotations[provider.BootsAt])
-			if there[n.Name] = true; err == nil && !up[n.Name] && time.Now().After(at) && w.fleet.Adopt(ctx, n.Name) == nil {
+			if there[n.Name] = true; err == nil && !up[n.Name] && time.Now().After(at) &&
+				w.fleet.Adopt(ctx, n.Name) == nil {
 				up[n.Name] = true
 			}
 		}

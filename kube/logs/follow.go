@@ -34,8 +34,9 @@ func Client(config *rest.Config) (typedcorev1.PodsGetter, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment,
-		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer}})
+	transport, err := rest.HTTPWrappersForConfig(config,
+		&http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment,
+			ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer}})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,8 @@ func New(pods typedcorev1.PodsGetter) *Follower {
 // that breaks is made again and goes on where it was. A piece ends where a line does, or where one is longer than the
 // buffer; it is text's until it returns. end is called whenever the log is at its end for now: the process has ended
 // and its pod perhaps gone, or, rarely, somebody on the way went down. Follow returns when ctx is done.
-func (f *Follower) Follow(ctx context.Context, pod types.NamespacedName, container string, text func(at time.Time, piece []byte), end func()) {
+func (f *Follower) Follow(ctx context.Context, pod types.NamespacedName, container string,
+	text func(at time.Time, piece []byte), end func()) {
 	var c cursor
 	for pause := f.pause; f.rate.Wait(ctx) == nil; pause = min(2*pause, lastPause) {
 		was := c
@@ -85,7 +87,8 @@ func (f *Follower) Follow(ctx context.Context, pod types.NamespacedName, contain
 }
 
 // once reads a log from where c stands to its end.
-func (f *Follower) once(ctx context.Context, pod types.NamespacedName, container string, c *cursor, text func(time.Time, []byte)) error {
+func (f *Follower) once(ctx context.Context, pod types.NamespacedName, container string, c *cursor,
+	text func(time.Time, []byte)) error {
 	o := &corev1.PodLogOptions{Container: container, Follow: true, Timestamps: true}
 	if !c.at.IsZero() {
 		o.SinceTime = &metav1.Time{Time: c.at} // whole seconds on the wire: c knows what comes twice

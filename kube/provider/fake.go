@@ -20,8 +20,10 @@ const BootsAt = "trainyard.dev/boots-at"
 // are not wanted.
 func (p *Provider) fake(ctx context.Context, pool *v1alpha1.GPUPool, there []corev1.Node, nodes int32) error {
 	for i := len(there); i < int(nodes); i++ {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: pool.Name + "-", Labels: map[string]string{v1alpha1.LabelPool: pool.Name},
-			Annotations: map[string]string{BootsAt: p.clock().Add(pool.Spec.Boot.Duration).UTC().Format(time.RFC3339Nano)}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: pool.Name + "-",
+			Labels: map[string]string{v1alpha1.LabelPool: pool.Name},
+			Annotations: map[string]string{BootsAt: p.clock().Add(pool.Spec.Boot.Duration).UTC().Format(
+				time.RFC3339Nano)}}}
 		if err := p.api.Create(ctx, node); err != nil {
 			return fmt.Errorf("provider: node of %s: %w", pool.Name, err)
 		}

@@ -74,7 +74,8 @@ func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *co
 }
 
 // count has one node fewer asked for because this one goes, once however often it is called.
-func (p *Provider) count(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node, of *unstructured.Unstructured) error {
+func (p *Provider) count(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node,
+	of *unstructured.Unstructured) error {
 	if node.Annotations[v1alpha1.AnnotationReleased] == counted {
 		return nil
 	}

@@ -47,7 +47,8 @@ func newCloud(t *testing.T, objects ...client.Object) *cloud {
 	c := &cloud{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	c.api = interceptor.NewClient(plain, interceptor.Funcs{
-		SubResourceGet: func(_ context.Context, _ client.Client, _ string, _, body client.Object, _ ...client.SubResourceGetOption) error {
+		SubResourceGet: func(_ context.Context, _ client.Client, _ string, _, body client.Object,
+			_ ...client.SubResourceGetOption) error {
 			scale := body.(*unstructured.Unstructured)
 			scale.SetResourceVersion(c.version)
 			if c.replicas > 0 { // 0 is left out, as by a real one
@@ -55,11 +56,13 @@ func newCloud(t *testing.T, objects ...client.Object) *cloud {
 			}
 			return c.fail
 		},
-		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, _ client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, _ client.Object,
+			opts ...client.SubResourceUpdateOption) error {
 			var o client.SubResourceUpdateOptions
 			o.ApplyOptions(opts)
 			c.asked = o.SubResourceBody.(*unstructured.Unstructured).GetResourceVersion()
-			n, _, err := unstructured.NestedInt64(o.SubResourceBody.(*unstructured.Unstructured).Object, "spec", "replicas")
+			n, _, err := unstructured.NestedInt64(o.SubResourceBody.(*unstructured.Unstructured).Object, "spec",
+				"replicas")
 			c.replicas = n
 			c.writes++
 			return errors.Join(err, c.fail)
@@ -70,15 +73,19 @@ func newCloud(t *testing.T, objects ...client.Object) *cloud {
 }
 
 func pool(kind string) *v1alpha1.GPUPool {
-	return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: v1alpha1.GPUPoolSpec{Boot: metav1.Duration{Duration: time.Minute},
-		Provider: v1alpha1.ProviderRef{Kind: kind, Name: "gpus", APIVersion: "cluster.x-k8s.io/v1beta1", ObjectKind: "MachineDeployment", Namespace: "infra"}}}
+	return &v1alpha1.GPUPool{ObjectMeta: metav1.ObjectMeta{Name: "spot"},
+		Spec: v1alpha1.GPUPoolSpec{Boot: metav1.Duration{Duration: time.Minute},
+			Provider: v1alpha1.ProviderRef{Kind: kind, Name: "gpus", APIVersion: "cluster.x-k8s.io/v1beta1",
+				ObjectKind: "MachineDeployment", Namespace: "infra"}}}
 }
 
 // node is one of the pool; as Karpenter makes them, or Cluster API.
 func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelPool: "spot"},
-		Annotations:     map[string]string{"cluster.x-k8s.io/machine": "m-" + name, "cluster.x-k8s.io/cluster-namespace": "infra"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "claim-" + name, UID: "1"}}}}
+		Annotations: map[string]string{"cluster.x-k8s.io/machine": "m-" + name,
+			"cluster.x-k8s.io/cluster-namespace": "infra"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "claim-" +
+			name, UID: "1"}}}}
 }
 
 func thing(group, kind, namespace, name string) *unstructured.Unstructured {
@@ -114,7 +121,8 @@ func (c *cloud) release(kind, name string) {
 // Ensure that a static NodePool gets as many replicas as are wished, that nodes which are there stay until they are
 // given back by name, and that asking again does nothing.
 func TestKarpenter(t *testing.T) {
-	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
+	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"),
+		thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
 	c.scale("karpenter", 3, 3)
 	c.scale("karpenter", 3, 3)
 	if c.writes != 1 {
@@ -138,7 +146,8 @@ func TestKarpenter(t *testing.T) {
 	if err := c.api.Create(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.p.Release(t.Context(), pool("karpenter"), own); fmt.Sprint(err) != "provider: node own is of no NodeClaim, want one that Karpenter made" {
+	if err := c.p.Release(t.Context(), pool("karpenter"), own); fmt.Sprint(err) !=
+		"provider: node own is of no NodeClaim, want one that Karpenter made" {
 		t.Errorf("a node of nobody: %v", err)
 	}
 }
@@ -180,7 +189,8 @@ func TestMachineIsMarkedFirst(t *testing.T) {
 	if err := c.p.Release(t.Context(), pool("scale"), n); !errors.Is(err, c.fail) {
 		t.Fatal(err)
 	}
-	if err := c.api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || m.GetAnnotations()["cluster.x-k8s.io/delete-machine"] != "yes" {
+	if err := c.api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil ||
+		m.GetAnnotations()["cluster.x-k8s.io/delete-machine"] != "yes" {
 		t.Errorf("machine %v, %v", m.GetAnnotations(), err)
 	}
 }
@@ -188,15 +198,18 @@ func TestMachineIsMarkedFirst(t *testing.T) {
 // Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that
 // nobody's wish is written over that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {
-	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
+	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"),
+		thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))
 	var before corev1.NodeList
 	if err := c.api.List(t.Context(), &before); err != nil {
 		t.Fatal(err)
 	}
-	c.p.api = interceptor.NewClient(c.api, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-		before.DeepCopyInto(list.(*corev1.NodeList))
-		return nil
-	}})
+	c.p.api = interceptor.NewClient(c.api,
+		interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList,
+			_ ...client.ListOption) error {
+			before.DeepCopyInto(list.(*corev1.NodeList))
+			return nil
+		}})
 	c.scale("karpenter", 2, 2)
 	if c.release("karpenter", "a"); c.replicas != 1 {
 		t.Errorf("%d replicas, want 1", c.replicas)
@@ -216,7 +229,8 @@ func TestScale(t *testing.T) {
 		t.Errorf("%d replicas, want 3", c.replicas)
 	}
 	m := thing("cluster.x-k8s.io/v1beta1", "Machine", "infra", "m-a")
-	if err := c.api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || m.GetAnnotations()["cluster.x-k8s.io/delete-machine"] != "yes" {
+	if err := c.api.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil ||
+		m.GetAnnotations()["cluster.x-k8s.io/delete-machine"] != "yes" {
 		t.Errorf("machine %v, %v", m.GetAnnotations(), err)
 	}
 	c.scale("scale", 0, 0)
@@ -226,11 +240,13 @@ func TestScale(t *testing.T) {
 func TestFake(t *testing.T) {
 	c := newCloud(t, node("old"))
 	named := 0
-	c.p.api = interceptor.NewClient(c.api, interceptor.Funcs{Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-		named++
-		o.SetName(fmt.Sprint("spot-", named))
-		return api.Create(ctx, o, opts...)
-	}})
+	c.p.api = interceptor.NewClient(c.api,
+		interceptor.Funcs{Create: func(ctx context.Context, api client.WithWatch, o client.Object,
+			opts ...client.CreateOption) error {
+			named++
+			o.SetName(fmt.Sprint("spot-", named))
+			return api.Create(ctx, o, opts...)
+		}})
 	count := func(want int) {
 		t.Helper()
 		var list corev1.NodeList
@@ -269,17 +285,21 @@ func TestErrors(t *testing.T) {
 		want  string
 		again func(error) bool
 	}{
-		{"no definition", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}, SearchedVersions: []string{"v1"}},
+		{"no definition", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"},
+			SearchedVersions: []string{"v1"}},
 			`provider: NodePool gpus: the cluster has no karpenter.sh/v1, Kind=NodePool: want its definition installed: no matches for kind "NodePool"`, meta.IsNoMatchError},
 		{"no such object", apierrors.NewNotFound(pools, "gpus"),
 			`provider: NodePool gpus: there is none of this name, or it has no scale subresource: nodepools.karpenter.sh "gpus" not found`, apierrors.IsNotFound},
 		{"quota", apierrors.NewForbidden(pools, "gpus", errors.New("exceeded quota: gpus")),
-			`provider: NodePool gpus: nodepools.karpenter.sh "gpus" is forbidden: exceeded quota: gpus`, apierrors.IsForbidden},
-		{"conflict", apierrors.NewConflict(pools, "gpus", errors.New("the object has been modified")), `provider: NodePool gpus: Operation cannot be fulfilled on`, apierrors.IsConflict},
+			`provider: NodePool gpus: nodepools.karpenter.sh "gpus" is forbidden: exceeded quota: gpus`,
+			apierrors.IsForbidden},
+		{"conflict", apierrors.NewConflict(pools, "gpus", errors.New("the object has been modified")),
+			`provider: NodePool gpus: Operation cannot be fulfilled on`, apierrors.IsConflict},
 	} {
 		w := newCloud(t)
 		w.fail = c.fail
-		if err := w.p.Scale(t.Context(), pool("karpenter"), 3); err == nil || !strings.HasPrefix(err.Error(), c.want) || !c.again(err) {
+		if err := w.p.Scale(t.Context(), pool("karpenter"), 3); err == nil || !strings.HasPrefix(err.Error(), c.want) ||
+			!c.again(err) {
 			t.Errorf("%s: %v\nwant %s", c.name, err, c.want)
 		}
 	}

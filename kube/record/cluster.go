@@ -34,7 +34,8 @@ type GPU struct {
 
 // ClusterOf returns the cluster of v, the time 0 of which was at origin; it shares v's slices.
 func ClusterOf(v *sched.View, origin time.Time) Cluster {
-	c := Cluster{Schema: clusterSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools, GPUs: make([]GPU, len(v.GPUs))}
+	c := Cluster{Schema: clusterSchema, Origin: origin.UTC(), Types: v.Types, Nodes: v.Nodes, Pools: v.Pools,
+		GPUs: make([]GPU, len(v.GPUs))}
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
 		c.GPUs[i] = GPU{g.State, g.Quarantined, g.Blamed, g.Rests}

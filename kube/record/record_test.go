@@ -95,7 +95,8 @@ func simulate(t *testing.T, name string, seed uint64, look func(h eventlog.Heade
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := experiment.Simulation{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}), Cluster: c, System: name}
+	s := experiment.Simulation{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}),
+		Cluster: c, System: name}
 	if name == "boa" {
 		s.Budget = 8
 	}
@@ -160,10 +161,12 @@ func TestTornBatch(t *testing.T) {
 				}
 				after := copyOf(t, v)
 				if looks%every == 1 && len(before.jobs) == len(after.jobs) {
-					torn := copied{jobs: append([]string(nil), after.jobs...), cluster: after.cluster, now: before.now, version: before.version}
+					torn := copied{jobs: append([]string(nil), after.jobs...), cluster: after.cluster, now: before.now,
+						version: before.version}
 					second := r.IntN(2) == 0 // all that give are written, else none that only takes
 					for i := range torn.jobs {
-						if takes := takesOnly(t, before.jobs[i], after.jobs[i]); takes && !second || takes == second && r.IntN(2) == 0 {
+						if takes := takesOnly(t, before.jobs[i], after.jobs[i]); takes && !second || takes == second &&
+							r.IntN(2) == 0 {
 							torn.jobs[i] = before.jobs[i]
 						}
 					}
@@ -209,10 +212,12 @@ func sound(t *testing.T, v *sched.View) {
 
 // Ensure that of two jobs that exchange GPUs, one of which was written, both keep what they have.
 func TestTornExchange(t *testing.T) {
-	c := record.Cluster{Schema: 1, Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "a", GPUs: 2}}}, GPUs: make([]record.GPU, 2)}
+	c := record.Cluster{Schema: 1, Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "a", GPUs: 2}}},
+		GPUs: make([]record.GPU, 2)}
 	job := func(id sched.JobID, name, held, target string) record.Job {
 		spec := sched.JobSpec{Name: name, GPUs: sched.Rigid(1)}
-		return record.Job{ID: id, Job: sched.Job{Spec: &spec, State: sched.Active, Attempt: sched.Running, Up: true, Attempts: 1},
+		return record.Job{ID: id, Job: sched.Job{Spec: &spec, State: sched.Active, Attempt: sched.Running, Up: true,
+			Attempts: 1},
 			GPUs: []string{held}, Target: []string{target}}
 	}
 	jobs := []record.Job{job(0, "x", "a/0", "a/1"), job(1, "y", "a/1", "a/1")} // x was written, y was not
@@ -220,7 +225,8 @@ func TestTornExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(v.Jobs[0].Target, v.Jobs[1].Target, v.Jobs[2].State, mended), "[0] [1] done [job 0 (x): it cannot have the GPUs it was to hold]"; got != want {
+	if got, want := fmt.Sprint(v.Jobs[0].Target, v.Jobs[1].Target, v.Jobs[2].State, mended),
+		"[0] [1] done [job 0 (x): it cannot have the GPUs it was to hold]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	jobs[1].ID = 0

@@ -13,7 +13,8 @@ import (
 
 // Extract returns what the status of a job says to people, but for its Reason. Devices are named as the driver of the
 // node does, tenants are those of Tenants.
-func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode, tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
+func Extract(v *sched.View, id sched.JobID, mode v1alpha1.Mode,
+	tenants map[sched.GPUID][]sched.JobID) v1alpha1.TrainingJobStatus {
 	j := &v.Jobs[id]
 	service := j.ServiceNow(v.Now)
 	s := v1alpha1.TrainingJobStatus{Phase: Phase(j), Attempt: j.Attempts, Batch: j.Live.Batch, GPUs: width(j),
@@ -144,7 +145,8 @@ func Reason(v *sched.View, id sched.JobID, w explain.Waiting, origin time.Time) 
 	case explain.WaitRented:
 		return fmt.Sprintf("needs %s, %s there; more may be rented", gpus(w.Need), are(w.Have))
 	case explain.WaitUnusable:
-		return fmt.Sprintf("needs %s, %d may be used; others are down, drained, withheld or rest after a failed start", gpus(w.Need), w.Have)
+		return fmt.Sprintf("needs %s, %d may be used; others are down, drained, withheld or rest after a failed start",
+			gpus(w.Need), w.Have)
 	case explain.WaitNeverFits:
 		return fmt.Sprintf("needs %s placed as no empty cluster could", gpus(w.Need))
 	case explain.WaitBehind:

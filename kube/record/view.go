@@ -13,7 +13,8 @@ import (
 // kube/controller), so numbers are not given again. mended says, in words, what a batch cut short, or somebody else,
 // made it change. Two jobs of one number are an error.
 func View(jobs []Job, c Cluster, now sched.Time, version uint64, count int) (v sched.View, mended []string, err error) {
-	v = sched.View{Now: now, Version: version, Types: c.Types, Nodes: c.Nodes, Pools: c.Pools, GPUs: make([]sched.GPU, len(c.GPUs))}
+	v = sched.View{Now: now, Version: version, Types: c.Types, Nodes: c.Nodes, Pools: c.Pools,
+		GPUs: make([]sched.GPU, len(c.GPUs))}
 	for i, g := range c.GPUs {
 		v.GPUs[i] = sched.GPU{State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed, Rests: g.Rests}
 	}
@@ -44,7 +45,8 @@ func number(v *sched.View) error {
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		if int(n.First) != next || n.Spec.GPUs < 1 || n.Spec.GPUs > len(v.GPUs)-next {
-			return fmt.Errorf("record: node %s has %d GPUs from number %d, want some from %d, of %d in all", n.Spec.Name, n.Spec.GPUs, n.First, next, len(v.GPUs))
+			return fmt.Errorf("record: node %s has %d GPUs from number %d, want some from %d, of %d in all",
+				n.Spec.Name, n.Spec.GPUs, n.First, next, len(v.GPUs))
 		}
 		for range n.Spec.GPUs {
 			v.GPUs[next].Node = sched.NodeID(i)
@@ -73,7 +75,8 @@ func (m *mender) say(id sched.JobID, format string, args ...any) {
 func (m *mender) add(r *Job) error {
 	j := &m.v.Jobs[r.ID]
 	if j.Spec != nil {
-		return fmt.Errorf("record: jobs %s/%s and %s/%s are both number %d", j.Spec.User, j.Spec.Name, r.Job.Spec.User, r.Job.Spec.Name, r.ID)
+		return fmt.Errorf("record: jobs %s/%s and %s/%s are both number %d", j.Spec.User, j.Spec.Name, r.Job.Spec.User,
+			r.Job.Spec.Name, r.ID)
 	}
 	*j = r.Job
 	m.added = append(m.added, r.ID)

@@ -52,7 +52,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		return nil, err
 	}
 	if count > maxEntries || length > maxDirectory {
-		return nil, fmt.Errorf("archive: a directory of %d files in %d bytes, want at most %d in %d", count, length, maxEntries, maxDirectory)
+		return nil, fmt.Errorf("archive: a directory of %d files in %d bytes, want at most %d in %d", count, length,
+			maxEntries, maxDirectory)
 	}
 	in := bufio.NewReader(io.NewSectionReader(r, a.end, length))
 	for i := range count {
@@ -133,16 +134,19 @@ func (a *archive) entry(in *bufio.Reader) error {
 		return whole(err)
 	}
 	if string(b[:4]) != "PK\x01\x02" || u16(b[28:]) > maxPath {
-		return fmt.Errorf("begins with %q and has a name of %d bytes, want an entry, and at most %d", b[:4], u16(b[28:]), maxPath)
+		return fmt.Errorf("begins with %q and has a name of %d bytes, want an entry, and at most %d", b[:4],
+			u16(b[28:]), maxPath)
 	}
 	rest := make([]byte, u16(b[28:])+u16(b[30:])+u16(b[32:]))
 	if _, err := io.ReadFull(in, rest); err != nil {
 		return whole(err)
 	}
-	e := entry{name: string(rest[:u16(b[28:])]), stored: u16(b[10:]) == 0 && u16(b[8:])&1 == 0, size: u32(b[20:]), at: u32(b[42:])}
+	e := entry{name: string(rest[:u16(b[28:])]), stored: u16(b[10:]) == 0 && u16(b[8:])&1 == 0, size: u32(b[20:]),
+		at: u32(b[42:])}
 	e.large(rest[u16(b[28:]):][:u16(b[30:])], u32(b[24:]) == 0xffffffff)
 	if e.at > a.end-localLength || e.size > a.end-localLength-e.at {
-		return fmt.Errorf("%s has %d bytes at %d, want them before the directory, at %d", quote(e.name), e.size, e.at, a.end)
+		return fmt.Errorf("%s has %d bytes at %d, want them before the directory, at %d", quote(e.name), e.size, e.at,
+			a.end)
 	}
 	a.entries = append(a.entries, e)
 	return nil
@@ -205,7 +209,8 @@ func (a *archive) pickle() (data []byte, dir string, err error) {
 	case found == nil:
 		return nil, "", errors.New("archive: no data.pkl in it, want what torch.save writes")
 	case !found.stored:
-		return nil, "", errors.New("archive: data.pkl is compressed or encrypted, want it plain, as torch.save writes it")
+		return nil, "", errors.New("archive: data.pkl is compressed or encrypted, want it plain, as torch.save " +
+			"writes it")
 	case found.size > maxPickle:
 		return nil, "", fmt.Errorf("archive: data.pkl of %d bytes, want at most %d", found.size, maxPickle)
 	}
@@ -215,7 +220,8 @@ func (a *archive) pickle() (data []byte, dir string, err error) {
 	}
 	at := found.at + localLength + u16(b[26:]) + u16(b[28:])
 	if string(b[:4]) != "PK\x03\x04" || at > a.end-found.size {
-		return nil, "", fmt.Errorf("archive: data.pkl of %d bytes at %d, want it before the directory, at %d", found.size, at, a.end)
+		return nil, "", fmt.Errorf("archive: data.pkl of %d bytes at %d, want it before the directory, at %d",
+			found.size, at, a.end)
 	}
 	data = make([]byte, found.size)
 	return data, dir, readAt(a.r, data, at)

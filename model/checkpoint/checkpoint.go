@@ -78,7 +78,8 @@ func Profile(tensors []Tensor) (skew.Profile, error) {
 		}
 	}
 	if len(p.Tensors) == 0 {
-		return p, fmt.Errorf("checkpoint: %d tensors, none of them of a floating-point type, want at least one", len(tensors))
+		return p, fmt.Errorf("checkpoint: %d tensors, none of them of a floating-point type, want at least one",
+			len(tensors))
 	}
 	return p, nil
 }

@@ -66,34 +66,52 @@ func TestSafetensors(t *testing.T) {
 		want   string
 	}{
 		{`{` + a + `}`, 12, "a 12 float\n"},
-		{`{"__metadata__":{"format":"pt"},"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[12,24]},` + a + `}   `, 24, "a 12 float\nw 12 float\n"},
-		{`{"e":{"shape":[0,7],"data_offsets":[0,0],"dtype":"I64"},"s":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1, "e 0 other\ns 1 other\n"},
+		{`{"__metadata__":{"format":"pt"},"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[12,24]},` + a + `}   `, 24,
+			"a 12 float\nw 12 float\n"},
+		{`{"e":{"shape":[0,7],"data_offsets":[0,0],"dtype":"I64"},"s":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`,
+			1, "e 0 other\ns 1 other\n"},
 		{`{"q":{"dtype":"F4","shape":[6],"data_offsets":[0,3]}}`, 3, "q 3 float\n"},
 		{`{}`, 0, ""},
 
 		{`{` + a + `}`, 13, `checkpoint: f: tensors of 12 bytes, want the 13 that follow the header`},
 		{`{` + a + `}`, 11, `checkpoint: f: tensors of 12 bytes, want the 11 that follow the header`},
 		{`{` + a + `,` + a + `}`, 12, `checkpoint: f: header: byte 66: tensor "a" given again, want it once`},
-		{`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,16]}}`, 16, `checkpoint: f: header: byte 62: tensor "a": data 0..16 of F32 [3], want 12 bytes`},
-		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}`, 6, `checkpoint: f: tensor "b": data from 2 on, want from 4, where the one before ends`},
-		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8, `checkpoint: f: tensor "a": data from 4 on, want from 0, where the one before ends`},
-		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}}`, 8, `checkpoint: f: header: byte 61: tensor "a": data 8..4 of F32 [1], want 4 bytes`},
-		{`{"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 61: tensor "a": type "F99", want one of safetensors`},
-		{`{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}`, 2, `checkpoint: f: header: byte 60: tensor "a": data 0..2 of F4 [3], want 1.5 bytes`},
-		{`{"a":{"dtype":"F32","shape":[1125899906842624,1024],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 81: tensor "a": shape of more than 1125899906842624 elements, want fewer`},
-		{`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 39: tensor "a": shape with "-1", want at most 64 whole numbers >= 0`},
-		{`{"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 40: tensor "a": shape with "1.5", want at most 64 whole numbers >= 0`},
-		{`{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 64) + `1],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 166: tensor "a": shape with "1", want at most 64 whole numbers >= 0`},
-		{`{"a":{"dtype":"F32","shape":[1]}}`, 4, `checkpoint: f: header: byte 40: tensor "a": 2 of its keys, 0 offsets, want dtype, shape and two data_offsets`},
-		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}}`, 4, `checkpoint: f: header: byte 59: tensor "a": 3 of its keys, 1 offsets, want dtype, shape and two data_offsets`},
-		{`{"a":{"dtype":"F32","dtype":"F32"}}`, 4, `checkpoint: f: header: byte 35: tensor "a": dtype given again, want it once`},
-		{`{"a":{"dtype":"F32","colour":1}}`, 4, `checkpoint: f: header: byte 36: tensor "a": key "colour", want dtype, shape and data_offsets`},
+		{`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,16]}}`, 16,
+			`checkpoint: f: header: byte 62: tensor "a": data 0..16 of F32 [3], want 12 bytes`},
+		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}`,
+			6, `checkpoint: f: tensor "b": data from 2 on, want from 4, where the one before ends`},
+		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8,
+			`checkpoint: f: tensor "a": data from 4 on, want from 0, where the one before ends`},
+		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}}`, 8,
+			`checkpoint: f: header: byte 61: tensor "a": data 8..4 of F32 [1], want 4 bytes`},
+		{`{"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 61: tensor "a": type "F99", want one of safetensors`},
+		{`{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}`, 2,
+			`checkpoint: f: header: byte 60: tensor "a": data 0..2 of F4 [3], want 1.5 bytes`},
+		{`{"a":{"dtype":"F32","shape":[1125899906842624,1024],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 81: tensor "a": shape of more than 1125899906842624 elements, want fewer`},
+		{`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 39: tensor "a": shape with "-1", want at most 64 whole numbers >= 0`},
+		{`{"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 40: tensor "a": shape with "1.5", want at most 64 whole numbers >= 0`},
+		{`{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 64) + `1],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 166: tensor "a": shape with "1", want at most 64 whole numbers >= 0`},
+		{`{"a":{"dtype":"F32","shape":[1]}}`, 4,
+			`checkpoint: f: header: byte 40: tensor "a": 2 of its keys, 0 offsets, want dtype, shape and two data_offsets`},
+		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}}`, 4,
+			`checkpoint: f: header: byte 59: tensor "a": 3 of its keys, 1 offsets, want dtype, shape and two data_offsets`},
+		{`{"a":{"dtype":"F32","dtype":"F32"}}`, 4,
+			`checkpoint: f: header: byte 35: tensor "a": dtype given again, want it once`},
+		{`{"a":{"dtype":"F32","colour":1}}`, 4,
+			`checkpoint: f: header: byte 36: tensor "a": key "colour", want dtype, shape and data_offsets`},
 		{`{"a":7}`, 4, `checkpoint: f: header: byte 14: tensor "a": an entry is "7", want {`},
 		{`{"__metadata__":{"a":{}}}`, 4, `checkpoint: f: header: byte 30: a value of __metadata__ is "{", want a text`},
-		{`{"a":` + strings.Repeat("[", 100000), 0, `checkpoint: f: header: byte 14: tensor "a": an entry is "[", want {`},
+		{`{"a":` + strings.Repeat("[", 100000), 0,
+			`checkpoint: f: header: byte 14: tensor "a": an entry is "[", want {`},
 		{`{` + a, 12, `checkpoint: f: header: byte 62: unexpected EOF`},
 		{`{` + a + `} {}`, 12, `checkpoint: f: header: byte 65: something after the header's object, want nothing but blanks`},
-		{`{"a":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`, 4, `checkpoint: f: header: byte 56: tensor "a": shape with "9223372036854775808", want at most 64 whole numbers >= 0`},
+		{`{"a":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`, 4,
+			`checkpoint: f: header: byte 56: tensor "a": shape with "9223372036854775808", want at most 64 whole numbers >= 0`},
 	} {
 		got, err := readBytes(safe(c.header, c.data))
 		if err != nil && err.Error() != c.want || err == nil && listed(got) != c.want {
@@ -119,29 +137,34 @@ func TestFirstBytes(t *testing.T) {
 		want string
 	}{
 		{nil, `checkpoint: f: 0 bytes, want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
-		{[]byte("GGUF\x03\x00\x00\x00\x00\x00"), `checkpoint: f: begins with "GGUF", want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
+		{[]byte("GGUF\x03\x00\x00\x00\x00\x00"),
+			`checkpoint: f: begins with "GGUF", want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{legacy, `checkpoint: f: a pickle without an archive, as old versions of torch.save wrote it, want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{long, `checkpoint: f: a header of 100000001 bytes, want at most 100000000, and at most the 2 that follow`},
 		{short, `checkpoint: f: a header of 3 bytes, want at most 100000000, and at most the 2 that follow`},
 		{huge, `checkpoint: f: a header of 18446744073709551615 bytes, want at most 100000000, and at most the 2 that follow`},
-		{[]byte("PK\x03\x04" + strings.Repeat("x", 100)), `checkpoint: f: archive: no directory at its end, want one: the file is cut short`},
+		{[]byte("PK\x03\x04" + strings.Repeat("x", 100)),
+			`checkpoint: f: archive: no directory at its end, want one: the file is cut short`},
 	} {
 		if got, err := readBytes(c.b); fmt.Sprint(err) != c.want {
 			t.Errorf("%.20q: %v, %v\nwant %s", c.b, got, err, c.want)
 		}
 	}
-	if _, err := Read(io.NewSectionReader(bytes.NewReader(long), 0, 5), 100, "f"); fmt.Sprint(err) != "checkpoint: f: byte 5: unexpected EOF" {
+	if _, err := Read(io.NewSectionReader(bytes.NewReader(long), 0, 5), 100, "f"); fmt.Sprint(err) !=
+		"checkpoint: f: byte 5: unexpected EOF" {
 		t.Error(err)
 	}
 }
 
 // Ensure that a profile is of what may be trained, in MB.
 func TestProfile(t *testing.T) {
-	p, err := Profile([]Tensor{{"a", 3 << 20, true}, {"mask", 100 << 20, false}, {"b", 1 << 19, true}, {"none", 0, true}})
+	p, err := Profile([]Tensor{{"a", 3 << 20, true}, {"mask", 100 << 20, false}, {"b", 1 << 19, true},
+		{"none", 0, true}})
 	if err != nil || fmt.Sprint(p.Tensors) != "[3 0.5]" || math.Abs(p.Skew()-3/3.5) > 1e-12 {
 		t.Errorf("%v, skew %v, %v", p, p.Skew(), err)
 	}
-	if _, err = Profile([]Tensor{{"a", 4, false}}); fmt.Sprint(err) != "checkpoint: 1 tensors, none of them of a floating-point type, want at least one" {
+	if _, err = Profile([]Tensor{{"a", 4, false}}); fmt.Sprint(err) !=
+		"checkpoint: 1 tensors, none of them of a floating-point type, want at least one" {
 		t.Error(err)
 	}
 }

@@ -67,17 +67,26 @@ func TestHostileArchives(t *testing.T) {
 	}{
 		{[]packed{{name: "a/data.pkl", data: good}, twelve}, " 12 float\n"},
 		{[]packed{twelve, {name: "a/data.pkl", data: good}, {name: "a/x/data.pkl", data: "junk"}}, " 12 float\n"},
-		{[]packed{{name: "a/data.pkl", data: good}}, `checkpoint: f: tensor "": storage "0" is not in the archive, want it there, uncompressed`},
-		{[]packed{{name: "a/data.pkl", data: good}, {name: "a/data/0", data: "x", method: 8}}, `checkpoint: f: tensor "": storage "0" is not in the archive, want it there, uncompressed`},
-		{[]packed{{name: "a/data.pkl", data: good}, {name: "a/data/0", data: "x"}}, `checkpoint: f: tensor "": storage "0" of 3 x 4 bytes is 1 bytes in the archive`},
-		{[]packed{{name: "a/data.pkl", data: good, method: 8}, twelve}, `checkpoint: f: archive: data.pkl is compressed or encrypted, want it plain, as torch.save writes it`},
-		{[]packed{{name: "a/data.pkl", data: good}, {name: "b/data.pkl", data: good}}, `checkpoint: f: archive: both "a/data.pkl" and "b/data.pkl", want one`},
+		{[]packed{{name: "a/data.pkl", data: good}},
+			`checkpoint: f: tensor "": storage "0" is not in the archive, want it there, uncompressed`},
+		{[]packed{{name: "a/data.pkl", data: good}, {name: "a/data/0", data: "x", method: 8}},
+			`checkpoint: f: tensor "": storage "0" is not in the archive, want it there, uncompressed`},
+		{[]packed{{name: "a/data.pkl", data: good}, {name: "a/data/0", data: "x"}},
+			`checkpoint: f: tensor "": storage "0" of 3 x 4 bytes is 1 bytes in the archive`},
+		{[]packed{{name: "a/data.pkl", data: good, method: 8}, twelve},
+			`checkpoint: f: archive: data.pkl is compressed or encrypted, want it plain, as torch.save writes it`},
+		{[]packed{{name: "a/data.pkl", data: good}, {name: "b/data.pkl", data: good}},
+			`checkpoint: f: archive: both "a/data.pkl" and "b/data.pkl", want one`},
 		{[]packed{twelve}, `checkpoint: f: archive: no data.pkl in it, want what torch.save writes`},
-		{[]packed{{name: "a/data.pkl", data: good, claim: 1 << 30}}, `checkpoint: f: archive: entry 0 of 1: "a/data.pkl" has 1073741824 bytes at 0, want them before the directory, at 138`},
-		{[]packed{{name: "a/data.pkl", data: good}, twelve, {name: "a/data/1", at: 5}}, `checkpoint: f: archive: "a/data/1" at 5 overlaps "a/data.pkl", want them apart`},
+		{[]packed{{name: "a/data.pkl", data: good, claim: 1 << 30}},
+			`checkpoint: f: archive: entry 0 of 1: "a/data.pkl" has 1073741824 bytes at 0, want them before the directory, at 138`},
+		{[]packed{{name: "a/data.pkl", data: good}, twelve, {name: "a/data/1", at: 5}},
+			`checkpoint: f: archive: "a/data/1" at 5 overlaps "a/data.pkl", want them apart`},
 		{many, `checkpoint: f: archive: "a/data/1" at 1 overlaps "a/data/0", want them apart`},
-		{[]packed{{name: "a/data.pkl", data: good, at: 7}, twelve, {name: "z", data: strings.Repeat("z", 200)}}, `checkpoint: f: archive: data.pkl of 98 bytes at 41703, want it before the directory, at 419`},
-		{[]packed{{name: strings.Repeat("n", 2000), data: ""}}, `checkpoint: f: archive: entry 0 of 1: begins with "PK\x01\x02" and has a name of 2000 bytes, want an entry, and at most 1024`},
+		{[]packed{{name: "a/data.pkl", data: good, at: 7}, twelve, {name: "z", data: strings.Repeat("z", 200)}},
+			`checkpoint: f: archive: data.pkl of 98 bytes at 41703, want it before the directory, at 419`},
+		{[]packed{{name: strings.Repeat("n", 2000), data: ""}},
+			`checkpoint: f: archive: entry 0 of 1: begins with "PK\x01\x02" and has a name of 2000 bytes, want an entry, and at most 1024`},
 	} {
 		got, err := readBytes(pack(c.files...))
 		if err != nil && err.Error() != c.want || err == nil && listed(got) != c.want {
@@ -131,23 +140,29 @@ func TestHostileDirectory(t *testing.T) {
 
 // Ensure that a pickle that is crafted ends with one error, or with what little it makes.
 func TestHostilePickles(t *testing.T) {
-	deep := "\x80\x02" + strings.Repeat("]", 200) + float("K\x03\x85", "K\x00", "K\x03") + strings.Repeat("a", 200) + "."
+	deep := "\x80\x02" + strings.Repeat("]", 200) + float("K\x03\x85", "K\x00", "K\x03") + strings.Repeat("a", 200) +
+		"."
 	// 5^40 lists, if it were walked so
 	wide := "\x80\x02]q\x00" + strings.Repeat("](h\x00h\x00h\x00h\x00h\x00eq\x00", 40) + "."
 	for _, c := range []struct{ pickle, want string }{
 		{"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", ""}, // called by pickle.load
 		{"\x80\x02" + float("K\x64\x85", "K\x01", "K\x03") + ".", " 8 float\n"},
-		{"\x80\x02" + float("K\x03\x85", "J\xff\xff\xff\xff", "K\x03") + ".", `checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [3] at -1 of 3 elements, want it within its storage`},
-		{"\x80\x02" + float("J\xff\xff\xff\xff\x85", "K\x00", "K\x03") + ".", `checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [-1] at 0 of 3 elements, want it within its storage`},
-		{"\x80\x02" + float("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x86", "K\x00", "K\x03") + ".",
+		{"\x80\x02" + float("K\x03\x85", "J\xff\xff\xff\xff", "K\x03") + ".",
+			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [3] at -1 of 3 elements, want it within its storage`},
+		{"\x80\x02" + float("J\xff\xff\xff\xff\x85", "K\x00", "K\x03") + ".",
+			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [-1] at 0 of 3 elements, want it within its storage`},
+		{"\x80\x02" + float("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x86",
+			"K\x00", "K\x03") + ".",
 			`checkpoint: f: pickle: byte 114, operation 0x52: a tensor of shape [4611686018427387904 4611686018427387904] at 0 of 3 elements, want it within its storage`},
-		{"\x80\x02" + float("K\x03\x85", "K\x00", "K\x64") + ".", `checkpoint: f: tensor "": storage "0" of 100 x 4 bytes is 12 bytes in the archive`},
+		{"\x80\x02" + float("K\x03\x85", "K\x00", "K\x64") + ".",
+			`checkpoint: f: tensor "": storage "0" of 100 x 4 bytes is 12 bytes in the archive`},
 		{deep, `checkpoint: f: pickle: more than 100 containers in each other, want fewer`},
 		{wide, ""},
 		{"\x80\x02]q\x00h\x00a.", ""}, // a list within itself
 		{"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\nq\x00(h\x00h\x00]q\x01h\x00ah\x00ah\x01atR.", ""},
 		{"\x80\x02X\xff\xff\xff\xffa.", `checkpoint: f: pickle: byte 2, operation 0x58: unexpected EOF`},
-		{"\x80\x02\x8d\xff\xff\xff\xff\xff\xff\xff\xffa.", `checkpoint: f: pickle: byte 2, operation 0x8d: unexpected EOF`},
+		{"\x80\x02\x8d\xff\xff\xff\xff\xff\xff\xff\xffa.",
+			`checkpoint: f: pickle: byte 2, operation 0x8d: unexpected EOF`},
 		{"\x80\x02cos", `checkpoint: f: pickle: byte 2, operation 0x63: unexpected EOF`},
 		{"\x80\x09.", `checkpoint: f: pickle: byte 0, operation 0x80: protocol 9, want at most 5`},
 		{"\x80\x02h\x05.", `checkpoint: f: pickle: byte 2, operation 0x68: value 5 was not remembered, want one that was`},
@@ -158,10 +173,14 @@ func TestHostilePickles(t *testing.T) {
 		{"\x80\x02.", `checkpoint: f: pickle: byte 2: nothing made, want an object`},
 		{"\x80\x02N", `checkpoint: f: pickle: byte 2, operation 0x00: unexpected EOF`},
 		{"", `checkpoint: f: pickle: byte -1, operation 0x00: unexpected EOF`},
-		{strings.Repeat("]0", maxBoxes+1) + ".", `checkpoint: f: pickle: byte 2097152, operation 0x5d: more than 1048576 containers, want fewer`},
-		{strings.Repeat("N0", maxOps/2) + ".", `checkpoint: f: pickle: byte 4194304: no end after 4194304 operations, want one`},
-		{strings.Repeat("N", maxStack+1) + ".", `checkpoint: f: pickle: byte 65536, operation 0x4e: more than 65536 values on the stack, want fewer`},
-		{strings.Repeat("(", maxStack+1) + ".", `checkpoint: f: pickle: byte 65536, operation 0x28: more than 65536 marks, want fewer`},
+		{strings.Repeat("]0", maxBoxes+1) + ".",
+			`checkpoint: f: pickle: byte 2097152, operation 0x5d: more than 1048576 containers, want fewer`},
+		{strings.Repeat("N0", maxOps/2) + ".",
+			`checkpoint: f: pickle: byte 4194304: no end after 4194304 operations, want one`},
+		{strings.Repeat("N", maxStack+1) + ".",
+			`checkpoint: f: pickle: byte 65536, operation 0x4e: more than 65536 values on the stack, want fewer`},
+		{strings.Repeat("(", maxStack+1) + ".",
+			`checkpoint: f: pickle: byte 65536, operation 0x28: more than 65536 marks, want fewer`},
 	} {
 		b := pack(packed{name: "a/data.pkl", data: c.pickle}, packed{name: "a/data/0", data: strings.Repeat("x", 12)})
 		got, err := readBytes(b)
@@ -176,14 +195,16 @@ func BenchmarkRead(b *testing.B) {
 	header, pickle := "{", "\x80\x02}("
 	for i := range 1000 {
 		header += fmt.Sprintf(`"layer.%04d":{"dtype":"F32","shape":[1,1],"data_offsets":[%d,%d]},`, i, 4*i, 4*i+4)
-		pickle += fmt.Sprintf("X\x0a\x00\x00\x00layer.%04d", i) + float("K\x01\x85", "M"+string([]byte{byte(i), byte(i >> 8)}), "M\xe8\x03")
+		pickle += fmt.Sprintf("X\x0a\x00\x00\x00layer.%04d", i) + float("K\x01\x85",
+			"M"+string([]byte{byte(i), byte(i >> 8)}), "M\xe8\x03")
 	}
 	for _, c := range []struct {
 		name string
 		file []byte
 	}{
 		{"safetensors", safe(header[:len(header)-1]+"}", 4000)},
-		{"torch", pack(packed{name: "a/data.pkl", data: pickle + "u."}, packed{name: "a/data/0", data: strings.Repeat("x", 4000)})},
+		{"torch", pack(packed{name: "a/data.pkl", data: pickle + "u."},
+			packed{name: "a/data/0", data: strings.Repeat("x", 4000)})},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

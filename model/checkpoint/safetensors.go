@@ -20,7 +20,8 @@ var safeTypes = map[string]struct {
 	float bool
 }{
 	"BOOL": {8, false}, "U8": {8, false}, "I8": {8, false}, "U16": {16, false}, "I16": {16, false}, "U32": {32, false},
-	"I32": {32, false}, "U64": {64, false}, "I64": {64, false}, "F4": {4, true}, "F6_E2M3": {6, true}, "F6_E3M2": {6, true},
+	"I32": {32, false}, "U64": {64, false}, "I64": {64, false}, "F4": {4, true}, "F6_E2M3": {6, true},
+	"F6_E3M2": {6, true},
 	"F8_E4M3": {8, true}, "F8_E5M2": {8, true}, "F8_E8M0": {8, true}, "F16": {16, true}, "BF16": {16, true},
 	"F32": {32, true}, "F64": {64, true}, "C64": {64, true},
 }
@@ -36,7 +37,8 @@ type safeTensor struct {
 func readSafetensors(r io.ReaderAt, size int64, n uint64) ([]Tensor, error) {
 	const before = 8
 	if n > maxHeader || int64(n) > size-before {
-		return nil, fmt.Errorf("a header of %d bytes, want at most %d, and at most the %d that follow", n, maxHeader, size-before)
+		return nil, fmt.Errorf("a header of %d bytes, want at most %d, and at most the %d that follow", n, maxHeader,
+			size-before)
 	}
 	p := safeParser{names: make(map[string]bool)}
 	p.Decoder = json.NewDecoder(bufio.NewReader(io.NewSectionReader(r, before, int64(n))))
@@ -56,13 +58,16 @@ type safeParser struct {
 
 // placed checks that the tensors cover size bytes of data, and returns them by where they lie.
 func (p *safeParser) placed(size int64) ([]Tensor, error) {
-	slices.SortStableFunc(p.tensors, func(a, b safeTensor) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
+	slices.SortStableFunc(p.tensors, func(a, b safeTensor) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	})
 	at := int64(0)
 	tensors := make([]Tensor, len(p.tensors))
 	for i := range p.tensors {
 		t := &p.tensors[i]
 		if t.begin != at {
-			return nil, fmt.Errorf("tensor %s: data from %d on, want from %d, where the one before ends", quote(t.Name), t.begin, at)
+			return nil, fmt.Errorf("tensor %s: data from %d on, want from %d, where the one before ends", quote(t.Name),
+				t.begin, at)
 		}
 		at, tensors[i] = t.end, t.Tensor
 	}
@@ -206,7 +211,8 @@ func (p *safeParser) wholes(what string) ([]int64, error) {
 		number, ok := t.(json.Number)
 		n, err := number.Int64()
 		if !ok || err != nil || n < 0 || len(list) == maxRank {
-			return nil, fmt.Errorf("%s with %s, want at most %d whole numbers >= 0", what, quote(fmt.Sprint(t)), maxRank)
+			return nil, fmt.Errorf("%s with %s, want at most %d whole numbers >= 0", what, quote(fmt.Sprint(t)),
+				maxRank)
 		}
 		list = append(list, n)
 	}

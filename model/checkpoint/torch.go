@@ -15,11 +15,13 @@ var torchTypes = map[string]struct {
 	float bool
 }{
 	"FloatStorage": {4, true}, "DoubleStorage": {8, true}, "HalfStorage": {2, true}, "BFloat16Storage": {2, true},
-	"ComplexFloatStorage": {8, true}, "ComplexDoubleStorage": {16, true}, "LongStorage": {8, false}, "IntStorage": {4, false},
+	"ComplexFloatStorage": {8, true}, "ComplexDoubleStorage": {16, true}, "LongStorage": {8, false},
+	"IntStorage":   {4, false},
 	"ShortStorage": {2, false}, "CharStorage": {1, false}, "ByteStorage": {1, false}, "BoolStorage": {1, false},
 	"QInt8Storage": {1, false}, "QUInt8Storage": {1, false}, "QInt32Storage": {4, false}, "QUInt4x2Storage": {1, false},
-	"QUInt2x4Storage": {1, false}, "uint16": {2, false}, "uint32": {4, false}, "uint64": {8, false}, "float8_e4m3fn": {1, true},
-	"float8_e5m2": {1, true}, "float8_e4m3fnuz": {1, true}, "float8_e5m2fnuz": {1, true}, "float8_e8m0fnu": {1, true},
+	"QUInt2x4Storage": {1, false}, "uint16": {2, false}, "uint32": {4, false}, "uint64": {8, false},
+	"float8_e4m3fn": {1, true},
+	"float8_e5m2":   {1, true}, "float8_e4m3fnuz": {1, true}, "float8_e5m2fnuz": {1, true}, "float8_e8m0fnu": {1, true},
 }
 
 // readTorch reads what torch.save writes: an archive of data.pkl, in which tensors are calls of torch._utils with
@@ -112,7 +114,8 @@ func (m *machine) tensor(in tensorRef, offset int64, shape []value) {
 	}
 	n, ok := product(dims)
 	if !ok || offset < 0 || in.length < 0 || offset > in.length {
-		m.fail(fmt.Errorf("a tensor of shape %v at %d of %d elements, want it within its storage", dims, offset, in.length))
+		m.fail(fmt.Errorf("a tensor of shape %v at %d of %d elements, want it within its storage", dims, offset,
+			in.length))
 		return
 	}
 	in.offset, in.n = offset, min(n, in.length-offset) // of what is expanded no more than there is
@@ -188,9 +191,11 @@ func (c *collector) add(t tensorRef, name string) error {
 	case !known:
 		return fmt.Errorf("tensor %s: type %s, want a storage of torch", quote(name), quote(t.kind))
 	case !there:
-		return fmt.Errorf("tensor %s: storage %s is not in the archive, want it there, uncompressed", quote(name), quote(t.key))
+		return fmt.Errorf("tensor %s: storage %s is not in the archive, want it there, uncompressed", quote(name),
+			quote(t.key))
 	case t.length > size/of.bytes:
-		return fmt.Errorf("tensor %s: storage %s of %d x %d bytes is %d bytes in the archive", quote(name), quote(t.key), t.length, of.bytes, size)
+		return fmt.Errorf("tensor %s: storage %s of %d x %d bytes is %d bytes in the archive", quote(name),
+			quote(t.key), t.length, of.bytes, size)
 	case len(c.tensors) == MaxTensors:
 		return errors.New("more tensors than a model has, want fewer")
 	}
@@ -200,10 +205,12 @@ func (c *collector) add(t tensorRef, name string) error {
 }
 
 // modelKeys are the usual names of the model in a checkpoint of a training, the most telling first.
-var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "params", "weights"}
+var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "params",
+	"weights"}
 
 // aside are beginnings of the usual names of what else is in it.
-var aside = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng", "random", "callbacks", "loops"}
+var aside = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng", "random",
+	"callbacks", "loops"}
 
 // models returns the parts of a checkpoint that may be the model, the likeliest first: what stands under one of
 // modelKeys, and all but what stands under the names of aside. The first with tensors is it.

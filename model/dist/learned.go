@@ -157,7 +157,8 @@ func (l *Learned) loadSizes(b []byte) error {
 	kept := min(l.seen, ringSize)
 	switch {
 	case l.rebuilt > l.seen || l.version > l.rebuilt || (l.rebuilt >= FirstCount) != (l.version > 0) || l.due():
-		return fmt.Errorf("dist: load: %d observed, version %d at %d: these do not belong together", l.seen, l.version, l.rebuilt)
+		return fmt.Errorf("dist: load: %d observed, version %d at %d: these do not belong together", l.seen, l.version,
+			l.rebuilt)
 	case int64(len(b)) != 8*kept:
 		return fmt.Errorf("dist: load: %d bytes of sizes, want %d", len(b), 8*kept)
 	}

@@ -49,7 +49,8 @@ func Read(r io.Reader, name string) (*Empirical, error) {
 		return nil, fmt.Errorf("dist: %s: line %d: %w", name, line+1, err)
 	}
 	if len(sizes) == 0 {
-		return nil, fmt.Errorf("dist: %s: line %d: no sizes, want at least one below the heading %q", name, line, heading)
+		return nil, fmt.Errorf("dist: %s: line %d: no sizes, want at least one below the heading %q", name, line,
+			heading)
 	}
 	return sorted(sizes), nil
 }

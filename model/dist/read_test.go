@@ -45,7 +45,8 @@ func TestReadRefuses(t *testing.T) {
 		{"duration\n1e31\n", `dist: f.csv: line 2: "1e31", want a number <= 1e+30`},
 		{"duration\n1,2\n", `dist: f.csv: line 2: "1,2", want a number >= 0`},
 		{"duration\n1\n" + strings.Repeat("1", 70_000), `dist: f.csv: line 3: bufio.Scanner: token too long`},
-		{"duration\n" + strings.Repeat("x", 99), `dist: f.csv: line 2: "` + strings.Repeat("x", 80) + `...", want a number >= 0`},
+		{"duration\n" + strings.Repeat("x", 99), `dist: f.csv: line 2: "` + strings.Repeat("x", 80) +
+			`...", want a number >= 0`},
 	}
 	for _, tt := range tests {
 		if _, err := Read(strings.NewReader(tt.file), "f.csv"); err == nil || err.Error() != tt.want {
@@ -83,7 +84,8 @@ func TestReadPublishedDistribution(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"duration\n1\n2\n", "duration\r\n\"3\"\r\n", "duration\n-1\n", "\ufeffduration\n0x1p3\n", "\"", ""} {
+	for _, seed := range []string{"duration\n1\n2\n", "duration\r\n\"3\"\r\n", "duration\n-1\n",
+		"\ufeffduration\n0x1p3\n", "\"", ""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

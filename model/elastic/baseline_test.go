@@ -17,7 +17,8 @@ func TestFIFO(t *testing.T) {
 		{"equal growth, the odd ones to the first", []Job{linear(8), linear(8), linear(8)}, 8, []int{3, 3, 2}},
 		{"up to the maximum", []Job{linear(2), linear(8)}, 8, []int{2, 6}},
 		{"speed does not matter", []Job{whole(1, 0.5, 0.2), linear(8)}, 6, []int{3, 3}},
-		{"a minimum that is not left is passed over", []Job{linear(3), {S: linear(8).S, Min: 6, Max: 8}, linear(1)}, 5, []int{3, 0, 1}},
+		{"a minimum that is not left is passed over", []Job{linear(3), {S: linear(8).S, Min: 6, Max: 8}, linear(1)}, 5,
+			[]int{3, 0, 1}},
 		{"steps over holes", []Job{holes, linear(8)}, 7, []int{4, 3}},
 		{"a step that does not fit is left to others", []Job{holes, linear(3)}, 5, []int{2, 3}},
 	} {
@@ -39,11 +40,13 @@ func TestAFSL(t *testing.T) {
 		{"one GPU goes to the shorter", []Job{linear(8), linear(8)}, []float64{20, 10}, 1, []int{0, 1}},
 		// The shorter gains 1/1 by its second, no less than the 1/1 that the other gains by its first; by its third
 		// 1/2.
-		{"two go to a shorter one that scales perfectly", []Job{linear(8), linear(8)}, []float64{20, 10}, 2, []int{0, 2}},
+		{"two go to a shorter one that scales perfectly", []Job{linear(8), linear(8)}, []float64{20, 10}, 2,
+			[]int{0, 2}},
 		{"the third to the other", []Job{linear(8), linear(8)}, []float64{20, 10}, 3, []int{1, 2}},
 		// 1/2 for the other's second is not above 1/2 for the shorter one's third.
 		{"the fourth to the shorter", []Job{linear(8), linear(8)}, []float64{20, 10}, 4, []int{1, 3}},
-		{"a short one that does not scale gets one", []Job{linear(8), whole(1, 1.1, 1.1)}, []float64{20, 10}, 5, []int{4, 1}},
+		{"a short one that does not scale gets one", []Job{linear(8), whole(1, 1.1, 1.1)}, []float64{20, 10}, 5,
+			[]int{4, 1}},
 		{"nothing beyond the maximum", []Job{linear(2), linear(2)}, []float64{20, 10}, 9, []int{2, 2}},
 		{"minima are one step", []Job{{S: linear(8).S, Min: 4, Max: 8}, linear(8)}, []float64{5, 10}, 3, []int{0, 3}},
 	} {
@@ -64,7 +67,8 @@ func TestOptimus(t *testing.T) {
 		{"one each, then the longest first", []Job{linear(8), linear(8)}, []float64{100, 10}, 4, []int{3, 1}},
 		{"ties to the first", []Job{linear(8), linear(8)}, []float64{10, 10}, 3, []int{2, 1}},
 		{"no GPU without a gain", []Job{whole(1, 0.9, 4), linear(2)}, []float64{10, 10}, 6, []int{1, 2}},
-		{"what is not left is not given", []Job{{S: linear(8).S, Min: 3, Max: 8}, linear(2)}, []float64{10, 10}, 2, []int{0, 2}},
+		{"what is not left is not given", []Job{{S: linear(8).S, Min: 3, Max: 8}, linear(2)}, []float64{10, 10}, 2,
+			[]int{0, 2}},
 	} {
 		if got := Optimus(nil, c.jobs, c.left, c.gpus, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -84,7 +88,8 @@ func TestBaselinesAreDivisions(t *testing.T) {
 		}
 		answer, ok := new(Solver).Solve(jobs, gpus)
 		for name, widths := range map[string][]int{
-			"fifo": FIFO(nil, jobs, gpus), "afs-l": AFSL(nil, jobs, left, gpus), "optimus": Optimus(nil, jobs, left, gpus, nil),
+			"fifo": FIFO(nil, jobs, gpus), "afs-l": AFSL(nil, jobs, left, gpus),
+			"optimus": Optimus(nil, jobs, left, gpus, nil),
 		} {
 			total, all := 0.0, true
 			for j, k := range widths {
@@ -115,7 +120,8 @@ func TestFixedBatch(t *testing.T) {
 		draw float64
 		want int
 	}{
-		{BatchMin, 0, 32}, {BatchMax, 0, 128}, {BatchRandom, 0, 32}, {BatchRandom, 0.5, 80}, {BatchRandom, 0.9999999, 128},
+		{BatchMin, 0, 32}, {BatchMax, 0, 128}, {BatchRandom, 0, 32}, {BatchRandom, 0.5, 80},
+		{BatchRandom, 0.9999999, 128},
 		{BatchBest, 0, 64}, {BatchPerGPU, 0, 32},
 	} {
 		if got := b.Fixed(c.rule, c.draw, []int{16, 32, 64, 96, 128}, speed); got != c.want {

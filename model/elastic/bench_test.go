@@ -72,7 +72,8 @@ func BenchmarkSolver(b *testing.B) {
 		rows               func(n, widest int) []Job
 		jobs, gpus, widest int
 	}{
-		{"general", general, 200, 400, 64}, {"general", general, 1000, 10000, 64}, {"general", general, 5000, 10000, 64},
+		{"general", general, 200, 400, 64}, {"general", general, 1000, 10000, 64},
+		{"general", general, 5000, 10000, 64},
 		{"steps", steps, 1000, 10000, 64}, {"steps", steps, 1000, 9999, 64},
 		{"concave", roots, 200, 400, 64}, {"concave", roots, 1000, 10000, 64}, {"concave", roots, 5000, 10000, 64},
 		{"concave", roots, 5000, 10000, 2000},

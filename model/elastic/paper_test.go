@@ -128,7 +128,9 @@ func TestFixedBatchTwin(t *testing.T) { // 13
 		rule := Batches{Min: b, Max: b}
 		for k := 1; k <= 8; k++ {
 			for _, r := range []BatchRule{BatchMin, BatchMax, BatchRandom, BatchBest} {
-				size := rule.Fixed(r, 0.7, []int{16, 64, b}, func(size int) float64 { return additive{b, b, 64}.speed(size, 4) })
+				size := rule.Fixed(r, 0.7, []int{16, 64, b}, func(size int) float64 {
+					return additive{b, b, 64}.speed(size, 4)
+				})
 				if got := (additive{b, b, 64}).speed(rule.At(r, size, k), k); got != fixed[k] {
 					t.Errorf("batch %d on %d GPUs by rule %d: %v, want %v", b, k, r, got, fixed[k])
 				}
@@ -152,7 +154,8 @@ func first(k int, _ bool) int { return k }
 // measured reads a table of ElasticFlow: the scaling factors for 1, 2, 4 and 8 GPUs at the best batch size, or at one.
 func measured(t *testing.T, model string, batch int) Job {
 	t.Helper()
-	f, err := os.Open(filepath.Join(shareddata.DataDir(t), "colocation", "elasticflow", "throughputs_A100", model+".csv"))
+	f, err := os.Open(filepath.Join(shareddata.DataDir(t), "colocation", "elasticflow", "throughputs_A100",
+		model+".csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,11 +191,16 @@ func TestMeasuredData(t *testing.T) { // 4
 		widths []int
 		sum    float64
 	}{
-		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 4, []int{1, 2, 1}, 3.9204},
-		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 8, []int{2, 4, 2}, 6.9930},
-		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 12, []int{2, 8, 2}, 9.5467},
-		{64, [3][4]float64{{1, 1.7300, 2.6741, 3.1076}, {1, 1.7882, 2.9200, 3.8254}, {1, 1.4333, 1.7173, 1.8340}}, 8, []int{2, 4, 2}, 6.0833},
-		{64, [3][4]float64{{1, 1.7300, 2.6741, 3.1076}, {1, 1.7882, 2.9200, 3.8254}, {1, 1.4333, 1.7173, 1.8340}}, 12, []int{4, 4, 4}, 7.3114},
+		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 4,
+			[]int{1, 2, 1}, 3.9204},
+		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 8,
+			[]int{2, 4, 2}, 6.9930},
+		{0, [3][4]float64{{1, 1.8708, 3.3584, 5.6303}, {1, 1.9204, 3.5335, 6.0872}, {1, 1.5887, 2.3639, 2.7956}}, 12,
+			[]int{2, 8, 2}, 9.5467},
+		{64, [3][4]float64{{1, 1.7300, 2.6741, 3.1076}, {1, 1.7882, 2.9200, 3.8254}, {1, 1.4333, 1.7173, 1.8340}}, 8,
+			[]int{2, 4, 2}, 6.0833},
+		{64, [3][4]float64{{1, 1.7300, 2.6741, 3.1076}, {1, 1.7882, 2.9200, 3.8254}, {1, 1.4333, 1.7173, 1.8340}}, 12,
+			[]int{4, 4, 4}, 7.3114},
 	} {
 		var jobs []Job
 		for i, model := range []string{"resnet50", "vgg16", "bert"} {
@@ -238,7 +246,8 @@ func TestSqueeze(t *testing.T) { // 8
 	for n := 3; n <= 5; n++ { // and so for more of them, the first get what is odd
 		jobs = append(jobs, jobs[0])
 		_, widths, _ := solveBoth(t, jobs, 8)
-		if slices.Max(widths)-slices.Min(widths) > 1 || !slices.IsSortedFunc(widths, func(a, b int) int { return b - a }) {
+		if slices.Max(widths)-slices.Min(widths) > 1 ||
+			!slices.IsSortedFunc(widths, func(a, b int) int { return b - a }) {
 			t.Errorf("fair among %d: %v", n, widths)
 		}
 	}
@@ -260,7 +269,8 @@ func TestLargestWidth(t *testing.T) { // 10
 		jobs[j].Max = 3
 	}
 	answer, _ := new(Solver).Solve(jobs, 8)
-	if _, widths, _ := solveBoth(t, jobs, 8); !slices.Equal(widths, []int{3, 3}) || answer.Free != 2 || answer.Price != 0 {
+	if _, widths, _ := solveBoth(t, jobs, 8); !slices.Equal(widths, []int{3, 3}) || answer.Free != 2 ||
+		answer.Price != 0 {
 		t.Errorf("%v, %d free at price %v, want 3 3, 2, 0", widths, answer.Free, answer.Price)
 	}
 }

@@ -90,7 +90,8 @@ func TestExhaustiveTwin(t *testing.T) {
 			t.Fatalf("%v on %d: table %v %v, want %v %v", jobs, gpus, got, tableWidths, factorOf(want), widths)
 		}
 		if unitsOf(answer.Sum) != want || !slices.Equal(answer.Widths, widths) {
-			t.Fatalf("%v on %d: solver %v %v, want %v %v", jobs, gpus, answer.Sum, answer.Widths, factorOf(want), widths)
+			t.Fatalf("%v on %d: solver %v %v, want %v %v", jobs, gpus, answer.Sum, answer.Widths, factorOf(want),
+				widths)
 		}
 	}
 	if feasibleRuns < 1000 {
@@ -112,7 +113,8 @@ func TestTableTwin(t *testing.T) {
 			widths, _ := table.Widths(nil, gpus)
 			got, okSolver := solver.Solve(jobs, gpus)
 			if ok != okSolver || ok && (got.Sum != want || !slices.Equal(got.Widths, widths)) {
-				t.Fatalf("kind %d, %d jobs on %d: solver %v %v %v, want %v %v %v", kind, len(jobs), gpus, okSolver, got.Sum, got.Widths, ok, want, widths)
+				t.Fatalf("kind %d, %d jobs on %d: solver %v %v %v, want %v %v %v", kind, len(jobs), gpus, okSolver,
+					got.Sum, got.Widths, ok, want, widths)
 			}
 			if used := sum(got.Widths); ok && got.Free != gpus-used {
 				t.Fatalf("free %d of %d, used %d", got.Free, gpus, used)
@@ -207,7 +209,8 @@ func TestBadSpeeds(t *testing.T) {
 // Ensure that sizes whose sums could overflow are refused.
 func TestTooLarge(t *testing.T) {
 	defer func() {
-		if got, want := fmt.Sprint(recover()), "elastic: 0 jobs on -1 GPUs, want at most 16384 on 0..1048576"; got != want {
+		if got, want := fmt.Sprint(recover()),
+			"elastic: 0 jobs on -1 GPUs, want at most 16384 on 0..1048576"; got != want {
 			t.Errorf("panic %q, want %q", got, want)
 		}
 	}()

@@ -239,7 +239,8 @@ func (h *History) improve(p Place, set []Member, models []string, est []Estimate
 			if mask>>k&1 == 0 {
 				continue
 			}
-			if x := e.estimate(p, set, i, part, rank); x.Weight > 0 && (n > size[i] || n == size[i] && x.Slow > est[i].Slow) {
+			if x := e.estimate(p, set, i, part, rank); x.Weight > 0 &&
+				(n > size[i] || n == size[i] && x.Slow > est[i].Slow) {
 				est[i], size[i] = x, n
 			}
 			rank++

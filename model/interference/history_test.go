@@ -23,7 +23,8 @@ func TestPriors(t *testing.T) {
 			t.Errorf("generic of %d: %v, want %v", n, got, want)
 		}
 	}
-	for sum, speed := range map[float64]float64{0: 1, .5: 1, .75: 1, .76: .97, 1: .97, 1.01: .926, 1.25: .926, 1.3: .843, 1.6: .752, 1.75: .752, 1.8: .699, 2: .699, 4: .699 / 2} {
+	for sum, speed := range map[float64]float64{0: 1, .5: 1, .75: 1, .76: .97, 1: .97, 1.01: .926, 1.25: .926,
+		1.3: .843, 1.6: .752, 1.75: .752, 1.8: .699, 2: .699, 4: .699 / 2} {
 		if got := interference.ByUse(sum); !near(got, 1/speed) {
 			t.Errorf("use %v: %v, want %v", sum, got, 1/speed)
 		}
@@ -41,7 +42,8 @@ func TestPriors(t *testing.T) {
 		want float64
 	}{
 		{sched.TimeSlicing, use(.9, .9), 1.035}, {sched.MPS, use(.9, .7), 1 / .752}, {sched.MPS, use(.9, 0), 1.035},
-		{sched.MIG, use(.4, .9), 1}, {sched.MIG, use(.9, .1, .1), 2.7}, {sched.MIG, use(0, .1), 2}, {sched.MIG, use(.9), 1},
+		{sched.MIG, use(.4, .9), 1}, {sched.MIG, use(.9, .1, .1), 2.7}, {sched.MIG, use(0, .1), 2},
+		{sched.MIG, use(.9), 1},
 	} {
 		est, err := h.Slowdowns(interference.Place{How: c.how}, c.set, nil)
 		if err != nil || !near(est[0].Slow, c.want) {
@@ -57,7 +59,8 @@ func TestMemoryRules(t *testing.T) {
 	if !interference.FitsSum(free, 8) || interference.FitsEach(free, 4) {
 		t.Error("want the sum to do and the least not")
 	}
-	if interference.FitsSum(free, 16) || interference.FitsEach(free, 2) || interference.FitsEach(nil, 0) || !interference.FitsEach(free, 1.9) {
+	if interference.FitsSum(free, 16) || interference.FitsEach(free, 2) || interference.FitsEach(nil, 0) ||
+		!interference.FitsEach(free, 1.9) {
 		t.Error("want more free memory than is needed, not as much")
 	}
 }
@@ -92,7 +95,8 @@ func TestRecord(t *testing.T) {
 	if e := est(node8); e.Slow != 2.25 || e.Weight != 2 || e.Last != 3600*second {
 		t.Errorf("%+v, want 3 to count as much as the two before", e)
 	}
-	for _, p := range []interference.Place{{GPU: "a100", Width: 8}, {GPU: "v100", Width: 4}, {GPU: "v100", Width: 8, How: sched.MPS}} {
+	for _, p := range []interference.Place{{GPU: "a100", Width: 8}, {GPU: "v100", Width: 4},
+		{GPU: "v100", Width: 8, How: sched.MPS}} {
 		if e := est(p); e.Source != interference.Prior {
 			t.Errorf("%+v in %v, want nothing known there", e, p)
 		}
@@ -130,7 +134,8 @@ func TestOOM(t *testing.T) {
 	if err := h.RecordOOM(node8, []string{"b", "a"}, 5); err != nil {
 		t.Fatal(err)
 	}
-	for set, want := range map[string]bool{"a": false, "a b": true, "b a": true, "a c b": true, "a c": false, "b b": false, "a a b b": true} {
+	for set, want := range map[string]bool{"a": false, "a b": true, "b a": true, "a c b": true, "a c": false,
+		"b b": false, "a a b b": true} {
 		if got, err := h.Refused(node8, strings.Fields(set)); err != nil || got != want {
 			t.Errorf("%s: %v %v, want %v", set, got, err, want)
 		}
@@ -187,7 +192,8 @@ func randomHistory(t *testing.T, r *rand.Rand) (*interference.History, []naive) 
 	h := &interference.History{}
 	var list []naive
 	for range r.IntN(30) {
-		rec := naive{place: interference.Place{GPU: []string{"v", "a"}[r.IntN(2)], Width: int32(r.IntN(2))}, slow: 1 + r.Float64()}
+		rec := naive{place: interference.Place{GPU: []string{"v", "a"}[r.IntN(2)], Width: int32(r.IntN(2))},
+			slow: 1 + r.Float64()}
 		for range 2 + r.IntN(3) {
 			rec.set = append(rec.set, string(rune('a'+r.IntN(4))))
 		}
@@ -240,21 +246,29 @@ func TestHistoryErrors(t *testing.T) {
 	h := &interference.History{}
 	two := []string{"a", "b"}
 	for want, err := range map[string]error{
-		"a set of 0 jobs, want 1 to 8":                                              h.Record(node8, nil, nil, 0),
-		"a set of 9 jobs, want 1 to 8":                                              h.Record(node8, slices.Repeat([]string{"a"}, 9), nil, 0),
-		"a set with a job of unknown model, want the models of all":                 h.RecordOOM(node8, []string{"a", ""}, 0),
-		"1 slow-downs of 2 jobs, want one each":                                     h.Record(node8, two, []float64{1}, 0),
-		`slow-down NaN of "b", want a number > 0 up to 10000`:                       h.Record(node8, two, []float64{1, math.NaN()}, 0),
-		`slow-down 0 of "a", want a number > 0 up to 10000`:                         h.Record(node8, two, []float64{0, 1}, 0),
-		`slow-down +Inf of "a", want a number > 0 up to 10000`:                      h.RecordOne(node8, two, 0, math.Inf(1), 0),
-		"mechanism 9, width 0, want one of time-slicing, mps, mig and a width >= 0": h.Record(interference.Place{How: 9}, two, []float64{1, 1}, 0),
+		"a set of 0 jobs, want 1 to 8": h.Record(node8, nil, nil, 0),
+		"a set of 9 jobs, want 1 to 8": h.Record(node8,
+			slices.Repeat([]string{"a"}, 9), nil, 0),
+		"a set with a job of unknown model, want the models of all": h.RecordOOM(node8,
+			[]string{"a", ""}, 0),
+		"1 slow-downs of 2 jobs, want one each": h.Record(node8, two, []float64{1},
+			0),
+		`slow-down NaN of "b", want a number > 0 up to 10000`: h.Record(node8, two,
+			[]float64{1, math.NaN()}, 0),
+		`slow-down 0 of "a", want a number > 0 up to 10000`: h.Record(node8, two,
+			[]float64{0, 1}, 0),
+		`slow-down +Inf of "a", want a number > 0 up to 10000`: h.RecordOne(node8, two, 0,
+			math.Inf(1), 0),
+		"mechanism 9, width 0, want one of time-slicing, mps, mig and a width >= 0": h.Record(
+			interference.Place{How: 9}, two, []float64{1, 1}, 0),
 	} {
 		if err == nil || err.Error() != "interference: "+want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	for _, use := range []float64{-.1, 1.1, math.NaN()} {
-		if _, err := h.Slowdowns(node8, []interference.Member{{Model: "a", Use: use}}, nil); err == nil || !strings.HasSuffix(err.Error(), `of "a", want 0..1`) {
+		if _, err := h.Slowdowns(node8, []interference.Member{{Model: "a", Use: use}}, nil); err == nil ||
+			!strings.HasSuffix(err.Error(), `of "a", want 0..1`) {
 			t.Errorf("use %v: %v", use, err)
 		}
 	}
@@ -273,7 +287,8 @@ func FuzzLoad(f *testing.F) {
 		if h.Load(b) != nil {
 			return
 		}
-		if again := (&interference.History{}); again.Load(h.Save(nil)) != nil || string(again.Save(nil)) != string(h.Save(nil)) {
+		if again := (&interference.History{}); again.Load(h.Save(nil)) != nil ||
+			string(again.Save(nil)) != string(h.Save(nil)) {
 			t.Fatal("what was loaded does not save and load")
 		}
 		for _, n := range []int{1, 2, 3} {

@@ -22,10 +22,12 @@ type school struct {
 func newSchool(t *testing.T, models ...string) *school {
 	t.Helper()
 	h := &interference.History{}
-	c := &school{t, engine.NewState(eventlog.Header{ShareLimit: 4, Types: []string{"v100"}}), interference.NewLearner(h), h}
+	c := &school{t, engine.NewState(eventlog.Header{ShareLimit: 4, Types: []string{"v100"}}),
+		interference.NewLearner(h), h}
 	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n", GPUs: 2, Pool: sched.None}})
 	for _, m := range models {
-		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
+		c.event(sched.Event{Kind: sched.JobArrived,
+			Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
 	}
 	return c
 }
@@ -42,17 +44,21 @@ func (c *school) start(id sched.JobID, at, from float64, work time.Duration) {
 
 func (c *school) startOn(id sched.JobID, gpus []sched.GPUID, at, from float64, work time.Duration) {
 	now, n := sched.Time(at*1e9), c.s.View().Jobs[id].Attempts+1
-	c.event(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus, Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared}}})
+	c.event(sched.Event{Time: now, Kind: sched.Decided, Job: id, GPUs: gpus,
+		Target: &sched.Target{Job: id, Config: sched.Config{Share: sched.Shared}}})
 	c.event(sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: n, Code: int32(sched.Start)})
-	c.event(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: n, Work: work, WorkFrom: sched.Time(from * 1e9), Rate: 1})
+	c.event(sched.Event{Time: now, Kind: sched.AttemptStarted, Job: id, Attempt: n, Work: work,
+		WorkFrom: sched.Time(from * 1e9), Rate: 1})
 }
 
 func (c *school) epoch(id sched.JobID, at float64, n int) {
-	c.event(sched.Event{Time: sched.Time(at * 1e9), Kind: sched.EpochEnded, Job: id, Attempt: c.s.View().Jobs[id].Attempts, Value: float64(n)})
+	c.event(sched.Event{Time: sched.Time(at * 1e9), Kind: sched.EpochEnded, Job: id,
+		Attempt: c.s.View().Jobs[id].Attempts, Value: float64(n)})
 }
 
 func (c *school) end(id sched.JobID, at float64, o sched.Outcome, text string) {
-	c.event(sched.Event{Time: sched.Time(at * 1e9), Kind: sched.AttemptEnded, Job: id, Attempt: c.s.View().Jobs[id].Attempts, Outcome: o, Text: text})
+	c.event(sched.Event{Time: sched.Time(at * 1e9), Kind: sched.AttemptEnded, Job: id,
+		Attempt: c.s.View().Jobs[id].Attempts, Outcome: o, Text: text})
 }
 
 // known says what the history knows of a set.
@@ -178,12 +184,14 @@ func (c *school) reload() {
 // another, and that this survives a restart.
 func TestLearnerMechanisms(t *testing.T) {
 	c := newSchool(t)
-	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS, Pool: sched.None}})
+	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS,
+		Pool: sched.None}})
 	place := func(how sched.Mechanism) interference.Place {
 		return interference.Place{GPU: "v100", How: how, Width: 2}
 	}
 	for _, m := range []string{"a", "b", "a", "b"} {
-		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
+		c.event(sched.Event{Kind: sched.JobArrived,
+			Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(2), Share: sched.ShareAllow}})
 		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
 			if err := c.l.TellAlone(place(how), m, 10*time.Second); err != nil {
 				t.Fatal(err)
@@ -199,7 +207,8 @@ func TestLearnerMechanisms(t *testing.T) {
 	c.reload()
 	c.epoch(0, 25, 2)
 	c.end(3, 26, sched.Failed, "CUDA out of memory")
-	for how, want := range map[sched.Mechanism]string{sched.TimeSlicing: "1.500 exact, refused false", sched.MPS: "1.100 exact, refused true", sched.MIG: "2.000 prior, refused false"} {
+	for how, want := range map[sched.Mechanism]string{sched.TimeSlicing: "1.500 exact, refused false",
+		sched.MPS: "1.100 exact, refused true", sched.MIG: "2.000 prior, refused false"} {
 		est, err := c.h.Slowdowns(place(how), members("a", "b"), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -218,10 +227,12 @@ func TestLearnerMechanisms(t *testing.T) {
 func split(t *testing.T) *school {
 	c := newSchool(t, "a")
 	for _, m := range []string{"b", "c"} {
-		c.event(sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(1), Share: sched.ShareAllow}})
+		c.event(sched.Event{Kind: sched.JobArrived,
+			Spec: &sched.JobSpec{Model: m, GPUs: sched.Rigid(1), Share: sched.ShareAllow}})
 	}
 	for id, gpus := range [][]sched.GPUID{{0, 1}, {0}, {1}} {
-		if err := c.l.TellAlone(interference.Place{GPU: "v100", Width: int32(len(gpus))}, string("abc"[id]), 10*time.Second); err != nil {
+		if err := c.l.TellAlone(interference.Place{GPU: "v100", Width: int32(len(gpus))}, string("abc"[id]),
+			10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		c.startOn(sched.JobID(id), gpus, 0, 0, 0)
@@ -262,10 +273,12 @@ func TestLearnerSplitOOM(t *testing.T) {
 // Ensure that the epochs of jobs on GPUs that are shared by several mechanisms say nothing of any.
 func TestLearnerMixed(t *testing.T) {
 	c := newSchool(t, "a", "b")
-	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS, Pool: sched.None}})
+	c.event(sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "m", GPUs: 2, Sharing: sched.MPS,
+		Pool: sched.None}})
 	for id := range sched.JobID(2) {
 		for _, how := range []sched.Mechanism{sched.TimeSlicing, sched.MPS} {
-			if err := c.l.TellAlone(interference.Place{GPU: "v100", How: how, Width: 2}, string("ab"[id]), 10*time.Second); err != nil {
+			if err := c.l.TellAlone(interference.Place{GPU: "v100", How: how, Width: 2}, string("ab"[id]),
+				10*time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}

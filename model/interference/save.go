@@ -97,7 +97,8 @@ func (d *decoder) entry(h *History) {
 		d.failed = d.failed || !slow[k].possible()
 	}
 	known := h.Len()
-	if d.failed = d.failed || checkSet(p, models) != nil || !slices.IsSorted(models) || !(worst >= 0 && worst <= MaxSlow); d.failed {
+	if d.failed = d.failed || checkSet(p, models) != nil || !slices.IsSorted(models) ||
+		!(worst >= 0 && worst <= MaxSlow); d.failed {
 		return
 	}
 	e := h.entry(p, models)
@@ -113,7 +114,8 @@ func (m *mean) possible() bool {
 	if m.weight == 0 {
 		return *m == mean{}
 	}
-	return m.weight >= 1 && m.weight < 1e15 && m.squares >= 1 && m.squares <= m.weight && m.mean > 0 && m.mean <= maxMean && m.off >= 0 && m.off < 1e30
+	return m.weight >= 1 && m.weight < 1e15 && m.squares >= 1 && m.squares <= m.weight && m.mean > 0 &&
+		m.mean <= maxMean && m.off >= 0 && m.off < 1e30
 }
 
 func (d *decoder) byte() byte {

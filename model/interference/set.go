@@ -29,7 +29,8 @@ const MaxSet = 8
 func checkSet(p Place, models []string) error {
 	switch {
 	case p.How >= sched.Mechanisms || p.Width < 0:
-		return fmt.Errorf("interference: mechanism %d, width %d, want one of %s and a width >= 0", p.How, p.Width, strings.Join(sched.MechanismWords(), ", "))
+		return fmt.Errorf("interference: mechanism %d, width %d, want one of %s and a width >= 0", p.How, p.Width,
+			strings.Join(sched.MechanismWords(), ", "))
 	case len(models) == 0 || len(models) > MaxSet:
 		return fmt.Errorf("interference: a set of %d jobs, want 1 to %d", len(models), MaxSet)
 	case slices.Contains(models, ""):

@@ -53,7 +53,8 @@ func ReadEaCO(r io.Reader, name string) ([]EaCORow, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns := []string{"set", "n_jobs", "avg_power_w", "total_energy_kwh", "avg_jct_h", "avg_epoch_h", "avg_mem_util_pct", "max_mem_util_pct", "avg_gpu_util_pct", "max_gpu_util_pct"}
+	columns := []string{"set", "n_jobs", "avg_power_w", "total_energy_kwh", "avg_jct_h", "avg_epoch_h",
+		"avg_mem_util_pct", "max_mem_util_pct", "avg_gpu_util_pct", "max_gpu_util_pct"}
 	all := columns
 	for _, c := range t.Header {
 		if strings.HasSuffix(c, "_derived") {
@@ -83,15 +84,18 @@ func eacoRow(t *csvtable.Table) (row EaCORow, err error) {
 		}
 		return x
 	}
-	row = EaCORow{Jobs: strings.Split(t.Raw("set"), "+"), PowerW: number("avg_power_w", 1e6), EnergyKWh: number("total_energy_kwh", 1e6),
-		JCTHours: number("avg_jct_h", 1e6), Use: number("avg_gpu_util_pct", 100) / 100, MaxUse: number("max_gpu_util_pct", 100) / 100,
+	row = EaCORow{Jobs: strings.Split(t.Raw("set"), "+"), PowerW: number("avg_power_w", 1e6),
+		EnergyKWh: number("total_energy_kwh", 1e6),
+		JCTHours:  number("avg_jct_h", 1e6), Use: number("avg_gpu_util_pct", 100) / 100,
+		MaxUse: number("max_gpu_util_pct", 100) / 100,
 		Memory: number("avg_mem_util_pct", 100) / 100, MaxMemory: number("max_mem_util_pct", 100) / 100}
 	if t.Raw("avg_epoch_h") != "" {
 		row.EpochH = number("avg_epoch_h", 1e6)
 	}
 	jobs := number("n_jobs", MaxSet)
 	if err == nil && (float64(len(row.Jobs)) != jobs || row.JCTHours == 0) {
-		err = t.Fail("set %q of %v jobs in %v h, want as many names joined by + and a time > 0", t.Raw("set"), jobs, row.JCTHours)
+		err = t.Fail("set %q of %v jobs in %v h, want as many names joined by + and a time > 0", t.Raw("set"), jobs,
+			row.JCTHours)
 	}
 	for i, j := range row.Jobs {
 		if model := eacoModels[j]; model != "" {
@@ -168,7 +172,8 @@ func ReadGavel(r io.Reader, name string) ([]Pair, error) {
 		for k := range 2 {
 			rate, known := g.alone[jobKey(p.Type, p.Models[k], p.Width)]
 			if !known {
-				return nil, fmt.Errorf("interference: %s: %s on %d %s in a pair, but not alone", name, p.Models[k], p.Width, p.Type)
+				return nil, fmt.Errorf("interference: %s: %s on %d %s in a pair, but not alone", name, p.Models[k],
+					p.Width, p.Type)
 			}
 			p.Alone[k] = rate
 		}
@@ -193,7 +198,9 @@ func (g *gavel) types() error {
 			if err != nil {
 				return err
 			}
-			return g.object("a mapping of partners", func(partner string) error { return g.rates(typ, model, width, partner) })
+			return g.object("a mapping of partners", func(partner string) error {
+				return g.rates(typ, model, width, partner)
+			})
 		})
 	})
 	if err == nil && g.dec.More() {
@@ -240,10 +247,12 @@ func (g *gavel) rates(typ, model string, width int32, partner string) error {
 		return err
 	}
 	var x []float64
-	if err := g.dec.Decode(&x); err != nil || len(x) != 2 || !(x[0] >= 0 && x[0] <= 1e9) || !(x[1] >= 0 && x[1] <= 1e9) || wide != width {
+	if err := g.dec.Decode(&x); err != nil || len(x) != 2 || !(x[0] >= 0 && x[0] <= 1e9) ||
+		!(x[1] >= 0 && x[1] <= 1e9) || wide != width {
 		return fmt.Errorf("rates of %s beside %s, want two numbers from 0 to 1e9 at equal width", model, other)
 	}
-	g.pairs = append(g.pairs, Pair{Type: typ, Width: width, Models: [2]string{model, other}, Shared: [2]float64{x[0], x[1]}})
+	g.pairs = append(g.pairs, Pair{Type: typ, Width: width, Models: [2]string{model, other},
+		Shared: [2]float64{x[0], x[1]}})
 	return nil
 }
 
@@ -297,7 +306,8 @@ func ReadNormSpeeds(r io.Reader, name, gpu string) ([]Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = t.Only("index", "model1", "dataset1", "gpu_num1", "batch_size1", "speed1", "co_pipeline_rank", "pipeline_strategy",
+	err = t.Only("index", "model1", "dataset1", "gpu_num1", "batch_size1", "speed1", "co_pipeline_rank",
+		"pipeline_strategy",
 		"model2", "dataset2", "gpu_num2", "batch_size2", "speed2")
 	if err != nil {
 		return nil, err
@@ -328,7 +338,8 @@ func normRow(t *csvtable.Table, gpu string) (s Set, err error) {
 		return x
 	}
 	width := number("gpu_num1", 1, 1<<20)
-	s = Set{Place: Place{GPU: gpu, Width: int32(width)}, Models: []string{t.Raw("model1") + "/" + t.Raw("batch_size1"), t.Raw("model2") + "/" + t.Raw("batch_size2")},
+	s = Set{Place: Place{GPU: gpu, Width: int32(width)}, Models: []string{t.Raw("model1") + "/" + t.Raw("batch_size1"),
+		t.Raw("model2") + "/" + t.Raw("batch_size2")},
 		Slow: []float64{number("speed1", 0, 1), number("speed2", 0, 1)}}
 	if pipeline := t.Raw("pipeline_strategy"); pipeline != "NA" {
 		s.Models[0] += "/" + pipeline

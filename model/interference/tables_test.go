@@ -55,7 +55,8 @@ func TestEaCODerived(t *testing.T) {
 		n := float64(len(r.Jobs))
 		inflation := r.JCTHours * n / sum.time
 		bySize[len(r.Jobs)] = append(bySize[len(r.Jobs)], inflation)
-		got = append(got, fmt.Sprintf("%d: solo %.2f kWh, saves %.2f %%, inflation %.2f %%, loss %.2f %%, use %.3f", len(r.Jobs),
+		got = append(got, fmt.Sprintf("%d: solo %.2f kWh, saves %.2f %%, inflation %.2f %%, loss %.2f %%, use %.3f",
+			len(r.Jobs),
 			sum.energy, 100*(1-r.EnergyKWh/sum.energy), 100*(inflation-1), 100*(1-1/inflation), r.Use/sum.use))
 	}
 	want := []string{
@@ -142,7 +143,8 @@ func TestEaCOPredictions(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.set, told, c.want)
 		}
 	}
-	for n, want := range map[int]float64{1: 1, 2: 37.01 / 35.63, 3: 38.28 / 35.3, 4: 44.21 / 35.5075, 5: 1.245 * 5 / 4} {
+	for n, want := range map[int]float64{1: 1, 2: 37.01 / 35.63, 3: 38.28 / 35.3, 4: 44.21 / 35.5075,
+		5: 1.245 * 5 / 4} {
 		if got := h.Worst(n); math.Abs(got-want) > 1e-12 {
 			t.Errorf("worst of %d: %v, want %v", n, got, want)
 		}
@@ -180,7 +182,8 @@ func TestGavelPairs(t *testing.T) {
 	}
 	slices.Sort(ran)
 	n := float64(len(ran))
-	got := fmt.Sprintf("%d of %d, mean %.2f, median %.2f, %.0f %% below 1, %.0f %% above 1.5", len(ran), all, sum/n, (ran[len(ran)/2-1]+ran[len(ran)/2])/2, 100*float64(below)/n, 100*float64(above)/n)
+	got := fmt.Sprintf("%d of %d, mean %.2f, median %.2f, %.0f %% below 1, %.0f %% above 1.5", len(ran), all, sum/n,
+		(ran[len(ran)/2-1]+ran[len(ran)/2])/2, 100*float64(below)/n, 100*float64(above)/n)
 	if want := "636 of 1759, mean 1.31, median 1.37, 22 % below 1, 34 % above 1.5"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -208,7 +211,9 @@ func TestNormSpeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func(a, b string, width int32) interference.Set {
-		i := slices.IndexFunc(sets, func(s interference.Set) bool { return s.Models[0] == a && s.Models[1] == b && s.Place.Width == width })
+		i := slices.IndexFunc(sets, func(s interference.Set) bool {
+			return s.Models[0] == a && s.Models[1] == b && s.Place.Width == width
+		})
 		if i < 0 {
 			t.Fatalf("no %s beside %s", a, b)
 		}
@@ -240,14 +245,16 @@ func TestTableErrors(t *testing.T) {
 		src, want string
 	}{
 		{eaco, "set\n", `line 1: no column "n_jobs", want the columns set, n_jobs, avg_power_w, total_energy_kwh, avg_jct_h, avg_epoch_h, avg_mem_util_pct, max_mem_util_pct, avg_gpu_util_pct, max_gpu_util_pct`},
-		{eaco, eacoHeader + "J1,2,1,1,1,,1,1,1,1\n", `line 2: set "J1" of 2 jobs in 1 h, want as many names joined by + and a time > 0`},
+		{eaco, eacoHeader + "J1,2,1,1,1,,1,1,1,1\n",
+			`line 2: set "J1" of 2 jobs in 1 h, want as many names joined by + and a time > 0`},
 		{eaco, eacoHeader + "J9,1,1,1,1,,1,1,1,1\n", `line 2: job "J9", want J1 to J4`},
 		{eaco, eacoHeader + "J1,1,1,1,1,,1,1,101,1\n", `line 2: avg_gpu_util_pct "101", want a number from 0 to 100`},
 		{gavel, "[]", "line 1: want a mapping of GPU types"},
 		{gavel, `{"v100": 3}`, "line 1: want a mapping of jobs"},
 		{gavel, "{\"v100\": {\n\"x\": {}}}", `line 2: job "x", want one as in ('Model', 1)`},
 		{gavel, `{"v100": {"('A', 1)": {"null": -1}}}`, "line 1: rate of A alone, want a number from 0 to 1e9"},
-		{gavel, `{"v100": {"('A', 1)": {"('B', 2)": [1, 2]}}}`, "line 1: rates of A beside B, want two numbers from 0 to 1e9 at equal width"},
+		{gavel, `{"v100": {"('A', 1)": {"('B', 2)": [1, 2]}}}`, "line 1: rates of A beside B, want two numbers from " +
+			"0 to 1e9 at equal width"},
 		{gavel, `{"v100": {"('A', 1)": {"null": 1, "('B', 1)": [1, 2]}}}`, "B on 1 v100 in a pair, but not alone"},
 		{gavel, `{"v100": {}, "v100": {}}`, `line 1: key "v100", want a mapping of GPU types, each once`},
 		{gavel, `{} {}`, "line 1: more behind the closing brace, want nothing"},
@@ -259,7 +266,8 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant interference: f: %s", c.src, err, c.want)
 		}
 	}
-	if _, err := interference.EaCOSets([]interference.EaCORow{{Jobs: []string{"a", "b"}, JCTHours: 1}}); err == nil || err.Error() != "interference: a in a+b, but not alone" {
+	if _, err := interference.EaCOSets([]interference.EaCORow{{Jobs: []string{"a", "b"}, JCTHours: 1}}); err == nil ||
+		err.Error() != "interference: a in a+b, but not alone" {
 		t.Error(err)
 	}
 }
@@ -279,7 +287,8 @@ func FuzzTables(f *testing.F) {
 		} else if !strings.HasPrefix(err.Error(), "interference: f: ") {
 			t.Fatal(err)
 		}
-		if _, err := interference.ReadNormSpeeds(strings.NewReader(src), "f", "g"); err != nil && !strings.HasPrefix(err.Error(), "interference: f: ") {
+		if _, err := interference.ReadNormSpeeds(strings.NewReader(src), "f", "g"); err != nil &&
+			!strings.HasPrefix(err.Error(), "interference: f: ") {
 			t.Fatal(err)
 		}
 	})

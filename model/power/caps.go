@@ -28,7 +28,8 @@ func (c Caps) Validate() error {
 		return errors.New("no power limits, want at least one")
 	}
 	for i, x := range c {
-		if !(x.Limit > 0 && x.Power > 0 && x.Speed > 0 && x.Limit <= maxWatts && x.Power <= maxWatts && x.Speed <= maxRatio) {
+		if !(x.Limit > 0 && x.Power > 0 && x.Speed > 0 && x.Limit <= maxWatts && x.Power <= maxWatts &&
+			x.Speed <= maxRatio) {
 			return fmt.Errorf("limit %v W, power %v W, speed %v, want numbers > 0", x.Limit, x.Power, x.Speed)
 		}
 		if i > 0 && x.Limit <= c[i-1].Limit {
@@ -188,7 +189,8 @@ func summaryRow(t *csvtable.Table) (p Profile, s sample, err error) {
 	}
 	p = Profile{Dataset: text("dataset"), Network: text("network"), Optimizer: text("optimizer")}
 	batch := number("batch_size", 1, 1e9)
-	s = sample{number("power_limit", 1, maxWatts), number("average_power", 1e-3, maxWatts), number("time_per_epoch", 1e-6, maxTime)}
+	s = sample{number("power_limit", 1, maxWatts), number("average_power", 1e-3, maxWatts),
+		number("time_per_epoch", 1e-6, maxTime)}
 	if p.Batch = int(batch); err == nil && float64(p.Batch) != batch {
 		err = t.Fail("batch_size %v, want a whole number", batch)
 	}

@@ -15,7 +15,8 @@ import (
 func told(c power.Caps, x power.Cap) string {
 	last := c[len(c)-1]
 	energy := percent(float64(x.Energy() / last.Energy()))
-	return strings.Join([]string{fmt.Sprint(float64(last.Limit), " to ", float64(x.Limit)), energy, percent(last.Speed / x.Speed)}, " ")
+	return strings.Join([]string{fmt.Sprint(float64(last.Limit), " to ", float64(x.Limit)), energy,
+		percent(last.Speed / x.Speed)}, " ")
 }
 
 // Reference: Zeus, NSDI'23, data released with it. Ensure that the limit of least energy, and what it saves and costs,
@@ -71,7 +72,8 @@ func TestZeusFiles(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", file, n, rows)
 		}
 	}
-	for file, want := range map[string]string{"V100+resnet50+gpu0.csv": "250 to 150 -20 22", "V100+resnet50+gpu0,1.csv": "250 to 125 -23 37",
+	for file, want := range map[string]string{"V100+resnet50+gpu0.csv": "250 to 150 -20 22",
+		"V100+resnet50+gpu0,1.csv":   "250 to 125 -23 37",
 		"V100+shufflenetv2+gpu0.csv": "250 to 100 -34 11", "A40+resnet50+gpu0,1,2,3.csv": "300 to 100 -21 1"} {
 		c, err := power.ReadLimits(open(t, path.Join("energy/zeus/power_limit_profiles", file)), file)
 		if err != nil {
@@ -91,7 +93,8 @@ var caps = power.Caps{{100, 100, .5}, {150, 140, .75}, {200, 190, .95}, {250, 22
 
 // Ensure that the best limit keeps within the slow-down asked for, and is the highest of equals.
 func TestBest(t *testing.T) {
-	for limit, want := range map[float64]sched.Watts{1: 250, 1.05: 250, 1.06: 200, 1.33: 200, 1.34: 150, math.Inf(1): 150} {
+	for limit, want := range map[float64]sched.Watts{1: 250, 1.05: 250, 1.06: 200, 1.33: 200, 1.34: 150,
+		math.Inf(1): 150} {
 		if x, err := caps.Best(limit); err != nil || x.Limit != want {
 			t.Errorf("slow-down %v: %v %v, want %v", limit, x, err, want)
 		}
@@ -110,7 +113,8 @@ func TestBest(t *testing.T) {
 // Ensure that what lies between two limits is between them, that no limit is the highest, and that one below all is
 // refused.
 func TestCapAt(t *testing.T) {
-	for limit, want := range map[sched.Watts]power.Cap{0: caps[3], 250: caps[3], 400: caps[3], 100: caps[0], 125: {125, 120, .625}, 200: caps[2]} {
+	for limit, want := range map[sched.Watts]power.Cap{0: caps[3], 250: caps[3], 400: caps[3], 100: caps[0],
+		125: {125, 120, .625}, 200: caps[2]} {
 		if x, err := caps.At(limit); err != nil || x != want {
 			t.Errorf("%v W: %+v %v, want %+v", limit, x, err, want)
 		}
@@ -146,18 +150,26 @@ func TestCapErrors(t *testing.T) {
 		{summary, "", "line 1: empty, want a header line and rows"},
 		{summary, summaryHeader, "line 1: no rows, want one for each job and power limit"},
 		{summary, "dataset\n", `line 1: no column "network", want the columns dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`},
-		{summary, "x," + summaryHeader, `line 1: unknown column "x", want the columns dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`},
+		{summary, "x," + summaryHeader,
+			`line 1: unknown column "x", want the columns dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`},
 		{summary, "a,a\n", `line 1: column "a" twice, want it once`},
 		{summary, summaryHeader + "a,b,1,c,100\n", "line 2: 5 fields, want 7 as in the header"},
-		{summary, summaryHeader + "a,b,1,c,100,1,NaN\n", `line 2: average_power "NaN", want a number from 0.001 to 1e+06`},
+		{summary, summaryHeader + "a,b,1,c,100,1,NaN\n",
+			`line 2: average_power "NaN", want a number from 0.001 to 1e+06`},
 		{summary, summaryHeader + "a,b,1,c,-100,1,1\n", `line 2: power_limit "-100", want a number from 1 to 1e+06`},
 		{summary, summaryHeader + "a,b,1.5,c,100,1,1\n", `line 2: batch_size 1.5, want a whole number`},
-		{summary, summaryHeader + "a,,1,c,100,1,1\n", `line 2: network "", want a name of 1 to 256 bytes without control characters`},
-		{summary, summaryHeader + "a,b,1,c,100,1,1\na,b,1,c,100,2,1\n", `line 3: power_limit 100 W of b on a, batch 1, c again, want each once`},
-		{limits, "start_time,window_name,elapsed_time\n", `line 1: no column gpu0_energy, want the energy of at least one GPU`},
-		{limits, limitHeader + "1,w,1,1\n", `line 2: window_name "w", want __GlobalPowerLimitOptimizer_ and a limit in W`},
-		{limits, limitHeader + "1,__GlobalPowerLimitOptimizer_100,0,1\n", `line 2: elapsed_time "0", want a number from 1e-06 to 1e+09`},
-		{limits, limitHeader + "1,__GlobalPowerLimitOptimizer_100,1,-1\n", `line 2: gpu0_energy "-1", want a number from 1e-06 to 1e+15`},
+		{summary, summaryHeader + "a,,1,c,100,1,1\n",
+			`line 2: network "", want a name of 1 to 256 bytes without control characters`},
+		{summary, summaryHeader + "a,b,1,c,100,1,1\na,b,1,c,100,2,1\n",
+			`line 3: power_limit 100 W of b on a, batch 1, c again, want each once`},
+		{limits, "start_time,window_name,elapsed_time\n",
+			`line 1: no column gpu0_energy, want the energy of at least one GPU`},
+		{limits, limitHeader + "1,w,1,1\n",
+			`line 2: window_name "w", want __GlobalPowerLimitOptimizer_ and a limit in W`},
+		{limits, limitHeader + "1,__GlobalPowerLimitOptimizer_100,0,1\n",
+			`line 2: elapsed_time "0", want a number from 1e-06 to 1e+09`},
+		{limits, limitHeader + "1,__GlobalPowerLimitOptimizer_100,1,-1\n",
+			`line 2: gpu0_energy "-1", want a number from 1e-06 to 1e+15`},
 	} {
 		if err := c.read(c.src); err == nil || err.Error() != "power: f: "+c.want {
 			t.Errorf("%q:\n got %v\nwant power: f: %s", c.src, err, c.want)
@@ -166,7 +178,8 @@ func TestCapErrors(t *testing.T) {
 	if err := limits(limitHeader); err == nil || err.Error() != "power: f: no power limits, want at least one" {
 		t.Error(err)
 	}
-	if err := limits(limitHeader + "1,__GlobalPowerLimitOptimizer_9,1,1\n2,__GlobalPowerLimitOptimizer_9,1,1\n"); err == nil || err.Error() != "power: f: limit 9 W after 9 W, want rising limits" {
+	if err := limits(limitHeader + "1,__GlobalPowerLimitOptimizer_9,1,1\n2,__GlobalPowerLimitOptimizer_9,1,1\n"); err ==
+		nil || err.Error() != "power: f: limit 9 W after 9 W, want rising limits" {
 		t.Error(err)
 	}
 }
@@ -192,7 +205,8 @@ func FuzzCaps(f *testing.F) {
 			check(c)
 		}
 		for _, err := range []error{err, err2} {
-			if err != nil && (!strings.HasPrefix(err.Error(), "power: f: ") || !strings.Contains(err.Error(), "want ")) {
+			if err != nil && (!strings.HasPrefix(err.Error(), "power: f: ") ||
+				!strings.Contains(err.Error(), "want ")) {
 				t.Fatal(err)
 			}
 		}

@@ -54,10 +54,13 @@ func measured(t *testing.T) (list []sched.PowerPoint) {
 func TestFittedToTables(t *testing.T) {
 	samples := measured(t)
 	idle, c, ok := power.Fit(samples)
-	if !ok || math.Abs(float64(idle-power.FittedIdleW)) > .1 || math.Abs(float64(c.Scale-power.FittedScaleW)) > .1 || c.Exponent != power.FittedExponent {
-		t.Errorf("fit %v + %v (2u - u^%v), want %v, %v, %v", idle, c.Scale, c.Exponent, power.FittedIdleW, power.FittedScaleW, power.FittedExponent)
+	if !ok || math.Abs(float64(idle-power.FittedIdleW)) > .1 || math.Abs(float64(c.Scale-power.FittedScaleW)) > .1 ||
+		c.Exponent != power.FittedExponent {
+		t.Errorf("fit %v + %v (2u - u^%v), want %v, %v, %v", idle, c.Scale, c.Exponent, power.FittedIdleW,
+			power.FittedScaleW, power.FittedExponent)
 	}
-	fitted := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: power.FittedIdleW, Curve: sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}})
+	fitted := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: power.FittedIdleW,
+		Curve: sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}})
 	line := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: 804.4, BusyGPUW: 1317.1 / 8})
 	for _, c := range []struct {
 		what string
@@ -99,11 +102,14 @@ func TestFit(t *testing.T) {
 func TestShapes(t *testing.T) {
 	linear := power.Of(&sched.NodeSpec{GPUs: 4, IdleW: 100, BusyGPUW: 50})
 	curve := power.Of(&sched.NodeSpec{GPUs: 4, IdleW: 100, Curve: sched.PowerCurve{Scale: 200, Exponent: 2}})
-	table := power.Of(&sched.NodeSpec{GPUs: 4, IdleW: 100, Curve: sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 250}, {Use: .75, Watts: 250}, {Use: 1, Watts: 300}}}})
+	table := power.Of(&sched.NodeSpec{GPUs: 4, IdleW: 100,
+		Curve: sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 250},
+			{Use: .75, Watts: 250}, {Use: 1, Watts: 300}}}})
 	for _, c := range []struct {
 		u                    float64
 		linear, curve, table sched.Watts
-	}{{0, 100, 100, 100}, {.25, 150, 187.5, 175}, {.5, 200, 250, 250}, {.625, 225, 271.875, 250}, {.75, 250, 287.5, 250}, {.875, 275, 296.875, 275}, {1, 300, 300, 300}, {2, 300, 300, 300}} {
+	}{{0, 100, 100, 100}, {.25, 150, 187.5, 175}, {.5, 200, 250, 250}, {.625, 225, 271.875, 250},
+		{.75, 250, 287.5, 250}, {.875, 275, 296.875, 275}, {1, 300, 300, 300}, {2, 300, 300, 300}} {
 		if l, k, b := linear.At(c.u), curve.At(c.u), table.At(c.u); l != c.linear || k != c.curve || b != c.table {
 			t.Errorf("at %v: %v, %v, %v, want %v, %v, %v", c.u, l, k, b, c.linear, c.curve, c.table)
 		}
@@ -139,8 +145,10 @@ func TestDrawByHand(t *testing.T) {
 		{"nobody, metered", 0, 130, nil, "[] total 130 idle 130"},
 		{"all of it", 1, 0, []power.Tenant{whole}, "[300] total 300 idle 0"},
 		{"half of it", .5, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: 1, Cap: 1}}, "[150] total 200 idle 50"},
-		{"half of it, half used", .25, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: .5, Cap: 1}}, "[100] total 150 idle 50"},
-		{"two share all, 0.5 and 0.25", .75, 0, []power.Tenant{{4, 2, .5, 1}, {4, 2, .25, 1}}, "[150 100] total 250 idle 0"},
+		{"half of it, half used", .25, 0, []power.Tenant{{GPUs: 2, Own: 2, Use: .5, Cap: 1}},
+			"[100] total 150 idle 50"},
+		{"two share all, 0.5 and 0.25", .75, 0, []power.Tenant{{4, 2, .5, 1}, {4, 2, .25, 1}},
+			"[150 100] total 250 idle 0"},
 		{"two share all, 1 and 1", 1, 0, []power.Tenant{{4, 2, 1, 1}, {4, 2, 1, 1}}, "[150 150] total 300 idle 0"},
 		{"capped to half", 1, 0, []power.Tenant{{4, 4, 1, .5}}, "[200] total 200 idle 0"},
 		{"one of two capped", 1, 0, []power.Tenant{{2, 2, 1, .5}, {2, 2, 1, 1}}, "[100 150] total 250 idle 0"},
@@ -157,12 +165,14 @@ func TestDrawByHand(t *testing.T) {
 
 // drawNode draws a node of any shape.
 func drawNode(r *rand.Rand) *sched.NodeSpec {
-	s := &sched.NodeSpec{GPUs: 1 + r.IntN(8), IdleW: sched.Watts(900 * r.Float64()), BusyGPUW: sched.Watts(300 * r.Float64() * float64(r.IntN(2)))}
+	s := &sched.NodeSpec{GPUs: 1 + r.IntN(8), IdleW: sched.Watts(900 * r.Float64()),
+		BusyGPUW: sched.Watts(300 * r.Float64() * float64(r.IntN(2)))}
 	switch r.IntN(3) {
 	case 0:
 		s.Curve = sched.PowerCurve{Scale: sched.Watts(1e3 * r.Float64()), Exponent: 1 + r.Float64()}
 	case 1:
-		s.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: s.IdleW}, {Use: .25 + r.Float64()/2, Watts: s.IdleW + sched.Watts(r.IntN(2)*300)}, {Use: 1, Watts: s.IdleW + 400}}
+		s.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: s.IdleW},
+			{Use: .25 + r.Float64()/2, Watts: s.IdleW + sched.Watts(r.IntN(2)*300)}, {Use: 1, Watts: s.IdleW + 400}}
 	}
 	return s
 }
@@ -228,17 +238,24 @@ func TestCurveErrors(t *testing.T) {
 		curve sched.PowerCurve
 		want  string
 	}{
-		{sched.PowerCurve{Scale: -1, Exponent: 1.5}, "power curve of scale -1 and exponent 1.5, want a scale >= 0 and an exponent from 1 to 2"},
+		{sched.PowerCurve{Scale: -1, Exponent: 1.5}, "power curve of scale -1 and exponent 1.5, want a scale >= 0 " +
+			"and an exponent from 1 to 2"},
 		{sched.PowerCurve{Scale: 1, Exponent: .9}, "power curve of scale 1 and exponent 0.9, want"},
 		{sched.PowerCurve{Scale: 1, Exponent: 2.1}, "power curve of scale 1 and exponent 2.1, want"},
 		{sched.PowerCurve{Scale: sched.Watts(math.NaN()), Exponent: 1.5}, "power curve of scale NaN"},
 		{sched.PowerCurve{Scale: 1, Exponent: math.NaN()}, "exponent NaN, want"},
-		{sched.PowerCurve{Scale: 1, Points: []sched.PowerPoint{{Use: 0, Watts: 1}}}, "a power curve of both scale and points, want one of them"},
-		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}}}, "power table from use 0 at 100 W to 0, want one from 0 at idle power, 100 W, to 1"},
-		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 90}, {Use: 1, Watts: 200}}}, "power table from use 0 at 90 W to 1, want one from 0 at idle power, 100 W, to 1"},
-		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 90}, {Use: 1, Watts: 200}}}, "power table with 90 W at use 0.5 after 100 W at 0, want rising use and power that does not fall"},
-		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 190}, {Use: .5, Watts: 195}, {Use: 1, Watts: 200}}}, "want rising use"},
-		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: sched.Watts(math.NaN())}, {Use: 1, Watts: 200}}}, "want rising use"},
+		{sched.PowerCurve{Scale: 1, Points: []sched.PowerPoint{{Use: 0, Watts: 1}}},
+			"a power curve of both scale and points, want one of them"},
+		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}}}, "power table from use 0 at 100 W to 0, " +
+			"want one from 0 at idle power, 100 W, to 1"},
+		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 90}, {Use: 1, Watts: 200}}},
+			"power table from use 0 at 90 W to 1, want one from 0 at idle power, 100 W, to 1"},
+		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 90}, {Use: 1, Watts: 200}}},
+			"power table with 90 W at use 0.5 after 100 W at 0, want rising use and power that does not fall"},
+		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: 190}, {Use: .5, Watts: 195},
+			{Use: 1, Watts: 200}}}, "want rising use"},
+		{sched.PowerCurve{Points: []sched.PowerPoint{{Use: 0, Watts: 100}, {Use: .5, Watts: sched.Watts(math.NaN())},
+			{Use: 1, Watts: 200}}}, "want rising use"},
 	} {
 		s := sched.NodeSpec{GPUs: 1, IdleW: 100, Curve: c.curve}
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -253,7 +270,8 @@ func TestCurveErrors(t *testing.T) {
 func percent(x float64) string { return strconv.Itoa(int(math.Round(100 * (x - 1)))) }
 
 func BenchmarkDraw(b *testing.B) {
-	n := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: power.FittedIdleW, Curve: sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}})
+	n := power.Of(&sched.NodeSpec{GPUs: 8, IdleW: power.FittedIdleW,
+		Curve: sched.PowerCurve{Scale: power.FittedScaleW, Exponent: power.FittedExponent}})
 	tenants := []power.Tenant{{GPUs: 8, Own: 4, Use: .5, Cap: 1}, {GPUs: 8, Own: 4, Use: .3, Cap: .8}}
 	var parts []sched.Watts
 	b.ReportAllocs()

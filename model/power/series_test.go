@@ -25,7 +25,8 @@ func prices(t *testing.T, src string) *power.Series {
 // Ensure that a series is a step function, also before its origin and for ever after, and that a kWh costs its price.
 func TestSeries(t *testing.T) {
 	s := prices(t, "start,price\n0,0.2\n3600,-0.1\n7200.5,0.4\n")
-	for at, want := range map[sched.Time]float64{-1: .2, 0: .2, 3600*second - 1: .2, 3600 * second: -.1, 7200 * second: -.1, 7201 * second: .4, sched.Never: .4} {
+	for at, want := range map[sched.Time]float64{-1: .2, 0: .2, 3600*second - 1: .2, 3600 * second: -.1,
+		7200 * second: -.1, 7201 * second: .4, sched.Never: .4} {
 		if got := s.At(at); got != want {
 			t.Errorf("at %v: %v, want %v", at, got, want)
 		}

@@ -25,8 +25,10 @@ func TestErrors(t *testing.T) {
 		{change(func(c *Class) { c.Configs = []Config{{}} }), `price: class "a": 0 GPUs at price 0, want > 0 and >= 0`},
 		{change(func(c *Class) { c.Times = nil }), `price: class "a": no phases, want one`},
 		{change(func(c *Class) { c.Times = [][]float64{{1}, {}} }), `price: class "a": phase 1 has 0 times, want 1`},
-		{change(func(c *Class) { c.Times = [][]float64{{0}} }), `price: class "a": phase 0 takes 0 on 1 GPUs, want > 0`},
-		{change(func(c *Class) { c.Times = [][]float64{{inf}} }), `price: class "a": phase 0 cannot be run, want a configuration in which it can`},
+		{change(func(c *Class) { c.Times = [][]float64{{0}} }),
+			`price: class "a": phase 0 takes 0 on 1 GPUs, want > 0`},
+		{change(func(c *Class) { c.Times = [][]float64{{inf}} }),
+			`price: class "a": phase 0 cannot be run, want a configuration in which it can`},
 		{[]Class{good}, "price: budget 1.5, want at least 2"},
 	} {
 		for name, method := range map[string]func() (*Plan, error){
@@ -52,7 +54,9 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, err := OneWidth([]Class{{Name: "b", Rate: 1, Configs: []Config{{GPUs: 1}, {GPUs: 2}}, Times: [][]float64{{1, inf}, {inf, 1}}}}, 9); fmt.Sprint(err) != `price: class "b": no configuration for all phases, want one` {
+	if _, err := OneWidth([]Class{{Name: "b", Rate: 1, Configs: []Config{{GPUs: 1}, {GPUs: 2}},
+		Times: [][]float64{{1, inf}, {inf, 1}}}}, 9); fmt.Sprint(err) !=
+		`price: class "b": no configuration for all phases, want one` {
 		t.Error(err)
 	}
 	if _, err := NewExact([]Class{good}); err != nil {
@@ -61,7 +65,8 @@ func TestErrors(t *testing.T) {
 	if _, err := Continuous(nil, 1); fmt.Sprint(err) != "price: no work, want some" {
 		t.Error(err)
 	}
-	if _, err := Continuous([]Smooth{smooth(1, 1, 1, Power{0.5})}, math.NaN()); fmt.Sprint(err) != "price: budget NaN, want at least 1" {
+	if _, err := Continuous([]Smooth{smooth(1, 1, 1, Power{0.5})}, math.NaN()); fmt.Sprint(err) !=
+		"price: budget NaN, want at least 1" {
 		t.Error(err)
 	}
 	if _, err := Continuous([]Smooth{smooth(1, 1, 0, Power{0.5})}, 1); err == nil {
@@ -71,7 +76,8 @@ func TestErrors(t *testing.T) {
 
 // Ensure that one way to run leaves nothing to decide, and that no budget is too large.
 func TestOnePoint(t *testing.T) {
-	x := prepared(t, []Class{{Name: "a", Rate: 2, Restart: 1, Configs: []Config{{GPUs: 3}}, Times: [][]float64{{1}, {4}}}})
+	x := prepared(t, []Class{{Name: "a", Rate: 2, Restart: 1, Configs: []Config{{GPUs: 3}},
+		Times: [][]float64{{1}, {4}}}})
 	for _, budget := range []float64{36, 50, 1e300} {
 		p := planAt(t, x.At, budget)
 		if p.Usage != 36 || p.Delay != 6 || p.Price != 0 || p.Classes[0].Other != nil {

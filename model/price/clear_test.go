@@ -72,7 +72,8 @@ func TestClearTwin(t *testing.T) {
 		out := c.Clear(jobs, float64(gpus))
 		at, price, held := clearNaively(jobs, gpus)
 		if !slices.Equal(out.At, at) || out.Price != price || !near(out.Held, float64(held), 1e-9) {
-			t.Fatalf("%d jobs on %d GPUs: price %v, %v GPUs, %v\nwant %v, %v, %v", len(jobs), gpus, out.Price, out.Held, out.At, price, held, at)
+			t.Fatalf("%d jobs on %d GPUs: price %v, %v GPUs, %v\nwant %v, %v, %v", len(jobs), gpus, out.Price, out.Held,
+				out.At, price, held, at)
 		}
 		for j := range jobs {
 			if out.Short == 0 && out.At[j] < At(jobs[j].Hull, jobs[j].Weight, out.Price) {
@@ -104,7 +105,8 @@ func TestClearTwoPowerLaws(t *testing.T) {
 func TestClearShort(t *testing.T) {
 	hull := []Point{{1, 1, 1}, {1.5, 0.75, 2}}
 	var c Clearing
-	if out := c.Clear([]Bidder{{hull, 1}, {hull, 1}, {hull, 1}}, 2); !slices.Equal(out.At, []int{0, 0, -1}) || out.Short != 1 || out.Held != 2 {
+	if out := c.Clear([]Bidder{{hull, 1}, {hull, 1}, {hull, 1}}, 2); !slices.Equal(out.At, []int{0, 0, -1}) ||
+		out.Short != 1 || out.Held != 2 {
 		t.Errorf("%+v", out)
 	}
 	if out := c.Clear(nil, 2); len(out.At) != 0 || out.Held != 0 || out.Price != 0 {

@@ -16,7 +16,8 @@ func TestContinuousTables(t *testing.T) {
 			var widths []int
 			var speeds []float64
 			for k := 1; k <= 1+rng.Intn(9); k++ {
-				widths, speeds = append(widths, k), append(speeds, math.Pow(float64(k), rng.Float64())*(0.5+rng.Float64()))
+				widths, speeds = append(widths, k),
+					append(speeds, math.Pow(float64(k), rng.Float64())*(0.5+rng.Float64()))
 			}
 			c := tableClass(0.1+rng.Float64(), widths, speeds)
 			c.Weight = 0.5 + rng.Float64()
@@ -30,7 +31,8 @@ func TestContinuousTables(t *testing.T) {
 			rate += classes[i].Rate
 		}
 		if !near(p.Usage, r.Usage, 1e-9) || !near(p.Value*rate, r.Value, 1e-9) || !near(p.Price, r.Price, 1e-9) {
-			t.Fatalf("usage %v, value %v, price %v, by plan %v, %v, %v", r.Usage, r.Value, r.Price, p.Usage, p.Value*rate, p.Price)
+			t.Fatalf("usage %v, value %v, price %v, by plan %v, %v, %v", r.Usage, r.Value, r.Price, p.Usage,
+				p.Value*rate, p.Price)
 		}
 		for u := range work {
 			table, k := work[u].Choices[0].Law, r.Parts[u][0].GPUs
@@ -85,7 +87,8 @@ func TestContinuousBound(t *testing.T) {
 func TestContinuousBetweenTypes(t *testing.T) {
 	fast := Kind{1, 4, 2, Power{0}, 0} // twice as fast for four times the price, and no more of either helps
 	r := relaxed(t, 1.5, Smooth{1, 1, 1, []Kind{{0, 1, 1, Power{0}, 0}, fast}})
-	if p := r.Parts[0]; len(p) != 2 || !near(p[1].Share, 0.5, 1e-9) || !near(r.Delay, 0.75, 1e-9) || !near(r.Price, 0.5, 1e-9) {
+	if p := r.Parts[0]; len(p) != 2 || !near(p[1].Share, 0.5, 1e-9) || !near(r.Delay, 0.75, 1e-9) ||
+		!near(r.Price, 0.5, 1e-9) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -69,9 +69,11 @@ func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 	case !(pay.Gain > 0) || math.IsInf(pay.Gain, 1):
 		return nil, fmt.Errorf("price: controller: gain %v, want > 0", pay.Gain)
 	case !(pay.Least >= leastPrice && pay.Least <= pay.Most && pay.Most <= mostPrice):
-		return nil, fmt.Errorf("price: controller: prices from %v to %v, want them from %v to %v", pay.Least, pay.Most, leastPrice, mostPrice)
+		return nil, fmt.Errorf("price: controller: prices from %v to %v, want them from %v to %v", pay.Least, pay.Most,
+			leastPrice, mostPrice)
 	case !(pay.Average >= 0) || math.IsInf(pay.Average, 1) || (pay.Average > 0) == monthly:
-		return nil, fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0", pay.Average, pay.Month.Budget)
+		return nil, fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0",
+			pay.Average, pay.Month.Budget)
 	}
 	c := &Controller{pay: pay, price: price, began: now, last: now}
 	if monthly {

@@ -45,10 +45,12 @@ func TestControllerResponse(t *testing.T) {
 		return math.Abs(c.Price()/50 - 1)
 	}
 	if known, unknown := off(func(float64) float64 { return weak }), off(nil); known > 1e-3 || unknown < 0.1 {
-		t.Errorf("price off by %.4f where the response is known, want at most 0.001; by %.4f where not, want more than 0.1", known, unknown)
+		t.Errorf("price off by %.4f where the response is known, want at most 0.001; by %.4f where not, want more "+
+			"than 0.1", known, unknown)
 	}
 	// Responses are bounded, whatever they say.
-	for x, want := range map[float64]float64{0.5: 0.5, 0: leastResponse, math.NaN(): leastResponse, -1: leastResponse, math.Inf(1): 1} {
+	for x, want := range map[float64]float64{0.5: 0.5, 0: leastResponse, math.NaN(): leastResponse, -1: leastResponse,
+		math.Inf(1): 1} {
 		if got := Response(func(float64) float64 { return x }).at(1); got != want {
 			t.Errorf("a response of %v counts as %v, want %v", x, got, want)
 		}
@@ -130,12 +132,14 @@ func TestControllerSaves(t *testing.T) {
 			if err := next.Load(c.Save(nil)); err != nil {
 				t.Fatal(err)
 			}
-			if c = next; c.Price() != twin.Price() || c.Stopped() != twin.Stopped() || string(c.Save(nil)) != string(twin.Save(nil)) {
+			if c = next; c.Price() != twin.Price() || c.Stopped() != twin.Stopped() ||
+				string(c.Save(nil)) != string(twin.Save(nil)) {
 				t.Fatalf("%+v, want %+v", c, twin)
 			}
 		}
 		good := c.Save(nil)
-		for _, b := range [][]byte{nil, good[:5], append([]byte{9}, good[1:]...), append(good[:len(good):len(good)], 0), append([]byte{1}, make([]byte, len(good)-1)...)} {
+		for _, b := range [][]byte{nil, good[:5], append([]byte{9}, good[1:]...), append(good[:len(good):len(good)], 0),
+			append([]byte{1}, make([]byte, len(good)-1)...)} {
 			if err := c.Load(b); err == nil {
 				t.Errorf("%v loaded", b)
 			}

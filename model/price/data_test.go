@@ -14,7 +14,8 @@ import (
 )
 
 // Sia's seconds of a restart, as specs of BOA, section 5.3, give them.
-var siaRestart = map[string]float64{"cifar10": 50, "deepspeech2": 25, "bert": 120, "yolov3": 80, "imagenet": 250, "ncf": 15}
+var siaRestart = map[string]float64{"cifar10": 50, "deepspeech2": 25, "bert": 120, "yolov3": 80, "imagenet": 250,
+	"ncf": 15}
 
 // rows reads a CSV file without its header.
 func rows(t testing.TB, path ...string) [][]string {
@@ -136,7 +137,8 @@ func TestFrontierOfT4(t *testing.T) {
 		off := max(math.Abs(got.Delay/delay-1), math.Abs(got.Usage/usage-1))
 		worst = max(worst, off)
 		if off > 0.005 {
-			t.Errorf("%s at %v, %s: %.2f s with %.3f GPUs, want %.2f with %.3f", name, budget, method, got.Delay, got.Usage, delay, usage)
+			t.Errorf("%s at %v, %s: %.2f s with %.3f GPUs, want %.2f with %.3f", name, budget, method, got.Delay,
+				got.Usage, delay, usage)
 		}
 	}
 	t.Logf("largest difference %.2g", worst)
@@ -175,10 +177,13 @@ func TestMixedOfT4(t *testing.T) {
 		if e, err := EqualWidth(classes, want.budget); err == nil {
 			equalWidth = e.Delay
 		}
-		t.Logf("%s at %v, least %.1f: bound %.0f (%v), mixed %.0f (%v), glue %.0f, %.0f..%.0f (%v), one width %.0f (%v), equal width %.0f",
-			want.mix, want.budget, x.Frontier().Least(), bound.Delay, want.bound, p.Delay, want.jct, sum, least, most, want.glue, one.Delay, want.oneWidth, equalWidth)
+		t.Logf("%s at %v, least %.1f: bound %.0f (%v), mixed %.0f (%v), glue %.0f, %.0f..%.0f (%v), one width %.0f "+
+			"(%v), equal width %.0f",
+			want.mix, want.budget, x.Frontier().Least(), bound.Delay, want.bound, p.Delay, want.jct, sum, least, most,
+			want.glue, one.Delay, want.oneWidth, equalWidth)
 		if math.Abs(p.Delay-want.jct) > 0.6 || math.Abs(bound.Delay-want.bound) > 0.6 {
-			t.Errorf("%s at %v: %.2f s, bound %.2f, want %v and %v", want.mix, want.budget, p.Delay, bound.Delay, want.jct, want.bound)
+			t.Errorf("%s at %v: %.2f s, bound %.2f, want %v and %v", want.mix, want.budget, p.Delay, bound.Delay,
+				want.jct, want.bound)
 		}
 	}
 }

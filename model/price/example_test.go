@@ -27,7 +27,8 @@ func Example() {
 		return
 	}
 	m := plan.Classes[0]
-	fmt.Printf("%d GPUs, and %d for %.0f%% of the jobs\n", class.Configs[m.Path[0]].GPUs, class.Configs[m.Other[0]].GPUs, 100*m.Share)
+	fmt.Printf("%d GPUs, and %d for %.0f%% of the jobs\n", class.Configs[m.Path[0]].GPUs,
+		class.Configs[m.Other[0]].GPUs, 100*m.Share)
 	fmt.Printf("%.1f GPUs on average, %.0f minutes per job\n", plan.Usage, 60*plan.Delay)
 	fmt.Printf("one more GPU saves %.0f minutes\n", 60*plan.Price/3)
 	// Output:

@@ -128,11 +128,13 @@ func (m *Month) Save(b []byte) []byte {
 // Load replaces the state by one that Save wrote under the same rule. On error the state stays as it was.
 func (m *Month) Load(b []byte) error {
 	if len(b) != monthBytes || b[0] != monthFormat {
-		return fmt.Errorf("price: month: load: %d bytes, want %d that begin with format %d", len(b), monthBytes, monthFormat)
+		return fmt.Errorf("price: month: load: %d bytes, want %d that begin with format %d", len(b), monthBytes,
+			monthFormat)
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[1+8*i:]) }
 	allow, spent, last := math.Float64frombits(word(0)), math.Float64frombits(word(1)), int64(word(2))
-	if math.IsNaN(allow) || math.IsInf(allow, 0) || !(spent >= 0) || math.IsInf(spent, 1) || last < -maxUnix || last > maxUnix {
+	if math.IsNaN(allow) || math.IsInf(allow, 0) || !(spent >= 0) || math.IsInf(spent, 1) || last < -maxUnix ||
+		last > maxUnix {
 		return errors.New("price: month: load: a state that no spending leads to")
 	}
 	m.allow, m.spent, m.last = allow, spent, last

@@ -109,7 +109,8 @@ func TestMonthSaves(t *testing.T) {
 			t.Fatalf("%+v, want %+v", m, twin)
 		}
 	}
-	for _, b := range [][]byte{nil, {1}, append(m.Save(nil), 0), append([]byte{2}, m.Save(nil)[1:]...), append([]byte{1}, make([]byte, 23)...)} {
+	for _, b := range [][]byte{nil, {1}, append(m.Save(nil), 0), append([]byte{2}, m.Save(nil)[1:]...),
+		append([]byte{1}, make([]byte, 23)...)} {
 		if err := m.Load(b); err == nil {
 			t.Errorf("%v loaded", b)
 		}

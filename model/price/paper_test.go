@@ -92,7 +92,8 @@ func TestDiscreteHull(t *testing.T) {
 	c := tableClass(3, widths, speeds)
 	hull := Hull(c.points(0, 1, 0))
 	for i, want := range []Point{{1, 1, 0}, {10. / 9, 5. / 9, 1}, {4. / 3, 1. / 3, 3}, {40. / 21, 5. / 21, 4}} {
-		if len(hull) != 4 || hull[i].Option != want.Option || !near(hull[i].Cost, want.Cost, 1e-15) || !near(hull[i].Delay, want.Delay, 1e-15) {
+		if len(hull) != 4 || hull[i].Option != want.Option || !near(hull[i].Cost, want.Cost, 1e-15) ||
+			!near(hull[i].Delay, want.Delay, 1e-15) {
 			t.Fatalf("hull %v", hull)
 		}
 	}
@@ -137,7 +138,8 @@ func TestSuperlinearStart(t *testing.T) {
 
 // Section 4.7: restarts of 10 between two phases.
 func TestRestart(t *testing.T) {
-	c := Class{Name: "a", Rate: 1, Restart: 10, Configs: []Config{{GPUs: 1}, {GPUs: 2}}, Times: [][]float64{{100, 50}, {100, 1000. / 11}}}
+	c := Class{Name: "a", Rate: 1, Restart: 10, Configs: []Config{{GPUs: 1}, {GPUs: 2}},
+		Times: [][]float64{{100, 50}, {100, 1000. / 11}}}
 	for _, want := range []struct {
 		path        Path
 		delay, cost float64
@@ -149,7 +151,8 @@ func TestRestart(t *testing.T) {
 	for _, want := range []struct {
 		price float64
 		path  Path
-	}{{2.001, Path{0, 0}}, {1.999, Path{1, 0}}, {21./79 + 1e-6, Path{1, 0}}, {21./79 - 1e-6, Path{1, 1}}, {0.265823 - 2e-6, Path{1, 1}}, {1e-9, Path{1, 1}}} {
+	}{{2.001, Path{0, 0}}, {1.999, Path{1, 0}}, {21./79 + 1e-6, Path{1, 0}}, {21./79 - 1e-6, Path{1, 1}},
+		{0.265823 - 2e-6, Path{1, 1}}, {1e-9, Path{1, 1}}} {
 		if got := c.Best(want.price, Start, nil); got[0] != want.path[0] || got[1] != want.path[1] {
 			t.Errorf("price %v: %v, want %v", want.price, got, want.path)
 		}

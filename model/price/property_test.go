@@ -11,7 +11,8 @@ import (
 func randomClass(rng *rand.Rand, phases, configs int, restart float64) Class {
 	c := Class{Name: "random", Rate: 0.1 + rng.Float64(), Weight: 0.5 + rng.Float64(), Restart: restart}
 	for i := range configs {
-		c.Configs = append(c.Configs, Config{Type: rng.Intn(2), GPUs: i + 1 + rng.Intn(3)*configs, Price: 0.5 + rng.Float64()})
+		c.Configs = append(c.Configs,
+			Config{Type: rng.Intn(2), GPUs: i + 1 + rng.Intn(3)*configs, Price: 0.5 + rng.Float64()})
 	}
 	for range phases {
 		var times []float64
@@ -51,7 +52,8 @@ func TestHullTwin(t *testing.T) {
 		}
 		hull := Hull(slices.Clone(points))
 		for i, p := range hull {
-			if i > 0 && (p.Cost <= hull[i-1].Cost || p.Delay >= hull[i-1].Delay) || i > 1 && Worth(hull, i-1) >= Worth(hull, i-2) {
+			if i > 0 && (p.Cost <= hull[i-1].Cost || p.Delay >= hull[i-1].Delay) ||
+				i > 1 && Worth(hull, i-1) >= Worth(hull, i-2) {
 				t.Fatalf("hull %v", hull)
 			}
 		}
@@ -166,7 +168,8 @@ func TestScaling(t *testing.T) {
 		}
 		q, r := planAt(t, prepared(t, more).At, 4*budget), planAt(t, prepared(t, slower).At, 4*budget)
 		for i := range p.Classes {
-			if !slices.Equal(p.Classes[i].Path, q.Classes[i].Path) || !slices.Equal(p.Classes[i].Path, r.Classes[i].Path) {
+			if !slices.Equal(p.Classes[i].Path, q.Classes[i].Path) ||
+				!slices.Equal(p.Classes[i].Path, r.Classes[i].Path) {
 				t.Fatalf("paths %v, %v, %v", p.Classes[i].Path, q.Classes[i].Path, r.Classes[i].Path)
 			}
 		}
@@ -188,7 +191,8 @@ func TestMoreChoiceNeverHurts(t *testing.T) {
 		wider := slices.Clone(classes)
 		for i := range wider {
 			c := &wider[i]
-			c.Configs = append(slices.Clone(c.Configs), Config{Type: 2, GPUs: 1 + rng.Intn(9), Price: rng.Float64() + 0.1})
+			c.Configs = append(slices.Clone(c.Configs),
+				Config{Type: 2, GPUs: 1 + rng.Intn(9), Price: rng.Float64() + 0.1})
 			c.Times = slices.Clone(c.Times)
 			for e := range c.Times {
 				c.Times[e] = append(slices.Clone(c.Times[e]), 10*rng.Float64()+0.1)
@@ -264,7 +268,8 @@ func TestPathsWithoutRestarts(t *testing.T) {
 		for i := range classes {
 			rate += classes[i].Rate
 		}
-		if !near(delay/rate, p.Delay, 1e-9) || !near(f.Least(), x.Frontier().Least(), 1e-9) || !near(f.Most(), x.Frontier().Most(), 1e-9) {
+		if !near(delay/rate, p.Delay, 1e-9) || !near(f.Least(), x.Frontier().Least(), 1e-9) ||
+			!near(f.Most(), x.Frontier().Most(), 1e-9) {
 			t.Fatalf("mean time %v by paths, %v by phases", delay/rate, p.Delay)
 		}
 	}
@@ -327,7 +332,8 @@ func TestPathsBruteForce(t *testing.T) {
 		}
 		for i := range got {
 			at := c.Along(paths[got[i].Option])
-			if !near(got[i].Cost, want[i].Cost, 1e-12) || !near(got[i].Delay, want[i].Delay, 1e-12) || at.Cost != got[i].Cost {
+			if !near(got[i].Cost, want[i].Cost, 1e-12) || !near(got[i].Delay, want[i].Delay, 1e-12) ||
+				at.Cost != got[i].Cost {
 				t.Fatalf("hull %v, want %v", got, want)
 			}
 		}

@@ -22,7 +22,8 @@ func newWorld() *world { return &world{e: remaining.New()} }
 
 // add adds a job that has done some seconds of work.
 func (w *world) add(spec sched.JobSpec, done float64) sched.JobID {
-	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &spec, State: sched.Active, Attempt: sched.Running, Work: sched.Seconds(done), Rate: 1,
+	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &spec, State: sched.Active, Attempt: sched.Running,
+		Work: sched.Seconds(done), Rate: 1,
 		WorkFrom: w.v.Now, LastStart: w.v.Now})
 	return sched.JobID(len(w.v.Jobs) - 1)
 }
@@ -31,7 +32,8 @@ func (w *world) add(spec sched.JobSpec, done float64) sched.JobID {
 func (w *world) finish(spec sched.JobSpec, work float64) {
 	id := w.add(spec, work)
 	w.v.Jobs[id].State, w.v.Jobs[id].Attempt = sched.Done, sched.Ended
-	w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.AttemptEnded, Job: id, Outcome: sched.Finished, Work: sched.Seconds(work)})
+	w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.AttemptEnded, Job: id, Outcome: sched.Finished,
+		Work: sched.Seconds(work)})
 }
 
 func (w *world) left(t *testing.T, spec sched.JobSpec, done, want float64) {
@@ -120,7 +122,8 @@ func TestSteps(t *testing.T) {
 	}
 	id := w.add(resnet, 300)
 	tell := func(steps float64, total int32) {
-		w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.Progressed, Job: id, Work: w.v.Jobs[id].Work, Value: steps, Code: total})
+		w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.Progressed, Job: id, Work: w.v.Jobs[id].Work,
+			Value: steps, Code: total})
 	}
 	expect := func(want float64) {
 		t.Helper()
@@ -171,7 +174,8 @@ func TestComesLate(t *testing.T) {
 	late(sched.Finished, 100*time.Second, time.Hour)
 	late(sched.Failed, time.Second, time.Second)
 	late(sched.Finished, 0, 300*time.Second) // it told no work
-	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &resnet, State: sched.Done, Outcome: sched.Finished, Work: 500 * time.Second})
+	w.v.Jobs = append(w.v.Jobs, sched.Job{Spec: &resnet, State: sched.Done, Outcome: sched.Finished,
+		Work: 500 * time.Second})
 	w.e.Observe(&w.v, &sched.Event{Kind: sched.AttemptEnded, Job: 3, Outcome: sched.Finished, Work: 500 * time.Second})
 	w.left(t, resnet, 0, 300)
 	w.e.Observe(&w.v, &sched.Event{Kind: sched.Ticked})
@@ -201,7 +205,8 @@ func TestQuantiles(t *testing.T) {
 	expect(200, .5, 150)          // of 300 and 400: a third each, and a third beyond
 	expect(500, .5, 500)          // beyond all
 	expect(0, 1, 100*365*24*3600) // anything may be
-	if got := w.e.Residual(&w.v, w.add(sched.JobSpec{Model: "y", WallTime: time.Hour}, 1200), .25); got != 10*time.Minute {
+	if got := w.e.Residual(&w.v, w.add(sched.JobSpec{Model: "y", WallTime: time.Hour}, 1200),
+		.25); got != 10*time.Minute {
 		t.Errorf("%v, want a quarter of 40 minutes", got)
 	}
 }
@@ -250,7 +255,8 @@ func TestCalibration(t *testing.T) {
 					// Draws of a world share its sample, of which five vary much.
 					got, noise := float64(below[i])/float64(n[i]), 4*math.Sqrt(q*(1-q)*(1./300/6+1/float64(n[i])))+.02
 					if n[i] > 300 && math.Abs(got-q) > noise {
-						t.Errorf("%s, %d jobs, after %v s: %v of %d fall short of quantile %v, want within %.3f", name, sample, at, got, n[i], q, noise)
+						t.Errorf("%s, %d jobs, after %v s: %v of %d fall short of quantile %v, want within %.3f", name,
+							sample, at, got, n[i], q, noise)
 					}
 				}
 			}
@@ -261,7 +267,8 @@ func TestCalibration(t *testing.T) {
 		w.finish(resnet, draws["exponential"]())
 	}
 	for _, at := range []float64{0, 1800, 3600} { // without memory: an hour is left at any time
-		if got := w.e.Remaining(&w.v, w.add(resnet, at)).Seconds(); math.Abs(got-3600) > 4*3600/math.Sqrt(200*math.Exp(-at/3600)) {
+		if got := w.e.Remaining(&w.v,
+			w.add(resnet, at)).Seconds(); math.Abs(got-3600) > 4*3600/math.Sqrt(200*math.Exp(-at/3600)) {
 			t.Errorf("after %v s: %v s left, want about an hour", at, got)
 		}
 	}
@@ -282,7 +289,8 @@ func (w *world) random(rng *rand.Rand, n int) {
 		}
 		if rng.IntN(3) == 0 {
 			id := w.add(spec, 1+rng.Float64()*1e4)
-			w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.Progressed, Job: id, Work: w.v.Jobs[id].Work, Value: 10, Code: int32(rng.IntN(50))})
+			w.e.Observe(&w.v, &sched.Event{Time: w.v.Now, Kind: sched.Progressed, Job: id, Work: w.v.Jobs[id].Work,
+				Value: 10, Code: int32(rng.IntN(50))})
 			continue
 		}
 		w.finish(spec, rng.ExpFloat64()*1e4)

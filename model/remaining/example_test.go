@@ -15,7 +15,8 @@ func Example() {
 	spec := sched.JobSpec{Model: "resnet50"}
 	v := sched.View{Jobs: []sched.Job{{Spec: &spec}}}
 	for _, minutes := range []int{10, 10, 20, 90, 120} {
-		e.Observe(&v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished, Work: time.Duration(minutes) * time.Minute})
+		e.Observe(&v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished,
+			Work: time.Duration(minutes) * time.Minute})
 	}
 	fmt.Println("at its start:", e.Remaining(&v, 0))
 	v.Jobs[0].Work = 30 * time.Minute

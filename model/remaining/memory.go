@@ -93,7 +93,8 @@ func (e *Estimator) LoadRest(b []byte) error {
 func loadSample(r *memo.Reader) (s sample) {
 	s.told, s.last = int64(r.Uint(math.MaxInt64/2)), int64(r.Uint(math.MaxInt64))
 	s.works, s.ratios = loadWindow(r), loadWindow(r)
-	r.Want(s.told <= s.works.seen && s.ratios.seen <= s.works.seen, "%d told and %d ratios of %d jobs", s.told, s.ratios.seen, s.works.seen)
+	r.Want(s.told <= s.works.seen && s.ratios.seen <= s.works.seen, "%d told and %d ratios of %d jobs", s.told,
+		s.ratios.seen, s.works.seen)
 	return s
 }
 

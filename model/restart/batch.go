@@ -25,7 +25,8 @@ const maxExtraAccum = 2
 // nothing.
 func Divide(global, width, limit int) (Split, error) {
 	if global < 1 || width < 1 || limit < 0 || global < width {
-		return Split{}, fmt.Errorf("restart: batch of %d on %d GPUs, at most %d on each, want at least one sample on each", global, width, limit)
+		return Split{}, fmt.Errorf("restart: batch of %d on %d GPUs, at most %d on each, want at least one sample "+
+			"on each", global, width, limit)
 	}
 	if limit == 0 {
 		limit = global

@@ -173,7 +173,10 @@ func TestCostsSaveAndLoad(t *testing.T) {
 func TestGuard(t *testing.T) {
 	cost := 10 * time.Second
 	newGuard := func() *restart.Guard {
-		return &restart.Guard{Rails: restart.Rails{MinRun: 5 * time.Minute, Restarts: 10, PerHour: 2}, Cost: func(string) time.Duration { return cost }}
+		return &restart.Guard{Rails: restart.Rails{MinRun: 5 * time.Minute, Restarts: 10, PerHour: 2},
+			Cost: func(string) time.Duration {
+				return cost
+			}}
 	}
 	g := newGuard()
 	v := sched.View{Jobs: make([]sched.Job, 3)}
@@ -191,7 +194,8 @@ func TestGuard(t *testing.T) {
 	until(1, 100, 700)
 	for _, at := range []sched.Time{10, 20, 30} {
 		for _, why := range []sched.Outcome{sched.Preempted, sched.Cancelled} {
-			g.Observe(&v, &sched.Event{Time: at * 100e9, Kind: sched.Ordered, Job: 1, Code: int32(sched.Stop), Outcome: why})
+			g.Observe(&v, &sched.Event{Time: at * 100e9, Kind: sched.Ordered, Job: 1, Code: int32(sched.Stop),
+				Outcome: why})
 		}
 	}
 	until(1, 4000, 2000+3600) // stopped at 2000 and 3000

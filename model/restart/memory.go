@@ -26,7 +26,8 @@ func (c *Costs) SaveJob(j sched.JobID, b []byte) []byte {
 // LoadJob takes what SaveJob wrote.
 func (c *Costs) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
-	p := phase{doing(r.Uint(uint64(doings) - 1)), sched.Time(r.Uint(math.MaxInt64)), time.Duration(r.Uint(math.MaxInt64))}
+	p := phase{doing(r.Uint(uint64(doings) - 1)), sched.Time(r.Uint(math.MaxInt64)),
+		time.Duration(r.Uint(math.MaxInt64))}
 	r.Want(p.doing != running, "of an attempt of which nothing is awaited")
 	if err := r.End(); err != nil {
 		return memoryError(err)
@@ -92,7 +93,8 @@ func (g *Guard) LoadJob(j sched.JobID, b []byte) error {
 	for r.Len() > 0 && r.Err() == nil {
 		stopped = append(stopped, sched.Time(r.Uint(math.MaxInt64)))
 	}
-	r.Want(len(stopped) > 0 && len(stopped) <= g.PerHour && slices.IsSorted(stopped), "%d times of stops, want 1 to %d that rise", len(stopped), g.PerHour)
+	r.Want(len(stopped) > 0 && len(stopped) <= g.PerHour && slices.IsSorted(stopped),
+		"%d times of stops, want 1 to %d that rise", len(stopped), g.PerHour)
 	if err := r.End(); err != nil {
 		return memoryError(err)
 	}

@@ -67,7 +67,8 @@ func TestScaling(t *testing.T) {
 		s             Scaling
 		sqr, variance float64
 		want          float64
-	}{{Unscaled, 1, 1, 1}, {Linear, 0, 0, 4}, {SquareRoot, 0, 0, 2}, {AdaScale, 0, 0, 2}, {AdaScale, 1, 1, 2 / 1.25}, {AdaScale, 0, 1, 4},
+	}{{Unscaled, 1, 1, 1}, {Linear, 0, 0, 4}, {SquareRoot, 0, 0, 2}, {AdaScale, 0, 0, 2}, {AdaScale, 1, 1, 2 / 1.25},
+		{AdaScale, 0, 1, 4},
 		{AdaScale, 1, 0, 1}, {AdaScale, math.Inf(1), 0, 2}, {AdaScale, math.MaxFloat64, math.MaxFloat64, 2}} {
 		if got := c.s.Factor(1024, 256, c.sqr, c.variance); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%d: %s: %v, want %v", i, c.s, got, c.want)
@@ -90,7 +91,8 @@ func TestScaling(t *testing.T) {
 func TestLoss(t *testing.T) {
 	hour, minute := sched.Time(time.Hour), sched.Time(time.Minute)
 	for _, c := range []struct{ now, started, saved, want sched.Time }{
-		{hour, 0, sched.None, hour}, {hour, 30 * minute, 10 * minute, 30 * minute}, {hour, 30 * minute, 50 * minute, 10 * minute}, {hour, 0, 2 * hour, 0},
+		{hour, 0, sched.None, hour}, {hour, 30 * minute, 10 * minute, 30 * minute},
+		{hour, 30 * minute, 50 * minute, 10 * minute}, {hour, 0, 2 * hour, 0},
 	} {
 		if got := Age(c.now, c.started, c.saved); got != time.Duration(c.want) {
 			t.Errorf("age %v, want %v", got, c.want)
@@ -148,7 +150,8 @@ func TestWorth(t *testing.T) {
 		want             bool
 	}{
 		{1, 2, 100 * time.Second, 49 * time.Second, true}, {1, 2, 100 * time.Second, 50 * time.Second, false},
-		{1, 1, time.Hour, 0, false}, {2, 1, time.Hour, 0, false}, {0, 1, time.Minute, time.Second, true}, {1, 100, time.Second, time.Minute, false},
+		{1, 1, time.Hour, 0, false}, {2, 1, time.Hour, 0, false}, {0, 1, time.Minute, time.Second, true},
+		{1, 100, time.Second, time.Minute, false},
 		{0, 0, time.Hour, 0, false}, {0, 1, 0, time.Minute, false},
 	} {
 		if got := Worth(c.now, c.then, c.horizon, c.restart); got != c.want {

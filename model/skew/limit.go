@@ -36,7 +36,8 @@ type outcome struct {
 // as it would have taken on as few nodes as possible, > 0. Anything else panics.
 func (l *Limit) Observe(skew, slowdown float64) {
 	if !(skew >= 0 && skew <= 1) || !(slowdown > 0) || math.IsInf(slowdown, 1) {
-		panic(fmt.Sprintf("skew: observation of skew %v, slow-down %v, want skew in 0..1 and slow-down > 0", skew, slowdown))
+		panic(fmt.Sprintf("skew: observation of skew %v, slow-down %v, want skew in 0..1 and slow-down > 0", skew,
+			slowdown))
 	}
 	o := outcome{skew + 0, slowdown > SlowAbove} // adding 0 makes a negative zero positive
 	if l.seen < LimitCount {

@@ -44,8 +44,10 @@ func TestLimitFit(t *testing.T) {
 			observe(l, 1, 0.75, 1)
 			observe(l, 8, 1, 2)
 		}, 0.375},
-		{"all slow but a few of the same skew: consolidate", func(l *Limit) { observe(l, 20, 0.5, 2); observe(l, 8, 0.5, 1) }, 0.25},
-		{"all fine but a few of the same skew: spread", func(l *Limit) { observe(l, 8, 0.5, 2); observe(l, 20, 0.5, 1) }, 0.75},
+		{"all slow but a few of the same skew: consolidate",
+			func(l *Limit) { observe(l, 20, 0.5, 2); observe(l, 8, 0.5, 1) }, 0.25},
+		{"all fine but a few of the same skew: spread",
+			func(l *Limit) { observe(l, 8, 0.5, 2); observe(l, 20, 0.5, 1) }, 0.75},
 		{"no skew is never consolidated", func(l *Limit) { observe(l, 20, 0, 2); observe(l, 8, 0, 1) }, 0.5},
 	}
 	for _, tt := range tests {

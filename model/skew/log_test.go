@@ -159,10 +159,13 @@ func TestParseLogRefuses(t *testing.T) {
 		{"1 5\nNaN 5\n", `line 2: "NaN 5", want a finite timestamp`},
 		{"2 5\n1 5\n", `line 2: "1 5", want a timestamp >= 2, that of the message above`},
 		{"1 -5\n", `line 1: "1 -5", want bytes, a whole number in 1..1125899906842624`},
-		{"1 5\n2 5\n3 5\n", "line 3: all 3 messages are of 5 bytes, which does not tell where an iteration ends, want lines tensor NAME BYTES"},
-		{"1 5\n2 6\n3 7\n", "line 3: the sizes of 3 messages do not repeat, want two whole iterations, each tensor as one message, and at most 1 foreign message in 100"},
+		{"1 5\n2 5\n3 5\n", "line 3: all 3 messages are of 5 bytes, which does not tell where an iteration ends, " +
+			"want lines tensor NAME BYTES"},
+		{"1 5\n2 6\n3 7\n", "line 3: the sizes of 3 messages do not repeat, want two whole iterations, each tensor " +
+			"as one message, and at most 1 foreign message in 100"},
 		{wide.String(), `line 16385: "tensor t16384 1", want at most 16384 tensors`},
-		{"tensor " + strings.Repeat("x", 300) + " 1\n", `line 1: "tensor ` + strings.Repeat("x", 73) + `...", want a name of at most 256 bytes`},
+		{"tensor " + strings.Repeat("x", 300) + " 1\n", `line 1: "tensor ` + strings.Repeat("x", 73) +
+			`...", want a name of at most 256 bytes`},
 	}
 	for _, tt := range tests {
 		if _, err := parse(tt.text); err == nil || err.Error() != "skew: f.log: "+tt.want {
@@ -206,7 +209,8 @@ func TestSmallestPeriodAgainstTwin(t *testing.T) {
 func FuzzParseLog(f *testing.F) {
 	for _, seed := range []string{
 		"tensor a 12\ntensor b 5\n", "# x\n1 5\n2 6\n3 5\n4 6\n5 5\n", "1 5\n1 5\n", "tensor\n", "0x1p3 7\n", "\x00",
-		messages(append(repeat([]int64{5, 6, 900}, 1, 150), append([]int64{64}, repeat([]int64{5, 6, 900}, 1, 150)...)...)),
+		messages(append(repeat([]int64{5, 6, 900}, 1, 150),
+			append([]int64{64}, repeat([]int64{5, 6, 900}, 1, 150)...)...)),
 	} {
 		f.Add(seed)
 	}

@@ -39,9 +39,11 @@ func TestOf(t *testing.T) {
 		name, as string // as: the published name, "" = unknown
 	}{
 		{"vgg16", "vgg16"}, {"VGG-16", "vgg16"}, {"Vgg_16", "vgg16"}, {"-V-g-G-1-6-", "vgg16"},
-		{"AlexNet", "alexnet"}, {"ResNet-50", "resnet50"}, {"Inception-v3", "inception3"}, {"INCEPTION_V4", "inception4"},
+		{"AlexNet", "alexnet"}, {"ResNet-50", "resnet50"}, {"Inception-v3", "inception3"},
+		{"INCEPTION_V4", "inception4"},
 		{"inception3", "inception3"},
-		{"", ""}, {"-", ""}, {"vgg", ""}, {"vgg161", ""}, {"vgg16 ", ""}, {"googlenet", ""}, {"bert", ""}, {"vggé16", ""},
+		{"", ""}, {"-", ""}, {"vgg", ""}, {"vgg161", ""}, {"vgg16 ", ""}, {"googlenet", ""}, {"bert", ""},
+		{"vggé16", ""},
 	} {
 		got, known := Of(tt.name)
 		want := 0.0
@@ -81,15 +83,18 @@ func TestArchitecturesAgree(t *testing.T) {
 		for _, s := range p.Tensors {
 			largest, total = max(largest, s), total+s
 		}
-		if len(p.Tensors) != m.Tensors || math.Abs(largest-m.LargestMB) > 0.05 || math.Abs(total-m.TotalMB) > 0.05*float64(m.Tensors) {
-			t.Errorf("%s: %d tensors, %.2f MB, largest %.2f MB; published %+v", m.Name, len(p.Tensors), total, largest, m)
+		if len(p.Tensors) != m.Tensors || math.Abs(largest-m.LargestMB) > 0.05 ||
+			math.Abs(total-m.TotalMB) > 0.05*float64(m.Tensors) {
+			t.Errorf("%s: %d tensors, %.2f MB, largest %.2f MB; published %+v", m.Name, len(p.Tensors), total, largest,
+				m)
 		}
 		if math.Abs(p.Skew()-m.Skew()) > 1.5e-3 {
 			t.Errorf("%s: skew %.4f, published %.4f", m.Name, p.Skew(), m.Skew())
 		}
 		for i, k := range []int{2, 4, 8, 16} {
 			if got := PSImbalance(p.Tensors, k); math.Abs(got-imbalance[m.Name][i]) > 0.02*imbalance[m.Name][i] {
-				t.Errorf("%s: imbalance %.3f on %d servers, published lists give %.2f", m.Name, got, k, imbalance[m.Name][i])
+				t.Errorf("%s: imbalance %.3f on %d servers, published lists give %.2f", m.Name, got, k,
+					imbalance[m.Name][i])
 			}
 		}
 	}

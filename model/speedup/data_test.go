@@ -154,8 +154,10 @@ func TestOtherSteps(t *testing.T) {
 //
 // Reference: specification of elastic scaling, section 4, test 4.
 func TestElasticFlow(t *testing.T) {
-	free := map[string][]float64{"resnet50": {1, 1.8708, 3.3584, 5.6303}, "vgg16": {1, 1.9204, 3.5335, 6.0872}, "bert": {1, 1.5887, 2.3639, 2.7956}}
-	fixed := map[string][]float64{"resnet50": {1, 1.7300, 2.6741, 3.1076}, "vgg16": {1, 1.7882, 2.9200, 3.8254}, "bert": {1, 1.4333, 1.7173, 1.8340}}
+	free := map[string][]float64{"resnet50": {1, 1.8708, 3.3584, 5.6303}, "vgg16": {1, 1.9204, 3.5335, 6.0872},
+		"bert": {1, 1.5887, 2.3639, 2.7956}}
+	fixed := map[string][]float64{"resnet50": {1, 1.7300, 2.6741, 3.1076}, "vgg16": {1, 1.7882, 2.9200, 3.8254},
+		"bert": {1, 1.4333, 1.7173, 1.8340}}
 	for name := range free {
 		x := readThroughputs(t, "throughputs_A100/"+name+".csv")
 		for i, gpus := range []int{1, 2, 4, 8} {
@@ -215,7 +217,8 @@ func TestZeus(t *testing.T) {
 		epochs           map[int]float64
 	}{
 		{"cifar100", "shufflenetv2", .60, map[int]float64{32: 17, 128: 19, 256: 30, 512: 42, 1024: 77, 2048: 191}},
-		{"cifar100", "shufflenetv2", .65, map[int]float64{32: 40, 64: 58, 128: 78, 256: 218, 512: 0, 1024: 0, 2048: 0, 4096: 0}},
+		{"cifar100", "shufflenetv2", .65, map[int]float64{32: 40, 64: 58, 128: 78, 256: 218, 512: 0, 1024: 0, 2048: 0,
+			4096: 0}},
 		{"imagenet", "resnet50", .60, map[int]float64{64: 19, 128: 16, 192: 12, 256: 12, 360: 12, 512: 13, 1024: 16}},
 		{"librispeech", "deepspeech2", 40, map[int]float64{8: 6.5, 32: 7, 96: 8, 192: 10, 256: 13, 512: 0}},
 		{"squad", "bert_base_uncased", 84, map[int]float64{4: 4, 56: 4}},

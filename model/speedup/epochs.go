@@ -26,7 +26,8 @@ func ReadTargetRuns(r io.Reader, name string) ([]TargetRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.only("dataset", "network", "batch_size", "target_metric", "target_epoch", "optimizer", "learning_rate", "run")
+	at, err := t.only("dataset", "network", "batch_size", "target_metric", "target_epoch", "optimizer", "learning_rate",
+		"run")
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,8 @@ func EpochsTo(runs []TargetRun, dataset, network string, target, samples float64
 		reached = reached || m > 0
 	}
 	if !reached {
-		return nil, fmt.Errorf("speedup: of the runs of %s on %s, at %d batch sizes with the target %v, none met it, want one that did",
+		return nil, fmt.Errorf("speedup: of the runs of %s on %s, at %d batch sizes with the target %v, none met it, "+
+			"want one that did",
 			network, dataset, len(e.Batches), target)
 	}
 	return e, nil

@@ -11,13 +11,15 @@ import (
 // A model whose updates take 10 ms and 1 ms per sample, and an all-reduce on top; at most 64 samples fit on a GPU.
 func Example() {
 	app := &speedup.Trainer{
-		Time:   speedup.Additive{Process: speedup.Affine{Fixed: .010, PerSample: .001}, Reduce: speedup.Ring{Bytes: 20e6, Bandwidth: 1e9}},
+		Time: speedup.Additive{Process: speedup.Affine{Fixed: .010, PerSample: .001},
+			Reduce: speedup.Ring{Bytes: 20e6, Bandwidth: 1e9}},
 		Worth:  speedup.Samples{1e6},
 		Limits: speedup.Limits{Start: 32, Max: 128, MinPerGPU: 1, MaxPerGPU: 64},
 	}
 	curve := speedup.ChainOf(app, 8, 4, sched.BatchRange{})[0]
 	for gpus := 1; gpus <= 4; gpus++ {
-		fmt.Printf("%d GPUs: batch %d, %.0f samples/s, speedup %.2f\n", gpus, curve.Batch[gpus], curve.Speed[gpus], curve.Speed[gpus]/curve.Speed[1])
+		fmt.Printf("%d GPUs: batch %d, %.0f samples/s, speedup %.2f\n", gpus, curve.Batch[gpus], curve.Speed[gpus],
+			curve.Speed[gpus]/curve.Speed[1])
 	}
 	// Output:
 	// 1 GPUs: batch 64, 865 samples/s, speedup 1.00

@@ -13,9 +13,11 @@ func FuzzProfile(f *testing.F) {
 	fsys := toy()
 	text := func(name string) string { return string(fsys["toy/"+name].Data) }
 	f.Add(text("placements.csv"), text("scalability.csv"), text("validation-8.csv"), text("validation-32.csv"))
-	f.Add(placementsHead+"9,1,1,0\n", scalabilityHead, validationHead+"1e-300,1,1,0,1e-320\n", validationHead+"1e300,1,1,1e100,1\n2e300,1,1,0,1\n")
+	f.Add(placementsHead+"9,1,1,0\n", scalabilityHead, validationHead+"1e-300,1,1,0,1e-320\n", validationHead+
+		"1e300,1,1,1e100,1\n2e300,1,1,0,1\n")
 	f.Fuzz(func(t *testing.T, placements, scalability, small, large string) {
-		list, err := ReadProfiles(files(map[string]string{"toy/placements.csv": placements, "toy/scalability.csv": scalability,
+		list, err := ReadProfiles(files(map[string]string{"toy/placements.csv": placements,
+			"toy/scalability.csv":  scalability,
 			"toy/validation-8.csv": small, "toy/validation-32.csv": large}), "")
 		if err != nil {
 			checkError(t, err)
@@ -86,7 +88,8 @@ func checkApp(t *testing.T, app App) {
 					t.Fatalf("%+v: speed %v, but %v by Best", w, app.Speed(phase, w), speed)
 				}
 				if again := app.Speed(phase, Way{GPUs: gpus, Nodes: nodes}); again != speed {
-					t.Fatalf("%d GPUs on %d nodes: speed %v without a batch size, %v by Best", gpus, nodes, again, speed)
+					t.Fatalf("%d GPUs on %d nodes: speed %v without a batch size, %v by Best", gpus, nodes, again,
+						speed)
 				}
 			}
 		}

@@ -54,7 +54,8 @@ func NewPoints(table map[int]float64, between Between) (*Points, error) {
 		case gpus < 1 || gpus > maxCount:
 			return nil, fmt.Errorf("speedup: table: %d GPUs, want 1 to %d", gpus, maxCount)
 		case !(s >= 0 && s <= maxRate):
-			return nil, fmt.Errorf("speedup: table: %v on %d GPUs, want a number from 0 to %v", s, gpus, float64(maxRate))
+			return nil, fmt.Errorf("speedup: table: %v on %d GPUs, want a number from 0 to %v", s, gpus,
+				float64(maxRate))
 		}
 		possible = possible || s > 0
 		p.Speedup = append(p.Speedup, s)

@@ -19,7 +19,8 @@ func TestLaws(t *testing.T) {
 		gpus float64
 		want float64
 	}{
-		{Power{.5}, 16, 4}, {Power{0}, 16, 1}, {Amdahl{.9}, 11, 5.5}, {Amdahl{.8}, 1, 1}, {Amdahl{0}, 100, 1}, {Amdahl{1}, 7, 7},
+		{Power{.5}, 16, 4}, {Power{0}, 16, 1}, {Amdahl{.9}, 11, 5.5}, {Amdahl{.8}, 1, 1}, {Amdahl{0}, 100, 1},
+		{Amdahl{1}, 7, 7},
 		{Proportional{}, 2.5, 2.5},
 		{points, 3, 2}, {points, 8, 4.2}, {points, 5, 0}, {points, 9, 0}, {points, 1.5, 0},
 		{linear, 1, 0}, {linear, 2, 1}, {linear, 2.5, 1.5}, {linear, 3, 2}, {linear, 6, 0}, {linear, 8, 0},
@@ -64,12 +65,14 @@ func TestJaggedCurves(t *testing.T) {
 		}
 		return p
 	}
-	app := Stages{{97077, epoch(14.8, 21.4, 24.5, 16.7, 13.2, 16.5)}, {97077, epoch(16.1, 31.2, 56.1, 103, 127, 146)}, {1, epoch(0, 5, 0, 0, 0, 4)}}
+	app := Stages{{97077, epoch(14.8, 21.4, 24.5, 16.7, 13.2, 16.5)}, {97077, epoch(16.1, 31.2, 56.1, 103, 127, 146)},
+		{1, epoch(0, 5, 0, 0, 0, 4)}}
 	c := ChainOf(app, 4, 16, sched.BatchRange{})
 	if len(c) != 3 || c[0].Batch != nil || c[0].Accum != nil {
 		t.Fatalf("%+v", c)
 	}
-	for phase, want := range []map[int]float64{{1: 14.8, 2: 21.4, 4: 24.5, 8: 16.7, 12: 13.2, 16: 16.5}, {1: 16.1, 2: 31.2, 4: 56.1, 8: 103, 12: 127, 16: 146}, {2: 5, 16: 4}} {
+	for phase, want := range []map[int]float64{{1: 14.8, 2: 21.4, 4: 24.5, 8: 16.7, 12: 13.2, 16: 16.5},
+		{1: 16.1, 2: 31.2, 4: 56.1, 8: 103, 12: 127, 16: 146}, {2: 5, 16: 4}} {
 		for k, speed := range c[phase].Speed {
 			if speed != want[k] {
 				t.Errorf("epoch %d on %d GPUs: %v, want %v", phase, k, speed, want[k])

@@ -96,7 +96,8 @@ type spell struct {
 // NewLearned returns a Learned that has seen nothing, for a cluster of nodes with gpusPerNode GPUs. Its chains have
 // widths up to maxGPUs.
 func NewLearned(gpusPerNode, maxGPUs int) *Learned {
-	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool), blank: make(map[poolKey]Chain)}
+	return &Learned{perNode: gpusPerNode, maxGPUs: maxGPUs, pools: make(map[poolKey]*pool),
+		blank: make(map[poolKey]Chain)}
 }
 
 // Observe takes in a rate that a job reports, or that a job has finished.

@@ -35,7 +35,8 @@ func runs(l *Learned, v *sched.View, j sched.JobID, from, n int, r float64) {
 }
 
 func spec(model string, want, batch int32) *sched.JobSpec {
-	return &sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: want, Max: 64}, Batch: sched.BatchRange{Min: batch, Max: batch}}
+	return &sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: want, Max: 64},
+		Batch: sched.BatchRange{Min: batch, Max: batch}}
 }
 
 // Ensure that, knowing nothing, a job is as fast on the GPUs it asks for as work says, and that wider is hoped to be
@@ -44,7 +45,8 @@ func TestLearnedFromNothing(t *testing.T) {
 	v := yard(16, spec("bert", 2, 128), spec("", 2, 128))
 	l := NewLearned(4, 16)
 	c, phase, done := l.Chain(v, 0)
-	if len(c) != 1 || phase != 0 || done != 0 || c[0].Size != AssumedSeconds || len(c[0].Speed) != 17 || c[0].Speed[0] != 0 {
+	if len(c) != 1 || phase != 0 || done != 0 || c[0].Size != AssumedSeconds || len(c[0].Speed) != 17 ||
+		c[0].Speed[0] != 0 {
 		t.Fatalf("%v, %d, %v", c, phase, done)
 	}
 	if got := c[0].Speed[2]; math.Abs(got-1) > .01 {
@@ -81,7 +83,8 @@ func TestLearnedFindsCurves(t *testing.T) {
 		}
 		if k > 16 { // to be tried, not trusted: as good as it went on before
 			if got := c[0].Speed[k]; got < want || got > c[0].Speed[16]*c[0].Speed[16]/c[0].Speed[8]*(1+1e-9) {
-				t.Errorf("%d GPUs: %.3f, want between the truth, %.3f, and the step from 8 to 16 once more", k, got, want)
+				t.Errorf("%d GPUs: %.3f, want between the truth, %.3f, and the step from 8 to 16 once more", k, got,
+					want)
 			}
 			continue
 		}
@@ -216,7 +219,8 @@ func TestLearnedReports(t *testing.T) {
 // Ensure that Save and Load change nothing of the future.
 func TestLearnedSaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	specs := []*sched.JobSpec{spec("a", 1, 32), spec("a", 2, 32), spec("b", 4, 0), spec("b", 4, 0), {Model: "c", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64, PerGPU: 16}}}
+	specs := []*sched.JobSpec{spec("a", 1, 32), spec("a", 2, 32), spec("b", 4, 0), spec("b", 4, 0),
+		{Model: "c", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64, PerGPU: 16}}}
 	v := yard(16, specs...)
 	a, b := NewLearned(4, 8), NewLearned(4, 8)
 	for i := range 120 {
@@ -225,7 +229,8 @@ func TestLearnedSaves(t *testing.T) {
 		from, n, rate := r.IntN(8), 1+r.IntN(8), math.Exp(r.NormFloat64())
 		for _, l := range []*Learned{a, b} {
 			if i%7 == 0 {
-				l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: j, Outcome: sched.Finished, Work: time.Duration(1 + rate*1e12)})
+				l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: j, Outcome: sched.Finished,
+					Work: time.Duration(1 + rate*1e12)})
 			} else {
 				runs(l, v, j, from, n, rate)
 			}
@@ -245,7 +250,8 @@ func TestLearnedSaves(t *testing.T) {
 		}
 		for k := range specs {
 			one := b.SaveJob(sched.JobID(k), nil)
-			if err := next.LoadJob(sched.JobID(k), one); err != nil || !bytes.Equal(next.SaveJob(sched.JobID(k), nil), one) {
+			if err := next.LoadJob(sched.JobID(k), one); err != nil ||
+				!bytes.Equal(next.SaveJob(sched.JobID(k), nil), one) {
 				t.Fatalf("step %d: job %d: %v, or another memory of it", i, k, err)
 			}
 		}
@@ -254,7 +260,8 @@ func TestLearnedSaves(t *testing.T) {
 			t.Fatalf("step %d: what is saved differs", i)
 		}
 	}
-	if err := a.LoadJob(3, []byte{1}); err == nil || err.Error() != "speedup: load: 1 bytes about job 3 that are no rate" {
+	if err := a.LoadJob(3, []byte{1}); err == nil ||
+		err.Error() != "speedup: load: 1 bytes about job 3 that are no rate" {
 		t.Errorf("error %v", err)
 	}
 	saved := a.SaveRest(nil)
@@ -273,7 +280,8 @@ func TestLearnedSaves(t *testing.T) {
 func TestLearnedAskedAnyTime(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		free := &sched.JobSpec{Model: "a", GPUs: sched.Range{Min: 1, Want: 2, Max: 8}, Batch: sched.BatchRange{Min: 8, Max: 64}}
+		free := &sched.JobSpec{Model: "a", GPUs: sched.Range{Min: 1, Want: 2, Max: 8},
+			Batch: sched.BatchRange{Min: 8, Max: 64}}
 		v := yard(16, free, free, spec("b", 4, 0))
 		often, anew, once := NewLearned(4, 8), NewLearned(4, 8), NewLearned(4, 8)
 		for range 60 {
@@ -326,7 +334,8 @@ func TestLearnedIsBounded(t *testing.T) {
 	l := NewLearned(4, 8)
 	for i := range maxPools + 100 {
 		v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{Model: fmt.Sprint("m", i), GPUs: sched.Rigid(1)}}}}
-		l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished, Work: time.Duration(1+i) * time.Second})
+		l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished,
+			Work: time.Duration(1+i) * time.Second})
 		if i > maxPools-3 {
 			l.Chain(v, 0)
 		}
@@ -356,7 +365,8 @@ func TestLearnedKeepsTheUnitOfAChangedJob(t *testing.T) {
 	l.Observe(v, &sched.Event{Kind: sched.JobChanged, Job: 0, Change: &c})
 	v.Jobs[0].GPUs = v.Jobs[0].GPUs[:1]
 	l.Observe(v, &sched.Event{Kind: sched.AttemptStarted, Job: 0, Work: 100 * time.Second, Rate: .25})
-	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 0, Work: 200 * time.Second, Rate: .25, Outcome: sched.Finished})
+	l.Observe(v, &sched.Event{Kind: sched.AttemptEnded, Job: 0, Work: 200 * time.Second, Rate: .25,
+		Outcome: sched.Finished})
 	if now := fmt.Sprint(l.Chain(v, 1)); now != untouched {
 		t.Errorf("jobs that asked for one GPU: %v, were %v", now, untouched)
 	}

@@ -33,7 +33,8 @@ func (l *Learned) stages(key poolKey, p *pool) Chain {
 			seen = overall
 		}
 		seen = withNominal(seen, nominal)
-		c = append(c, Phase{Size: min(size, stageEnd(stage)) - stageStart(stage), Curve: l.curveOf(key, p, stage, nominal, &model, seen)})
+		c = append(c, Phase{Size: min(size, stageEnd(stage)) - stageStart(stage),
+			Curve: l.curveOf(key, p, stage, nominal, &model, seen)})
 	}
 	return c
 }
@@ -53,7 +54,8 @@ func (l *Learned) curveOf(key poolKey, p *pool, stage int, nominal cell, model *
 		p.made = append(p.made, made{})
 	}
 	m := &p.made[stage]
-	if m.curve.Speed == nil || m.nominal != nominal || m.model != *model || !slices.EqualFunc(m.seen, seen, measured.equal) {
+	if m.curve.Speed == nil || m.nominal != nominal || m.model != *model ||
+		!slices.EqualFunc(m.seen, seen, measured.equal) {
 		*m = made{nominal, *model, slices.Clone(seen), l.curve(key, nominal, model, seen)}
 	}
 	return m.curve
@@ -166,7 +168,8 @@ func (p *pool) timings(nominal cell) []Timing {
 	var list []Timing
 	for _, at := range slices.SortedFunc(maps.Keys(rates), cell.compare) {
 		samples := at.samples(nominal)
-		list = append(list, Timing{GPUs: int(at.gpus), Nodes: int(at.nodes), PerGPU: ceilDiv(samples, int(at.gpus)), Step: float64(samples) / rates[at]})
+		list = append(list, Timing{GPUs: int(at.gpus), Nodes: int(at.nodes), PerGPU: ceilDiv(samples, int(at.gpus)),
+			Step: float64(samples) / rates[at]})
 	}
 	return list
 }

@@ -147,8 +147,10 @@ func (d *decoder) pool() (poolKey, *pool) {
 	key := poolKey{model: string(d.b[:n])}
 	d.b = d.b[n:]
 	key.want = int32(d.count(math.MaxInt32))
-	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)), PerGPU: int32(d.count(math.MaxInt32))}
-	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()), cells: make(map[cell]rates)}
+	key.batch = sched.BatchRange{Min: int32(d.count(math.MaxInt32)), Max: int32(d.count(math.MaxInt32)),
+		PerGPU: int32(d.count(math.MaxInt32))}
+	p := &pool{finished: int64(d.count(math.MaxInt64)), work: d.float(0, MaxDuration.Seconds()),
+		cells: make(map[cell]rates)}
 	p.reports, p.fitted = int64(d.count(math.MaxInt64/2)), int64(d.count(math.MaxInt64/2))
 	p.usual = int32(d.count(math.MaxInt32))
 	seen := p.usual == 0
@@ -161,7 +163,8 @@ func (d *decoder) pool() (poolKey, *pool) {
 		at := d.cell()
 		seen = seen || at.batch == p.usual
 		for range d.count(uint64(len(stageEnds))) {
-			r := rate{work: d.float(0, math.MaxFloat64), seconds: d.float(0, math.MaxFloat64), told: d.float(0, 2*maxRate)}
+			r := rate{work: d.float(0, math.MaxFloat64), seconds: d.float(0, math.MaxFloat64),
+				told: d.float(0, 2*maxRate)}
 			d.bad = d.bad || (r.seconds > 0) != (r.told > 0) || (r.seconds > 0) != (r.work > 0)
 			p.cells[at] = append(p.cells[at], r)
 		}

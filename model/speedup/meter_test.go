@@ -34,7 +34,8 @@ func TestMeter(t *testing.T) {
 		rate  float64 // on 16 GPUs
 		until float64
 	}{
-		{0, 0, 0, 2, 50}, {25, 0, .5, 2, 50}, {50, 1, 0, .625 / (.5 + .5/16), 87.5}, {68.75, 1, .5, .625 / (.5 + .5/16), 87.5},
+		{0, 0, 0, 2, 50}, {25, 0, .5, 2, 50}, {50, 1, 0, .625 / (.5 + .5/16), 87.5},
+		{68.75, 1, .5, .625 / (.5 + .5/16), 87.5},
 		{87.5, 1, 1, .625 / (.5 + .5/16), 87.5}, {1000, 1, 1, .625 / (.5 + .5/16), 87.5}, {-1, 0, 0, 2, 50},
 	} {
 		work := seconds(c.work)
@@ -56,7 +57,8 @@ func TestMeter(t *testing.T) {
 // Ensure that the nominal way is the next wider where none is possible, and that there is an error where none is at
 // all.
 func TestMeterWithoutWay(t *testing.T) {
-	job := &sched.JobSpec{Name: "a", Model: "example", GPUs: sched.Range{Min: 1, Want: 1, Max: 8}, Batch: sched.BatchRange{Min: 128, Max: 128}}
+	job := &sched.JobSpec{Name: "a", Model: "example", GPUs: sched.Range{Min: 1, Want: 1, Max: 8},
+		Batch: sched.BatchRange{Min: 128, Max: 128}}
 	m, err := NewMeter(elastic(), job, 4)
 	if err != nil || m.Nominal != (Way{GPUs: 2, Nodes: 1, Batch: 128}) {
 		t.Errorf("%+v, %v, want 2 GPUs", m, err)
@@ -68,10 +70,14 @@ func TestMeterWithoutWay(t *testing.T) {
 		change func(*sched.JobSpec, *Trainer)
 		want   string
 	}{
-		{func(s *sched.JobSpec, _ *Trainer) { s.GPUs.Max = 1 }, `speedup: "example" does not run on 1..1 GPUs with batch size 128..128, want a way that it does`},
-		{func(s *sched.JobSpec, _ *Trainer) { s.Batch.Min, s.Batch.Max = 500, 600 }, `speedup: "example" does not run on 1..8 GPUs with batch size 500..600, want a way that it does`},
-		{func(_ *sched.JobSpec, a *Trainer) { a.Worth = Samples{} }, `speedup: "example" does not run on 1..8 GPUs with batch size 128..128, want a way that it does`},
-		{func(_ *sched.JobSpec, a *Trainer) { a.Worth = Samples{1.5e18} }, `speedup: "example" takes 1.1015625e+18 s, want at most 3.15576e+09 s`},
+		{func(s *sched.JobSpec, _ *Trainer) { s.GPUs.Max = 1 },
+			`speedup: "example" does not run on 1..1 GPUs with batch size 128..128, want a way that it does`},
+		{func(s *sched.JobSpec, _ *Trainer) { s.Batch.Min, s.Batch.Max = 500, 600 },
+			`speedup: "example" does not run on 1..8 GPUs with batch size 500..600, want a way that it does`},
+		{func(_ *sched.JobSpec, a *Trainer) { a.Worth = Samples{} },
+			`speedup: "example" does not run on 1..8 GPUs with batch size 128..128, want a way that it does`},
+		{func(_ *sched.JobSpec, a *Trainer) { a.Worth = Samples{1.5e18} },
+			`speedup: "example" takes 1.1015625e+18 s, want at most 3.15576e+09 s`},
 	} {
 		s, app := *job, elastic()
 		c.change(&s, app)
@@ -132,7 +138,8 @@ func TestRatePlaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		spread, until := m.RatePlaced(0, []int{1, 0, 1}, Way{})
-		if packed, _ := m.RatePlaced(0, []int{2}, Way{}); packed != 1 || spread >= 1 || spread <= 0 || until != m.ends[0] {
+		if packed, _ := m.RatePlaced(0, []int{2}, Way{}); packed != 1 || spread >= 1 || spread <= 0 ||
+			until != m.ends[0] {
 			t.Errorf("batch %d: rate %v packed, %v spread until %v", batch, packed, spread, until)
 		}
 		for _, placement := range [][]int{nil, {0}, {9}, {1, 9}} {
@@ -148,7 +155,8 @@ func TestRatePlaced(t *testing.T) {
 func TestOracle(t *testing.T) {
 	p := toyProfile(t)
 	o := NewOracle(map[string]App{"toy": p, "broken": &Trainer{Worth: Samples{1}}}, 2, 4)
-	jobs := []*sched.JobSpec{spec("toy", 2, 16), spec("toy", 1, 16), spec("toy", 1, 8), spec("other", 1, 16), spec("toy", 4, 1000)}
+	jobs := []*sched.JobSpec{spec("toy", 2, 16), spec("toy", 1, 16), spec("toy", 1, 8), spec("other", 1, 16),
+		spec("toy", 4, 1000)}
 	v := yard(8, jobs...)
 	m, err := o.Meter(jobs[0])
 	if err != nil {
@@ -196,7 +204,8 @@ func TestOracleKeepsTheUnitOfAChangedJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gpus := range []sched.Range{{Min: 1, Want: 1, Max: 64}, {Min: 1, Want: 1, Max: 1}, {Min: 4, Want: 4, Max: 4}} {
+	for _, gpus := range []sched.Range{{Min: 1, Want: 1, Max: 64}, {Min: 1, Want: 1, Max: 1},
+		{Min: 4, Want: 4, Max: 4}} {
 		v := yard(8, asked, asked)
 		c := asked.Change()
 		c.GPUs = gpus
@@ -207,7 +216,8 @@ func TestOracleKeepsTheUnitOfAChangedJob(t *testing.T) {
 			got, phase, done := o.Chain(v, 0)
 			want, wantPhase, wantDone := o.Chain(v, 1)
 			if len(got) == 0 || &got[0] != &want[0] || phase != wantPhase || done != wantDone {
-				t.Errorf("%v after %d tenths: phase %d, %v done, want %d, %v", gpus, share, phase, done, wantPhase, wantDone)
+				t.Errorf("%v after %d tenths: phase %d, %v done, want %d, %v", gpus, share, phase, done, wantPhase,
+					wantDone)
 			}
 		}
 	}
@@ -222,7 +232,8 @@ func TestPublishedWorkloads(t *testing.T) {
 	o := NewOracle(apps, 4, 64)
 	root := filepath.Join(shareddata.DataDir(t), "pollux")
 	var files []string
-	for _, pattern := range []string{"osdi21/workloads*/*.csv", "sia/workloads/*/*.csv", "sia/workloads/scale/*/*.csv", "boa/*.csv"} {
+	for _, pattern := range []string{"osdi21/workloads*/*.csv", "sia/workloads/*/*.csv", "sia/workloads/scale/*/*.csv",
+		"boa/*.csv"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -125,7 +125,9 @@ const fitRounds, refitRounds = 6, 1
 
 // from looks for a minimum near a start.
 func (f *fit) from(start params, rounds int) params {
-	return f.overlap(start, minimise(func(x []float64) float64 { return f.loss(f.overlap(start, x)) }, f.coordinates(start), rounds))
+	return f.overlap(start, minimise(func(x []float64) float64 {
+		return f.loss(f.overlap(start, x))
+	}, f.coordinates(start), rounds))
 }
 
 // hopeful takes synchronisation between nodes to be little more than within one, where it was not observed.
@@ -157,7 +159,8 @@ type fit struct {
 }
 
 func newFit(timings []Timing) *fit {
-	f := &fit{timings: timings, start: params{startFixed, startPer, startFixed, startPer, startFixed, startPer, startGamma}}
+	f := &fit{timings: timings, start: params{startFixed, startPer, startFixed, startPer, startFixed, startPer,
+		startGamma}}
 	var local, wide, sizes bool
 	for _, t := range timings {
 		f.logs = append(f.logs, math.Log(t.Step))

@@ -8,7 +8,8 @@ import (
 
 // Reference: specification of BOA, 3.5.
 func TestOverlap(t *testing.T) {
-	o := Overlap{ComputeFixed: 1, ComputePerSample: .5, NetFixed: 4, NetPerGPU: .25, LocalFixed: 2, LocalPerGPU: .125, Gamma: 2}
+	o := Overlap{ComputeFixed: 1, ComputePerSample: .5, NetFixed: 4, NetPerGPU: .25, LocalFixed: 2, LocalPerGPU: .125,
+		Gamma: 2}
 	for _, c := range []struct {
 		gpus, nodes, perGPU, accum int
 		want                       float64
@@ -65,7 +66,8 @@ func TestFitRecovers(t *testing.T) {
 				t.Errorf("case %d: %d GPUs of %d samples are off by %.4f", i, x.GPUs, x.PerGPU, off)
 			}
 		}
-		if i%2 == 0 && !(closeTo(got.ComputeFixed, o.ComputeFixed) && closeTo(got.ComputePerSample, o.ComputePerSample) &&
+		if i%2 == 0 && !(closeTo(got.ComputeFixed, o.ComputeFixed) &&
+			closeTo(got.ComputePerSample, o.ComputePerSample) &&
 			closeTo(got.NetFixed, o.NetFixed) && closeTo(got.LocalFixed, o.LocalFixed) && got.Gamma < 1.1) {
 			t.Errorf("case %d: %+v, want %+v", i, got, o)
 		}
@@ -83,15 +85,18 @@ func TestFitPriors(t *testing.T) {
 	if want := o.compute(16) / 2; !near(one.ComputeFixed, want) || !closeTo(one.compute(16), o.compute(16)) {
 		t.Errorf("a single point: %+v, want half of its %v fixed", one, o.compute(16))
 	}
-	if one.LocalFixed != floor || one.LocalPerGPU != floor || !near(one.NetFixed/floor, 1.1) || !near(one.NetPerGPU/floor, 1.1) {
+	if one.LocalFixed != floor || one.LocalPerGPU != floor || !near(one.NetFixed/floor, 1.1) ||
+		!near(one.NetPerGPU/floor, 1.1) {
 		t.Errorf("a single GPU: %+v, want synchronisation at the floor", one)
 	}
 	two := FitOverlap(timingsOf(o, []int{1, 2}, []int{16, 32}))
-	if two.LocalPerGPU != floor || !near(two.NetPerGPU/floor, 1.1) || !near(two.NetFixed/two.LocalFixed, 1.1) || two.LocalFixed < 1e-3 {
+	if two.LocalPerGPU != floor || !near(two.NetPerGPU/floor, 1.1) || !near(two.NetFixed/two.LocalFixed, 1.1) ||
+		two.LocalFixed < 1e-3 {
 		t.Errorf("up to 2 GPUs on a node: %+v, want nothing per GPU and a network as 1.1 times the node", two)
 	}
 	node := FitOverlap(timingsOf(o, []int{1, 2, 3, 4}, []int{16, 32}))
-	if node.LocalPerGPU <= floor || !near(node.NetPerGPU/node.LocalPerGPU, 1.1) || !near(node.NetFixed/node.LocalFixed, 1.1) {
+	if node.LocalPerGPU <= floor || !near(node.NetPerGPU/node.LocalPerGPU, 1.1) ||
+		!near(node.NetFixed/node.LocalFixed, 1.1) {
 		t.Errorf("one node: %+v, want a network as 1.1 times the node", node)
 	}
 	far := FitOverlap(timingsOf(o, []int{8, 16}, []int{16, 32}))
@@ -175,7 +180,8 @@ func BenchmarkFitOverlap(b *testing.B) {
 func TestRefit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	for range 20 {
-		truth := Overlap{r.Float64() / 10, r.Float64() / 100, r.Float64(), r.Float64() / 50, r.Float64() / 10, r.Float64() / 100, 1 + 3*r.Float64()}
+		truth := Overlap{r.Float64() / 10, r.Float64() / 100, r.Float64(), r.Float64() / 50, r.Float64() / 10,
+			r.Float64() / 100, 1 + 3*r.Float64()}
 		var o Overlap
 		for i, gpus := range [][]int{{1}, {1, 2}, {1, 2, 4}, {1, 2, 4, 8}, {1, 2, 3, 4, 8, 16}} {
 			timings := timingsOf(truth, gpus, []int{32, 64})

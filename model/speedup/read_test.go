@@ -69,7 +69,8 @@ func TestSteps(t *testing.T) {
 		}
 		step, sync, ok := s.Placed(placement, c.perGPU)
 		if ok != (c.step > 0) || !near(step, c.step) && ok || !near(sync, c.sync) && ok {
-			t.Errorf("%s with %d samples: %v, %v, %v, want %v, %v", c.placement, c.perGPU, step, sync, ok, c.step, c.sync)
+			t.Errorf("%s with %d samples: %v, %v, %v, want %v, %v", c.placement, c.perGPU, step, sync, ok, c.step,
+				c.sync)
 		}
 	}
 	if _, _, ok := s.Placed(nil, 4); ok {
@@ -77,7 +78,8 @@ func TestSteps(t *testing.T) {
 	}
 	// A curve that ends before others goes on between them, but not by more than its length.
 	gap := toy()
-	gap["toy/scalability.csv"].Data = []byte(scalabilityHead + "4,4,4,1.4,0.9\n4,4,8,1.8,0.9\n4,8,4,1.6,1.1\n4,8,5,1.7,1.2\n")
+	gap["toy/scalability.csv"].Data = []byte(scalabilityHead +
+		"4,4,4,1.4,0.9\n4,4,8,1.8,0.9\n4,8,4,1.6,1.1\n4,8,5,1.7,1.2\n")
 	list, err := ReadProfiles(gap, "")
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +137,8 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%+v: %v s for %d samples", c.w, seconds, batch)
 		}
 	}
-	if got := p.SpeedPlaced(0, []int{0, 2, 1}, Way{Batch: 30}); !near(got, p.Speed(0, Way{GPUs: 3, Nodes: 2, Batch: 30})) || got == 0 {
+	if got := p.SpeedPlaced(0, []int{0, 2, 1}, Way{Batch: 30}); !near(got,
+		p.Speed(0, Way{GPUs: 3, Nodes: 2, Batch: 30})) || got == 0 {
 		t.Errorf("placed 2,1: %v", got)
 	}
 	if p.SpeedPlaced(0, []int{0}, Way{Batch: 30}) != 0 || p.SpeedPlaced(0, []int{9}, Way{}) != 0 {
@@ -149,28 +152,40 @@ func TestProfile(t *testing.T) {
 func TestBadProfiles(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"placements.csv", "", "line 1: empty file, want a header line and rows"},
-		{"placements.csv", "placement,local_bsz,step_time\n", `line 1: no column "sync_time", want the columns placement, local_bsz, step_time, sync_time`},
-		{"placements.csv", "placement,local_bsz,step_time,sync_time,x\n", `line 1: unknown column "x", want the columns placement, local_bsz, step_time, sync_time`},
+		{"placements.csv", "placement,local_bsz,step_time\n",
+			`line 1: no column "sync_time", want the columns placement, local_bsz, step_time, sync_time`},
+		{"placements.csv", "placement,local_bsz,step_time,sync_time,x\n",
+			`line 1: unknown column "x", want the columns placement, local_bsz, step_time, sync_time`},
 		{"placements.csv", "placement,placement\n", `line 1: column "placement" twice, want it once`},
 		{"placements.csv", placementsHead, "line 1: no rows, want at least one placement"},
-		{"placements.csv", placementsHead + "10,4,1,0\n", `line 2: placement "10", want a digit from 1 to 9 for each node, at most 64`},
-		{"placements.csv", placementsHead + "1,0,1,0\n", `line 2: local_bsz "0", want a whole number from 1 to 1073741824`},
-		{"placements.csv", placementsHead + "1,4.5,1,0\n", `line 2: local_bsz "4.5", want a whole number from 1 to 1073741824`},
+		{"placements.csv", placementsHead + "10,4,1,0\n",
+			`line 2: placement "10", want a digit from 1 to 9 for each node, at most 64`},
+		{"placements.csv", placementsHead + "1,0,1,0\n",
+			`line 2: local_bsz "0", want a whole number from 1 to 1073741824`},
+		{"placements.csv", placementsHead + "1,4.5,1,0\n",
+			`line 2: local_bsz "4.5", want a whole number from 1 to 1073741824`},
 		{"placements.csv", placementsHead + "1,4,0,0\n", `line 2: step_time "0", want a number >= 1e-09`},
 		{"placements.csv", placementsHead + "1,4,nan,0\n", `line 2: step_time "nan", want a number >= 1e-09`},
 		{"placements.csv", placementsHead + "1,4,1,-1\n", `line 2: sync_time "-1", want a number >= 0`},
-		{"placements.csv", placementsHead + "1,4,1,2\n", "line 2: step of 1 s with 2 s of synchronisation, want at most 1e+09 s, synchronisation included"},
-		{"placements.csv", placementsHead + "1,4,1e10,2\n", "line 2: step of 1e+10 s with 2 s of synchronisation, want at most 1e+09 s, synchronisation included"},
-		{"placements.csv", placementsHead + "12,4,1,0\n21,4,1,0\n", "line 3: placement 21 with 4 samples on each GPU twice, want it once"},
+		{"placements.csv", placementsHead + "1,4,1,2\n", "line 2: step of 1 s with 2 s of synchronisation, want at " +
+			"most 1e+09 s, synchronisation included"},
+		{"placements.csv", placementsHead + "1,4,1e10,2\n", "line 2: step of 1e+10 s with 2 s of synchronisation, " +
+			"want at most 1e+09 s, synchronisation included"},
+		{"placements.csv", placementsHead + "12,4,1,0\n21,4,1,0\n", "line 3: placement 21 with 4 samples on each GPU " +
+			"twice, want it once"},
 		{"placements.csv", placementsHead + "1,4,1\n", "line 2: 3 fields, want 4 as in the header"},
-		{"placements.csv", placementsHead + "\"1,4,1\n", "line 2: extraneous or missing \" in quoted-field, want comma-separated values"},
+		{"placements.csv", placementsHead + "\"1,4,1\n", "line 2: extraneous or missing \" in quoted-field, want " +
+			"comma-separated values"},
 		{"scalability.csv", scalabilityHead + "4,3,4,1,0\n", "line 2: 3 GPUs on 4 nodes, want at least one on each"},
 		{"validation-8.csv", validationHead, "line 1: no rows, want one for each epoch"},
 		{"validation-8.csv", validationHead + "5,1,1,1,1\n5,1,1,1,1\n", "line 3: progress 5 behind 5, want it to rise"},
-		{"validation-8.csv", validationHead + "5,2,1,1,1\n6,1,1,1,1\n", "line 3: iteration 1 behind 2, want it not to fall"},
+		{"validation-8.csv", validationHead + "5,2,1,1,1\n6,1,1,1,1\n", "line 3: iteration 1 behind 2, want it not " +
+			"to fall"},
 		{"validation-8.csv", validationHead + "0,1,1,1,1\n", "line 2: progress 0 behind 0, want it to rise"},
-		{"validation-8.csv", validationHead + "5,1,1,0,0\n", "line 2: gradient without norm and variance, want one of them > 0"},
-		{"validation-8.csv", validationHead + "5,1,1,1e200,1\n", "line 2: gradient of norm 1e+200 and variance 1, want at most 1e+100"},
+		{"validation-8.csv", validationHead + "5,1,1,0,0\n", "line 2: gradient without norm and variance, want one " +
+			"of them > 0"},
+		{"validation-8.csv", validationHead + "5,1,1,1e200,1\n", "line 2: gradient of norm 1e+200 and variance 1, " +
+			"want at most 1e+100"},
 		{"validation-8.csv", validationHead + "5,1,1,-1,1\n", `line 2: grad_sqr "-1", want a number >= 0`},
 	} {
 		fsys := toy()
@@ -188,11 +203,13 @@ func TestMissingFiles(t *testing.T) {
 		kind   string
 		want   string
 	}{
-		{func(m fstest.MapFS) { delete(m, "toy/placements.csv") }, "", "speedup: open toy/placements.csv: file does not exist"},
+		{func(m fstest.MapFS) { delete(m, "toy/placements.csv") }, "", "speedup: open toy/placements.csv: file does " +
+			"not exist"},
 		{func(fstest.MapFS) {}, "a100", "speedup: open toy/placements-a100.csv: file does not exist"},
 		{func(m fstest.MapFS) { delete(m, "toy/validation-8.csv"); delete(m, "toy/validation-32.csv") }, "",
 			"speedup: toy: no validation-B.csv, want one for each measured batch size B"},
-		{func(m fstest.MapFS) { m["toy/validation-08.csv"] = m["toy/validation-8.csv"] }, "", "speedup: toy: two files of batch size 8, want one"},
+		{func(m fstest.MapFS) { m["toy/validation-08.csv"] = m["toy/validation-8.csv"] }, "",
+			"speedup: toy: two files of batch size 8, want one"},
 		{func(m fstest.MapFS) { m["toy/validation-.csv"] = m["toy/validation-8.csv"] }, "",
 			"speedup: toy/validation-.csv: batch size in its name, want a whole number from 1 to 1073741824"},
 		{func(m fstest.MapFS) { clear(m) }, "", "speedup: no folders, want one for each application"},
@@ -231,7 +248,8 @@ func TestThroughputs(t *testing.T) {
 	for _, c := range []struct {
 		limits sched.BatchRange
 		batch  int
-	}{{sched.BatchRange{}, 128}, {sched.BatchRange{Max: 100}, 64}, {sched.BatchRange{PerGPU: 8}, 32}, {sched.BatchRange{Min: 200}, 0}} {
+	}{{sched.BatchRange{}, 128}, {sched.BatchRange{Max: 100}, 64}, {sched.BatchRange{PerGPU: 8}, 32},
+		{sched.BatchRange{Min: 200}, 0}} {
 		if w, speed := x.Best(0, 0, 1, c.limits); speed != 0 || w != (Way{}) {
 			t.Errorf("%+v with speed %v on no GPUs", w, speed)
 		}
@@ -257,7 +275,8 @@ func TestBadTables(t *testing.T) {
 		text, want string
 	}{
 		{throughputs, "batch,1\n", `line 1: header "batch,1", want global_batch_size and numbers of GPUs`},
-		{throughputs, "global_batch_size\n", `line 1: header "global_batch_size", want global_batch_size and numbers of GPUs`},
+		{throughputs, "global_batch_size\n",
+			`line 1: header "global_batch_size", want global_batch_size and numbers of GPUs`},
 		{throughputs, "global_batch_size,one\n", `line 1: column "one", want a number of GPUs from 1 to 1073741824`},
 		{throughputs, "global_batch_size,1,01\n", "line 1: 1 GPUs twice, want them once"},
 		{throughputs, head, "line 1: no updates per second above 0, want at least one"},

@@ -113,7 +113,8 @@ func (b *stepBuilder) placements(t *table) error {
 		}
 		placement, ok := parsePlacement(t.row[at[0]])
 		if !ok {
-			return t.fail("placement %s, want a digit from 1 to 9 for each node, at most %d", quote(t.row[at[0]]), maxNodes)
+			return t.fail("placement %s, want a digit from 1 to 9 for each node, at most %d", quote(t.row[at[0]]),
+				maxNodes)
 		}
 		local, step, sync, err := stepFields(t, at[1:])
 		if err != nil {
@@ -173,7 +174,8 @@ func stepFields(t *table, at []int) (local int, step, sync float64, err error) {
 		return 0, 0, 0, err
 	}
 	if step > maxStep || sync > step {
-		return 0, 0, 0, t.fail("step of %v s with %v s of synchronisation, want at most %v s, synchronisation included", step, sync, float64(maxStep))
+		return 0, 0, 0, t.fail("step of %v s with %v s of synchronisation, want at most %v s, synchronisation included",
+			step, sync, float64(maxStep))
 	}
 	return local, step, sync, nil
 }

@@ -73,7 +73,8 @@ func ReadThroughputs(r io.Reader, name string) (*Throughputs, error) {
 				return nil, err
 			}
 			if r.rates[i] > maxRate {
-				return nil, t.fail("%v updates per second on %d GPUs, want at most %v", r.rates[i], gpus[i], float64(maxRate))
+				return nil, t.fail("%v updates per second on %d GPUs, want at most %v", r.rates[i], gpus[i],
+					float64(maxRate))
 			}
 		}
 		rows = append(rows, r)
@@ -100,7 +101,8 @@ const maxRate = 1e9
 // widthsOf returns the widths that the header names, ascending, and the column of each.
 func widthsOf(t *table) (gpus, order []int, err error) {
 	if t.header[0] != "global_batch_size" || len(t.header) < 2 {
-		return nil, nil, t.fail("header %s, want global_batch_size and numbers of GPUs", quote(strings.Join(t.header, ",")))
+		return nil, nil, t.fail("header %s, want global_batch_size and numbers of GPUs",
+			quote(strings.Join(t.header, ",")))
 	}
 	if len(t.header) > maxColumns {
 		return nil, nil, t.fail("%d columns, want at most %d", len(t.header), maxColumns)
@@ -166,7 +168,8 @@ func (x *Throughputs) Best(phase, gpus, nodes int, limits sched.BatchRange) (w W
 		return Way{}, 0
 	}
 	for _, batch := range x.Batches {
-		over := limits.Max > 0 && batch > int(limits.Max) || limits.PerGPU > 0 && ceilDiv(batch, gpus) > int(limits.PerGPU)
+		over := limits.Max > 0 && batch > int(limits.Max) || limits.PerGPU > 0 &&
+			ceilDiv(batch, gpus) > int(limits.PerGPU)
 		if batch < int(limits.Min) || over {
 			continue
 		}

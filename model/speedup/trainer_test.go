@@ -25,12 +25,14 @@ func TestElasticThroughput(t *testing.T) {
 		gpus, batch   int
 		speed, factor float64
 	}{
-		{1, 64, .864865, 1}, {2, 128, 1.361702, 1.574468}, {3, 128, 1.606695, 1.857741}, {4, 128, 1.777778, 2.055556}, {5, 128, 1.882353, 2.176471},
+		{1, 64, .864865, 1}, {2, 128, 1.361702, 1.574468}, {3, 128, 1.606695, 1.857741}, {4, 128, 1.777778, 2.055556},
+		{5, 128, 1.882353, 2.176471},
 	} {
 		_, one := app.Best(0, 1, 1, sched.BatchRange{})
 		w, speed := app.Best(0, c.gpus, 1, sched.BatchRange{})
 		if w.Batch != c.batch || math.Abs(speed-c.speed) > 5.1e-7 || math.Abs(speed/one-c.factor) > 5.1e-7 {
-			t.Errorf("%d GPUs: %+v, %.6f, %.6f times one GPU, want batch %d, %v, %v", c.gpus, w, speed, speed/one, c.batch, c.speed, c.factor)
+			t.Errorf("%d GPUs: %+v, %.6f, %.6f times one GPU, want batch %d, %v, %v", c.gpus, w, speed, speed/one,
+				c.batch, c.speed, c.factor)
 		}
 	}
 	small := sched.BatchRange{Min: 32, Max: 32}
@@ -42,7 +44,8 @@ func TestElasticThroughput(t *testing.T) {
 	for _, c := range []struct {
 		limits sched.BatchRange
 		kMin   int
-	}{{sched.BatchRange{Min: 128, Max: 128}, 2}, {sched.BatchRange{PerGPU: 8}, 4}, {sched.BatchRange{Min: 100, Max: 120, PerGPU: 20}, 5}} {
+	}{{sched.BatchRange{Min: 128, Max: 128}, 2}, {sched.BatchRange{PerGPU: 8}, 4},
+		{sched.BatchRange{Min: 100, Max: 120, PerGPU: 20}, 5}} {
 		for k := 1; k <= 8; k++ {
 			if _, speed := app.Best(0, k, 1, c.limits); (speed > 0) != (k >= c.kMin) {
 				t.Errorf("limits %+v on %d GPUs: %v, want it possible from %d on", c.limits, k, speed, c.kMin)
@@ -112,14 +115,17 @@ func randomApps(r *rand.Rand) []App {
 	if r.IntN(4) == 0 {
 		limits.List = []int{limits.Start, limits.Start + 7, limits.Max + 8}
 	}
-	overlap := Overlap{r.Float64(), r.Float64() / 100, r.Float64(), r.Float64() / 100, r.Float64(), r.Float64() / 100, 1 + 9*r.Float64()}
+	overlap := Overlap{r.Float64(), r.Float64() / 100, r.Float64(), r.Float64() / 100, r.Float64(), r.Float64() / 100,
+		1 + 9*r.Float64()}
 	noise := &Validation{batches: []int{limits.Start, limits.Start * 4}, sizes: []float64{5, 7},
 		sqr: [][]float64{{1, r.Float64()}, {.1, r.Float64()}}, vari: [][]float64{{r.Float64(), 4}, {1, 2}}}
 	epochs := &Epochs{Batches: []int{1, 64, 4096}, Epochs: []float64{3, 2, 5 * float64(r.IntN(2))}, Samples: 1000}
 	return []App{
 		&Trainer{Time: overlap, Worth: noise, Limits: limits}, &Trainer{Time: overlap, Worth: epochs, Limits: limits},
-		&Trainer{Time: Additive{Process: Affine{.1, .01}, Reduce: Ring{1, 10, .01, 5, .02}}, Worth: Samples{10}, Limits: limits},
-		&Trainer{Time: Additive{Process: Measured{[]int{1, 4, 64}, []float64{1, 2, 9}}, Reduce: ReduceTable{[]int{2, 8}, []float64{1, 2}}}, Worth: noise, Limits: limits},
+		&Trainer{Time: Additive{Process: Affine{.1, .01}, Reduce: Ring{1, 10, .01, 5, .02}}, Worth: Samples{10},
+			Limits: limits},
+		&Trainer{Time: Additive{Process: Measured{[]int{1, 4, 64}, []float64{1, 2, 9}},
+			Reduce: ReduceTable{[]int{2, 8}, []float64{1, 2}}}, Worth: noise, Limits: limits},
 		Stages{{100, Amdahl{r.Float64()}}, {50, Power{r.Float64()}}, {1, Proportional{}}},
 	}
 }
@@ -147,7 +153,8 @@ func TestBestIsBest(t *testing.T) {
 		}
 		gpus := 1 + r.IntN(8)
 		w, speed := app.Best(0, gpus, ceilDiv(gpus, 4), limits)
-		if speed > 0 && (w.Batch < int(limits.Min) || limits.Max > 0 && w.Batch > int(limits.Max) || w.Batch > app.Limits.Max && app.Limits.List == nil) {
+		if speed > 0 && (w.Batch < int(limits.Min) || limits.Max > 0 && w.Batch > int(limits.Max) ||
+			w.Batch > app.Limits.Max && app.Limits.List == nil) {
 			t.Fatalf("%+v leaves the limits %+v, %+v", w, limits, app.Limits)
 		}
 		low, high := app.Limits.bounds(gpus, limits)
@@ -205,11 +212,13 @@ func TestStatistics(t *testing.T) {
 			t.Fatalf("AdaScale %v, want 1 to %v", ada, LinearLR(m, m0))
 		}
 	}
-	if LinearLR(256, 64) != 4 || SquareRootLR(256, 64) != 2 || AdaScaleLR(64, 64, 1, 5) != 1 || AdaScaleLR(128, 64, 1, 3) != 1.6 {
+	if LinearLR(256, 64) != 4 || SquareRootLR(256, 64) != 2 || AdaScaleLR(64, 64, 1, 5) != 1 ||
+		AdaScaleLR(128, 64, 1, 3) != 1.6 {
 		t.Error("factors on the learning rate differ from 4, 2, 1 and 1.6")
 	}
 	noise := &Noise{Start: 64, Phases: []NoisePhase{{1000, 64}, {500, 1e6}}}
-	if s := noise.Sizes(); len(s) != 2 || s[0] != 1000 || s[1] != 500 || noise.Gain(0, 64) != 64 || noise.Gain(0, 192) != 96 {
+	if s := noise.Sizes(); len(s) != 2 || s[0] != 1000 || s[1] != 500 || noise.Gain(0, 64) != 64 ||
+		noise.Gain(0, 192) != 96 {
 		t.Errorf("noise: sizes %v, gain %v with batch 192, want 96", s, noise.Gain(0, 192))
 	}
 	if Gain(0, 1, 8) != 8 || Gain(1, 0, 8) != 1 {
@@ -223,9 +232,11 @@ func TestEpochs(t *testing.T) {
 		batch  int
 		epochs float64
 		gain   float64
-	}{{32, 4, 16}, {48, 3, 32}, {64, 2, 64}, {96, 2.5, 76.8}, {128, 3, 256. / 3}, {200, 0, 0}, {256, 0, 0}, {16, 0, 0}, {512, 0, 0}} {
+	}{{32, 4, 16}, {48, 3, 32}, {64, 2, 64}, {96, 2.5, 76.8}, {128, 3, 256. / 3}, {200, 0, 0}, {256, 0, 0}, {16, 0, 0},
+		{512, 0, 0}} {
 		if e.To(c.batch) != c.epochs || !near(e.Gain(0, c.batch), c.gain) {
-			t.Errorf("batch %d: %v epochs, gain %v, want %v, %v", c.batch, e.To(c.batch), e.Gain(0, c.batch), c.epochs, c.gain)
+			t.Errorf("batch %d: %v epochs, gain %v, want %v, %v", c.batch, e.To(c.batch), e.Gain(0, c.batch), c.epochs,
+				c.gain)
 		}
 	}
 	if s := e.Sizes(); len(s) != 1 || s[0] != 2000 {

@@ -49,7 +49,8 @@ func ReadValidation(fsys fs.FS, dir string) (*Validation, error) {
 		file := path.Join(dir, name)
 		batch, ok := parseCount(name[len(prefix) : len(name)-min(len(name)-len(prefix), len(suffix))])
 		if !ok {
-			return nil, fmt.Errorf("speedup: %s: batch size in its name, want a whole number from 1 to %d", file, maxCount)
+			return nil, fmt.Errorf("speedup: %s: batch size in its name, want a whole number from 1 to %d", file,
+				maxCount)
 		}
 		r := run{batch: batch}
 		if err := readFile(fsys, file, r.read); err != nil {
@@ -124,7 +125,8 @@ func validationOf(dir string, runs []run) (*Validation, error) {
 			return nil, fmt.Errorf("speedup: %s: two files of batch size %d, want one", dir, r.batch)
 		}
 		v.batches = append(v.batches, r.batch)
-		v.sqr, v.vari, v.updates = append(v.sqr, r.sqr[:epochs]), append(v.vari, r.vari[:epochs]), append(v.updates, r.updates[:epochs])
+		v.sqr, v.vari, v.updates = append(v.sqr, r.sqr[:epochs]), append(v.vari, r.vari[:epochs]),
+			append(v.updates, r.updates[:epochs])
 	}
 	before := 0.0
 	for e := range epochs {

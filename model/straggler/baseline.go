@@ -118,7 +118,8 @@ func (d *Detector) middleOfKinds(kind int32, j sched.JobID) (ref, scale float64,
 		d.mids = d.mids[:0]
 		for k := range d.peers {
 			c := &d.peers[k]
-			if len(c.refs) == 0 || d.apart(c.kind) != near || sameModel && c.kind.Model != own.Model || len(c.jobs) == 1 && c.jobs[0] == j {
+			if len(c.refs) == 0 || d.apart(c.kind) != near || sameModel && c.kind.Model != own.Model ||
+				len(c.jobs) == 1 && c.jobs[0] == j {
 				continue
 			}
 			d.mids = append(d.mids, median(c.refs))

@@ -35,7 +35,8 @@ func (d *Detector) openCase(j sched.JobID) *incident {
 
 // accuse begins a case against the GPUs of an attempt that has just been found slow, unless it is the job's own doing.
 func (d *Detector) accuse(now sched.Time, a *attempt) {
-	if earlierCase := d.lastCase(a.job); a.source == earlier && a.onset <= a.began && earlierCase != nil && !d.nearby(earlierCase, a) {
+	if earlierCase := d.lastCase(a.job); a.source == earlier && a.onset <= a.began && earlierCase != nil &&
+		!d.nearby(earlierCase, a) {
 		d.withdraw(earlierCase)
 		a.slow = false
 		a.source = self
@@ -96,7 +97,9 @@ func (d *Detector) uphold(now sched.Time, a *attempt) {
 // forget drops cases that say nothing any more: too old, or all of their GPUs were seen healthy since.
 func (d *Detector) forget(now sched.Time) {
 	d.cases = slices.DeleteFunc(d.cases, func(c *incident) bool {
-		return !c.open && (now.Sub(c.last) > d.p.Memory || !slices.ContainsFunc(c.gpus, func(g sched.GPUID) bool { return d.suspect(g, c) }))
+		return !c.open && (now.Sub(c.last) > d.p.Memory || !slices.ContainsFunc(c.gpus, func(g sched.GPUID) bool {
+			return d.suspect(g, c)
+		}))
 	})
 }
 

@@ -115,7 +115,8 @@ func (d *Detector) Begin(now sched.Time, j sched.JobID, k Kind, gpus []sched.GPU
 	if !(expected > 0) || math.IsInf(expected, 0) {
 		expected = 1
 	}
-	a := &attempt{job: j, kind: d.kindOf(k), gpus: append([]sched.GPUID(nil), gpus...), expected: math.Log(expected), began: now, last: now, rise: now,
+	a := &attempt{job: j, kind: d.kindOf(k), gpus: append([]sched.GPUID(nil), gpus...), expected: math.Log(expected),
+		began: now, last: now, rise: now,
 		settle: warmUp}
 	c := &d.peers[a.kind]
 	a.noise = c.noise
@@ -129,7 +130,9 @@ func (d *Detector) Begin(now sched.Time, j sched.JobID, k Kind, gpus []sched.GPU
 
 // knows reports whether all GPUs are of some node.
 func (d *Detector) knows(gpus []sched.GPUID) bool {
-	return !slices.ContainsFunc(gpus, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(d.gpus) || d.gpus[g].node < 0 })
+	return !slices.ContainsFunc(gpus, func(g sched.GPUID) bool {
+		return g < 0 || int(g) >= len(d.gpus) || d.gpus[g].node < 0
+	})
 }
 
 // End says that the attempt of job j is over. One that was slow goes on speaking against its GPUs until they are

@@ -149,7 +149,8 @@ func TestJump(t *testing.T) {
 		w.slow = only(w.now, x, 3)
 		at := w.now
 		got := w.run(10)
-		if len(got) == 0 || got[0].GPU != 3 || got[0].at > at+3*minute || math.Abs(got[0].Factor/x-1) > .06 || got[0].Share != 1 {
+		if len(got) == 0 || got[0].GPU != 3 || got[0].at > at+3*minute || math.Abs(got[0].Factor/x-1) > .06 ||
+			got[0].Share != 1 {
 			t.Errorf("%v: said %v", x, got)
 		}
 		if m := bad(got); len(m) != 1 {
@@ -160,7 +161,8 @@ func TestJump(t *testing.T) {
 		}
 		w.slow = nil
 		got = w.run(20)
-		if f, _ := w.d.Slow(3); f != 1 || len(got) == 0 || got[len(got)-1].Factor != 1 || got[len(got)-1].at > at+15*minute {
+		if f, _ := w.d.Slow(3); f != 1 || len(got) == 0 || got[len(got)-1].Factor != 1 ||
+			got[len(got)-1].at > at+15*minute {
 			t.Errorf("%v: over, but the job is slow by %v, said %v", x, f, got)
 		}
 	}
@@ -306,7 +308,8 @@ func TestAttribution(t *testing.T) {
 		play func(w *world)
 		want map[int]float64
 	}{
-		{"gang on one node: all of it", []int{1}, func(w *world) { w.start(1, 0, 1, 2) }, map[int]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3}},
+		{"gang on one node: all of it", []int{1}, func(w *world) { w.start(1, 0, 1, 2) },
+			map[int]float64{0: 1. / 3, 1: 1. / 3, 2: 1. / 3}},
 		{"then another gang shares one GPU", []int{1}, func(w *world) {
 			j := int(w.start(1, 0, 1))
 			w.run(6)
@@ -322,11 +325,15 @@ func TestAttribution(t *testing.T) {
 			w.run(8)
 			w.move(j, 0, 1, 2)
 		}, map[int]float64{1: 1}},
-		{"two gangs of a node", []int{4, 5, 6, 7}, func(w *world) { w.start(1, 4, 5); w.start(1, 6, 7) }, map[int]float64{4: 1, 5: 1, 6: 1, 7: 1}},
-		{"two GPUs of a node, a third serves well", []int{4, 6}, func(w *world) { w.start(1, 4); w.start(1, 5); w.start(1, 6) },
+		{"two gangs of a node", []int{4, 5, 6, 7}, func(w *world) { w.start(1, 4, 5); w.start(1, 6, 7) },
+			map[int]float64{4: 1, 5: 1, 6: 1, 7: 1}},
+		{"two GPUs of a node, a third serves well", []int{4, 6},
+			func(w *world) { w.start(1, 4); w.start(1, 5); w.start(1, 6) },
 			map[int]float64{4: 1, 6: 1}},
-		{"two at once on two nodes", []int{0, 9}, func(w *world) { w.start(1, 0); w.start(1, 9); w.start(1, 1); w.start(1, 8) }, map[int]float64{0: 1, 9: 1}},
-		{"a rack", []int{8, 9, 10, 11, 12, 13, 14, 15}, func(w *world) { w.start(1, 8, 9); w.start(1, 10, 12); w.start(1, 13); w.start(1, 14) },
+		{"two at once on two nodes", []int{0, 9},
+			func(w *world) { w.start(1, 0); w.start(1, 9); w.start(1, 1); w.start(1, 8) }, map[int]float64{0: 1, 9: 1}},
+		{"a rack", []int{8, 9, 10, 11, 12, 13, 14, 15},
+			func(w *world) { w.start(1, 8, 9); w.start(1, 10, 12); w.start(1, 13); w.start(1, 14) },
 			map[int]float64{8: 1, 9: 1, 10: 1, 11: 1, 12: 1, 13: 1, 14: 1, 15: 1}},
 		{"gang over two nodes", []int{0}, func(w *world) { w.start(1, 0, 4) }, map[int]float64{0: .5, 4: .5}},
 	} {
@@ -465,7 +472,8 @@ func TestRelations(t *testing.T) {
 		t.Fatalf("another unit: said %d instead of %d", len(scaled), len(want))
 	}
 	for i := range want {
-		if scaled[i].at != want[i].at || scaled[i].GPU != want[i].GPU || math.Abs(scaled[i].Factor/want[i].Factor-1) > 1e-9 {
+		if scaled[i].at != want[i].at || scaled[i].GPU != want[i].GPU ||
+			math.Abs(scaled[i].Factor/want[i].Factor-1) > 1e-9 {
 			t.Fatalf("another unit: said %v instead of %v", scaled[i], want[i])
 		}
 	}

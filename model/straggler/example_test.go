@@ -27,7 +27,8 @@ func Example() {
 			seconds *= 1.5
 		}
 		for _, c := range d.Report(now, 2, seconds) {
-			fmt.Printf("after %v: GPU %d takes %.2f times as long, share %.1f of the blame\n", time.Duration(now), c.GPU, c.Factor, c.Share)
+			fmt.Printf("after %v: GPU %d takes %.2f times as long, share %.1f of the blame\n", time.Duration(now),
+				c.GPU, c.Factor, c.Share)
 		}
 	}
 	// Output:

@@ -57,7 +57,8 @@ func (d *Detector) blame(c *incident) (gpus []sched.GPUID, share float64) {
 		}
 		t.units = t.units[:0]
 		for _, g := range c.gpus {
-			if u := d.unit(l, g); d.suspect(g, c) && t.explains[l][u] == most && d.wholly(l, u, c) && !slices.Contains(t.units, u) {
+			if u := d.unit(l, g); d.suspect(g, c) && t.explains[l][u] == most && d.wholly(l, u, c) &&
+				!slices.Contains(t.units, u) {
 				t.units = append(t.units, u)
 			}
 		}
@@ -123,7 +124,9 @@ func zeros(x []int32, n int) []int32 {
 
 // explainedBy reports whether a unit explains case c.
 func (d *Detector) explainedBy(l scope, u int32, c *incident) bool {
-	return d.wholly(l, u, c) && slices.ContainsFunc(c.gpus, func(g sched.GPUID) bool { return d.suspect(g, c) && d.unit(l, g) == u })
+	return d.wholly(l, u, c) && slices.ContainsFunc(c.gpus, func(g sched.GPUID) bool {
+		return d.suspect(g, c) && d.unit(l, g) == u
+	})
 }
 
 // wholly reports whether nothing of a unit has been seen healthy since case c began. A rack is more than one node.

@@ -33,7 +33,8 @@ func (d *Detector) SaveJob(j sched.JobID, b []byte) []byte {
 	for _, x := range []float64{a.expected, a.ref, a.dead, a.up, a.down} {
 		b = putFloat(b, x)
 	}
-	for _, x := range []int{int(a.began), int(a.last), a.n, int(a.rise), int(a.onset), a.checks, a.settle, a.weight, int(a.source), toInt(a.slow)} {
+	for _, x := range []int{int(a.began), int(a.last), a.n, int(a.rise), int(a.onset), a.checks, a.settle, a.weight,
+		int(a.source), toInt(a.slow)} {
 		b = putInt(b, x)
 	}
 	for i := range a.recent {
@@ -94,7 +95,8 @@ func (d *Detector) SaveRest(b []byte) []byte {
 	b = putNoise(b, d.noise)
 	known := slices.DeleteFunc(slices.Clone(d.peers), func(c cohort) bool { return c.noise.n == 0 })
 	slices.SortFunc(known, func(x, y cohort) int {
-		return cmp.Or(cmp.Compare(x.kind.Model, y.kind.Model), cmp.Compare(x.kind.GPUs, y.kind.GPUs), cmp.Compare(x.kind.Nodes, y.kind.Nodes))
+		return cmp.Or(cmp.Compare(x.kind.Model, y.kind.Model), cmp.Compare(x.kind.GPUs, y.kind.GPUs),
+			cmp.Compare(x.kind.Nodes, y.kind.Nodes))
 	})
 	b = putInt(b, len(known))
 	for _, c := range known {
@@ -136,7 +138,8 @@ func (d *Detector) LoadRest(b []byte) error {
 		known = append(known, c)
 	}
 	for range r.length(6) {
-		c := &incident{job: sched.JobID(r.int(0, math.MaxInt32)), gpus: r.gpus(), onset: r.time(), last: r.time(), level: r.level()}
+		c := &incident{job: sched.JobID(r.int(0, math.MaxInt32)), gpus: r.gpus(), onset: r.time(), last: r.time(),
+			level: r.level()}
 		c.told, c.open = int8(r.int(0, outweigh)), r.int(0, 1) == 1
 		next.cases = append(next.cases, c)
 	}

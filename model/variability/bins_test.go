@@ -60,9 +60,11 @@ func TestGoldenBins(t *testing.T) {
 				worst = max(worst, math.Abs(bins.Of(g)-want))
 			}
 			if worst > 1e-12 {
-				t.Errorf("%d GPUs, class %s: a binned score is off by %g, want at most 1e-12", gpus, s.Classes[c], worst)
+				t.Errorf("%d GPUs, class %s: a binned score is off by %g, want at most 1e-12", gpus, s.Classes[c],
+					worst)
 			}
-			t.Logf("%d GPUs, class %s: off by at most %.2g, SF %.6f, outliers %v", gpus, s.Classes[c], worst, bins.SF, bins.Outliers)
+			t.Logf("%d GPUs, class %s: off by at most %.2g, SF %.6f, outliers %v", gpus, s.Classes[c], worst, bins.SF,
+				bins.Outliers)
 		}
 	}
 }
@@ -77,7 +79,8 @@ func TestFullSearch(t *testing.T) {
 			t.Errorf("class %d: K = %d, want %d", c, all[c].K, want)
 		}
 	}
-	if a := all[0]; !slices.Equal(a.Outliers, []int{35}) || a.Bin[35] != 2 || a.Centres[2] != 2.8278 && math.Abs(a.Centres[2]-2.8278) > 1e-4 {
+	if a := all[0]; !slices.Equal(a.Outliers, []int{35}) || a.Bin[35] != 2 || a.Centres[2] != 2.8278 &&
+		math.Abs(a.Centres[2]-2.8278) > 1e-4 {
 		t.Errorf("class A: outliers %v, bin of GPU 35 is %d, centres %v", a.Outliers, a.Bin[35], a.Centres)
 	}
 }
@@ -92,13 +95,17 @@ func TestBinsByHand(t *testing.T) {
 		want Bins
 	}{
 		{"one GPU", Rule{}, []float64{2}, Bins{Bin: []int{0}, SF: []float64{1}, Centres: []float64{2}, K: 1}},
-		{"one GPU, two clusters", Rule{K: 2}, []float64{2}, Bins{Bin: []int{0}, SF: []float64{1}, Centres: []float64{2}, K: 1}},
+		{"one GPU, two clusters", Rule{K: 2}, []float64{2},
+			Bins{Bin: []int{0}, SF: []float64{1}, Centres: []float64{2}, K: 1}},
 		{"two GPUs", Rule{}, []float64{3, 1}, Bins{Bin: []int{0, 0}, SF: []float64{1}, Centres: []float64{2}, K: 1}},
-		{"two GPUs, two clusters", Rule{K: 2}, []float64{3, 1}, Bins{Bin: []int{1, 0}, SF: []float64{.5, 1.5}, Centres: []float64{1, 3}, K: 2}},
+		{"two GPUs, two clusters", Rule{K: 2}, []float64{3, 1},
+			Bins{Bin: []int{1, 0}, SF: []float64{.5, 1.5}, Centres: []float64{1, 3}, K: 2}},
 		{"all alike", Rule{}, same, Bins{Bin: make([]int, 30), SF: []float64{1}, Centres: []float64{.1}, K: 1}},
-		{"two groups", Rule{}, []float64{1, 3, 1, 3}, Bins{Bin: []int{0, 1, 0, 1}, SF: []float64{.5, 1.5}, Centres: []float64{1, 3}, K: 2, Silhouette: 1}},
-		{"an outlier takes a cluster of its own", Rule{}, slow, Bins{Bin: append(slices.Repeat([]int{0, 1}, 10), 2), SF: []float64{.8, 1, 6.4},
-			Centres: []float64{1, 1.25, 8}, Outliers: []int{20}, K: 2, Silhouette: 1}},
+		{"two groups", Rule{}, []float64{1, 3, 1, 3},
+			Bins{Bin: []int{0, 1, 0, 1}, SF: []float64{.5, 1.5}, Centres: []float64{1, 3}, K: 2, Silhouette: 1}},
+		{"an outlier takes a cluster of its own", Rule{}, slow,
+			Bins{Bin: append(slices.Repeat([]int{0, 1}, 10), 2), SF: []float64{.8, 1, 6.4},
+				Centres: []float64{1, 1.25, 8}, Outliers: []int{20}, K: 2, Silhouette: 1}},
 	} {
 		got := c.rule.Bins(c.x)
 		for b := range got.SF {
@@ -138,7 +145,8 @@ func TestBinsKeepUnderScaling(t *testing.T) {
 // checkBins checks what is said of all bins.
 func checkBins(t *testing.T, x []float64, b Bins) {
 	t.Helper()
-	if !slices.IsSorted(b.SF) || !slices.IsSorted(b.Centres) || math.Abs(median(b.SF)-1) > 1e-12 || len(b.Bin) != len(x) {
+	if !slices.IsSorted(b.SF) || !slices.IsSorted(b.Centres) || math.Abs(median(b.SF)-1) > 1e-12 ||
+		len(b.Bin) != len(x) {
 		t.Fatalf("bins %+v, want ascending ones with median 1", b)
 	}
 	for g := range x {

@@ -32,7 +32,8 @@ func Weighted(kernels []Kernel) (Features, error) {
 	total := 0.0
 	for i, k := range kernels {
 		if !(k.Seconds >= 0 && k.Seconds <= 1e9) || !k.valid() {
-			return Features{}, fmt.Errorf("variability: kernel %d: %+v, want seconds in 0..1e9 and features in 0..100", i, k)
+			return Features{}, fmt.Errorf("variability: kernel %d: %+v, want seconds in 0..1e9 and features in 0..100",
+				i, k)
 		}
 		f.DRAMUtil += float64(k.DRAMUtil * k.Seconds)
 		f.PeakFUUtil += float64(k.PeakFUUtil * k.Seconds)
@@ -55,7 +56,8 @@ func (f Features) distance2(g Features) float64 {
 
 // compare orders features from the most compute-bound on: by functional units less memory, then by functional units.
 func (f Features) compare(g Features) int {
-	return cmp.Or(cmp.Compare(g.PeakFUUtil-g.DRAMUtil, f.PeakFUUtil-f.DRAMUtil), cmp.Compare(g.PeakFUUtil, f.PeakFUUtil))
+	return cmp.Or(cmp.Compare(g.PeakFUUtil-g.DRAMUtil, f.PeakFUUtil-f.DRAMUtil),
+		cmp.Compare(g.PeakFUUtil, f.PeakFUUtil))
 }
 
 // MaxApps bounds the applications from which a Classifier learns.
@@ -90,7 +92,8 @@ func Train(apps []Features, classes int) (*Classifier, error) {
 	}
 	sorted := slices.SortedFunc(slices.Values(apps), Features.compare)
 	if n := len(slices.Compact(slices.Clone(sorted))); n < classes {
-		return nil, fmt.Errorf("variability: %d applications that differ, want at least %d for as many classes", n, classes)
+		return nil, fmt.Errorf("variability: %d applications that differ, want at least %d for as many classes", n,
+			classes)
 	}
 	search := &planeSearch{apps: sorted, classes: classes, cost: math.Inf(1)}
 	if len(sorted) <= exactApps {

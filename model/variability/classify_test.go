@@ -21,9 +21,12 @@ func TestPublishedClasses(t *testing.T) {
 	}{
 		{Published, "resnet50", "A", true}, {Published, "ResNet-50", "A", true}, {Published, "BERT", "B", true},
 		{Published, "GPT2", "B", true}, {Published, "DCGAN", "B", true}, {Published, "vgg19", "C", true},
-		{Published, "PointNet", "D", true}, {Published, "vgg16", "A", false}, {Published, "", "A", false}, {Published, "bert2", "A", false},
-		{Synergy, "alexnet", "A", true}, {Synergy, "res50", "A", true}, {Synergy, "res18", "C", true}, {Synergy, "mobilenet", "D", true},
-		{Synergy, "ShuffleNet", "D", true}, {Synergy, "lstm", "D", true}, {Synergy, "gnmt", "B", true}, {Synergy, "transformer", "B", true},
+		{Published, "PointNet", "D", true}, {Published, "vgg16", "A", false}, {Published, "", "A", false},
+		{Published, "bert2", "A", false},
+		{Synergy, "alexnet", "A", true}, {Synergy, "res50", "A", true}, {Synergy, "res18", "C", true},
+		{Synergy, "mobilenet", "D", true},
+		{Synergy, "ShuffleNet", "D", true}, {Synergy, "lstm", "D", true}, {Synergy, "gnmt", "B", true},
+		{Synergy, "transformer", "B", true},
 		{Synergy, "deepspeech", "B", true}, {Synergy, "m5", "A", false},
 	} {
 		if class, known := c.of(c.model); class != c.class || known != c.known {
@@ -37,7 +40,8 @@ func TestWeighted(t *testing.T) {
 	if err != nil || got != (Features{20, 70}) {
 		t.Errorf("%+v, %v, want 20 and 70", got, err)
 	}
-	for _, bad := range [][]Kernel{nil, {{0, Features{1, 1}}}, {{-1, Features{}}}, {{1, Features{101, 0}}}, {{1, Features{0, math.NaN()}}}} {
+	for _, bad := range [][]Kernel{nil, {{0, Features{1, 1}}}, {{-1, Features{}}}, {{1, Features{101, 0}}},
+		{{1, Features{0, math.NaN()}}}} {
 		if _, err := Weighted(bad); err == nil {
 			t.Errorf("%+v has features", bad)
 		}
@@ -63,7 +67,8 @@ func TestTrainFindsClusters(t *testing.T) {
 			}
 			for i, f := range apps {
 				if got := want.Class(f); got != i%k {
-					t.Errorf("%d classes, %d each: application %+v is of class %d, want %d of %+v", k, each, f, got, i%k, want)
+					t.Errorf("%d classes, %d each: application %+v is of class %d, want %d of %+v", k, each, f, got,
+						i%k, want)
 				}
 			}
 			r.Shuffle(len(apps), func(i, j int) { apps[i], apps[j] = apps[j], apps[i] })
@@ -85,7 +90,8 @@ func TestRestartsAgreeWithAll(t *testing.T) {
 		}
 		slices.SortFunc(apps, Features.compare)
 		k := 1 + r.IntN(4)
-		exact, quick := &planeSearch{apps: apps, classes: k, cost: math.Inf(1)}, &planeSearch{apps: apps, classes: k, cost: math.Inf(1)}
+		exact, quick := &planeSearch{apps: apps, classes: k, cost: math.Inf(1)},
+			&planeSearch{apps: apps, classes: k, cost: math.Inf(1)}
 		exact.all(nil, 0)
 		quick.restarts(32)
 		if quick.cost < exact.cost-1e-6 || quick.cost > 1.2*exact.cost+1e-6 {
@@ -111,7 +117,8 @@ func TestTrainRefuses(t *testing.T) {
 		{two, 5, "variability: 5 classes, want 1..4"},
 		{two, 3, "variability: 2 applications that differ, want at least 3 for as many classes"},
 		{[]Features{{-1, 0}}, 1, "variability: application 0: {DRAMUtil:-1 PeakFUUtil:0}, want features in 0..100"},
-		{make([]Features, MaxApps+1), 1, fmt.Sprintf("variability: %d applications, want at most %d", MaxApps+1, MaxApps)},
+		{make([]Features, MaxApps+1), 1, fmt.Sprintf("variability: %d applications, want at most %d", MaxApps+1,
+			MaxApps)},
 	} {
 		if _, err := Train(c.apps, c.k); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)

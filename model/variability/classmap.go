@@ -98,7 +98,8 @@ func readNamed(t *table, classes []string) (*ClassMap, error) {
 		case lines[model] > 0:
 			return t.fail("model %s, want each once: it is in line %d too", quote(row[at[0]]), lines[model])
 		case class < 0:
-			return t.fail("class %s%s, want one of %s", quote(row[at[1]]), suggest.Hint(row[at[1]], classes), strings.Join(classes, ", "))
+			return t.fail("class %s%s, want one of %s", quote(row[at[1]]), suggest.Hint(row[at[1]], classes),
+				strings.Join(classes, ", "))
 		}
 		m.class[model], lines[model] = classes[class], t.line
 		return nil
@@ -132,7 +133,8 @@ func readProfiled(t *table, classes []string) (*ClassMap, error) {
 	apps := make([]Features, len(models))
 	for i, model := range models {
 		if apps[i], err = Weighted(kernels[model]); err != nil {
-			return nil, fmt.Errorf("variability: %s: model %s: kernels that take no time, want some that do", t.name, quote(model))
+			return nil, fmt.Errorf("variability: %s: model %s: kernels that take no time, want some that do", t.name,
+				quote(model))
 		}
 	}
 	c, err := Train(apps, len(classes))

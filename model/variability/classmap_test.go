@@ -28,11 +28,13 @@ func TestClassMap(t *testing.T) {
 // counting for its time: but for that, hybrid would be with the first.
 func TestClassMapFromProfiles(t *testing.T) {
 	m, err := ReadClassMap(strings.NewReader("model,seconds,dram_util,peak_fu_util\n"+
-		"conv,10,20,90\nconv2,5,25,85\nhybrid,1,10,95\nhybrid,9,60,50\nmixed,1,55,55\ngraph,3,90,5\nlookup,2,85,10\n"), "f.csv", labels)
+		"conv,10,20,90\nconv2,5,25,85\nhybrid,1,10,95\nhybrid,9,60,50\nmixed,1,55,55\ngraph,3,90,5\nlookup,2,85,10\n"),
+		"f.csv", labels)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for model, want := range map[string]string{"conv": "A", "conv2": "A", "hybrid": "B", "mixed": "B", "graph": "C", "lookup": "C"} {
+	for model, want := range map[string]string{"conv": "A", "conv2": "A", "hybrid": "B", "mixed": "B", "graph": "C",
+		"lookup": "C"} {
 		if c, ok := m.Class(model); !ok || c != want {
 			t.Errorf("%s: %s, %v, want %s", model, c, ok, want)
 		}
@@ -57,7 +59,8 @@ func TestReadClassMapRefuses(t *testing.T) {
 		{profiled + "a,0,10,10\n", `model "a": kernels that take no time, want some that do`},
 		{profiled + "a,1,10,10\nb,1,20,10\n", `2 applications that differ, want at least 3 for as many classes`},
 	} {
-		if _, err := ReadClassMap(strings.NewReader(c.text), "f.csv", labels); err == nil || err.Error() != "variability: f.csv: "+c.want {
+		if _, err := ReadClassMap(strings.NewReader(c.text), "f.csv", labels); err == nil ||
+			err.Error() != "variability: f.csv: "+c.want {
 			t.Errorf("%q:\n%v\nwant variability: f.csv: %s", c.text, err, c.want)
 		}
 	}

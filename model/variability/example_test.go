@@ -27,7 +27,8 @@ func ExampleMeasure() {
 	// Five runs of one GPU, one of them on a bad day, and five of another.
 	var runs []variability.Run
 	for i, perf := range []float64{100, 101, 99, 280, 100} {
-		runs = append(runs, variability.Run{GPU: "gpu-a", Perf: perf}, variability.Run{GPU: "gpu-b", Perf: 120 + float64(i%2)})
+		runs = append(runs, variability.Run{GPU: "gpu-a", Perf: perf},
+			variability.Run{GPU: "gpu-b", Perf: 120 + float64(i%2)})
 	}
 	m, err := variability.Measure(runs, variability.ByGPU)
 	if err != nil {
@@ -35,7 +36,8 @@ func ExampleMeasure() {
 		return
 	}
 	for _, e := range m.GPUs {
-		fmt.Printf("%s: %.3f, %.3f..%.3f with probability %.3f, worst %.3f\n", e.GPU, e.Score, e.Low, e.High, e.Coverage, e.Worst)
+		fmt.Printf("%s: %.3f, %.3f..%.3f with probability %.3f, worst %.3f\n", e.GPU, e.Score, e.Low, e.High,
+			e.Coverage, e.Worst)
 	}
 	// Output:
 	// gpu-a: 0.909, 0.900..2.545 with probability 0.938, worst 2.545

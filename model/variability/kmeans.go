@@ -21,7 +21,8 @@ func pointsOf(values []float64) *points {
 		if i == 0 || v != sorted[i-1] {
 			p.x = append(p.x, v)
 			n := len(p.count) - 1
-			p.count, p.sum, p.square = append(p.count, p.count[n]), append(p.sum, p.sum[n]), append(p.square, p.square[n])
+			p.count, p.sum, p.square = append(p.count, p.count[n]), append(p.sum, p.sum[n]),
+				append(p.square, p.square[n])
 		}
 		n, d := len(p.x), v-p.origin
 		p.count[n]++

@@ -117,7 +117,9 @@ func ReadLocality(r io.Reader, name string) (Locality, error) {
 		return Locality{}, err
 	}
 	var l Locality
-	err = t.each(maxPenalties, func(row []string) error { return l.add(t, row[at[0]], row[at[1]], row[at[2]], row[at[3]]) })
+	err = t.each(maxPenalties, func(row []string) error {
+		return l.add(t, row[at[0]], row[at[1]], row[at[2]], row[at[3]])
+	})
 	if err != nil {
 		return Locality{}, err
 	}
@@ -157,7 +159,8 @@ func (l *Locality) add(t *table, who, gpus, level, value string) error {
 	}
 	at := slices.Index(levelNames[:], level)
 	if at < 0 {
-		return t.fail("level %s%s, want one of %s", quote(level), suggest.Hint(level, levelNames[:]), strings.Join(levelNames[:], ", "))
+		return t.fail("level %s%s, want one of %s", quote(level), suggest.Hint(level, levelNames[:]),
+			strings.Join(levelNames[:], ", "))
 	}
 	x, err := number(value, 1, MaxPenalty)
 	if err != nil {
@@ -178,7 +181,8 @@ func (p *penalty) set(t *table, level Level, x float64) error {
 	for other, y := range p.at {
 		nearer := Level(other) < level
 		if y != 0 && (nearer && y > x || !nearer && y < x) {
-			return t.fail("penalty %v on level %s and %v on level %s, want no level cheaper than a nearer one", x, level, y, Level(other))
+			return t.fail("penalty %v on level %s and %v on level %s, want no level cheaper than a nearer one", x,
+				level, y, Level(other))
 		}
 	}
 	p.at[level] = x

@@ -32,13 +32,15 @@ func TestPenalty(t *testing.T) {
 	} {
 		for level, want := range c.want {
 			if got := l.Penalty(c.model, c.class, c.gpus, Level(level)); got != want {
-				t.Errorf("%s, class %s, %d GPUs, level %v: %v, want %v", c.model, c.class, c.gpus, Level(level), got, want)
+				t.Errorf("%s, class %s, %d GPUs, level %v: %v, want %v", c.model, c.class, c.gpus, Level(level), got,
+					want)
 			}
 		}
 	}
 	two, none := TwoLevel(PublishedAcross), Locality{}
 	for level, want := range []float64{1, 1.7, 1.7} {
-		if got := two.Penalty("any", "A", 1+level, Level(level)); got != want || none.Penalty("any", "A", 4, Level(level)) != 1 {
+		if got := two.Penalty("any", "A", 1+level, Level(level)); got != want ||
+			none.Penalty("any", "A", 4, Level(level)) != 1 {
 			t.Errorf("two levels: %v on level %v, want %v, and 1 where nothing is said", got, Level(level), want)
 		}
 	}
@@ -81,7 +83,8 @@ func TestReadLocalityRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", `line 1: empty file, want a header line and rows`},
 		{head, `line 1: no rows, want at least one`},
-		{"model_or_class,level,penalty\n", `line 1: no column "gpus_min", want the columns model_or_class, gpus_min, level, penalty`},
+		{"model_or_class,level,penalty\n",
+			`line 1: no column "gpus_min", want the columns model_or_class, gpus_min, level, penalty`},
 		{"note," + head, `line 1: 5 columns, want the columns model_or_class, gpus_min, level, penalty`},
 		{head + ",1,node,1\n", `line 2: model_or_class "", want a name of 1 to 256 bytes without control characters`},
 		{head + "a,0,node,1\n", `line 2: gpus_min "0", want a whole number in 1..1000000`},
@@ -90,10 +93,13 @@ func TestReadLocalityRefuses(t *testing.T) {
 		{head + "a,1,rack,0.9\n", `line 2: penalty "0.9", want a number in 1..1000`},
 		{head + "a,1,rack,NaN\n", `line 2: penalty "NaN", want a number in 1..1000`},
 		{head + "a,1,rack,1\nb,1,rack,1\na,1,rack,1\n", `line 4: "a" from 1 GPUs on, level rack, twice, want it once`},
-		{head + "a,1,rack,1.5\na,1,across,1.2\n", `line 3: penalty 1.2 on level across and 1.5 on level rack, want no level cheaper than a nearer one`},
-		{head + "a,1,rack,1.5\na,1,node,1.7\n", `line 3: penalty 1.7 on level node and 1.5 on level rack, want no level cheaper than a nearer one`},
+		{head + "a,1,rack,1.5\na,1,across,1.2\n",
+			`line 3: penalty 1.2 on level across and 1.5 on level rack, want no level cheaper than a nearer one`},
+		{head + "a,1,rack,1.5\na,1,node,1.7\n",
+			`line 3: penalty 1.7 on level node and 1.5 on level rack, want no level cheaper than a nearer one`},
 	} {
-		if _, err := ReadLocality(strings.NewReader(c.text), "f.csv"); err == nil || err.Error() != "variability: f.csv: "+c.want {
+		if _, err := ReadLocality(strings.NewReader(c.text), "f.csv"); err == nil ||
+			err.Error() != "variability: f.csv: "+c.want {
 			t.Errorf("%q:\n%v\nwant variability: f.csv: %s", c.text, err, c.want)
 		}
 	}

@@ -67,7 +67,8 @@ func Measure(runs []Run, norm Norm) (*Measured, error) {
 	perfs := make([]float64, len(runs))
 	for i := range runs {
 		if wish := checkRun(&runs[i]); wish != "" {
-			return nil, fmt.Errorf("variability: run %d: GPU %s, perf %v, want %s", i, quote(runs[i].GPU), runs[i].Perf, wish)
+			return nil, fmt.Errorf("variability: run %d: GPU %s, perf %v, want %s", i, quote(runs[i].GPU), runs[i].Perf,
+				wish)
 		}
 		perfs[i] = runs[i].Perf
 	}
@@ -95,7 +96,8 @@ func Measure(runs []Run, norm Norm) (*Measured, error) {
 			*x /= m.Norm
 		}
 		if e.Score < MinScore || e.Score > MaxScore {
-			return nil, fmt.Errorf("variability: GPU %s: score %v, want a number in %v..%v", quote(e.GPU), e.Score, MinScore, MaxScore)
+			return nil, fmt.Errorf("variability: GPU %s: score %v, want a number in %v..%v", quote(e.GPU), e.Score,
+				MinScore, MaxScore)
 		}
 	}
 	return m, nil

@@ -76,7 +76,8 @@ func TestPublishedStatistics(t *testing.T) {
 			mids = append(mids, e.Score)
 			within = append(within, e.Worst*m.Norm/best[e.GPU])
 		}
-		got := []float64{quantile(rows, .05), quantile(rows, .95), slices.Max(rows), quantile(mids, .05), quantile(mids, .95),
+		got := []float64{quantile(rows, .05), quantile(rows, .95), slices.Max(rows), quantile(mids, .05),
+			quantile(mids, .95),
 			slices.Max(mids), quantile(within, .5), quantile(within, .95)}
 		for i := range got {
 			if math.Abs(got[i]-c.want[i]) > .0005 { // the table has three digits
@@ -129,7 +130,8 @@ func TestJoinPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.GPUs)+len(missing) == 0 || !slices.IsSortedFunc(s.GPUs, func(a, b GPU) int { return strings.Compare(a.Name, b.Name) }) {
+		if len(s.GPUs)+len(missing) == 0 ||
+			!slices.IsSortedFunc(s.GPUs, func(a, b GPU) int { return strings.Compare(a.Name, b.Name) }) {
 			t.Errorf("%d GPUs, %d missing, or out of order", len(s.GPUs), len(missing))
 		}
 		return s, missing
@@ -175,7 +177,8 @@ func TestReadProfiles(t *testing.T) {
 	for _, p := range list {
 		got = append(got, p.Class+" "+path.Base(p.File))
 	}
-	want := []string{"A resnet-longhorn-agg.csv", "B bert-longhorn-agg.csv", "C bert-longhorn-agg.csv", "D pagerank-longhorn-agg.csv"}
+	want := []string{"A resnet-longhorn-agg.csv", "B bert-longhorn-agg.csv", "C bert-longhorn-agg.csv",
+		"D pagerank-longhorn-agg.csv"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -187,13 +190,15 @@ func TestReadProfilesRefuses(t *testing.T) {
 		{"[]", `line 1: want {"classA": "file", ...}`},
 		{"{}", `line 1: want {"classA": "file", ...}`},
 		{`{"classA": "a"`, `line 1: want {"classA": "file", ...}`},
-		{"{\"classA\": \"a\",\n\"classA\": \"b\"}", `line 2: key "classA", want class and a name, each once, at most 64`},
+		{"{\"classA\": \"a\",\n\"classA\": \"b\"}",
+			`line 2: key "classA", want class and a name, each once, at most 64`},
 		{`{"A": "a"}`, `line 1: key "A", want class and a name, each once, at most 64`},
 		{`{"classA": 7}`, `line 1: class "A", want the name of its file`},
 		{`{"classA": ""}`, `line 1: class "A", want the name of its file`},
 		{`{"classA": "a"} x`, `line 1: more behind the closing brace, want nothing`},
 	} {
-		if _, err := ReadProfiles(strings.NewReader(c.text), "f.json"); err == nil || err.Error() != "variability: f.json: "+c.want {
+		if _, err := ReadProfiles(strings.NewReader(c.text), "f.json"); err == nil ||
+			err.Error() != "variability: f.json: "+c.want {
 			t.Errorf("%q:\n%v\nwant variability: f.json: %s", c.text, err, c.want)
 		}
 	}
@@ -218,11 +223,13 @@ func TestReadRuns(t *testing.T) {
 		{"uuid,perf\na,Inf\n", `line 2: perf "Inf", want a number in 1e-18..1e+18`},
 		{"uuid,perf,ts\na,1,noon\n", `line 2: ts "noon", want seconds of Unix time, a number > 0`},
 	} {
-		if _, err := ReadRuns(strings.NewReader(c.text), "f.csv", ByUUID); err == nil || err.Error() != "variability: f.csv: "+c.want {
+		if _, err := ReadRuns(strings.NewReader(c.text), "f.csv", ByUUID); err == nil ||
+			err.Error() != "variability: f.csv: "+c.want {
 			t.Errorf("%q:\n%v\nwant variability: f.csv: %s", c.text, err, c.want)
 		}
 	}
-	if _, err := ReadRuns(strings.NewReader(text), "f.csv", ByPlace); err == nil || !strings.Contains(err.Error(), "line 3: GPU \"\"") {
+	if _, err := ReadRuns(strings.NewReader(text), "f.csv", ByPlace); err == nil ||
+		!strings.Contains(err.Error(), "line 3: GPU \"\"") {
 		t.Errorf("a GPU without a place: %v", err)
 	}
 }
@@ -249,7 +256,8 @@ func TestMeasureByHand(t *testing.T) {
 	if _, known := m.GPUs[2].Age(12); known {
 		t.Error("the age of a run at an unknown time is known")
 	}
-	for _, bad := range [][]Run{nil, {{"", "", 1, 0}}, {{"a", "", 0, 0}}, {{"a", "", math.NaN(), 0}}, {{"a", "", 1, 0}, {"b", "", 1e9, 0}, {"c", "", 1, 0}}} {
+	for _, bad := range [][]Run{nil, {{"", "", 1, 0}}, {{"a", "", 0, 0}}, {{"a", "", math.NaN(), 0}},
+		{{"a", "", 1, 0}, {"b", "", 1e9, 0}, {"c", "", 1, 0}}} {
 		if _, err := Measure(bad, ByGPU); err == nil || !strings.HasPrefix(err.Error(), "variability: ") {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -291,7 +299,8 @@ func TestMeasureIsAFunctionOfTheSet(t *testing.T) {
 	for range 50 {
 		runs := make([]Run, 1+r.IntN(60))
 		for i := range runs {
-			runs[i] = Run{GPU: string(rune('a' + r.IntN(8))), Perf: math.Exp2(float64(r.IntN(9))), At: sched.Time(r.IntN(9))}
+			runs[i] = Run{GPU: string(rune('a' + r.IntN(8))), Perf: math.Exp2(float64(r.IntN(9))),
+				At: sched.Time(r.IntN(9))}
 		}
 		want := measure(t, runs, ByGPU)
 		for i := range runs {
@@ -310,11 +319,13 @@ func TestJoinByHand(t *testing.T) {
 	a := of(Estimate{GPU: "g1", Score: 1}, Estimate{GPU: "g2", Score: 1.5}, Estimate{GPU: "g4", Score: 1})
 	b := of(Estimate{GPU: "g2", Node: "n", Score: .5}, Estimate{GPU: "g3", Score: 1}, Estimate{GPU: "g4", Score: 2})
 	s, missing, err := Join("j", []ClassRuns{{"A", a}, {"B", b}})
-	want := &Scores{Name: "j", GPUs: []GPU{{"g2", "n"}, {"g4", ""}}, Classes: []string{"A", "B"}, PM: [][]float64{{1.5, 1}, {.5, 2}}}
+	want := &Scores{Name: "j", GPUs: []GPU{{"g2", "n"}, {"g4", ""}}, Classes: []string{"A", "B"},
+		PM: [][]float64{{1.5, 1}, {.5, 2}}}
 	if err != nil || !reflect.DeepEqual(s, want) || !slices.Equal(missing, []Missing{{"g1", "B"}, {"g3", "A"}}) {
 		t.Errorf("%+v, %v, %v", s, missing, err)
 	}
-	if _, missing, err := Join("j", []ClassRuns{{"A", of(Estimate{GPU: "x", Score: 1})}, {"B", b}}); err == nil || len(missing) != 4 {
+	if _, missing, err := Join("j", []ClassRuns{{"A", of(Estimate{GPU: "x", Score: 1})}, {"B", b}}); err == nil ||
+		len(missing) != 4 {
 		t.Errorf("nothing in common: %v, %v", missing, err)
 	}
 }

@@ -19,7 +19,8 @@ const (
 )
 
 // plainIgnored are the columns of a plain table, besides those with scores, that mean nothing here.
-var plainIgnored = map[string]bool{"": true, "GPU_ID": true, "Local_GPU_ID": true, "IP_addr": true, "IN_USE": true, "JOB_IDS": true}
+var plainIgnored = map[string]bool{"": true, "GPU_ID": true, "Local_GPU_ID": true, "IP_addr": true, "IN_USE": true,
+	"JOB_IDS": true}
 
 // ReadScores reads a table of scores, one row for each GPU in order of the numbers that they get. Its header tells
 // which of two kinds it is:
@@ -83,7 +84,8 @@ func scoreColumnsOf(t *table) (*scoreColumns, error) {
 		switch {
 		case i == cols.gpu || i == cols.node || ignored:
 		case !isScore:
-			return nil, t.fail("unknown column %s, want %s and scores in %s...", quote(column), strings.Join(names, ", "), prefix)
+			return nil, t.fail("unknown column %s, want %s and scores in %s...", quote(column),
+				strings.Join(names, ", "), prefix)
 		case !wordOK(class):
 			return nil, t.fail("column %s, want %s behind %s", quote(column), wishWord, prefix)
 		case len(cols.classes) == MaxClasses:

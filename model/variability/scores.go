@@ -98,7 +98,8 @@ func (s *Scores) Class(name string) (int, error) {
 			return c, nil
 		}
 	}
-	return 0, s.fail("no class %s%s, want one of %s", quote(name), suggest.Hint(name, s.Classes), strings.Join(s.Classes, ", "))
+	return 0, s.fail("no class %s%s, want one of %s", quote(name), suggest.Hint(name, s.Classes),
+		strings.Join(s.Classes, ", "))
 }
 
 // Select returns the table of the GPUs called names, in that order, each once. A GPU without scores is an error:
@@ -134,7 +135,8 @@ func (s *Scores) SameOrder(b *Scores) error {
 	}
 	for g := range b.GPUs {
 		if other, ok := row[b.GPUs[g].Name]; ok && other != g {
-			return b.fail("GPU %s is row %d, in %s row %d, want GPUs in the same order", quote(b.GPUs[g].Name), g+1, s.Name, other+1)
+			return b.fail("GPU %s is row %d, in %s row %d, want GPUs in the same order", quote(b.GPUs[g].Name), g+1,
+				s.Name, other+1)
 		}
 	}
 	return nil

@@ -11,7 +11,8 @@ import (
 )
 
 func TestReadScores(t *testing.T) {
-	want := &Scores{Name: "f.csv", GPUs: []GPU{{"0", "n0"}, {"x,1", ""}}, Classes: []string{"A", "B"}, PM: [][]float64{{1, .5}, {2, 1.25}}}
+	want := &Scores{Name: "f.csv", GPUs: []GPU{{"0", "n0"}, {"x,1", ""}}, Classes: []string{"A", "B"},
+		PM: [][]float64{{1, .5}, {2, 1.25}}}
 	for _, text := range []string{
 		"gpu,node,pm_classA,pm_classB\n0,n0,1,2\n\"x,1\",,.5,1.25\n",
 		"\ufeffgpu,node,pm_classA,pm_classB\r\n0,n0,1,2\r\n\r\n\"x,1\",,5e-1,1.25",
@@ -49,7 +50,8 @@ func TestReadScoresRefuses(t *testing.T) {
 		{head + "0,\"a\nb\",1,1\n", `line 2: node "a\nb", want a name of 1 to 256 bytes without control characters`},
 		{head + "\"0,0,1,1\n", `line 2: extraneous or missing " in quoted-field, want comma-separated values`},
 	} {
-		if _, err := ReadScores(strings.NewReader(c.text), "f.csv"); err == nil || err.Error() != "variability: f.csv: "+c.want {
+		if _, err := ReadScores(strings.NewReader(c.text), "f.csv"); err == nil ||
+			err.Error() != "variability: f.csv: "+c.want {
 			t.Errorf("%q:\n%v\nwant variability: f.csv: %s", c.text, err, c.want)
 		}
 	}
@@ -61,7 +63,8 @@ func TestReadScoresRefuses(t *testing.T) {
 
 // good returns a small valid table.
 func good() *Scores {
-	return &Scores{Name: "table", GPUs: []GPU{{"a", "n"}, {"b", ""}}, Classes: []string{"A", "hybrid"}, PM: [][]float64{{1, 1.5}, {.9, 1}}}
+	return &Scores{Name: "table", GPUs: []GPU{{"a", "n"}, {"b", ""}}, Classes: []string{"A", "hybrid"},
+		PM: [][]float64{{1, 1.5}, {.9, 1}}}
 }
 
 func TestValidate(t *testing.T) {
@@ -73,9 +76,11 @@ func TestValidate(t *testing.T) {
 		{func(s *Scores) { s.PM = s.PM[:1] }, `2 classes and scores for 1, want as many, in 1..64`},
 		{func(s *Scores) { s.GPUs[1].Name = "" }, `GPU "", want a name of 1 to 256 bytes without control characters`},
 		{func(s *Scores) { s.GPUs[1].Name = "a" }, `GPU "a" twice, want it once`},
-		{func(s *Scores) { s.GPUs[1].Node = "\x00" }, `node "\x00" of GPU "b", want a name of 1 to 256 bytes without control characters`},
+		{func(s *Scores) { s.GPUs[1].Node = "\x00" },
+			`node "\x00" of GPU "b", want a name of 1 to 256 bytes without control characters`},
 		{func(s *Scores) { s.Classes[1] = "A" }, `class "A" twice, want it once`},
-		{func(s *Scores) { s.Classes[0] = "\xff" }, `class "\xff", want a name of 1 to 256 bytes without control characters`},
+		{func(s *Scores) { s.Classes[0] = "\xff" },
+			`class "\xff", want a name of 1 to 256 bytes without control characters`},
 		{func(s *Scores) { s.PM[1] = s.PM[1][:1] }, `class "hybrid" has 1 scores, want one for each of 2 GPUs`},
 		{func(s *Scores) { s.PM[1][0] = 0 }, `class "hybrid", GPU "a": score 0, want a number in 1e-06..1e+06`},
 		{func(s *Scores) { s.PM[0][1] = math.NaN() }, `class "A", GPU "b": score NaN, want a number in 1e-06..1e+06`},
@@ -100,15 +105,18 @@ func TestClassAndSelect(t *testing.T) {
 	if c, err := s.Class("hybrid"); c != 1 || err != nil {
 		t.Errorf("class %d, %v", c, err)
 	}
-	if _, err := s.Class("hybird"); err == nil || err.Error() != `variability: table: no class "hybird" (did you mean "hybrid"?), want one of A, hybrid` {
+	if _, err := s.Class("hybird"); err == nil ||
+		err.Error() != `variability: table: no class "hybird" (did you mean "hybrid"?), want one of A, hybrid` {
 		t.Error(err)
 	}
 	got, err := s.Select([]string{"b", "a"})
-	want := &Scores{Name: "table", GPUs: []GPU{{"b", ""}, {"a", "n"}}, Classes: s.Classes, PM: [][]float64{{1.5, 1}, {1, .9}}}
+	want := &Scores{Name: "table", GPUs: []GPU{{"b", ""}, {"a", "n"}}, Classes: s.Classes,
+		PM: [][]float64{{1.5, 1}, {1, .9}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := s.Select([]string{"a", "c"}); err == nil || err.Error() != `variability: table: no scores of GPU "c", want a row for each GPU of the cluster` {
+	if _, err := s.Select([]string{"a", "c"}); err == nil ||
+		err.Error() != `variability: table: no scores of GPU "c", want a row for each GPU of the cluster` {
 		t.Error(err)
 	}
 	if _, err := s.Select([]string{"a", "a"}); err == nil {
@@ -121,7 +129,8 @@ func TestReadPlainTable(t *testing.T) {
 	s := readScores(t, "variability", "32gpu-variability.csv")
 	if len(s.GPUs) != 32 || len(s.Classes) != 4 || s.GPUs[31].Node != "7" || !reflect.DeepEqual(s.PM[1], s.PM[2]) ||
 		s.PM[0][0] != 1.014469743078943 || s.GPUs[0].Name != "GPU-0f4b2b1e-8297-a5c6-d9f9-1c2635c4cc92" {
-		t.Errorf("%d GPUs of %q, last on node %s, first %v with %v", len(s.GPUs), s.Classes, s.GPUs[31].Node, s.GPUs[0], s.PM[0][0])
+		t.Errorf("%d GPUs of %q, last on node %s, first %v with %v", len(s.GPUs), s.Classes, s.GPUs[31].Node, s.GPUs[0],
+			s.PM[0][0])
 	}
 }
 
@@ -129,7 +138,8 @@ func TestReadPlainTable(t *testing.T) {
 // valid, is written and read back unchanged, and can be binned.
 func FuzzReadScores(f *testing.F) {
 	for _, seed := range []string{
-		"gpu,node,pm_classA,sf_classA\n0,0,1,1\n1,0,2.5,1\n", "gpu,node,pm_class\n", "\ufeffgpu,node,pm_classA B\r\n\"0\",\" \",1e-6\r\n",
+		"gpu,node,pm_classA,sf_classA\n0,0,1,1\n1,0,2.5,1\n", "gpu,node,pm_class\n",
+		"\ufeffgpu,node,pm_classA B\r\n\"0\",\" \",1e-6\r\n",
 		",GPU_ID,GPU_UUID,Local_GPU_ID,Node_ID,IP_addr,IN_USE,JOB_IDS,PerfVar_classA\n0,0,u,0,0,,,,1\n", "\"", "",
 	} {
 		f.Add(seed)

@@ -63,7 +63,8 @@ func (s *Scores) logTimes(seen []Seen) (gpus []int, logs []float64, err error) {
 	var times []float64
 	for i, x := range sorted {
 		if x.GPU < 0 || x.GPU >= len(s.GPUs) || !(x.Seconds > 0 && x.Seconds <= maxPerf) {
-			return nil, nil, s.fail("%v seconds on GPU %d, want a number > 0 and a GPU in 0..%d", x.Seconds, x.GPU, len(s.GPUs)-1)
+			return nil, nil, s.fail("%v seconds on GPU %d, want a number > 0 and a GPU in 0..%d", x.Seconds, x.GPU,
+				len(s.GPUs)-1)
 		}
 		times = append(times, math.Log(x.Seconds))
 		if i+1 == len(sorted) || sorted[i+1].GPU != x.GPU {

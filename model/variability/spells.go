@@ -38,7 +38,9 @@ func ReadSpells(r io.Reader, name string, gpus int) ([]Spell, error) {
 		return nil, err
 	}
 	s := spells{of: make(map[int][]lined)}
-	err = t.each(maxSpells, func(row []string) error { return s.add(t, gpus, row[at[0]], row[at[1]], row[at[2]], row[at[3]]) })
+	err = t.each(maxSpells, func(row []string) error {
+		return s.add(t, gpus, row[at[0]], row[at[1]], row[at[2]], row[at[3]])
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,9 @@ func (s *spells) add(t *table, gpus int, gpu, from, to, factor string) error {
 		return t.fail("factor %s, want %w", quote(factor), err)
 	}
 	own := s.of[x.GPU]
-	i, _ := slices.BinarySearchFunc(own, x.From, func(l lined, from sched.Time) int { return cmp.Compare(l.From, from) })
+	i, _ := slices.BinarySearchFunc(own, x.From, func(l lined, from sched.Time) int {
+		return cmp.Compare(l.From, from)
+	})
 	for _, near := range own[max(0, i-1):min(len(own), i+1)] {
 		if near.From < x.To && x.From < near.To {
 			return t.fail("GPU %d, want one spell at a time: line %d is at the same time", x.GPU, near.line)

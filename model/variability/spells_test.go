@@ -15,7 +15,8 @@ const someSpells = "gpu,from_s,to_s,factor\n3,3600,10800,2.8\n1,60,,1.15\n3,1080
 func TestReadSpells(t *testing.T) {
 	const s = sched.Time(1e9)
 	got, err := ReadSpells(strings.NewReader(someSpells), "slow.csv", 4)
-	want := []Spell{{0, 60 * s, 61 * s, .5}, {1, 60 * s, sched.Never, 1.15}, {3, 3600 * s, 10800 * s, 2.8}, {3, 10800 * s, 10801*s + s/2, 2}}
+	want := []Spell{{0, 60 * s, 61 * s, .5}, {1, 60 * s, sched.Never, 1.15}, {3, 3600 * s, 10800 * s, 2.8},
+		{3, 10800 * s, 10801*s + s/2, 2}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v\nwant %v", got, err, want)
 	}

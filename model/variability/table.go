@@ -121,7 +121,9 @@ func upTo(text string, most float64) (float64, error) {
 
 // wordOK reports whether s is a name that a file may hold: not empty, short, one line of UTF-8.
 func wordOK(s string) bool {
-	return s != "" && len(s) <= maxWord && utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
+	return s != "" && len(s) <= maxWord && utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool {
+		return c < ' ' || c == 0x7f
+	})
 }
 
 var wishWord = fmt.Sprintf("a name of 1 to %d bytes without control characters", maxWord)

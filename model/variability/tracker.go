@@ -100,7 +100,8 @@ func NewTracker(gpus, classes int, p Params) (*Tracker, error) {
 		return nil, err
 	}
 	if gpus < 1 || gpus > MaxGPUs || classes < 1 || classes > MaxClasses {
-		return nil, fmt.Errorf("variability: %d GPUs in %d classes, want 1..%d and 1..%d", gpus, classes, MaxGPUs, MaxClasses)
+		return nil, fmt.Errorf("variability: %d GPUs in %d classes, want 1..%d and 1..%d", gpus, classes, MaxGPUs,
+			MaxClasses)
 	}
 	t := &Tracker{params: p, gpus: gpus, classes: classes, states: make([]state, gpus*classes)}
 	for i := range t.states {
@@ -115,7 +116,8 @@ func (t *Tracker) Start(s *Scores) error {
 		return err
 	}
 	if len(s.GPUs) != t.gpus || len(s.Classes) != t.classes {
-		return s.fail("%d GPUs in %d classes, want the tracker's %d and %d", len(s.GPUs), len(s.Classes), t.gpus, t.classes)
+		return s.fail("%d GPUs in %d classes, want the tracker's %d and %d", len(s.GPUs), len(s.Classes), t.gpus,
+			t.classes)
 	}
 	for c := range s.PM {
 		for g, pm := range s.PM[c] {
@@ -138,7 +140,8 @@ func (t *Tracker) of(class, gpu int) *state {
 // panics unless x is in MinScore..MaxScore.
 func (t *Tracker) Check(gpu, class int, now sched.Time, x float64) {
 	if !(x >= MinScore && x <= MaxScore) {
-		panic(fmt.Sprintf("variability: check of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x, MinScore, MaxScore))
+		panic(fmt.Sprintf("variability: check of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x,
+			MinScore, MaxScore))
 	}
 	s, p := t.of(class, gpu), t.params
 	now = max(now, s.at)
@@ -168,7 +171,8 @@ func (t *Tracker) Check(gpu, class int, now sched.Time, x float64) {
 // panics where Check would.
 func (t *Tracker) Suspect(gpu, class int, now sched.Time, x float64) {
 	if !(x >= MinScore && x <= MaxScore) {
-		panic(fmt.Sprintf("variability: suspicion of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x, MinScore, MaxScore))
+		panic(fmt.Sprintf("variability: suspicion of GPU %d in class %d is %v, want a number in %v..%v", gpu, class, x,
+			MinScore, MaxScore))
 	}
 	s := t.of(class, gpu)
 	now = max(now, s.at)
@@ -253,7 +257,8 @@ func (t *Tracker) Save(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(t.classes))
 	for i := range t.states {
 		s := &t.states[i]
-		for _, x := range [...]uint64{math.Float64bits(s.score), math.Float64bits(s.penalty), uint64(s.at), uint64(s.checks)} {
+		for _, x := range [...]uint64{math.Float64bits(s.score), math.Float64bits(s.penalty), uint64(s.at),
+			uint64(s.checks)} {
 			b = binary.LittleEndian.AppendUint64(b, x)
 		}
 		for _, x := range s.recent {
@@ -299,7 +304,8 @@ func (s *state) load(b []byte) bool {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	s.score, s.penalty = math.Float64frombits(word(0)), math.Float64frombits(word(1))
 	s.at, s.checks = sched.Time(word(2)), int64(word(3))
-	ok := s.score >= MinScore && s.score <= MaxScore && s.penalty >= 0 && s.penalty <= MaxScore/MinScore && s.checks >= 0
+	ok := s.score >= MinScore && s.score <= MaxScore && s.penalty >= 0 && s.penalty <= MaxScore/MinScore &&
+		s.checks >= 0
 	for i := range s.recent {
 		x := math.Float64frombits(word(4 + i))
 		s.recent[i] = x
@@ -310,5 +316,6 @@ func (s *state) load(b []byte) bool {
 		}
 	}
 	s.bad, s.known = b[stateBytes-2], b[stateBytes-1] == 1
-	return ok && s.at >= 0 && s.bad < 1<<min(s.checks, Recent) && b[stateBytes-1] <= 1 && (s.known || s.checks < Recent && s.score == 1)
+	return ok && s.at >= 0 && s.bad < 1<<min(s.checks, Recent) && b[stateBytes-1] <= 1 &&
+		(s.known || s.checks < Recent && s.score == 1)
 }

@@ -27,7 +27,8 @@ const minute = sched.Time(time.Minute)
 // reason for quarantine.
 func TestTransientPenalty(t *testing.T) {
 	tr := tracker(t, 2, 2, Params{})
-	s := &Scores{Name: "s", GPUs: []GPU{{"0", ""}, {"1", ""}}, Classes: []string{"A", "B"}, PM: [][]float64{{1, .9}, {1, 1}}}
+	s := &Scores{Name: "s", GPUs: []GPU{{"0", ""}, {"1", ""}}, Classes: []string{"A", "B"},
+		PM: [][]float64{{1, .9}, {1, 1}}}
 	if err := tr.Start(s); err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +125,10 @@ func TestQuarantine(t *testing.T) {
 				mark = "Q"
 			}
 			got += mark
-			if want := countBad(bad, tr.params.Of) >= tr.params.Bad; want != tr.QuarantinedForAny(1) || tr.QuarantinedForAny(0) || tr.Quarantined(1, 0) {
-				t.Errorf("%s: check %d: quarantine %v, want %v and no other", c.checks, i, tr.QuarantinedForAny(1), want)
+			if want := countBad(bad, tr.params.Of) >= tr.params.Bad; want != tr.QuarantinedForAny(1) ||
+				tr.QuarantinedForAny(0) || tr.Quarantined(1, 0) {
+				t.Errorf("%s: check %d: quarantine %v, want %v and no other", c.checks, i, tr.QuarantinedForAny(1),
+					want)
 			}
 		}
 		if got != c.want {
@@ -227,7 +230,8 @@ func TestTrackerRefuses(t *testing.T) {
 	}
 	for _, bad := range []func(){
 		func() { tr.Check(3, 0, 0, 1) }, func() { tr.Check(-1, 1, 0, 1) }, func() { tr.Check(0, 2, 0, 1) },
-		func() { tr.Check(0, 0, 0, math.NaN()) }, func() { tr.Check(0, 0, 0, 0) }, func() { tr.Check(0, 0, 0, math.Inf(1)) },
+		func() { tr.Check(0, 0, 0, math.NaN()) }, func() { tr.Check(0, 0, 0, 0) },
+		func() { tr.Check(0, 0, 0, math.Inf(1)) },
 	} {
 		func() {
 			defer func() {
@@ -252,13 +256,15 @@ func TestTrackerOnRandomHistories(t *testing.T) {
 			tr.Check(g, c, now, x)
 			twin.Check(g, c, now, x)
 			score, p := tr.Score(g, c), tr.Penalty(g, c, now)
-			if later := tr.Penalty(g, c, now+minute); !(score > 0 && p >= 0 && later <= p) || x > 1.1*score && tr.Now(g, c, now) < x*(1-1e-9) {
+			if later := tr.Penalty(g, c, now+minute); !(score > 0 && p >= 0 && later <= p) || x > 1.1*score &&
+				tr.Now(g, c, now) < x*(1-1e-9) {
 				t.Fatalf("score %v, penalty %v and then %v after a check of %v", score, p, later, x)
 			}
 		}
 		saved := tr.Save(nil)
 		again := tracker(t, 3, 2, Params{})
-		if err := again.Load(saved); err != nil || !bytes.Equal(again.Save(nil), saved) || !bytes.Equal(twin.Save(nil), saved) {
+		if err := again.Load(saved); err != nil || !bytes.Equal(again.Save(nil), saved) ||
+			!bytes.Equal(twin.Save(nil), saved) {
 			t.Fatalf("the state changes (%v)", err)
 		}
 	}

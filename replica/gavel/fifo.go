@@ -83,7 +83,9 @@ func (r *run) pack(filled []*place, queue []*job) []*place {
 		if best == nil {
 			break
 		}
-		filled = slices.DeleteFunc(filled, func(p *place) bool { return p == best.jobs[0].alone || p == best.jobs[1].alone })
+		filled = slices.DeleteFunc(filled, func(p *place) bool {
+			return p == best.jobs[0].alone || p == best.jobs[1].alone
+		})
 		filled = append(filled, best)
 	}
 	return filled

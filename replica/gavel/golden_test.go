@@ -62,7 +62,8 @@ func trace(t testing.TB, name string) (jobs []gavel.Job) {
 		if err1 != nil || err2 != nil || err3 != nil {
 			t.Fatal(strings.Join(row, " "))
 		}
-		jobs = append(jobs, gavel.Job{ID: strconv.Itoa(i), Submit: submit, Kind: gavel.Kind{Model: row[0], GPUs: gpus}, Steps: steps})
+		jobs = append(jobs, gavel.Job{ID: strconv.Itoa(i), Submit: submit, Kind: gavel.Kind{Model: row[0], GPUs: gpus},
+			Steps: steps})
 	}
 	return jobs
 }

@@ -163,7 +163,8 @@ func (r *run) remove(j *job) {
 // admit lets jobs in that have come by now, with the pairs they may form.
 func (r *run) admit() {
 	for len(r.queue) > 0 && r.queue[0].Submit <= r.now {
-		j := &job{Job: r.queue[0], number: len(r.done) + len(r.jobs), left: r.queue[0].Steps, Outcome: Outcome{ID: r.queue[0].ID}}
+		j := &job{Job: r.queue[0], number: len(r.done) + len(r.jobs), left: r.queue[0].Steps,
+			Outcome: Outcome{ID: r.queue[0].ID}}
 		r.queue = r.queue[1:]
 		j.alone = &place{jobs: []*job{j}, rates: []float64{r.Rates.Alone[j.Kind]}, worked: r.Round / 2}
 		r.places = append(r.places, j.alone)

@@ -110,13 +110,16 @@ func (p Params) Validate(jobs []Job) error {
 		rate, known := p.Rates.Alone[j.Kind]
 		switch {
 		case !(j.Submit >= last) || j.Submit > 1e12:
-			return fmt.Errorf("published: job %q: submit %v s, want %v (that of the job before) to 1e12", j.ID, j.Submit, last)
+			return fmt.Errorf("published: job %q: submit %v s, want %v (that of the job before) to 1e12", j.ID,
+				j.Submit, last)
 		case j.Kind.GPUs <= 0 || j.Kind.GPUs > p.GPUs:
-			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job never runs", j.ID, j.Kind.GPUs, p.GPUs)
+			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job never runs", j.ID, j.Kind.GPUs,
+				p.GPUs)
 		case j.Steps <= 0 || j.Steps > 1<<50:
 			return fmt.Errorf("published: job %q: steps %d, want 1 to %d", j.ID, j.Steps, int64(1<<50))
 		case !known || !(rate > 0) || math.IsInf(rate, 1):
-			return fmt.Errorf("published: job %q: throughput of %q on %d GPUs is %v, want one > 0", j.ID, j.Kind.Model, j.Kind.GPUs, rate)
+			return fmt.Errorf("published: job %q: throughput of %q on %d GPUs is %v, want one > 0", j.ID, j.Kind.Model,
+				j.Kind.GPUs, rate)
 		}
 		last = j.Submit
 	}

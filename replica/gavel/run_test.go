@@ -58,7 +58,8 @@ func TestThresholds(t *testing.T) {
 // comes at 50 s.
 func TestRounds(t *testing.T) {
 	rates := gavel.Rates{Alone: map[gavel.Kind]float64{kindA: 1}}
-	jobs := []gavel.Job{{ID: "a", Kind: kindA, Steps: 100}, {ID: "b", Kind: kindA, Steps: 720}, {ID: "c", Kind: kindA, Steps: 10, Submit: 50}}
+	jobs := []gavel.Job{{ID: "a", Kind: kindA, Steps: 100}, {ID: "b", Kind: kindA, Steps: 720},
+		{ID: "c", Kind: kindA, Steps: 10, Submit: 50}}
 	res := gavel.Run(jobs, gavel.Params{Policy: gavel.FIFO, GPUs: 2, Rates: rates})
 	got := ""
 	for _, j := range res.Jobs {
@@ -112,7 +113,8 @@ func TestProperties(t *testing.T) {
 		at := 0.0
 		for i := range 1 + r.IntN(25) {
 			at += 500 * r.Float64() * float64(r.IntN(3))
-			jobs = append(jobs, gavel.Job{ID: fmt.Sprint(i), Submit: at, Kind: kinds[r.IntN(len(kinds))], Steps: 4 * int64(1+r.IntN(5000))})
+			jobs = append(jobs, gavel.Job{ID: fmt.Sprint(i), Submit: at, Kind: kinds[r.IntN(len(kinds))],
+				Steps: 4 * int64(1+r.IntN(5000))})
 		}
 		p := gavel.Params{Policy: gavel.Policy(seed % 4), GPUs: 4 + r.IntN(5), Rates: rates, Seed: uint32(seed)}
 		if err := p.Validate(jobs); err != nil {
@@ -150,15 +152,33 @@ func TestValidate(t *testing.T) {
 		return jobs, gavel.Params{GPUs: 2, Rates: rates}
 	}
 	for want, change := range map[string]func(j []gavel.Job, p *gavel.Params){
-		"policy 9 is not known, want 0 to 3":                            func(_ []gavel.Job, p *gavel.Params) { p.Policy = 9 },
-		"0 GPUs, want 1 to 1048576":                                     func(_ []gavel.Job, p *gavel.Params) { p.GPUs = 0 },
-		"round NaN s, reset 0 s, want 0 (default) to 1e9":               func(_ []gavel.Job, p *gavel.Params) { p.Round = math.NaN() },
-		"round 0 s, reset -1 s, want 0 (default) to 1e9":                func(_ []gavel.Job, p *gavel.Params) { p.Reset = -1 },
-		"max rounds -1, want 0 (default) or more":                       func(_ []gavel.Job, p *gavel.Params) { p.MaxRounds = -1 },
-		`job "b": submit -1 s, want 0 (that of the job before) to 1e12`: func(j []gavel.Job, _ *gavel.Params) { j[1].Submit = -1 },
-		`job "a": gpus 3, want 1 to 2: a wider job never runs`:          func(j []gavel.Job, _ *gavel.Params) { j[0].Kind.GPUs = 3 },
-		`job "a": steps 0, want 1 to 1125899906842624`:                  func(j []gavel.Job, _ *gavel.Params) { j[0].Steps = 0 },
-		`job "a": throughput of "x" on 1 GPUs is 0, want one > 0`:       func(j []gavel.Job, _ *gavel.Params) { j[0].Kind.Model = "x" },
+		"policy 9 is not known, want 0 to 3": func(_ []gavel.Job, p *gavel.Params) {
+			p.Policy = 9
+		},
+		"0 GPUs, want 1 to 1048576": func(_ []gavel.Job, p *gavel.Params) {
+			p.GPUs = 0
+		},
+		"round NaN s, reset 0 s, want 0 (default) to 1e9": func(_ []gavel.Job, p *gavel.Params) {
+			p.Round = math.NaN()
+		},
+		"round 0 s, reset -1 s, want 0 (default) to 1e9": func(_ []gavel.Job, p *gavel.Params) {
+			p.Reset = -1
+		},
+		"max rounds -1, want 0 (default) or more": func(_ []gavel.Job, p *gavel.Params) {
+			p.MaxRounds = -1
+		},
+		`job "b": submit -1 s, want 0 (that of the job before) to 1e12`: func(j []gavel.Job, _ *gavel.Params) {
+			j[1].Submit = -1
+		},
+		`job "a": gpus 3, want 1 to 2: a wider job never runs`: func(j []gavel.Job, _ *gavel.Params) {
+			j[0].Kind.GPUs = 3
+		},
+		`job "a": steps 0, want 1 to 1125899906842624`: func(j []gavel.Job, _ *gavel.Params) {
+			j[0].Steps = 0
+		},
+		`job "a": throughput of "x" on 1 GPUs is 0, want one > 0`: func(j []gavel.Job, _ *gavel.Params) {
+			j[0].Kind.Model = "x"
+		},
 		"throughputs of [{a 1} {b 2}] are [1 1], want two >= 0 at equal width": func(_ []gavel.Job, p *gavel.Params) {
 			p.Rates.Shared = map[[2]gavel.Kind][2]float64{{kindA, {Model: "b", GPUs: 2}}: {1, 1}}
 		},

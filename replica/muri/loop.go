@@ -41,8 +41,9 @@ func Run(jobs []Job, p Params) []Outcome {
 	if err := p.Validate(jobs); err != nil {
 		panic(err.Error())
 	}
-	r := &run{p: p, jobs: jobs, state: make([]state, len(jobs)), out: make([]Outcome, len(jobs)), free: make([]int, p.Nodes),
-		end: never, jump: never}
+	r := &run{p: p, jobs: jobs, state: make([]state, len(jobs)), out: make([]Outcome, len(jobs)),
+		free: make([]int, p.Nodes),
+		end:  never, jump: never}
 	for r.arrived < len(jobs) || r.end < never {
 		ends, arrivals := r.next()
 		if ends {

@@ -23,7 +23,8 @@ func TestPassesCostProgress(t *testing.T) {
 		// at 50 a has done 40, so its end moves from 100 to 110
 		{"one arrival", []Job{{"a", 1, 0, 100, 10}, {"b", 1, 50, 200, 10}}, []float64{110, 310}},
 		// at 50 a has done 40, at 53 nothing more: 53 + 60
-		{"two arrivals", []Job{{"a", 1, 0, 100, 10}, {"b", 1, 50, 200, 10}, {"c", 1, 53, 300, 10}}, []float64{113, 313, 613}},
+		{"two arrivals", []Job{{"a", 1, 0, 100, 10}, {"b", 1, 50, 200, 10}, {"c", 1, 53, 300, 10}},
+			[]float64{113, 313, 613}},
 		// b preempts a at 50, which has 60 left; the end of b at 70 is the pass that starts a again
 		{"preemption", []Job{{"a", 1, 0, 100, 10}, {"b", 1, 50, 20, 10}}, []float64{130, 70}},
 	} {
@@ -67,7 +68,8 @@ func TestDemotion(t *testing.T) {
 	jobs := []Job{{"long", 1, 0, 20000, 0}, {"late", 1, 1000, 100, 0}, {"last", 1, 5000, 100, 0}}
 	out := Run(jobs, Params{Policy: Tiresias, Nodes: 1, NodeGPUs: 1})
 	// long falls at 3250 and late runs, then long again, which last preempts at 5000
-	for i, want := range []Outcome{{0, 20200, 20000, 2, true, true}, {3250, 3350, 100, 0, true, true}, {5000, 5100, 100, 0, true, true}} {
+	for i, want := range []Outcome{{0, 20200, 20000, 2, true, true}, {3250, 3350, 100, 0, true, true},
+		{5000, 5100, 100, 0, true, true}} {
 		if out[i] != want {
 			t.Errorf("job %s: %+v, want %+v", jobs[i].ID, out[i], want)
 		}
@@ -80,7 +82,8 @@ func random(seed uint64, n int) []Job {
 	now := 0.0
 	for i := range jobs {
 		now += math.Round(60 * r.ExpFloat64())
-		jobs[i] = Job{ID: fmt.Sprint(i), GPUs: 1 << r.IntN(6), Submit: now, Work: math.Exp(4 + 2*r.NormFloat64()), Overhead: float64(r.IntN(12))}
+		jobs[i] = Job{ID: fmt.Sprint(i), GPUs: 1 << r.IntN(6), Submit: now, Work: math.Exp(4 + 2*r.NormFloat64()),
+			Overhead: float64(r.IntN(12))}
 	}
 	return jobs
 }
@@ -94,7 +97,8 @@ func TestRandomTraces(t *testing.T) {
 			p := Params{Policy: policy, Nodes: 2, NodeGPUs: 8}
 			out := Run(jobs, p)
 			for i, o := range out {
-				if o.Finished != (jobs[i].GPUs <= 16) || o.Finished && (o.Run < jobs[i].Work-1e-6 || o.Finish-jobs[i].Submit < o.Run-1e-6) {
+				if o.Finished != (jobs[i].GPUs <= 16) ||
+					o.Finished && (o.Run < jobs[i].Work-1e-6 || o.Finish-jobs[i].Submit < o.Run-1e-6) {
 					t.Fatalf("seed %d, policy %d: %+v gives %+v", seed, policy, jobs[i], o)
 				}
 			}
@@ -110,7 +114,8 @@ func TestRandomTraces(t *testing.T) {
 			}
 			for i, o := range Run(twice, p) {
 				if o.Finish != 2*out[i].Finish || o.Run != 2*out[i].Run || o.Preemptions != out[i].Preemptions {
-					t.Fatalf("seed %d, policy %d: job %d at twice the times gives %+v, want twice %+v", seed, policy, i, o, out[i])
+					t.Fatalf("seed %d, policy %d: job %d at twice the times gives %+v, want twice %+v", seed, policy, i,
+						o, out[i])
 				}
 			}
 		}
@@ -143,7 +148,8 @@ func TestValidate(t *testing.T) {
 		{Params{Nodes: 2}, nil, "published: 2 nodes of 0 GPUs, want 1 to 1048576 GPUs"},
 		{Params{Nodes: 1 << 11, NodeGPUs: 1 << 10}, nil, "published: 2048 nodes of 1024 GPUs, want 1 to 1048576 GPUs"},
 		{ok, []Job{{"a", 0, 0, 1, 1}}, `published: job "a": gpus 0, want 1 to 1048576`},
-		{ok, []Job{{"a", 1, 5, 1, 1}, {"b", 1, 4, 1, 1}}, `published: job "b": submit 4 s, want 5 to 1e+10: jobs in order of submission`},
+		{ok, []Job{{"a", 1, 5, 1, 1}, {"b", 1, 4, 1, 1}},
+			`published: job "b": submit 4 s, want 5 to 1e+10: jobs in order of submission`},
 		{ok, []Job{{"a", 1, 0, math.NaN(), 1}}, `published: job "a": work NaN s, want 0 to 1e+10`},
 		{ok, []Job{{"a", 1, 0, 1, -1}}, `published: job "a": overhead -1 s, want 0 to 1e+10`},
 	} {

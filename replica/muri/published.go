@@ -64,7 +64,8 @@ func (p Params) Validate(jobs []Job) error {
 		case j.GPUs <= 0 || j.GPUs > maxGPUs:
 			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d", j.ID, j.GPUs, maxGPUs)
 		case !(j.Submit >= last && j.Submit <= maxSeconds):
-			return fmt.Errorf("published: job %q: submit %v s, want %v to %v: jobs in order of submission", j.ID, j.Submit, last, maxSeconds)
+			return fmt.Errorf("published: job %q: submit %v s, want %v to %v: jobs in order of submission", j.ID,
+				j.Submit, last, maxSeconds)
 		case !(j.Work >= 0 && j.Work <= maxSeconds):
 			return fmt.Errorf("published: job %q: work %v s, want 0 to %v", j.ID, j.Work, maxSeconds)
 		case !(j.Overhead >= 0 && j.Overhead <= maxSeconds):

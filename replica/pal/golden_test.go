@@ -92,7 +92,8 @@ func readGolden(t testing.TB, dir string) map[goldenKey][]int64 {
 		names[p.String()] = p
 	}
 	runs := map[goldenKey][]int64{}
-	for _, row := range readCSV(t, filepath.Join(dir, "golden/golden-sia-fifo.csv"), "round_s", "workload", "policy", "job", "finish_s") {
+	for _, row := range readCSV(t, filepath.Join(dir, "golden/golden-sia-fifo.csv"), "round_s", "workload", "policy",
+		"job", "finish_s") {
 		policy, ok := names[row[2]]
 		key := goldenKey{number[int64](t, row[0]), int(number[int64](t, row[1])), policy}
 		if !ok || row[3] != strconv.Itoa(len(runs[key])) {

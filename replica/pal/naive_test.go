@@ -36,7 +36,8 @@ type naiveJob struct {
 }
 
 func naiveRun(jobs []Job, p Params) Result {
-	n := &naive{Params: p, random: generatorAfter(p.Seed, p.gpus(), p.Rows), gaps: mersenne.New(wrapSeed), owner: make([]*naiveJob, p.gpus())}
+	n := &naive{Params: p, random: generatorAfter(p.Seed, p.gpus(), p.Rows), gaps: mersenne.New(wrapSeed),
+		owner: make([]*naiveJob, p.gpus())}
 	n.Tracked, n.MaxRounds = cmp.Or(p.Tracked, len(jobs)), cmp.Or(p.MaxRounds, DefaultMaxRounds)
 	all := make([]*naiveJob, 0, 2*len(jobs))
 	var busy, rounds int64
@@ -264,7 +265,9 @@ func naivePMFirst(sf []float64, per, n int, free []int) []int {
 		return max(m-n, n-m)
 	}
 	list := slices.Clone(free)
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(sf[a], sf[b]), cmp.Compare(far(a), far(b))) })
+	slices.SortStableFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(sf[a], sf[b]), cmp.Compare(far(a), far(b)))
+	})
 	return list[:n]
 }
 
@@ -372,8 +375,10 @@ func randomCase(seed uint64) ([]Job, Params) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	per := 1 + rnd.IntN(8)
 	gpus := per * (1 + rnd.IntN(6))
-	p := Params{Policy: Policy(rnd.IntN(int(policies))), Order: Order(rnd.IntN(int(orders))), Round: []int64{60, 300, 360}[rnd.IntN(3)],
-		Locality: []float64{1, 1.25, 1.7, 3}[rnd.IntN(4)], GPUsPerNode: per, Wrap: rnd.IntN(2) == 0, MaxRounds: 3000, Seed: rnd.Uint32N(100)}
+	p := Params{Policy: Policy(rnd.IntN(int(policies))), Order: Order(rnd.IntN(int(orders))),
+		Round:    []int64{60, 300, 360}[rnd.IntN(3)],
+		Locality: []float64{1, 1.25, 1.7, 3}[rnd.IntN(4)], GPUsPerNode: per, Wrap: rnd.IntN(2) == 0, MaxRounds: 3000,
+		Seed: rnd.Uint32N(100)}
 	p.PM, p.SF = randomScores(rnd, gpus)
 	if rnd.IntN(2) == 0 {
 		p.Rows = [Classes]int{7, 5, 0, 1000}
@@ -389,7 +394,8 @@ func randomCase(seed uint64) ([]Job, Params) {
 		if rnd.IntN(4) == 0 {
 			seconds = float64(300 * (1 + rnd.IntN(10))) // ends of rounds
 		}
-		jobs = append(jobs, Job{ID: fmt.Sprint(i), Submit: submit, GPUs: 1 + rnd.IntN(min(gpus, 2*per)), Iterations: seconds / m.Second, Model: m.Name})
+		jobs = append(jobs, Job{ID: fmt.Sprint(i), Submit: submit, GPUs: 1 + rnd.IntN(min(gpus, 2*per)),
+			Iterations: seconds / m.Second, Model: m.Name})
 	}
 	if rnd.IntN(3) == 0 {
 		p.Tracked = 1 + rnd.IntN(len(jobs))

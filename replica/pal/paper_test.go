@@ -69,10 +69,14 @@ func TestSummaries(t *testing.T) {
 		policy Policy
 		want   []string // workloads 1, 4, 6
 	}{
-		{PackedNonSticky, []string{"7706 / 140384 / 267022 / 0.858", "5673 / 114687 / 236405 / 0.926", "141843 / 660603 / 1019027 / 0.776"}},
-		{PackedSticky, []string{"7703 / 129584 / 545302 / 0.869", "5636 / 115407 / 526205 / 0.921", "142806 / 662403 / 1020827 / 0.775"}},
-		{PMFirst, []string{"7107 / 120944 / 226342 / 0.859", "6030 / 112887 / 198605 / 0.883", "80389 / 360363 / 472907 / 0.792"}},
-		{PAL, []string{"7081 / 120944 / 225982 / 0.859", "5558 / 112887 / 198605 / 0.909", "80293 / 360363 / 472907 / 0.796"}},
+		{PackedNonSticky, []string{"7706 / 140384 / 267022 / 0.858", "5673 / 114687 / 236405 / 0.926",
+			"141843 / 660603 / 1019027 / 0.776"}},
+		{PackedSticky, []string{"7703 / 129584 / 545302 / 0.869", "5636 / 115407 / 526205 / 0.921",
+			"142806 / 662403 / 1020827 / 0.775"}},
+		{PMFirst, []string{"7107 / 120944 / 226342 / 0.859", "6030 / 112887 / 198605 / 0.883",
+			"80389 / 360363 / 472907 / 0.792"}},
+		{PAL, []string{"7081 / 120944 / 225982 / 0.859", "5558 / 112887 / 198605 / 0.909",
+			"80293 / 360363 / 472907 / 0.796"}},
 	} {
 		p.Policy = c.policy
 		for i, w := range []int{1, 4, 6} {
@@ -102,7 +106,8 @@ func TestLocalitySweep(t *testing.T) {
 		{3.0, 154.94, 153.94, 79.17, 79.07},
 	} {
 		p.Locality = c.locality
-		for policy, want := range map[Policy]float64{PackedSticky: c.packedS, PackedNonSticky: c.packedNS, PMFirst: c.pmFirst, PAL: c.pal} {
+		for policy, want := range map[Policy]float64{PackedSticky: c.packedS, PackedNonSticky: c.packedNS,
+			PMFirst: c.pmFirst, PAL: c.pal} {
 			p.Policy = policy
 			if got := summarise(jobs, Run(jobs, p)).mean / 3600; fmt.Sprintf("%.2f", got) != fmt.Sprintf("%.2f", want) {
 				t.Errorf("L %v, %v: %.4f hours, want %.2f", c.locality, policy, got, want)
@@ -201,22 +206,28 @@ func TestGains(t *testing.T) {
 		metric func(summary) float64
 		want   [4]string // PM-First and PAL against Packed-S, then against Packed-NS; "": not measured
 	}{
-		{360, func(s summary) float64 { return s.mean }, [4]string{"35.1 (-5.5..62.3)", "37.5 (5.4..62.4)", "23.6 (-11.2..49.7)", "26.5 (6.5..49.8)"}},
-		{360, func(s summary) float64 { return s.geomean }, [4]string{"29.9 (-7.0..54.5)", "31.4 (1.4..54.9)", "18.5 (-6.3..43.3)", "20.3 (2.0..43.4)"}},
-		{360, func(s summary) float64 { return s.p99 }, [4]string{"33.5 (2.2..61.2)", "34.3 (2.2..61.2)", "23.7 (1.6..45.4)", "24.6 (1.6..45.4)"}},
-		{360, func(s summary) float64 { return s.makespan }, [4]string{"52.9 (3.0..62.3)", "53.0 (3.0..62.3)", "30.9 (15.2..53.6)", "31.1 (15.4..53.6)"}},
+		{360, func(s summary) float64 { return s.mean },
+			[4]string{"35.1 (-5.5..62.3)", "37.5 (5.4..62.4)", "23.6 (-11.2..49.7)", "26.5 (6.5..49.8)"}},
+		{360, func(s summary) float64 { return s.geomean },
+			[4]string{"29.9 (-7.0..54.5)", "31.4 (1.4..54.9)", "18.5 (-6.3..43.3)", "20.3 (2.0..43.4)"}},
+		{360, func(s summary) float64 { return s.p99 },
+			[4]string{"33.5 (2.2..61.2)", "34.3 (2.2..61.2)", "23.7 (1.6..45.4)", "24.6 (1.6..45.4)"}},
+		{360, func(s summary) float64 { return s.makespan },
+			[4]string{"52.9 (3.0..62.3)", "53.0 (3.0..62.3)", "30.9 (15.2..53.6)", "31.1 (15.4..53.6)"}},
 		{300, func(s summary) float64 { return s.mean }, [4]string{"", "40.2 (11.1..62.4)", "", "26.5 (7.3..49.8)"}},
 	} {
 		p.Round = c.round
 		for i, want := range c.want {
-			if got := gain(t, dir, p, []Policy{PMFirst, PAL}[i%2], []Policy{PackedSticky, PackedNonSticky}[i/2], workloads, c.metric); want != "" && got != want {
+			if got := gain(t, dir, p, []Policy{PMFirst, PAL}[i%2], []Policy{PackedSticky, PackedNonSticky}[i/2],
+				workloads, c.metric); want != "" && got != want {
 				t.Errorf("R %d, column %d: got %s, want %s", c.round, i, got, want)
 			}
 		}
 	}
 }
 
-func gain(t *testing.T, dir string, p Params, policy, base Policy, workloads []int, metric func(summary) float64) string {
+func gain(t *testing.T, dir string, p Params, policy, base Policy, workloads []int,
+	metric func(summary) float64) string {
 	least, most, logs := math.Inf(1), math.Inf(-1), 0.0
 	for _, w := range workloads {
 		jobs := readJobs(t, dir, w)
@@ -237,7 +248,9 @@ func TestPublishedGains(t *testing.T) {
 	dir := dataDir(t)
 	p := artifact(t, dir)
 	for policy, want := range map[Policy]string{PAL: "42.9 (5.4..62.4)", PMFirst: "40.9 (-5.5..62.3)"} {
-		got := gain(t, dir, p, policy, PackedSticky, []int{1, 2, 3, 4, 5, 6, 7, 8}, func(s summary) float64 { return s.mean })
+		got := gain(t, dir, p, policy, PackedSticky, []int{1, 2, 3, 4, 5, 6, 7, 8}, func(s summary) float64 {
+			return s.mean
+		})
 		if got != want {
 			t.Errorf("%v: gain %s, want %s", policy, got, want)
 		}

@@ -48,7 +48,8 @@ func (p Policy) String() string {
 	if p < 0 || p >= policies {
 		return fmt.Sprintf("policy %d", int(p))
 	}
-	return [...]string{"PAL", "PMFirst", "Default-Packed-S", "Default-Packed-NS", "Default-Random-S", "Default-Random-NS"}[p]
+	return [...]string{"PAL", "PMFirst", "Default-Packed-S", "Default-Packed-NS", "Default-Random-S",
+		"Default-Random-NS"}[p]
 }
 
 // Order says who comes first. Ties keep the order of arrival.
@@ -183,9 +184,11 @@ func (p Params) validateJobs(jobs []Job) error {
 	for _, j := range jobs {
 		switch {
 		case j.Submit < last || j.Submit > maxSeconds:
-			return fmt.Errorf("published: job %q: submit %d s, want %d (that of the job before) to %d", j.ID, j.Submit, last, maxSeconds)
+			return fmt.Errorf("published: job %q: submit %d s, want %d (that of the job before) to %d", j.ID, j.Submit,
+				last, maxSeconds)
 		case j.GPUs <= 0 || j.GPUs > p.gpus():
-			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job blocks those behind it for ever", j.ID, j.GPUs, p.gpus())
+			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job blocks those behind it for ever",
+				j.ID, j.GPUs, p.gpus())
 		case !(j.Iterations > 0) || math.IsInf(j.Iterations, 1):
 			return fmt.Errorf("published: job %q: iterations %v, want > 0", j.ID, j.Iterations)
 		case modelOf(j.Model) == nil:

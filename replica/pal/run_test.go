@@ -20,7 +20,8 @@ type choice struct {
 func randomChoice(rnd *rand.Rand) choice {
 	per := 1 + rnd.IntN(8)
 	gpus := per * (1 + rnd.IntN(8))
-	c := choice{Params: Params{Round: 300, Locality: []float64{1, 1.125, 1.7, 2.5}[rnd.IntN(4)], GPUsPerNode: per}, class: rnd.IntN(Classes)}
+	c := choice{Params: Params{Round: 300, Locality: []float64{1, 1.125, 1.7, 2.5}[rnd.IntN(4)], GPUsPerNode: per},
+		class: rnd.IntN(Classes)}
 	c.PM, c.SF = randomScores(rnd, gpus)
 	busy := rnd.Float64()
 	for g := range gpus {
@@ -223,11 +224,13 @@ func checkOwners(t *testing.T, r *run) {
 		}
 		idle -= n
 		if n != j.GPUs || !slices.Contains(r.running, j) || j.done >= j.Iterations {
-			t.Errorf("boundary %d: job %s: %d GPUs of %d, %v of %v done", r.now, j.Job.ID, n, j.GPUs, j.done, j.Iterations)
+			t.Errorf("boundary %d: job %s: %d GPUs of %d, %v of %v done", r.now, j.Job.ID, n, j.GPUs, j.done,
+				j.Iterations)
 		}
 	}
 	if running != len(r.running) || !slices.Equal(free, r.free) || idle != r.idle {
-		t.Errorf("boundary %d: %d jobs run, listed %d; %d GPUs idle, counted %d", r.now, running, len(r.running), idle, r.idle)
+		t.Errorf("boundary %d: %d jobs run, listed %d; %d GPUs idle, counted %d", r.now, running, len(r.running), idle,
+			r.idle)
 	}
 }
 
@@ -270,7 +273,8 @@ func TestAddUp(t *testing.T) {
 			n++
 		}
 		if gotSum, got := addUp(s, x, goal, limit); gotSum != sum || got != n {
-			t.Fatalf("seed %d: %v + n × %v up to %v, %d times: got %v after %d, want %v after %d", seed, s, x, goal, limit, gotSum, got, sum, n)
+			t.Fatalf("seed %d: %v + n × %v up to %v, %d times: got %v after %d, want %v after %d", seed, s, x, goal,
+				limit, gotSum, got, sum, n)
 		}
 	}
 	if ties == 0 {
@@ -335,8 +339,10 @@ func TestValidate(t *testing.T) {
 		{func(p *Params, _ *Job) { p.PM[1] = []float64{0} }, "published: PM of class B: GPU 0: score 0, want > 0"},
 		{func(p *Params, _ *Job) { p.SF = Scores{} }, "published: SF of class A: 0 scores, want 1"},
 		{func(p *Params, _ *Job) { p.SF, p.Policy = Scores{}, PackedSticky }, "<nil>"},
-		{func(_ *Params, j *Job) { j.Submit = -1 }, `published: job "x": submit -1 s, want 0 (that of the job before) to 1099511627776`},
-		{func(_ *Params, j *Job) { j.GPUs = 2 }, `published: job "x": gpus 2, want 1 to 1: a wider job blocks those behind it for ever`},
+		{func(_ *Params, j *Job) { j.Submit = -1 },
+			`published: job "x": submit -1 s, want 0 (that of the job before) to 1099511627776`},
+		{func(_ *Params, j *Job) { j.GPUs = 2 },
+			`published: job "x": gpus 2, want 1 to 1: a wider job blocks those behind it for ever`},
 		{func(_ *Params, j *Job) { j.Iterations = 0 }, `published: job "x": iterations 0, want > 0`},
 		{func(_ *Params, j *Job) { j.Model = "bert" }, `published: job "x": model "bert" is not known`},
 	} {

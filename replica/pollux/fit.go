@@ -90,7 +90,8 @@ func newFitting(seen []observation) *fitting {
 func (f *fitting) perf() perf { return perfOf(&f.x) }
 
 func perfOf(x *vector) perf {
-	return perf{math.Exp(x[computeA]), math.Exp(x[computeB]), math.Exp(x[nodeA]), math.Exp(x[nodeB]), math.Exp(x[localA]),
+	return perf{math.Exp(x[computeA]), math.Exp(x[computeB]), math.Exp(x[nodeA]), math.Exp(x[nodeB]),
+		math.Exp(x[localA]),
 		math.Exp(x[localB]), x[gamma]}
 }
 

@@ -98,7 +98,8 @@ func compare(t *testing.T, p Params, load, folder, run string) (want, got float6
 				n++
 			}
 		}
-		t.Logf("%v, load %s, %s: %.3f s, published %.3f, %+.3f %%, %d of %d jobs differ", p.Policy, load, name, res.MeanJCT(jobs),
+		t.Logf("%v, load %s, %s: %.3f s, published %.3f, %+.3f %%, %d of %d jobs differ", p.Policy, load, name,
+			res.MeanJCT(jobs),
 			published.Avgs[name], 100*(res.MeanJCT(jobs)/published.Avgs[name]-1), n, len(jobs))
 		want, got, differ = want+published.Avgs[name]/8, got+res.MeanJCT(jobs)/8, differ+n
 	}

@@ -92,7 +92,8 @@ func (j *job) wait(now, seconds int64) {
 func (j *job) speed(slow float64) (float64, error) {
 	step, sync, ok := j.App.Steps.Placed(j.placement, j.local)
 	if !ok || !(step > 0) {
-		return 0, fmt.Errorf("published: job %s: no time of a step of %s on %v GPUs with %d samples each", j.Job.Name, j.App.Name, j.placement, j.local)
+		return 0, fmt.Errorf("published: job %s: no time of a step of %s on %v GPUs with %d samples each", j.Job.Name,
+			j.App.Name, j.placement, j.local)
 	}
 	sqr, variance := j.App.Statistics.Gradient(j.epoch, j.batch())
 	scale := float64(j.batch()) / float64(j.App.Start)

@@ -54,7 +54,8 @@ func (f *fitting) held(gradient *vector) (held [parameters]bool) {
 }
 
 // search returns a better point along the quasi-Newton direction.
-func (f *fitting) search(inverse *[parameters]vector, gradient *vector, held [parameters]bool, value float64) (next vector, at float64, ok bool) {
+func (f *fitting) search(inverse *[parameters]vector, gradient *vector, held [parameters]bool,
+	value float64) (next vector, at float64, ok bool) {
 	var direction vector
 	slope, longest := 0.0, 0.0
 	for i := range direction {
@@ -111,7 +112,8 @@ func update(inverse *[parameters]vector, moved, changed *vector) {
 	}
 	for i := range moved {
 		for k := range moved {
-			inverse[i][k] += float64((1+inner/curvature)*moved[i]*moved[k]/curvature) - float64((h[i]*moved[k]+moved[i]*h[k])/curvature)
+			inverse[i][k] += float64((1+inner/curvature)*moved[i]*moved[k]/curvature) - float64(
+				(h[i]*moved[k]+moved[i]*h[k])/curvature)
 		}
 	}
 }

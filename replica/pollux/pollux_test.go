@@ -10,7 +10,8 @@ import (
 // Ensure that the gradient of the fit is its slope.
 func TestFitGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	seen := []observation{{1, 1, 32, 0.3, 0}, {1, 4, 32, 0.5, 0.15}, {1, 3, 64, 0.7, 0.1}, {3, 12, 16, 0.9, 0.6}, {2, 6, 16, 0.8, 0.5}}
+	seen := []observation{{1, 1, 32, 0.3, 0}, {1, 4, 32, 0.5, 0.15}, {1, 3, 64, 0.7, 0.1}, {3, 12, 16, 0.9, 0.6},
+		{2, 6, 16, 0.8, 0.5}}
 	for range 200 {
 		f := newFitting(seen)
 		for i := range f.x {
@@ -35,7 +36,8 @@ func TestFitGradient(t *testing.T) {
 func TestFitRecovers(t *testing.T) {
 	truth := perf{0.05, 0.002, 0.2, 0.01, 0.05, 0.004, 1.6}
 	var seen []observation
-	for _, o := range []observation{{nodes: 1, gpus: 1}, {nodes: 1, gpus: 2}, {nodes: 1, gpus: 4}, {nodes: 2, gpus: 8}, {nodes: 4, gpus: 16}, {nodes: 3, gpus: 5}} {
+	for _, o := range []observation{{nodes: 1, gpus: 1}, {nodes: 1, gpus: 2}, {nodes: 1, gpus: 4}, {nodes: 2, gpus: 8},
+		{nodes: 4, gpus: 16}, {nodes: 3, gpus: 5}} {
 		for _, o.local = range []int{16, 64, 256} {
 			compute := truth.compute(o.local)
 			o.step = truth.overlap(compute, truth.network(o.nodes, o.gpus))
@@ -54,7 +56,8 @@ func TestFitRecovers(t *testing.T) {
 // Ensure that what was never seen is taken to be free, as released.
 func TestFitPriors(t *testing.T) {
 	p := fit([]observation{{1, 1, 100, 2, 0}})
-	if math.Abs(p.computeA-1) > 1e-9 || math.Abs(p.compute(100)-2) > 1e-3 || p.network(1, 4) > 1e-6 || p.nodeA != 1.1*p.localA {
+	if math.Abs(p.computeA-1) > 1e-9 || math.Abs(p.compute(100)-2) > 1e-3 || p.network(1, 4) > 1e-6 ||
+		p.nodeA != 1.1*p.localA {
 		t.Errorf("%+v", p)
 	}
 }
@@ -65,7 +68,8 @@ func TestFrontsTwin(t *testing.T) {
 	for range 200 {
 		var population []*state
 		for range 1 + r.IntN(60) {
-			population = append(population, &state{f: [2]float64{float64(r.IntN(12)), float64(r.IntN(12))}, hash: r.Uint64()})
+			population = append(population, &state{f: [2]float64{float64(r.IntN(12)), float64(r.IntN(12))},
+				hash: r.Uint64()})
 		}
 		left := slices.Clone(population)
 		want := make(map[*state]int)
@@ -110,7 +114,8 @@ func TestLanes(t *testing.T) {
 		for k := range lanes {
 			g, u := x>>(8*k)&255, used>>(8*k)&255
 			top := uint64(128) << (8 * k)
-			if (occupied(x)&top != 0) != (g > 0) || (above(x, n)&top != 0) != (g > uint64(n)) || (notFull(used, n)&top != 0) != (u < uint64(n)) {
+			if (occupied(x)&top != 0) != (g > 0) || (above(x, n)&top != 0) != (g > uint64(n)) ||
+				(notFull(used, n)&top != 0) != (u < uint64(n)) {
 				t.Fatalf("byte %d of %x, used %x, n %d", k, x, used, n)
 			}
 			if got := fitted >> (8 * k) & 255; got != min(g, uint64(n)-u) {
@@ -195,7 +200,8 @@ func TestMesh(t *testing.T) {
 	}
 	m := NewMesh(points)
 	for _, p := range points {
-		if step, sync, ok := m.At(p.Nodes, p.GPUs, p.PerGPU); !ok || math.Abs(step-p.Step) > 1e-9 || math.Abs(sync-p.Sync) > 1e-9 {
+		if step, sync, ok := m.At(p.Nodes, p.GPUs, p.PerGPU); !ok || math.Abs(step-p.Step) > 1e-9 ||
+			math.Abs(sync-p.Sync) > 1e-9 {
 			t.Fatalf("%+v: %v %v %v", p, step, sync, ok)
 		}
 	}

@@ -35,7 +35,8 @@ type problem struct {
 }
 
 func newProblem(r *run, nodes int) *problem {
-	p := &problem{jobs: slices.Clone(r.active), nodes: nodes, per: r.GPUsPerNode, words: ceilDiv(nodes, lanes), meet: r.Meet}
+	p := &problem{jobs: slices.Clone(r.active), nodes: nodes, per: r.GPUsPerNode, words: ceilDiv(nodes, lanes),
+		meet: r.Meet}
 	slices.SortStableFunc(p.jobs, func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.GPUSeconds, b.GPUSeconds), cmp.Compare(a.Submit, b.Submit))
 	})

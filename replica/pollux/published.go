@@ -138,7 +138,8 @@ func (p Params) Validate(jobs []Job) error {
 	case p.Policy < 0 || p.Policy >= policies:
 		return fmt.Errorf("published: unknown %v", p.Policy)
 	case p.Nodes < 1 || p.Nodes > maxNodes || p.GPUsPerNode < 1 || p.GPUsPerNode > maxPerNode:
-		return fmt.Errorf("published: %d nodes of %d GPUs, want 1..%d of 1..%d", p.Nodes, p.GPUsPerNode, maxNodes, maxPerNode)
+		return fmt.Errorf("published: %d nodes of %d GPUs, want 1..%d of 1..%d", p.Nodes, p.GPUsPerNode, maxNodes,
+			maxPerNode)
 	case p.Interval < 1 || p.Interval > maxInterval:
 		return fmt.Errorf("published: interval %d s, want 1..%d", p.Interval, maxInterval)
 	case !(p.Interference >= 0 && p.Interference < 1):
@@ -146,7 +147,8 @@ func (p Params) Validate(jobs []Job) error {
 	case p.MaxRounds < 1:
 		return fmt.Errorf("published: %d rounds at most, want > 0", p.MaxRounds)
 	case p.Search.Population < 2 || p.Search.Generations < 1:
-		return fmt.Errorf("published: population %d, %d generations, want at least 2 and 1", p.Search.Population, p.Search.Generations)
+		return fmt.Errorf("published: population %d, %d generations, want at least 2 and 1", p.Search.Population,
+			p.Search.Generations)
 	}
 	if err := p.Scale.validate(p.Nodes); err != nil {
 		return err
@@ -175,7 +177,8 @@ func (s *Scaling) validate(nodes int) error {
 		return nil
 	}
 	if s.Min < 1 || s.Max < s.Min || s.Max > maxNodes || nodes < s.Min || nodes > s.Max {
-		return fmt.Errorf("published: %d nodes scaled in %d..%d, want 1 <= min <= nodes <= max <= %d", nodes, s.Min, s.Max, maxNodes)
+		return fmt.Errorf("published: %d nodes scaled in %d..%d, want 1 <= min <= nodes <= max <= %d", nodes, s.Min,
+			s.Max, maxNodes)
 	}
 	if !(s.Low >= 0 && s.Low <= s.High && s.High <= 1) {
 		return fmt.Errorf("published: utility in %v..%v, want 0 <= low <= high <= 1", s.Low, s.High)
@@ -191,7 +194,8 @@ func (p Params) validateJob(j *Job) error {
 	case j.Submit < 0 || j.Submit > maxSubmit:
 		return fmt.Errorf("published: job %s: submit %d, want 0..%d", j.Name, j.Submit, int64(maxSubmit))
 	case a.Start < 1 || a.Max < a.Start || a.MinPerGPU < 1 || a.MaxPerGPU < a.MinPerGPU || a.MinPerGPU > a.Max:
-		return fmt.Errorf("published: application %s: batch %d..%d, per GPU %d..%d, want 1 <= min <= max, min per GPU <= max",
+		return fmt.Errorf("published: application %s: batch %d..%d, per GPU %d..%d, want 1 <= min <= max, min per "+
+			"GPU <= max",
 			a.Name, a.Start, a.Max, a.MinPerGPU, a.MaxPerGPU)
 	case a.Steps == nil || a.Statistics == nil || len(a.Statistics.Sizes()) == 0:
 		return fmt.Errorf("published: application %s: no steps, statistics or epochs", a.Name)

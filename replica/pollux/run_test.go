@@ -44,7 +44,8 @@ func TestClock(t *testing.T) {
 	// From 60 s on: 30 s of restart, 20 s for the first epoch, 10 s of the second; then 15 s.
 	want := Outcome{Name: "a", Start: 60, Finish: 135, Waited: 80, GPUSeconds: 150}
 	if got := res.Jobs[0]; got != want || res.Rounds != 3 || res.NodeSeconds != 3*60*16 {
-		t.Errorf("%+v after %d rounds and %d node-seconds, want %+v after 3 and 2880", got, res.Rounds, res.NodeSeconds, want)
+		t.Errorf("%+v after %d rounds and %d node-seconds, want %+v after 3 and 2880", got, res.Rounds, res.NodeSeconds,
+			want)
 	}
 	if got := res.MeanJCT(jobs); got != 125 {
 		t.Errorf("mean %v s, want 125", got)
@@ -64,7 +65,8 @@ func TestTiresiasQueues(t *testing.T) {
 	}
 	// The first is in the second queue when it has run for 7200 s, since 60 s; the other wide one then takes its place,
 	// and is itself demoted behind it 7200 s later. After that the first goes on, for the rest.
-	if res.Jobs[0].Restarts != 1 || res.Jobs[1].Start != 60+7200 || res.Jobs[2].Start != 60 || res.Jobs[2].Restarts != 0 {
+	if res.Jobs[0].Restarts != 1 || res.Jobs[1].Start != 60+7200 || res.Jobs[2].Start != 60 ||
+		res.Jobs[2].Restarts != 0 {
 		t.Errorf("%+v", res.Jobs)
 	}
 }
@@ -185,15 +187,20 @@ func TestValidate(t *testing.T) {
 		{func(p *Params, _ *Job) { p.GPUsPerNode = 99 }, "published: 16 nodes of 99 GPUs, want 1..1024 of 1..16"},
 		{func(p *Params, _ *Job) { p.Interval = -1 }, "published: interval -1 s, want 1..1048576"},
 		{func(p *Params, _ *Job) { p.Interference = math.NaN() }, "published: interference NaN, want 0 <= x < 1"},
-		{func(p *Params, _ *Job) { p.Search.Generations = 1 }, "published: population 0, 1 generations, want at least 2 and 1"},
-		{func(p *Params, _ *Job) { p.Scale = DefaultScaling(1, 8) }, "published: 16 nodes scaled in 1..8, want 1 <= min <= nodes <= max <= 1024"},
-		{func(p *Params, _ *Job) { p.Scale = DefaultScaling(1, 16) }, "published: tiresias does not scale the cluster, want pollux"},
+		{func(p *Params, _ *Job) { p.Search.Generations = 1 }, "published: population 0, 1 generations, want at " +
+			"least 2 and 1"},
+		{func(p *Params, _ *Job) { p.Scale = DefaultScaling(1, 8) }, "published: 16 nodes scaled in 1..8, want 1 <= " +
+			"min <= nodes <= max <= 1024"},
+		{func(p *Params, _ *Job) { p.Scale = DefaultScaling(1, 16) }, "published: tiresias does not scale the " +
+			"cluster, want pollux"},
 		{func(_ *Params, j *Job) { j.App = nil }, "published: job a: no application"},
 		{func(_ *Params, j *Job) { j.Submit = -1 }, "published: job a: submit -1, want 0..1099511627776"},
 		{func(_ *Params, j *Job) { j.GPUs = 65 }, "published: job a: gpus 65, want 1..64"},
 		{func(_ *Params, j *Job) { j.Batch = 7 }, "published: job a: batch 7, want 8..64"},
-		{func(_ *Params, j *Job) { j.App = &bad }, "published: application even: batch 8..64, per GPU 0..64, want 1 <= min <= max, min per GPU <= max"},
-		{func(_ *Params, j *Job) { j.App = even{0, []float64{1}}.app() }, "published: job a: no time of a step of even on [1] GPUs with 8 samples each"},
+		{func(_ *Params, j *Job) { j.App = &bad }, "published: application even: batch 8..64, per GPU 0..64, want 1 " +
+			"<= min <= max, min per GPU <= max"},
+		{func(_ *Params, j *Job) { j.App = even{0, []float64{1}}.app() }, "published: job a: no time of a step of " +
+			"even on [1] GPUs with 8 samples each"},
 	} {
 		p, j := Params{}, good
 		c.change(&p, &j)

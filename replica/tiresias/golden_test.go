@@ -184,7 +184,8 @@ func goldenLine(j Job, o Outcome) string {
 	if !o.Finished {
 		return ""
 	}
-	return fmt.Sprintf("%s,%d,%d,%d,%d,%d,%d", o.ID, o.Start, o.End, o.End-j.Submit, o.Pending, o.Preemptions, o.Promotions)
+	return fmt.Sprintf("%s,%d,%d,%d,%d,%d,%d", o.ID, o.Start, o.End, o.End-j.Submit, o.Pending, o.Preemptions,
+		o.Promotions)
 }
 
 func readCSV(t testing.TB, path string) (header []string, rows [][]string) {
@@ -213,7 +214,8 @@ func readJobs(t testing.TB, path string) (jobs []Job) {
 	}
 	id, gpus, submit, duration := column("job_id"), column("num_gpu"), column("submit_time"), column("duration")
 	for _, row := range rows {
-		jobs = append(jobs, Job{ID: row[id], GPUs: int(ints(row[gpus])[0]), Submit: ints(row[submit])[0], Duration: ints(row[duration])[0]})
+		jobs = append(jobs, Job{ID: row[id], GPUs: int(ints(row[gpus])[0]), Submit: ints(row[submit])[0],
+			Duration: ints(row[duration])[0]})
 	}
 	return jobs
 }
@@ -231,8 +233,10 @@ func readSamples(t testing.TB, dir string) (samples []int64) {
 // trace, dlas-gpu, two queues, limit 250 GPU-seconds, 8 GPUs.
 func TestSixtyJobs(t *testing.T) {
 	jobs := readJobs(t, filepath.Join(shareddata.DataDir(t), "traces/tiresias/60_job.csv"))
-	want := []int64{164, 3910, 127, 121, 121, 3888, 121, 124, 155, 126, 230, 371, 131, 3795, 121, 180, 416, 140, 212, 125,
-		581, 126, 123, 3541, 211, 121, 121, 3491, 152, 121, 141, 121, 3407, 121, 3590, 146, 1417, 160, 121, 121, 122, 123,
+	want := []int64{164, 3910, 127, 121, 121, 3888, 121, 124, 155, 126, 230, 371, 131, 3795, 121, 180, 416, 140, 212,
+		125,
+		581, 126, 123, 3541, 211, 121, 121, 3491, 152, 121, 141, 121, 3407, 121, 3590, 146, 1417, 160, 121, 121, 122,
+		123,
 		263, 209, 158, 121, 121, 3247, 3282, 2380, 1030, 130, 1006, 121, 1036, 3130, 133, 979, 1014, 122}
 	var got []int64
 	for i, o := range Run(jobs, Params{GPUs: 8, Limits: []int64{250}}) {

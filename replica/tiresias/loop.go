@@ -71,7 +71,8 @@ func newRun(jobs []Job, p Params) *run {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	r := &run{Params: p, all: make([]job, len(jobs)), queues: make([]queue, len(p.Limits)+1), endAt: never, jumpAt: never}
+	r := &run{Params: p, all: make([]job, len(jobs)), queues: make([]queue, len(p.Limits)+1), endAt: never,
+		jumpAt: never}
 	if p.ranked() {
 		r.ranks = newRankTable(p.Samples, cmp.Or(p.Delta, DefaultDelta))
 	}

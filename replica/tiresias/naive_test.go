@@ -417,7 +417,8 @@ func TestNaiveTwinLarge(t *testing.T) {
 	for _, gap := range []float64{0, 0.4, 1.2} {
 		jobs := manyJobs(2000, gap)
 		for i, p := range []Params{
-			{Seconds: true}, {}, {Knob: 8}, {Gittins: true, Samples: manySamples(jobs)}, {Gittins: true, Samples: []int64{100, 2000}},
+			{Seconds: true}, {}, {Knob: 8}, {Gittins: true, Samples: manySamples(jobs)},
+			{Gittins: true, Samples: []int64{100, 2000}},
 		} {
 			p.GPUs, p.Limits = 640, []int64{3250, 7200}
 			naive := newNaiveRun(jobs, p)
@@ -449,7 +450,8 @@ func twinWorkload(rnd *rand.Rand) (jobs []Job, p Params) {
 	}
 	width, span, longest := 1+rnd.IntN(p.GPUs+2), int64(1)<<rnd.IntN(10), int64(1)<<rnd.IntN(8)
 	for i := range 1 + rnd.IntN(60) {
-		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: 1 + rnd.IntN(width), Submit: rnd.Int64N(span), Duration: rnd.Int64N(longest)})
+		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: 1 + rnd.IntN(width), Submit: rnd.Int64N(span),
+			Duration: rnd.Int64N(longest)})
 	}
 	return jobs, p
 }

@@ -8,7 +8,8 @@ import (
 
 // The worked example of the authors' slides: 2 GPUs, all jobs at 0, service 4, 8 and 12. Only one job runs at a time.
 func workedExample(scale int64) []Job {
-	return []Job{{ID: "J1", GPUs: 2, Duration: 2 * scale}, {ID: "J2", GPUs: 1, Duration: 8 * scale}, {ID: "J3", GPUs: 2, Duration: 6 * scale}}
+	return []Job{{ID: "J1", GPUs: 2, Duration: 2 * scale}, {ID: "J2", GPUs: 1, Duration: 8 * scale},
+		{ID: "J3", GPUs: 2, Duration: 6 * scale}}
 }
 
 // Ensure that the worked example ends as published: averages 10.0 (discretised), 9.3 (SRSF), and as measured with the
@@ -16,7 +17,8 @@ func workedExample(scale int64) []Job {
 // Reference: Gu et al., NSDI'19, slides; released simulator, commit 959f9b0, on the example with all times x 100.
 func TestWorkedExample(t *testing.T) {
 	gittins := func(scale int64, limits ...int64) Params {
-		return Params{GPUs: 2, Limits: limits, Gittins: true, Delta: 4 * scale, Samples: []int64{4 * scale, 8 * scale, 12 * scale}}
+		return Params{GPUs: 2, Limits: limits, Gittins: true, Delta: 4 * scale,
+			Samples: []int64{4 * scale, 8 * scale, 12 * scale}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -44,7 +46,8 @@ func TestWorkedExample(t *testing.T) {
 			t.Errorf("%s, times x %d: %d preemptions, want %d", c.name, c.scale, got, c.pre)
 		}
 	}
-	if got := ends(twinShortest(workedExample(1), 2, twinKeys["shortest-gpu"])); !slices.Equal(got, []int64{2, 10, 16}) {
+	if got := ends(twinShortest(workedExample(1), 2, twinKeys["shortest-gpu"])); !slices.Equal(got,
+		[]int64{2, 10, 16}) {
 		t.Errorf("SRSF: ends %d", got)
 	}
 	if got := ends(twinShortest(workedExample(1), 2, twinKeys["shortest"])); !slices.Equal(got, []int64{2, 16, 8}) {

@@ -11,7 +11,8 @@ import (
 // randomJobs makes a small crowded trace with many ties in time.
 func randomJobs(rnd *rand.Rand, n, maxWidth int) (jobs []Job) {
 	for i := range n {
-		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: 1 + rnd.IntN(maxWidth), Submit: rnd.Int64N(60), Duration: 1 + rnd.Int64N(40)})
+		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: 1 + rnd.IntN(maxWidth), Submit: rnd.Int64N(60),
+			Duration: 1 + rnd.Int64N(40)})
 	}
 	return jobs
 }
@@ -73,7 +74,8 @@ func checkQueues(t *testing.T, r *run) {
 			}
 		}
 		if q.used != usedHere || q.narrow > narrow {
-			t.Errorf("at %d: queue %d: used %d, narrow %d, want %d, at most %d", r.now, i, q.used, q.narrow, usedHere, narrow)
+			t.Errorf("at %d: queue %d: used %d, narrow %d, want %d, at most %d", r.now, i, q.used, q.narrow, usedHere,
+				narrow)
 		}
 		used += usedHere
 	}
@@ -110,12 +112,15 @@ func TestSameSchedules(t *testing.T) {
 		}
 		same("K=1 and fjf", Run(jobs, Params{GPUs: 8}), backfill)
 		same("high limits and fjf", Run(jobs, Params{GPUs: 8, Limits: []int64{1000, maxService}}), backfill)
-		same("high knob and none", Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 1e300}), Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: math.Inf(1)}))
-		same("gittins with knob", Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 2, Gittins: true}), Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 2}))
+		same("high knob and none", Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 1e300}),
+			Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: math.Inf(1)}))
+		same("gittins with knob", Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 2, Gittins: true}),
+			Run(jobs, Params{GPUs: 8, Limits: p.Limits, Knob: 2}))
 		for i := range jobs {
 			jobs[i].GPUs = 1
 		}
-		same("one GPU each", Run(jobs, Params{GPUs: 3, Limits: p.Limits, Seconds: true}), Run(jobs, Params{GPUs: 3, Limits: p.Limits}))
+		same("one GPU each", Run(jobs, Params{GPUs: 3, Limits: p.Limits, Seconds: true}),
+			Run(jobs, Params{GPUs: 3, Limits: p.Limits}))
 	}
 }
 
@@ -158,7 +163,8 @@ func TestValidate(t *testing.T) {
 		{Params{GPUs: 1, Gittins: true}, "published: no samples, want at least 1 for gittins"},
 		{Params{GPUs: 1, Gittins: true, Knob: 1}, "<nil>"},
 		{Params{GPUs: 1, Gittins: true, Seconds: true}, "published: gittins ranks by GPU-seconds, want seconds off"},
-		{Params{GPUs: 1, Gittins: true, Samples: []int64{3, 0}}, "published: sample 1 is 0 GPU-seconds, want 1 to 1099511627776"},
+		{Params{GPUs: 1, Gittins: true, Samples: []int64{3, 0}}, "published: sample 1 is 0 GPU-seconds, want 1 to " +
+			"1099511627776"},
 		{Params{GPUs: 1, Delta: -1}, "published: delta -1 GPU-seconds, want 0 (default) to 1099511627776"},
 	} {
 		if got := fmt.Sprint(c.p.Validate()); got != c.want {
@@ -174,7 +180,8 @@ func TestValidate(t *testing.T) {
 }
 
 func Example() {
-	jobs := []Job{{ID: "J1", GPUs: 2, Duration: 200}, {ID: "J2", GPUs: 1, Duration: 800}, {ID: "J3", GPUs: 2, Duration: 600}}
+	jobs := []Job{{ID: "J1", GPUs: 2, Duration: 200}, {ID: "J2", GPUs: 1, Duration: 800},
+		{ID: "J3", GPUs: 2, Duration: 600}}
 	for _, o := range Run(jobs, Params{GPUs: 2, Limits: []int64{400}}) {
 		fmt.Printf("%s starts %d ends %d preempted %d\n", o.ID, o.Start, o.End, o.Preemptions)
 	}
@@ -196,7 +203,8 @@ func manyJobs(n int, gap float64) (jobs []Job) {
 		const lo, hi, shape = 120.0, 500_000.0, 0.6
 		service := lo * math.Pow(1-rnd.Float64()*(1-math.Pow(lo/hi, shape)), -1/shape)
 		submit += rnd.ExpFloat64() * gap
-		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: w, Submit: int64(submit), Duration: max(1, int64(service)/int64(w))})
+		jobs = append(jobs, Job{ID: fmt.Sprint(i), GPUs: w, Submit: int64(submit),
+			Duration: max(1, int64(service)/int64(w))})
 	}
 	return jobs
 }

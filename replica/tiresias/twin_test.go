@@ -120,7 +120,9 @@ func twinShortest(jobs []Job, gpus int, key func(Job, int64) int64) []Outcome {
 			runnable = append(runnable, order[0])
 			left[order[0]] = jobs[order[0]].Duration
 		}
-		slices.SortStableFunc(runnable, func(a, b int) int { return cmp.Compare(key(jobs[a], left[a]), key(jobs[b], left[b])) })
+		slices.SortStableFunc(runnable, func(a, b int) int {
+			return cmp.Compare(key(jobs[a], left[a]), key(jobs[b], left[b]))
+		})
 		running = running[:0]
 		free := gpus
 		for _, i := range runnable {

@@ -30,7 +30,8 @@ func TestEasy(t *testing.T) {
 	l := sched.NewLedger(v)
 	l.Book(0, []sched.GPUID{0})
 	l.Book(1, []sched.GPUID{1, 2})
-	e := &admit.Easy{Work: sizes{9 * time.Second, 5 * time.Second, time.Second, 5 * time.Second, 6 * time.Second}, Place: place.Count{}}
+	e := &admit.Easy{Work: sizes{9 * time.Second, 5 * time.Second, time.Second, 5 * time.Second, 6 * time.Second},
+		Place: place.Count{}}
 	e.Begin(v, l)
 	if !e.May(v, 4, []sched.GPUID{3}) {
 		t.Error("nothing is reserved yet")
@@ -43,7 +44,8 @@ func TestEasy(t *testing.T) {
 		gpu  sched.GPUID
 		want bool
 		why  string
-	}{{3, 3, true, "it ends just in time"}, {4, 3, false, "it ends too late on a reserved GPU"}, {4, 0, true, "the GPU is not reserved"}} {
+	}{{3, 3, true, "it ends just in time"}, {4, 3, false, "it ends too late on a reserved GPU"},
+		{4, 0, true, "the GPU is not reserved"}} {
 		if got := e.May(v, c.job, []sched.GPUID{c.gpu}); got != c.want {
 			t.Errorf("job %d may take GPU %d: %v, but %s", c.job, c.gpu, got, c.why)
 		}

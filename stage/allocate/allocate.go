@@ -11,7 +11,8 @@ type Quota struct{}
 var _ sched.Allocator = Quota{}
 
 // Allocate appends the grants, in the order of ranks.
-func (Quota) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (Quota) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	for _, j := range order {
 		if n := v.Jobs[j].Spec.GPUs.Want; take(room, v.Jobs[j].Spec.Types, n) {
 			dst = append(dst, sched.Grant{Job: j, GPUs: n, Least: n})
@@ -27,7 +28,8 @@ type Prefix struct{}
 var _ sched.Allocator = Prefix{}
 
 // Allocate appends the grants, in the order of ranks.
-func (Prefix) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (Prefix) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	for _, j := range order {
 		n := v.Jobs[j].Spec.GPUs.Want
 		if !take(room, v.Jobs[j].Spec.Types, n) {

@@ -11,7 +11,8 @@ import (
 // Ensure that Quota passes over what does not fit, that Prefix stops there, and that both count each type by itself.
 func TestDemandAlone(t *testing.T) {
 	v := &sched.View{}
-	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(2)}, {GPUs: sched.Rigid(3)}, {GPUs: sched.Rigid(1)}, {GPUs: sched.Rigid(1)},
+	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(2)}, {GPUs: sched.Rigid(3)}, {GPUs: sched.Rigid(1)},
+		{GPUs: sched.Rigid(1)},
 		{GPUs: sched.Rigid(1), Types: sched.TypeSet(0).With(1)}, {GPUs: sched.Range{Min: 1, Want: 2, Max: 8}}} {
 		v.Jobs = append(v.Jobs, sched.Job{Spec: &s})
 	}
@@ -47,11 +48,14 @@ func TestDemandAlone(t *testing.T) {
 // was there before.
 func TestByClass(t *testing.T) {
 	v := &sched.View{}
-	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(1), Class: "cc"}, {GPUs: sched.Rigid(2), Class: "a"}, {GPUs: sched.Rigid(1)},
+	for _, s := range []sched.JobSpec{{GPUs: sched.Rigid(1), Class: "cc"}, {GPUs: sched.Rigid(2), Class: "a"},
+		{GPUs: sched.Rigid(1)},
 		{GPUs: sched.Rigid(1), Class: "a"}, {GPUs: sched.Rigid(9)}, {GPUs: sched.Rigid(1)}} {
 		v.Jobs = append(v.Jobs, sched.Job{Spec: &s})
 	}
-	rule := allocate.ByClass{Grants: allocate.Prefix{}, Class: func(v *sched.View, j sched.JobID) int { return len(v.Jobs[j].Spec.Class) }}
+	rule := allocate.ByClass{Grants: allocate.Prefix{}, Class: func(v *sched.View, j sched.JobID) int {
+		return len(v.Jobs[j].Spec.Class)
+	}}
 	before := []sched.Grant{{Job: 7, GPUs: 1, Least: 1}}
 	var got []sched.JobID
 	for _, g := range rule.Allocate(v, []int32{8}, []sched.JobID{0, 3, 2, 1, 4, 5}, nil, before) {

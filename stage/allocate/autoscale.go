@@ -66,7 +66,8 @@ func (a *Autoscale) Least(v *sched.View, j sched.JobID) (gpus int32, known bool)
 func (a *Autoscale) Holds(v *sched.View, j sched.JobID) bool { return a.Divide.Holds(v, j) }
 
 // Allocate divides so many GPUs. Those that protected jobs hold are among them.
-func (a *Autoscale) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (a *Autoscale) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	a.look(v)
 	surplus := max(int32(v.Capacity())-a.GPUs(), 0)
 	for t := range room {

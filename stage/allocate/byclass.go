@@ -44,7 +44,8 @@ func (b ByClass) Holds(v *sched.View, j sched.JobID) bool {
 }
 
 // Allocate appends the grants.
-func (b ByClass) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (b ByClass) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	from := len(dst)
 	dst = b.Grants.Allocate(v, room, order, d, dst)
 	grants := slices.Clone(dst[from:])

@@ -42,7 +42,8 @@ var (
 )
 
 // Allocate appends the grants: those who hold GPUs first, then newcomers, both in the order of ranks.
-func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (a *Divide) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	a.begin(v, room)
 	for rank, j := range order {
 		if len(v.Jobs[j].Target) > 0 {
@@ -179,7 +180,8 @@ func (a *Divide) grant(v *sched.View, c *Claim, width int, t sched.TypeID) sched
 	}
 	a.typeOf[c.ID] = int8(t) + 1
 	g := sched.Grant{Job: c.ID, GPUs: int32(width), Least: int32(width), Config: a.Rates.config(v, c, width)}
-	for k := width - 1; c.curve != nil && k >= c.Min && c.S[k] > 0 && configOf(c.curve, k) == configOf(c.curve, width); k-- {
+	for k := width - 1; c.curve != nil && k >= c.Min && c.S[k] > 0 &&
+		configOf(c.curve, k) == configOf(c.curve, width); k-- {
 		g.Least = int32(k)
 	}
 	return g

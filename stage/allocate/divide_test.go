@@ -43,7 +43,8 @@ func randomScene(r *rand.Rand, types int) *scene {
 	s := &scene{}
 	for t := range types {
 		n := r.IntN(8)
-		s.v.Nodes = append(s.v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: n, Type: sched.TypeID(t)}, First: sched.GPUID(len(s.v.GPUs))})
+		s.v.Nodes = append(s.v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: n, Type: sched.TypeID(t)},
+			First: sched.GPUID(len(s.v.GPUs))})
 		for range n {
 			s.v.GPUs = append(s.v.GPUs, sched.GPU{Node: sched.NodeID(t)})
 		}

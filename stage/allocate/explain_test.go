@@ -21,10 +21,12 @@ func row(speed ...float64) speedup.Chain {
 // twoJobs are the jobs A and B of the specification of elastic scaling, section 4, on one node, each with so many GPUs,
 // the GPUs of A first.
 func twoJobs(gpus, a, b int) (*sched.View, curves) {
-	v := &sched.View{Now: 100e9, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}}}, GPUs: make([]sched.GPU, gpus)}
+	v := &sched.View{Now: 100e9, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}}},
+		GPUs: make([]sched.GPU, gpus)}
 	first := 0
 	for _, n := range []int{a, b} {
-		j := sched.Job{Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 4}, Types: sched.TypeSet(0).With(0)}, State: sched.Waiting}
+		j := sched.Job{Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 4},
+			Types: sched.TypeSet(0).With(0)}, State: sched.Waiting}
 		for range n {
 			j.Target = append(j.Target, sched.GPUID(first))
 			first++
@@ -71,22 +73,29 @@ func TestExplain(t *testing.T) {
 		job        sched.JobID
 		want       string
 	}{
-		{"sum, wide", &Sum{}, 4, 3, 1, 0, "width=3 GPUs; " + rowA + "; sum-of-factors=3.7; one-gpu-more-adds=0.7; one-gpu-less-takes=0.8" + worth},
-		{"sum, narrow", &Sum{}, 4, 3, 1, 1, "width=1 GPUs; " + rowB + "; sum-of-factors=3.7; one-gpu-more-adds=0.7; one-gpu-less-takes=0.8" + worth},
+		{"sum, wide", &Sum{}, 4, 3, 1, 0, "width=3 GPUs; " + rowA + "; sum-of-factors=3.7; one-gpu-more-adds=0.7; " +
+			"one-gpu-less-takes=0.8" + worth},
+		{"sum, narrow", &Sum{}, 4, 3, 1, 1, "width=1 GPUs; " + rowB + "; sum-of-factors=3.7; one-gpu-more-adds=0.7; " +
+			"one-gpu-less-takes=0.8" + worth},
 		{"sum, nothing to spare", &Sum{}, 2, 1, 1, 0,
-			"width=1 GPUs; " + rowA + "; sum-of-factors=2; one-gpu-more-adds=0.9; one-gpu-less-takes=+Inf; worth-of-gpus=3:0.9 4:0.8"},
+			"width=1 GPUs; " + rowA + "; sum-of-factors=2; one-gpu-more-adds=0.9; one-gpu-less-takes=+Inf; " +
+				"worth-of-gpus=3:0.9 4:0.8"},
 		{"sum, more than can be used", &Sum{}, 10, 4, 4, 0, "width=4 GPUs; " + rowA +
-			"; sum-of-factors=4.75; one-gpu-more-adds=0; one-gpu-less-takes=0; worth-of-gpus=3:0.9 4:0.8 5:0.7 6:0.2 7:0.1 8:0.05 9-20:0"},
+			"; sum-of-factors=4.75; one-gpu-more-adds=0; one-gpu-less-takes=0; worth-of-gpus=3:0.9 4:0.8 5:0.7 6:0.2 " +
+			"7:0.1 8:0.05 9-20:0"},
 		{"sum, left out", &Sum{}, 1, 1, 0, 1, rowB + "; fewest=1 GPUs; left-beyond-fewest-of-others=0 GPUs"},
 		{"evenly", Evenly{}, 4, 2, 2, 1, "width=2 GPUs; " + rowB},
-		{"afs-l", AFSL{}, 4, 3, 1, 0, "width=3 GPUs; " + rowA + "; ends-in=1333 s; gain-by-a-gpu-now=0.2593; gain-by-a-gpu-later=0.2059"},
+		{"afs-l", AFSL{}, 4, 3, 1, 0, "width=3 GPUs; " + rowA + "; ends-in=1333 s; gain-by-a-gpu-now=0.2593; " +
+			"gain-by-a-gpu-later=0.2059"},
 		{"afs-l, widest", AFSL{}, 5, 4, 1, 0, "width=4 GPUs; " + rowA + "; ends-in=1059 s"},
 		{"optimus", Optimus{}, 4, 3, 1, 1, "width=1 GPUs; " + rowB + "; ends-in=3600 s; saved-by-a-gpu=600 s"},
 		{"optimus, widest", Optimus{}, 5, 4, 1, 0, "width=4 GPUs; " + rowA + "; ends-in=1059 s; saved-by-a-gpu=0 s"},
 		{"pollux", &Pollux{PerNode: 4, Restart: restarts(25), Seen: &Widest{gpus: []int32{3, 1}}}, 4, 3, 1, 0,
-			"width=3 GPUs; " + rowA + "; fair-share=2 GPUs; speedup-over-fair-share=1.421; other-widths-count=0.8; widest-now=4 GPUs"},
+			"width=3 GPUs; " + rowA + "; fair-share=2 GPUs; speedup-over-fair-share=1.421; other-widths-count=0.8; " +
+				"widest-now=4 GPUs"},
 		{"pollux, narrow", &Pollux{PerNode: 4, Restart: restarts(25), Seen: &Widest{gpus: []int32{3, 1}}}, 4, 3, 1, 1,
-			"width=1 GPUs; " + rowB + "; fair-share=2 GPUs; speedup-over-fair-share=0.8333; other-widths-count=0.8; widest-now=2 GPUs"},
+			"width=1 GPUs; " + rowB + "; fair-share=2 GPUs; speedup-over-fair-share=0.8333; other-widths-count=0.8; " +
+				"widest-now=2 GPUs"},
 	} {
 		v, known := twoJobs(c.gpus, c.a, c.b)
 		_, sum := c.rule.(*Sum)
@@ -102,8 +111,10 @@ func TestExplain(t *testing.T) {
 func TestExplainMore(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	v.Jobs[0].Batch = 64
-	a := &Divide{Rates: &Rates{Curves: known, Horizon: 100 * time.Second, Restart: restarts(25)}, Rule: &Sum{}, Admits: true}
-	want := "width=3 GPUs; batch=64 samples; " + rowA + "; other-widths-count=0.75; sum-of-factors=3.7; one-gpu-more-adds=0; one-gpu-less-takes=1.275; "
+	a := &Divide{Rates: &Rates{Curves: known, Horizon: 100 * time.Second, Restart: restarts(25)}, Rule: &Sum{},
+		Admits: true}
+	want := "width=3 GPUs; batch=64 samples; " + rowA +
+		"; other-widths-count=0.75; sum-of-factors=3.7; one-gpu-more-adds=0; one-gpu-less-takes=1.275; "
 	if got := explained(a, v, 0); !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s...", got, want)
 	}
@@ -124,7 +135,8 @@ func TestExplainMore(t *testing.T) {
 func TestExplainAutoscale(t *testing.T) {
 	v, known := twoJobs(4, 3, 1)
 	p := &Pollux{PerNode: 4, Restart: restarts(25), Seen: &Widest{}}
-	a := &Autoscale{Divide: &Divide{Rates: &Rates{Curves: known}, Rule: p}, Pollux: p, Utility: 0.5, Most: 3, Interval: time.Minute, nodes: 2, seen: []float64{.9, .75}}
+	a := &Autoscale{Divide: &Divide{Rates: &Rates{Curves: known}, Rule: p}, Pollux: p, Utility: 0.5, Most: 3,
+		Interval: time.Minute, nodes: 2, seen: []float64{.9, .75}}
 	want := "width=1 GPUs; " + rowB + "; fewest=1 GPUs; nodes-worth-having=2 nodes; utility=0.75; utility-wished=0.5"
 	for _, e := range []sched.Explainer{a, ByClass{Grants: a}} {
 		if got := facts(e, v, 1); got != want {

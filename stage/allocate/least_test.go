@@ -21,8 +21,10 @@ func TestLeast(t *testing.T) {
 		known bool
 	}{{2, true}, {3, false}} {
 		for _, n := range []sched.Narrowest{queue, &Autoscale{Divide: queue}, ByClass{Grants: queue}} {
-			if least, known := n.Least(v, sched.JobID(j)); least != want.least || known != want.known || !n.Holds(v, sched.JobID(j)) {
-				t.Errorf("%T, job %d: %d, %v, holds %v, want %+v and that others wait for it", n, j, least, known, n.Holds(v, sched.JobID(j)), want)
+			if least, known := n.Least(v, sched.JobID(j)); least != want.least || known != want.known ||
+				!n.Holds(v, sched.JobID(j)) {
+				t.Errorf("%T, job %d: %d, %v, holds %v, want %+v and that others wait for it", n, j, least, known,
+					n.Holds(v, sched.JobID(j)), want)
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func TestPaying(t *testing.T) {
 		{"one GPU less for one who waits", []Claim{held(4, .9), held(0, .9)}, scripted{3, 1}, []int{3, 1}},
 		{"one GPU less for a growth that does not pay", []Claim{held(2, .9), held(2, .9)}, scripted{3, 1}, []int{2, 2}},
 		{"one GPU less for a growth that pays", []Claim{held(1, .9), held(3, .9)}, scripted{2, 2}, []int{2, 2}},
-		{"two are given up, room for one", []Claim{held(2, .9), held(2, .9), held(0, .9)}, scripted{1, 1, 1}, []int{2, 1, 1}},
+		{"two are given up, room for one", []Claim{held(2, .9), held(2, .9), held(0, .9)}, scripted{1, 1, 1},
+			[]int{2, 1, 1}},
 		{"all taken away", []Claim{held(2, .9)}, scripted{0}, []int{0}},
 		{"more than it may have by now", []Claim{narrow}, scripted{2}, []int{2}},
 	} {

@@ -197,7 +197,9 @@ func (r *Rates) curve(v *sched.View, j sched.JobID) *speedup.Curve {
 		return c
 	}
 	if *r.Batch == elastic.BatchPerGPU {
-		return r.growing(&chain[phase].Curve, sizes, func(size int) *speedup.Curve { return &within(size)[phase].Curve })
+		return r.growing(&chain[phase].Curve, sizes, func(size int) *speedup.Curve {
+			return &within(size)[phase].Curve
+		})
 	}
 	draw := rand.New(rand.NewPCG(r.Seed, uint64(j))).Float64()
 	all := elastic.Batches{Min: sizes[0], Max: sizes[len(sizes)-1]}

@@ -15,7 +15,8 @@ import (
 // on a GPU, and more are accumulated.
 var app = &speedup.Trainer{Name: "app", Time: speedup.Additive{Process: speedup.Affine{Fixed: .010, PerSample: .001},
 	Reduce: speedup.Ring{Bytes: 50e6, Bandwidth: 100e9, Latency: 10e-6, Network: 12.5e9, NetworkLatency: 30e-6}},
-	Worth: worth{}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true, List: []int{32, 64, 128, 256, 512}}}
+	Worth: worth{}, Limits: speedup.Limits{Start: 32, Max: 512, MinPerGPU: 1, MaxPerGPU: 16, Accumulate: true,
+		List: []int{32, 64, 128, 256, 512}}}
 
 // worth is by a noise scale of 500 samples.
 type worth struct{}
@@ -132,7 +133,8 @@ func TestConfig(t *testing.T) {
 		for k := 1; k <= 8; k++ {
 			w, _ := app.Best(0, k, 1, sched.BatchRange{})
 			got := r.config(v, &c, k)
-			if int(got.Batch) != w.Batch || max(int(got.Accum), 1) != max(w.Accum, 1) || math.Abs(float64(got.LRScale)-of(w.Batch)) > 1e-6 {
+			if int(got.Batch) != w.Batch || max(int(got.Accum), 1) != max(w.Accum, 1) ||
+				math.Abs(float64(got.LRScale)-of(w.Batch)) > 1e-6 {
 				t.Errorf("rule %d, %d GPUs: %+v, want %+v and %v", rule, k, got, w, of(w.Batch))
 			}
 			accumulates = accumulates || got.Accum > 1
@@ -157,7 +159,8 @@ func TestConfigIsKept(t *testing.T) {
 		claim := r.claim(v, 0)
 		got := r.config(v, &claim, 4)
 		if int(got.Batch) != c.batch || c.batch == 64 && got != had {
-			t.Errorf("horizon %v, restart %v: %+v, want batch %d, and %+v if that is kept", c.horizon, c.restart, got, c.batch, had)
+			t.Errorf("horizon %v, restart %v: %+v, want batch %d, and %+v if that is kept", c.horizon, c.restart, got,
+				c.batch, had)
 		}
 	}
 }

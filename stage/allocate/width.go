@@ -23,7 +23,8 @@ type ByWidth struct {
 var _ sched.Allocator = ByWidth{}
 
 // Allocate appends the grants, in the order of ranks. Those who hold GPUs come before those who do not.
-func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (b ByWidth) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	from := len(dst)
 	for _, j := range order { // what is kept: all that one has, or as much of it as one wants
 		job := &v.Jobs[j]

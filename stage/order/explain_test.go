@@ -23,8 +23,9 @@ func (f fixed) Remaining(*sched.View, sched.JobID) time.Duration { return time.D
 
 // Ensure that each order says its figures, also of a job it has not met, and that the queues change nothing by it.
 func TestExplain(t *testing.T) {
-	v := &sched.View{Now: 100e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(2), Priority: 3}, State: sched.Waiting,
-		Service: 40, Run: 20 * time.Second, Work: 5 * time.Second}}}
+	v := &sched.View{Now: 100e9,
+		Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(2), Priority: 3}, State: sched.Waiting,
+			Service: 40, Run: 20 * time.Second, Work: 5 * time.Second}}}
 	usual := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}}}}
 	if got := facts(FIFO{}, usual, 0); got != "" {
 		t.Errorf("of the default priority: %s", got)
@@ -55,7 +56,8 @@ func TestExplain(t *testing.T) {
 		{FewestGPUs{}, "width=2 GPUs"},
 		{LAS{}, "attained-service=40 GPU-seconds"},
 		{LAS{Seconds: true}, "attained-service=20 s"},
-		{queues, "queue=2, attained-service=40 GPU-seconds, queue-limit=100 GPU-seconds, waited=30 s, promoted-after=40 s"},
+		{queues, "queue=2, attained-service=40 GPU-seconds, queue-limit=100 GPU-seconds, waited=30 s, " +
+			"promoted-after=40 s"},
 		{learned, "queue=1, attained-service=20 s, gittins-index=0, waited=30 s, sizes-learned=0 jobs"},
 	} {
 		if got := facts(c.e, v, 0); got != c.want {

@@ -214,7 +214,8 @@ func TestLearnedGittinsMemory(t *testing.T) {
 		if err := back.LoadJob(1, g.SaveJob(1, nil)); err != nil {
 			t.Fatal(err)
 		}
-		if back.Revision() != g.Revision() || !bytes.Equal(back.SaveRest(nil), g.SaveRest(nil)) || !bytes.Equal(back.SaveJob(1, nil), g.SaveJob(1, nil)) {
+		if back.Revision() != g.Revision() || !bytes.Equal(back.SaveRest(nil), g.SaveRest(nil)) ||
+			!bytes.Equal(back.SaveJob(1, nil), g.SaveJob(1, nil)) {
 			t.Fatalf("after %d: memory differs from what was saved", n)
 		}
 		size := float64(1 + r.IntN(900))

@@ -158,7 +158,8 @@ func (o *MLFQ) demote(v *sched.View, id sched.JobID, t *turn, ex, rate float64) 
 			t.astray = true
 			o.astray = append(o.astray, id)
 		}
-		o.notes = append(o.notes, sched.Note{Job: id, Why: sched.Reason{Code: sched.WhyDemoted, A: float64(t.queue), B: ex}})
+		o.notes = append(o.notes,
+			sched.Note{Job: id, Why: sched.Reason{Code: sched.WhyDemoted, A: float64(t.queue), B: ex}})
 	}
 	return sched.Never
 }
@@ -255,7 +256,8 @@ func (o *MLFQ) SaveJob(j sched.JobID, b []byte) []byte {
 	}
 	t := &o.jobs[j]
 	b = memo.Bool(memo.Bool(append(b, byte(t.part)), t.holding), t.astray)
-	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(t.baseRun), int64(t.waited), int64(t.since), int64(t.rankedIn)} {
+	for _, x := range []int64{int64(t.queue), t.seq, t.front, int64(t.baseRun), int64(t.waited), int64(t.since),
+		int64(t.rankedIn)} {
 		b = memo.Int(b, x)
 	}
 	return memo.Float(memo.Float(b, t.base), t.index)

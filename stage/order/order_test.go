@@ -19,8 +19,11 @@ func (s sizes) Remaining(v *sched.View, j sched.JobID) time.Duration {
 
 // running is a job of 2 GPUs that has attained 8 GPU-seconds in 4 s by now, at half speed.
 func running() *sched.View {
-	return &sched.View{Now: 10e9, Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(2), Priority: 3}, State: sched.Active, Attempt: sched.Running, Up: true,
-		GPUs: []sched.GPUID{0, 1}, Service: 8, Run: 4 * time.Second, Settled: 10e9, Work: 2 * time.Second, WorkFrom: 10e9, Rate: 0.5}}}
+	return &sched.View{Now: 10e9,
+		Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(2), Priority: 3}, State: sched.Active,
+			Attempt: sched.Running, Up: true,
+			GPUs: []sched.GPUID{0, 1}, Service: 8, Run: 4 * time.Second, Settled: 10e9, Work: 2 * time.Second,
+			WorkFrom: 10e9, Rate: 0.5}}}
 }
 
 // Ensure that each order ranks a running job by what it says, and tells how that grows.

@@ -89,7 +89,8 @@ func (r *ranking) do(c *policytest.Command) string {
 	case "job":
 		gpus := c.Number("gpus", 1)
 		r.v.Jobs = append(r.v.Jobs, sched.Job{State: sched.Waiting, Arrived: r.v.Now,
-			Spec: &sched.JobSpec{Name: c.Word("a name"), GPUs: sched.Rigid(int(gpus)), Priority: int32(c.Number("priority", 0))}})
+			Spec: &sched.JobSpec{Name: c.Word("a name"), GPUs: sched.Rigid(int(gpus)),
+				Priority: int32(c.Number("priority", 0))}})
 		r.work = append(r.work, sched.Seconds(c.Number("work", 0)))
 		for _, o := range r.turns { // a rule that remembers is asked as jobs arrive
 			o.(sched.Orderer).Key(&r.v, sched.JobID(len(r.v.Jobs)-1))
@@ -206,7 +207,8 @@ func (r *ranking) rank(c *policytest.Command) string {
 			until = fmt.Sprintf("%.9gs", x.until.Seconds())
 		}
 		// Adding 0 makes -0 a plain one.
-		fmt.Fprintf(w, "%s%s\t%d\t%.6g\t%.6g\t%d\t%s\n", j.Spec.Name, mark, x.key.Level, x.key.Value+0, x.key.Slope+0, x.key.Seq, until)
+		fmt.Fprintf(w, "%s%s\t%d\t%.6g\t%.6g\t%d\t%s\n", j.Spec.Name, mark, x.key.Level, x.key.Value+0, x.key.Slope+0,
+			x.key.Seq, until)
 	}
 	w.Flush()
 	if turns, ok := o.(sched.Turns); ok {

@@ -25,7 +25,8 @@ func TestNoPromotionInsideTheFirstQueue(t *testing.T) {
 	if n := o.Notes(); len(n) != 0 {
 		t.Fatalf("noted %+v", n)
 	}
-	j.Up, j.Attempt, j.State, j.GPUs, j.Settled, j.WorkFrom = true, sched.Running, sched.Active, []sched.GPUID{0, 1}, 100e9, 100e9
+	j.Up, j.Attempt, j.State, j.GPUs, j.Settled, j.WorkFrom = true, sched.Running, sched.Active, []sched.GPUID{0, 1},
+		100e9, 100e9
 	o.Took(v, 0)
 	if k, until := o.Key(v, 0); k.Level != 0 || until != 106e9 { // 20 - 8 GPU-seconds on 2 GPUs
 		t.Fatalf("level %d until %v, want 0 until 106 s: service counts from the arrival", k.Level, until)
@@ -39,7 +40,8 @@ func TestNoPromotionInsideTheFirstQueue(t *testing.T) {
 		t.Fatalf("level %d, want 1: it had waited 90 s for 10 s of running", k.Level)
 	}
 	n := o.Notes()
-	if len(n) != 2 || n[0].Why.Code != sched.WhyDemoted || n[1].Why.Code != sched.WhyPromoted || n[1].Why.A != 90 || n[1].Why.B != 10 {
+	if len(n) != 2 || n[0].Why.Code != sched.WhyDemoted || n[1].Why.Code != sched.WhyPromoted || n[1].Why.A != 90 ||
+		n[1].Why.B != 10 {
 		t.Fatalf("noted %+v, want a demotion, then a promotion after 90 s for 10 s", n)
 	}
 }

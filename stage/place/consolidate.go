@@ -53,7 +53,8 @@ func (Consolidate) Need(v *sched.View, l *sched.Ledger, j sched.JobID, n int) sc
 }
 
 // Place places the gang.
-func (Consolidate) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID, bool) {
+func (Consolidate) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID,
+	bool) {
 	types := v.Jobs[j].Spec.Types
 	for t := range l.Types() {
 		if types.Has(sched.TypeID(t)) && l.FreeOf(sched.TypeID(t)) >= n {

@@ -25,7 +25,9 @@ func TestExplain(t *testing.T) {
 		{PMFirst{Scores: s}, 1, "class=B0 slowest-score=1.1"},
 	} {
 		var list []string
-		c.e.Explain(v, c.job, func(f sched.Fact) { list = append(list, fmt.Sprintf("%s=%s%v", f.Name, f.Text, f.Value)) })
+		c.e.Explain(v, c.job, func(f sched.Fact) {
+			list = append(list, fmt.Sprintf("%s=%s%v", f.Name, f.Text, f.Value))
+		})
 		if got := strings.Join(list, " "); got != c.want {
 			t.Errorf("%T of job %d: %s, want %s", c.e, c.job, got, c.want)
 		}

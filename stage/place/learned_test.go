@@ -41,7 +41,8 @@ func mixed(seed uint64, jobs int) *trace.Trace {
 		at += sched.Time(r.Int64N(4e9))
 		t.Jobs = append(t.Jobs, trace.Job{Duration: time.Second * time.Duration(1+r.IntN(40)),
 			Spec: sched.JobSpec{Name: fmt.Sprint(i), Submit: at, GPUs: sched.Rigid(1 + r.IntN(4)),
-				Model: []string{"vgg16", "vgg19", "alexnet", "resnet152", "resnet101", "inception4", "googlenet", ""}[r.IntN(8)]}})
+				Model: []string{"vgg16", "vgg19", "alexnet", "resnet152", "resnet101", "inception4", "googlenet",
+					""}[r.IntN(8)]}})
 	}
 	return t
 }
@@ -52,11 +53,14 @@ func simulate(t *testing.T, tr *trace.Trace, dec sched.Decider, sinks ...eventlo
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Slowdown: spreadPenalty, Restart: time.Second, StartDelay: 300 * time.Millisecond}})
+	d, err := sim.New(tr, c,
+		sim.Options{Runtime: sim.Runtime{Slowdown: spreadPenalty, Restart: time.Second,
+			StartDelay: 300 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, dec, engine.Options{Sinks: sinks}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, dec,
+		engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,7 +96,8 @@ func TestLearnedSkewLearns(t *testing.T) {
 		vgg, _ := skew.Of("alexnet")
 		resnet, _ := skew.Of("resnet101")
 		if p.Limit < resnet || p.Limit >= vgg || p.Revision() == 0 {
-			t.Errorf("seed %d: limit %v at revision %d, want it between resnet101's %v and alexnet's %v", seed, p.Limit, p.Revision(), resnet, vgg)
+			t.Errorf("seed %d: limit %v at revision %d, want it between resnet101's %v and alexnet's %v", seed, p.Limit,
+				p.Revision(), resnet, vgg)
 		}
 		for _, m := range []string{"vgg16", "vgg19", "alexnet"} {
 			if s.after[m] > 0 {
@@ -124,7 +129,8 @@ func TestLearnedSkewTwin(t *testing.T) {
 		tr := mixed(100+seed, 200)
 		run := func(whole bool) string {
 			p, d := place.NewLearnedSkew(skew.Of), &decisions{}
-			st := pipeline.Stages{Order: order.SRSF{Work: tr.Oracle()}, Place: p, Preempt: true, MinRun: 5 * time.Second, WholePass: whole}
+			st := pipeline.Stages{Order: order.SRSF{Work: tr.Oracle()}, Place: p, Preempt: true,
+				MinRun: 5 * time.Second, WholePass: whole}
 			if seed%2 == 0 {
 				st = pipeline.Stages{Order: order.FIFO{}, Place: p, WholePass: whole}
 			}
@@ -180,7 +186,8 @@ func TestLearnedSkewReplay(t *testing.T) {
 		dec.Resume(v)
 		return dec, err
 	}
-	if err := engine.Replay(context.Background(), h, log.Records(), pipeline.New(stages(place.NewLearnedSkew(skew.Of))), engine.ReplayOptions{Swap: swap}); err != nil || swaps < 50 || learned.Revision() < 2 {
+	if err := engine.Replay(context.Background(), h, log.Records(), pipeline.New(stages(place.NewLearnedSkew(skew.Of))),
+		engine.ReplayOptions{Swap: swap}); err != nil || swaps < 50 || learned.Revision() < 2 {
 		t.Errorf("%v after %d swaps and %d revisions", err, swaps, learned.Revision())
 	}
 }
@@ -265,7 +272,8 @@ func TestLearnedSkewMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if q.Limit != p.Limit || q.Revision() != p.Revision() || !bytes.Equal(q.SaveRest(nil), b) {
-			t.Fatalf("step %d: limit %v at revision %d after loading, want %v at %d", step, q.Limit, q.Revision(), p.Limit, p.Revision())
+			t.Fatalf("step %d: limit %v at revision %d after loading, want %v at %d", step, q.Limit, q.Revision(),
+				p.Limit, p.Revision())
 		}
 		if step > 100 {
 			see("resnet50", 1.05, 1+r.IntN(20)) // the slow ones are forgotten in time

@@ -191,7 +191,8 @@ func (o *Observed) LoadRest(b []byte) error {
 				r.Want(t > 0 && !math.IsInf(t, 1), "time %v, want > 0 and finite", t)
 				s.times = append(s.times, t)
 			}
-			r.Want(len(s.times) > 0 && (len(m.gpus) == 0 || s.gpu > m.gpus[len(m.gpus)-1].gpu), "GPU %d without times or out of order", s.gpu)
+			r.Want(len(s.times) > 0 && (len(m.gpus) == 0 || s.gpu > m.gpus[len(m.gpus)-1].gpu),
+				"GPU %d without times or out of order", s.gpu)
 			m.gpus = append(m.gpus, s)
 		}
 		r.Want(name != "" && models[name] == nil, "model %.80q without a name or twice", name)

@@ -13,8 +13,9 @@ import (
 
 // seenScores are of six GPUs on three nodes of two, three classes.
 func seenScores() *variability.Scores {
-	s := &variability.Scores{Name: "s", GPUs: make([]variability.GPU, 6), Classes: []string{"A", "B", "C"}, PM: [][]float64{
-		{1, 1.1, .9, 1.3, 1, 1.2}, {1, 1.02, .99, 1, 1.05, 1.04}, {1, 1, 1, 1, 1, 1}}}
+	s := &variability.Scores{Name: "s", GPUs: make([]variability.GPU, 6), Classes: []string{"A", "B", "C"},
+		PM: [][]float64{
+			{1, 1.1, .9, 1.3, 1, 1.2}, {1, 1.02, .99, 1, 1.05, 1.04}, {1, 1, 1, 1, 1, 1}}}
 	return s
 }
 
@@ -45,7 +46,8 @@ func TestObservedTellsClass(t *testing.T) {
 		o.Observe(v, event(v, 3, s.PM[2][g], g))
 	}
 	if o.Class(v, 0) != 2 || o.Class(v, 1) != 2 || o.Class(v, 2) != 0 || o.Class(v, 3) != 0 || o.Revision() != 1 {
-		t.Errorf("classes %d %d %d %d, revision %d, want 2 2 0 0, 1", o.Class(v, 0), o.Class(v, 1), o.Class(v, 2), o.Class(v, 3), o.Revision())
+		t.Errorf("classes %d %d %d %d, revision %d, want 2 2 0 0, 1", o.Class(v, 0), o.Class(v, 1), o.Class(v, 2),
+			o.Class(v, 3), o.Revision())
 	}
 }
 
@@ -133,7 +135,8 @@ func TestObservedIsBounded(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = 1
 	}
-	v, s := view(sizes...), &variability.Scores{Classes: []string{"A"}, PM: [][]float64{make([]float64, 100)}, GPUs: make([]variability.GPU, 100)}
+	v, s := view(sizes...), &variability.Scores{Classes: []string{"A"}, PM: [][]float64{make([]float64, 100)},
+		GPUs: make([]variability.GPU, 100)}
 	for g := range s.PM[0] {
 		s.PM[0][g] = 1 + float64(g)/100
 	}

@@ -60,7 +60,8 @@ func TestOneTypeTwin(t *testing.T) {
 			fits := one.Fits(v, l, 0, n)
 			got, ok := one.Place(v, l, 0, n, nil)
 			if v.Jobs[0].Spec.Types != types || fits != ok {
-				t.Fatalf("seed %d, %s: fits %v, placed %v, types %v, want alike, and %v as before", seed, name, fits, ok, v.Jobs[0].Spec.Types, types)
+				t.Fatalf("seed %d, %s: fits %v, placed %v, types %v, want alike, and %v as before", seed, name, fits,
+					ok, v.Jobs[0].Spec.Types, types)
 			}
 			if typ, given := grant[0]; given && types.Has(typ) {
 				v.Jobs[0].Spec.Types = sched.TypeSet(0).With(typ)
@@ -88,8 +89,10 @@ func TestOneTypeForwards(t *testing.T) {
 		shape int32
 	}{{place.Count{}, 0}, {place.Skew{Of: skew.Of, Limit: .1}, 1}, {place.Skew{Of: skew.Of, Limit: 1}, 0}} {
 		one := &place.OneType{By: c.by, Of: granted{}.of}
-		if got := one.Shape(v, 0); got != c.shape || one.Revision() != 0 || one.Need(v, sched.NewLedger(v), 0, 2).One != (c.shape == 1) {
-			t.Errorf("%T: shape %d, revision %d, need %+v", c.by, got, one.Revision(), one.Need(v, sched.NewLedger(v), 0, 2))
+		if got := one.Shape(v, 0); got != c.shape || one.Revision() != 0 ||
+			one.Need(v, sched.NewLedger(v), 0, 2).One != (c.shape == 1) {
+			t.Errorf("%T: shape %d, revision %d, need %+v", c.by, got, one.Revision(),
+				one.Need(v, sched.NewLedger(v), 0, 2))
 		}
 	}
 	if one := (&place.OneType{By: revised{}}); one.Revision() != 7 {

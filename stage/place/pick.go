@@ -79,7 +79,8 @@ func nextOfEither(a, b sched.Bitset, from int) int {
 func (p *pick) together(last int) bool {
 	for free := p.n; free <= p.l.MaxFree(p.t) && p.n <= p.wide; free++ {
 		set := p.upTo[last][p.n]
-		for node := p.l.NextNodeIn(set, p.t, free, 0); node != sched.None; node = p.l.NextNodeIn(set, p.t, free, node+1) {
+		for node := p.l.NextNodeIn(set, p.t, free, 0); node != sched.None; node = p.l.NextNodeIn(set, p.t, free,
+			node+1) {
 			if p.l.Room(node, p.j, p.n) {
 				p.take(node, 0, last, p.n)
 				return true

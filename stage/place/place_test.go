@@ -23,7 +23,8 @@ func view(sizes ...int) *sched.View {
 	return v
 }
 
-var placers = map[string]sched.Placer{"count": place.Count{}, "packed": place.Packed{}, "consolidate": place.Consolidate{}, "yarn": place.Yarn{},
+var placers = map[string]sched.Placer{"count": place.Count{}, "packed": place.Packed{},
+	"consolidate": place.Consolidate{}, "yarn": place.Yarn{},
 	"skew": place.Skew{Of: skew.Of, Limit: skew.PackLimit}}
 
 // Ensure that each placer takes the GPUs its rule says: cluster, GPUs taken before, width, then the set; nil = it
@@ -43,12 +44,16 @@ func TestPlacement(t *testing.T) {
 		{"packed", []int{2, 2}, []sched.GPUID{0}, 4, nil, "too few GPUs"},
 		{"consolidate", []int{4, 4}, []sched.GPUID{4}, 3, []sched.GPUID{5, 6, 7}, "best fit"},
 		{"consolidate", []int{4, 4}, []sched.GPUID{0, 4}, 4, nil, "waits for a whole node"},
-		{"consolidate", []int{4, 4, 4}, []sched.GPUID{4}, 6, []sched.GPUID{0, 1, 2, 3, 8, 9}, "whole nodes, then the emptiest other"},
-		{"consolidate", []int{4, 4, 4}, []sched.GPUID{4, 8, 9, 10}, 6, []sched.GPUID{0, 1, 2, 3, 5, 6}, "the rest need not be a whole node"},
-		{"consolidate", []int{4, 2, 2}, nil, 6, []sched.GPUID{0, 1, 2, 3, 4, 5}, "as few nodes as the empty cluster needs"},
+		{"consolidate", []int{4, 4, 4}, []sched.GPUID{4}, 6, []sched.GPUID{0, 1, 2, 3, 8, 9},
+			"whole nodes, then the emptiest other"},
+		{"consolidate", []int{4, 4, 4}, []sched.GPUID{4, 8, 9, 10}, 6, []sched.GPUID{0, 1, 2, 3, 5, 6},
+			"the rest need not be a whole node"},
+		{"consolidate", []int{4, 2, 2}, nil, 6, []sched.GPUID{0, 1, 2, 3, 4, 5}, "as few nodes as the empty cluster " +
+			"needs"},
 		{"consolidate", []int{4, 2, 2, 2}, []sched.GPUID{0}, 6, nil, "more nodes than the empty cluster needs"},
 		{"yarn", []int{4, 4}, []sched.GPUID{4}, 3, []sched.GPUID{0, 1, 2}, "first fit"},
-		{"yarn", []int{4, 4, 4}, []sched.GPUID{0}, 6, []sched.GPUID{4, 5, 6, 7, 1, 2}, "whole nodes, then the first other that holds the rest"},
+		{"yarn", []int{4, 4, 4}, []sched.GPUID{0}, 6, []sched.GPUID{4, 5, 6, 7, 1, 2},
+			"whole nodes, then the first other that holds the rest"},
 		{"yarn", []int{4, 4}, []sched.GPUID{0, 4}, 5, nil, "no whole node"},
 	} {
 		t.Run(fmt.Sprint(c.placer, "/", c.why), func(t *testing.T) {
@@ -71,7 +76,9 @@ func TestSkew(t *testing.T) {
 	v.Jobs[0].Spec = &sched.JobSpec{Model: "skewed", GPUs: sched.Rigid(4)}
 	v.Jobs[1].Spec = &sched.JobSpec{Model: "flat", GPUs: sched.Rigid(4)}
 	v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{}})
-	s := place.Skew{Limit: 0.3, Of: func(m string) (float64, bool) { return map[string]float64{"skewed": 0.7, "flat": 0.3}[m], true }}
+	s := place.Skew{Limit: 0.3, Of: func(m string) (float64, bool) {
+		return map[string]float64{"skewed": 0.7, "flat": 0.3}[m], true
+	}}
 	l := sched.NewLedger(v)
 	l.Book(2, []sched.GPUID{0, 4})
 	if s.Fits(v, l, 0, 4) || !s.Fits(v, l, 1, 4) || s.Shape(v, 0) == s.Shape(v, 1) {
@@ -138,7 +145,8 @@ func checkSet(t *testing.T, v *sched.View, l *sched.Ledger, where string, set []
 	on := map[sched.NodeID]int{}
 	for i, g := range set {
 		typ := v.Nodes[v.GPUs[g].Node].Spec.Type
-		if !l.IsFree(g) || i > 0 && set[i-1] == g || typ != v.Nodes[v.GPUs[set[0]].Node].Spec.Type || !v.Jobs[0].Spec.Types.Has(typ) {
+		if !l.IsFree(g) || i > 0 && set[i-1] == g || typ != v.Nodes[v.GPUs[set[0]].Node].Spec.Type ||
+			!v.Jobs[0].Spec.Types.Has(typ) {
 			t.Fatalf("%s: GPU %d of %v: taken, repeated or of a wrong type", where, g, set)
 		}
 		on[v.GPUs[g].Node]++

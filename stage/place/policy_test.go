@@ -145,7 +145,8 @@ func (p *placing) rule(c *policytest.Command) (sched.Placer, *place.Scores) {
 		return place.PMFirst{Scores: s}, s
 	case "pal":
 		s := scoresOf(p.sf)
-		return place.PAL{Scores: s, Penalty: times(c.Float("across", c.Text("across"))), Tolerance: c.Number("tolerance", 0)}, s
+		return place.PAL{Scores: s, Penalty: times(c.Float("across", c.Text("across"))),
+			Tolerance: c.Number("tolerance", 0)}, s
 	default:
 		return placers[name], nil
 	}

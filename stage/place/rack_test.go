@@ -66,7 +66,9 @@ func TestThreeLevelsTwin(t *testing.T) {
 			}
 			of := place.Penalties{1, 1 + .1*float64(c.r.IntN(6)), 0}
 			of[2] = of[1] + []float64{0, .2, .7}[c.r.IntN(3)]
-			rule := place.PAL{Scores: scores, Penalty: func(*sched.View, sched.JobID, int) place.Penalties { return of }}
+			rule := place.PAL{Scores: scores, Penalty: func(*sched.View, sched.JobID, int) place.Penalties {
+				return of
+			}}
 			set, ok := rule.Place(c.v, l, j, n, nil)
 			if ok != (int(typ) < l.Types()) {
 				t.Fatalf("seed %d: %d GPUs: placed %v", seed, n, ok)
@@ -161,7 +163,9 @@ func TestIndexFollows(t *testing.T) {
 		l := sched.NewLedger(c.v)
 		of := place.Penalties{1, 1.1, 1.3}
 		rule := func(s *place.Scores) place.PAL {
-			return place.PAL{Scores: s, Tolerance: .05, Penalty: func(*sched.View, sched.JobID, int) place.Penalties { return of }}
+			return place.PAL{Scores: s, Tolerance: .05, Penalty: func(*sched.View, sched.JobID, int) place.Penalties {
+				return of
+			}}
 		}
 		for range 60 {
 			j := sched.JobID(c.r.IntN(len(c.v.Jobs)))

@@ -89,7 +89,9 @@ func (w twin) pmFirst(n int, cand []sched.GPUID) []sched.GPUID {
 		return max(like-n, n-like)
 	}
 	cand = slices.Clone(cand)
-	slices.SortStableFunc(cand, func(a, b sched.GPUID) int { return cmp.Or(cmp.Compare(w.sf[a], w.sf[b]), cmp.Compare(far(a), far(b))) })
+	slices.SortStableFunc(cand, func(a, b sched.GPUID) int {
+		return cmp.Or(cmp.Compare(w.sf[a], w.sf[b]), cmp.Compare(far(a), far(b)))
+	})
 	return cand[:n]
 }
 
@@ -255,7 +257,8 @@ func (c *scoredCase) flip(l *sched.Ledger) {
 }
 
 // checkAgainst reports whether PAL is better than PM-First, and fails if it is worse.
-func (w twin) checkAgainst(t *testing.T, where string, typ sched.TypeID, across float64, pal, pmFirst []sched.GPUID) bool {
+func (w twin) checkAgainst(t *testing.T, where string, typ sched.TypeID, across float64, pal,
+	pmFirst []sched.GPUID) bool {
 	t.Helper()
 	cost := func(set []sched.GPUID) float64 {
 		if len(w.nodes(set)) > 1 {
@@ -292,7 +295,8 @@ func (w twin) checkWide(t *testing.T, where string, typ sched.TypeID, n int, set
 		left -= counts[need]
 	}
 	if len(set) != n || len(w.nodes(set)) != need || w.worst(set) > worst {
-		t.Fatalf("%s: %v: slowest %v on %d nodes, want %v on %d", where, set, w.worst(set), len(w.nodes(set)), worst, need)
+		t.Fatalf("%s: %v: slowest %v on %d nodes, want %v on %d", where, set, w.worst(set), len(w.nodes(set)), worst,
+			need)
 	}
 }
 
@@ -378,7 +382,8 @@ func TestScoredKeepRoom(t *testing.T) {
 		scores := scoresOf(c.sf[0][:known], c.sf[1][:known])
 		l := sched.NewLedger(c.v)
 		n := 1 + c.r.IntN(9)
-		for _, p := range []sched.Placer{place.PMFirst{Scores: scores}, place.PAL{Scores: scores, Penalty: times(c.across())}} {
+		for _, p := range []sched.Placer{place.PMFirst{Scores: scores},
+			place.PAL{Scores: scores, Penalty: times(c.across())}} {
 			set, ok := p.Place(c.v, l, 0, n, nil)
 			if fits := p.Fits(c.v, l, 0, n); fits != ok {
 				t.Fatalf("seed %d: %T: placed %v, fits %v", seed, p, ok, fits)

@@ -52,7 +52,8 @@ func firstFit(l *sched.Ledger, t sched.TypeID, j sched.JobID, n int) sched.NodeI
 }
 
 // rackFit tries each rack in the order of its first node.
-func rackFit(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID, bool) {
+func rackFit(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n int, dst []sched.GPUID) ([]sched.GPUID,
+	bool) {
 	var tried []int32
 	for node := l.NextUp(t, 0); node != sched.None; node = l.NextUp(t, node+1) {
 		rack := v.Nodes[node].Spec.Rack
@@ -68,7 +69,8 @@ func rackFit(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n in
 }
 
 // inRack takes n/size wholly free nodes of the rack, then the remainder from the first other node of it.
-func inRack(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n int, rack int32, dst []sched.GPUID) ([]sched.GPUID, bool) {
+func inRack(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n int, rack int32,
+	dst []sched.GPUID) ([]sched.GPUID, bool) {
 	from, size := len(dst), l.Widest(t)
 	whole, rest := n/size, n%size
 	for node := l.NextUp(t, 0); node != sched.None && whole > 0; node = l.NextUp(t, node+1) {
@@ -85,7 +87,8 @@ func inRack(v *sched.View, l *sched.Ledger, t sched.TypeID, j sched.JobID, n int
 	}
 	taken := dst[from:]
 	for node := l.NextUp(t, 0); node != sched.None; node = l.NextUp(t, node+1) {
-		if v.Nodes[node].Spec.Rack == rack && l.FreeOn(node) >= rest && l.Room(node, j, rest) && !takes(v, taken, node) {
+		if v.Nodes[node].Spec.Rack == rack && l.FreeOn(node) >= rest && l.Room(node, j, rest) &&
+			!takes(v, taken, node) {
 			return l.TakeFrom(node, rest, dst), true
 		}
 	}

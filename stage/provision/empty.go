@@ -33,7 +33,8 @@ type load struct {
 // reopen has up to n busy nodes of pool id that drain take jobs again: they are needed after all. It returns how many.
 func (r *emptying) reopen(v *sched.View, id sched.PoolID, n int32, d *sched.Desired) (back int32) {
 	for i := 0; i < len(v.Nodes) && back < n; i++ {
-		if node := &v.Nodes[i]; node.Spec.Pool == id && node.Joined() && node.Target == sched.NodeDraining && node.Busy > 0 {
+		if node := &v.Nodes[i]; node.Spec.Pool == id && node.Joined() && node.Target == sched.NodeDraining &&
+			node.Busy > 0 {
 			d.Nodes = append(d.Nodes, sched.NodeTarget{Node: sched.NodeID(i), State: sched.NodeUp})
 			back++
 		}

@@ -27,12 +27,15 @@ func TestNothingIsRentedBeyondALimit(t *testing.T) {
 	}{
 		{"no limit", provision.Asked{}, []sched.Job{job("a", 9), job("b", 5)}, 14},
 		{"wider than the limit", provision.Asked{PerUser: 8}, []sched.Job{job("a", 9), job("b", 5)}, 5},
-		{"together wider than the limit", provision.Asked{PerUser: 8}, []sched.Job{job("a", 6), job("a", 3), job("a", 2), job("b", 8)}, 16},
-		{"beside one that holds GPUs, though it came later", provision.Asked{PerUser: 8}, []sched.Job{job("a", 7), job("a", 2, 0, 1)}, 2},
+		{"together wider than the limit", provision.Asked{PerUser: 8},
+			[]sched.Job{job("a", 6), job("a", 3), job("a", 2), job("b", 8)}, 16},
+		{"beside one that holds GPUs, though it came later", provision.Asked{PerUser: 8},
+			[]sched.Job{job("a", 7), job("a", 2, 0, 1)}, 2},
 		{"may be narrower", provision.Asked{PerUser: 8, Narrows: true}, []sched.Job{wide, job("a", 1)}, 8},
 	} {
-		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 9}}}, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2, Pool: sched.None}}},
-			GPUs: make([]sched.GPU, 2), Jobs: c.jobs, Version: 1}
+		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 9}}},
+			Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2, Pool: sched.None}}},
+			GPUs:  make([]sched.GPU, 2), Jobs: c.jobs, Version: 1}
 		sum := make([]int32, 2)
 		if c.asked.Demand(v, sum); sum[0]+sum[1] != c.want {
 			t.Errorf("%s: %v, want %d in all", c.name, sum, c.want)

@@ -33,11 +33,13 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 }
 
 func job(submit float64, gpus int, seconds float64) trace.Job {
-	return trace.Job{Spec: sched.JobSpec{Submit: sched.Time(submit * 1e9), GPUs: sched.Rigid(gpus)}, Duration: sched.Seconds(seconds)}
+	return trace.Job{Spec: sched.JobSpec{Submit: sched.Time(submit * 1e9), GPUs: sched.Rigid(gpus)},
+		Duration: sched.Seconds(seconds)}
 }
 
 // run simulates fifo-skip with a rule of provision; sinks may follow. It returns what happened and what all pools cost.
-func run(t *testing.T, c *cluster.Cluster, boot time.Duration, rule sched.Provisioner, jobs ...trace.Job) (string, float64) {
+func run(t *testing.T, c *cluster.Cluster, boot time.Duration, rule sched.Provisioner, jobs ...trace.Job) (string,
+	float64) {
 	t.Helper()
 	d, err := sim.New(&trace.Trace{Jobs: jobs}, c, sim.Options{Runtime: sim.Runtime{Boot: boot}})
 	if err != nil {
@@ -45,7 +47,8 @@ func run(t *testing.T, c *cluster.Cluster, boot time.Duration, rule sched.Provis
 	}
 	s := engine.NewState(eventlog.Header{Types: c.Types, Pools: c.PoolSpecs()})
 	var log script
-	dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{}, Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+	dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{},
+		Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
 	if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +78,14 @@ func TestFollow(t *testing.T) {
 		want       string
 		cost       float64
 	}{
-		{"at once", pools, 0, "10 spot-1 up; 10 job 0; 20 spot-1 gone; 40 spot-2 up; 40 job 1; 41 spot-2 gone; ", 20 + 11},
+		{"at once", pools, 0, "10 spot-1 up; 10 job 0; 20 spot-1 gone; 40 spot-2 up; 40 job 1; 41 spot-2 gone; ",
+			20 + 11},
 		{"kept", pools, 15 * time.Second, "10 spot-1 up; 10 job 0; 30 job 1; 46 spot-1 gone; ", 46},
-		{"owned", "nodes: [{gpus: 1}]\n" + pools, 0, "0 node0 up; 10 spot-1 up; 10 job 0; 20 spot-1 gone; 30 job 1; ", 20},
+		{"owned", "nodes: [{gpus: 1}]\n" + pools, 0, "0 node0 up; 10 spot-1 up; 10 job 0; 20 spot-1 gone; 30 job 1; ",
+			20},
 	} {
-		got, cost := run(t, parse(t, c.yaml), 0, &provision.Rent{Demand: &provision.Asked{}, Keep: c.keep}, job(0, 2, 10), job(30, 1, 1))
+		got, cost := run(t, parse(t, c.yaml), 0, &provision.Rent{Demand: &provision.Asked{}, Keep: c.keep},
+			job(0, 2, 10), job(30, 1, 1))
 		if got != c.want || math.Abs(cost-c.cost) > 1e-9 {
 			t.Errorf("%s: got  %s at %v\nwant %s at %v", c.name, got, cost, c.want, c.cost)
 		}
@@ -89,7 +95,8 @@ func TestFollow(t *testing.T) {
 // Ensure that a reservation is there from the start and stays, that a limit on nodes holds, and that a job too wide for
 // one pool is served by several.
 func TestReservationAndLimits(t *testing.T) {
-	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, max: 3}, {name: b, gpus: 2, price_per_hour: 7200, max: 9}]")
+	c := parse(t, "pools: [{name: a, gpus: 2, price_per_hour: 3600, max: 3}, {name: b, gpus: 2, price_per_hour: "+
+		"7200, max: 9}]")
 	got, cost := run(t, c, 0, &provision.Rent{Demand: provision.Always{GPUs: 4}}, job(10, 2, 10))
 	if want := "0 a-1 up; 0 a-2 up; 10 job 0; "; got != want || cost != 40 {
 		t.Errorf("got  %s at %v\nwant %s at 40", got, cost, want)
@@ -107,8 +114,10 @@ func TestReservationAndLimits(t *testing.T) {
 // Ensure that idle nodes fall asleep after the dwell while nobody waits, and that as many wake as those who wait need.
 func TestSleep(t *testing.T) {
 	c := parse(t, "nodes: [{gpus: 2, count: 3}]")
-	got, _ := run(t, c, 4*time.Second, &provision.Sleep{Dwell: 3 * time.Second}, job(0, 1, 10), job(5, 3, 1), job(20, 6, 1))
-	want := "0 node0 up; 0 node1 up; 0 node2 up; 0 job 0; 3 node1 asleep; 3 node2 asleep; 9 node1 up; 9 node2 up; 9 job 1; " +
+	got, _ := run(t, c, 4*time.Second, &provision.Sleep{Dwell: 3 * time.Second}, job(0, 1, 10), job(5, 3, 1),
+		job(20, 6, 1))
+	want := "0 node0 up; 0 node1 up; 0 node2 up; 0 job 0; 3 node1 asleep; 3 node2 asleep; 9 node1 up; 9 node2 up; 9 " +
+		"job 1; " +
 		"13 node0 asleep; " +
 		"13 node1 asleep; 13 node2 asleep; 24 node0 up; 24 node1 up; 24 node2 up; 24 job 2; 28 node0 asleep; 28 node1 asleep; 28 node2 asleep; "
 	if got != want {
@@ -172,11 +181,15 @@ func TestEmpty(t *testing.T) {
 		cost float64
 	}{
 		// From 101 s on two nodes hold a job each: 20 s later the second node has cost the 40 GPU-seconds of a move.
-		{"worth it", 40, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 121 spot-1 draining; 121 job 1; 121 spot-1 gone; 201 spot-2 gone; ", 121 + 200},
-		{"too dear", math.Inf(1), pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 spot-1 gone; 201 spot-2 gone; ", 200 + 200},
-		{"too late", 400, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 spot-1 gone; 201 spot-2 gone; ", 200 + 200},
+		{"worth it", 40, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 121 spot-1 " +
+			"draining; 121 job 1; 121 spot-1 gone; 201 spot-2 gone; ", 121 + 200},
+		{"too dear", math.Inf(1), pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 " +
+			"spot-1 gone; 201 spot-2 gone; ", 200 + 200},
+		{"too late", 400, pair(200), "0 spot-1 up; 0 job 0; 0 job 1; 1 spot-2 up; 1 job 2; 1 job 3; 200 spot-1 gone; " +
+			"201 spot-2 gone; ", 200 + 200},
 		// Three GPUs on two nodes: no node can be emptied.
-		{"no room", 0, []trace.Job{job(0, 2, 50), job(0, 1, 200)}, "0 spot-1 up; 0 spot-2 up; 0 job 0; 0 job 1; 50 spot-1 gone; 200 spot-2 gone; ", 250},
+		{"no room", 0, []trace.Job{job(0, 2, 50), job(0, 1, 200)}, "0 spot-1 up; 0 spot-2 up; 0 job 0; 0 job 1; 50 " +
+			"spot-1 gone; 200 spot-2 gone; ", 250},
 	} {
 		rule := &provision.Rent{Demand: &provision.Wanted{Wants: asAsked{}}}
 		rule.Move = func(*sched.View, sched.JobID) float64 { return c.move }
@@ -186,7 +199,8 @@ func TestEmpty(t *testing.T) {
 		}
 		s := engine.NewState(eventlog.Header{Types: []string{"gpu"}, Pools: parse(t, pool).PoolSpecs()})
 		var log script
-		dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{}, Allocate: allocate.ByWidth{Wants: asAsked{}}, Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
+		dec := pipeline.Stages{Order: order.FIFO{}, Place: place.Packed{}, Allocate: allocate.ByWidth{Wants: asAsked{}},
+			Parts: pipeline.Parts{Provision: []sched.Provisioner{rule}}}.Decider()
 		if err := engine.Run(t.Context(), s, d, dec, engine.Options{Sinks: []eventlog.Sink{&log}}); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +236,8 @@ func (asAsked) Narrower(*sched.View, sched.JobID, int32) (sched.Config, bool) {
 // renting.
 func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 	view := func(jobs ...sched.JobSpec) *sched.View {
-		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{Name: "a", GPUs: 8, Max: 3}}, {Spec: sched.PoolSpec{Name: "b", Type: 1, GPUs: 4, Max: 1}}},
+		v := &sched.View{Pools: []sched.Pool{{Spec: sched.PoolSpec{Name: "a", GPUs: 8, Max: 3}},
+			{Spec: sched.PoolSpec{Name: "b", Type: 1, GPUs: 4, Max: 1}}},
 			Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 2, Pool: sched.None}}}, Version: 1}
 		for i := range jobs {
 			v.Jobs = append(v.Jobs, sched.Job{Spec: &jobs[i], State: sched.Waiting})
@@ -236,12 +251,16 @@ func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 		jobs  []sched.JobSpec
 		want  [3]int32
 	}{
-		{"wider than all", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(64)}, {GPUs: sched.Rigid(5)}}, [3]int32{0, 0, 5}},
+		{"wider than all", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(64)}, {GPUs: sched.Rigid(5)}},
+			[3]int32{0, 0, 5}},
 		{"as wide as all", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(26)}}, [3]int32{0, 0, 26}},
-		{"wider than its type", provision.Asked{}, []sched.JobSpec{{GPUs: sched.Rigid(5), Types: sched.TypeSet(0).With(1)}}, [3]int32{}},
-		{"wider than may be wanted", provision.Asked{Most: 16}, []sched.JobSpec{{GPUs: sched.Rigid(17)}, {GPUs: sched.Rigid(16)}}, [3]int32{0, 0, 16}},
+		{"wider than its type", provision.Asked{},
+			[]sched.JobSpec{{GPUs: sched.Rigid(5), Types: sched.TypeSet(0).With(1)}}, [3]int32{}},
+		{"wider than may be wanted", provision.Asked{Most: 16},
+			[]sched.JobSpec{{GPUs: sched.Rigid(17)}, {GPUs: sched.Rigid(16)}}, [3]int32{0, 0, 16}},
 		{"wants more than all, and is rigid", provision.Asked{}, []sched.JobSpec{wide}, [3]int32{}},
-		{"wants more than all, and takes less", provision.Asked{Narrows: true}, []sched.JobSpec{wide}, [3]int32{0, 0, 64}},
+		{"wants more than all, and takes less", provision.Asked{Narrows: true}, []sched.JobSpec{wide},
+			[3]int32{0, 0, 64}},
 	} {
 		sum := make([]int32, 3)
 		if c.asked.Demand(view(c.jobs...), sum); [3]int32(sum) != c.want {
@@ -271,11 +290,14 @@ func TestRentBesideTheDead(t *testing.T) {
 		{"an owned one", []sched.Node{node(owned, 0, sched.NodeUp)}, sched.GPUInUse, 8, 0, -1},
 		{"a rented one that does not answer", []sched.Node{node(spot, 0, sched.NodeUp)}, sched.GPUStuck, 8, 2, -1},
 		{"a rented one that is cordoned", []sched.Node{node(spot, 0, sched.NodeDraining)}, sched.GPUInUse, 8, 2, -1},
-		{"the same, and another in its place", []sched.Node{node(spot, 0, sched.NodeDraining), node(spot, 8, sched.NodeUp)}, sched.GPUInUse, 8, 1, 0},
-		{"one that does not answer, and another in its place", []sched.Node{node(spot, 0, sched.NodeUp), node(spot, 8, sched.NodeUp)}, sched.GPUStuck, 8, 1, 0},
+		{"the same, and another in its place",
+			[]sched.Node{node(spot, 0, sched.NodeDraining), node(spot, 8, sched.NodeUp)}, sched.GPUInUse, 8, 1, 0},
+		{"one that does not answer, and another in its place",
+			[]sched.Node{node(spot, 0, sched.NodeUp), node(spot, 8, sched.NodeUp)}, sched.GPUStuck, 8, 1, 0},
 		{"more than may be rented", []sched.Node{node(spot, 0, sched.NodeUp)}, sched.GPUStuck, 32, 4, -1},
 	} {
-		v := &sched.View{Now: 100, Version: 1, Types: []string{"T"}, Nodes: c.nodes, Pools: []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 4}}}}
+		v := &sched.View{Now: 100, Version: 1, Types: []string{"T"}, Nodes: c.nodes,
+			Pools: []sched.Pool{{Spec: sched.PoolSpec{GPUs: 8, Max: 4}}}}
 		for n := range c.nodes {
 			for range 8 {
 				v.GPUs = append(v.GPUs, sched.GPU{Node: sched.NodeID(n)})

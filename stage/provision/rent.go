@@ -154,7 +154,8 @@ func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration
 		}
 	}
 	slices.SortStableFunc(r.leave, func(a, b sched.NodeID) int {
-		return cmp.Or(cmp.Compare(serving(v, &v.Nodes[a]), serving(v, &v.Nodes[b])), cmp.Compare(r.since[a], r.since[b]))
+		return cmp.Or(cmp.Compare(serving(v, &v.Nodes[a]), serving(v, &v.Nodes[b])),
+			cmp.Compare(r.since[a], r.since[b]))
 	})
 	r.leave = r.leave[:min(len(r.leave), int(max(here+dead-n, 0)))]
 	for _, node := range r.leave {

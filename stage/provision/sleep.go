@@ -65,7 +65,8 @@ func (s *Sleep) waiting(v *sched.View, d *sched.Desired) int {
 // wake wakes nodes until those that are awake and idle, or wake up, have as many GPUs as needed.
 func (s *Sleep) wake(v *sched.View, d *sched.Desired, need int) {
 	for i := range v.Nodes {
-		if n := &v.Nodes[i]; n.Spec.Pool == sched.None && n.Target == sched.NodeUp && n.State != sched.NodeDown && s.since[i] != sched.Never {
+		if n := &v.Nodes[i]; n.Spec.Pool == sched.None && n.Target == sched.NodeUp && n.State != sched.NodeDown &&
+			s.since[i] != sched.Never {
 			need -= n.Spec.GPUs
 		}
 	}

@@ -58,7 +58,8 @@ func (s *Stragglers) SaveRest(b []byte) []byte {
 	b = memo.Uint(memo.Int(memo.Uint(b, s.revision), int64(s.fading)), uint64(len(s.gpus)))
 	for i := range s.gpus {
 		x := &s.gpus[i]
-		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), int64(x.user), int64(x.lifted), int64(x.good)} {
+		for _, n := range [...]int64{int64(x.told), int64(x.until), int64(x.term), int64(x.user), int64(x.lifted),
+			int64(x.good)} {
 			b = memo.Int(b, n)
 		}
 		b = memo.Text(memo.Bool(memo.Bool(b, x.ours), x.trial), x.tracker.Save(nil))
@@ -89,7 +90,8 @@ func (s *Stragglers) LoadRest(b []byte) error {
 	}
 	for range r.Count(1) {
 		g := sched.GPUID(r.Uint(math.MaxInt32))
-		if r.Want(int(g) < len(next.gpus) && !next.gpus[g].isOdd, "odd GPU %d is not there, or twice", g); r.Err() != nil {
+		if r.Want(int(g) < len(next.gpus) && !next.gpus[g].isOdd, "odd GPU %d is not there, or twice",
+			g); r.Err() != nil {
 			break
 		}
 		next.gpus[g].isOdd = true
@@ -116,8 +118,10 @@ func (s *Stragglers) LoadRest(b []byte) error {
 
 // loadGPU reads what SaveRest wrote of one GPU.
 func loadGPU(r *memo.Reader) watched {
-	x := watched{told: int(r.Int(-maxSteps, maxSteps)), until: sched.Time(r.Int(0, math.MaxInt64)), term: time.Duration(r.Int(0, int64(lastTerm))),
-		user: sched.JobID(r.Int(sched.None, math.MaxInt32)), lifted: sched.Time(r.Int(0, math.MaxInt64)), good: int8(r.Int(0, 2)), ours: r.Bool(), trial: r.Bool()}
+	x := watched{told: int(r.Int(-maxSteps, maxSteps)), until: sched.Time(r.Int(0, math.MaxInt64)),
+		term: time.Duration(r.Int(0, int64(lastTerm))),
+		user: sched.JobID(r.Int(sched.None, math.MaxInt32)), lifted: sched.Time(r.Int(0, math.MaxInt64)),
+		good: int8(r.Int(0, 2)), ours: r.Bool(), trial: r.Bool()}
 	x.tracker, _ = variability.NewTracker(1, 1, tracking)
 	if saved := r.Bytes(); r.Err() == nil {
 		err := x.tracker.Load(saved)

@@ -159,7 +159,8 @@ func (s *Stragglers) started(v *sched.View, id sched.JobID, now sched.Time) {
 	if s.Expected != nil {
 		expected = s.Expected(v, id, j.GPUs)
 	}
-	s.detector.Begin(now, id, straggler.Kind{Model: j.Spec.Model, GPUs: int32(len(j.GPUs)), Nodes: nodes}, j.GPUs, expected)
+	s.detector.Begin(now, id, straggler.Kind{Model: j.Spec.Model, GPUs: int32(len(j.GPUs)), Nodes: nodes}, j.GPUs,
+		expected)
 }
 
 // stepOf returns the time of a step by a report, 0 if it does not tell: of a training step for jobs that count them,
@@ -199,7 +200,9 @@ func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggle
 			free++
 		}
 	}
-	slices.SortStableFunc(checks, func(a, b straggler.Check) int { return min(s.gpus[b.GPU].told, 1) - min(s.gpus[a.GPU].told, 1) })
+	slices.SortStableFunc(checks, func(a, b straggler.Check) int {
+		return min(s.gpus[b.GPU].told, 1) - min(s.gpus[a.GPU].told, 1)
+	})
 	return checks[:max(1, min(len(checks), free))]
 }
 

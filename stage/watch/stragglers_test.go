@@ -62,19 +62,23 @@ func (w *world) run(t *testing.T) []metrics.Job {
 		stages = pal.PAL(baseline.FIFO(nil), k, pal.Options{MoveCost: 62 * time.Second})
 		w.s.Revise, w.s.Weighs = scores.Revise, true
 	}
-	d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second, Changes: w.changes, Report: time.Minute, Noise: .02, Seed: 1}})
+	d, err := sim.New(tr, c,
+		sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second, Changes: w.changes, Report: time.Minute, Noise: .02,
+			Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(tr.Jobs))
-	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, pal.Watched(stages, w.s).Decider(), engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d,
+		pal.Watched(stages, w.s).Decider(), engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Jobs
 }
 
 func job(submit sched.Time, gpus int, run time.Duration) trace.Job {
-	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus), Submit: submit}, Duration: run}
+	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus), Submit: submit},
+		Duration: run}
 }
 
 // Ensure that a job moves off a GPU that turns slow, within three reports and a round, and loses little; and that
@@ -92,10 +96,12 @@ func TestJobLeavesSlowGPU(t *testing.T) {
 		{true, 1.15, 1, 10*time.Hour + 5*time.Minute},
 		{false, 1.15, 0, 12 * time.Hour}, // no reason for a quarantine, and packed knows no scores
 	} {
-		w := &world{scored: c.scored, jobs: []trace.Job{job(0, 1, 10*time.Hour)}, changes: []sim.Change{{At: 2 * hour, GPUs: []sched.GPUID{0}, Factor: c.slow}}}
+		w := &world{scored: c.scored, jobs: []trace.Job{job(0, 1, 10*time.Hour)},
+			changes: []sim.Change{{At: 2 * hour, GPUs: []sched.GPUID{0}, Factor: c.slow}}}
 		got := w.run(t)[0]
 		if got.Migrations > c.moves || c.moves > 0 && got.Migrations == 0 || got.Run > c.run {
-			t.Errorf("%v by %v: %d moves in %v, want at most %d in %v", c.scored, c.slow, got.Migrations, got.Run, c.moves, c.run)
+			t.Errorf("%v by %v: %d moves in %v, want at most %d in %v", c.scored, c.slow, got.Migrations, got.Run,
+				c.moves, c.run)
 		}
 	}
 }
@@ -187,7 +193,9 @@ func random(seed uint64, scored bool) *world {
 		w.jobs = append(w.jobs, job(at, 1<<r.IntN(4), time.Duration(10+r.IntN(200))*time.Minute))
 	}
 	for i := range 8 {
-		w.changes = append(w.changes, sim.Change{At: sched.Time(i+1) * hour, GPUs: []sched.GPUID{sched.GPUID(r.IntN(16)), sched.GPUID(r.IntN(16))}, Factor: []float64{1, 1.2, 1.5, 3}[r.IntN(4)]})
+		w.changes = append(w.changes,
+			sim.Change{At: sched.Time(i+1) * hour, GPUs: []sched.GPUID{sched.GPUID(r.IntN(16)),
+				sched.GPUID(r.IntN(16))}, Factor: []float64{1, 1.2, 1.5, 3}[r.IntN(4)]})
 	}
 	return w
 }
@@ -236,7 +244,8 @@ func TestSaveAndLoad(t *testing.T) {
 
 // Ensure that a watcher that comes in the middle of a run goes on from what the view shows.
 func TestTakesOver(t *testing.T) {
-	w := &world{scored: true, jobs: []trace.Job{job(0, 1, 10*time.Hour)}, changes: []sim.Change{{At: 2 * hour, GPUs: []sched.GPUID{0}, Factor: 2.8}}}
+	w := &world{scored: true, jobs: []trace.Job{job(0, 1, 10*time.Hour)},
+		changes: []sim.Change{{At: 2 * hour, GPUs: []sched.GPUID{0}, Factor: 2.8}}}
 	late, found := &watch.Stragglers{}, false
 	w.each = func(v *sched.View, e *sched.Event) {
 		if e.Time > hour {

@@ -63,7 +63,8 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	helper, err := kubeletplugin.Start(ctx, &plugin{*node, *cdi}, kubeletplugin.KubeClient(client), kubeletplugin.NodeName(*node),
+	helper, err := kubeletplugin.Start(ctx, &plugin{*node, *cdi}, kubeletplugin.KubeClient(client),
+		kubeletplugin.NodeName(*node),
 		kubeletplugin.DriverName(driverName), kubeletplugin.PluginDataDirectoryPath(data),
 		kubeletplugin.RegistrarDirectoryPath(registry))
 	if err != nil {
@@ -71,7 +72,8 @@ func run(ctx context.Context) error {
 	}
 	defer helper.Stop()
 	pool := resourceslice.Pool{Slices: []resourceslice.Slice{{Devices: devices(*node, *product, *gpus)}}}
-	if err := helper.PublishResources(ctx, resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{*node: pool}}); err != nil {
+	if err := helper.PublishResources(ctx,
+		resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{*node: pool}}); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -83,9 +85,11 @@ func devices(node, product string, n int) (list []resourcev1.Device) {
 	for i := range n {
 		name := "gpu-" + strconv.Itoa(i)
 		list = append(list, resourcev1.Device{
-			Name:       name,
-			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"), "uuid": text(uuid(node, name)), "productName": text(product)},
-			Capacity:   map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
+			Name: name,
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"),
+				"uuid": text(uuid(node, name)), "productName": text(product)},
+			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{
+				"memory": {Value: resource.MustParse("80Gi")}},
 		})
 	}
 	return list
@@ -111,7 +115,8 @@ type device struct {
 	} `json:"containerEdits"`
 }
 
-func (p *plugin) PrepareResourceClaims(_ context.Context, claims []*resourcev1.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+func (p *plugin) PrepareResourceClaims(_ context.Context,
+	claims []*resourcev1.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	results := make(map[types.UID]kubeletplugin.PrepareResult)
 	for _, c := range claims {
 		given, err := p.prepare(c)
@@ -136,7 +141,8 @@ func (p *plugin) prepare(c *resourcev1.ResourceClaim) (given []kubeletplugin.Dev
 		d := device{Name: string(c.UID) + "-" + r.Device}
 		d.Edits.Env = []string{"GPU_DEVICE_" + strings.TrimPrefix(r.Device, "gpu-") + "=" + uuid(p.node, r.Device)}
 		s.Devices = append(s.Devices, d)
-		given = append(given, kubeletplugin.Device{Requests: []string{r.Request}, PoolName: r.Pool, DeviceName: r.Device,
+		given = append(given, kubeletplugin.Device{Requests: []string{r.Request}, PoolName: r.Pool,
+			DeviceName:   r.Device,
 			CDIDeviceIDs: []string{cdiKind + "=" + d.Name}})
 	}
 	data, err := json.Marshal(s)
@@ -180,7 +186,8 @@ func (p *plugin) file(claim types.UID) string {
 	return filepath.Join(p.cdi, "fakegpu-"+string(claim)+".json")
 }
 
-func (p *plugin) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+func (p *plugin) UnprepareResourceClaims(_ context.Context,
+	claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	results := make(map[types.UID]error)
 	for _, c := range claims {
 		err := os.Remove(p.file(c.UID))

@@ -12,7 +12,8 @@ import (
 // Ensure that a file that is opened again is added to, behind its last whole line.
 func TestLogFile(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
-	for has, want := range map[string]string{"": "", "a\n": "a\n", "a\nb": "a\n", "torn": "", "a\n" + long: "a\n", long + "\nb": long + "\n"} {
+	for has, want := range map[string]string{"": "", "a\n": "a\n", "a\nb": "a\n", "torn": "", "a\n" + long: "a\n",
+		long + "\nb": long + "\n"} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(has), 0o600); err != nil {
 			t.Fatal(err)

@@ -130,7 +130,8 @@ func printVersion(args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return usagef("version: unexpected %q, want nothing", args[0])
 	}
-	_, err := fmt.Fprintf(out, "trainyard-kube %s, %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(out, "trainyard-kube %s, %s %s/%s\n", version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 	return err
 }
 

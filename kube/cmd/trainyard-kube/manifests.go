@@ -33,7 +33,8 @@ func manifests(args []string, out io.Writer) error {
 	case *crds && *image != config.Image:
 		return usagef("manifests: --crds with --image %q, want one of them: definitions run nothing", *image)
 	}
-	rest := bytes.Replace(config.Install, []byte("image: "+config.Image+"\n"), fmt.Appendf(nil, "image: %q\n", *image), 1)
+	rest := bytes.Replace(config.Install, []byte("image: "+config.Image+"\n"), fmt.Appendf(nil, "image: %q\n", *image),
+		1)
 	if *crds {
 		rest = nil
 	}

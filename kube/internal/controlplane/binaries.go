@@ -40,7 +40,8 @@ func find(names []string) (string, error) {
 	if dir == "" {
 		dir = above(filepath.Join("bin", "kube", "current"))
 		if dir == "" {
-			return "", fmt.Errorf("no folder bin/kube/current at or above the working directory, and %s is not set", FolderVar)
+			return "", fmt.Errorf("no folder bin/kube/current at or above the working directory, and %s is not set",
+				FolderVar)
 		}
 	}
 	for _, name := range names {

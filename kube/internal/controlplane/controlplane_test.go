@@ -22,7 +22,8 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if version.GitVersion != "v1.36.3" || version.Major != "1" || version.Minor != "36" {
-		t.Errorf("version %s, major %s, minor %s; want v1.36.3, 1, 36", version.GitVersion, version.Major, version.Minor)
+		t.Errorf("version %s, major %s, minor %s; want v1.36.3, 1, 36", version.GitVersion, version.Major,
+			version.Minor)
 	}
 }
 

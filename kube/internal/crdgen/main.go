@@ -128,7 +128,8 @@ func unchecked(node any) {
 		}
 	case map[string]any:
 		if _, isSchema := node["type"].(string); isSchema {
-			for _, rule := range []string{"enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "required", "x-kubernetes-list-map-keys"} {
+			for _, rule := range []string{"enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "required",
+				"x-kubernetes-list-map-keys"} {
 				delete(node, rule)
 			}
 			if _, isList := node["x-kubernetes-list-type"]; isList {

@@ -63,7 +63,8 @@ func (w *world) untilAllRun(n int) {
 	ctx, cancel := context.WithTimeout(w.Context(), limit)
 	defer cancel()
 	for {
-		pods, err := w.client.CoreV1().Pods(w.ns).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
+		pods, err := w.client.CoreV1().Pods(w.ns).List(ctx,
+			metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
 		w.must(err)
 		if len(pods.Items) >= n {
 			return

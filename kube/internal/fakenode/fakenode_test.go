@@ -208,8 +208,9 @@ func TestVisibleDevices(t *testing.T) {
 	p = w.pod("annotation", node)
 	p.Annotations = map[string]string{"trainyard.dev/gpus": fakenode.UUID(node, 1)}
 	p.Spec.Containers[0].Env = []corev1.EnvVar{{
-		Name:      "NVIDIA_VISIBLE_DEVICES",
-		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['trainyard.dev/gpus']"}},
+		Name: "NVIDIA_VISIBLE_DEVICES",
+		ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['trainyard.dev/gpus']"}},
 	}}
 	w.create(p)
 	w.untilPhase("annotation", corev1.PodRunning)

@@ -123,7 +123,8 @@ func TestLose(t *testing.T) {
 	}
 
 	w.must(w.fleet.Remove(w.Context(), w.nodes[1]))
-	nodes, err := w.client.CoreV1().Nodes().List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + w.nodes[1]})
+	nodes, err := w.client.CoreV1().Nodes().List(w.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + w.nodes[1]})
 	w.must(err)
 	if len(nodes.Items) > 0 {
 		t.Error("a node that was removed is there")

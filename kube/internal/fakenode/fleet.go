@@ -150,7 +150,8 @@ func (o Options) withDefaults() Options {
 // listed.
 func (f *Fleet) listen(ctx context.Context) error {
 	var controllers []cache.Controller
-	watch := func(c cache.Getter, resource, fields string, object runtime.Object, h cache.ResourceEventHandlerFuncs) cache.Store {
+	watch := func(c cache.Getter, resource, fields string, object runtime.Object,
+		h cache.ResourceEventHandlerFuncs) cache.Store {
 		set := func(o *metav1.ListOptions) { o.FieldSelector = fields }
 		store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 			ListerWatcher: cache.NewFilteredListWatchFromClient(c, resource, metav1.NamespaceAll, set),

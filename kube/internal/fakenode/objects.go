@@ -77,7 +77,8 @@ func (f *Fleet) patchReady(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = f.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	return err
 }
 
@@ -87,7 +88,8 @@ func (f *Fleet) patchStatus(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = f.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	return err
 }
 

@@ -37,7 +37,8 @@ func (f *Fleet) podSeen(object *corev1.Pod) {
 	}
 	p := f.pods[object.UID]
 	if p == nil {
-		p = &pod{fleet: f, node: n, ctx: n.ctx, first: object, at: object, wake: make(chan struct{}, 1), journal: newJournal()}
+		p = &pod{fleet: f, node: n, ctx: n.ctx, first: object, at: object, wake: make(chan struct{}, 1),
+			journal: newJournal()}
 		f.pods[object.UID] = p
 		f.wait.Go(p.live)
 	}

@@ -83,13 +83,15 @@ func (w *world) pod(name, node string, claims ...string) *corev1.Pod {
 	c := corev1.Container{Name: "main", Image: "none"}
 	for i, claim := range claims {
 		ref := fmt.Sprint("gpu", i)
-		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: ref, ResourceClaimName: &claim})
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims,
+			corev1.PodResourceClaim{Name: ref, ResourceClaimName: &claim})
 		c.Resources.Claims = append(c.Resources.Claims, corev1.ResourceClaim{Name: ref})
 	}
 	p.Spec.Containers = []corev1.Container{c}
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
 	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{only(node)}},
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{only(node)}},
 	}}
 	return p
 }
@@ -194,9 +196,10 @@ func (w *world) direct(claim string, p *corev1.Pod, node string, gpus ...int) {
 		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{only(node)}},
 	}
 	for _, g := range gpus {
-		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, resourcev1.DeviceRequestAllocationResult{
-			Request: "gpu", Driver: fakenode.Driver, Pool: node, Device: fmt.Sprint("gpu-", g),
-		})
+		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
+			resourcev1.DeviceRequestAllocationResult{
+				Request: "gpu", Driver: fakenode.Driver, Pool: node, Device: fmt.Sprint("gpu-", g),
+			})
 	}
 	c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
 	_, err = claims.UpdateStatus(ctx, c, metav1.UpdateOptions{})

@@ -92,7 +92,8 @@ func (n *Node) Boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(n.ctr("images", "import", "--local", "--snapshotter", "native", n.path("image.tar")), n.StartKubelet(), n.StartPlugin())
+	err = errors.Join(n.ctr("images", "import", "--local", "--snapshotter", "native", n.path("image.tar")),
+		n.StartKubelet(), n.StartPlugin())
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,8 @@ func (n *Node) Halt() error {
 // StartContainerd starts containerd, which does not run, and returns once it answers: without it a kubelet ends at
 // once.
 func (n *Node) StartContainerd(ctx context.Context) error {
-	if err := n.machine.do("start", "containerd", n.bin("containerd"), "--config", n.path("containerd.toml")); err != nil {
+	if err := n.machine.do("start", "containerd", n.bin("containerd"), "--config",
+		n.path("containerd.toml")); err != nil {
 		return err
 	}
 	return await(ctx, "containerd of "+n.Name, func(context.Context) error { return n.ctr("version") })
@@ -121,13 +123,15 @@ func (n *Node) StartContainerd(ctx context.Context) error {
 
 // StartKubelet starts the kubelet, which does not run.
 func (n *Node) StartKubelet() error {
-	return n.machine.do("start", "kubelet", n.bin("kubelet"), "--config", n.path("kubelet.yaml"), "--kubeconfig", n.plane.Kubeconfig(),
+	return n.machine.do("start", "kubelet", n.bin("kubelet"), "--config", n.path("kubelet.yaml"), "--kubeconfig",
+		n.plane.Kubeconfig(),
 		"--hostname-override", n.Name, "--cert-dir", n.path("certs"), "--cloud-provider", "external", "--v", "2")
 }
 
 // StartPlugin starts the DRA plugin, which does not run.
 func (n *Node) StartPlugin() error {
-	return n.machine.do("start", "fakegpu", n.bin("fakegpu"), "--node", n.Name, "--gpus", fmt.Sprint(n.gpus), "--kubeconfig", n.plane.Kubeconfig())
+	return n.machine.do("start", "fakegpu", n.bin("fakegpu"), "--node", n.Name, "--gpus", fmt.Sprint(n.gpus),
+		"--kubeconfig", n.plane.Kubeconfig())
 }
 
 // Stop kills a daemon of the node: containerd, kubelet or fakegpu. Containers go on.
@@ -138,7 +142,8 @@ func (n *Node) Stop(daemon string) error { return n.machine.do("stop", daemon) }
 func (n *Node) Runs(container string) (bool, error) {
 	_, id, _ := strings.Cut(container, "://")
 	for _, hierarchy := range []string{"", "*"} { // cgroup v2, and v1
-		files, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, cgroupOf(n.folder), "kubepods", "*", "pod*", id, "cgroup.procs"))
+		files, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, cgroupOf(n.folder), "kubepods", "*",
+			"pod*", id, "cgroup.procs"))
 		if err != nil {
 			return false, err
 		}
@@ -190,7 +195,8 @@ func (n *Node) ready(ctx context.Context) error {
 			return errors.New(c.Message)
 		}
 	}
-	slices, err := n.client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	slices, err := n.client.ResourceV1().ResourceSlices().List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,10 @@ func PodSpec(work string, args ...string) corev1.PodSpec {
 	directory := corev1.HostPathDirectory
 	return corev1.PodSpec{
 		HostNetwork: true, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-		Containers: []corev1.Container{{Name: "train", Image: ImageName, ImagePullPolicy: corev1.PullNever, Command: command,
+		Containers: []corev1.Container{{Name: "train", Image: ImageName, ImagePullPolicy: corev1.PullNever,
+			Command:      command,
 			VolumeMounts: []corev1.VolumeMount{{Name: "work", MountPath: work}}}},
-		Volumes: []corev1.Volume{{Name: "work", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: work, Type: &directory}}}},
+		Volumes: []corev1.Volume{{Name: "work",
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: work, Type: &directory}}}},
 	}
 }

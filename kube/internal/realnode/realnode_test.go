@@ -84,11 +84,15 @@ func TestRealRunsPod(t *testing.T) {
 		folder = n.folder
 		work := t.TempDir()
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
-		claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com",
-			AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2,
-			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.attributes["gpu.nvidia.com"].uuid in ["GPU-real-a-5", "GPU-real-a-2"]`}}}}}}
+		claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu",
+			Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com",
+				AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2,
+				Selectors: []resourcev1.DeviceSelector{
+					{CEL: &resourcev1.CELDeviceSelector{
+						Expression: `device.attributes["gpu.nvidia.com"].uuid in ["GPU-real-a-5", "GPU-real-a-2"]`}}}}}}
 		client := plane.Client()
-		if _, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+		if _, err := client.ResourceV1().ResourceClaims("default").Create(t.Context(), claim,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: PodSpec(work, "--steps", "20")}
@@ -144,7 +148,8 @@ func leftOf(t *testing.T, folder string) (list []string) {
 			list = append(list, "mount "+line)
 		}
 	}
-	for _, pattern := range []string{"/proc/[0-9]*/cmdline", "/sys/fs/cgroup/" + cgroupOf(folder), "/sys/fs/cgroup/*/" + cgroupOf(folder)} {
+	for _, pattern := range []string{"/proc/[0-9]*/cmdline", "/sys/fs/cgroup/" + cgroupOf(folder), "/sys/fs/cgroup/*/" +
+		cgroupOf(folder)} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

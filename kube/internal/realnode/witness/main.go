@@ -43,8 +43,10 @@ func main() {
 	if len(os.Args) < 3 {
 		fail(fmt.Errorf("%d arguments, want a file and a program", len(os.Args)-1))
 	}
-	g := Given{Job: os.Getenv("TRAINYARD_JOB_ID"), Attempt: os.Getenv("TRAINYARD_ATTEMPT"), Resume: os.Getenv("TRAINYARD_RESUME"),
-		Told: strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"), Meets: make(map[string]string), Time: time.Now()}
+	g := Given{Job: os.Getenv("TRAINYARD_JOB_ID"), Attempt: os.Getenv("TRAINYARD_ATTEMPT"),
+		Resume: os.Getenv("TRAINYARD_RESUME"),
+		Told:   strings.Split(os.Getenv("TRAINYARD_DEVICES"), ","), Width: os.Getenv("TRAINYARD_NUM_GPUS"),
+		Meets: make(map[string]string), Time: time.Now()}
 	for _, name := range meets {
 		g.Meets[name] = os.Getenv(name)
 	}
