@@ -65,7 +65,7 @@ func (b *Brief) starts(id sched.JobID) (gpus int, known bool) {
 	if b.p == nil {
 		return int(b.v.Jobs[id].Spec.GPUs.Min), true
 	}
-	return b.p.starts(b.v, id)
+	return b.p.s.starts(b.v, id)
 }
 
 func (b *Brief) unusableOf(t sched.TypeID) []sched.GPUID {
@@ -81,7 +81,7 @@ func (b *Brief) unusableOf(t sched.TypeID) []sched.GPUID {
 // no order that could be told. It changes nothing.
 func Order(v *sched.View, dec sched.Decider) []sched.JobID {
 	if p := pipelineOf(dec); p != nil {
-		return p.ranks(v)
+		return p.ranks.all(&p.books, v.Now.Seconds())
 	}
 	return nil
 }

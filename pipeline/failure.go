@@ -2,7 +2,7 @@ package pipeline
 
 import "github.com/trainyard/trainyard/sched"
 
-// failure is the latest misfit of a group of waiting jobs: job id, of rank key, did not fit when Pipeline.given stood at
+// failure is the latest misfit of a group of waiting jobs: job id, of rank key, did not fit when books.given stood at
 // place at. Nor did any job of the group behind it, and none of them fits before something is given up: what they may
 // take else only shrinks.
 type failure struct {
@@ -20,22 +20,22 @@ func (f *failure) covers(jobs []entry, id sched.JobID) bool {
 }
 
 // noteFailure notes that job id, the best of its group, does not fit.
-func (p *Pipeline) noteFailure(g *group, id sched.JobID) {
+func (x *victims) noteFailure(g *group, id sched.JobID) {
 	f := &g.fail
-	f.id, f.key, f.at = id, p.jobs[id].key, p.given.now()
-	f.cleared = p.cleared && !p.guards() // see addHeadBehind: it may be its second turn, and others have been placed
-	f.nodes = append(f.nodes[:0], p.clear...)
+	f.id, f.key, f.at = id, x.books.jobs[id].key, x.books.given.now()
+	f.cleared = x.cleared && !x.protection.any() // see walk.headBehind: it may be its second turn, and others have been placed
+	f.nodes = append(f.nodes[:0], x.clear...)
 }
 
 // sinceFailure returns the nodes that were given up on since a job of the group of id, ranked no worse, did not fit, and
 // that failure; nil if there is none, or so much was given up that all nodes are as well looked at. Nor does given tell when a
 // Guard changes its mind.
-func (p *Pipeline) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
-	f := &p.groups.list[p.jobs[id].group].fail
-	if p.rising || p.s.Guard != nil || !f.covers(p.jobs, id) {
+func (x *victims) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
+	f := &x.ranks.groups.list[x.books.jobs[id].group].fail
+	if x.ranks.rising || x.protection.guard != nil || !f.covers(x.books.jobs, id) {
 		return nil, nil
 	}
-	nodes, known := p.given.since(f.at)
+	nodes, known := x.books.given.since(f.at)
 	if !known || len(nodes) >= len(v.Nodes) {
 		return nil, nil
 	}

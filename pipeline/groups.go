@@ -58,18 +58,8 @@ const (
 	no
 )
 
-func (gs *groups) shapeOf(p *Pipeline, v *sched.View, id sched.JobID) int32 {
-	spec := v.Jobs[id].Spec
-	k := shapeKey{gpus: int32(p.least(v, id)), types: spec.Types, cpus: spec.CPUs, memory: spec.MemoryGB}
-	if p.s.UserLimit > 0 {
-		k.user = p.jobs[id].user
-	}
-	if s, ok := p.s.Order.(sched.Shaper); ok {
-		k.order = s.Shape(v, id)
-	}
-	if s, ok := p.s.Place.(sched.Shaper); ok {
-		k.place = s.Shape(v, id)
-	}
+// shapeOf returns the index of shape k, which is made if it is new.
+func (gs *groups) shapeOf(k shapeKey) int32 {
 	i, ok := gs.known[k]
 	if !ok {
 		if gs.known == nil {

@@ -16,13 +16,13 @@ func (p *Pipeline) Format() string { return "pipeline/1" }
 
 // SaveJob appends the key of job j and until when it holds, if it has one, then what the stages remember of the job.
 func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
-	known := int(j) < len(p.jobs) && p.jobs[j].in != away
+	known := int(j) < len(p.books.jobs) && p.books.jobs[j].in != away
 	if b = memo.Bool(b, known); known {
-		x := &p.jobs[j]
+		x := &p.books.jobs[j]
 		b = memo.Float(memo.Float(memo.Int(b, int64(x.key.Level)), x.key.Value), x.key.Slope)
 		b = memo.Int(memo.Int(b, x.key.Seq), int64(x.due))
 	}
-	return memory.AppendJob(b, j, p.memories())
+	return memory.AppendJob(b, j, p.s.memories())
 }
 
 // SaveRest appends the rest: whether and when a decision is due, whether the ledger is to be rebuilt first, when it asked to
@@ -31,8 +31,8 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 	for _, is := range []bool{p.dirty, p.asked, p.stale} { // stale has keys asked for anew at the next decision, whatever happens until then
 		b = memo.Bool(b, is)
 	}
-	b = memo.Int(memo.Uint(memo.Int(b, int64(p.wake)), p.rev), int64(p.retry))
-	list := p.list
+	b = memo.Int(memo.Uint(memo.Int(b, int64(p.wake)), p.revisions.seen), int64(p.protection.retry))
+	list := p.ranks.list
 	if !p.s.KeepOrder {
 		list = nil
 	}
@@ -40,7 +40,7 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 	for _, id := range list {
 		b = memo.Uint(b, uint64(id))
 	}
-	return memory.AppendRest(b, p.memories())
+	return memory.AppendRest(b, p.s.memories())
 }
 
 // LoadJob restores what SaveJob wrote. It is called before Resume.
@@ -49,12 +49,12 @@ func (p *Pipeline) LoadJob(j sched.JobID, b []byte) error {
 	if r.Bool() {
 		x := entry{key: sched.Key{Level: int32(r.Int(math.MinInt32, math.MaxInt32)), Value: r.Float(), Slope: r.Float(), Seq: r.Int(math.MinInt64, math.MaxInt64)}}
 		x.due = sched.Time(r.Int(math.MinInt64, math.MaxInt64))
-		if p.loadedKeys == nil {
-			p.loadedKeys = make(map[sched.JobID]entry)
+		if p.restored.keys == nil {
+			p.restored.keys = make(map[sched.JobID]entry)
 		}
-		p.loadedKeys[j] = x
+		p.restored.keys[j] = x
 	}
-	return memory.ReadJob(r, j, p.memories())
+	return memory.ReadJob(r, j, p.s.memories())
 }
 
 // Resume takes over what the view shows after a Load, before the first Observe.
@@ -63,21 +63,21 @@ func (p *Pipeline) Resume(v *sched.View) { p.prime(v) }
 // LoadRest restores what SaveRest wrote.
 func (p *Pipeline) LoadRest(b []byte) error {
 	r := memo.NewReader(b)
-	p.loaded = true
-	p.loadedDirty, p.asked, p.loadedStale = r.Bool(), r.Bool(), r.Bool()
+	p.restored.is = true
+	p.restored.dirty, p.asked, p.restored.stale = r.Bool(), r.Bool(), r.Bool()
 	p.wake = sched.Time(r.Int(0, math.MaxInt64))
-	p.rev = r.Uint(math.MaxUint64)
-	p.retry = sched.Time(r.Int(0, math.MaxInt64))
+	p.revisions.seen = r.Uint(math.MaxUint64)
+	p.protection.retry = sched.Time(r.Int(0, math.MaxInt64))
 	for range r.Count(1) {
-		p.loadedList = append(p.loadedList, sched.JobID(r.Uint(math.MaxInt32)))
+		p.restored.list = append(p.restored.list, sched.JobID(r.Uint(math.MaxInt32)))
 	}
-	return memory.ReadRest(r, p.memories())
+	return memory.ReadRest(r, p.s.memories())
 }
 
 // memories are the stages that remember something, in a fixed order.
-func (p *Pipeline) memories() []sched.Memory {
+func (s *Stages) memories() []sched.Memory {
 	var ms []sched.Memory
-	for _, stage := range []any{p.s.Order, p.s.Place, p.s.Admit, p.s.Allocate} {
+	for _, stage := range s.deciding() {
 		if m, ok := stage.(sched.Memory); ok {
 			ms = append(ms, m)
 		}

@@ -20,8 +20,8 @@ func (p *Pipeline) Verify(v *sched.View) {
 	}
 	for i := range v.Jobs {
 		id, j := sched.JobID(i), &v.Jobs[i]
-		if !arena.SameSet(p.ledger.Set(id), j.Target) {
-			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version, p.ledger.Set(id), id, j.Target))
+		if !arena.SameSet(p.books.ledger.Set(id), j.Target) {
+			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version, p.books.ledger.Set(id), id, j.Target))
 		}
 		want := away
 		switch {
@@ -30,8 +30,8 @@ func (p *Pipeline) Verify(v *sched.View) {
 		case j.Eligible():
 			want = waiting
 		}
-		if i >= len(p.jobs) || p.jobs[i].in != want {
-			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.jobs[i].in, want))
+		if i >= len(p.books.jobs) || p.books.jobs[i].in != want {
+			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.books.jobs[i].in, want))
 		}
 	}
 }
