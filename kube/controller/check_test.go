@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverinventory "github.com/trainyard/trainyard/kube/driver/inventory"
 )
 
 // Ensure that each contradiction is told in its own words, once, and that what may be so is not told.
@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelPool: pool}}}
 	}
 	in := &inventory{
-		nodes: map[string]driver.Shown{"a": {GPUs: 2, UUIDs: []string{"A0", "A1"}}, "b": {GPUs: 2, UUIDs: []string{"B0", "B1"}}, "wide": {GPUs: 4}},
+		nodes: map[string]driverinventory.Shown{"a": {GPUs: 2, UUIDs: []string{"A0", "A1"}}, "b": {GPUs: 2, UUIDs: []string{"B0", "B1"}}, "wide": {GPUs: 4}},
 		pools: []v1alpha1.GPUPool{pool("first", "karpenter", "x"), pool("second", "karpenter", "x"), pool("other", "scale", "x"), pool("f", "fake", ""), pool("g", "fake", "")},
 	}
 	w := in.check([]v1alpha1.GPUProfile{profile("a", "A0", "X"), profile("b", "A0", "B1"), profile("later", "Z")},

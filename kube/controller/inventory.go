@@ -14,14 +14,15 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	driverinventory "github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // inventory is what objects say of GPUs beside the driver, which reports them as events: what systems must know beforehand.
 type inventory struct {
-	products []string                // names of GPU types, sorted
-	nodes    map[string]driver.Shown // by name
+	products []string                         // names of GPU types, sorted
+	nodes    map[string]driverinventory.Shown // by name
 	pools    []v1alpha1.GPUPool
 	profiles map[string]*v1alpha1.GPUKnown // by UUID
 	inputs   inputs
@@ -38,7 +39,7 @@ func (c *Controller) inventory(ctx context.Context, mode v1alpha1.Mode) (*invent
 		return nil, fmt.Errorf("controller: inventory: %w", err)
 	}
 	var err error
-	if in.nodes, err = driver.Survey(ctx, c.o.Reader, nodes.Items, mode); err != nil {
+	if in.nodes, err = driverinventory.Survey(ctx, c.o.Reader, nodes.Items, mode); err != nil {
 		return nil, fmt.Errorf("controller: inventory: %w", err)
 	}
 	for _, n := range in.nodes {
@@ -90,7 +91,7 @@ func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) eventlog
 		}
 	}
 	if len(h.Types) == 0 {
-		h.Types = []string{driver.AnyProduct}
+		h.Types = []string{driverinventory.AnyProduct}
 	}
 	for i := range v.Pools {
 		h.Pools = append(h.Pools, v.Pools[i].Spec)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -64,10 +66,10 @@ type rank struct {
 	node     sched.NodeID
 	nodeName string
 	gpus     []sched.GPUID
-	devices  []*gpu // that gpus are; nil in modes that do not name them
-	seen     bool   // its pod was in the cache
-	adopted  bool   // its pod was there, as those who led before know
-	ended    *sight // how it ended by itself, as it was seen first
+	devices  []*inventory.Device // that gpus are; nil in modes that do not name them
+	seen     bool                // its pod was in the cache
+	adopted  bool                // its pod was there, as those who led before know
+	ended    *sight              // how it ended by itself, as it was seen first
 }
 
 // newAttempt returns attempt number of a job, on its GPUs.
@@ -98,22 +100,10 @@ func (d *Driver) findDevices(a *attempt) (err error) {
 	}
 	for i := range a.ranks {
 		r := &a.ranks[i]
-		n, m := &d.view.Nodes[r.node], d.machines[r.nodeName]
-		r.devices = nil
-		for _, id := range r.gpus {
-			g := &gpu{uuid: strconv.Itoa(int(id - n.First))}
-			if n.Spec.Devices != nil {
-				g.uuid = n.Spec.Devices[id-n.First]
-			}
-			there := (*gpu)(nil)
-			if m != nil {
-				there = m.find(g.uuid)
-			}
-			if there == nil {
-				err = fmt.Errorf("GPU %s of node %s is not there any more", g.uuid, r.nodeName)
-				there = g
-			}
-			r.devices = append(r.devices, there)
+		devices, missing := d.inventory.Devices(&d.view.Nodes[r.node], r.gpus)
+		r.devices = devices
+		if missing != nil {
+			err = missing
 		}
 	}
 	return err
@@ -143,10 +133,10 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 		p := new(corev1.Pod)
 		key := types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(i)}
 		found, err := d.get(key, p)
-		r.seen = r.seen || found && isOfJob(p, a.uid)
-		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && isOfJob(p, a.uid)) {
+		r.seen = r.seen || found && observer.IsOf(p, a.uid)
+		if r.adopted && !r.seen && err == nil && !a.hasNone(i) && !(found && observer.IsOf(p, a.uid)) {
 			p = new(corev1.Pod)
-			if found, err = d.ask(key, p); err == nil && !(found && isOfJob(p, a.uid)) {
+			if found, err = d.ask(key, p); err == nil && !(found && observer.IsOf(p, a.uid)) {
 				a.note(i, true, false)
 			}
 		}
@@ -154,10 +144,9 @@ func (d *Driver) see(a *attempt) (ranks []sight, pods []*corev1.Pod, err error) 
 			return nil, nil, err
 		}
 		switch {
-		case found && isOfJob(p, a.uid):
+		case found && observer.IsOf(p, a.uid):
 			pods[i] = p
-			m := d.machines[r.nodeName]
-			ranks[i] = look(p, a.leaving, m != nil && m.gone)
+			ranks[i] = look(p, a.leaving, d.inventory.IsGone(r.nodeName))
 			if s := ranks[i]; r.ended == nil && (s.stage == succeeded || s.stage == failed) {
 				r.ended = &s
 			}
@@ -197,16 +186,6 @@ func (n *news) note(r int, none, met bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.none[r], n.met[r] = n.none[r] || none, n.met[r] || met
-}
-
-// isOfJob reports whether a pod belongs to the TrainingJob of a UID.
-func isOfJob(p *corev1.Pod, uid types.UID) bool {
-	for _, o := range p.OwnerReferences {
-		if o.UID == uid {
-			return true
-		}
-	}
-	return false
 }
 
 func intQuantity(n int) *resource.Quantity { return resource.NewQuantity(int64(n), resource.DecimalSI) }

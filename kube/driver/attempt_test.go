@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -33,7 +34,7 @@ func play(t *testing.T, scenes []scene) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := open(t, newCluster(t, slices.Concat(node("a", 4), node("b", 4), []client.Object{job("train", s.width, s.env)})...), s.opts)
+				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", s.width, s.env)})...), s.opts)
 				s.test(w)
 			})
 		})
@@ -139,7 +140,7 @@ func TestEnds(t *testing.T) {
 		}},
 		{name: "a job that is deleted is cancelled, and goes", width: 6, test: func(w *world) {
 			w.run()
-			must(w, w.Delete(w.Context(), job("train", 6, nil)))
+			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
 			w.settle()
 			if w.last(sched.JobCommanded).Code != int32(sched.CancelJob) {
 				w.Fatal("want a command to cancel")
@@ -147,13 +148,13 @@ func TestEnds(t *testing.T) {
 			w.stop(0)
 			w.settle()
 			w.ended(sched.Cancelled, "as ordered")
-			if err := w.Get(w.Context(), client.ObjectKeyFromObject(job("train", 6, nil)), &v1alpha1.TrainingJob{}); !apierrors.IsNotFound(err) {
+			if err := w.Get(w.Context(), client.ObjectKeyFromObject(objects.Job("train", 6, nil)), &v1alpha1.TrainingJob{}); !apierrors.IsNotFound(err) {
 				w.Errorf("%v, want the object gone", err)
 			}
 		}},
 		{name: "a job that is deleted is cancelled, though the garbage collector has its pods go before we do", width: 6, test: func(w *world) {
 			w.run()
-			must(w, w.Delete(w.Context(), job("train", 6, nil)))
+			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
 			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
 			w.settle()
@@ -220,16 +221,16 @@ func TestNodes(t *testing.T) {
 		}},
 		{name: "slices that vanish take GPUs out of use, and their jobs go on", width: 2, test: func(w *world) {
 			w.run()
-			must(w, w.Delete(w.Context(), slice("a", 4)))
+			must(w, w.Delete(w.Context(), objects.Slice("a", 4)))
 			w.settle()
 			w.attempt(0, sched.Running)
 			state(w, sched.GPUMissing, sched.GPUMissing, sched.GPUMissing, sched.GPUMissing, sched.GPUInUse)
-			must(w, w.Create(w.Context(), slice("a", 4)))
+			must(w, w.Create(w.Context(), objects.Slice("a", 4)))
 			w.settle()
 			state(w, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse)
 		}},
 		{name: "a pool that is being published is no reason to change anything", width: 2, test: func(w *world) {
-			change(w.cluster, slice("a", 4), func(s *resourceSlice) { s.Spec.Pool.ResourceSliceCount, s.Spec.Devices = 2, s.Spec.Devices[:1] })
+			change(w.cluster, objects.Slice("a", 4), func(s *resourceSlice) { s.Spec.Pool.ResourceSliceCount, s.Spec.Devices = 2, s.Spec.Devices[:1] })
 			w.settle()
 			state(w, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse)
 			if n := len(w.of(sched.GPUChanged)); n != 0 {
@@ -261,7 +262,7 @@ func TestNodes(t *testing.T) {
 			p := &v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 			p.Spec.GPUs = []v1alpha1.GPUKnown{{UUID: "GPU-c-1", Withheld: true}}
 			must(w, w.Create(w.Context(), p))
-			for _, o := range node("c", 2) {
+			for _, o := range objects.Node("c", 2) {
 				must(w, w.Create(w.Context(), o))
 			}
 			w.settle()
@@ -273,7 +274,7 @@ func TestNodes(t *testing.T) {
 			w.run()
 			w.silent["a"] = true
 			must(w, w.Delete(w.Context(), nodeNamed("a")))
-			must(w, w.Create(w.Context(), node("a", 4)[0]))
+			must(w, w.Create(w.Context(), objects.Node("a", 4)[0]))
 			w.settle()
 			w.ended(sched.NodeLost, "node a is gone")
 			if w.v.Nodes[0].State != sched.NodeUp || w.v.Nodes[0].Generation != 2 {
@@ -286,7 +287,7 @@ func TestNodes(t *testing.T) {
 // startHeld starts the job on GPUs that another has left and that are not given back.
 func startHeld(w *world) {
 	w.Helper()
-	must(w, w.Create(w.Context(), job("other", 2, nil)))
+	must(w, w.Create(w.Context(), objects.Job("other", 2, nil)))
 	w.settle()
 	w.start(1, 0, 1)
 	w.settle()
@@ -381,7 +382,7 @@ func TestStartTimeout(t *testing.T) {
 		}},
 		{name: "a GPU that is gone by then fails the start", width: 2, test: func(w *world) {
 			a := w.order(0, sched.Config{}, 0, 1)
-			must(w, w.Delete(w.Context(), slice("a", 4)))
+			must(w, w.Delete(w.Context(), objects.Slice("a", 4)))
 			events, err := w.d.Next(w.Context(), w.d.clock().Add(time.Second))
 			must(w, err)
 			w.fold(events)

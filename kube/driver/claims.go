@@ -15,11 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/claims"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
-
-// LabelSlot stands on the claim of one GPU that jobs of a namespace share: a hash of its UUID.
-const LabelSlot = "trainyard.dev/slot"
 
 // maxResults is how many devices one claim may have (resource.k8s.io/v1, AllocationResultsMaxSize).
 const maxResults = resourcev1.AllocationResultsMaxSize
@@ -30,7 +29,7 @@ const request = "gpu"
 // claim is one to be made for a pod.
 type claim struct {
 	name string
-	gpus []*gpu
+	gpus []*inventory.Device
 	slot bool // of a GPU that jobs of the namespace share
 }
 
@@ -46,11 +45,11 @@ func (a *attempt) claimsOf(r int) []claim {
 	if a.config.Share == sched.Shared {
 		lent = nil
 		for _, g := range all {
-			if g.lends {
+			if g.Shareable {
 				lent = append(lent, g)
 				continue
 			}
-			out = append(out, claim{slotName(g.uuid), []*gpu{g}, true})
+			out = append(out, claim{slotName(g.UUID), []*inventory.Device{g}, true})
 		}
 	}
 	name := a.base
@@ -92,19 +91,19 @@ func (a *attempt) claimObject(c claim, tj *v1alpha1.TrainingJob, class string) *
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: request, Exactly: exact}}}},
 	}
 	if c.slot {
-		o.Labels = map[string]string{LabelSlot: strings.TrimPrefix(c.name, "gpu-")}
+		o.Labels = map[string]string{claims.LabelSlot: strings.TrimPrefix(c.name, "gpu-")}
 		o.OwnerReferences = []metav1.OwnerReference{ownerOf(tj, false)}
 	}
 	return o
 }
 
 // selector returns the expression that selects exactly these devices.
-func selector(gpus []*gpu) string {
+func selector(gpus []*inventory.Device) string {
 	names := make([]string, len(gpus))
 	for i, g := range gpus {
-		names[i] = strconv.Quote(g.uuid)
+		names[i] = strconv.Quote(g.UUID)
 	}
-	return fmt.Sprintf("device.attributes[%q].uuid in [%s]", gpus[0].id.driver, strings.Join(names, ", "))
+	return fmt.Sprintf("device.attributes[%q].uuid in [%s]", gpus[0].ID.Driver, strings.Join(names, ", "))
 }
 
 // ownerOf returns the reference by which the objects of a job go when it goes.
@@ -121,8 +120,8 @@ func (c claim) allocation(a *attempt, o *resourcev1.ResourceClaim, class *resour
 	out := &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{onNode(node)}}}
 	capacity := o.Spec.Devices.Requests[0].Exactly.Capacity
 	for _, g := range c.gpus {
-		r := resourcev1.DeviceRequestAllocationResult{Request: request, Driver: g.id.driver, Pool: g.id.pool, Device: g.id.name}
-		if g.lends && capacity != nil {
+		r := resourcev1.DeviceRequestAllocationResult{Request: request, Driver: g.ID.Driver, Pool: g.ID.Pool, Device: g.ID.Name}
+		if g.Shareable && capacity != nil {
 			share := types.UID(a.shareID(g))
 			r.ShareID, r.ConsumedCapacity = &share, capacity.Requests
 		}
@@ -140,8 +139,8 @@ func (c claim) allocation(a *attempt, o *resourcev1.ResourceClaim, class *resour
 }
 
 // shareID names the part of a device that an attempt has. It is a UUID made of what names the attempt, the same whenever it is asked for.
-func (a *attempt) shareID(g *gpu) string {
-	h := sha256.Sum256([]byte(string(a.uid) + "/" + a.base + "/" + g.uuid))
+func (a *attempt) shareID(g *inventory.Device) string {
+	h := sha256.Sum256([]byte(string(a.uid) + "/" + a.base + "/" + g.UUID))
 	x := hex.EncodeToString(h[:16])
 	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/drivertest"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -19,8 +20,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	short, long := 500*time.Millisecond, 1500*time.Millisecond
 	drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
-		jobs := []client.Object{job("a-endless", 1, nil), job("b-short", 1, map[string]string{lifetime: "200ms"}), job("c-endless", 1, nil)}
-		c := newCluster(t, node("a", 2)...)
+		jobs := []client.Object{objects.Job("a-endless", 1, nil), objects.Job("b-short", 1, map[string]string{lifetime: "200ms"}), objects.Job("c-endless", 1, nil)}
+		c := newCluster(t, objects.Node("a", 2)...)
 		o := options(c)
 		o.Origin = time.Now()
 		d := New(o)

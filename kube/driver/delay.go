@@ -69,7 +69,7 @@ func (d *Driver) hindrance(a *attempt, ranks []sight) (kind, text string) {
 // notFree says who has a device that an attempt waits for.
 func (d *Driver) notFree(a *attempt) string {
 	if h, held := d.heldBy(a); held {
-		return fmt.Sprintf("its devices are not free: claim %s has one", h.claim)
+		return fmt.Sprintf("its devices are not free: claim %s has one", h.Claim)
 	}
 	return "its devices are not free"
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -18,7 +19,7 @@ func TestDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		w := open(t, newCluster(t, slices.Concat(node("a", 4), []client.Object{job("train", 2, nil)})...), func(o *Options) {
+		w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), []client.Object{objects.Job("train", 2, nil)})...), func(o *Options) {
 			o.Delayed = func(_ sched.JobID, why string) { told = append(told, why) }
 		})
 		want := func(list ...string) {

@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/claims"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -70,14 +71,8 @@ type Driver struct {
 	unclean    map[sched.JobID][]*attempt           // of which something may be left
 	lost       map[sched.JobID]int                  // ends in a row by loss of a machine
 	odometers  map[sched.JobID]*progress.Odometer
-	machines   map[string]*machine // by name of the node
-	nodeIDs    map[string]sched.NodeID
-	slices     map[string]map[string]*resourcev1.ResourceSlice // by node, by name
-	sliceOf    map[string]string                               // name of the node, by that of the slice
-	places     map[deviceID]string                             // name of the node that has a device
-	holders    map[deviceID][]holding
-	claims     map[types.NamespacedName][]deviceID
-	doubles    map[deviceID]bool                  // told to be allocated twice
+	inventory  *inventory.Inventory
+	claims     *claims.Claims
 	turnedAway map[types.NamespacedName]types.UID // jobs that were told why they do not arrive, and are there
 
 	mu       sync.Mutex
@@ -90,9 +85,6 @@ type Driver struct {
 	found    observer.Found
 	arrivals []*v1alpha1.TrainingJob
 	newPools []string
-	released bool // a claim gave a device back
-	nextGPU  sched.GPUID
-	taken    map[sched.GPUID]bool // first GPUs of the slots that nodes join
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -119,9 +111,7 @@ func New(o Options) *Driver {
 	}
 	return &Driver{o: o, crew: newCrew(o.Lease), observer: observer.New(o.Queue, o.Log), ids: make(map[types.NamespacedName]sched.JobID), attempts: make(map[sched.JobID]*attempt),
 		unclean: make(map[sched.JobID][]*attempt), lost: make(map[sched.JobID]int), odometers: make(map[sched.JobID]*progress.Odometer),
-		machines: make(map[string]*machine), nodeIDs: make(map[string]sched.NodeID), slices: make(map[string]map[string]*resourcev1.ResourceSlice),
-		sliceOf: make(map[string]string), places: make(map[deviceID]string), holders: make(map[deviceID][]holding),
-		claims: make(map[types.NamespacedName][]deviceID), doubles: make(map[deviceID]bool), turnedAway: make(map[types.NamespacedName]types.UID),
+		inventory: inventory.New(inventory.Options{Mode: o.Mode, Types: o.Types, NewType: o.NewType, Log: o.Log}), claims: claims.New(o.Log, o.Event), turnedAway: make(map[types.NamespacedName]types.UID),
 		troubles: make(map[string]string)}
 }
 
@@ -215,7 +205,7 @@ func (d *Driver) collect(ctx context.Context, now sched.Time) []sched.Event {
 // lookAtAll looks at objects, kind by kind, and returns what they show.
 func (d *Driver) lookAtAll(ctx context.Context, keys []observer.Key) []sched.Event {
 	d.ctx, d.arrivals, d.newPools = ctx, nil, nil
-	d.nextGPU, d.taken = sched.GPUID(len(d.view.GPUs)), make(map[sched.GPUID]bool)
+	d.inventory.StartLook(d.view)
 	return d.observer.Look(d.now, keys, observer.Steps{
 		Object: func(k observer.Key) (observer.Found, error) {
 			d.found = observer.Found{}
@@ -224,7 +214,7 @@ func (d *Driver) lookAtAll(ctx context.Context, keys []observer.Key) []sched.Eve
 		},
 		Kind: func(k observer.Kind) observer.Found {
 			d.found = observer.Found{}
-			if d.released {
+			if k == observer.ClaimKey && d.claims.Released() {
 				d.letGo()
 			}
 			if k == observer.JobKey {
@@ -240,7 +230,9 @@ func (d *Driver) lookAt(k observer.Key) error {
 	case observer.PoolKey:
 		return d.lookAtPool(k.Name)
 	case observer.SliceKey:
-		return d.lookAtSlice(k.Name)
+		found, err := d.inventory.LookAtSlice(d.ctx, d.api(), k.Name)
+		d.found.Add(found)
+		return err
 	case observer.ClaimKey:
 		return d.lookAtClaim(k.NamespacedName)
 	case observer.NodeKey:
@@ -391,4 +383,68 @@ func (d *Driver) arrive() {
 		id++
 		d.again(observer.KeyOfJob(client.ObjectKeyFromObject(tj)))
 	}
+}
+
+// lookAtClaim keeps who holds which device, and removes a claim that belongs to no attempt.
+func (d *Driver) lookAtClaim(key types.NamespacedName) error {
+	found, c, err := d.claims.Look(d.ctx, d.api(), key, d.inventory.NodeOf)
+	d.found.Add(found)
+	if c != nil && d.isStrayClaim(c) {
+		d.removeStrayClaim(c)
+	}
+	return err
+}
+
+// lookAtNode reports how a node has changed, and has what of that concerns its pool and the attempts on it looked at.
+func (d *Driver) lookAtNode(name string) error {
+	seen, err := d.inventory.LookAtNode(d.ctx, d.api(), name, inventory.Around{View: d.view, Foreign: d.claims.IsForeign, Pool: d.poolOf, NewPools: d.newPools})
+	d.found.Add(seen.Found)
+	if err != nil || seen.Node == sched.None {
+		return err
+	}
+	n := &d.view.Nodes[seen.Node]
+	switch {
+	case !seen.Gone:
+		d.mindType(n)
+	case n.Busy > 0:
+		d.againJobsOn(seen.Node)
+	default:
+		if p := d.view.PoolOf(n); p != nil { // if it is deleted, that may have been what it waits for
+			d.again(observer.KeyOfPool(p.Spec.Name))
+			if n.Target == sched.NodeGone && d.o.Provider != nil { // with it one fewer was asked for, be another wanted in its place or not
+				d.rent(&sched.Action{Kind: sched.Rent, Pool: n.Spec.Pool, Count: p.Ordered})
+			}
+		}
+	}
+	return nil
+}
+
+// againJobsOn looks again at the jobs with attempts on a node.
+func (d *Driver) againJobsOn(id sched.NodeID) {
+	for _, a := range d.attempts {
+		if slices.ContainsFunc(a.ranks, func(r rank) bool { return r.node == id }) {
+			d.again(observer.KeyOfJob(a.key))
+		}
+	}
+}
+
+// letGo has the pods made of attempts whose devices were given back.
+func (d *Driver) letGo() {
+	for _, a := range d.attempts {
+		if a.waits {
+			d.again(observer.KeyOfJob(a.key))
+		}
+	}
+}
+
+// heldBy returns a claim that keeps an attempt from its devices, other than its own; ok is false if there is none.
+func (d *Driver) heldBy(a *attempt) (h claims.Holding, ok bool) {
+	for r := range a.ranks {
+		for _, c := range a.claimsOf(r) {
+			if h, held := d.claims.HolderOf(types.NamespacedName{Namespace: a.key.Namespace, Name: c.name}, c.gpus); held {
+				return h, true
+			}
+		}
+	}
+	return claims.Holding{}, false
 }

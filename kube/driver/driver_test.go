@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestJobRunsToItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, slices.Concat(node("a", 4), node("b", 4), []client.Object{job("train", 3, map[string]string{lifetime: "10s"})})...)
+		c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 3, map[string]string{lifetime: "10s"})})...)
 		w := open(t, c, nil)
 		if len(w.v.Nodes) != 2 || len(w.v.Jobs) != 1 || w.v.Nodes[0].Spec.GPUMemGB != 32 || w.v.Nodes[0].Spec.Devices[3] != "GPU-a-3" {
 			t.Fatalf("nodes %+v, %d jobs", w.v.Nodes, len(w.v.Jobs))
@@ -46,7 +47,7 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		if w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil || w.podOf("train-1-0") == nil {
 			t.Error("want the claims gone, and the pods there for their logs")
 		}
-		must(t, w.Delete(t.Context(), job("train", 3, nil)))
+		must(t, w.Delete(t.Context(), objects.Job("train", 3, nil)))
 		w.settle()
 		if err := w.Get(t.Context(), types.NamespacedName{Namespace: space, Name: "train"}, &v1alpha1.TrainingJob{}); client.IgnoreNotFound(err) != nil || err == nil {
 			t.Errorf("the finished job cannot be deleted: %v", err)

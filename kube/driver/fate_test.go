@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -33,9 +34,9 @@ func TestFateOutlivesLeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tj := job("train", c.width, nil)
+				tj := objects.Job("train", c.width, nil)
 				tj.Spec.Template.Spec.Containers = append(tj.Spec.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side"})
-				w := open(t, newCluster(t, slices.Concat(node("a", 4), node("b", 4), node("c", 4), []client.Object{tj})...), nil)
+				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), objects.Node("c", 4), []client.Object{tj})...), nil)
 				w.start(0, gpus(c.width)...)
 				w.pass(10 * time.Second)
 				w.attempt(0, sched.Running)

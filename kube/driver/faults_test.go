@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -30,7 +31,7 @@ func TestWritesThatFail(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				class := &deviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
-				w := open(t, newCluster(t, slices.Concat(node("a", 4), node("b", 4), []client.Object{job("train", 6, nil), class})...), inMode(mode))
+				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil), class})...), inMode(mode))
 				failures := []error{apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")), apierrors.NewTooManyRequests("slow down", 1),
 					apierrors.NewInternalError(errors.New("etcd")), apierrors.NewServiceUnavailable("stopping"), errors.New("connection refused")}
 				var mu sync.Mutex
@@ -63,7 +64,7 @@ func TestWritesThatFail(t *testing.T) {
 func TestAnswersThatAreLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, slices.Concat(node("a", 4), node("b", 4), []client.Object{job("train", 6, nil)})...)
+		c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil)})...)
 		var mu sync.Mutex
 		n := map[string]int{}
 		c.lose = func(verb string, o client.Object) error {
@@ -96,7 +97,7 @@ func TestTakeover(t *testing.T) {
 		t.Run(fmt.Sprint("after write ", at), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, slices.Concat(node("a", 4), node("b", 4), []client.Object{job("train", 6, nil)})...)
+				c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil)})...)
 				var mu sync.Mutex
 				left, dead := at, false
 				o := options(c)
@@ -241,7 +242,7 @@ func TestLeaseLost(t *testing.T) {
 		lost := errors.New("no longer ours")
 		var mu sync.Mutex
 		var err error
-		c := newCluster(t, slices.Concat(node("a", 4), []client.Object{job("train", 2, nil)})...)
+		c := newCluster(t, slices.Concat(objects.Node("a", 4), []client.Object{objects.Job("train", 2, nil)})...)
 		w := open(t, c, func(o *Options) { o.Lease = func() error { mu.Lock(); defer mu.Unlock(); return err } })
 		mu.Lock()
 		err = lost
@@ -257,7 +258,7 @@ func TestLeaseLost(t *testing.T) {
 // Ensure that who observes writes nothing.
 func TestObserveWritesNothing(t *testing.T) {
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { o.Observe = true }, test: func(w *world) {
-		bad := job("bad.name", 1, nil)
+		bad := objects.Job("bad.name", 1, nil)
 		must(w, w.Create(w.Context(), bad))
 		w.writes = nil
 		w.start(0, 0, 1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -32,21 +33,21 @@ func TestForgets(t *testing.T) {
 			if len(w.d.odometers) == 0 || len(w.d.lost) == 0 {
 				w.Fatal("want it known how the next attempt goes on")
 			}
-			must(w, w.Delete(w.Context(), job("train", 1, nil)))
+			must(w, w.Delete(w.Context(), objects.Job("train", 1, nil)))
 			w.settle()
 			if w.v.Jobs[0].State != sched.Done || kept(w) > 0 {
 				w.Errorf("%v, kept: odometers %v, losses %v, attempts %v", w.v.Jobs[0].State, w.d.odometers, w.d.lost, w.d.unclean)
 			}
 		}},
 		{name: "a job that is impossible, once it is deleted", width: 1, test: func(w *world) {
-			bad := job("bad", 1, nil)
+			bad := objects.Job("bad", 1, nil)
 			bad.Finalizers, bad.Spec.Template.Spec.Containers = nil, nil
 			must(w, w.Create(w.Context(), bad))
 			w.settle()
 			if len(w.d.turnedAway) != 1 {
 				w.Fatalf("refused: %v", w.d.turnedAway)
 			}
-			must(w, w.Delete(w.Context(), job("bad", 1, nil)))
+			must(w, w.Delete(w.Context(), objects.Job("bad", 1, nil)))
 			w.settle()
 			if kept(w) > 0 {
 				w.Errorf("refused: %v", w.d.turnedAway)

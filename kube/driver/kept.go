@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
 // annotationPace is what is known of how the progress of a job is counted and how fast it was, on its TrainingJob. It is no part of its
@@ -53,7 +54,7 @@ func (d *Driver) annotate(ctx context.Context, a *attempt, name, text string) er
 		return err
 	}
 	return d.crew.write(ctx, func(ctx context.Context) error {
-		tj := &v1alpha1.TrainingJob{ObjectMeta: metaOf(a.key)}
+		tj := &v1alpha1.TrainingJob{ObjectMeta: observer.MetaOf(a.key)}
 		err := d.o.Client.Patch(ctx, tj, client.RawPatch(types.MergePatchType, body))
 		if apierrors.IsConflict(err) && d.o.Reader.Get(ctx, a.key, tj) == nil && tj.UID != a.uid {
 			return nil

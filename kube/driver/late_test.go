@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -48,7 +49,7 @@ func TestCacheThatIsLate(t *testing.T) {
 			w.take(o)
 			w.settle()
 			for range 3 { // and every time that anything happens
-				w.queue.Push(observer.KeysOf(job("train", 6, nil))...)
+				w.queue.Push(observer.KeysOf(objects.Job("train", 6, nil))...)
 				w.queue.Push(observer.KeyOfNode("a"))
 				w.settle()
 			}
@@ -73,8 +74,8 @@ func TestCacheThatIsLate(t *testing.T) {
 		{name: "its pods", width: 6, test: takeover(isPod, nothing, goesOn)},
 		{name: "its nodes", width: 6, test: takeover(isNode, nothing, goesOn)},
 		{name: "a job that is gone", width: 6, test: takeover(isJob, func(w *world) {
-			change(w.cluster, job("train", 6, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
-			must(w, w.Delete(w.Context(), job("train", 6, nil)))
+			change(w.cluster, objects.Job("train", 6, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
 		}, func(w *world) {
 			if e := w.last(sched.JobCommanded); e.Code != int32(sched.CancelJob) {
 				w.Errorf("told %+v, want a command to cancel", e)
@@ -300,7 +301,7 @@ func TestObjectsOfAnEarlierJob(t *testing.T) {
 // Ensure that a job that arrived in a mode with claims cannot go before its pods in one without.
 func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 	play(t, []scene{{name: "", width: 1, test: func(w *world) {
-		change(w.cluster, job("train", 1, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+		change(w.cluster, objects.Job("train", 1, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
 		w.run()
 		w.d.Close()
 		o := options(w.cluster)
@@ -308,7 +309,7 @@ func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 		w.take(o)
 		w.settle()
 		tj := new(v1alpha1.TrainingJob)
-		must(w, w.Get(w.Context(), client.ObjectKeyFromObject(job("train", 1, nil)), tj))
+		must(w, w.Get(w.Context(), client.ObjectKeyFromObject(objects.Job("train", 1, nil)), tj))
 		if !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer) {
 			w.Error("want the finalizer")
 		}

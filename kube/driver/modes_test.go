@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/claims"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -65,11 +68,11 @@ func TestModes(t *testing.T) {
 		{name: "count asks for a number of GPUs", width: 2, opts: inMode(v1alpha1.Count), test: func(w *world) {
 			w.run()
 			p := w.podOf("train-1-0")
-			n := p.Spec.Containers[0].Resources.Limits[resourceGPU]
+			n := p.Spec.Containers[0].Resources.Limits[inventory.ResourceGPU]
 			if n.Value() != 2 || len(p.Spec.ResourceClaims) > 0 || w.v.Nodes[0].Spec.Devices != nil {
 				w.Errorf("%v GPUs, claims %v, devices %v", n.Value(), p.Spec.ResourceClaims, w.v.Nodes[0].Spec.Devices)
 			}
-			changeStatus(w.cluster, nodeNamed("a"), func(n *corev1.Node) { n.Status.Allocatable[resourceGPU] = *intQuantity(3) })
+			changeStatus(w.cluster, nodeNamed("a"), func(n *corev1.Node) { n.Status.Allocatable[inventory.ResourceGPU] = *objects.Quantity(3) })
 			w.settle()
 			if w.v.GPUs[3].State != sched.GPUMissing || w.v.GPUs[2].State != sched.GPUInUse {
 				w.Errorf("GPUs %+v, want the last missing", w.v.GPUs[:4])
@@ -82,10 +85,10 @@ func TestModes(t *testing.T) {
 func TestAnnotatedNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := node("a", 0)[0].(*corev1.Node)
+		n := objects.Node("a", 0)[0].(*corev1.Node)
 		n.Annotations = map[string]string{v1alpha1.AnnotationGPUs: "GPU-x, GPU-y,,GPU-x"}
-		n.Labels = map[string]string{labelProduct: "V100", labelMemory: "32768"}
-		w := open(t, newCluster(t, n, job("train", 1, nil)), inMode(v1alpha1.Visible))
+		n.Labels = map[string]string{inventory.LabelProduct: "V100", inventory.LabelMemory: "32768"}
+		w := open(t, newCluster(t, n, objects.Job("train", 1, nil)), inMode(v1alpha1.Visible))
 		if len(w.v.Nodes) != 1 || !slices.Equal(w.v.Nodes[0].Spec.Devices, []string{"GPU-x", "GPU-y"}) || w.v.Nodes[0].Spec.GPUMemGB != 32 {
 			t.Fatalf("nodes %+v", w.v.Nodes)
 		}
@@ -97,7 +100,7 @@ func TestSharing(t *testing.T) {
 	shared := sched.Config{Share: sched.Shared}
 	play(t, []scene{
 		{name: "by the claims of slots", width: 2, test: func(w *world) {
-			must(w, w.Create(w.Context(), job("other", 1, nil)))
+			must(w, w.Create(w.Context(), objects.Job("other", 1, nil)))
 			w.settle()
 			w.startAs(0, shared, 0, 1)
 			w.startAs(1, shared, 1)
@@ -141,12 +144,12 @@ func TestSharing(t *testing.T) {
 		}},
 		{name: "by capacity, where devices lend themselves", width: 1, test: func(w *world) {
 			yes := true
-			change(w.cluster, slice("a", 4), func(s *resourceSlice) {
+			change(w.cluster, objects.Slice("a", 4), func(s *resourceSlice) {
 				for i := range s.Spec.Devices {
 					s.Spec.Devices[i].AllowMultipleAllocations = &yes
 				}
 			})
-			other := job("other", 1, nil)
+			other := objects.Job("other", 1, nil)
 			other.Spec.Sharing = v1alpha1.Sharing{Allowed: true, MemoryGiB: 10}
 			must(w, w.Create(w.Context(), other))
 			w.settle()
@@ -175,8 +178,8 @@ func TestForeignClaims(t *testing.T) {
 	claim := func(w *world, name string, device string, ours bool) *resourcev1.ResourceClaim {
 		c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name}}
 		if ours {
-			c.Labels = map[string]string{LabelSlot: "x"}
-			c.OwnerReferences = []metav1.OwnerReference{ownerOf(job("train", 1, nil), false)}
+			c.Labels = map[string]string{claims.LabelSlot: "x"}
+			c.OwnerReferences = []metav1.OwnerReference{ownerOf(objects.Job("train", 1, nil), false)}
 		}
 		must(w, w.Create(w.Context(), c))
 		changeStatus(w.cluster, c, func(c *resourcev1.ResourceClaim) {
@@ -185,13 +188,13 @@ func TestForeignClaims(t *testing.T) {
 		})
 		return c
 	}
-	var told []string
+	var told, alone []string
 	play(t, []scene{
-		{name: "of others", width: 1, test: func(w *world) {
+		{name: "of others", width: 1, opts: func(o *Options) { o.Event = func(_ client.Object, _, text string) { alone = append(alone, text) } }, test: func(w *world) {
 			c := claim(w, "theirs", "gpu-2", false)
 			w.settle()
-			if w.v.GPUs[2].State != sched.GPUForeign || len(w.d.doubles) != 0 {
-				w.Errorf("GPU is %v", w.v.GPUs[2].State)
+			if w.v.GPUs[2].State != sched.GPUForeign || len(alone) != 0 {
+				w.Errorf("GPU is %v, told %q", w.v.GPUs[2].State, alone)
 			}
 			must(w, w.Delete(w.Context(), c))
 			w.settle()
@@ -222,7 +225,7 @@ func TestForeignClaims(t *testing.T) {
 // Ensure that the user's template is kept as it is, but for what is ours to say.
 func TestPodKeepsTheTemplate(t *testing.T) {
 	t.Parallel()
-	tj := job("train", 2, map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "1", "TRAINYARD_X": "y", "PET_NNODES": "9"})
+	tj := objects.Job("train", 2, map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "1", "TRAINYARD_X": "y", "PET_NNODES": "9"})
 	tj.UID = "uid"
 	tj.Spec.Checkpoint = v1alpha1.Checkpoint{Path: "/ckpt", ResumeArg: "--resume", GraceSeconds: 90}
 	template := &tj.Spec.Template
@@ -233,12 +236,12 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 	s.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, TolerationSeconds: &minute}, {Key: "team", Value: "vision"}}
 	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}, {}}}}}
-	s.Containers[0].Resources.Limits = corev1.ResourceList{resourceGPU: *intQuantity(8), corev1.ResourceCPU: *intQuantity(4)}
+	s.Containers[0].Resources.Limits = corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(8), corev1.ResourceCPU: *objects.Quantity(4)}
 	s.Containers = append(s.Containers, corev1.Container{Name: "side"})
 	before := tj.DeepCopy()
 	a := &attempt{id: 5, number: 2, key: types.NamespacedName{Namespace: space, Name: "train"}, uid: "uid", base: "train-2", mode: v1alpha1.Pinned,
 		config: sched.Config{Batch: 96, Accum: 3, LRScale: 0.5},
-		ranks:  []rank{{nodeName: "a", gpus: []sched.GPUID{0, 1}, devices: []*gpu{{uuid: "GPU-a-0", id: deviceID{class, "a", "gpu-0"}}, {uuid: "GPU-a-1"}}}}}
+		ranks:  []rank{{nodeName: "a", gpus: []sched.GPUID{0, 1}, devices: []*inventory.Device{{UUID: "GPU-a-0", ID: inventory.DeviceID{Driver: class, Pool: "a", Name: "gpu-0"}}, {UUID: "GPU-a-1"}}}}}
 	p := a.pod(0, tj, "low")
 	if !reflect.DeepEqual(before, tj) {
 		t.Error("the job itself was changed")
@@ -254,7 +257,7 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 	if n := len(c.VolumeMounts); c.VolumeMounts[n-1] != (corev1.VolumeMount{Name: runVolume, MountPath: runDir}) || p.Spec.Volumes[len(p.Spec.Volumes)-1].EmptyDir == nil {
 		t.Errorf("mounts %+v, volumes %+v", c.VolumeMounts, p.Spec.Volumes)
 	}
-	_, plugin := c.Resources.Limits[resourceGPU]
+	_, plugin := c.Resources.Limits[inventory.ResourceGPU]
 	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	switch {
 	case c.Args[len(c.Args)-1] != "--resume" || plugin || len(c.Resources.Limits) != 1 || len(c.Resources.Claims) != 1:

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -64,7 +65,7 @@ func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
 				a := &attempt{key: types.NamespacedName{Name: job}, number: number, base: baseOf(job, number), mode: v1alpha1.Pinned, ranks: make([]rank, ranks)}
 				for r := range a.ranks {
 					for range 2*maxResults + 1 {
-						a.ranks[r].devices = append(a.ranks[r].devices, new(gpu))
+						a.ranks[r].devices = append(a.ranks[r].devices, new(inventory.Device))
 					}
 					for _, c := range a.claimsOf(r) {
 						if who := a.base + " of " + job; seen[c.name] != "" && seen[c.name] != who {

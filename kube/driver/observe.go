@@ -53,8 +53,7 @@ func (d *Driver) observe(a *attempt) error {
 func (d *Driver) fateOf(a *attempt, j *sched.Job, ranks []sight) (*fate, error) {
 	silent := false
 	for i := range a.ranks {
-		m := d.machines[a.ranks[i].nodeName]
-		silent = silent || m == nil || m.gone || !m.ready
+		silent = silent || d.inventory.IsSilent(a.ranks[i].nodeName)
 	}
 	f := cause(ranks, silent, j.Up)
 	if f != nil && a.adopted {
@@ -221,8 +220,7 @@ func (d *Driver) rest(e *sched.Event) {
 // force gives up the pods of an attempt whose node is gone: nobody is left who could say that they ended.
 func (d *Driver) force(a *attempt, pods []*corev1.Pod) {
 	for i, p := range pods {
-		m := d.machines[a.ranks[i].nodeName]
-		if p != nil && m != nil && m.gone && !a.forced[i] {
+		if p != nil && d.inventory.IsGone(a.ranks[i].nodeName) && !a.forced[i] {
 			a.forced[i] = true
 			d.forcePod(p)
 		}

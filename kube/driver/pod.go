@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 )
 
 // masterPort is where the ranks of an attempt meet. It is torchrun's own default. Behind it are those of jobs in the network of their node,
@@ -115,7 +115,7 @@ func (a *attempt) equip(r int, s *corev1.PodSpec) {
 				if c.Resources.Limits == nil {
 					c.Resources.Limits = make(corev1.ResourceList)
 				}
-				c.Resources.Limits[resourceGPU] = *intQuantity(len(a.ranks[r].gpus))
+				c.Resources.Limits[inventory.ResourceGPU] = *intQuantity(len(a.ranks[r].gpus))
 			case a.mode == v1alpha1.Visible && !trains: // it is told with the rest
 				c.Env = append(c.Env, corev1.EnvVar{Name: visibleGPUs, Value: strings.Join(a.uuids(r), ",")})
 			}
@@ -126,9 +126,9 @@ func (a *attempt) equip(r int, s *corev1.PodSpec) {
 // takeGPUs takes the GPUs by number that a container asks for out of it, and reports whether it did.
 func takeGPUs(c *corev1.Container) (asks bool) {
 	for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
-		if _, in := list[resourceGPU]; in {
+		if _, in := list[inventory.ResourceGPU]; in {
 			asks = true
-			delete(list, resourceGPU)
+			delete(list, inventory.ResourceGPU)
 		}
 	}
 	return asks
@@ -221,7 +221,7 @@ func (a *attempt) environment(r int, tj *v1alpha1.TrainingJob, users []corev1.En
 // uuids returns the GPUs of rank r.
 func (a *attempt) uuids(r int) (uuids []string) {
 	for _, g := range a.ranks[r].devices {
-		uuids = append(uuids, g.uuid)
+		uuids = append(uuids, g.UUID)
 	}
 	return uuids
 }
@@ -238,12 +238,4 @@ func (a *attempt) port(tj *v1alpha1.TrainingJob) int {
 // labels stand on everything that belongs to an attempt.
 func (a *attempt) labels() map[string]string {
 	return map[string]string{v1alpha1.LabelJob: a.key.Name, v1alpha1.LabelAttempt: strconv.Itoa(int(a.number))}
-}
-
-func isOwner(o metav1.OwnerReference) bool {
-	return o.Kind == "TrainingJob" && strings.HasPrefix(o.APIVersion, v1alpha1.GroupVersion.Group+"/")
-}
-
-func metaOf(key types.NamespacedName) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
 }

@@ -6,23 +6,24 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // oneRank is an attempt on two GPUs of a node, the first of which is its third.
 func oneRank(m v1alpha1.Mode, id sched.JobID) *attempt {
-	return &attempt{id: id, number: 1, base: "train-1", mode: m, firstGPU: 2, ranks: []rank{{nodeName: "a", gpus: gpus(2), devices: []*gpu{{uuid: "GPU-2"}, {uuid: "GPU-3"}}}}}
+	return &attempt{id: id, number: 1, base: "train-1", mode: m, firstGPU: 2, ranks: []rank{{nodeName: "a", gpus: gpus(2), devices: []*inventory.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
 }
 
 // Ensure that no container of a pod asks for GPUs by number beside those that were decided, and that those that asked have the same ones.
 func TestEquip(t *testing.T) {
-	two := corev1.ResourceList{resourceGPU: *intQuantity(2)}
+	two := corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(2)}
 	always := corev1.ContainerRestartPolicyAlways
 	for _, mode := range []v1alpha1.Mode{v1alpha1.Pinned, v1alpha1.Direct, v1alpha1.Visible, v1alpha1.Count} {
-		tj := job("train", 2, nil)
+		tj := objects.Job("train", 2, nil)
 		s := &tj.Spec.Template.Spec
 		s.Containers[0].Resources.Limits = two.DeepCopy()
 		s.Containers = append(s.Containers, corev1.Container{Name: "watch", Resources: corev1.ResourceRequirements{Limits: two.DeepCopy(), Requests: two.DeepCopy()}}, corev1.Container{Name: "log"})
@@ -37,10 +38,10 @@ func TestEquip(t *testing.T) {
 					has += "sees " + e.Value
 				}
 			}
-			if _, asks := c.Resources.Requests[resourceGPU]; asks {
+			if _, asks := c.Resources.Requests[inventory.ResourceGPU]; asks {
 				has += " requests"
 			}
-			if n, asks := c.Resources.Limits[resourceGPU]; asks {
+			if n, asks := c.Resources.Limits[inventory.ResourceGPU]; asks {
 				has += "counts " + n.String()
 			}
 			if len(c.Resources.Claims) > 0 {
@@ -64,7 +65,7 @@ func TestEquip(t *testing.T) {
 
 // Ensure that jobs in the network of their node meet at ports of their own and find each other.
 func TestHostNetwork(t *testing.T) {
-	tj := job("train", 2, nil)
+	tj := objects.Job("train", 2, nil)
 	port := func(id sched.JobID, first int) string {
 		a := oneRank(v1alpha1.Pinned, id)
 		a.firstGPU = first
@@ -88,23 +89,5 @@ func TestHostNetwork(t *testing.T) {
 	tj.Spec.Template.Spec.DNSPolicy = corev1.DNSNone
 	if p := oneRank(v1alpha1.Pinned, 7).pod(0, tj, ""); p.Spec.DNSPolicy != corev1.DNSNone {
 		t.Errorf("DNS policy %q, want the user's", p.Spec.DNSPolicy)
-	}
-}
-
-// Ensure that a GPU is tainted if one of its taints keeps jobs off.
-func TestTaints(t *testing.T) {
-	none, hard := resourcev1.DeviceTaintEffectNone, resourcev1.DeviceTaintEffectNoExecute
-	for _, c := range []struct {
-		effects []resourcev1.DeviceTaintEffect
-		want    bool
-	}{{nil, false}, {[]resourcev1.DeviceTaintEffect{none}, false}, {[]resourcev1.DeviceTaintEffect{hard}, true}, {[]resourcev1.DeviceTaintEffect{hard, none}, true}, {[]resourcev1.DeviceTaintEffect{none, hard}, true}} {
-		s := slice("a", 1)
-		for _, e := range c.effects {
-			s.Spec.Devices[0].Taints = append(s.Spec.Devices[0].Taints, resourcev1.DeviceTaint{Key: "x", Effect: e})
-		}
-		var m machine
-		if m.read([]*resourcev1.ResourceSlice{s}); m.gpus[0].tainted != c.want {
-			t.Errorf("effects %v: tainted %v, want %v", c.effects, m.gpus[0].tainted, c.want)
-		}
 	}
 }

@@ -137,7 +137,7 @@ func (d *Driver) closePool(p *v1alpha1.GPUPool, i int) error {
 			continue
 		}
 		nodes++
-		if m := d.machines[node.Spec.Name]; node.State == sched.NodeUp && node.Ordered != sched.NodeGone && (m == nil || !m.cordoned) {
+		if node.State == sched.NodeUp && node.Ordered != sched.NodeGone && !d.inventory.IsCordoned(node.Spec.Name) {
 			d.closeNode(node.Spec.Name) // but for one that is being given back, which this would call off
 		}
 	}
@@ -289,7 +289,7 @@ func (d *Driver) unjoined(pool string, so func(n *corev1.Node) bool) (names []st
 		return nil, err
 	}
 	for i := range list.Items {
-		if _, joined := d.nodeID(list.Items[i].Name); !joined && so(&list.Items[i]) {
+		if _, joined := d.inventory.NodeID(d.view, list.Items[i].Name); !joined && so(&list.Items[i]) {
 			names = append(names, list.Items[i].Name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -138,7 +139,7 @@ func TestFollow(t *testing.T) {
 			}
 		}},
 		{name: "what is kept and cannot be is measured anew", width: 2, opts: func(o *Options) { o.Follower = new(wire) }, test: func(w *world) {
-			change(w.cluster, job("train", 2, nil), func(tj *v1alpha1.TrainingJob) {
+			change(w.cluster, objects.Job("train", 2, nil), func(tj *v1alpha1.TrainingJob) {
 				tj.Annotations = map[string]string{annotationPace: `{"reference": -1}`}
 			})
 			w.run()
@@ -205,7 +206,7 @@ func TestMayYetSay(t *testing.T) {
 
 // paceOf is what is kept of the speed of a job.
 func (w *world) paceOf(name string) string {
-	tj := job(name, 1, nil)
+	tj := objects.Job(name, 1, nil)
 	must(w, w.Get(w.Context(), types.NamespacedName{Namespace: space, Name: name}, tj))
 	return tj.Annotations[annotationPace]
 }

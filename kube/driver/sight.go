@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
 )
 
 // stage says how far the pod of a rank is.
@@ -164,7 +165,7 @@ const waitsReady = "Ready"
 // isDevice reports whether kube-scheduler says that the GPUs of a pod cannot be had: those of a claim, or so many. For whatever else it
 // refuses a node (no such volume, too few CPUs, a selector), no GPU is to blame.
 func isDevice(message string) bool {
-	return strings.Contains(message, "cannot allocate all claims") || strings.Contains(message, "Insufficient "+string(resourceGPU))
+	return strings.Contains(message, "cannot allocate all claims") || strings.Contains(message, "Insufficient "+string(inventory.ResourceGPU))
 }
 
 // lastLine returns the last line of a text that is not blank.

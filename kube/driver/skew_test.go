@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -57,7 +58,7 @@ func TestClockSkew(t *testing.T) {
 		{name: "the next leader is far ahead", width: 2, test: func(w *world) { successor(w, time.Hour) }},
 		{name: "a job from the future has arrived", width: 2, test: func(w *world) {
 			w.skew = time.Hour
-			must(w, w.Create(w.Context(), job("early", 1, nil)))
+			must(w, w.Create(w.Context(), objects.Job("early", 1, nil)))
 			w.settle()
 			if s := w.v.Jobs[1].Spec; s.Submit > w.v.Now {
 				w.Errorf("submitted at %v, it is %v", s.Submit, w.v.Now)

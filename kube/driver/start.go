@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
@@ -122,9 +123,9 @@ func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there
 		switch found := d.o.Reader.Get(ctx, client.ObjectKeyFromObject(o), there); {
 		case found != nil:
 			return retry(found)
-		case !ownedBy(there, a.uid) && !isLeaving(there, a):
+		case !observer.IsOf(there, a.uid) && !isLeaving(there, a):
 			return fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(o), o.GetName()))
-		case !ownedBy(there, a.uid), there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of this attempt: no pod of it is there yet
+		case !observer.IsOf(there, a.uid), there.GetDeletionTimestamp() != nil && kindOf(o) == "claim": // of this attempt: no pod of it is there yet
 			return retry(fmt.Errorf("%s %s is on its way out", kindOf(o), o.GetName()))
 		}
 		return nil
@@ -136,7 +137,7 @@ func (d *Driver) create(ctx context.Context, a *attempt, o client.Object) (there
 // which is gone.
 func isLeaving(o client.Object, a *attempt) bool {
 	return o.GetDeletionTimestamp() != nil ||
-		slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return isOwner(r) && r.Name == a.key.Name && r.UID != a.uid })
+		slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return observer.IsJob(r) && r.Name == a.key.Name && r.UID != a.uid })
 }
 
 // createClaim makes a claim of an attempt and returns it as it is, or has it own one that others share, which is nil.
@@ -160,9 +161,9 @@ func (d *Driver) createClaim(ctx context.Context, a *attempt, c claim, tj *v1alp
 			return retry(err)
 		case there.DeletionTimestamp != nil: // its last user left; it goes when the devices are given back
 			return retry(fmt.Errorf("claim %s is on its way out", o.Name))
-		case !isOurs(there):
+		case !claims.IsOurs(there):
 			return fatal(fmt.Errorf("claim %s is there already and belongs to somebody else", o.Name))
-		case ownedBy(there, a.uid):
+		case observer.IsOf(there, a.uid):
 			return nil
 		}
 		was := there.DeepCopy()
@@ -186,7 +187,7 @@ func (d *Driver) allocate(ctx context.Context, a *attempt, r int, p *corev1.Pod,
 		}
 	}
 	return d.crew.write(ctx, func(ctx context.Context) error {
-		b := &corev1.Binding{ObjectMeta: metaOf(client.ObjectKeyFromObject(p)), Target: corev1.ObjectReference{Kind: "Node", Name: a.ranks[r].nodeName}}
+		b := &corev1.Binding{ObjectMeta: observer.MetaOf(client.ObjectKeyFromObject(p)), Target: corev1.ObjectReference{Kind: "Node", Name: a.ranks[r].nodeName}}
 		b.UID = p.UID
 		err := d.o.Client.SubResource("binding").Create(ctx, p.DeepCopy(), b)
 		if !apierrors.IsConflict(err) {
@@ -234,13 +235,4 @@ func (d *Driver) allocateClaim(ctx context.Context, a *attempt, r int, c claim, 
 // locked is the patch that makes an object of what it was, if it still is that.
 func locked(was client.Object) client.Patch {
 	return client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
-}
-
-func ownedBy(o client.Object, uid types.UID) bool {
-	for _, r := range o.GetOwnerReferences() {
-		if r.UID == uid {
-			return true
-		}
-	}
-	return false
 }

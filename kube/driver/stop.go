@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -74,13 +75,13 @@ func (d *Driver) removeRank(ctx context.Context, a *attempt, r int) bool {
 func (d *Driver) deletePod(ctx context.Context, a *attempt, key types.NamespacedName) (none, met bool, err error) {
 	p := new(corev1.Pod)
 	err = d.o.Client.Get(ctx, key, p)
-	if met = err == nil && isOfJob(p, a.uid); !met && client.IgnoreNotFound(err) == nil {
+	if met = err == nil && observer.IsOf(p, a.uid); !met && client.IgnoreNotFound(err) == nil {
 		p = new(corev1.Pod)
 		err = d.o.Reader.Get(ctx, key, p)
 	}
 	for try := 0; ; try++ {
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && !isOfJob(p, a.uid):
+		case apierrors.IsNotFound(err) || err == nil && !observer.IsOf(p, a.uid):
 			return true, met, nil
 		case err != nil:
 			return false, met, err
@@ -157,11 +158,11 @@ func (d *Driver) cleanOne(ctx context.Context, a *attempt) (done bool) {
 			done = done && err == nil
 		}
 		if a.fate != nil && a.fate.outcome == sched.NodeLost {
-			done = d.delete(ctx, a, &corev1.Pod{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})}) && done
+			done = d.delete(ctx, a, &corev1.Pod{ObjectMeta: observer.MetaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.podName(r)})}) && done
 		}
 	}
 	if len(a.ranks) > 1 {
-		done = d.delete(ctx, a, &corev1.Service{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})}) && done
+		done = d.delete(ctx, a, &corev1.Service{ObjectMeta: observer.MetaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: a.base})}) && done
 	}
 	return done
 }
@@ -176,7 +177,7 @@ func (d *Driver) delete(ctx context.Context, a *attempt, o client.Object) bool {
 // deleteOwn deletes the object of a name that belongs to the job of an attempt. What others have by that name stays: an attempt may have
 // failed to start because of it.
 func (d *Driver) deleteOwn(ctx context.Context, a *attempt, o client.Object) error {
-	if err := d.findOwn(ctx, a, o); err != nil || !ownedBy(o, a.uid) {
+	if err := d.findOwn(ctx, a, o); err != nil || !observer.IsOf(o, a.uid) {
 		return client.IgnoreNotFound(err)
 	}
 	return d.deleteThis(ctx, o)
@@ -185,7 +186,7 @@ func (d *Driver) deleteOwn(ctx context.Context, a *attempt, o client.Object) err
 // findOwn reads an object of an attempt: from the cache if it is there, else, as Services are, from the API server.
 func (d *Driver) findOwn(ctx context.Context, a *attempt, o client.Object) error {
 	key := client.ObjectKeyFromObject(o)
-	if _, unwatched := o.(*corev1.Service); !unwatched && d.o.Client.Get(ctx, key, o) == nil && ownedBy(o, a.uid) {
+	if _, unwatched := o.(*corev1.Service); !unwatched && d.o.Client.Get(ctx, key, o) == nil && observer.IsOf(o, a.uid) {
 		return nil
 	}
 	return d.o.Reader.Get(ctx, key, o)
@@ -203,7 +204,7 @@ func (d *Driver) deleteThis(ctx context.Context, o client.Object, opts ...client
 
 // leaveClaim deletes a claim, or where jobs share it, leaves it to the others.
 func (d *Driver) leaveClaim(ctx context.Context, a *attempt, c claim) error {
-	o := &resourcev1.ResourceClaim{ObjectMeta: metaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: c.name})}
+	o := &resourcev1.ResourceClaim{ObjectMeta: observer.MetaOf(types.NamespacedName{Namespace: a.key.Namespace, Name: c.name})}
 	if !c.slot {
 		return d.deleteOwn(ctx, a, o)
 	}
@@ -261,7 +262,7 @@ func (d *Driver) warn(ctx context.Context, err error, text string, args ...any) 
 
 // isStrayClaim reports whether a claim of one attempt has none, although its name says so: its end was told, and then the crew died.
 func (d *Driver) isStrayClaim(c *resourcev1.ResourceClaim) bool {
-	return c.DeletionTimestamp == nil && c.Labels[LabelSlot] == "" && isOurs(c) && d.isStray(c)
+	return c.DeletionTimestamp == nil && c.Labels[claims.LabelSlot] == "" && claims.IsOurs(c) && d.isStray(c)
 }
 
 func (d *Driver) removeStrayClaim(c *resourcev1.ResourceClaim) {
@@ -275,7 +276,7 @@ func (d *Driver) removeStrayClaim(c *resourcev1.ResourceClaim) {
 func (d *Driver) lookAtPod(key types.NamespacedName) error {
 	p := new(corev1.Pod)
 	found, err := d.get(key, p)
-	if err != nil || !found || p.DeletionTimestamp != nil || isOver(p) || !slices.ContainsFunc(p.OwnerReferences, isOwner) || !d.isStray(p) {
+	if err != nil || !found || p.DeletionTimestamp != nil || isOver(p) || !observer.IsOfAnyJob(p) || !d.isStray(p) {
 		return err
 	}
 	d.o.Log.Warn("a pod belongs to no attempt that is alive: it is deleted", "pod", key)
@@ -294,5 +295,5 @@ func (d *Driver) isStray(o client.Object) bool {
 		return false
 	}
 	j := &d.view.Jobs[id]
-	return !ownedBy(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() || labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
+	return !observer.IsOf(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() || labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
 }

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +40,7 @@ func (d *Driver) removeStrayServices(ctx context.Context) error {
 		return fmt.Errorf("driver: sync: %w", err)
 	}
 	for i := range list.Items {
-		if s := &list.Items[i]; slices.ContainsFunc(s.OwnerReferences, isOwner) && d.isStray(s) {
+		if s := &list.Items[i]; observer.IsOfAnyJob(s) && d.isStray(s) {
 			d.submit("service/"+client.ObjectKeyFromObject(s).String(), func(ctx context.Context) {
 				err := d.crew.write(ctx, func(ctx context.Context) error { return d.deleteThis(ctx, s) })
 				d.warn(ctx, err, "a service of nobody cannot be deleted", "service", s.Name)

@@ -20,13 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Ensure that what users write is what the engine hears, once.
 func TestWishes(t *testing.T) {
 	edit := func(w *world, f func(*v1alpha1.TrainingJob)) {
-		change(w.cluster, job("train", 1, nil), f)
+		change(w.cluster, objects.Job("train", 1, nil), f)
 		w.settle()
 	}
 	play(t, []scene{
@@ -50,7 +51,7 @@ func TestWishes(t *testing.T) {
 			}
 		}},
 		{name: "a job that arrives suspended is not there to be started", width: 2, test: func(w *world) {
-			late := job("late", 1, nil)
+			late := objects.Job("late", 1, nil)
 			late.Spec.Suspend, late.Finalizers = true, nil
 			must(w, w.Create(w.Context(), late))
 			w.settle()
@@ -62,7 +63,7 @@ func TestWishes(t *testing.T) {
 			}
 		}},
 		{name: "where no claims tell of devices a job stays until its pods are gone", width: 2, opts: inMode(v1alpha1.Visible), test: func(w *world) {
-			late := job("late", 1, nil)
+			late := objects.Job("late", 1, nil)
 			late.Finalizers = nil
 			must(w, w.Create(w.Context(), late))
 			w.settle()
@@ -73,7 +74,7 @@ func TestWishes(t *testing.T) {
 			}
 		}},
 		{name: "a job that nobody can run is told why", width: 2, test: func(w *world) {
-			bad := job("bad", 1, nil)
+			bad := objects.Job("bad", 1, nil)
 			bad.Spec.Checkpoint.ResumeArg, bad.Spec.Template.Spec.Containers[0].Command = "--resume", nil
 			must(w, w.Create(w.Context(), bad))
 			w.settle()
@@ -91,9 +92,9 @@ func TestWishes(t *testing.T) {
 		}},
 		{name: "a name that is used again is another job", width: 2, test: func(w *world) {
 			w.run()
-			change(w.cluster, job("train", 2, nil), func(tj *v1alpha1.TrainingJob) { tj.Finalizers = nil })
-			must(w, w.Delete(w.Context(), job("train", 2, nil)))
-			must(w, w.Create(w.Context(), job("train", 3, nil)))
+			change(w.cluster, objects.Job("train", 2, nil), func(tj *v1alpha1.TrainingJob) { tj.Finalizers = nil })
+			must(w, w.Delete(w.Context(), objects.Job("train", 2, nil)))
+			must(w, w.Create(w.Context(), objects.Job("train", 3, nil)))
 			w.settle()
 			if !w.v.Jobs[0].Cancel || len(w.v.Jobs) != 1 {
 				w.Fatalf("%d jobs; want the first cancelled before the second arrives", len(w.v.Jobs))
@@ -129,7 +130,7 @@ func TestSpecErrors(t *testing.T) {
 		}
 		return 3, nil
 	}
-	good := job("train", 2, nil)
+	good := objects.Job("train", 2, nil)
 	good.Spec.GPUTypes = []string{"V100"}
 	good.Spec.Deadline = &metav1.Time{Time: origin.Add(time.Hour)}
 	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 || s.Deadline != sched.Time(time.Hour) || s.User != space || s.Name != "train" {
@@ -150,7 +151,7 @@ func TestSpecErrors(t *testing.T) {
 		`the spec cannot be read: no number`:                                func(tj *v1alpha1.TrainingJob) { tj.Spec.Unreadable = "no number" },
 		`gpus 0, want > 0`:                                                  func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0; tj.Spec.GPUTypes = []string{"X"} },
 	} {
-		tj := job("train", 2, nil)
+		tj := objects.Job("train", 2, nil)
 		spoil(tj)
 		if _, err := Spec(tj, origin, types); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -278,7 +279,7 @@ func TestRent(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
 		w.spot()
-		w.rented(node("spot-1", 4))
+		w.rented(objects.Node("spot-1", 4))
 		w.settle()
 		if len(w.v.Pools) != 1 || w.v.Pools[0].Spec.Price != 2 || w.v.Nodes[2].Spec.Pool != 0 || w.v.Pools[0].Nodes != 1 {
 			w.Fatalf("pools %+v, node %+v", w.v.Pools, w.v.Nodes[2])
@@ -313,7 +314,7 @@ func TestReleaseOfNodeThatGoes(t *testing.T) {
 	})
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { o.Provider = p }, test: func(w *world) {
 		w.spot()
-		w.rented(node("spot-1", 4))
+		w.rented(objects.Node("spot-1", 4))
 		w.settle()
 		w.s.Apply(&sched.Event{Time: w.v.Now, Kind: sched.Ordered, Job: sched.None, Node: 2, Code: int32(sched.SetNode), Value: float64(sched.NodeGone)})
 		must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.SetNode, Job: sched.None, Node: 2, State: sched.NodeGone}}}))
@@ -333,7 +334,7 @@ func TestReleaseOfNodeThatGoes(t *testing.T) {
 
 // Ensure that a job that was taken is not too large because of what we write to it.
 func TestSizeOfJob(t *testing.T) {
-	tj := job("train", 2, nil)
+	tj := objects.Job("train", 2, nil)
 	tj.Annotations = map[string]string{"note": "kept"}
 	tj.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", MaxSize-2000)}
 	was := sizeOf(tj)
@@ -361,7 +362,7 @@ func TestDeletedPoolGivesBackWhatBoots(t *testing.T) {
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
 		pool := w.spot()
 		w.settle()
-		w.rented(node("spot-1", 4)[:1]) // without its GPUs
+		w.rented(objects.Node("spot-1", 4)[:1]) // without its GPUs
 		w.settle()
 		must(w, w.Delete(w.Context(), pool))
 		w.pass(10 * time.Second)
@@ -376,10 +377,10 @@ func TestUnseenNodesGoFirst(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
 		w.spot()
-		w.rented(node("spot-1", 4))
+		w.rented(objects.Node("spot-1", 4))
 		w.settle()
-		w.rented(node("spot-2", 4)[:1]) // without its GPUs
-		w.rented(node("spot-3", 4)[:1])
+		w.rented(objects.Node("spot-2", 4)[:1]) // without its GPUs
+		w.rented(objects.Node("spot-3", 4)[:1])
 		change(w.cluster, nodeNamed("spot-3"), func(n *corev1.Node) { n.Annotations = map[string]string{v1alpha1.AnnotationReleased: "counted"} })
 		w.settle()
 		for _, c := range []struct {
@@ -401,7 +402,7 @@ func TestDeletedPoolLetsNodesGo(t *testing.T) {
 	p := new(provider)
 	play(t, []scene{{name: "", width: 2, opts: func(o *Options) { p.cluster = o.Client.(*cluster); o.Provider = p }, test: func(w *world) {
 		pool := w.spot()
-		w.rented(node("spot-1", 4))
+		w.rented(objects.Node("spot-1", 4))
 		w.settle()
 		w.setFail(func(verb string, o client.Object) error {
 			if isNode(o) && verb == "patch" {

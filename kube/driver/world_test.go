@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,13 +26,15 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
 )
 
 const (
-	space    = "lab"
-	class    = "gpu.nvidia.com"
+	space    = objects.Namespace
+	class    = objects.Driver
 	kubelet  = "test/kubelet" // finalizer of pods: they go when their kubelet says so
 	lifetime = "LIFETIME"     // variable: how long the process of a pod runs
 	code     = "CODE"         // variable: its exit code
@@ -328,10 +328,10 @@ func (c *cluster) schedule(ctx context.Context, p *corev1.Pod) {
 
 // deallocate gives back the claims that no pod needs any more, as the controller-manager does.
 func (c *cluster) deallocate(ctx context.Context) {
-	var claims resourcev1.ResourceClaimList
-	_ = c.List(ctx, &claims)
-	for i := range claims.Items {
-		claim := &claims.Items[i]
+	var all resourcev1.ResourceClaimList
+	_ = c.List(ctx, &all)
+	for i := range all.Items {
+		claim := &all.Items[i]
 		n := len(claim.Status.ReservedFor)
 		claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 			var p corev1.Pod
@@ -350,39 +350,6 @@ func (c *cluster) deallocate(ctx context.Context) {
 			_ = c.Update(ctx, claim)
 		}
 	}
-}
-
-// node returns a node and its slice, with GPUs uuid-NAME-0 and up.
-func node(name string, gpus int) []client.Object {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
-		resourceGPU: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}
-	return []client.Object{n, slice(name, gpus)}
-}
-
-func slice(name string, gpus int) *resourcev1.ResourceSlice {
-	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + class}}
-	s.Spec = resourcev1.ResourceSliceSpec{Driver: class, NodeName: &name, Pool: resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1}}
-	text := func(s string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &s} }
-	for i := range gpus {
-		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("gpu-", i),
-			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"type": text("gpu"), "uuid": text(fmt.Sprintf("GPU-%s-%d", name, i)), "productName": text("V100")},
-			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("32Gi")}}})
-	}
-	return s
-}
-
-// job returns a TrainingJob of a width, whose processes run for ever unless env says otherwise.
-func job(name string, width int32, env map[string]string) *v1alpha1.TrainingJob {
-	c := corev1.Container{Name: "main", Image: "train", Command: []string{"train"}}
-	for _, k := range slices.Sorted(maps.Keys(env)) {
-		c.Env = append(c.Env, corev1.EnvVar{Name: k, Value: env[k]})
-	}
-	return &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name, Finalizers: []string{v1alpha1.Finalizer}},
-		Spec: v1alpha1.TrainingJobSpec{GPUs: v1alpha1.Width{Min: width}, Checkpoint: v1alpha1.Checkpoint{GraceSeconds: 30},
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}}}
 }
 
 // world is a driver at work in a cluster, and the state of an engine that folds what it tells.

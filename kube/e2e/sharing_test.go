@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/driver/claims"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
@@ -69,7 +69,7 @@ func (r *rig) slots(n int, owners ...string) {
 	r.t.Helper()
 	var list resourcev1.ResourceClaimList
 	eventually(r.t, strings.Join(owners, " and ")+" own the claims of GPUs", func() bool {
-		if r.api.List(r.t.Context(), &list, client.InNamespace(r.space), client.HasLabels{driver.LabelSlot}) != nil ||
+		if r.api.List(r.t.Context(), &list, client.InNamespace(r.space), client.HasLabels{claims.LabelSlot}) != nil ||
 			len(list.Items) != n {
 			return false
 		}

@@ -1,4 +1,4 @@
-package driver
+package inventory
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
-// Shown is what a node shows of its GPUs, as a driver tells of them.
+// Shown is what a node shows of its GPUs, as a driver reports them.
 type Shown struct {
 	Product string   // of its GPUs, AnyProduct where it does not say; "" = it has none
 	GPUs    int      // 0 while its slices are being exchanged
 	UUIDs   []string // in order; nil = unknown
-	Joins   bool     // a driver that does not know the node tells that it joins
+	Joins   bool     // a driver that does not know the node reports that it joins
 }
 
-// Survey returns what nodes show in a mode, by name. Slices are read from api in the modes that use them: elsewhere the cluster need
-// not know of such objects.
+// Survey returns what nodes show in a mode, by name. It reads slices from api in the modes that use them: elsewhere the
+// cluster need not know of such objects.
 func Survey(ctx context.Context, api client.Reader, nodes []corev1.Node, mode v1alpha1.Mode) (map[string]Shown, error) {
 	of := make(map[string][]*resourcev1.ResourceSlice)
 	if observer.UsesClaims(mode) {
@@ -41,14 +41,14 @@ func Survey(ctx context.Context, api client.Reader, nodes []corev1.Node, mode v1
 	all := make(map[string]Shown, len(nodes))
 	for i := range nodes {
 		m := survey(&nodes[i], of[nodes[i].Name], nil, mode)
-		if m.unsure || len(m.gpus) == 0 {
+		if m.unsure || len(m.GPUs) == 0 {
 			all[nodes[i].Name] = Shown{}
 			continue
 		}
-		all[nodes[i].Name] = Shown{Product: m.product, GPUs: len(m.gpus), UUIDs: m.uuids(), Joins: m.joins()}
+		all[nodes[i].Name] = Shown{Product: m.Product, GPUs: len(m.GPUs), UUIDs: m.uuids(), Joins: m.joins()}
 	}
 	return all, nil
 }
 
-// joins reports whether a node that nobody knows may be told to be there.
-func (m *machine) joins() bool { return m.ready && !m.cordoned && !m.unsure && len(m.gpus) > 0 }
+// joins reports whether a node that is not known may be reported to join.
+func (m *Machine) joins() bool { return m.Ready && !m.Cordoned && !m.unsure && len(m.GPUs) > 0 }

@@ -1,4 +1,4 @@
-package driver
+package inventory
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 )
 
 // sliced is an API with slices alone; nil = it knows of none, as one that is older than they are.
@@ -35,7 +36,7 @@ func (s sliced) List(_ context.Context, list client.ObjectList, _ ...client.List
 func TestSurvey(t *testing.T) {
 	t.Parallel()
 	plain := func(change func(*corev1.Node)) corev1.Node {
-		n, ok := node("a", 2)[0].(*corev1.Node)
+		n, ok := objects.Node("a", 2)[0].(*corev1.Node)
 		if !ok {
 			t.Fatal("no node")
 		}
@@ -45,7 +46,7 @@ func TestSurvey(t *testing.T) {
 		return *n
 	}
 	with := func(change func(*resourcev1.ResourceSlice)) *resourcev1.ResourceSlice {
-		s := slice("a", 2)
+		s := objects.Slice("a", 2)
 		change(s)
 		return s
 	}
@@ -58,21 +59,21 @@ func TestSurvey(t *testing.T) {
 		want   Shown
 	}{
 		{"by number", v1alpha1.Count, plain(nil), nil, Shown{AnyProduct, 2, nil, true}},
-		{"by number, though there are slices", v1alpha1.Count, plain(nil), []*resourcev1.ResourceSlice{slice("a", 4)}, Shown{AnyProduct, 2, nil, true}},
+		{"by number, though there are slices", v1alpha1.Count, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 4)}, Shown{AnyProduct, 2, nil, true}},
 		{"by annotation", v1alpha1.Visible, plain(func(n *corev1.Node) {
-			n.Annotations, n.Labels = map[string]string{v1alpha1.AnnotationGPUs: "x, y,"}, map[string]string{labelProduct: "V100"}
+			n.Annotations, n.Labels = map[string]string{v1alpha1.AnnotationGPUs: "x, y,"}, map[string]string{LabelProduct: "V100"}
 		}), nil, Shown{"V100", 2, []string{"x", "y"}, true}},
-		{"by slice", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{slice("a", 2), slice("b", 8)}, Shown{"V100", 2, two, true}},
-		{"other devices", v1alpha1.Direct, plain(nil), []*resourcev1.ResourceSlice{slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
+		{"by slice", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), objects.Slice("b", 8)}, Shown{"V100", 2, two, true}},
+		{"other devices", v1alpha1.Direct, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
 			s.Name, s.Spec.Driver = "other", "compute-domain.nvidia.com"
 			s.Spec.Devices = []resourcev1.Device{{Name: "channel-0"}, {Name: "daemon-0"}}
 		})}, Shown{"V100", 2, two, true}},
-		{"an older generation", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
+		{"an older generation", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
 			s.Name, s.Spec.Pool.Generation = "old", 0
 		})}, Shown{"V100", 2, two, true}},
 		{"a product of the driver's own name", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) {
 			for _, d := range s.Spec.Devices {
-				d.Attributes[class+"/productName"] = d.Attributes["productName"]
+				d.Attributes[objects.Driver+"/productName"] = d.Attributes["productName"]
 				delete(d.Attributes, "productName")
 			}
 		})}, Shown{"V100", 2, two, true}},

@@ -1,4 +1,4 @@
-package driver
+package inventory
 
 import (
 	"cmp"
@@ -14,61 +14,64 @@ import (
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 )
 
-// deviceID is how claims name a device.
-type deviceID struct{ driver, pool, name string }
+// DeviceID is how claims name a device.
+type DeviceID struct{ Driver, Pool, Name string }
 
-// gpu is one GPU of a machine.
-type gpu struct {
-	uuid    string // "" where it is not known
-	id      deviceID
-	lends   bool // several claims may have it at once
-	tainted bool // it is not to be given to anybody now
+// Device is one GPU of a machine.
+type Device struct {
+	UUID      string // "" where it is not known
+	ID        DeviceID
+	Shareable bool // several claims may have it at once
+	Tainted   bool // no job may be given it now
 }
 
-// machine is a node as the cluster shows it.
-type machine struct {
-	uid      types.UID
-	gone     bool // and whatever has its name now is another
-	ready    bool // it answers
-	cordoned bool
-	product  string
-	memGiB   float32         // of a GPU
-	gpus     []gpu           // in order
+// Machine is a node as the cluster shows it.
+type Machine struct {
+	UID      types.UID
+	Gone     bool // and whatever has its name now is another
+	Ready    bool // it answers
+	Cordoned bool
+	Product  string
+	MemGiB   float32         // of a GPU
+	GPUs     []Device        // in order
 	withheld map[string]bool // by UUID
-	unsure   bool            // its slices are being exchanged: gpus says nothing
+	unsure   bool            // its slices are being exchanged: GPUs says nothing
 }
 
-// find returns the GPU of a UUID, nil if the machine has none.
-func (m *machine) find(uuid string) *gpu {
-	if i := slices.IndexFunc(m.gpus, func(g gpu) bool { return g.uuid == uuid }); i >= 0 {
-		return &m.gpus[i]
+// Find returns the GPU of a UUID, nil if the machine has none.
+func (m *Machine) Find(uuid string) *Device {
+	if i := slices.IndexFunc(m.GPUs, func(g Device) bool { return g.UUID == uuid }); i >= 0 {
+		return &m.GPUs[i]
 	}
 	return nil
 }
 
 // uuids returns the UUIDs of the GPUs in order, nil if they are not known.
-func (m *machine) uuids() []string {
-	out := make([]string, len(m.gpus))
-	for i := range m.gpus {
-		if out[i] = m.gpus[i].uuid; out[i] == "" {
+func (m *Machine) uuids() []string {
+	out := make([]string, len(m.GPUs))
+	for i := range m.GPUs {
+		if out[i] = m.GPUs[i].UUID; out[i] == "" {
 			return nil
 		}
 	}
 	return out
 }
 
-// Names by which nodes tell of their GPUs where no slice does.
+// ResourceGPU is how kubelets count GPUs where no slice says which they are.
+const ResourceGPU = corev1.ResourceName("nvidia.com/gpu")
+
+// Labels by which nodes say what GPUs they have, where no slice does.
 const (
-	resourceGPU  = corev1.ResourceName("nvidia.com/gpu")
-	labelProduct = "nvidia.com/gpu.product"
-	labelMemory  = "nvidia.com/gpu.memory" // MiB
-	// AnyProduct is the kind of GPUs whose product nobody tells.
-	AnyProduct = "GPU"
+	LabelProduct = "nvidia.com/gpu.product"
+	LabelMemory  = "nvidia.com/gpu.memory" // MiB
 )
 
+// AnyProduct is the kind of GPUs whose product is not known.
+const AnyProduct = "GPU"
+
 // survey returns what a node is in a mode. The profile may be nil.
-func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alpha1.GPUProfile, mode v1alpha1.Mode) *machine {
-	m := &machine{uid: node.UID, ready: isReady(node), cordoned: node.Spec.Unschedulable, withheld: make(map[string]bool)}
+func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alpha1.GPUProfile, mode v1alpha1.Mode) *Machine {
+	m := &Machine{UID: node.UID, Ready: isReady(node), Cordoned: node.Spec.Unschedulable, withheld: make(map[string]bool)}
 	if profile != nil {
 		for _, g := range profile.Spec.GPUs {
 			m.withheld[g.UUID] = g.Withheld
@@ -96,7 +99,7 @@ func isReady(node *corev1.Node) bool {
 
 // read takes GPUs from slices, those of complete pools at their highest generations. It reports false if a pool is incomplete: its
 // slices are being exchanged.
-func (m *machine) read(list []*resourcev1.ResourceSlice) bool {
+func (m *Machine) read(list []*resourcev1.ResourceSlice) bool {
 	type pool struct{ driver, name string }
 	newest, count := map[pool]int64{}, map[pool]int64{}
 	for _, s := range list {
@@ -118,35 +121,35 @@ func (m *machine) read(list []*resourcev1.ResourceSlice) bool {
 		}
 		m.readSlice(s)
 	}
-	slices.SortFunc(m.gpus, func(a, b gpu) int {
-		return cmp.Or(cmp.Compare(number(a.id.name), number(b.id.name)), strings.Compare(a.id.name, b.id.name), strings.Compare(a.uuid, b.uuid))
+	slices.SortFunc(m.GPUs, func(a, b Device) int {
+		return cmp.Or(cmp.Compare(number(a.ID.Name), number(b.ID.Name)), strings.Compare(a.ID.Name, b.ID.Name), strings.Compare(a.UUID, b.UUID))
 	})
 	return true
 }
 
 // readSlice takes the whole GPUs of a slice. Those of a node are alike: of another product than the first are left out.
-func (m *machine) readSlice(s *resourcev1.ResourceSlice) {
+func (m *Machine) readSlice(s *resourcev1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
 		uuid, product := attribute(d, s.Spec.Driver, "uuid"), cmp.Or(attribute(d, s.Spec.Driver, "productName"), AnyProduct)
 		if kind := attribute(d, s.Spec.Driver, "type"); uuid == "" || kind != "" && kind != "gpu" {
 			continue
 		}
-		if m.product = cmp.Or(m.product, product); m.product != product {
+		if m.Product = cmp.Or(m.Product, product); m.Product != product {
 			continue
 		}
-		g := gpu{uuid: uuid, id: deviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, tainted: slices.ContainsFunc(d.Taints, isHard)}
-		g.lends = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+		g := Device{UUID: uuid, ID: DeviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, Tainted: slices.ContainsFunc(d.Taints, isHard)}
+		g.Shareable = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 		for _, name := range []resourcev1.QualifiedName{"memory", resourcev1.QualifiedName(s.Spec.Driver + "/memory")} {
 			if c, ok := d.Capacity[name]; ok {
-				m.memGiB = gib(c.Value.Value())
+				m.MemGiB = gib(c.Value.Value())
 			}
 		}
-		m.gpus = append(m.gpus, g)
+		m.GPUs = append(m.GPUs, g)
 	}
 }
 
-// isHard reports whether a taint keeps jobs off: some only tell something.
+// isHard reports whether a taint keeps jobs off: some are mere remarks.
 func isHard(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone }
 
 // attribute returns an attribute of a device that is a string, by its short name or the one with the driver's.
@@ -175,25 +178,25 @@ func number(name string) int {
 }
 
 // annotated takes the UUIDs that an agent wrote on the node.
-func (m *machine) annotated(node *corev1.Node) {
+func (m *Machine) annotated(node *corev1.Node) {
 	for uuid := range strings.SplitSeq(node.Annotations[v1alpha1.AnnotationGPUs], ",") {
-		if uuid = strings.TrimSpace(uuid); uuid != "" && m.find(uuid) == nil {
-			m.gpus = append(m.gpus, gpu{uuid: uuid})
+		if uuid = strings.TrimSpace(uuid); uuid != "" && m.Find(uuid) == nil {
+			m.GPUs = append(m.GPUs, Device{UUID: uuid})
 		}
 	}
 	m.labelled(node)
 }
 
 // counted takes as many GPUs as the kubelet gives away.
-func (m *machine) counted(node *corev1.Node) {
-	n := node.Status.Allocatable[resourceGPU]
-	m.gpus = make([]gpu, max(n.Value(), 0))
+func (m *Machine) counted(node *corev1.Node) {
+	n := node.Status.Allocatable[ResourceGPU]
+	m.GPUs = make([]Device, max(n.Value(), 0))
 	m.labelled(node)
 }
 
-func (m *machine) labelled(node *corev1.Node) {
-	m.product = cmp.Or(node.Labels[labelProduct], AnyProduct)
-	if mib, err := strconv.ParseInt(node.Labels[labelMemory], 10, 64); err == nil {
-		m.memGiB = gib(mib << 20)
+func (m *Machine) labelled(node *corev1.Node) {
+	m.Product = cmp.Or(node.Labels[LabelProduct], AnyProduct)
+	if mib, err := strconv.ParseInt(node.Labels[LabelMemory], 10, 64); err == nil {
+		m.MemGiB = gib(mib << 20)
 	}
 }

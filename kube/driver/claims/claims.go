@@ -1,0 +1,161 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/inventory"
+	"github.com/trainyard/trainyard/kube/driver/observer"
+)
+
+// LabelSlot stands on the claim of one GPU that jobs of a namespace share: a hash of its UUID.
+const LabelSlot = "trainyard.dev/slot"
+
+// Holding is what a claim has of a device.
+type Holding struct {
+	Claim types.NamespacedName
+	Ours  bool // a claim of Trainyard
+	Part  bool // of a device that several claims may have
+}
+
+// Claims are the claims of a cluster that hold devices. They belong to one goroutine.
+type Claims struct {
+	log      *slog.Logger
+	event    func(about client.Object, reason, text string)
+	holders  map[inventory.DeviceID][]Holding
+	devices  map[types.NamespacedName][]inventory.DeviceID // of a claim
+	doubles  map[inventory.DeviceID]bool                   // reported to be allocated twice
+	released bool                                          // a claim gave a device back
+}
+
+// New returns claims of which none is known yet. event reports to people what happened to an object.
+func New(log *slog.Logger, event func(about client.Object, reason, text string)) *Claims {
+	return &Claims{
+		log: log, event: event, holders: make(map[inventory.DeviceID][]Holding),
+		devices: make(map[types.NamespacedName][]inventory.DeviceID), doubles: make(map[inventory.DeviceID]bool),
+	}
+}
+
+// Look keeps who holds which device, and has the nodes looked at whose devices changed hands. It returns the claim, nil if
+// it is gone.
+func (c *Claims) Look(ctx context.Context, api observer.API, key types.NamespacedName,
+	nodeOf func(inventory.DeviceID) string,
+) (f observer.Found, _ *resourcev1.ResourceClaim, err error) {
+	claim := new(resourcev1.ResourceClaim)
+	found, err := api.Get(ctx, key, claim)
+	if err != nil {
+		return f, nil, err
+	}
+	before := c.devices[key]
+	for _, id := range before {
+		c.holders[id] = slices.DeleteFunc(c.holders[id], func(h Holding) bool { return h.Claim == key })
+		if len(c.holders[id]) == 0 {
+			delete(c.holders, id)
+		}
+	}
+	if !found {
+		claim = nil
+	}
+	now := c.hold(key, claim)
+	for _, id := range slices.Concat(before, now) {
+		if node := nodeOf(id); node != "" {
+			f.LookAgain(observer.KeyOfNode(node))
+		}
+		c.detect(ctx, api, id)
+	}
+	c.released = c.released || len(before) > 0
+	return f, claim, nil
+}
+
+// hold notes the devices that a claim has, nil for one that is gone, and returns them.
+func (c *Claims) hold(key types.NamespacedName, claim *resourcev1.ResourceClaim) (now []inventory.DeviceID) {
+	if claim != nil && claim.Status.Allocation != nil {
+		for _, r := range claim.Status.Allocation.Devices.Results {
+			if r.AdminAccess != nil && *r.AdminAccess { // it only watches
+				continue
+			}
+			id := inventory.DeviceID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
+			c.holders[id] = append(c.holders[id], Holding{key, IsOurs(claim), r.ShareID != nil})
+			now = append(now, id)
+		}
+	}
+	c.devices[key] = now
+	if len(now) == 0 {
+		delete(c.devices, key)
+	}
+	return now
+}
+
+// IsOurs reports whether Trainyard made a claim.
+func IsOurs(c *resourcev1.ResourceClaim) bool {
+	return (c.Labels[v1alpha1.LabelJob] != "" || c.Labels[LabelSlot] != "") && observer.IsOfAnyJob(c)
+}
+
+// IsForeign reports whether others use a device, or two claims have it.
+func (c *Claims) IsForeign(id inventory.DeviceID) bool {
+	whole := 0
+	for _, h := range c.holders[id] {
+		if !h.Ours {
+			return true
+		}
+		if !h.Part {
+			whole++
+		}
+	}
+	return whole > 1
+}
+
+// detect reports to people, once, a device that two claims have for themselves.
+func (c *Claims) detect(ctx context.Context, api observer.API, id inventory.DeviceID) {
+	var claims []string
+	for _, h := range c.holders[id] {
+		if !h.Part {
+			claims = append(claims, h.Claim.String())
+		}
+	}
+	if len(claims) < 2 {
+		delete(c.doubles, id)
+		return
+	}
+	if c.doubles[id] {
+		return
+	}
+	c.doubles[id] = true
+	slices.Sort(claims)
+	text := fmt.Sprintf("device %s of pool %s (%s) is allocated to %s at the same time",
+		id.Name, id.Pool, id.Driver, strings.Join(claims, " and "))
+	c.log.Error("a device is allocated twice", "device", id.Name, "pool", id.Pool, "claims", claims)
+	for _, h := range c.holders[id] {
+		about := &resourcev1.ResourceClaim{ObjectMeta: observer.MetaOf(h.Claim)}
+		_, _ = api.Get(ctx, h.Claim, about) // for its UID, by which people find the Event
+		c.event(about, "DoubleAllocation", text)
+	}
+}
+
+// HolderOf returns a claim, other than a pod's own, that keeps it from a device of its own claim; ok is false if there is
+// none.
+func (c *Claims) HolderOf(own types.NamespacedName, devices []*inventory.Device) (h Holding, ok bool) {
+	for _, g := range devices {
+		for _, h := range c.holders[g.ID] {
+			if h.Claim != own && !(h.Part && g.Shareable) {
+				return h, true
+			}
+		}
+	}
+	return Holding{}, false
+}
+
+// Released reports whether a claim gave a device back since it was last asked.
+func (c *Claims) Released() bool {
+	was := c.released
+	c.released = false
+	return was
+}
