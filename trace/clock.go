@@ -9,11 +9,17 @@ import (
 // unknownTimes are what stands for a time that is not known.
 var unknownTimes = []string{"", "Unknown", "None", "NULL", "null", "NaT", "N/A"}
 
-// parseClock reads a date and a time of day, such as 2017-10-09 07:01:55, with T or a space between them, perhaps with
+// fileClock is the clock that the times of a file are read from, set to the first offset from UTC that the file states.
+type fileClock struct {
+	offset time.Duration
+	known  bool // an offset has been seen
+}
+
+// parse reads a date and a time of day, such as 2017-10-09 07:01:55, with T or a space between them, perhaps with
 // decimals of a second and an offset from UTC behind it. It returns what the clock shows as a time since 1970, or -1 if
-// that is unknown. Where offsets are told, clocks are set to the first one, so that differences stay right when
+// that is unknown. Where offsets are stated, clocks are set to the first one, so that differences stay right when
 // daylight saving begins or ends.
-func (p *parser) parseClock(s string) (t time.Duration, ok bool) {
+func (c *fileClock) parse(s string) (t time.Duration, ok bool) {
 	for _, word := range unknownTimes {
 		if s == word {
 			return -1, true
@@ -31,13 +37,13 @@ func (p *parser) parseClock(s string) (t time.Duration, ok bool) {
 	t = time.Duration(day*86400+second) * time.Second
 	if offset != "" {
 		east, known := parseOffset(offset)
-		if !p.offsetSeen {
-			p.offsetSeen, p.offset = true, east
+		if !c.known {
+			c.known, c.offset = true, east
 		}
 		if ok = known; !ok {
 			return 0, false
 		}
-		t += p.offset - east
+		t += c.offset - east
 	}
 	return t + decimals, timeOK(t)
 }

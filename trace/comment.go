@@ -5,8 +5,14 @@ import (
 	"time"
 )
 
-// comment takes from a comment line, "; Key: value" or "# key: value", what it says of the file as a whole.
-func (p *parser) comment(line string) {
+// remarks is what the comments of a file say of it as a whole.
+type remarks struct {
+	began  time.Time // what the clock showed at time 0
+	source string    // where the file comes from
+}
+
+// note takes in a comment line, "; Key: value" or "# key: value".
+func (m *remarks) note(line string) {
 	key, value, ok := strings.Cut(line[1:], ":")
 	if value = strings.TrimSpace(value); !ok || value == "" || !printable(value) {
 		return
@@ -14,15 +20,15 @@ func (p *parser) comment(line string) {
 	switch strings.TrimSpace(key) {
 	case "UnixStartTime": // of SWF
 		if t, ok := parseTime(value, time.Second); ok && t > 0 {
-			p.began = time.Unix(0, int64(t)).UTC()
+			m.began = time.Unix(0, int64(t)).UTC()
 		}
 	case "origin": // of ours
 		if t, err := time.Parse(originFormat, value); err == nil {
-			p.began = t
+			m.began = t
 		}
 	case "source", "Computer", "Installation":
-		if p.source = strings.TrimPrefix(p.source+"; "+value, "; "); len(p.source) > MaxWord {
-			p.source = ""
+		if m.source = strings.TrimPrefix(m.source+"; "+value, "; "); len(m.source) > MaxWord {
+			m.source = ""
 		}
 	}
 }

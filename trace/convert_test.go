@@ -105,7 +105,7 @@ func TestWriteRefusesUnknownFormats(t *testing.T) {
 
 // Ensure that clocks are read to the second, across daylight saving where offsets are told, and that nonsense is not.
 func TestParseClock(t *testing.T) {
-	p := newParser("", Options{})
+	var p fileClock
 	for _, c := range []struct {
 		text string
 		want string // in RFC 3339, "" = refused, "unknown"
@@ -133,7 +133,7 @@ func TestParseClock(t *testing.T) {
 		{"1507532515", ""},
 		{"2017-1a-09 07:01:55", ""},
 	} {
-		got, ok := p.parseClock(c.text)
+		got, ok := p.parse(c.text)
 		word := ""
 		switch {
 		case ok && got < 0:

@@ -29,13 +29,13 @@ const (
 )
 
 // set stores the value s of a column in j and returns what was wanted if s is not it, else "".
-func (p *parser) set(j *Job, m meaning, s string) (want string) {
+func (r *row) set(j *Job, m meaning, s string) (want string) {
 	switch m {
 	case jobID:
-		j.Spec.Name = p.words.keep(s)
+		j.Spec.Name = r.words.keep(s)
 		return wish(s != "" && printable(s), wantID)
 	case submit:
-		t, ok := parseTime(s, p.unit)
+		t, ok := parseTime(s, r.unit)
 		j.Spec.Submit = sched.Time(t)
 		return wish(ok, wantTime)
 	case gpus:
@@ -44,29 +44,29 @@ func (p *parser) set(j *Job, m meaning, s string) (want string) {
 		return wish(ok, wantGPUs)
 	case duration:
 		var ok bool
-		j.Duration, ok = parseTime(s, p.unit)
+		j.Duration, ok = parseTime(s, r.unit)
 		return wish(ok, wantTime)
 	case iterations:
 		var ok bool
-		p.said.iterations, ok = parseIterations(s)
+		r.said.iterations, ok = parseIterations(s)
 		return wish(ok, wantIterations)
 	case gpuParts:
 		return wish(j.ask(s), wantParts)
 	case jobType:
-		j.Spec.Model, j.Spec.Batch = p.splitType(s)
+		j.Spec.Model, j.Spec.Batch = r.splitType(s)
 		return wish(s != "" && printable(s), wantID)
 	}
 	if m >= clockSubmit {
-		return p.say(j, m, s)
+		return r.say(j, m, s)
 	}
 	if s == "" {
 		return ""
 	}
-	return p.setOptional(j, m, s)
+	return r.setOptional(j, m, s)
 }
 
 // setOptional is set for columns that may be empty, and are not.
-func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
+func (r *row) setOptional(j *Job, m meaning, s string) (want string) {
 	switch m {
 	case priority:
 		n, err := strconv.ParseInt(s, 10, 32)
@@ -77,16 +77,16 @@ func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
 		j.Spec.Batch = sched.BatchRange{Min: int32(n), Max: int32(n)}
 		return wish(ok, wantBatch)
 	case deadline:
-		t, ok := parseTime(s, p.unit)
+		t, ok := parseTime(s, r.unit)
 		j.Spec.Deadline = sched.Time(t)
 		return wish(ok, wantTime)
 	case wallTime:
 		var ok bool
-		j.Spec.WallTime, ok = parseTime(s, p.unit)
+		j.Spec.WallTime, ok = parseTime(s, r.unit)
 		return wish(ok, wantTime)
 	case clamped:
 		if s == "1" {
-			p.clamped++
+			r.clamped++
 		}
 		return wish(s == "0" || s == "1", wantFlag)
 	case attempts:
@@ -98,60 +98,60 @@ func (p *parser) setOptional(j *Job, m meaning, s string) (want string) {
 		j.Spec.WallTime, ok = parseLimit(s)
 		return wish(ok, wantLimit)
 	}
-	if s != p.words.last[m] && !printable(s) {
+	if s != r.words.last[m] && !printable(s) {
 		return wantWord
 	}
-	*label(j, m) = p.words.intern(m, s)
+	*label(j, m) = r.words.intern(m, s)
 	return ""
 }
 
 // say keeps the value s of a column that is no field of a job until the row is finished.
-func (p *parser) say(j *Job, m meaning, s string) (want string) {
+func (r *row) say(j *Job, m meaning, s string) (want string) {
 	ok := false
 	switch m {
 	case clockSubmit:
 		var t time.Duration
-		if t, ok = p.parseClock(s); t < 0 {
-			p.leaveOut("unknown time of submission")
+		if t, ok = r.clock.parse(s); t < 0 {
+			r.leaveOut("unknown time of submission")
 		}
 		j.Spec.Submit = sched.Time(max(t, 0))
 		return wish(ok, wantClock)
 	case clockStart:
-		p.said.start, ok = p.parseClock(s)
+		r.said.start, ok = r.clock.parse(s)
 		return wish(ok, wantClock)
 	case clockEnd:
-		p.said.end, ok = p.parseClock(s)
+		r.said.end, ok = r.clock.parse(s)
 		return wish(ok, wantClock)
 	case started:
-		p.said.start, ok = parseMaybe(s, p.unit)
+		r.said.start, ok = parseMaybe(s, r.unit)
 		return wish(ok, wantMaybe)
 	case ended:
-		p.said.end, ok = parseMaybe(s, p.unit)
+		r.said.end, ok = parseMaybe(s, r.unit)
 		return wish(ok, wantMaybe)
 	case asked:
-		p.said.asked = s
+		r.said.asked = s
 		return ""
 	case given:
-		p.said.given = s
+		r.said.given = s
 		return ""
 	}
-	return p.sayNumber(m, s)
+	return r.sayNumber(m, s)
 }
 
 // sayNumber is say for numbers.
-func (p *parser) sayNumber(m meaning, s string) (want string) {
+func (r *row) sayNumber(m meaning, s string) (want string) {
 	ok := false
 	switch m {
 	case width:
-		p.said.width, ok = parseCount(s, MaxGPUs)
+		r.said.width, ok = parseCount(s, MaxGPUs)
 		return wish(ok || s == "0", wantCount)
 	case parts:
-		p.said.parts, ok = parseFraction(s)
+		r.said.parts, ok = parseFraction(s)
 	case copies:
-		p.said.copies, ok = parseFraction(s)
+		r.said.copies, ok = parseFraction(s)
 	case factor:
-		if p.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-")); strings.HasPrefix(s, "-") {
-			p.said.factor, ok = 0, ok && p.said.factor == 1 // -1 = none
+		if r.said.factor, ok = parseFraction(strings.TrimPrefix(s, "-")); strings.HasPrefix(s, "-") {
+			r.said.factor, ok = 0, ok && r.said.factor == 1 // -1 = none
 		}
 		return wish(ok, wantFactor)
 	}
@@ -182,13 +182,13 @@ func (j *Job) askMilli(n int) bool {
 }
 
 // splitType cuts "LM (batch size 20)" into model and batch size; what has another form is a model.
-func (p *parser) splitType(s string) (word string, size sched.BatchRange) {
+func (r *row) splitType(s string) (word string, size sched.BatchRange) {
 	name, rest, ok := strings.Cut(s, " (batch size ")
 	if n, isNumber := parseCount(strings.TrimSuffix(rest, ")"), math.MaxInt32); ok && isNumber &&
 		strings.HasSuffix(rest, ")") {
-		return p.words.intern(model, name), sched.BatchRange{Min: int32(n), Max: int32(n)}
+		return r.words.intern(model, name), sched.BatchRange{Min: int32(n), Max: int32(n)}
 	}
-	return p.words.intern(model, s), sched.BatchRange{}
+	return r.words.intern(model, s), sched.BatchRange{}
 }
 
 // label returns the field of j in which a column of words is kept.
@@ -234,15 +234,8 @@ func parseCount(s string, limit int) (n int, ok bool) {
 // rounded up. Up to 19 digits, leading zeros aside, are read as integers; only longer numbers and those with an
 // exponent go through floating point.
 func parseTime(s string, unit time.Duration) (t time.Duration, ok bool) {
-	if len(s) < 10 { // most are whole numbers below 1e9
-		n := uint64(0)
-		i := 0
-		for ; i < len(s) && s[i]-'0' <= 9; i++ {
-			n = 10*n + uint64(s[i]-'0')
-		}
-		if hi, lo := bits.Mul64(n, uint64(unit)); i == len(s) && i > 0 && hi == 0 && lo <= uint64(MaxTime) {
-			return time.Duration(lo), true
-		}
+	if t, ok = parseShortTime(s, unit); ok {
+		return t, true
 	}
 	var value, scale uint64 = 0, 1
 	digits, point := 0, false
@@ -267,6 +260,22 @@ func parseTime(s string, unit time.Duration) (t time.Duration, ok bool) {
 		return time.Duration(q), q <= uint64(MaxTime)
 	}
 	return 0, false
+}
+
+// parseShortTime is parseTime for whole numbers below 1e9, as most are; ok is false for any other.
+func parseShortTime(s string, unit time.Duration) (t time.Duration, ok bool) {
+	if s == "" || len(s) > 9 {
+		return 0, false
+	}
+	n := uint64(0)
+	for i := range len(s) {
+		if s[i]-'0' > 9 {
+			return 0, false
+		}
+		n = 10*n + uint64(s[i]-'0')
+	}
+	hi, lo := bits.Mul64(n, uint64(unit))
+	return time.Duration(lo), hi == 0 && lo <= uint64(MaxTime)
 }
 
 // parseLongTime is parseTime by way of floating point.

@@ -49,22 +49,24 @@ var layouts = []*layout{&trainyardLayout, &tiresiasLayout, &phillyLayout, &venus
 type layout struct {
 	name, line string
 	zone       string
-	// what the data are and by which rule run times are told; "" = the format is used for any data
-	source    string
-	origin    time.Time     // what the clock showed at time 0; zero = the format does not say
-	clock     bool          // submissions are told by the clock: time 0 is the earliest
-	unit      time.Duration // of times; 0 = a second
-	anyUnit   bool          // Options.Unit says the unit of times
-	separator byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
-	comment   byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
-	profiled  bool          // durations follow from profiles
-	columns   []column
-	oneOf     []string // optional columns of which one must be there
-	// there is no header line: whether fields look like a row; nil = there is one
-	bare   func(fields []string) bool
-	begin  func(*parser) error                // called once the columns are known; nil = nothing to do
-	finish func(*parser, *Job) (wrong string) // called on each row once all columns are set; nil = nothing to do
-	whole  func(*parser) error                // reads a file that is no table; nil = it is one
+	source     string        // what the data are and the rule for run times; "": the format is used for any data
+	origin     time.Time     // what the clock showed at time 0; zero = the format does not say
+	clock      bool          // submissions are told by the clock: time 0 is the earliest
+	unit       time.Duration // of times; 0 = a second
+	anyUnit    bool          // Options.Unit says the unit of times
+	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
+	comment    byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
+	profiled   bool          // durations follow from profiles
+	columns    []column
+	oneOf      []string // optional columns of which one must be there
+	// bare reports, where there is no header line, whether fields look like a row; nil: there is one.
+	bare func(fields []string) bool
+	// finish is called on each row once all columns are set; nil: nothing to do.
+	finish func(*row, *Job) (wrong string)
+	// begin is called once the columns are known; it returns notes on the file. nil: nothing to do.
+	begin func(Options, *row) (notes []string, err error)
+	// whole reads a file that is no table; it returns notes on it. nil: the file is a table.
+	whole func(*input, *row, *intake) (notes []string, err error)
 }
 
 type column struct {
@@ -98,7 +100,7 @@ const (
 	gpuParts // GPUs in all, in decimals
 	jobType  // model and batch size in one, as in "LM (batch size 20)"
 	limit    // limit on the run time as Slurm prints it
-	// The rest is kept in the parser's said until the row is finished.
+	// The rest is kept in the row's said until the row is finished.
 	clockSubmit // times by the clock; that of submission becomes the job's at once
 	clockStart
 	clockEnd
@@ -190,12 +192,6 @@ func (l *layout) names() []string {
 		list = append(list, c.name)
 	}
 	return list
-}
-
-// named returns the name of the column that means m.
-func (l *layout) named(m meaning) string {
-	i := slices.IndexFunc(l.columns, func(c column) bool { return c.means == m })
-	return l.columns[i].name
 }
 
 // counts reports whether a file of format l counts iterations.

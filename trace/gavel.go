@@ -89,27 +89,27 @@ var gavelPhillyLayout = layout{
 		{name: "arrival_s", means: submit},
 		{name: "scale_factor", means: gpus},
 	},
-	finish: func(p *parser, j *Job) (wrong string) {
-		if j.Spec.Name = p.words.keep(j.Spec.Group + "/" + p.said.asked); !printable(j.Spec.Name) {
-			return "job_id \"" + clip(p.said.asked) + "\", " + wantID
+	finish: func(r *row, j *Job) (wrong string) {
+		if j.Spec.Name = r.words.keep(j.Spec.Group + "/" + r.said.asked); !printable(j.Spec.Name) {
+			return "job_id \"" + clip(r.said.asked) + "\", " + wantID
 		}
-		return finishSteps(p, j)
+		return finishSteps(r, j)
 	},
 }
 
-func finishGavel(p *parser, j *Job) (wrong string) {
-	if wrong = finishSteps(p, j); wrong != "" {
+func finishGavel(r *row, j *Job) (wrong string) {
+	if wrong = finishSteps(r, j); wrong != "" {
 		return wrong
 	}
-	return finishSLO(p, j)
+	return finishSLO(r, j)
 }
 
 // finishSLO gives j the deadline that its SLO stands for.
-func finishSLO(p *parser, j *Job) (wrong string) {
-	if p.said.factor == 0 {
+func finishSLO(r *row, j *Job) (wrong string) {
+	if r.said.factor == 0 {
 		return ""
 	}
-	after := p.said.factor * j.Duration.Seconds()
+	after := r.said.factor * j.Duration.Seconds()
 	if after > MaxTime.Seconds() || j.Spec.Submit+sched.Time(sched.Seconds(after)) > sched.Time(MaxTime) {
 		return "SLO for a deadline later than 100 years, want it within"
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"github.com/trainyard/trainyard/internal/bound"
 )
 
 // Generator says what kind of trace is made. The same Generator makes the same jobs on every run, and one that differs
@@ -58,24 +60,22 @@ func (m Mandelbrot) weight(k int) float64 {
 	return math.Pow(float64(k+1)+m.Q, -m.S)
 }
 
-// Validate names the first field that is wrong, its value and the wish.
+// Validate names the first field that is wrong, its value and what is wanted.
 func (g Generator) Validate() error {
-	switch {
-	case g.Jobs < 1 || g.Jobs > MaxJobs:
+	if !bound.Within(g.Jobs, 1, MaxJobs) {
 		return fmt.Errorf("jobs %d, want 1 to %d", g.Jobs, MaxJobs)
-	case g.loaded() && (g.GPUs < 1 || g.GPUs > MaxGPUs):
-		return fmt.Errorf("gpus %d, want 1 to %d", g.GPUs, MaxGPUs)
-	case g.loaded() && (!(g.Load > 0) || math.IsInf(g.Load, 0)):
-		return fmt.Errorf("load %v, want > 0", g.Load)
-	case g.Span != 0 && (g.loaded() || g.Span < time.Second || g.Span > MaxTime):
-		return fmt.Errorf("span %v, want 1s to %v, with a profile and without a load", g.Span, MaxTime)
-	case g.Users < 0 || g.Users > MaxJobs:
+	}
+	if err := g.validateRate(); err != nil {
+		return err
+	}
+	switch law := g.UserLaw; {
+	case !bound.Within(g.Users, 0, MaxJobs):
 		return fmt.Errorf("users %d, want 0 to %d", g.Users, MaxJobs)
-	case !(g.UserLaw.S >= 0 && g.UserLaw.S <= 100 && g.UserLaw.Q >= 0 && g.UserLaw.Q <= 1e9):
-		return fmt.Errorf("user law with S %v, Q %v, want S from 0 to 100, Q from 0 to 1e9", g.UserLaw.S, g.UserLaw.Q)
-	case !(g.Repeat >= 0 && g.Repeat <= 1):
+	case !bound.Within(law.S, 0, 100) || !bound.Within(law.Q, 0, 1e9):
+		return fmt.Errorf("user law with S %v, Q %v, want S from 0 to 100, Q from 0 to 1e9", law.S, law.Q)
+	case !bound.Within(g.Repeat, 0, 1):
 		return fmt.Errorf("repeat %v, want 0 to 1", g.Repeat)
-	case g.Quantum < 0 || g.Quantum > MaxTime:
+	case !bound.Within(g.Quantum, 0, MaxTime):
 		return fmt.Errorf("quantum %v, want >= 0", g.Quantum)
 	}
 	if g.Profile != nil {
@@ -86,15 +86,34 @@ func (g Generator) Validate() error {
 	if err := g.validateMix(); err != nil {
 		return err
 	}
-	if end := g.MeanGap() * float64(g.Jobs); end > MaxTime.Seconds()/2 {
-		if !g.loaded() {
-			return fmt.Errorf("%d jobs arrive over %.3g s, want at most %v: a higher rate or fewer jobs", g.Jobs, end,
-				MaxTime.Seconds()/2)
-		}
-		return fmt.Errorf("%d jobs at load %v arrive over %.3g s, want at most %v: more load or fewer jobs",
-			g.Jobs, g.Load, end, MaxTime.Seconds()/2)
+	return g.validateEnd()
+}
+
+// validateRate checks what sets the rate of arrivals: the load on the GPUs, or else a profile, perhaps over a span.
+func (g Generator) validateRate() error {
+	switch loaded := g.loaded(); {
+	case loaded && !bound.Within(g.GPUs, 1, MaxGPUs):
+		return fmt.Errorf("gpus %d, want 1 to %d", g.GPUs, MaxGPUs)
+	case loaded && (!(g.Load > 0) || math.IsInf(g.Load, 0)):
+		return fmt.Errorf("load %v, want > 0", g.Load)
+	case g.Span != 0 && (loaded || !bound.Within(g.Span, time.Second, MaxTime)):
+		return fmt.Errorf("span %v, want 1s to %v, with a profile and without a load", g.Span, MaxTime)
 	}
 	return nil
+}
+
+// validateEnd checks that the jobs arrive in half the time that a trace may span.
+func (g Generator) validateEnd() error {
+	end, most := g.MeanGap()*float64(g.Jobs), MaxTime.Seconds()/2
+	switch {
+	case !(end > most):
+		return nil
+	case g.loaded():
+		return fmt.Errorf("%d jobs at load %v arrive over %.3g s, want at most %v: more load or fewer jobs", g.Jobs,
+			g.Load, end, most)
+	default:
+		return fmt.Errorf("%d jobs arrive over %.3g s, want at most %v: a higher rate or fewer jobs", g.Jobs, end, most)
+	}
 }
 
 // loaded reports whether the load sets the rate.

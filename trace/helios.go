@@ -81,26 +81,12 @@ const (
 	endsBefore = "they end before they start"
 )
 
-func finishHelios(p *parser, j *Job) (wrong string) {
-	if p.said.width == 0 {
-		p.leaveOut(noGPU)
+func finishHelios(r *row, j *Job) (wrong string) {
+	if r.said.width == 0 {
+		r.leaveOut(noGPU)
 		return ""
 	}
-	j.Spec.GPUs = sched.Rigid(p.said.width)
-	p.ran(j)
+	j.Spec.GPUs = sched.Rigid(r.said.width)
+	r.ran(j)
 	return ""
-}
-
-// ran gives j the run time between the start and the end that the row said, or leaves the row out.
-func (p *parser) ran(j *Job) {
-	switch {
-	case p.said.start < 0:
-		p.leaveOut(neverBegan)
-	case p.said.end < 0:
-		p.leaveOut(neverEnded)
-	case p.said.end < p.said.start:
-		p.leaveOut(endsBefore)
-	default:
-		j.Duration = p.said.end - p.said.start
-	}
 }

@@ -30,30 +30,30 @@ var openbLayout = layout{
 	finish: finishOpenb,
 }
 
-func finishOpenb(p *parser, j *Job) (wrong string) {
-	n, milli := p.said.width, int(p.said.parts)
+func finishOpenb(r *row, j *Job) (wrong string) {
+	n, milli := r.said.width, int(r.said.parts)
 	switch {
-	case float64(milli) != p.said.parts || milli > 1000:
-		return fmt.Sprintf("gpu_milli %v, want a whole number from 0 to 1000", p.said.parts)
+	case float64(milli) != r.said.parts || milli > 1000:
+		return fmt.Sprintf("gpu_milli %v, want a whole number from 0 to 1000", r.said.parts)
 	case n == 0 || milli == 0:
-		p.leaveOut(noGPU)
+		r.leaveOut(noGPU)
 		return ""
 	}
 	j.askMilli(n * milli)
-	types := p.said.asked
+	types := r.said.asked
 	if !printable(types) {
 		return fmt.Sprintf("gpu_spec %q, %s", clip(types), wantWord)
 	}
-	if p.ran(j); p.drop != "" {
+	if r.ran(j); r.drop != "" {
 		return ""
 	}
 	if strings.Contains(types, "|") {
-		p.odd("accept several GPU types: taken as any")
+		r.odd("accept several GPU types: taken as any")
 	} else {
-		j.GPUType = p.words.intern(gpuType, types)
+		j.GPUType = r.words.intern(gpuType, types)
 	}
 	if j.State == "Running" {
-		p.odd("are in phase Running and have a time of deletion all the same, which is taken for their end")
+		r.odd("are in phase Running and have a time of deletion all the same, which is taken for their end")
 	}
 	return ""
 }

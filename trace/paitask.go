@@ -66,36 +66,39 @@ var (
 		"start_time", "end_time", "machine"}
 )
 
-func readPAITables(p *parser) error {
-	if p.o.Jobs == nil {
-		p.notes = append(p.notes, "submission is the start of the task: the job table was not given, so that no job "+
-			"has waited")
+// readPAITables reads the other tables that o names into r.
+func readPAITables(o Options, r *row) (notes []string, err error) {
+	if o.Jobs == nil {
+		notes = append(notes,
+			"submission is the start of the task: the job table was not given, so that no job has waited")
 	} else {
-		p.pai.jobs = make(map[string]paiJob)
-		if err := eachRow(p.o.Jobs, "job table", paiJobColumns, p.paiJob); err != nil {
-			return err
+		r.pai.jobs = make(map[string]paiJob)
+		enter := func(row []string) string { return r.pai.enterJob(row, &r.words) }
+		if err = eachRow(o.Jobs, "job table", paiJobColumns, enter); err != nil {
+			return nil, err
 		}
 	}
-	if p.o.Instances == nil {
-		return nil
+	if o.Instances == nil {
+		return notes, nil
 	}
-	p.notes = append(p.notes, "run times are from the first start of a task's instances to the last end")
-	p.pai.runs = make(map[string]paiRun)
-	return eachRow(p.o.Instances, "instance table", paiInstanceColumns, p.paiInstance)
+	r.pai.runs = make(map[string]paiRun)
+	enter := func(row []string) string { return r.pai.enterInstance(row, &r.words) }
+	return append(notes, "run times are from the first start of a task's instances to the last end"),
+		eachRow(o.Instances, "instance table", paiInstanceColumns, enter)
 }
 
-// paiJob takes in a row of the job table. It returns what is wrong, or "".
-func (p *parser) paiJob(row []string) (wrong string) {
+// enterJob takes in a row of the job table. It returns what is wrong, or "".
+func (t *paiTables) enterJob(row []string, w *words) (wrong string) {
 	start, ok := parseMaybe(row[4], time.Second)
 	if !ok || !printable(row[2]) {
 		return "want a user and a start_time that is a time in seconds or nothing"
 	}
-	p.pai.jobs[p.words.keep(row[0])] = paiJob{p.words.intern(user, row[2]), start}
+	t.jobs[w.keep(row[0])] = paiJob{w.intern(user, row[2]), start}
 	return ""
 }
 
-// paiInstance takes in a row of the instance table, likewise. There are several of a task, in any order.
-func (p *parser) paiInstance(row []string) (wrong string) {
+// enterInstance takes in a row of the instance table, likewise. A task has several, in any order.
+func (t *paiTables) enterInstance(row []string, w *words) (wrong string) {
 	start, okStart := parseMaybe(row[6], time.Second)
 	end, okEnd := parseMaybe(row[7], time.Second)
 	if !okStart || !okEnd {
@@ -106,16 +109,16 @@ func (p *parser) paiInstance(row []string) (wrong string) {
 	}
 	var room [128]byte
 	task := append(append(append(room[:0], row[0]...), '/'), row[1]...)
-	if run, ok := p.pai.runs[string(task)]; ok {
+	if run, ok := t.runs[string(task)]; ok {
 		if start = min(start, run.start); end >= 0 && run.end >= 0 {
 			end = max(end, run.end)
 		} else {
 			end = -1
 		}
-		p.pai.runs[string(task)] = paiRun{start, end}
+		t.runs[string(task)] = paiRun{start, end}
 		return ""
 	}
-	p.pai.runs[p.words.keep(string(task))] = paiRun{start, end}
+	t.runs[w.keep(string(task))] = paiRun{start, end}
 	return ""
 }
 
@@ -126,11 +129,10 @@ func eachRow(r io.Reader, file string, columns []string, row func(fields []strin
 	if err != nil {
 		return inFile(file, 1, err)
 	}
-	t := newParser(file, Options{})
-	t.in.more = b.next
+	in := input{file: file, lines: lines{more: b.next}}
 	var fields []string
 	for {
-		line, ok, err := t.next()
+		line, ok, err := in.next()
 		if err != nil || !ok {
 			return err
 		}
@@ -139,21 +141,21 @@ func eachRow(r io.Reader, file string, columns []string, row func(fields []strin
 			continue
 		}
 		if !ok || len(fields) != len(columns) {
-			return t.fail("row %q, want %d fields: %v", clip(line), len(columns), columns)
+			return in.fail("row %q, want %d fields: %v", clip(line), len(columns), columns)
 		}
 		if wrong := row(fields); wrong != "" {
-			return t.fail("row %q, %s", clip(line), wrong)
+			return in.fail("row %q, %s", clip(line), wrong)
 		}
 	}
 }
 
-func finishPAITask(p *parser, j *Job) (wrong string) {
-	s := &p.said
-	if j.Spec.Name = p.words.keep(s.asked + "/" + s.given); s.asked == "" || !printable(j.Spec.Name) {
+func finishPAITask(r *row, j *Job) (wrong string) {
+	s := &r.said
+	if j.Spec.Name = r.words.keep(s.asked + "/" + s.given); s.asked == "" || !printable(j.Spec.Name) {
 		return fmt.Sprintf("job_name %q, task_name %q, %s", clip(s.asked), clip(s.given), wantID)
 	}
-	run, ran := p.pai.runs[j.Spec.Name]
-	if ran {
+	run, listed := r.pai.runs[j.Spec.Name]
+	if listed {
 		if s.start = run.start; run.end >= 0 {
 			s.end = run.end
 		}
@@ -161,27 +163,33 @@ func finishPAITask(p *parser, j *Job) (wrong string) {
 	milli := math.Round(s.copies * s.parts * 10)
 	switch {
 	case s.start < 0:
-		p.leaveOut(neverBegan)
+		r.leaveOut(neverBegan)
 		return ""
 	case milli == 0:
-		p.leaveOut(noGPU)
+		r.leaveOut(noGPU)
 		return ""
 	case !(milli <= 1000*MaxGPUs) || !j.askMilli(int(milli)):
 		return fmt.Sprintf("%v instances with %v%% of a GPU, want 0.001 to %d GPUs in all", s.copies, s.parts, MaxGPUs)
 	}
-	if p.ran(j); p.drop != "" {
+	if r.ran(j); r.drop != "" {
 		return ""
 	}
-	j.Spec.Submit = sched.Time(s.start)
-	if job, ok := p.pai.jobs[s.asked]; ok {
-		if j.Spec.User = job.user; 0 <= job.submit && job.submit <= s.start {
-			j.Spec.Submit = sched.Time(job.submit)
-		}
-	} else if p.pai.jobs != nil {
-		p.odd("are not in the job table")
+	var known bool
+	if j.Spec.User, j.Spec.Submit, known = r.pai.submission(s.asked, s.start); !known {
+		r.odd("are not in the job table")
 	}
-	if p.pai.runs != nil && !ran {
-		p.odd("are not in the instance table: run times are those of the task table")
+	if r.pai.runs != nil && !listed {
+		r.odd("are not in the instance table: run times are those of the task table")
 	}
 	return ""
+}
+
+// submission returns who submitted the job of a task that started at start, and when: at start if nothing earlier is
+// recorded. It is not known only if there is a job table without it.
+func (t *paiTables) submission(name string, start time.Duration) (user string, at sched.Time, known bool) {
+	job, ok := t.jobs[name]
+	if ok && 0 <= job.submit && job.submit <= start {
+		start = job.submit
+	}
+	return job.user, sched.Time(start), ok || t.jobs == nil
 }

@@ -62,18 +62,18 @@ func parseIterations(s string) (n float64, ok bool) {
 
 // finishPAL turns the iterations of the row that made j into seconds, by Options.Steps if it fits. It returns what is
 // wrong, or "".
-func finishPAL(p *parser, j *Job) (wrong string) {
-	if _, ok := p.o.Steps.of(j); ok {
+func finishPAL(r *row, j *Job) (wrong string) {
+	if _, ok := r.steps.of(j); ok {
 		j.Spec.Class, _ = variability.Published(j.Spec.Model)
-		return finishSteps(p, j)
+		return finishSteps(r, j)
 	}
 	var names []string
 	for _, it := range palIteration {
 		if it.model == j.Spec.Model {
-			sec := p.said.iterations * it.sec
+			sec := r.said.iterations * it.sec
 			if sec > MaxTime.Seconds() {
 				return fmt.Sprintf("duration of %v iterations of %v s, want at most 100 years in all",
-					p.said.iterations, it.sec)
+					r.said.iterations, it.sec)
 			}
 			j.Duration = sched.Seconds(sec)
 			j.Spec.Class, _ = variability.Published(j.Spec.Model)

@@ -62,46 +62,46 @@ type phillyPlace struct {
 	GPUs []string `json:"gpus"`
 }
 
-func readPhillyLog(p *parser) error {
-	dec := json.NewDecoder(p.in.reader())
+func readPhillyLog(in *input, r *row, jobs *intake) (notes []string, err error) {
+	dec := json.NewDecoder(in.reader())
 	dec.DisallowUnknownFields()
 	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
-		return p.failJSON(dec, 0, err, "want a list of jobs in brackets")
+		return nil, failJSON(in, dec, 0, err, "want a list of jobs in brackets")
 	}
 	nodes := make(map[string]int)
 	for n := 1; dec.More(); n++ {
-		var job phillyJob
-		if err := dec.Decode(&job); err != nil {
-			return p.failJSON(dec, n, err, "")
+		var record phillyJob
+		if err := dec.Decode(&record); err != nil {
+			return nil, failJSON(in, dec, n, err, "")
 		}
-		if err := p.phillyJob(&job); err != "" {
-			return p.failJSON(dec, n, errors.New(err), "")
+		if wrong := record.read(r, jobs.slot()); wrong != "" {
+			return nil, failJSON(in, dec, n, errors.New(wrong), "")
 		}
-		for i := range job.Attempts {
-			noteNodes(nodes, job.Attempts[i].Detail)
+		for i := range record.Attempts {
+			noteNodes(nodes, record.Attempts[i].Detail)
 		}
-		p.in.line = p.in.lineAt(dec.InputOffset())
-		if err := p.enter(&p.jobs[len(p.jobs)-1]); err != nil {
-			return err
+		in.line = in.lineAt(dec.InputOffset())
+		if err := jobs.enter(r, in); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return p.failJSON(dec, p.rows, err, "")
+		return nil, failJSON(in, dec, jobs.rows, err, "")
 	}
 	if dec.More() {
-		return p.failJSON(dec, p.rows, nil, "text behind the list of jobs, want none")
+		return nil, failJSON(in, dec, jobs.rows, nil, "text behind the list of jobs, want none")
 	}
 	if note := nodeSizes(nodes); note != "" {
-		p.notes = append(p.notes, note)
+		notes = append(notes, note)
 	}
-	return nil
+	return notes, nil
 }
 
 // jsonKinds are the words of JSON for what phillyJob is made of.
 var jsonKinds = map[reflect.Kind]string{reflect.String: "string", reflect.Slice: "array", reflect.Struct: "object"}
 
 // failJSON says what is wrong with job n, or behind it.
-func (p *parser) failJSON(dec *json.Decoder, n int, err error, want string) error {
+func failJSON(in *input, dec *json.Decoder, n int, err error, want string) error {
 	at := dec.InputOffset()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		at = max(at, syntax.Offset)
@@ -111,31 +111,26 @@ func (p *parser) failJSON(dec *json.Decoder, n int, err error, want string) erro
 		err = fmt.Errorf("%s is of type %s, want %s", cmp.Or(kind.Field, "the job"), kind.Value,
 			jsonKinds[kind.Type.Kind()])
 	}
-	p.in.line = p.in.lineAt(at)
+	in.line = in.lineAt(at)
 	what := want
 	if err != nil {
 		what = strings.Trim(strings.TrimPrefix(err.Error(), "json: ")+", "+want, ", ")
 	}
 	if n == 0 {
-		return p.fail("%s", what)
+		return in.fail("%s", what)
 	}
-	return p.fail("job %d: %s", n, what)
+	return in.fail("job %d: %s", n, what)
 }
 
-// phillyJob appends the job that a record describes, or says what is wrong.
-func (p *parser) phillyJob(record *phillyJob) (wrong string) {
-	j := p.slot()
-	for _, c := range []struct {
-		means meaning
-		text  string
-	}{{jobID, record.Job}, {clockSubmit, record.Submitted}, {state, record.Status}, {user, record.User},
-		{group, record.VC}} {
-		if want := p.set(j, c.means, c.text); want != "" {
-			return fmt.Sprintf("%s %q, %s", p.layout.named(c.means), clip(c.text), want)
-		}
+// read sets j to the job that the record describes, or returns what is wrong.
+func (record *phillyJob) read(r *row, j *Job) (wrong string) {
+	r.drop = ""
+	if wrong = setAll(r, j, []value{{jobID, "jobid", record.Job}, {clockSubmit, "submitted_time", record.Submitted},
+		{state, "status", record.Status}, {user, "user", record.User}, {group, "vc", record.VC}}); wrong != "" {
+		return wrong
 	}
 	if len(record.Attempts) == 0 {
-		p.leaveOut("no attempt is recorded")
+		r.leaveOut("no attempt is recorded")
 		return ""
 	}
 	first, last := &record.Attempts[0], &record.Attempts[len(record.Attempts)-1]
@@ -144,21 +139,29 @@ func (p *parser) phillyJob(record *phillyJob) (wrong string) {
 		n += len(place.GPUs)
 	}
 	if n == 0 || n > MaxGPUs {
-		p.leaveOut("no GPU in the first attempt")
+		r.leaveOut("no GPU in the first attempt")
 		return ""
 	}
 	j.Attempts, j.Spec.GPUs = int32(len(record.Attempts)), sched.Rigid(n)
-	for _, c := range []struct {
-		means meaning
-		name  string
-		text  string
-	}{{clockStart, "start_time", first.Start}, {clockEnd, "end_time", last.End}} {
-		if want := p.set(j, c.means, c.text); want != "" {
-			return fmt.Sprintf("%s %q, %s", c.name, clip(c.text), want)
-		}
+	wrong = setAll(r, j, []value{{clockStart, "start_time", first.Start}, {clockEnd, "end_time", last.End}})
+	if wrong == "" && r.drop == "" {
+		r.ran(j)
 	}
-	if p.drop == "" {
-		p.ran(j)
+	return wrong
+}
+
+// value is the value of a field of a record, which stands for a column.
+type value struct {
+	means      meaning
+	name, text string
+}
+
+// setAll sets j to the values, or returns what is wrong with the first that is.
+func setAll(r *row, j *Job, values []value) (wrong string) {
+	for _, v := range values {
+		if want := r.set(j, v.means, v.text); want != "" {
+			return fmt.Sprintf("%s %q, %s", v.name, clip(v.text), want)
+		}
 	}
 	return ""
 }

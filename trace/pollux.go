@@ -30,7 +30,7 @@ var polluxLayout = layout{
 const MaxPolluxGPUs = 64
 
 // finishPollux makes the row that made j elastic. It returns what is wrong, or "".
-func finishPollux(_ *parser, j *Job) (wrong string) {
+func finishPollux(_ *row, j *Job) (wrong string) {
 	switch {
 	case j.Spec.Model == "":
 		return `application "", want the name of one: the duration follows from its profile`

@@ -53,29 +53,29 @@ func ignore(names string) []column {
 	return list
 }
 
-func finishSacct(p *parser, j *Job) (wrong string) {
+func finishSacct(r *row, j *Job) (wrong string) {
 	if strings.Contains(j.Spec.Name, ".") {
-		p.leaveOut("steps of jobs")
+		r.leaveOut("steps of jobs")
 		return ""
 	}
-	if p.drop != "" {
+	if r.drop != "" {
 		return ""
 	}
 	j.State, _, _ = strings.Cut(j.State, " ") // CANCELLED by 1000
-	text := p.said.given
+	text := r.said.given
 	if !strings.Contains(text, "gres/gpu") {
-		text = p.said.asked
+		text = r.said.asked
 	}
 	n, typ, ok := gpusOf(text)
 	switch {
 	case !ok:
 		return fmt.Sprintf("TRES %q, want gres/gpu= with a whole number up to %d", clip(text), MaxGPUs)
 	case n == 0:
-		p.leaveOut(noGPU)
+		r.leaveOut(noGPU)
 		return ""
 	}
-	j.Spec.GPUs, j.GPUType = sched.Rigid(n), p.words.intern(gpuType, typ)
-	p.ran(j)
+	j.Spec.GPUs, j.GPUType = sched.Rigid(n), r.words.intern(gpuType, typ)
+	r.ran(j)
 	return ""
 }
 

@@ -38,31 +38,30 @@ func ReadSteps(r io.Reader, name string) (*StepTimes, error) {
 	}
 	l := &layout{columns: []column{{name: "model", optional: true}, {name: "batch_size", optional: true},
 		{name: "num_gpus", optional: true}, {name: "step_s"}}}
-	p := newParser(name, Options{})
-	p.layout, p.in = l, lines{blocks: text}
-	header, _, err := p.next()
+	in := input{file: name, lines: lines{blocks: text}}
+	header, _, err := in.next()
 	if err != nil {
 		return nil, err
 	}
-	p.names, _ = l.split(header, nil)
-	if why := l.complain(p.names); why != "" {
-		return nil, p.fail("header %q, want that of step times: %s", clip(header), why)
+	names, _ := l.split(header, nil)
+	if why := l.complain(names); why != "" {
+		return nil, in.fail("header %q, want that of step times: %s", clip(header), why)
 	}
-	if name, ok := twice(p.names); ok {
-		return nil, p.fail("column %q twice, want it once", name)
+	if name, ok := twice(names); ok {
+		return nil, in.fail("column %q twice, want it once", name)
 	}
 	s := &StepTimes{}
 	for {
-		line, ok, err := p.next()
+		line, ok, err := in.next()
 		if err != nil || !ok {
 			return s, err
 		}
 		if line == "" {
 			continue
 		}
-		row, wrong := readStep(p.names, line)
+		row, wrong := readStep(names, line)
 		if wrong != "" {
-			return nil, p.fail("%s", wrong)
+			return nil, in.fail("%s", wrong)
 		}
 		s.rows = append(s.rows, row)
 	}
@@ -110,23 +109,23 @@ func (s *StepTimes) of(j *Job) (step time.Duration, ok bool) {
 }
 
 // finishSteps turns the iterations of the row that made j into its duration. It returns what is wrong, or "".
-func finishSteps(p *parser, j *Job) (wrong string) {
-	step, ok := p.o.Steps.of(j)
+func finishSteps(r *row, j *Job) (wrong string) {
+	step, ok := r.steps.of(j)
 	switch {
 	case ok:
-	case p.o.Roughly:
-		p.odd("have no duration: the file counts iterations, and how long one takes is not known")
+	case r.roughly:
+		r.odd("have no duration: the file counts iterations, and how long one takes is not known")
 		return ""
-	case p.o.Steps == nil:
+	case r.steps == nil:
 		return "the file counts iterations, not time: want step times (trace convert --steps)"
 	default:
 		return fmt.Sprintf("model %q, batch size %d, %d GPUs: no step time fits, want one", clip(j.Spec.Model),
 			j.Spec.Batch.Max, j.Spec.GPUs.Want)
 	}
-	sec := p.said.iterations * step.Seconds()
+	sec := r.said.iterations * step.Seconds()
 	if sec > MaxTime.Seconds() {
-		return fmt.Sprintf("%s iterations of %v, want at most 100 years in all",
-			strconv.FormatFloat(p.said.iterations, 'g', -1, 64), step)
+		return fmt.Sprintf("%s iterations of %v, want at most 100 years in all", strconv.FormatFloat(r.said.iterations,
+			'g', -1, 64), step)
 	}
 	j.Duration = sched.Seconds(sec)
 	return ""

@@ -114,13 +114,13 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 		return nil, inFile(path, 1, err)
 	}
 	p := newParser(path, o)
-	p.jobs = make([]Job, 0, 1)
 	p.in.more = b.next
-	p.each = func(j *Job) error {
+	p.jobs.jobs = make([]Job, 0, 1)
+	p.jobs.each = func(j *Job) error {
 		switch j.Spec.Submit -= zero; {
 		case p.layout.profiled:
 			return errProfiled
-		case !p.sorted:
+		case p.jobs.unsorted:
 			return errNoStream
 		}
 		return each(j)
@@ -129,12 +129,4 @@ func scan(path string, o Options, zero sched.Time, each func(*Job) error) (*Trac
 		return nil, err
 	}
 	return p.trace(), nil
-}
-
-// hand gives j to each, which has it alone, and makes room for the next.
-func (p *parser) hand(j *Job) error {
-	err := p.each(j)
-	*j = Job{}
-	p.jobs = p.jobs[:0]
-	return err
 }

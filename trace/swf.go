@@ -51,33 +51,33 @@ func isSWF(row []string) bool {
 // swfStates are the words for the status of a job, which stand for completed where the number is not one of them.
 var swfStates = map[string]string{"0": "failed", "1": "completed", "5": "cancelled", "-1": ""}
 
-func finishSWF(p *parser, j *Job) (wrong string) {
+func finishSWF(r *row, j *Job) (wrong string) {
 	word, known := swfStates[j.State]
 	switch {
 	case j.State == "2" || j.State == "3" || j.State == "4":
-		p.leaveOut("parts of jobs that were checkpointed")
+		r.leaveOut("parts of jobs that were checkpointed")
 		return ""
 	case !known:
 		return "status \"" + clip(j.State) + "\", want -1 to 5"
-	case p.said.end < 0:
-		p.leaveOut("the run time is not known")
+	case r.said.end < 0:
+		r.leaveOut("the run time is not known")
 		return ""
 	}
-	j.State, j.Duration = word, p.said.end
-	if p.said.start > 0 {
-		j.Spec.WallTime = p.said.start
+	j.State, j.Duration = word, r.said.end
+	if r.said.start > 0 {
+		j.Spec.WallTime = r.said.start
 	}
 	for _, word := range []*string{&j.Spec.User, &j.Spec.Group} {
 		if *word == "-1" {
 			*word = ""
 		}
 	}
-	width := p.said.asked
+	width := r.said.asked
 	if width == "-1" || width == "0" {
-		width = p.said.given
+		width = r.said.given
 	}
 	if width == "-1" || width == "0" {
-		p.leaveOut("the number of processors is not known")
+		r.leaveOut("the number of processors is not known")
 		return ""
 	}
 	return wish(j.ask(width), "processors \""+clip(width)+"\", "+wantParts)

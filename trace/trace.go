@@ -106,15 +106,18 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 		return nil, err
 	}
 	p := newParser(name, o)
-	p.in = lines{blocks: text}
+	p.in.blocks = text
 	rows := min(p.in.rows(), MaxJobs)
-	p.jobs, p.lines = make([]Job, 0, rows), make([]int32, 0, rows)
+	p.jobs.jobs, p.jobs.lines = make([]Job, 0, rows), make([]int32, 0, rows)
 	if err := p.all(); err != nil {
 		return nil, err
 	}
 	t := p.trace()
-	t.Jobs = p.jobs
-	if t.rebase(p); !p.sorted {
+	t.Jobs = p.jobs.jobs
+	if p.layout.clock {
+		t.rebase(p.jobs.earliest)
+	}
+	if p.jobs.unsorted {
 		t.warn("rows are not in order of submission: sorted, %d of %d moved", t.sort(), len(t.Jobs))
 	}
 	return t, nil
@@ -123,19 +126,16 @@ func Parse(r io.Reader, name string, o Options) (*Trace, error) {
 // trace returns what is known of the file once all of it is read, jobs aside.
 func (p *parser) trace() *Trace {
 	l := p.layout
-	t := &Trace{Path: p.file, Format: l.name, Zone: l.zone, Source: l.source, Origin: p.origin(), LeftOut: p.leftOut,
-		Profiled: l.profiled}
-	if t.Source == "" {
-		t.Source = p.source
+	t := &Trace{Path: p.in.file, Format: l.name, Zone: l.zone, Source: cmp.Or(l.source, p.in.remarks.source),
+		Origin: p.origin(), LeftOut: p.jobs.leftOut, Profiled: l.profiled}
+	for _, c := range p.jobs.leftOut {
+		t.warn("%d of %d rows left out: %s", c.Jobs, p.jobs.rows, c.Name)
 	}
-	for _, c := range p.leftOut {
-		t.warn("%d of %d rows left out: %s", c.Jobs, p.rows, c.Name)
+	if t.clamped = p.row.clamped > 0; t.clamped {
+		t.warn("%d of %d durations are clamped at 48 h", p.row.clamped, p.jobs.kept)
 	}
-	if t.clamped = p.clamped > 0; t.clamped {
-		t.warn("%d of %d durations are clamped at 48 h", p.clamped, p.kept)
-	}
-	for _, c := range p.oddities {
-		t.warn("%d of %d jobs %s", c.Jobs, p.kept, c.Name)
+	for _, c := range p.row.odds {
+		t.warn("%d of %d jobs %s", c.Jobs, p.jobs.kept, c.Name)
 	}
 	t.Warnings = append(t.Warnings, p.notes...)
 	if p.o.Steps != nil && !l.counts() {
@@ -151,22 +151,19 @@ func (p *parser) trace() *Trace {
 func (p *parser) origin() time.Time {
 	switch {
 	case p.layout.clock:
-		return time.Unix(0, int64(p.earliest)).UTC()
-	case !p.began.IsZero():
-		return p.began
+		return time.Unix(0, int64(p.jobs.earliest)).UTC()
+	case !p.in.remarks.began.IsZero():
+		return p.in.remarks.began
 	case !p.layout.origin.IsZero():
 		return p.layout.origin
 	}
 	return p.o.Origin
 }
 
-// rebase counts the times of a file that tells them by the clock from the earliest submission on.
-func (t *Trace) rebase(p *parser) {
-	if !p.layout.clock {
-		return
-	}
+// rebase counts the times of a file that states them by the clock from the earliest submission on.
+func (t *Trace) rebase(earliest sched.Time) {
 	for i := range t.Jobs {
-		t.Jobs[i].Spec.Submit -= p.earliest
+		t.Jobs[i].Spec.Submit -= earliest
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/bound"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -221,28 +222,46 @@ func unwritable(j *Job) string {
 		return fmt.Sprintf("duration %v, %s", j.Duration, wantTime)
 	case !timeOK(s.WallTime) || !timeOK(time.Duration(s.Deadline)):
 		return fmt.Sprintf("wall time %v, deadline %v, %s", s.WallTime, s.Deadline, wantTime)
-	case s.GPUs != sched.Rigid(int(s.GPUs.Want)) || s.GPUs.Want < 1 || s.GPUs.Want > MaxGPUs:
-		return fmt.Sprintf("gpus %d..%d with default %d, want one number from 1 to %d", s.GPUs.Min, s.GPUs.Max,
-			s.GPUs.Want, MaxGPUs)
-	case j.Attempts < 0:
-		return fmt.Sprintf("attempts %d, want >= 0", j.Attempts)
-	case j.MilliGPU < 0 || j.MilliGPU > 0 && (j.MilliGPU%1000 == 0 || j.MilliGPU/1000+1 != s.GPUs.Want):
-		return fmt.Sprintf("%d thousandths of %d GPUs, want a part of the last of them", j.MilliGPU, s.GPUs.Want)
-	case s.Batch.Max < 0 || s.Batch != sched.BatchRange{Min: s.Batch.Max, Max: s.Batch.Max}:
-		return fmt.Sprintf("batch %d..%d with %d per GPU, want one number, none per GPU", s.Batch.Min, s.Batch.Max,
-			s.Batch.PerGPU)
+	}
+	if wrong := unwritableSize(j); wrong != "" {
+		return wrong
+	}
+	switch {
 	case s.Types != 0:
 		return "types by number, want the name in GPUType"
-	case s.CPUs != 0 || s.MemoryGB != 0 || s.GPUMemGB != 0 || s.Share != 0 || s.Retries != 0 || s.NotBef != 0 ||
-		len(s.After) > 0:
+	case !hasColumns(s):
 		return "cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column"
 	}
-	for _, word := range []string{s.User, s.Group, s.Model, s.Class, j.State, j.GPUType} {
+	for _, word := range [...]string{s.User, s.Group, s.Model, s.Class, j.State, j.GPUType} {
 		if !printable(word) {
 			return fmt.Sprintf("%q, %s", clip(word), wantWord)
 		}
 	}
 	return ""
+}
+
+// unwritableSize is unwritable for numbers of GPUs, samples and attempts.
+func unwritableSize(j *Job) string {
+	gpus, batch, milli := j.Spec.GPUs, j.Spec.Batch, j.MilliGPU
+	switch {
+	case gpus != sched.Rigid(int(gpus.Want)) || !bound.Within(gpus.Want, 1, MaxGPUs):
+		return fmt.Sprintf("gpus %d..%d with default %d, want one number from 1 to %d", gpus.Min, gpus.Max, gpus.Want,
+			MaxGPUs)
+	case j.Attempts < 0:
+		return fmt.Sprintf("attempts %d, want >= 0", j.Attempts)
+	case milli < 0 || milli > 0 && (milli%1000 == 0 || milli/1000+1 != gpus.Want):
+		return fmt.Sprintf("%d thousandths of %d GPUs, want a part of the last of them", milli, gpus.Want)
+	case batch.Max < 0 || batch != sched.BatchRange{Min: batch.Max, Max: batch.Max}:
+		return fmt.Sprintf("batch %d..%d with %d per GPU, want one number, none per GPU", batch.Min, batch.Max,
+			batch.PerGPU)
+	}
+	return ""
+}
+
+// hasColumns reports whether there is a column for all that s says.
+func hasColumns(s *sched.JobSpec) bool {
+	return s.CPUs == 0 && s.MemoryGB == 0 && s.GPUMemGB == 0 && s.Share == 0 && s.Retries == 0 && s.NotBef == 0 &&
+		len(s.After) == 0
 }
 
 func timeOK(t time.Duration) bool { return t >= 0 && t <= MaxTime }
