@@ -26,8 +26,9 @@ func ExampleParse() {
 	fmt.Println(err)
 	c, err := cluster.Parse([]byte("nodes:\n  - {gpus: 4, count: 3, rack: r1}\n"), "lab.yaml")
 	fmt.Println(c, err, c.Racks[c.Nodes[2].Rack])
-	// Output: cluster: lab.yaml:2:5: unknown key "gpu" (did you mean "gpus"?), want one of count, rack, racks, gpus,
-	// type, name, cpus, memory_gb, gpu_memory_gb, sharing, power, price_per_hour lab.yaml (3 nodes, 12 GPUs) <nil> r1
+	// Output:
+	// cluster: lab.yaml:2:5: unknown key "gpu" (did you mean "gpus"?), want one of count, rack, racks, gpus, type, name, cpus, memory_gb, gpu_memory_gb, sharing, power, price_per_hour
+	// lab.yaml (3 nodes, 12 GPUs) <nil> r1
 }
 
 func ExampleOutages() {

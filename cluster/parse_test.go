@@ -136,7 +136,8 @@ func TestErrors(t *testing.T) {
 		{"nodes:\n  - gpu: 4", `2:5: unknown key "gpu" (did you mean "gpus"?), want one of ` + nodeKeys},
 		{"nodes:\n  - gpus: 4\n    pm_scores: a.csv", `3:5: unknown key "pm_scores", want one of ` + nodeKeys},
 		{"nodes:\n  - gpus: 4\n    power: {idle_w: 1, idl_w: 2}",
-			`3:24: unknown key "idl_w" (did you mean "idle_w"?), want one of idle_w, busy_gpu_w, sleep_w, curve, wake_seconds`},
+			`3:24: unknown key "idl_w" (did you mean "idle_w"?), want one of idle_w, busy_gpu_w, sleep_w, curve, ` +
+				`wake_seconds`},
 		{"nodes:\n  - gpus: 4\nfailures:\n  mtbf: 3",
 			`4:3: unknown key "mtbf", want one of node_mtbf_hours, repair_hours, seed`},
 		{"nodes:\n  - gpus: 4\n    count: 1\n    gpus: 4", `4:5: gpus given again, want it once (first on line 2)`},

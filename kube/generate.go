@@ -1,5 +1,5 @@
-// Package kube runs jobs on Kubernetes; see docs/kubernetes.md of the root module for how to, kube/driver and kube/controller for
-// how it works.
+// Package kube runs jobs on Kubernetes; see docs/kubernetes.md of the root module for how to, kube/driver and
+// kube/controller for how it works.
 package kube
 
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.1 object paths=./api/...

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	sacctHead  = "JobID|State|Submit|Start|End|AllocTRES\n"
-	openbHead  = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+	sacctHead = "JobID|State|Submit|Start|End|AllocTRES\n"
+	openbHead = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
+		"scheduled_time\n"
 	heliosHead = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 	gavelRow   = "A3C\tpython3\trl\t--steps\t0\t8\t1\t1\t-1\t7.5\n"
 	swfRow     = "1 0 -1 10 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
@@ -24,9 +25,11 @@ func TestBadLogs(t *testing.T) {
 		{"nothing left", sacctHead + "1|COMPLETED|2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T00:00:01|cpu=1\n",
 			`line 2: no jobs in 1 rows (1: they ask for no GPU), want at least one`, Options{}},
 		{"no resources", "JobID|State|Submit|Start|End\n",
-			`line 1: header "JobID|State|Submit|Start|End", want that of a known format; nearest is sacct: missing AllocTRES or ReqTRES`, Options{}},
+			`line 1: header "JobID|State|Submit|Start|End", want that of a known format; nearest is sacct: missing ` +
+				`AllocTRES or ReqTRES`, Options{}},
 		{"unknown field of sacct", "JobID|State|Submit|Start|End|AllocTRES|Colour\n",
-			`line 1: header "JobID|State|Submit|Start|End|AllocTRES|Colour", want that of a known format; nearest is sacct: unknown "Colour"`, Options{}},
+			`line 1: header "JobID|State|Submit|Start|End|AllocTRES|Colour", want that of a known format; nearest is ` +
+				`sacct: unknown "Colour"`, Options{}},
 		{"clock", sacctHead + "1|COMPLETED|01/02/2024|2024-01-01T00:00:00|2024-01-01T00:00:01|gres/gpu=1\n",
 			`line 2: Submit "01/02/2024", want a time such as 2017-10-09 07:01:55, from 1970 to 2069`, Options{}},
 		{"resources", sacctHead +
@@ -56,7 +59,8 @@ func TestBadLogs(t *testing.T) {
 			`line 2: row "j,i", want 6 fields: [job_name inst_id user status start_time end_time]`,
 			Options{Jobs: strings.NewReader("j,i,u,Failed,1,2\nj,i\n")}},
 		{"bad instance table", "j,w,2,Terminated,1,2,,,100,\n",
-			`line 1: row "j,w,1,x,i,Failed,soon,2,m", want a start_time and an end_time that are times in seconds or nothing`,
+			`line 1: row "j,w,1,x,i,Failed,soon,2,m", want a start_time and an end_time that are times in seconds or ` +
+				`nothing`,
 			Options{Instances: strings.NewReader("j,w,1,x,i,Failed,soon,2,m\n")}},
 		{"tables of another format", minimal + "a,0,1,1\n",
 			`line 1: format trainyard with a job or instance table, want none: these belong to pai-task`,
@@ -70,9 +74,13 @@ func TestBadLogs(t *testing.T) {
 		{"late deadline", strings.Replace(gavelRow, "\t-1\t", "\t1e9\t", 1),
 			`line 1: SLO for a deadline later than 100 years, want it within`, Options{Steps: EveryStep(time.Hour)}},
 		{"fields of gavel", gavelRow + "A3C\t1\n",
-			`line 2: 2 fields, want 10: job_type	command	working_directory	num_steps_arg	needs_data_dir	total_steps	scale_factor	priority_weight	SLO	arrival_time`, Options{Roughly: true}},
+			`line 2: 2 fields, want 10: ` +
+				`job_type	command	working_directory	num_steps_arg	needs_data_dir	total_steps	` +
+				`scale_factor	priority_weight	SLO	arrival_time`, Options{Roughly: true}},
 		{"swf of 17", swfRow + "2 0 -1 10 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1\n",
-			`line 2: 17 fields, want 18: job submit wait run processors cpu memory requested_processors requested_time requested_memory status user group executable queue partition preceding think`, Options{}},
+			`line 2: 17 fields, want 18: job submit wait run processors cpu memory requested_processors ` +
+				`requested_time requested_memory status user group executable queue partition preceding think`,
+			Options{}},
 		{"status of swf", strings.Replace(swfRow, "-1 1 -1", "-1 6 -1", 1), `line 1: status "6", want -1 to 5`,
 			Options{}},
 		{"processors of swf", strings.Replace(swfRow, " 4 -1 -1 4 ", " -2 -1 -1 -1 ", 1),
@@ -81,9 +89,12 @@ func TestBadLogs(t *testing.T) {
 		{"only comments", "; Version: 2.2\n;\n", `line 2: empty file, want a header line and jobs`, Options{}},
 		{"only notes", "# origin: 2020-01-01T00:00:00\n", `line 1: empty file, want a header line and jobs`, Options{}},
 		{"notes above another format", "# source: x\njob_id,arrival_s,service_sec,gpu_count\n",
-			`line 2: header "job_id,arrival_s,service_sec,gpu_count", want that of format trainyard: missing submit_s, num_gpus, duration_s; unknown "arrival_s"; unknown "service_sec"; unknown "gpu_count"`, Options{}},
+			`line 2: header "job_id,arrival_s,service_sec,gpu_count", want that of format trainyard: missing ` +
+				`submit_s, num_gpus, duration_s; unknown "arrival_s"; unknown "service_sec"; unknown "gpu_count"`,
+			Options{}},
 		{"unit of muri", strings.TrimSuffix(
-			"job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,resource_time_0,resource_time_1,resource_time_2,priority", "\n"),
+			"job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,"+
+				"resource_time_0,resource_time_1,resource_time_2,priority", "\n"),
 			`line 1: format muri with unit 1s, want none: its times are milliseconds`, Options{Unit: time.Second}},
 		{"no list", "duration\n5\n",
 			`line 1: no list of jobs: a sample of job sizes alone, which the setting distribution reads`, Options{}},
@@ -129,7 +140,8 @@ func TestBadLogs(t *testing.T) {
 
 func TestBadSteps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"model,step\n", `line 1: header "model,step", want that of step times: missing step_s; unknown "step" (did you mean "step_s"?)`},
+		{"model,step\n", `line 1: header "model,step", want that of step times: missing step_s; unknown "step" (did ` +
+			`you mean "step_s"?)`},
 		{"step_s,model,step_s\n1,A3C,2\n", `line 1: column "step_s" twice, want it once`},
 		{"model,step_s\nA3C,0\n", `line 2: step_s "0", want a number above 0`},
 		{"model,step_s\nA3C\n", `line 2: row "A3C", want 2 fields`},

@@ -43,15 +43,21 @@ func TestBadInput(t *testing.T) {
 			`line 2: no jobs, want at least one row below the header`},
 		{"only empty lines", minimal + "\n\r\n", `line 4: no jobs, want at least one row below the header`},
 		{"binary", "\x7fELF\x02\x01\x00",
-			`line 1: header "\x7fELF\x02\x01\x00", want that of a known format; nearest is trainyard: missing job_id, submit_s, num_gpus, duration_s; unknown "\x7fELF\x02\x01\x00"`},
+			`line 1: header "\x7fELF\x02\x01\x00", want that of a known format; nearest is trainyard: missing ` +
+				`job_id, submit_s, num_gpus, duration_s; unknown "\x7fELF\x02\x01\x00"`},
 		{"misspelt", "job_id,submit_s,num_gpu,duration_s\n",
-			`line 1: header "job_id,submit_s,num_gpu,duration_s", want that of a known format; nearest is trainyard: missing num_gpus; unknown "num_gpu" (did you mean "num_gpus"?)`},
+			`line 1: header "job_id,submit_s,num_gpu,duration_s", want that of a known format; nearest is trainyard: ` +
+				`missing num_gpus; unknown "num_gpu" (did you mean "num_gpus"?)`},
 		{"unknown column", "job_id,submit_s,num_gpus,duration_s,colour\n",
-			`line 1: header "job_id,submit_s,num_gpus,duration_s,colour", want that of a known format; nearest is trainyard: unknown "colour"`},
+			`line 1: header "job_id,submit_s,num_gpus,duration_s,colour", want that of a known format; nearest is ` +
+				`trainyard: unknown "colour"`},
 		{"many unknown", "a,b,c,d,e,f\n",
-			`line 1: header "a,b,c,d,e,f", want that of a known format; nearest is trainyard: missing job_id, submit_s, num_gpus, duration_s; unknown "a"; unknown "b"; unknown "c"; unknown "d"; and 2 unknown more`},
+			`line 1: header "a,b,c,d,e,f", want that of a known format; nearest is trainyard: missing job_id, ` +
+				`submit_s, num_gpus, duration_s; unknown "a"; unknown "b"; unknown "c"; unknown "d"; and 2 ` +
+				`unknown more`},
 		{"nearly philly", "job_id,submit_time,submit_s,num_gpus,duration_s,vc\n",
-			`line 1: header "job_id,submit_time,submit_s,num_gpus,duration_s,vc", want that of a known format; nearest is philly: missing vc_source`},
+			`line 1: header "job_id,submit_time,submit_s,num_gpus,duration_s,vc", want that of a known format; ` +
+				`nearest is philly: missing vc_source`},
 		{"column twice", "job_id,submit_s,num_gpus,duration_s,user,user\n",
 			`line 1: column "user" twice, want it once`},
 		{"zip", "PK\x03\x04\x14\x00",
@@ -65,7 +71,8 @@ func TestBadInput(t *testing.T) {
 		{"tabs", strings.ReplaceAll(minimal, ",", "\t"),
 			`line 1: header "job_id\tsubmit_s\tnum_gpus\tduration_s", want commas between columns, not tabs`},
 		{"last bar", "JobID|Submit|Start|End|State|AllocTRES|\n",
-			`line 1: header "JobID|Submit|Start|End|State|AllocTRES|", want no bar at the end: sacct --parsable2, not --parsable`},
+			`line 1: header "JobID|Submit|Start|End|State|AllocTRES|", want no bar at the end: sacct --parsable2, ` +
+				`not --parsable`},
 		{"open quotation in header", "\"job_id,submit_s\n",
 			`line 1: header "\"job_id,submit_s", want quotation marks in pairs around whole column names`},
 		{"open quotation", minimal + "\"a,0,1,1\n",
@@ -111,7 +118,8 @@ func TestBadInput(t *testing.T) {
 		{"too many GPUs", minimal + "a,0,1000001,1\n",
 			`line 2: num_gpus "1000001", want a whole number from 1 to 1000000, or one with up to three decimals`},
 		{"overflowing GPUs", minimal + "a,0,99999999999999999999,1\n",
-			`line 2: num_gpus "99999999999999999999", want a whole number from 1 to 1000000, or one with up to three decimals`},
+			`line 2: num_gpus "99999999999999999999", want a whole number from 1 to 1000000, or one with up to three ` +
+				`decimals`},
 		{"too small a part of a GPU", minimal + "a,0,0.0005,1\n",
 			`line 2: num_gpus "0.0005", want a whole number from 1 to 1000000, or one with up to three decimals`},
 		{"priority", "priority," + minimal + "2147483648,a,0,1,1\n",
@@ -122,9 +130,11 @@ func TestBadInput(t *testing.T) {
 		{"flag", "job_id,log_row,submit_time,submit_s,num_gpus,duration_s,clamped_48h\n1,,,0,1,1,yes\n",
 			`line 2: clamped_48h "yes", want 0 or 1`},
 		{"unknown model", palHead + "1,1,0,5,resnet50\n2,1,0,5,vgg16\n",
-			`line 3: model "vgg16" (did you mean "vgg19"?), want one of BERT, DCGAN, GPT2, PointNet, resnet50, vgg19: duration counts iterations, and of these alone it is known how long one takes`},
+			`line 3: model "vgg16" (did you mean "vgg19"?), want one of BERT, DCGAN, GPT2, PointNet, resnet50, ` +
+				`vgg19: duration counts iterations, and of these alone it is known how long one takes`},
 		{"no model", palHead + "1,1,0,5,\n",
-			`line 2: model "", want one of BERT, DCGAN, GPT2, PointNet, resnet50, vgg19: duration counts iterations, and of these alone it is known how long one takes`},
+			`line 2: model "", want one of BERT, DCGAN, GPT2, PointNet, resnet50, vgg19: duration counts iterations, ` +
+				`and of these alone it is known how long one takes`},
 		{"negative iterations", palHead + "1,1,0,-5,BERT\n",
 			`line 2: duration "-5", want iterations: a number from 0 to 1e12`},
 		{"NaN iterations", palHead + "1,1,0,NaN,BERT\n",
@@ -137,7 +147,8 @@ func TestBadInput(t *testing.T) {
 		{"batch of iterations", "batch_size," + palHead + "none,1,1,0,5,BERT\n",
 			`line 2: batch_size "none", want a whole number from 1 to 2147483647`},
 		{"nearly pal", "job_id,num_gpus,submit_time,duration\n",
-			`line 1: header "job_id,num_gpus,submit_time,duration", want that of a known format; nearest is pal: missing model`},
+			`line 1: header "job_id,num_gpus,submit_time,duration", want that of a known format; nearest is pal: ` +
+				`missing model`},
 		{"truncated gzip", packed(minimal+"a,0,1,1\n", .99), `line 3: gzip stream ends early, want the whole file`},
 		{"gzip magic alone", "\x1f\x8b", `line 1: gzip stream ends early, want the whole file`},
 		{"bad gzip header", "\x1f\x8b" + strings.Repeat("\xff", 30),
@@ -168,12 +179,15 @@ func TestBadOptions(t *testing.T) {
 		want    string
 	}{
 		{Options{Format: "tireseas"},
-			`trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, pai, pal, muri, elasticflow, gavel, shockwave, gavel-philly, shockwave-table, synergy, blox, philly-log, philly-pollux, helios, acme, kalos, pai-task, openb, sacct, swf, pollux`},
+			`trace: format "tireseas" (did you mean "tiresias"?), want one of trainyard, tiresias, philly, venus, ` +
+				`pai, pal, muri, elasticflow, gavel, shockwave, gavel-philly, shockwave-table, synergy, blox, ` +
+				`philly-log, philly-pollux, helios, acme, kalos, pai-task, openb, sacct, swf, pollux`},
 		{Options{Unit: -time.Second}, `trace: unit -1s, want > 0`},
 		{Options{Unit: time.Millisecond},
 			`trace: f.csv: line 1: format trainyard with unit 1ms, want none: its times are seconds`},
 		{Options{Format: "pai"},
-			`trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},
+			`trace: f.csv: line 1: header "job_id,submit_s,num_gpus,duration_s", want that of format pai: missing ` +
+				`arrival_s, service_sec, gpu_count; unknown "submit_s"; unknown "num_gpus"; unknown "duration_s"`},
 	} {
 		if _, err := Parse(strings.NewReader(minimal+"a,0,1,1\n"), "f.csv", c.options); err == nil ||
 			err.Error() != c.want {

@@ -11,7 +11,8 @@ import (
 )
 
 func TestPollux(t *testing.T) {
-	const text = "name,time,application,num_replicas,batch_size\ncifar10-0,53,cifar10,6,2048\nncf-1,487.661836,ncf,100,32768\n"
+	const text = "name,time,application,num_replicas,batch_size\ncifar10-0,53,cifar10,6,2048\n" +
+		"ncf-1,487.661836,ncf,100,32768\n"
 	got, err := Parse(strings.NewReader(text), "pollux.csv", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,8 @@ func TestBadPollux(t *testing.T) {
 		{head + "a,0,bert,0,8\n", `line 2: num_replicas "0", want a whole number from 1 to 1000000`},
 		{head + "a,0,bert,1,8\na,0,bert,1,8\n", `line 3: name "a", want a name of its own: line 2 has it too`},
 		{"name,time,application,num_replicas\n",
-			`line 1: header "name,time,application,num_replicas", want that of a known format; nearest is pollux: missing batch_size`},
+			`line 1: header "name,time,application,num_replicas", want that of a known format; nearest is pollux: ` +
+				`missing batch_size`},
 	} {
 		_, err := Parse(strings.NewReader(c.text), "bad.csv", Options{})
 		if err == nil || err.Error() != "trace: bad.csv: "+c.want {

@@ -57,7 +57,8 @@ var logSamples = []sample{
 		warnings: []string{"1 of 3 rows left out: they ask for no GPU", "1 of 3 rows left out: no time of start: " +
 			"they never ran"}},
 	{name: "acme with offsets", format: "acme", origin: "2023-03-01T00:18:22",
-		text: "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n" +
+		text: "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue," +
+			"gpu_time\n" +
 			"5,u1,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-02-28 " +
 			"16:20:51+00:00,117,32,936.0\n",
 		jobs: []Job{with(job("5", 0, 8, 117), func(j *Job) {
@@ -67,8 +68,10 @@ var logSamples = []sample{
 		text: "job_id,submit_s,num_nodes,num_gpus,duration_s,kind\n0,5,8,64,104,Pretrain\n",
 		jobs: []Job{with(job("0", 5, 64, 104), func(j *Job) { j.Spec.Group = "Pretrain" })}},
 	{name: "tasks of pai", format: "pai-task", origin: "1970-01-01T08:00:00", leftOut: 2,
-		text: "j1,worker,2.0,Terminated,1000.0,1600.5,600.0,29.296875,25.0,MISC\nj1,ps,1.0,Terminated,1000.0,1600.0,600.0,29.3,,\n" +
-			"j2,tensorflow,10.0,Failed,1100.0,1200.0,600.0,29.3,100.0,V100\nj3,tensorflow,1.0,Waiting,,,600.0,29.3,100.0,V100\n",
+		text: "j1,worker,2.0,Terminated,1000.0,1600.5,600.0,29.296875,25.0,MISC\nj1,ps,1.0,Terminated,1000.0,1600.0," +
+			"600.0,29.3,,\n" +
+			"j2,tensorflow,10.0,Failed,1100.0,1200.0,600.0,29.3,100.0,V100\nj3,tensorflow,1.0,Waiting,,,600.0,29.3," +
+			"100.0,V100\n",
 		jobs: []Job{
 			with(job("j1/worker", 1000, 1, 600.5), func(j *Job) {
 				j.MilliGPU, j.State, j.GPUType = 500, "Terminated", "MISC"
@@ -79,7 +82,8 @@ var logSamples = []sample{
 			"1 of 2 jobs " + partsBooked, "submission is the start of the task: the job table was not given, so that " +
 				"no job has waited"}},
 	{name: "tasks and jobs of pai", format: "pai-task",
-		text:   "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\nj1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
+		text: "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n" +
+			"j1,w,1,Terminated,100,160,,,12.5,T4\nj9,w,1,Terminated,100,160,,,100,\n",
 		tables: tables{jobs: "j1,i1,ann,Terminated,40.0,170.0\nj2,i2,bob,Failed,,\n"},
 		jobs: []Job{
 			with(job("j1/w", 40, 1, 60), func(j *Job) {
@@ -92,10 +96,13 @@ var logSamples = []sample{
 		// when. c began by its instance alone; d has no instance and no end; e has no instance
 		text: "a,w,3,Terminated,100,160,,,100,T4\nb,w,2,Failed,200,290,,,100,T4\nc,w,1,Terminated,,400,,,100,T4\n" +
 			"d,w,1,Running,300,,,,100,T4\ne,w,1,Terminated,500,540,,,100,T4\n",
-		tables: tables{jobs: "a,ia,ann,Terminated,90,170\nb,ib,bob,Failed,90,290\nc,ic,cy,Terminated,390,400\ne,ie,eve,Terminated,450,540\n",
+		tables: tables{jobs: "a,ia,ann,Terminated,90,170\nb,ib,bob,Failed,90,290\nc,ic,cy,Terminated,390,400\n" +
+			"e,ie,eve,Terminated,450,540\n",
 			instances: "job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine\n" +
-				"a,w,1,x,ia,Terminated,110,150,m1\nb,w,1,x,ib,Failed,210,220,m1\na,w,2,x,ia,Terminated,105,140,m2\na,w,3,x,ia,Waiting,,,\n" +
-				"b,w,2,x,ib,Running,205,,m2\nb,w,3,x,ib,Failed,215,260,m2\nc,w,1,x,ic,Terminated,395,399,m1\nz,w,1,x,iz,Terminated,1,2,m1\n"},
+				"a,w,1,x,ia,Terminated,110,150,m1\nb,w,1,x,ib,Failed,210,220,m1\na,w,2,x,ia,Terminated,105,140,m2\n" +
+				"a,w,3,x,ia,Waiting,,,\n" +
+				"b,w,2,x,ib,Running,205,,m2\nb,w,3,x,ib,Failed,215,260,m2\nc,w,1,x,ic,Terminated,395,399,m1\n" +
+				"z,w,1,x,iz,Terminated,1,2,m1\n"},
 		jobs: []Job{
 			with(job("a/w", 90, 3, 45), func(j *Job) { j.Spec.User, j.State, j.GPUType = "ann", "Terminated", "T4" }),
 			with(job("b/w", 90, 2, 85), func(j *Job) { j.Spec.User, j.State, j.GPUType = "bob", "Failed", "T4" }),
@@ -105,8 +112,10 @@ var logSamples = []sample{
 			"times are those of the task table",
 			"run times are from the first start of a task's instances to the last end"}},
 	{name: "openb", format: "openb", leftOut: 2,
-		text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
-			"p0,1,1,1,460,T4,LS,Running,0,125,5\np1,1,1,0,0,,LS,Running,1,125,5\np2,1,1,8,1000,A10|T4,BE,Failed,2,100,50\np3,1,1,1,1000,A10|T4,BE,Pending,3,100,\n",
+		text: "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
+			"scheduled_time\n" +
+			"p0,1,1,1,460,T4,LS,Running,0,125,5\np1,1,1,0,0,,LS,Running,1,125,5\np2,1,1,8,1000,A10|T4,BE,Failed,2," +
+			"100,50\np3,1,1,1,1000,A10|T4,BE,Pending,3,100,\n",
 		jobs: []Job{
 			with(job("p0", 0, 1, 120), func(j *Job) { j.MilliGPU, j.GPUType, j.State = 460, "T4", "Running" }),
 			with(job("p2", 2, 8, 50), func(j *Job) { j.State = "Failed" })},
@@ -118,13 +127,19 @@ var logSamples = []sample{
 	{name: "sacct", format: "sacct", origin: "2024-02-29T23:59:59", leftOut: 5,
 		text: "JobID|User|Account|State|Submit|Start|End|ReqTRES|AllocTRES|Timelimit|Elapsed\n" +
 			"9_1|ann|lab|CANCELLED by " +
-			"1000|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09|gres/gpu=4|cpu=8,gres/gpu:a100=4|1-02:00:03|00:01:00\n" +
-			"9_1.batch||lab|CANCELLED|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09||cpu=8,gres/gpu=4||00:01:00\n" +
-			"10|bob|lab|TIMEOUT|2024-03-01T00:00:00|2024-03-01T00:00:00|2024-03-01T01:00:00|gres/gpu=2||UNLIMITED|01:00:00\n" +
+			"1000|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09|gres/gpu=4|cpu=8,gres/gpu:a100=4|" +
+			"1-02:00:03|00:01:00\n" +
+			"9_1.batch||lab|CANCELLED|2024-02-29T23:59:59|2024-03-01T00:00:09|2024-03-01T00:01:09||cpu=8,gres/gpu=4||" +
+			"00:01:00\n" +
+			"10|bob|lab|TIMEOUT|2024-03-01T00:00:00|2024-03-01T00:00:00|2024-03-01T01:00:00|gres/gpu=2||UNLIMITED|" +
+			"01:00:00\n" +
 			"11|bob|lab|PENDING|2024-03-01T00:00:00|Unknown|Unknown|gres/gpu=2||UNLIMITED|00:00:00\n" +
-			"12|bob|lab|RUNNING|2024-03-01T00:00:00|2024-03-01T00:00:00|Unknown|gres/gpu=2|gres/gpu=2|UNLIMITED|00:00:00\n" +
-			"13|bob|lab|COMPLETED|2024-03-01T00:00:00|2024-03-01T00:00:00|2024-03-01T00:00:01|cpu=2|cpu=2|UNLIMITED|00:00:01\n" +
-			"14|bob|lab|COMPLETED|Unknown|2024-03-01T00:00:00|2024-03-01T00:00:01|gres/gpu=2|gres/gpu=2|UNLIMITED|00:00:01\n",
+			"12|bob|lab|RUNNING|2024-03-01T00:00:00|2024-03-01T00:00:00|Unknown|gres/gpu=2|gres/gpu=2|UNLIMITED|" +
+			"00:00:00\n" +
+			"13|bob|lab|COMPLETED|2024-03-01T00:00:00|2024-03-01T00:00:00|2024-03-01T00:00:01|cpu=2|cpu=2|UNLIMITED|" +
+			"00:00:01\n" +
+			"14|bob|lab|COMPLETED|Unknown|2024-03-01T00:00:00|2024-03-01T00:00:01|gres/gpu=2|gres/gpu=2|UNLIMITED|" +
+			"00:00:01\n",
 		jobs: []Job{
 			with(job("9_1", 0, 4, 60), func(j *Job) {
 				j.Spec.User, j.Spec.Group, j.State, j.GPUType = "ann", "lab", "CANCELLED", "a100"

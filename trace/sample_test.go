@@ -68,7 +68,8 @@ var tableSamples = []sample{
 		text: "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,0.5,8,0\nc,7.000000001,2,1e3\n",
 		jobs: []Job{job("a", 0, 1, 10), job("b", .5, 8, 0), job("c", 7.000000001, 2, 1000)}},
 	{name: "any order, all columns", format: "trainyard",
-		text: "gpu_type,state,num_gpus,user,group,model,class,priority,batch,deadline_s,wall_time_s,duration_s,submit_s,job_id\n" +
+		text: "gpu_type,state,num_gpus,user,group,model,class,priority,batch,deadline_s,wall_time_s,duration_s," +
+			"submit_s,job_id\n" +
 			"A100,failed,4,ann,vc1,resnet50,A,-3,256,3600,7200.5,60,30,x-1\n" +
 			",,1,,,,,,,,,5,30,y\n",
 		jobs: []Job{
@@ -117,7 +118,8 @@ var tableSamples = []sample{
 			job("d", 0, 1000000, 1)},
 		warnings: []string{"2 of 4 jobs " + partsBooked}},
 	{name: "muri", format: "muri",
-		text: "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,resource_time_0,resource_time_1,resource_time_2,priority\n" +
+		text: "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time," +
+			"resource_time_0,resource_time_1,resource_time_2,priority\n" +
 			"7,8,1500,900,vgg16,16,281000,28000,214,0.6,75,66,1\n",
 		jobs: []Job{with(job("7", 1.5, 8, 281), func(j *Job) {
 			j.Spec.Model, j.Spec.Batch = "vgg16", sched.BatchRange{Min: 16, Max: 16}
@@ -149,7 +151,8 @@ var tableSamples = []sample{
 			j.Spec.Model, j.Spec.Batch = "ResNet-18", sched.BatchRange{Min: 32, Max: 32}
 		})}},
 	{name: "table of shockwave", format: "shockwave-table",
-		text: "job_id,job_type,total_steps,scale_factor,mode,priority,slo,duration_s,arrival_s\n3,CycleGAN,9,1,gns,1.0,2.0,10.0,5.0\n",
+		text: "job_id,job_type,total_steps,scale_factor,mode,priority,slo,duration_s,arrival_s\n" +
+			"3,CycleGAN,9,1,gns,1.0,2.0,10.0,5.0\n",
 		jobs: []Job{with(job("3", 5, 1, 10), func(j *Job) {
 			j.Spec.Model, j.Spec.Deadline = "CycleGAN", sched.Time(25*time.Second)
 		})}},
@@ -171,7 +174,8 @@ var tableSamples = []sample{
 		text: "job_id,arrival_s,service_sec,gpu_count\r\nw#1,16670.0,167731.5,8\r\n",
 		jobs: []Job{job("w#1", 16670, 8, 167731.5)}},
 	{name: "pal", format: "pal",
-		text: "job_id,num_gpus,submit_time,duration,model\n0,1,98,1481.0,vgg19\n1,12,115,4,BERT\n2,4,116,0.5,PointNet\n",
+		text: "job_id,num_gpus,submit_time,duration,model\n0,1,98,1481.0,vgg19\n1,12,115,4,BERT\n" +
+			"2,4,116,0.5,PointNet\n",
 		jobs: []Job{
 			with(job("0", 98, 1, 445.203915021), func(j *Job) { j.Spec.Model, j.Spec.Class = "vgg19", "C" }),
 			with(job("1", 115, 12, .716), func(j *Job) { j.Spec.Model, j.Spec.Class = "BERT", "B" }),
@@ -312,14 +316,16 @@ func TestWriteCSVRefusesWhatItWouldLose(t *testing.T) {
 		{func(j *Job) { j.Spec.Submit = -1 },
 			`trace: write: job 0 "a": submit -0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
 		{func(j *Job) { j.Duration = MaxTime + 1 },
-			`trace: write: job 0 "a": duration 876600h0m0.000000001s, want a time from 0 to 100 years, such as 90 or 0.5`},
+			`trace: write: job 0 "a": duration 876600h0m0.000000001s, want a time from 0 to 100 years, such as 90 ` +
+				`or 0.5`},
 		{func(j *Job) { j.Spec.GPUs.Max = 4 },
 			`trace: write: job 0 "a": gpus 1..4 with default 1, want one number from 1 to 1000000`},
 		{func(j *Job) { j.Spec.Batch.Max = 4 },
 			`trace: write: job 0 "a": batch 0..4 with 0 per GPU, want one number, none per GPU`},
 		{func(j *Job) { j.Spec.Types = 1 }, `trace: write: job 0 "a": types by number, want the name in GPUType`},
 		{func(j *Job) { j.Spec.Retries = 1 },
-			`trace: write: job 0 "a": cpus, memory, sharing, retries, not-before time or dependencies, for which there is no column`},
+			`trace: write: job 0 "a": cpus, memory, sharing, retries, not-before time or dependencies, for which ` +
+				`there is no column`},
 	} {
 		var out bytes.Buffer
 		err := (&Trace{Jobs: []Job{with(good, c.change)}}).WriteCSV(&out)

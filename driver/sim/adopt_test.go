@@ -74,7 +74,8 @@ func TestTakeOver(t *testing.T) {
 	for e := next(t, d, sched.Never); e != nil; e = next(t, d, sched.Never) {
 		got = append(got, story(e))
 	}
-	want := "100 started 3 | 110 ended 2 preempted | 115 started 1 | 130 ended 0 finished; 130 ended 1 finished | 160 ended 3 finished | 200 arrived 0 | 300 price 0"
+	want := "100 started 3 | 110 ended 2 preempted | 115 started 1 | 130 ended 0 finished; " +
+		"130 ended 1 finished | 160 ended 3 finished | 200 arrived 0 | 300 price 0"
 	if s := strings.Join(got, " | "); s != want {
 		t.Errorf("%s\nwant %s", s, want)
 	}

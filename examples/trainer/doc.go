@@ -15,7 +15,8 @@
 //	TRAINYARD_NUM_GPUS        width, the number of workers (default 1)
 //	TRAINYARD_BATCH_GLOBAL    samples per step over all workers (default --batch)
 //	TRAINYARD_LR_SCALE        factor on the learning rate (default 1)
-//	TRAINYARD_CHECKPOINT_DIR  where checkpoints are saved and looked for (default --checkpoint-dir; without either, none)
+//	TRAINYARD_CHECKPOINT_DIR  where checkpoints are saved and looked for (default --checkpoint-dir; without
+//	                          either, none)
 //	TRAINER_LEDGER            folder of locks and of ledger.log, see ledger.go (default none)
 //	TRAINYARD_JOB_ID, TRAINYARD_ATTEMPT, TRAINYARD_DEVICES
 //	                          identity and comma-separated devices, for the ledger only

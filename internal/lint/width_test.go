@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -52,9 +53,16 @@ func widthOfCode(tr *tree) []finding {
 
 func tooWide(w int) string { return fmt.Sprintf("%d columns, want at most %d", w, mostColumns) }
 
-// fixedLines are the lines that end within a raw string, start within one, or hold a tag.
+// fixedLines are the lines that end within a raw string, start within one, hold a tag, or say what an example prints.
 func (tr *tree) fixedLines(f *goFile) map[int]bool {
 	fixed := map[int]bool{}
+	for _, g := range f.ast.Comments {
+		if f.isTest() && exampleOutput.MatchString(g.Text()) {
+			for l := tr.line(g.Pos()); l <= tr.line(g.End()); l++ {
+				fixed[l] = true
+			}
+		}
+	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BasicLit:
@@ -72,6 +80,8 @@ func (tr *tree) fixedLines(f *goFile) map[int]bool {
 	})
 	return fixed
 }
+
+var exampleOutput = regexp.MustCompile(`(?i)^\s*(unordered )?output:`)
 
 // directive says whether a line is for a program, which reads it as one line.
 func directive(line string) bool {
@@ -102,11 +112,17 @@ func widthOfDocuments(tr *tree) []finding {
 // prose yields the lines of a Markdown document that are neither table nor code, with their numbers.
 func prose(text string) func(func(int, string) bool) {
 	return func(yield func(int, string) bool) {
-		n, fenced := 0, false
+		n, fenced, indented, blank := 0, false, false, true
 		for line := range strings.Lines(text) {
 			n++
 			line = strings.TrimRight(line, "\r\n")
 			trimmed := strings.TrimSpace(line)
+			// Four columns behind a blank line are code; within a list they may be a paragraph of it.
+			indented = strings.HasPrefix(line, "    ") && (blank || indented)
+			blank = trimmed == ""
+			if indented {
+				continue
+			}
 			if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
 				fenced = !fenced
 				continue
@@ -136,6 +152,9 @@ func TestWidthFinds(t *testing.T) {
 		{"a document", "a.md", "\n" + wide + "\n", "a.md:2: 125 columns"},
 		{"a table", "a.md", "| " + wide + " |\n", ""},
 		{"code in a document", "a.md", "```\n" + wide + "\n```\n", ""},
+		{"indented code", "a.md", "text\n\n    " + wide + "\n    " + wide + "\n", ""},
+		{"an indented line of a paragraph", "a.md", "- text\n    " + wide + "\n", "a.md:2: 129 columns"},
+		{"output of an example", "a_test.go", "package a\n\nfunc ExampleA() {\n\t// Output:\n\t// " + wide + "\n}\n", ""},
 		{"after code", "a.md", "```\nx\n```\n" + wide + "\n", "a.md:4: 125 columns"},
 	}
 	for _, tt := range tests {

@@ -62,7 +62,8 @@ func TestErrors(t *testing.T) {
 		{"", `1:1: empty document, want a pet`},
 		{"legs: 9", `1:7: legs 9, want a whole number from 0 to 8`},
 		{"legs: 04", `1:7: legs 04, want a whole number from 0 to 8`},
-		{"mas_kg: 4\nlegs: 9", `1:1: unknown key "mas_kg" (did you mean "mass_kg"?), want one of name, legs, mass_kg, notes`},
+		{"mas_kg: 4\nlegs: 9", `1:1: unknown key "mas_kg" (did you mean "mass_kg"?), want one of name, legs, ` +
+			`mass_kg, notes`},
 		{"mass_kg: -1", `1:10: mass_kg -1, want a number from 0 to 1e9`},
 		{"notes: {a: 1,\n  a: 2}", `2:3: a given again, want it once (first on line 1)`},
 		{"notes: {a: [1]}\nnoes: 1", `1:12: a is a list, want text`},

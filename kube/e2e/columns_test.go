@@ -17,7 +17,8 @@ import (
 // is left out.
 var shown = []struct{ kind, change, status, plain, wide string }{
 	{"TrainingJob", `{metadata: {name: resnet50-imagenet}, spec: {priority: 7}}`,
-		`{phase: Running, gpus: "4", attempt: 2, attained: 3h20m0s, lost: 5m20s, lostSeconds: 320, progress: step 1200 of 4000, reason: "runs on node-7/0-3"}`,
+		`{phase: Running, gpus: "4", attempt: 2, attained: 3h20m0s, lost: 5m20s, lostSeconds: 320, progress: step ` +
+			`1200 of 4000, reason: "runs on node-7/0-3"}`,
 		"NAME=resnet50-imagenet PHASE=Running GPUS=4 REASON=runs on node-7/0-3",
 		"NAME=resnet50-imagenet PHASE=Running GPUS=4 PRIORITY=7 ATTEMPT=2 SERVICE=3h20m0s LOST=5m20s PROGRESS=step " +
 			"1200 of 4000 REASON=runs on node-7/0-3"},
@@ -37,7 +38,8 @@ var shown = []struct{ kind, change, status, plain, wide string }{
 		"NAME=p TYPE=A100 RENTED=3 TARGET=4 SPEND=120.50 MESSAGE=quota of A100 is used up",
 		"NAME=p TYPE=A100 RENTED=3 TARGET=4 SPEND=120.50 MIN=1 MAX=4 PRICE=2.5 BUDGET=12.5 PROVIDER=karpenter " +
 			"OBJECT=gpus MESSAGE=quota of A100 is used up"},
-	{"GPUProfile", `{metadata: {name: node-7}, spec: {idleWatts: 400, busyGPUWatts: 300, gpus: [{uuid: GPU-0, scores: {A: "1.1", B: "1"}}, {uuid: GPU-1, withheld: true}]}}`, "",
+	{"GPUProfile", `{metadata: {name: node-7}, spec: {idleWatts: 400, busyGPUWatts: 300, gpus: [{uuid: GPU-0, ` +
+		`scores: {A: "1.1", B: "1"}}, {uuid: GPU-1, withheld: true}]}}`, "",
 		"NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1", "NAME=node-7 IDLE-W=400 GPU-W=300 WITHHELD=GPU-1"},
 }
 

@@ -197,7 +197,8 @@ func (r *rig) runJobs() {
 		r.create(o)
 	}
 	unreadable := object(r.t, "TrainingJob",
-		`{metadata: {namespace: lab, name: unreadable}, spec: {template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: "1e1.5"}}}]}}}}`)
+		`{metadata: {namespace: lab, name: unreadable}, spec: {template: {spec: {containers: [{name: c, image: i, `+
+			`resources: {limits: {cpu: "1e1.5"}}}]}}}}`)
 	r.create(unreadable)
 	for _, name := range []string{"pod", "claim"} {
 		r.create(r.job(name, 1))

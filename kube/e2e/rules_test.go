@@ -25,10 +25,12 @@ import (
 
 // valid are the least objects of each kind that the API server takes.
 var valid = map[string]string{
-	"TrainingJob":     `{metadata: {name: j, namespace: default}, spec: {gpus: {min: 1}, template: {spec: {containers: [{name: train, image: none}]}}}}`,
+	"TrainingJob": `{metadata: {name: j, namespace: default}, spec: {gpus: {min: 1}, template: {spec: ` +
+		`{containers: [{name: train, image: none}]}}}}`,
 	"SchedulerPolicy": `{metadata: {name: default}, spec: {}}`,
-	"GPUPool":         `{metadata: {name: p}, spec: {gpuType: A100, gpusPerNode: 8, pricePerGPUHour: "2.5", max: 4, provider: {kind: fake}}}`,
-	"GPUProfile":      `{metadata: {name: node}, spec: {gpus: [{uuid: GPU-0, scores: {A: "1.1"}}]}}`,
+	"GPUPool": `{metadata: {name: p}, spec: {gpuType: A100, gpusPerNode: 8, pricePerGPUHour: "2.5", max: 4, ` +
+		`provider: {kind: fake}}}`,
+	"GPUProfile": `{metadata: {name: node}, spec: {gpus: [{uuid: GPU-0, scores: {A: "1.1"}}]}}`,
 }
 
 // refused has, for every rule of the definitions, named by its place and kind, what makes a valid object break it, as a
@@ -37,7 +39,8 @@ var valid = map[string]string{
 var refused = map[string][]refusal{
 	"TrainingJob": {
 		{"want at most 50 of", `{metadata: {name: "1st"}}`, "",
-			`metadata.name: Invalid value: want at most 50 of a-z, 0-9 and -, a letter first and no - last: names of hosts and services are made of it`},
+			`metadata.name: Invalid value: want at most 50 of a-z, 0-9 and -, a letter first and no - last: names of ` +
+				`hosts and services are made of it`},
 		{"want at most 50 of", `{metadata: {name: a.b}}`, "", `metadata.name: Invalid value: want at most 50`},
 		{"want at most 50 of", `{metadata: {name: ` + strings.Repeat("a", 51) + `}}`, "",
 			`metadata.name: Invalid value: want at most 50`},
@@ -68,7 +71,8 @@ var refused = map[string][]refusal{
 		{"spec pods are made when", `{spec: {template: {spec: {schedulingGates: [{name: a.b/c}]}}}}`, "",
 			`spec.template.spec.schedulingGates: Forbidden: pods are made when they are to start`},
 		{"spec it is added to command", `{spec: {checkpoint: {resumeArg: --resume}}}`, "",
-			`spec.checkpoint.resumeArg: Invalid value: it is added to command or args of the first container, want one of them`},
+			`spec.checkpoint.resumeArg: Invalid value: it is added to command or args of the first container, want ` +
+				`one of them`},
 		{"required spec.template", `{spec: {template: null}}`, "", `spec.template: Required value`},
 		{"required spec.gpus", `{spec: {gpus: null}}`, "", `spec.gpus: Required value`},
 		{"required spec.gpus.min", `{spec: {gpus: {min: null}}}`, "", `spec.gpus.min: Required value`},
@@ -173,7 +177,8 @@ var refused = map[string][]refusal{
 		{"maxLength spec.round", `{spec: {round: 1.000000000h1.000000000h}}`, "",
 			`spec.round: Too long: may not be more than 20 bytes`},
 		{"enum spec.mode", `{spec: {mode: dra}}`, "",
-			`spec.mode: Unsupported value: "dra": supported values: "dra-pinned", "dra-direct", "visible-devices", "count"`},
+			`spec.mode: Unsupported value: "dra": supported values: "dra-pinned", "dra-direct", "visible-devices", ` +
+				`"count"`},
 		{"maxLength spec.deviceClass", `{spec: {deviceClass: ` + long(254) + `}}`, "",
 			`spec.deviceClass: Too long: may not be more than 253 bytes`},
 		{"spec.startTimeout want a time", `{spec: {startTimeout: "10"}}`, "",
@@ -275,12 +280,14 @@ var refused = map[string][]refusal{
 		{"maxProperties spec.gpus[].scores", `{spec: {gpus: [{uuid: a, scores: {` + keys(17) + `}}]}}`, "",
 			`spec.gpus[0].scores: Too many: 17: must have at most 16 items`},
 		{"spec.gpus[].scores{} want a time", `{spec: {gpus: [{uuid: a, scores: {A: slow}}]}}`, "",
-			`spec.gpus[0].scores[A]: Invalid value: "slow": want a time relative to the median GPU, from 0.000001 to 1000000, such as '1.08'`},
+			`spec.gpus[0].scores[A]: Invalid value: "slow": want a time relative to the median GPU, from 0.000001 to ` +
+				`1000000, such as '1.08'`},
 		{"maxLength spec.gpus[].scores{}",
 			`{spec: {gpus: [{uuid: a, scores: {A: "1.000000000000000000000000000000"}}]}}`, "",
 			`spec.gpus[0].scores.A: Too long: may not be more than 30 bytes`},
 		{"spec.gpus[].scores{} want a time", `{spec: {gpus: [{uuid: a, scores: {A: "0"}}]}}`, "",
-			`spec.gpus[0].scores[A]: Invalid value: "0": want a time relative to the median GPU, from 0.000001 to 1000000, such as '1.08'`},
+			`spec.gpus[0].scores[A]: Invalid value: "0": want a time relative to the median GPU, from 0.000001 to ` +
+				`1000000, such as '1.08'`},
 		{"maximum spec.idleWatts", `{spec: {idleWatts: 99999999999}}`, "",
 			`spec.idleWatts in body should be less than or equal to 2147483647`},
 		{"maximum spec.busyGPUWatts", `{spec: {busyGPUWatts: 99999999999}}`, "",
@@ -472,9 +479,10 @@ func rulesBelow(path string, s *apiextensionsv1.JSONSchemaProps, tell func(rule 
 func TestDefaults(t *testing.T) {
 	api := apiOf(t)
 	for kind, want := range map[string]string{
-		"TrainingJob":     `{spec: {checkpoint: {graceSeconds: 60}}}`,
-		"SchedulerPolicy": `{spec: {system: tiresias-las, mode: dra-pinned, deviceClass: gpu.nvidia.com, startTimeout: 10m, progress: logs}}`,
-		"GPUPool":         `{}`, "GPUProfile": `{}`,
+		"TrainingJob": `{spec: {checkpoint: {graceSeconds: 60}}}`,
+		"SchedulerPolicy": `{spec: {system: tiresias-las, mode: dra-pinned, deviceClass: gpu.nvidia.com, ` +
+			`startTimeout: 10m, progress: logs}}`,
+		"GPUPool": `{}`, "GPUProfile": `{}`,
 	} {
 		o := object(t, kind, `{}`)
 		if err := api.Create(t.Context(), o, client.DryRunAll); err != nil {
@@ -530,7 +538,8 @@ func TestChanges(t *testing.T) {
 	if err := api.Create(t.Context(), tj); err != nil {
 		t.Fatal(err)
 	}
-	good := `{spec: {gpus: {min: 2, max: 4}, priority: 7, wallTime: 1h30m, deadline: "2030-01-02T03:04:05Z", suspend: true, checkpoint: {path: /x, graceSeconds: 5}}}`
+	good := `{spec: {gpus: {min: 2, max: 4}, priority: 7, wallTime: 1h30m, deadline: "2030-01-02T03:04:05Z", ` +
+		`suspend: true, checkpoint: {path: /x, graceSeconds: 5}}}`
 	patch, err := yaml.YAMLToJSON([]byte(good))
 	if err != nil {
 		t.Fatal(err)

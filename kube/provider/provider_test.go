@@ -287,9 +287,11 @@ func TestErrors(t *testing.T) {
 	}{
 		{"no definition", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"},
 			SearchedVersions: []string{"v1"}},
-			`provider: NodePool gpus: the cluster has no karpenter.sh/v1, Kind=NodePool: want its definition installed: no matches for kind "NodePool"`, meta.IsNoMatchError},
+			`provider: NodePool gpus: the cluster has no karpenter.sh/v1, Kind=NodePool: want its definition ` +
+				`installed: no matches for kind "NodePool"`, meta.IsNoMatchError},
 		{"no such object", apierrors.NewNotFound(pools, "gpus"),
-			`provider: NodePool gpus: there is none of this name, or it has no scale subresource: nodepools.karpenter.sh "gpus" not found`, apierrors.IsNotFound},
+			`provider: NodePool gpus: there is none of this name, or it has no scale subresource: ` +
+				`nodepools.karpenter.sh "gpus" not found`, apierrors.IsNotFound},
 		{"quota", apierrors.NewForbidden(pools, "gpus", errors.New("exceeded quota: gpus")),
 			`provider: NodePool gpus: nodepools.karpenter.sh "gpus" is forbidden: exceeded quota: gpus`,
 			apierrors.IsForbidden},

@@ -97,9 +97,11 @@ func TestSafetensors(t *testing.T) {
 		{`{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 64) + `1],"data_offsets":[0,4]}}`, 4,
 			`checkpoint: f: header: byte 166: tensor "a": shape with "1", want at most 64 whole numbers >= 0`},
 		{`{"a":{"dtype":"F32","shape":[1]}}`, 4,
-			`checkpoint: f: header: byte 40: tensor "a": 2 of its keys, 0 offsets, want dtype, shape and two data_offsets`},
+			`checkpoint: f: header: byte 40: tensor "a": 2 of its keys, 0 offsets, want dtype, shape and two ` +
+				`data_offsets`},
 		{`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}}`, 4,
-			`checkpoint: f: header: byte 59: tensor "a": 3 of its keys, 1 offsets, want dtype, shape and two data_offsets`},
+			`checkpoint: f: header: byte 59: tensor "a": 3 of its keys, 1 offsets, want dtype, shape and two ` +
+				`data_offsets`},
 		{`{"a":{"dtype":"F32","dtype":"F32"}}`, 4,
 			`checkpoint: f: header: byte 35: tensor "a": dtype given again, want it once`},
 		{`{"a":{"dtype":"F32","colour":1}}`, 4,
@@ -109,9 +111,11 @@ func TestSafetensors(t *testing.T) {
 		{`{"a":` + strings.Repeat("[", 100000), 0,
 			`checkpoint: f: header: byte 14: tensor "a": an entry is "[", want {`},
 		{`{` + a, 12, `checkpoint: f: header: byte 62: unexpected EOF`},
-		{`{` + a + `} {}`, 12, `checkpoint: f: header: byte 65: something after the header's object, want nothing but blanks`},
+		{`{` + a + `} {}`, 12, `checkpoint: f: header: byte 65: something after the header's object, want nothing ` +
+			`but blanks`},
 		{`{"a":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`, 4,
-			`checkpoint: f: header: byte 56: tensor "a": shape with "9223372036854775808", want at most 64 whole numbers >= 0`},
+			`checkpoint: f: header: byte 56: tensor "a": shape with "9223372036854775808", want at most 64 whole ` +
+				`numbers >= 0`},
 	} {
 		got, err := readBytes(safe(c.header, c.data))
 		if err != nil && err.Error() != c.want || err == nil && listed(got) != c.want {
@@ -139,10 +143,12 @@ func TestFirstBytes(t *testing.T) {
 		{nil, `checkpoint: f: 0 bytes, want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{[]byte("GGUF\x03\x00\x00\x00\x00\x00"),
 			`checkpoint: f: begins with "GGUF", want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
-		{legacy, `checkpoint: f: a pickle without an archive, as old versions of torch.save wrote it, want safetensors, or what torch.save of PyTorch 1.6 or later writes`},
+		{legacy, `checkpoint: f: a pickle without an archive, as old versions of torch.save wrote it, want ` +
+			`safetensors, or what torch.save of PyTorch 1.6 or later writes`},
 		{long, `checkpoint: f: a header of 100000001 bytes, want at most 100000000, and at most the 2 that follow`},
 		{short, `checkpoint: f: a header of 3 bytes, want at most 100000000, and at most the 2 that follow`},
-		{huge, `checkpoint: f: a header of 18446744073709551615 bytes, want at most 100000000, and at most the 2 that follow`},
+		{huge, `checkpoint: f: a header of 18446744073709551615 bytes, want at most 100000000, and at most the 2 ` +
+			`that follow`},
 		{[]byte("PK\x03\x04" + strings.Repeat("x", 100)),
 			`checkpoint: f: archive: no directory at its end, want one: the file is cut short`},
 	} {

@@ -50,7 +50,8 @@ func pack(files ...packed) []byte {
 
 // float is the pickle of a tensor of so many floats, at an offset, in a storage "0" of so many.
 func float(shape, offset, stored string) string {
-	return "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu" + stored + "tQ" + offset + shape + ")\x89}tR"
+	return "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\n" +
+		"X\x01\x00\x00\x000X\x03\x00\x00\x00cpu" + stored + "tQ" + offset + shape + ")\x89}tR"
 }
 
 // Ensure that an archive that is crafted is refused with one error, at once, and that what is only odd is read.
@@ -79,14 +80,16 @@ func TestHostileArchives(t *testing.T) {
 			`checkpoint: f: archive: both "a/data.pkl" and "b/data.pkl", want one`},
 		{[]packed{twelve}, `checkpoint: f: archive: no data.pkl in it, want what torch.save writes`},
 		{[]packed{{name: "a/data.pkl", data: good, claim: 1 << 30}},
-			`checkpoint: f: archive: entry 0 of 1: "a/data.pkl" has 1073741824 bytes at 0, want them before the directory, at 138`},
+			`checkpoint: f: archive: entry 0 of 1: "a/data.pkl" has 1073741824 bytes at 0, want them before the ` +
+				`directory, at 138`},
 		{[]packed{{name: "a/data.pkl", data: good}, twelve, {name: "a/data/1", at: 5}},
 			`checkpoint: f: archive: "a/data/1" at 5 overlaps "a/data.pkl", want them apart`},
 		{many, `checkpoint: f: archive: "a/data/1" at 1 overlaps "a/data/0", want them apart`},
 		{[]packed{{name: "a/data.pkl", data: good, at: 7}, twelve, {name: "z", data: strings.Repeat("z", 200)}},
 			`checkpoint: f: archive: data.pkl of 98 bytes at 41703, want it before the directory, at 419`},
 		{[]packed{{name: strings.Repeat("n", 2000), data: ""}},
-			`checkpoint: f: archive: entry 0 of 1: begins with "PK\x01\x02" and has a name of 2000 bytes, want an entry, and at most 1024`},
+			`checkpoint: f: archive: entry 0 of 1: begins with "PK\x01\x02" and has a name of 2000 bytes, want an ` +
+				`entry, and at most 1024`},
 	} {
 		got, err := readBytes(pack(c.files...))
 		if err != nil && err.Error() != c.want || err == nil && listed(got) != c.want {
@@ -116,7 +119,8 @@ func TestHostileDirectory(t *testing.T) {
 		{10, 2, 0xfffe, `checkpoint: f: archive: entry 26 of 65534: unexpected EOF`},
 		{12, 4, 1 << 31, `checkpoint: f: archive: a directory of 2147483648 bytes at 5650, want it before byte 7329`},
 		{16, 4, 1 << 31, `checkpoint: f: archive: a directory of 1603 bytes at 2147483648, want it before byte 7329`},
-		{16, 4, 3, `checkpoint: f: archive: entry 0 of 26: begins with "\x04\x00\x00\b" and has a name of 24946 bytes, want an entry, and at most 1024`},
+		{16, 4, 3, `checkpoint: f: archive: entry 0 of 26: begins with "\x04\x00\x00\b" and has a name of 24946 ` +
+			`bytes, want an entry, and at most 1024`},
 	} {
 		b := bytes.Clone(good)
 		for i := range c.bytes {
@@ -148,12 +152,15 @@ func TestHostilePickles(t *testing.T) {
 		{"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", ""}, // called by pickle.load
 		{"\x80\x02" + float("K\x64\x85", "K\x01", "K\x03") + ".", " 8 float\n"},
 		{"\x80\x02" + float("K\x03\x85", "J\xff\xff\xff\xff", "K\x03") + ".",
-			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [3] at -1 of 3 elements, want it within its storage`},
+			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [3] at -1 of 3 elements, want it ` +
+				`within its storage`},
 		{"\x80\x02" + float("J\xff\xff\xff\xff\x85", "K\x00", "K\x03") + ".",
-			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [-1] at 0 of 3 elements, want it within its storage`},
+			`checkpoint: f: pickle: byte 99, operation 0x52: a tensor of shape [-1] at 0 of 3 elements, want it ` +
+				`within its storage`},
 		{"\x80\x02" + float("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40\x86",
 			"K\x00", "K\x03") + ".",
-			`checkpoint: f: pickle: byte 114, operation 0x52: a tensor of shape [4611686018427387904 4611686018427387904] at 0 of 3 elements, want it within its storage`},
+			`checkpoint: f: pickle: byte 114, operation 0x52: a tensor of shape [4611686018427387904 ` +
+				`4611686018427387904] at 0 of 3 elements, want it within its storage`},
 		{"\x80\x02" + float("K\x03\x85", "K\x00", "K\x64") + ".",
 			`checkpoint: f: tensor "": storage "0" of 100 x 4 bytes is 12 bytes in the archive`},
 		{deep, `checkpoint: f: pickle: more than 100 containers in each other, want fewer`},
@@ -165,7 +172,8 @@ func TestHostilePickles(t *testing.T) {
 			`checkpoint: f: pickle: byte 2, operation 0x8d: unexpected EOF`},
 		{"\x80\x02cos", `checkpoint: f: pickle: byte 2, operation 0x63: unexpected EOF`},
 		{"\x80\x09.", `checkpoint: f: pickle: byte 0, operation 0x80: protocol 9, want at most 5`},
-		{"\x80\x02h\x05.", `checkpoint: f: pickle: byte 2, operation 0x68: value 5 was not remembered, want one that was`},
+		{"\x80\x02h\x05.", `checkpoint: f: pickle: byte 2, operation 0x68: value 5 was not remembered, want one ` +
+			`that was`},
 		{"\x80\x02R.", `checkpoint: f: pickle: byte 2, operation 0x52: less on the stack than it takes`},
 		{"\x80\x02K\x01(\x85.", `checkpoint: f: pickle: byte 5, operation 0x85: less on the stack than it takes`},
 		{"\x80\x02t.", `checkpoint: f: pickle: byte 2, operation 0x74: no mark, want one`},

@@ -151,7 +151,8 @@ type Pair struct {
 
 // ReadGavel reads a table of throughputs as Gavel has it:
 //
-//	{"v100": {"('ResNet-18 (batch size 16)', 1)": {"null": 32.4, "('LM (batch size 5)', 1)": [20.1, 8.7], ...}, ...}, ...}
+//	{"v100": {"('ResNet-18 (batch size 16)', 1)": {"null": 32.4,
+//	    "('LM (batch size 5)', 1)": [20.1, 8.7], ...}, ...}, ...}
 //
 // and returns its pairs in the order of the file. Errors call the file by name.
 func ReadGavel(r io.Reader, name string) ([]Pair, error) {

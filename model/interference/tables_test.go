@@ -230,7 +230,8 @@ func TestNormSpeeds(t *testing.T) {
 	}
 }
 
-const eacoHeader = "set,n_jobs,avg_power_w,total_energy_kwh,avg_jct_h,avg_epoch_h,avg_mem_util_pct,max_mem_util_pct,avg_gpu_util_pct,max_gpu_util_pct\n"
+const eacoHeader = "set,n_jobs,avg_power_w,total_energy_kwh,avg_jct_h,avg_epoch_h,avg_mem_util_pct," +
+	"max_mem_util_pct,avg_gpu_util_pct,max_gpu_util_pct\n"
 
 // Ensure that a broken table is refused with what is wanted.
 func TestTableErrors(t *testing.T) {
@@ -244,7 +245,8 @@ func TestTableErrors(t *testing.T) {
 		read      func(string) error
 		src, want string
 	}{
-		{eaco, "set\n", `line 1: no column "n_jobs", want the columns set, n_jobs, avg_power_w, total_energy_kwh, avg_jct_h, avg_epoch_h, avg_mem_util_pct, max_mem_util_pct, avg_gpu_util_pct, max_gpu_util_pct`},
+		{eaco, "set\n", `line 1: no column "n_jobs", want the columns set, n_jobs, avg_power_w, total_energy_kwh, ` +
+			`avg_jct_h, avg_epoch_h, avg_mem_util_pct, max_mem_util_pct, avg_gpu_util_pct, max_gpu_util_pct`},
 		{eaco, eacoHeader + "J1,2,1,1,1,,1,1,1,1\n",
 			`line 2: set "J1" of 2 jobs in 1 h, want as many names joined by + and a time > 0`},
 		{eaco, eacoHeader + "J9,1,1,1,1,,1,1,1,1\n", `line 2: job "J9", want J1 to J4`},
@@ -258,8 +260,11 @@ func TestTableErrors(t *testing.T) {
 		{gavel, `{"v100": {"('A', 1)": {"null": 1, "('B', 1)": [1, 2]}}}`, "B on 1 v100 in a pair, but not alone"},
 		{gavel, `{"v100": {}, "v100": {}}`, `line 1: key "v100", want a mapping of GPU types, each once`},
 		{gavel, `{} {}`, "line 1: more behind the closing brace, want nothing"},
-		{norm, "index\n", `line 1: no column "model1", want the columns index, model1, dataset1, gpu_num1, batch_size1, speed1, co_pipeline_rank, pipeline_strategy, model2, dataset2, gpu_num2, batch_size2, speed2`},
-		{norm, "index,model1,dataset1,gpu_num1,batch_size1,speed1,co_pipeline_rank,pipeline_strategy,model2,dataset2,gpu_num2,batch_size2,speed2\n0,a,d,1,2,NaN,NA,NA,b,d,1,2,1\n",
+		{norm, "index\n", `line 1: no column "model1", want the columns index, model1, dataset1, gpu_num1, ` +
+			`batch_size1, speed1, co_pipeline_rank, pipeline_strategy, model2, dataset2, gpu_num2, batch_size2, ` +
+			`speed2`},
+		{norm, "index,model1,dataset1,gpu_num1,batch_size1,speed1,co_pipeline_rank,pipeline_strategy,model2,dataset2," +
+			"gpu_num2,batch_size2,speed2\n0,a,d,1,2,NaN,NA,NA,b,d,1,2,1\n",
 			`line 2: speed1 "NaN", want a number from 0 to 1`},
 	} {
 		if err := c.read(c.src); err == nil || err.Error() != "interference: f: "+c.want {
@@ -275,7 +280,8 @@ func TestTableErrors(t *testing.T) {
 func FuzzTables(f *testing.F) {
 	f.Add(eacoHeader + "J1,1,1,1,1,,1,1,1,1\nJ2,1,1,1,2,1,1,1,1,1\nJ1+J2,2,1,1,3,,1,1,1,1\n")
 	f.Add(`{"v100": {"('A', 1)": {"null": 1, "('A', 1)": [1, 2]}}}`)
-	f.Add("index,model1,dataset1,gpu_num1,batch_size1,speed1,co_pipeline_rank,pipeline_strategy,model2,dataset2,gpu_num2,batch_size2,speed2\n0,a,d,1,2,.5,NA,NA,b,d,1,2,1\n")
+	f.Add("index,model1,dataset1,gpu_num1,batch_size1,speed1,co_pipeline_rank,pipeline_strategy,model2,dataset2," +
+		"gpu_num2,batch_size2,speed2\n0,a,d,1,2,.5,NA,NA,b,d,1,2,1\n")
 	f.Fuzz(func(t *testing.T, src string) {
 		if rows, err := interference.ReadEaCO(strings.NewReader(src), "f"); err == nil {
 			_, _ = interference.EaCOSets(rows)

@@ -149,9 +149,11 @@ func TestCapErrors(t *testing.T) {
 	}{
 		{summary, "", "line 1: empty, want a header line and rows"},
 		{summary, summaryHeader, "line 1: no rows, want one for each job and power limit"},
-		{summary, "dataset\n", `line 1: no column "network", want the columns dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`},
+		{summary, "dataset\n", `line 1: no column "network", want the columns dataset, network, batch_size, ` +
+			`optimizer, power_limit, time_per_epoch, average_power`},
 		{summary, "x," + summaryHeader,
-			`line 1: unknown column "x", want the columns dataset, network, batch_size, optimizer, power_limit, time_per_epoch, average_power`},
+			`line 1: unknown column "x", want the columns dataset, network, batch_size, optimizer, power_limit, ` +
+				`time_per_epoch, average_power`},
 		{summary, "a,a\n", `line 1: column "a" twice, want it once`},
 		{summary, summaryHeader + "a,b,1,c,100\n", "line 2: 5 fields, want 7 as in the header"},
 		{summary, summaryHeader + "a,b,1,c,100,1,NaN\n",

@@ -144,7 +144,8 @@ func TestOtherSteps(t *testing.T) {
 		}
 	}
 	_, err := ReadSteps(root, "gpt_pmp", "rtx")
-	const want = "speedup: gpt_pmp/placements-rtx.csv: line 2: step of 0.099 s with 0.3275 s of synchronisation, want at most 1e+09 s, synchronisation included"
+	const want = "speedup: gpt_pmp/placements-rtx.csv: line 2: step of 0.099 s with 0.3275 s of synchronisation, " +
+		"want at most 1e+09 s, synchronisation included"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -237,7 +238,8 @@ func TestZeus(t *testing.T) {
 		}
 	}
 	_, err = EpochsTo(runs, "cifar100", "shufflenetv2", 2, 1)
-	const want = "speedup: of the runs of shufflenetv2 on cifar100, at 0 batch sizes with the target 2, none met it, want one that did"
+	const want = "speedup: of the runs of shufflenetv2 on cifar100, at 0 batch sizes with the target 2, " +
+		"none met it, want one that did"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -42,7 +42,8 @@ func FuzzThroughputs(f *testing.F) {
 }
 
 func FuzzTargetRuns(f *testing.F) {
-	f.Add("dataset,network,batch_size,optimizer,learning_rate,run,target_metric,target_epoch\nd,n,8,o,1,1,.5,3\nd,n,16,o,1,1,.5,nan\n")
+	f.Add("dataset,network,batch_size,optimizer,learning_rate,run,target_metric,target_epoch\nd,n,8,o,1,1,.5,3\n" +
+		"d,n,16,o,1,1,.5,nan\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		runs, err := ReadTargetRuns(strings.NewReader(text), "x.csv")
 		if err != nil {

@@ -7,7 +7,8 @@ import (
 
 func TestPoints(t *testing.T) {
 	s, err := ReadSteps(fstest.MapFS{
-		"a/placements.csv":  {Data: []byte("placement,local_bsz,step_time,sync_time\n1,8,2,0\n12,8,4,1\n111,8,6,1\n12,16,5,1\n")},
+		"a/placements.csv": {Data: []byte("placement,local_bsz,step_time,sync_time\n1,8,2,0\n12,8,4,1\n111,8,6,1\n" +
+			"12,16,5,1\n")},
 		"a/scalability.csv": {Data: []byte("num_nodes,num_replicas,local_bsz,step_time,sync_time\n4,8,16,3,2\n")},
 	}, "a", "")
 	if err != nil {

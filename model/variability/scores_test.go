@@ -17,7 +17,8 @@ func TestReadScores(t *testing.T) {
 		"gpu,node,pm_classA,pm_classB\n0,n0,1,2\n\"x,1\",,.5,1.25\n",
 		"\ufeffgpu,node,pm_classA,pm_classB\r\n0,n0,1,2\r\n\r\n\"x,1\",,5e-1,1.25",
 		"sf_classA,pm_classA,pm_classB,gpu,sf_classB,node\n9,1,2,0,what,n0\n,.5,1.25,\"x,1\",,\n",
-		",GPU_ID,GPU_UUID,Local_GPU_ID,Node_ID,IP_addr,IN_USE,JOB_IDS,PerfVar_classA,PerfVar_classB\n0,0,0,0,n0,::,False,,1,2\n,,\"x,1\",,,,,,.5,1.25\n",
+		",GPU_ID,GPU_UUID,Local_GPU_ID,Node_ID,IP_addr,IN_USE,JOB_IDS,PerfVar_classA,PerfVar_classB\n" +
+			"0,0,0,0,n0,::,False,,1,2\n,,\"x,1\",,,,,,.5,1.25\n",
 	} {
 		got, err := ReadScores(strings.NewReader(text), "f.csv")
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -34,7 +35,8 @@ func TestReadScoresRefuses(t *testing.T) {
 		{"gpu,pm_classA\n", `line 1: no column "node", want the columns gpu, node`},
 		{"GPU_UUID,PerfVar_classA\n", `line 1: no column "Node_ID", want the columns GPU_UUID, Node_ID`},
 		{"gpu,node\n", `line 1: no scores, want a column pm_classA or the like`},
-		{"gpu,node,pm_class\n", `line 1: column "pm_class", want a name of 1 to 256 bytes without control characters behind pm_class`},
+		{"gpu,node,pm_class\n", `line 1: column "pm_class", want a name of 1 to 256 bytes without control characters ` +
+			`behind pm_class`},
 		{"gpu,node,pm_classA,power\n", `line 1: unknown column "power", want gpu, node and scores in pm_class...`},
 		{"gpu,node,pm_classA,pm_classA\n", `line 1: column "pm_classA" twice, want it once`},
 		{head + "0,0,1,0\n", `line 2: pm_classB "0" of GPU "0", want a number > 0`},

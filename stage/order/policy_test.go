@@ -19,10 +19,11 @@ import (
 //
 // A file says what it ensures, then:
 //
-//	rule RULE [KEY=VALUE]...                      makes a rule with its settings; one that remembers jobs must be made before
-//	                                              the first job, any other is made by its first rank
+//	rule RULE [KEY=VALUE]...                      makes a rule with its settings; one that remembers jobs must be made
+//	                                              before the first job, any other is made by its first rank
 //	job NAME [gpus=N] [priority=N] [work=SEC]     a job arrives and waits; work is on its GPUs alone
-//	start NAME... [rate=R] [restart=SEC]          they come to hold GPUs in this order, and work at this rate, after the restart
+//	start NAME... [rate=R] [restart=SEC]          they come to hold GPUs in this order, and work at this rate, after the
+//	                                              restart
 //	keep NAME...                                  they go on holding GPUs in this order, after a demotion say
 //	stop NAME...                                  they lose their GPUs in one walk, and wait
 //	finish NAME...                                they are done

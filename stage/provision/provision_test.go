@@ -71,7 +71,8 @@ func parse(t *testing.T, yaml string) *cluster.Cluster {
 // Ensure that following the demand rents when a job comes, lets go when nobody needs a node any more, keeps it for a
 // while if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
 func TestFollow(t *testing.T) {
-	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, {name: spot, gpus: 2, price_per_hour: 3600, boot_seconds: 10, max: 1}]"
+	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, " +
+		"{name: spot, gpus: 2, price_per_hour: 3600, boot_seconds: 10, max: 1}]"
 	for _, c := range []struct {
 		name, yaml string
 		keep       time.Duration
@@ -119,7 +120,8 @@ func TestSleep(t *testing.T) {
 	want := "0 node0 up; 0 node1 up; 0 node2 up; 0 job 0; 3 node1 asleep; 3 node2 asleep; 9 node1 up; 9 node2 up; 9 " +
 		"job 1; " +
 		"13 node0 asleep; " +
-		"13 node1 asleep; 13 node2 asleep; 24 node0 up; 24 node1 up; 24 node2 up; 24 job 2; 28 node0 asleep; 28 node1 asleep; 28 node2 asleep; "
+		"13 node1 asleep; 13 node2 asleep; 24 node0 up; 24 node1 up; 24 node2 up; 24 job 2; " +
+		"28 node0 asleep; 28 node1 asleep; 28 node2 asleep; "
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
