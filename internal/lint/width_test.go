@@ -154,7 +154,8 @@ func TestWidthFinds(t *testing.T) {
 		{"code in a document", "a.md", "```\n" + wide + "\n```\n", ""},
 		{"indented code", "a.md", "text\n\n    " + wide + "\n    " + wide + "\n", ""},
 		{"an indented line of a paragraph", "a.md", "- text\n    " + wide + "\n", "a.md:2: 129 columns"},
-		{"output of an example", "a_test.go", "package a\n\nfunc ExampleA() {\n\t// Output:\n\t// " + wide + "\n}\n", ""},
+		{"output of an example", "a_test.go", "package a\n\nfunc ExampleA() {\n\t// Output:\n\t// " + wide + "\n}\n",
+			""},
 		{"after code", "a.md", "```\nx\n```\n" + wide + "\n", "a.md:4: 125 columns"},
 	}
 	for _, tt := range tests {
