@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
-	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
@@ -50,25 +48,14 @@ const (
 
 // boaMix is a workload that goes on for long: a published one, drawn from with repeats at its rate, or one of our own.
 type boaMix struct {
-	Name    string    `json:"name"`
-	Nodes   string    `json:"nodes"`
-	Boot    float64   `json:"boot_s"`
-	Hours   float64   `json:"hours"`   // of arrivals
-	WarmUp  float64   `json:"warm_up"` // of them, cut off
+	Name  string `json:"name"`
+	Nodes string `json:"nodes"`
+	LongRun
 	Seeds   int       `json:"seeds"`
 	Budgets []float64 `json:"budgets_gpus"`
 	Targets []float64 `json:"utilities"`      // of pollux-autoscale
 	Rows    []boaRow  `json:"rows"`           // one for each system and budget
 	Pairs   []boaPair `json:"at_equal_spend"` // one for each of Targets, then one for each of Budgets
-
-	perNode int
-	asIs    bool   // plans are followed whatever they turn out to cost
-	restart string // key restart_overhead
-	apps    map[string]speedup.App
-	rate    float64 // jobs per hour
-	draw    []sched.JobSpec
-	shares  []float64       // of them among the jobs, in all 1; nil = each as likely
-	mix     []speedup.Class // rates and curves as an oracle knows them; nil = those of the jobs drawn
 }
 
 // boaRow is what came of a system at a budget, over seeds.
@@ -139,10 +126,13 @@ func boaMixes(o Options) ([]*boaMix, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 90, WarmUp: 30, Seeds: 2,
-		Budgets: []float64{24, 32, 48}, Targets: []float64{0.35, 0.5, 0.65}, restart: "cifar10=50,deepspeech2=25,bert=120"}
-	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 32, Seeds: 2,
-		Budgets: []float64{112, 160}, Targets: []float64{0.5}, restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"}
+	cluster := &boaMix{Name: "BOA's cluster mix: cifar10, deepspeech2, bert", Nodes: "nodes of 4 GPUs", Seeds: 2,
+		LongRun: LongRun{PerNode: 4, Boot: boaBoot, Hours: 90, WarmUp: 30, Restart: "cifar10=50,deepspeech2=25,bert=120"},
+		Budgets: []float64{24, 32, 48}, Targets: []float64{0.35, 0.5, 0.65}}
+	six := &boaMix{Name: "Pollux workload 6", Nodes: "nodes of 4 GPUs", Seeds: 2,
+		LongRun: LongRun{PerNode: 4, Boot: boaBoot, Hours: 72, WarmUp: 32,
+			Restart: "cifar10=50,deepspeech2=25,bert=120,yolov3=80,imagenet=250,ncf=15"},
+		Budgets: []float64{112, 160}, Targets: []float64{0.5}}
 	for _, m := range []struct {
 		*boaMix
 		file   string
@@ -152,12 +142,12 @@ func boaMixes(o Options) ([]*boaMix, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.rate, m.apps = float64(len(t.Jobs))/m.window, map[string]speedup.App{}
+		m.Rate, m.Apps = float64(len(t.Jobs))/m.window, map[string]speedup.App{}
 		for _, a := range apps {
-			m.apps[a.Name] = a
+			m.Apps[a.Name] = a
 		}
 		for i := range t.Jobs {
-			m.draw = append(m.draw, t.Jobs[i].Spec)
+			m.Draw = append(m.Draw, t.Jobs[i].Spec)
 		}
 	}
 	return []*boaMix{cluster, six}, nil
@@ -165,10 +155,12 @@ func boaMixes(o Options) ([]*boaMix, error) {
 
 // ownMix needs no data: two applications that scale as Amdahl's law says, one well.
 func ownMix() *boaMix {
-	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", perNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Seeds: 3, Budgets: []float64{24, 40}, Targets: []float64{0.5},
-		restart: "60", rate: 6, apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}}
+	m := &boaMix{Name: "two generated applications", Nodes: "nodes of 4 GPUs", Seeds: 3,
+		LongRun: LongRun{PerNode: 4, Boot: boaBoot, Hours: 60, WarmUp: 20, Restart: "60", Rate: 6,
+			Apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}},
+		Budgets: []float64{24, 40}, Targets: []float64{0.5}}
 	for _, model := range []string{"wide", "narrow"} {
-		m.draw = append(m.draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
+		m.Draw = append(m.Draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
 	}
 	return m
 }
@@ -183,48 +175,4 @@ func amdahlApp(parallel, hours float64) speedup.App {
 	}
 	t.Rates = [][]float64{rates}
 	return t
-}
-
-// pool is what may be rented: far more than the budget.
-func (m *boaMix) pool(budget float64) *cluster.Cluster {
-	spec := sched.PoolSpec{Name: "rented", GPUs: m.perNode, Boot: sched.Seconds(m.Boot), Max: int32(4*budget)/int32(m.perNode) + 64}
-	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""},
-		Pools: []cluster.Pool{{PoolSpec: spec, Node: sched.NodeSpec{GPUs: m.perNode}}}}
-}
-
-// trace draws jobs, which arrive at random.
-func (m *boaMix) trace(seed uint64) *trace.Trace {
-	t := &trace.Trace{Format: "generated", Profiled: true}
-	r := rand.New(rand.NewPCG(seed, 6))
-	for at := 0.; ; {
-		if at += r.ExpFloat64() * 3600 / m.rate; at >= m.Hours*3600 {
-			return t
-		}
-		j := trace.Job{Spec: m.draw[m.pick(r)]}
-		j.Spec.Name, j.Spec.Submit = fmt.Sprint(len(t.Jobs)), sched.Time(at*1e9)
-		t.Jobs = append(t.Jobs, j)
-	}
-}
-
-// pick draws one of m.draw.
-func (m *boaMix) pick(r *rand.Rand) int {
-	if m.shares == nil {
-		return r.IntN(len(m.draw))
-	}
-	x, i := r.Float64(), 0
-	for ; i < len(m.shares)-1 && x >= m.shares[i]; i++ {
-		x -= m.shares[i]
-	}
-	return i
-}
-
-// settledJCT is the mean of the jobs submitted after the warm-up.
-func (m *boaMix) settledJCT(out *Outcome) float64 {
-	sum, n := 0.0, 0.0
-	for i := range out.PerJob {
-		if j := &out.PerJob[i]; j.Submit.Seconds() >= m.WarmUp*3600 && j.Outcome == sched.Finished {
-			sum, n = sum+j.JCT().Seconds(), n+1
-		}
-	}
-	return sum / max(n, 1)
 }

@@ -32,7 +32,7 @@ func printBOA(w io.Writer, mixes []*boaMix) error {
 	b.WriteString(boaHead)
 	for _, m := range mixes {
 		fmt.Fprintf(&b, "\nWorkload %s\nJobs     %.3g per hour, arriving at random for %g h, of which %g h warm-up\nCluster  %s, boot %g s\nRestart  %s s,\n         at the first start as well\nSeeds    1 to %d\n",
-			m.Name, m.rate, m.Hours, m.WarmUp, m.Nodes, m.Boot, m.restart, m.Seeds)
+			m.Name, m.Rate, m.Hours, m.WarmUp, m.Nodes, m.Boot, m.Restart, m.Seeds)
 		fmt.Fprintf(&b, "\n%-23s %6s %-22s %s\n", "system", "budget", "paid", "JCT s")
 		for i := range m.Rows {
 			r := &m.Rows[i]

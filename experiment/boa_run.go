@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/model/speedup"
-	"github.com/trainyard/trainyard/sched"
 )
 
 // tasks makes rows and pairs, and returns the simulations that fill them in: all systems and budgets on the same draws.
@@ -65,7 +63,7 @@ func (m *boaMix) on(ctx context.Context, name, information string, budget float6
 	if err != nil {
 		return boaSeed{}, err
 	}
-	return boaSeed{paid, m.settledJCT(out), out.Unfinished}, nil
+	return boaSeed{paid, m.SettledJCT(out), out.Unfinished}, nil
 }
 
 // sum makes of all seeds what is told, once all tasks are done. Pollux on a reservation spends the budget, so the rows of BOA on that
@@ -110,9 +108,10 @@ func (p *boaPair) sum() {
 	}
 }
 
-// simulate runs one system and returns what it spent after the warm-up. The budget of pollux-autoscale is its target of utility.
+// simulate runs one system and returns what it spent after the warm-up. The budget of pollux-autoscale is its target of
+// utility.
 func (m *boaMix) simulate(ctx context.Context, name, information string, budget float64, seed uint64) (*Outcome, float64, error) {
-	keys := map[string]string{"restart_overhead": m.restart, "restart_at_first": "yes"}
+	keys := make(map[string]string)
 	if name == pollux || name == autoscale {
 		keys["interval"] = fmt.Sprint(polluxRound)
 	}
@@ -121,22 +120,13 @@ func (m *boaMix) simulate(ctx context.Context, name, information string, budget 
 		keys["utility"] = fmt.Sprint(budget)
 		budget = slices.Max(m.Budgets)
 	case information == "":
-		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.perNode*m.perNode)
+		keys["provision"], keys["reserve"] = "reserve", fmt.Sprint(int(budget)/m.PerNode*m.PerNode)
 	default:
 		keys["information"] = information
-		if m.asIs {
-			keys["correct"] = "no"
-		}
 	}
-	mix := m.mix
-	if mix == nil && information != "perfect" {
-		mix = []speedup.Class{} // nobody asks, and to work it out takes a fifth of a second
+	run := m.LongRun
+	if information != "perfect" {
+		run.Mix = []speedup.Class{} // no system asks for it, and to compute it takes a fifth of a second
 	}
-	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Simulation{Trace: m.trace(seed), Cluster: m.pool(budget), System: name, Settings: keys, Budget: budget, Apps: m.apps, Mix: mix, Sinks: []eventlog.Sink{paid}}
-	out, err := s.Run(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	return out, paid.mean(), nil
+	return run.Run(ctx, name, keys, budget, seed)
 }

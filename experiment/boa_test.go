@@ -126,9 +126,9 @@ func varianceOf(x []float64) float64 {
 // the budget that its plan says, restarts included, and that boa is not better, nor much worse.
 func TestClosedForm(t *testing.T) {
 	m := ownMix()
-	m.Hours, m.WarmUp, m.perNode = 80, 10, 1
-	tr := m.trace(1)
-	oracle := speedup.NewOracle(m.apps, 1, 64)
+	m.Hours, m.WarmUp, m.PerNode = 80, 10, 1
+	tr := m.Trace(1)
+	oracle := speedup.NewOracle(m.Apps, 1, 64)
 	var classes []price.Class
 	for _, c := range mixOf(tr, oracle) {
 		class := price.Class{Name: c.Model, Rate: c.Rate, Restart: 60}
@@ -155,7 +155,7 @@ func TestClosedForm(t *testing.T) {
 		queue       float64 // seconds
 	}{{"boa-exact", .98, 1.02, .93, 1.07, 0}, {"boa", .99, 1.2, .8, 1.07, 60}} {
 		paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.apps, Sinks: []eventlog.Sink{paid},
+		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.Apps, Sinks: []eventlog.Sink{paid},
 			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60", "restart_at_first": "yes"}}
 		out, err := s.Run(context.Background())
 		if err != nil {
@@ -180,7 +180,7 @@ func TestBudgetIsKept(t *testing.T) {
 			if err != nil || out.Unfinished > 0 {
 				t.Fatal(err, out)
 			}
-			t.Logf("%s, %s: %.1f GPUs, JCT %.0f s", name, information, paid, m.settledJCT(out))
+			t.Logf("%s, %s: %.1f GPUs, JCT %.0f s", name, information, paid, m.SettledJCT(out))
 			if paid < .8*24 || paid > 1.2*24 {
 				t.Errorf("%s, %s: %.1f GPUs paid for, want about 24", name, information, paid)
 			}
@@ -205,7 +205,7 @@ func TestPriceMeetsBudgets(t *testing.T) {
 				t.Fatal(err, out)
 			}
 			off := paid/budget - 1
-			t.Logf("%v GPUs, seed %d: %+.2f %%, JCT %.0f s", budget, 11+seed, 100*off, m.settledJCT(out))
+			t.Logf("%v GPUs, seed %d: %+.2f %%, JCT %.0f s", budget, 11+seed, 100*off, m.SettledJCT(out))
 			if mean += off / 3; math.Abs(off) > .04 {
 				t.Errorf("%v GPUs, seed %d: %+.2f %%", budget, 11+seed, 100*off)
 			}
@@ -256,8 +256,8 @@ func TestPriorities(t *testing.T) {
 func TestMonth(t *testing.T) {
 	m := ownMix()
 	m.Hours = 48
-	tr := m.trace(2)
-	s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Settings: map[string]string{"information": "price",
+	tr := m.Trace(2)
+	s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Settings: map[string]string{"information": "price",
 		"month_budget": "2000", "month_from": "2026-01-31T00:00:00+01:00", "month_zone": "Europe/Berlin", "restart_overhead": "60"}}
 	paid := &paidFor{to: sched.Time(24 * 3600e9)} // the last day of January: 2000/31 GPU-hours
 	s.Sinks = []eventlog.Sink{paid}
@@ -286,12 +286,12 @@ func TestTwoMonths(t *testing.T) {
 		hour              = 3600e9
 	)
 	m := ownMix()
-	m.rate, m.Hours = 5, january+february
-	tr := m.trace(3)
+	m.Rate, m.Hours = 5, january+february
+	tr := m.Trace(3)
 	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
 	for _, carry := range []float64{0, 300, 1e9} {
 		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
-		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
+		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
 			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
 		out, err := s.Run(t.Context())
 		if err != nil || out.Unfinished > 0 {
@@ -313,7 +313,7 @@ func TestNothingToRent(t *testing.T) {
 	c := rentable(4, 10)
 	c.Pools[0].Boot = 1 << 62
 	for _, information := range []string{"price", "estimated", "perfect"} {
-		s := Simulation{Trace: m.trace(1), Cluster: c, System: "boa-exact", Apps: m.apps, Budget: 30, Settings: map[string]string{"information": information}}
+		s := Simulation{Trace: m.Trace(1), Cluster: c, System: "boa-exact", Apps: m.Apps, Budget: 30, Settings: map[string]string{"information": information}}
 		if out, err := s.Run(t.Context()); err == nil && out.Finished > 0 {
 			t.Errorf("%s: %d jobs finished on nodes that never came", information, out.Finished)
 		}
@@ -322,7 +322,7 @@ func TestNothingToRent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Simulation{Trace: m.trace(1), Cluster: two, System: "boa", Apps: m.apps, Budget: 30}
+	s := Simulation{Trace: m.Trace(1), Cluster: two, System: "boa", Apps: m.Apps, Budget: 30}
 	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "GPUs of 2 types, want one") {
 		t.Errorf("error %v", err)
 	}
@@ -362,11 +362,11 @@ func TestBOAOutput(t *testing.T) {
 // BenchmarkBOA runs boa-exact, with all known, on 100,000 jobs of one phase: the whole simulation.
 func BenchmarkBOA(b *testing.B) {
 	m := ownMix()
-	m.rate, m.Hours = 6, 100_000./6
-	tr := m.trace(1)
+	m.Rate, m.Hours = 6, 100_000./6
+	tr := m.Trace(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		s := Simulation{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.apps, Settings: map[string]string{"information": "perfect"}}
+		s := Simulation{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.Apps, Settings: map[string]string{"information": "perfect"}}
 		if out, err := s.Run(b.Context()); err != nil || out.Unfinished > 0 {
 			b.Fatal(err, out)
 		}

@@ -37,30 +37,33 @@ const (
 	verifyTimes = 20
 )
 
+// asPlanned are the settings under which a system follows a plan whatever it turns out to cost.
+var asPlanned = map[string]string{"information": "perfect", "correct": "no"}
+
 // Verify simulates a system that rents with perfect information, boa or boa-exact, on jobs that arrive at random, Poisson,
 // all of a class of one size, where nodes of one GPU are there at once: what a plan takes for granted, but that whole jobs
 // come and go. jct is the mean time that the plan expects, in hours.
 func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float64, seeds int) (*Verified, error) {
-	m := &boaMix{asIs: true, perNode: 1, apps: make(map[string]speedup.App)}
+	m := &LongRun{PerNode: 1, Apps: make(map[string]speedup.App)}
 	var restarts []string
 	for i, k := range kinds {
 		model := fmt.Sprint("class", i)
-		m.apps[model] = k.App
-		m.rate += k.PerHour
+		m.Apps[model] = k.App
+		m.Rate += k.PerHour
 		restarts = append(restarts, fmt.Sprintf("%s=%v", model, k.Restart))
-		m.draw = append(m.draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 1, Max: int32(k.Most)}})
-		m.mix = append(m.mix, speedup.Class{Model: model, Rate: k.PerHour / 3600, Chain: speedup.ChainOf(k.App, 1, k.Most, sched.BatchRange{})})
+		m.Draw = append(m.Draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 1, Max: int32(k.Most)}})
+		m.Mix = append(m.Mix, speedup.Class{Model: model, Rate: k.PerHour / 3600, Chain: speedup.ChainOf(k.App, 1, k.Most, sched.BatchRange{})})
 	}
 	for _, k := range kinds {
-		m.shares = append(m.shares, k.PerHour/m.rate)
+		m.Shares = append(m.Shares, k.PerHour/m.Rate)
 	}
-	m.restart = strings.Join(restarts, ",")
-	v := &Verified{System: system, Seeds: seeds, Hours: max(verifyJobs/m.rate, verifyTimes*jct)}
+	m.Restart = strings.Join(restarts, ",")
+	v := &Verified{System: system, Seeds: seeds, Hours: max(verifyJobs/m.Rate, verifyTimes*jct)}
 	m.WarmUp = v.Hours / 4
 	m.Hours = v.Hours + m.WarmUp
 	var spend, jcts []float64
 	for seed := range seeds {
-		out, gpus, err := m.simulate(ctx, system, "perfect", budget, uint64(seed)+1)
+		out, gpus, err := m.Run(ctx, system, asPlanned, budget, uint64(seed)+1)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +75,7 @@ func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float6
 				v.Jobs++
 			}
 		}
-		spend, jcts = append(spend, gpus), append(jcts, m.settledJCT(out)/3600)
+		spend, jcts = append(spend, gpus), append(jcts, m.SettledJCT(out)/3600)
 	}
 	v.GPUs, v.JCT = bootstrap(spend), bootstrap(jcts)
 	return v, nil
