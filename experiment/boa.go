@@ -164,15 +164,3 @@ func ownMix() *boaMix {
 	}
 	return m
 }
-
-// amdahlApp is a phase of so many hours on one GPU, of which a share runs in parallel.
-func amdahlApp(parallel, hours float64) speedup.App {
-	t := &speedup.Throughputs{Batches: []int{1}, Worth: speedup.Samples{3600 * hours}}
-	rates := []float64{}
-	for k := 1; k <= 64; k++ {
-		t.GPUs = append(t.GPUs, k)
-		rates = append(rates, 1/(1-parallel+parallel/float64(k)))
-	}
-	t.Rates = [][]float64{rates}
-	return t
-}

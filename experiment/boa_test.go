@@ -19,6 +19,16 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
+// ownRun needs no data: two applications that scale as Amdahl's law says, one well.
+func ownRun() *LongRun {
+	m := &LongRun{PerNode: 4, Boot: 120, Hours: 60, WarmUp: 20, Restart: "60", Rate: 6,
+		Apps: map[string]speedup.App{"wide": amdahlApp(.95, 2), "narrow": amdahlApp(.7, 1)}}
+	for _, model := range []string{"wide", "narrow"} {
+		m.Draw = append(m.Draw, sched.JobSpec{Model: model, GPUs: sched.Range{Min: 1, Want: 4, Max: 64}})
+	}
+	return m
+}
+
 // rentable is a cluster of which all is rented, at once.
 func rentable(perNode, nodes int) *cluster.Cluster {
 	return &cluster.Cluster{Name: "rented", Types: []string{"gpu"}, Racks: []string{""}, Pools: []cluster.Pool{{
@@ -125,7 +135,7 @@ func varianceOf(x []float64) float64 {
 // Ensure that with nodes of one GPU that are there at once, boa-exact with perfect information has the mean time and spends
 // the budget that its plan says, restarts included, and that boa is not better, nor much worse.
 func TestClosedForm(t *testing.T) {
-	m := ownMix()
+	m := ownRun()
 	m.Hours, m.WarmUp, m.PerNode = 80, 10, 1
 	tr := m.Trace(1)
 	oracle := speedup.NewOracle(m.Apps, 1, 64)
@@ -172,11 +182,11 @@ func TestClosedForm(t *testing.T) {
 // Ensure that without rates, or any knowledge at all, spending comes near the budget once things are learned, and that a
 // budget that is too small is refused with the least that would do.
 func TestBudgetIsKept(t *testing.T) {
-	m := ownMix()
+	m := ownRun()
 	m.Hours, m.WarmUp = 60, 25
 	for _, information := range []string{"price", "estimated"} {
 		for _, name := range []string{"boa", "boa-exact"} {
-			out, paid, err := m.simulate(t.Context(), name, information, 24, 1)
+			out, paid, err := m.Run(t.Context(), name, map[string]string{"information": information}, 24, 1)
 			if err != nil || out.Unfinished > 0 {
 				t.Fatal(err, out)
 			}
@@ -186,7 +196,7 @@ func TestBudgetIsKept(t *testing.T) {
 			}
 		}
 	}
-	_, _, err := m.simulate(t.Context(), "boa-exact", "perfect", 8, 1)
+	_, _, err := m.Run(t.Context(), "boa-exact", map[string]string{"information": "perfect"}, 8, 1)
 	if err == nil || !strings.Contains(err.Error(), "system: boa-exact: budget 8 GPUs, want at least ") {
 		t.Errorf("error %v", err)
 	}
@@ -196,11 +206,11 @@ func TestBudgetIsKept(t *testing.T) {
 // over 60 h, of each of three seeds within 4 %, and of all within 2 %.
 func TestPriceMeetsBudgets(t *testing.T) {
 	for _, budget := range []float64{12, 24, 40} {
-		m := ownMix()
+		m := ownRun()
 		m.Hours, m.WarmUp = 90, 30
 		mean := 0.
 		for seed := range uint64(3) {
-			out, paid, err := m.simulate(t.Context(), "boa-exact", "price", budget, 11+seed)
+			out, paid, err := m.Run(t.Context(), "boa-exact", map[string]string{"information": "price"}, budget, 11+seed)
 			if err != nil || out.Unfinished > 0 {
 				t.Fatal(err, out)
 			}
@@ -254,7 +264,7 @@ func TestPriorities(t *testing.T) {
 
 // Ensure that a month's money is not overspent, and that jobs go on when the next month begins.
 func TestMonth(t *testing.T) {
-	m := ownMix()
+	m := ownRun()
 	m.Hours = 48
 	tr := m.Trace(2)
 	s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Settings: map[string]string{"information": "price",
@@ -285,7 +295,7 @@ func TestTwoMonths(t *testing.T) {
 		budget            = 1500.            // GPU-hours; the jobs of February take more than twice that
 		hour              = 3600e9
 	)
-	m := ownMix()
+	m := ownRun()
 	m.Rate, m.Hours = 5, january+february
 	tr := m.Trace(3)
 	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
@@ -308,7 +318,7 @@ func TestTwoMonths(t *testing.T) {
 
 // Ensure that a pool that never boots leaves jobs waiting and the run ends, and that GPUs of several types are refused.
 func TestNothingToRent(t *testing.T) {
-	m := ownMix()
+	m := ownRun()
 	m.Hours = 2
 	c := rentable(4, 10)
 	c.Pools[0].Boot = 1 << 62
@@ -361,7 +371,7 @@ func TestBOAOutput(t *testing.T) {
 
 // BenchmarkBOA runs boa-exact, with all known, on 100,000 jobs of one phase: the whole simulation.
 func BenchmarkBOA(b *testing.B) {
-	m := ownMix()
+	m := ownRun()
 	m.Rate, m.Hours = 6, 100_000./6
 	tr := m.Trace(1)
 	b.ReportAllocs()

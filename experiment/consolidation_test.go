@@ -9,10 +9,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
+
+// mustPlay runs a simulation to its end.
+func mustPlay(t *testing.T, s Simulation) {
+	t.Helper()
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func clusterLike(t *testing.T, shorthand string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Load(shorthand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // Ensure that the sink measures what it says in a case worked out by hand, on two nodes of four GPUs. a and b hold three
 // GPUs each until 50 and 90. From 10 on a vgg19 of two GPUs waits for one node: until 50, 2 of 8 GPUs are free and enough
@@ -32,7 +50,7 @@ func TestStrandsByHand(t *testing.T) {
 		{"packed", 0, 0, (430 + 10*392/547.1) / 430},
 	} {
 		sink := &strands{gpus: 8}
-		simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
+		mustPlay(t, Simulation{Trace: tr, Cluster: clusterLike(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
 			Settings: map[string]string{"placement": c.placement}})
 		free, stranded, slowdown := sink.shares()
 		if free != c.free || stranded != c.stranded || math.Abs(slowdown-c.slowdown) > 1e-9 {
@@ -48,7 +66,7 @@ func TestFreeIsNotStranded(t *testing.T) {
 		{Spec: sched.JobSpec{Name: "b", GPUs: sched.Rigid(2)}, Duration: 50 * time.Second},
 	}}
 	sink := &strands{gpus: 4}
-	simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
+	mustPlay(t, Simulation{Trace: tr, Cluster: clusterLike(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
 	if free, stranded, _ := sink.shares(); free != 0.25 || stranded != 0 {
 		t.Errorf("free %v, stranded %v, want 0.25, 0", free, stranded)
 	}

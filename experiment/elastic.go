@@ -49,7 +49,7 @@ func elasticRows(mode string) []elasticRow {
 	}
 	rows = append(rows, elasticRow{Name: "per GPU", System: "elastic", Settings: map[string]string{"batch": "per-gpu"}})
 	for i := range rows {
-		rows[i].Settings = withDefaults(rows[i].Settings, map[string]string{"mode": mode})
+		rows[i].Settings = plus(rows[i].Settings, map[string]string{"mode": mode})
 	}
 	if mode == "drop" {
 		return rows // the others know no dropping
@@ -75,6 +75,13 @@ type elasticSize struct {
 	seeds    int
 	clusters []string
 	window   time.Duration
+}
+
+// plus returns settings with those of more added that it does not have.
+func plus(settings, more map[string]string) map[string]string {
+	all := maps.Clone(more)
+	maps.Copy(all, settings)
+	return all
 }
 
 // elasticExperiment compares elastic scaling that chooses batch sizes with the same on fixed ones and with other systems:

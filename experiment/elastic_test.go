@@ -55,6 +55,12 @@ func (d *decisions) Log(_ *sched.View, e *sched.Event) {
 	}
 }
 
+// eventFunc is a Sink that calls itself.
+type eventFunc func(v *sched.View, e *sched.Event)
+
+// Log calls f.
+func (f eventFunc) Log(v *sched.View, e *sched.Event) { f(v, e) }
+
 func playElastic(t *testing.T, on string, jobs []asked, settings map[string]string) (decisions, []metrics.Job) {
 	t.Helper()
 	c, err := cluster.Load(on)
@@ -67,7 +73,7 @@ func playElastic(t *testing.T, on string, jobs []asked, settings map[string]stri
 	}
 	var d decisions
 	s := &Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: nil,
-		Settings: withDefaults(settings, map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0"})}
+		Settings: plus(settings, map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0"})}
 	s.Sinks = append(s.Sinks, &d)
 	out, err := s.Run(context.Background())
 	if err != nil {
@@ -133,7 +139,7 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: "accumulates", Submit: sched.Time(sched.Seconds(float64(10 * i))), GPUs: upTo8}})
 	}
 	decided, accumulated, larger := map[sched.JobID]sched.Target{}, 0, 0
-	look := sinkFunc(func(v *sched.View, e *sched.Event) {
+	look := eventFunc(func(v *sched.View, e *sched.Event) {
 		switch e.Kind {
 		case sched.Decided:
 			if decided[e.Job] = *e.Target; e.Target.Accum > 1 {

@@ -117,3 +117,15 @@ func (p *paidFor) mean() float64 {
 	p.until(max(p.now, p.to))
 	return p.seconds / p.to.Sub(p.from).Seconds()
 }
+
+// amdahlApp is a phase of so many hours on one GPU, of which a share runs in parallel.
+func amdahlApp(parallel, hours float64) speedup.App {
+	t := &speedup.Throughputs{Batches: []int{1}, Worth: speedup.Samples{3600 * hours}}
+	rates := []float64{}
+	for k := 1; k <= 64; k++ {
+		t.GPUs = append(t.GPUs, k)
+		rates = append(rates, 1/(1-parallel+parallel/float64(k)))
+	}
+	t.Rates = [][]float64{rates}
+	return t
+}

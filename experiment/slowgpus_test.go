@@ -68,7 +68,7 @@ func TestSlowGPUsRefuses(t *testing.T) {
 		key, value, _ := strings.Cut(x.set, "=")
 		s := Simulation{Trace: tr, Cluster: c, System: x.system, Preset: x.preset, Settings: map[string]string{key: value}}
 		if x.preset != "" {
-			s.Scores = scoresBy("flat", 4, func(int) float64 { return 1 })
+			s.Scores = alikeScores(4)
 		}
 		if err := s.Check(); err == nil || err.Error() != x.want {
 			t.Errorf("%s: %v\nwant %s", x.set, err, x.want)

@@ -17,17 +17,14 @@ type Kind struct {
 	Most    int     // GPUs
 }
 
-// Interval is a mean over seeds with its 95 % bootstrap interval.
-type Interval = estimate
-
 // Verified is what came of a plan in simulation.
 type Verified struct {
 	System string   // that carried it out
 	Seeds  int      // simulations, with arrivals of their own
 	Jobs   int      // in all of them, after the warm-up
 	Hours  float64  // that each of them went on, after the warm-up
-	JCT    Interval // hours
-	GPUs   Interval // paid for, on average
+	JCT    estimate // hours
+	GPUs   estimate // paid for, on average
 }
 
 // How long a verification goes on: until about so many jobs have arrived, but at least so many times the mean completion
