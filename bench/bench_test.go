@@ -17,11 +17,11 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/shareddata"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -35,8 +35,8 @@ func cpuSeconds() float64 {
 	return sec(r.Utime) + sec(r.Stime)
 }
 
-// simulate runs one simulation per iteration and reports CPU seconds, events, microseconds per event and live memory.
-func simulate(b *testing.B, s experiment.Simulation, sink func() eventlog.Sink) {
+// simulated runs one simulation per iteration and reports CPU seconds, events, microseconds per event and live memory.
+func simulated(b *testing.B, s simulate.Simulation, sink func() eventlog.Sink) {
 	b.Helper()
 	var cpu float64
 	var events uint64
@@ -100,7 +100,7 @@ func BenchmarkPhilly(b *testing.B) {
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las",
 		"tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
+			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, nil)
 		})
 	}
 }
@@ -110,11 +110,11 @@ func BenchmarkPhillyLogged(b *testing.B) {
 	t, c := philly(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "srtf", "tiresias-las"} {
 		b.Run("jsonl/"+name, func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name},
+			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name},
 				func() eventlog.Sink { return eventlog.NewWriter(io.Discard, eventlog.Header{}) })
 		})
 		b.Run("hash/"+name, func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink {
+			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink {
 				return new(eventlog.Hash)
 			})
 		})
@@ -131,7 +131,7 @@ func BenchmarkMillion(b *testing.B) {
 	c := load(b, "1250x8")
 	for _, l := range []float64{.8, 1.1} {
 		b.Run(fmt.Sprintf("load=%v", l), func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"},
+			simulated(b, simulate.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"},
 				nil)
 		})
 	}
@@ -142,7 +142,7 @@ func BenchmarkScaling(b *testing.B) {
 	c := load(b, "1250x8")
 	for _, n := range []int{10_000, 30_000, 100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
-			simulate(b, experiment.Simulation{Trace: million(n, .8, 10_000), Cluster: c, System: "tiresias-las"}, nil)
+			simulated(b, simulate.Simulation{Trace: million(n, .8, 10_000), Cluster: c, System: "tiresias-las"}, nil)
 		})
 	}
 }
@@ -176,12 +176,12 @@ func BenchmarkFiveThousand(b *testing.B) {
 				"inception3", "googlenet"}})
 		for _, name := range []string{"fifo", "srtf", "tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s", l, name), func(b *testing.B) {
-				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name}, nil)
+				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, nil)
 			})
 		}
 		for _, name := range []string{"tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s-preset", l, name), func(b *testing.B) {
-				simulate(b, experiment.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes},
+				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes},
 					nil)
 			})
 		}
@@ -200,7 +200,7 @@ func BenchmarkDecision(b *testing.B) {
 	for _, name := range []string{"tiresias-las", "srtf", "tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s := experiment.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}
+				s := simulate.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}
 				active := &activeJobs{}
 				s.Sinks = []eventlog.Sink{active}
 				out, err := s.Run(context.Background())
@@ -298,7 +298,7 @@ func BenchmarkPALArtifact(b *testing.B) {
 	for _, preset := range []string{"blox-pal", ""} {
 		for _, name := range []string{"packed-sticky", "packed", "pm-first", "pal"} {
 			b.Run("preset="+preset+"/"+name, func(b *testing.B) {
-				simulate(b, experiment.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset,
+				simulated(b, simulate.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset,
 					Scores: scores}, nil)
 			})
 		}
@@ -324,7 +324,7 @@ func BenchmarkPALRound(b *testing.B) {
 	for _, name := range []string{"packed", "pm-first", "pal"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				out, err := (&experiment.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
+				out, err := (&simulate.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
 					Clock: func() int64 {
 						return int64(1e9 * cpuSeconds())
 					}}).Run(context.Background())

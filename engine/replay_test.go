@@ -16,10 +16,10 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -53,7 +53,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	var hash eventlog.Hash
 	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
-	s := experiment.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
+	s := simulate.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
 		Inject: rec.inject, Sinks: []eventlog.Sink{w, &hash}}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -1,2 +1,3 @@
-// Package experiment has the verb about published comparisons.
+// Package experiment has the experiments behind the figures in docs, each a published comparison with ours beside it, and
+// the verb that runs them.
 package experiment

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/suggest"
 )
 
 func experimentNames() []string {
 	var names []string
-	for i := range experiment.Experiments {
-		names = append(names, experiment.Experiments[i].Name)
+	for i := range Experiments {
+		names = append(names, Experiments[i].Name)
 	}
 	return names
 }
@@ -24,7 +23,7 @@ func experimentNames() []string {
 const dataVar = "TRAINYARD_DATA"
 
 func newExperiment() *cobra.Command {
-	var o experiment.Options
+	var o Options
 	cmd := &cobra.Command{
 		Use:               "experiment [NAME]",
 		Short:             "Run a published comparison, ours beside it; without a name, list",
@@ -34,9 +33,9 @@ func newExperiment() *cobra.Command {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
 				if o.JSON {
-					return term.WriteJSON(out, experimentsDocOf(experiment.Experiments))
+					return term.WriteJSON(out, experimentsDocOf(Experiments))
 				}
-				return term.WriteText(out, experimentList(experiment.Experiments, term.WidthOf(out)))
+				return term.WriteText(out, experimentList(Experiments, term.WidthOf(out)))
 			}
 			if o.Seeds < 0 {
 				return term.Usagef("--seeds %d, want a number >= 0", o.Seeds)
@@ -57,9 +56,9 @@ func newExperiment() *cobra.Command {
 	return cmd
 }
 
-func experimentNamed(name string) (*experiment.Experiment, error) {
-	for i := range experiment.Experiments {
-		if e := &experiment.Experiments[i]; e.Name == name {
+func experimentNamed(name string) (*Experiment, error) {
+	for i := range Experiments {
+		if e := &Experiments[i]; e.Name == name {
 			return e, nil
 		}
 	}
@@ -67,7 +66,7 @@ func experimentNamed(name string) (*experiment.Experiment, error) {
 	return nil, term.Usagef("experiment %q is not known%s; want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
 }
 
-func experimentList(list []experiment.Experiment, width int) string {
+func experimentList(list []Experiment, width int) string {
 	var b strings.Builder
 	longest := 0
 	for i := range list {
@@ -90,7 +89,7 @@ type experimentDoc struct {
 	Line string `json:"line"`
 }
 
-func experimentsDocOf(list []experiment.Experiment) experimentsDoc {
+func experimentsDocOf(list []Experiment) experimentsDoc {
 	doc := experimentsDoc{Schema: "trainyard.experiments/v1", Experiments: []experimentDoc{}}
 	for i := range list {
 		doc.Experiments = append(doc.Experiments, experimentDoc{list[i].Name, list[i].Line})

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // PresetNamed returns the preset of that name, or nil.
-func PresetNamed(name string) *experiment.PresetInfo {
-	for i := range experiment.Presets {
-		if p := &experiment.Presets[i]; p.Name == name {
+func PresetNamed(name string) *simulate.PresetInfo {
+	for i := range simulate.Presets {
+		if p := &simulate.Presets[i]; p.Name == name {
 			return p
 		}
 	}
@@ -51,8 +51,8 @@ func SystemNames() []string {
 
 func PresetNames() []string {
 	var names []string
-	for i := range experiment.Presets {
-		names = append(names, experiment.Presets[i].Name)
+	for i := range simulate.Presets {
+		names = append(names, simulate.Presets[i].Name)
 	}
 	return names
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -59,7 +59,7 @@ func (s setting) giveOne(infos []*system.Info, preset string, settings []map[str
 	if i < 0 {
 		return term.Usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(NamesOf(infos), ", "))
 	}
-	if err := experiment.CheckKeys(info, preset, map[string]string{s.key: s.value}); err != nil {
+	if err := simulate.CheckKeys(info, preset, map[string]string{s.key: s.value}); err != nil {
 		return term.Usagef("--set %s: %w", s.text, err)
 	}
 	settings[i][s.key] = s.value
@@ -93,7 +93,7 @@ func (s setting) giveAll(infos []*system.Info, preset string, settings []map[str
 
 // allKeys returns the keys of a system: its own, those of every system, those of the simulated world and of the preset.
 func allKeys(info *system.Info, preset string) []system.Key {
-	all := slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys)
+	all := slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys(), simulate.RuntimeKeys)
 	if p := PresetNamed(preset); p != nil {
 		all = append(all, p.Keys...)
 	}
@@ -110,7 +110,7 @@ func NamesOf(infos []*system.Info) []string {
 
 // DefaultOf returns the default of a key of the simulated world.
 func DefaultOf(name string) string {
-	for _, k := range experiment.RuntimeKeys {
+	for _, k := range simulate.RuntimeKeys {
 		if k.Name == name {
 			return k.Default
 		}

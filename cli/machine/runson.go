@@ -11,11 +11,11 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -103,7 +103,7 @@ func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
 		return nil, err
 	}
 	set := settings[0]
-	for _, k := range experiment.RuntimeKeys {
+	for _, k := range simulate.RuntimeKeys {
 		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
 			return nil, term.Usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.System, k.Name)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/price"
+	"github.com/trainyard/trainyard/simulate"
 )
 
 // planFlags are the flags of plan as given.
@@ -118,9 +118,9 @@ type planned struct {
 	budget     float64
 	least      float64 // budget
 	best       *outcome
-	frontier   []*outcome           // by budget
-	split      *reservation         // nil = not asked for
-	verified   *experiment.Verified // nil = not asked for
+	frontier   []*outcome         // by budget
+	split      *reservation       // nil = not asked for
+	verified   *simulate.Verified // nil = not asked for
 }
 
 // outcome is what comes of a budget.

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/simulate"
 )
 
 // planDoc is the document of plan --json. Names are only ever added.
@@ -25,11 +25,11 @@ type planDoc struct {
 
 // planVerified is what came of the plan in simulation.
 type planVerified struct {
-	Seeds  int                 `json:"seeds"`
-	Jobs   int                 `json:"jobs"`
-	Hours  float64             `json:"hours"`
-	AvgJCT experiment.Interval `json:"avg_jct_h"`
-	GPUs   experiment.Interval `json:"gpus"`
+	Seeds  int               `json:"seeds"`
+	Jobs   int               `json:"jobs"`
+	Hours  float64           `json:"hours"`
+	AvgJCT simulate.Interval `json:"avg_jct_h"`
+	GPUs   simulate.Interval `json:"gpus"`
 }
 
 type planWidth struct {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 )
 
 // verifySeeds is how often a plan is simulated.
@@ -22,17 +22,17 @@ func (p *planned) verify(ctx context.Context) error {
 	case w.weighted():
 		return term.Usagef("--verify: the systems that rent do not weigh jobs, but %s does; want equal weights", w.path)
 	}
-	var kinds []experiment.Kind
+	var kinds []simulate.Kind
 	for i := range w.kinds {
 		k := &w.kinds[i]
 		most := 0
 		for _, gpus := range k.widths(0) {
 			most = max(most, gpus)
 		}
-		kinds = append(kinds, experiment.Kind{App: kindApp{k}, PerHour: k.rate, Restart: 3600 * k.restart, Most: most})
+		kinds = append(kinds, simulate.Kind{App: kindApp{k}, PerHour: k.rate, Restart: 3600 * k.restart, Most: most})
 	}
 	gpus := p.budget / w.types[0].price
-	v, err := experiment.Verify(ctx, kinds, p.method, gpus, p.best.jct, verifySeeds)
+	v, err := simulate.Verify(ctx, kinds, p.method, gpus, p.best.jct, verifySeeds)
 	p.verified = v
 	return err
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -29,8 +29,8 @@ type comparison struct {
 	scores  *variability.Scores // of the GPUs, as they are; nil = alike
 	known   *variability.Scores // as they are known; nil = as they are
 	apps    map[string]speedup.App
-	sharing *experiment.Sharing // of jobs that share GPUs; nil = not known
-	caps    experiment.CapCurves
+	sharing *simulate.Sharing // of jobs that share GPUs; nil = not known
+	caps    simulate.CapCurves
 	energy  metrics.Energy
 	budget  float64
 	cluster *cluster.Cluster
@@ -42,9 +42,9 @@ type comparison struct {
 
 // systemRun is one system of a comparison, and what came of it.
 type systemRun struct {
-	sim     experiment.Simulation
-	outcome *experiment.Outcome // nil before the run
-	hash    eventlog.Hash       // of the event log, if comparison.hashed
+	sim     simulate.Simulation
+	outcome *simulate.Outcome // nil before the run
+	hash    eventlog.Hash     // of the event log, if comparison.hashed
 }
 
 // replica reports whether a stand-alone replica runs instead of the engine. It knows no events and no nodes.
@@ -75,7 +75,7 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 		seeded.Failures.Seed = f.seed
 		c.cluster = &seeded
 	}
-	if c.sharing, err = inputs.ReadOptional("interference", f.interference, experiment.ReadSharing); err != nil {
+	if c.sharing, err = inputs.ReadOptional("interference", f.interference, simulate.ReadSharing); err != nil {
 		return nil, err
 	}
 	steps, err := c.sharing.Steps(c.cluster)
@@ -107,7 +107,7 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	measured, err := experiment.Measured(c.trace, c.cluster, c.apps)
+	measured, err := simulate.Measured(c.trace, c.cluster, c.apps)
 	if err != nil {
 		return nil, term.Usage(err)
 	}
@@ -124,7 +124,7 @@ func (f *simulateFlags) comparison() (*comparison, error) {
 
 // readEnergy reads what is known of power caps, prices and carbon.
 func (c *comparison) readEnergy(f *simulateFlags) (err error) {
-	if c.caps, err = inputs.ReadOptional("power caps", f.caps, experiment.ReadCaps); err != nil {
+	if c.caps, err = inputs.ReadOptional("power caps", f.caps, simulate.ReadCaps); err != nil {
 		return err
 	}
 	if c.energy.Price, err = inputs.ReadOptional("energy price", f.price, power.ReadPrices); err != nil {
@@ -192,8 +192,8 @@ func (f *simulateFlags) complete() error {
 }
 
 // simulation puts together the run of one system, with the files its keys name, and checks the request.
-func (c *comparison) simulation(info *system.Info, settings map[string]string) (experiment.Simulation, error) {
-	sim := experiment.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
+func (c *comparison) simulation(info *system.Info, settings map[string]string) (simulate.Simulation, error) {
+	sim := simulate.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
 		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget,
 		Sharing: c.sharing, Caps: c.caps, Energy: c.energy}
 	k, err := inputs.KnowledgeOf(settings, c.scores)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -45,10 +45,10 @@ func (c *comparison) presetWarnings() []string {
 
 // presetValues returns the keys that are part of the set-up, with the values that the preset gives them. Keys of a
 // system's own are its parameters, which a preset leaves to the request.
-func presetValues(p *experiment.PresetInfo, name string) map[string]string {
+func presetValues(p *simulate.PresetInfo, name string) map[string]string {
 	values := make(map[string]string)
 	if info, err := system.Named(name); err == nil {
-		for _, k := range slices.Concat(info.CommonKeys(), info.ProvisioningKeys(), experiment.RuntimeKeys) {
+		for _, k := range slices.Concat(info.CommonKeys(), info.ProvisioningKeys(), simulate.RuntimeKeys) {
 			values[k.Name] = k.Default
 		}
 	}

@@ -51,7 +51,7 @@ that runs a simulator of its own knows nothing of nodes.
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.seeded = cmd.Flags().Changed("seed")
-			return simulate(cmd, &f)
+			return f.run(cmd)
 		},
 	}
 	f.define(cmd)
@@ -87,8 +87,8 @@ func (f *simulateFlags) define(cmd *cobra.Command) {
 	fs.BoolVar(&f.quiet, "quiet", false, "neither warnings nor progress on stderr")
 }
 
-// simulate runs what the flags say. Nothing is written unless every system ran to its end.
-func simulate(cmd *cobra.Command, f *simulateFlags) error {
+// run simulates what the flags say. Nothing is written unless every system ran to its end.
+func (f *simulateFlags) run(cmd *cobra.Command) error {
 	c, err := f.comparison()
 	if err != nil {
 		return err

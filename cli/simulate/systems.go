@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/experiment"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 )
 
@@ -54,8 +54,8 @@ func systemList(infos []system.Info, width int) string {
 		fmt.Fprintf(&b, "%-*s  %s\n", longest, infos[i].Name, term.Wrap(infos[i].Line, width, longest+2))
 	}
 	b.WriteString("\nPresets (--preset) reproduce published set-ups:\n")
-	for i := range experiment.Presets {
-		p := &experiment.Presets[i]
+	for i := range simulate.Presets {
+		p := &simulate.Presets[i]
 		fmt.Fprintf(&b, "%-*s  %s\n", longest, p.Name, term.Wrap(p.Line, width, longest+2))
 	}
 	b.WriteString("\n`trainyard systems NAME` says what a system assumes and which keys it takes.\n")
@@ -76,7 +76,7 @@ func systemText(info *system.Info, width int) string {
 	writeKeys(&b, "keys of its own", info.Keys, width)
 	writeKeys(&b, "keys of every system", info.CommonKeys(), width)
 	writeKeys(&b, "keys of what provides nodes", info.ProvisioningKeys(), width)
-	writeKeys(&b, "keys of the simulated cluster", experiment.RuntimeKeys, width)
+	writeKeys(&b, "keys of the simulated cluster", simulate.RuntimeKeys, width)
 	return b.String()
 }
 
@@ -98,8 +98,8 @@ func writeKeys(b *strings.Builder, title string, keys []system.Key, width int) {
 // presetsOf returns the presets that have the system.
 func presetsOf(name string) []string {
 	presets := []string{}
-	for i := range experiment.Presets {
-		if p := &experiment.Presets[i]; slices.Contains(p.Systems(), name) {
+	for i := range simulate.Presets {
+		if p := &simulate.Presets[i]; slices.Contains(p.Systems(), name) {
 			presets = append(presets, p.Name)
 		}
 	}
@@ -136,7 +136,7 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 		one.addKeys("system", s.Keys)
 		one.addKeys("common", s.CommonKeys())
 		one.addKeys("provision", s.ProvisioningKeys())
-		one.addKeys("simulation", experiment.RuntimeKeys)
+		one.addKeys("simulation", simulate.RuntimeKeys)
 		doc.Systems = append(doc.Systems, one)
 	}
 	return doc

@@ -12,12 +12,12 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/driver/local/device"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -137,7 +137,7 @@ func (c *comparison) simulate(ctx context.Context, systemName string, reserved i
 	}
 	world := map[string]string{"restart_at_first": "yes"}
 	maps.Copy(world, settings)
-	s := experiment.Simulation{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps,
+	s := simulate.Simulation{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps,
 		Mix: c.mix(apps)}
 	out, err := s.Run(ctx)
 	if err != nil {

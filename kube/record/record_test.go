@@ -13,9 +13,9 @@ import (
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -88,14 +88,14 @@ func (w *watcher) EndBatch() error {
 // nodes.
 var systems = []string{"tiresias-las", "eaco", "elastic", "fifo-packed", "srtf", "boa"}
 
-// simulate runs a small trace under a system and has look called at the end of each batch.
-func simulate(t *testing.T, name string, seed uint64, look func(h eventlog.Header, v *sched.View)) {
+// simulated runs a small trace under a system and has look called at the end of each batch.
+func simulated(t *testing.T, name string, seed uint64, look func(h eventlog.Header, v *sched.View)) {
 	t.Helper()
 	c, err := cluster.Load("4x4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := experiment.Simulation{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}),
+	s := simulate.Simulation{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}),
 		Cluster: c, System: name}
 	if name == "boa" {
 		s.Budget = 8
@@ -111,7 +111,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, name := range systems {
 		t.Run(name, func(t *testing.T) {
 			r, looks := rand.New(rand.NewPCG(1, 2)), 0
-			simulate(t, name, 3, func(h eventlog.Header, v *sched.View) {
+			simulated(t, name, 3, func(h eventlog.Header, v *sched.View) {
 				if r.IntN(20) > 0 {
 					return
 				}
@@ -155,7 +155,7 @@ func TestTornBatch(t *testing.T) {
 			if name == "boa" { // which tells far more often
 				every = 60
 			}
-			simulate(t, name, 4, func(h eventlog.Header, v *sched.View) {
+			simulated(t, name, 4, func(h eventlog.Header, v *sched.View) {
 				if looks++; looks%every > 1 { // pairs of batches, one after the other
 					return
 				}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -77,7 +77,7 @@ func simulated(t *testing.T, jobs *trace.Trace, system string) float64 {
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(jobs.Jobs))
-	sim := experiment.Simulation{Trace: jobs, Cluster: machine, System: system}
+	sim := simulate.Simulation{Trace: jobs, Cluster: machine, System: system}
 	sim.Sinks = append(sim.Sinks, rec)
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -125,7 +125,7 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 	}
 	var want bytes.Buffer
 	file := eventlog.NewWriter(&want, header)
-	sim := experiment.Simulation{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
+	sim := simulate.Simulation{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trainyard/trainyard/experiment"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 )
 
 // Candidate is a system to be tried on a History.
 type Candidate struct {
 	System   string
-	Settings map[string]string // as of experiment.Simulation; what restarts, starts and stops take is as measured unless said
+	Settings map[string]string // as of simulate.Simulation; what restarts, starts and stops take is as measured unless said
 	Budget   float64           // GPUs rented on average, for systems that rent; 0 = none given
 	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
 }
@@ -66,7 +66,7 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 }
 
 func (h *History) simulate(ctx context.Context, c *Candidate) Row {
-	sim := &experiment.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
+	sim := &simulate.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
 		Budget: c.Budget, Round: c.Round}
 	out, err := sim.Run(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *History) settings(c *Candidate) map[string]string {
 // ownKeys returns the settings of a system without those of the simulated world.
 func ownKeys(settings map[string]string) map[string]string {
 	own := maps.Clone(settings)
-	for _, k := range experiment.RuntimeKeys {
+	for _, k := range simulate.RuntimeKeys {
 		delete(own, k.Name)
 	}
 	return own

@@ -1,0 +1,112 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/driver/sim"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/allocate"
+	"github.com/trainyard/trainyard/system"
+)
+
+// preset reproduces a published set-up for one system: quirks included, as far as they change figures.
+type preset struct {
+	defaults map[string]string // settings unless given
+	note     string            // what else a restart costs
+	adapt    func(*pipeline.Stages, *sim.Runtime)
+	demand   func(*sched.JobSpec, *cluster.Cluster)
+	// alone runs a stand-alone replica instead of the engine.
+	alone func(*Simulation, *system.Settings) (func() (*Outcome, error), error)
+}
+
+// PresetInfo describes a preset.
+type PresetInfo struct {
+	Name, Line string
+	NodeGPUs   int          // of every node in the published set-up; 0 = any
+	Keys       []system.Key // its systems take under it, besides their own
+	systems    map[string]preset
+}
+
+// Systems returns the names of the systems the preset has, sorted.
+func (p *PresetInfo) Systems() []string { return slices.Sorted(maps.Keys(p.systems)) }
+
+// Defaults returns the settings the preset gives the system unless they are given, which the caller must not change.
+func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[sys].defaults }
+
+// RestartNote says what a restart under the preset costs beside restart_overhead; "" = nothing.
+func (p *PresetInfo) RestartNote(sys string) string { return p.systems[sys].note }
+
+// Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing is
+// known of nodes.
+func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != nil }
+
+// Presets lists all presets.
+var Presets = []PresetInfo{
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, heliosPreset},
+	{"muri", "the simulator released with Muri (SIGCOMM'22, commit 4e69a78c), without sharing: 8-GPU nodes, free moves, each event costs progress", 8,
+		nil, muriPreset},
+	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
+		palPresetKeys, palPreset},
+	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, throughputs by --interference", 0,
+		gavelPresetKeys, gavelPreset},
+	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, --profiles as measured there", 0,
+		nil, polluxPreset},
+}
+
+// presetKeys returns the keys that a preset adds.
+func presetKeys(name string) []system.Key {
+	for i := range Presets {
+		if Presets[i].Name == name {
+			return Presets[i].Keys
+		}
+	}
+	return nil
+}
+
+func presetFor(name, sys string) (preset, error) {
+	if name == "" {
+		return preset{}, nil
+	}
+	var names []string
+	for i := range Presets {
+		names = append(names, Presets[i].Name)
+		if Presets[i].Name != name {
+			continue
+		}
+		p, ok := Presets[i].systems[sys]
+		if !ok {
+			return p, fmt.Errorf("preset: %s has no system %q, only %s", name, sys, strings.Join(Presets[i].Systems(), ", "))
+		}
+		return p, nil
+	}
+	return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+}
+
+// heliosPreset: FIFO and SJF need nothing but free restarts; SRTF fills a quota by demand, and a preempted job has more
+// work left. Source: Hu et al., SC'21, HeliosArtifact.
+var heliosPreset = map[string]preset{
+	"fifo": {defaults: freeRestarts},
+	"sjf":  {defaults: freeRestarts},
+	"srtf": {defaults: freeRestarts, note: "each preemption adds 7, 30 or 60 s of work", adapt: func(s *pipeline.Stages, r *sim.Runtime) {
+		s.Allocate = allocate.Quota{}
+		r.Penalty = func(width int) time.Duration {
+			switch {
+			case width == 1:
+				return 7 * time.Second
+			case width <= 8:
+				return 30 * time.Second
+			}
+			return 60 * time.Second
+		}
+	}},
+}
+
+var freeRestarts = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}

@@ -1,0 +1,141 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/trainyard/trainyard/metrics"
+	replica "github.com/trainyard/trainyard/replica/gavel"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/system"
+)
+
+// gavelPreset: every system goes through the replica: its rounds, in which jobs take turns, fit no clean stage.
+var gavelPreset = map[string]preset{
+	"fifo":        {defaults: gavelDefaults, alone: gavelPolicy(replica.FIFO)},
+	"fifo-packed": {defaults: gavelDefaults, alone: gavelPolicy(replica.FIFOPacked)},
+	"gandiva":     {defaults: gavelDefaults, alone: gavelPolicy(replica.Gandiva)},
+}
+
+var gavelDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}
+
+// gavelPresetKeys are taken by the systems under the preset.
+var gavelPresetKeys = []system.Key{
+	{Name: "reset", Default: "1920", Doc: "gavel: seconds at least between two computations of shares"},
+	{Name: "perf", Default: "no", Doc: "gavel: yes: fifo fills the cluster anew each time, fifo_perf"},
+}
+
+// gavelPolicy runs the replica of the released simulator.
+func gavelPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: set.Seconds("reset", replica.DefaultReset*time.Second).Seconds(),
+			Seed: uint32(set.Int("seed", 0))}
+		if policy == replica.FIFO && set.OneOf("perf", "no", "no", "yes") == "yes" {
+			p.Policy = replica.FIFOPerf
+		}
+		err := gavelHonours(s, set)
+		var jobs []replica.Job
+		if err == nil {
+			p.Rates = s.Sharing.rates(typeOf(s.Cluster))
+			jobs, err = gavelJobs(s, p.Rates)
+		}
+		if err == nil {
+			err = p.Validate(jobs)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("preset: gavel: %w", err)
+		}
+		return func() (*Outcome, error) { return gavelOutcome(s, jobs, replica.Run(jobs, p)), nil }, nil
+	}
+}
+
+// gavelHonours refuses what the replica knows nothing of.
+func gavelHonours(s *Simulation, set *system.Settings) error {
+	switch {
+	case s.Sharing == nil || len(s.Sharing.Pairs) == 0:
+		return errors.New("no throughputs of jobs alone and in pairs were given; see --interference")
+	case len(s.Cluster.Types) > 1:
+		return fmt.Errorf("GPUs of %d types, want one", len(s.Cluster.Types))
+	case s.Cluster.Failures.MTBF > 0:
+		return fmt.Errorf("nodes that fail every %v, want nodes that never do: the released simulator knows nothing of failures", s.Cluster.Failures.MTBF)
+	case len(s.Inject) > 0:
+		return errors.New("the released simulator takes no events from outside")
+	case s.Scores != nil:
+		return errors.New("PM scores were given: the released simulator's GPUs do not differ")
+	}
+	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "min_run", "user_limit", "interference_noise"} {
+		if set.Float(key, 0) != 0 {
+			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
+		}
+	}
+	if x := set.Float("locality_penalty", 1); x != 1 {
+		return fmt.Errorf("locality_penalty=%v, want 1: in the released simulator placement changes no speed", x)
+	}
+	return set.Err()
+}
+
+// rates returns the throughputs on a type of GPU.
+func (s *Sharing) rates(typ string) replica.Rates {
+	r := replica.Rates{Alone: make(map[replica.Kind]float64), Shared: make(map[[2]replica.Kind][2]float64)}
+	for i := range s.Pairs {
+		p := &s.Pairs[i]
+		if p.Type != typ {
+			continue
+		}
+		var kinds [2]replica.Kind
+		for k := range kinds {
+			kinds[k] = replica.Kind{Model: p.Models[k], GPUs: int(p.Width)}
+			r.Alone[kinds[k]] = p.Alone[k]
+		}
+		r.Shared[kinds] = p.Shared
+	}
+	return r
+}
+
+// gavelJobs turns durations back into the whole steps that the trace counted.
+func gavelJobs(s *Simulation, rates replica.Rates) ([]replica.Job, error) {
+	jobs := make([]replica.Job, len(s.Trace.Jobs))
+	for i := range s.Trace.Jobs {
+		j := &s.Trace.Jobs[i]
+		name, err := s.Sharing.kindOf(j)
+		if err != nil {
+			return nil, err
+		}
+		kind := replica.Kind{Model: name, GPUs: int(j.Spec.GPUs.Want)}
+		rate := rates.Alone[kind]
+		if !(rate > 0) {
+			return nil, fmt.Errorf("job %s: throughput of %q on %d GPUs is not known, want one > 0", j.Spec.Name, name, kind.GPUs)
+		}
+		step := max(sched.Seconds(1/rate), 1) // as Sharing.Steps has it
+		steps := int64(math.Round(j.Duration.Seconds() / step.Seconds()))
+		jobs[i] = replica.Job{ID: j.Spec.Name, Submit: j.Spec.Submit.Seconds(), Kind: kind, Steps: max(steps, 1)}
+	}
+	return jobs, nil
+}
+
+// gavelOutcome sums up what the replica says.
+func gavelOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
+	recs := make([]metrics.Job, len(jobs))
+	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
+	end := sched.Time(0)
+	for i, o := range res.Jobs {
+		rec := metrics.Job{Name: jobs[i].ID, GPUs: int32(jobs[i].Kind.GPUs), Submit: at(jobs[i].Submit), Start: sched.None, Finish: sched.None, Run: sched.Seconds(o.Run)}
+		rec.Service = sched.GPUTime(jobs[i].Kind.GPUs, rec.Run)
+		if !math.IsNaN(o.Finish) {
+			rec.Finish, rec.Outcome = at(o.Finish), sched.Finished
+			rec.Start = max(rec.Finish.Add(-rec.Run), rec.Submit) // when it first ran the released simulator does not tell
+			end = max(end, rec.Finish)
+		}
+		if o.Failed {
+			rec.Outcome = sched.Failed
+		}
+		recs[i] = rec
+	}
+	sum := &Outcome{Result: metrics.FromJobs(s.System, recs, cmp.Or(end, at(res.End))), PerJob: recs}
+	sum.addUse(s.Cluster.GPUs())
+	sum.GPUAllocated, sum.GPUBusy = res.Busy, res.Busy // of GPUs that two share each second counts once
+	return sum
+}
