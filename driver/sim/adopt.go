@@ -28,7 +28,7 @@ func (d *Driver) adopt() ([]sched.Event, error) {
 	}
 	d.now, d.arrived = v.Now, len(v.Jobs)
 	d.forgetPast()
-	d.adoptNodes()
+	d.machines = machinesIn(v, d.machines.widest)
 	phases := d.adoptJobs()
 	for _, id := range phases[sched.Running] {
 		d.adoptPace(id)
@@ -51,29 +51,30 @@ func (d *Driver) forgetPast() {
 	for len(d.inject) > 0 && d.inject[0].Time <= d.now {
 		d.inject = d.inject[1:]
 	}
-	for len(d.changes) > 0 && d.changes[0].At <= d.now {
-		d.change(d.changes[0]) // nobody works yet
-		d.changes = d.changes[1:]
+	for d.disturb.next() <= d.now {
+		d.disturb.apply() // no job works yet
 	}
-	for d.outage.at <= d.now {
-		d.nextOutage()
+	for d.fails.at <= d.now {
+		d.fails.next()
 	}
 }
 
-func (d *Driver) adoptNodes() {
-	d.nodes = make([]nodeState, len(d.view.Nodes))
-	for i := range d.view.Nodes {
-		n := &d.view.Nodes[i]
-		d.nodes[i] = nodeState{state: n.State, generation: n.Generation}
-		d.widest = max(d.widest, n.Spec.GPUs)
+// machinesIn returns the nodes and what is rented, as v shows them; no node of the cluster has more GPUs than widest.
+func machinesIn(v *sched.View, widest int) machines {
+	m := machines{nodes: make([]nodeState, len(v.Nodes)), widest: widest}
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		m.nodes[i] = nodeState{state: n.State, generation: n.Generation}
+		m.widest = max(m.widest, n.Spec.GPUs)
 		if n.State == sched.NodeDown {
-			d.down++
+			m.down++
 		}
-		if p := d.view.PoolOf(n); p != nil {
-			pool := d.pool(n.Spec.Pool)
+		if p := v.PoolOf(n); p != nil {
+			pool := m.pool(n.Spec.Pool)
 			pool.nodes, pool.last = p.Nodes, max(pool.last, numberIn(n.Spec.Name, p.Spec.Name))
 		}
 	}
+	return m
 }
 
 // numberIn returns the number of a node named after its pool, see join; 0 if it is named otherwise.
@@ -91,17 +92,17 @@ func numberIn(node, pool string) int32 {
 func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 	phases := make(map[sched.AttemptState][]sched.JobID)
 	for i := range d.view.Jobs {
-		id, j, s := sched.JobID(i), &d.view.Jobs[i], &d.state[i]
+		id, j, s := sched.JobID(i), &d.view.Jobs[i], &d.attempts.state[i]
 		s.done, s.before, s.attempt, s.watched, s.epoch = j.Work, j.Work, j.Attempts, j.Watched, j.Epoch+1
 		if j.FirstStart >= 0 {
 			s.starts = 1
 		}
 		switch {
 		case j.State == sched.Done && (j.Outcome == sched.Finished || j.Outcome == sched.Cancelled):
-			d.done++
+			d.attempts.over++
 		case j.HoldsDevices():
-			s.gpus, s.config, s.liveAt = j.GPUs, j.Live, int32(len(d.live))
-			d.live = append(d.live, id)
+			s.gpus, s.config = j.GPUs, j.Live
+			d.attempts.add(id)
 			phases[j.Attempt] = append(phases[j.Attempt], id)
 		}
 		if j.Attempt == sched.Running {
@@ -118,26 +119,26 @@ func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 
 // adoptWork lets the attempt of job id run as last told. What it had done when it began follows from the rate it has.
 func (d *Driver) adoptWork(id sched.JobID) {
-	j, s := &d.view.Jobs[id], &d.state[id]
+	j, s := &d.view.Jobs[id], &d.attempts.state[id]
 	s.phase, s.began, s.from, s.told, s.toldAt = running, j.LastStart, j.WorkFrom, j.Work, j.WorkFrom
 	if j.FirstStart < j.LastStart || d.runtime.RestartAtFirst {
 		s.began = j.LastStart.Add(d.runtime.restart(&d.jobs[id]))
 	}
 	s.before = max(0, j.Work-sched.ScaleDuration(max(0, j.WorkFrom.Sub(s.began)), j.Rate))
 	if d.runtime.Interference != nil {
-		d.seat(id)
+		d.tenants.seat(id, s.gpus)
 	}
 }
 
 // adoptPace queues what is to come of job id, which runs. If it is not as fast as was told last, that is told.
 func (d *Driver) adoptPace(id sched.JobID) {
-	told, s := d.view.Jobs[id].Rate, &d.state[id]
+	told, s := d.view.Jobs[id].Rate, &d.attempts.state[id]
 	if d.setPace(id); s.rate != told && d.runtime.Report == 0 {
 		s.rate = told
 		d.soon = d.repace(id, d.soon)
 	}
 	if d.runtime.Report > 0 {
-		d.push(timed{at: max(s.toldAt.Add(d.runtime.Report), d.now), kind: report, job: id, attempt: s.attempt})
+		d.queue.push(timed{at: max(s.toldAt.Add(d.runtime.Report), d.now), kind: report, job: id, attempt: s.attempt})
 	}
 	if s.watched {
 		d.queueEpoch(id)
@@ -146,7 +147,7 @@ func (d *Driver) adoptPace(id sched.JobID) {
 
 // adoptStop goes on stopping job id, whose work has stood still since it was told to.
 func (d *Driver) adoptStop(id sched.JobID) {
-	j, s := &d.view.Jobs[id], &d.state[id]
+	j, s := &d.view.Jobs[id], &d.attempts.state[id]
 	s.phase, s.stopping = stopping, sched.Preempted
 	if j.Cancel {
 		s.stopping = sched.Cancelled
@@ -155,7 +156,7 @@ func (d *Driver) adoptStop(id sched.JobID) {
 		s.done -= d.runtime.Penalty(len(s.gpus))
 	}
 	if at := j.WorkFrom.Add(d.runtime.StopDelay); at > d.now {
-		d.push(timed{at: at, kind: gone, job: id, attempt: s.attempt})
+		d.queue.push(timed{at: at, kind: gone, job: id, attempt: s.attempt})
 		return
 	}
 	d.soon = d.end(id, s.stopping, s.done, d.soon)
@@ -163,10 +164,10 @@ func (d *Driver) adoptStop(id sched.JobID) {
 
 // adoptStart goes on starting job id, to which nothing has happened since it was told to.
 func (d *Driver) adoptStart(id sched.JobID) {
-	s := &d.state[id]
+	s := &d.attempts.state[id]
 	s.phase = starting
 	if at := d.view.Jobs[id].Settled.Add(d.runtime.StartDelay); at > d.now {
-		d.push(timed{at: at, kind: up, job: id, attempt: s.attempt})
+		d.queue.push(timed{at: at, kind: up, job: id, attempt: s.attempt})
 		return
 	}
 	d.soon = d.begin(id, d.soon)

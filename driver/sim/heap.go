@@ -25,11 +25,25 @@ const (
 	rented
 )
 
+// agenda is what will happen, in order of time and, of what happens together, of being pushed.
+type agenda struct {
+	heap   timedHeap
+	pushed uint64
+}
+
 // push queues t after all that is queued for the same time.
-func (d *Driver) push(t timed) {
-	d.orderly++
-	t.order = d.orderly
-	d.queue.push(t)
+func (a *agenda) push(t timed) {
+	a.pushed++
+	t.order = a.pushed
+	a.heap.push(t)
+}
+
+// next returns the time of what happens first; sched.Never if nothing will.
+func (a *agenda) next() sched.Time {
+	if len(a.heap) == 0 {
+		return sched.Never
+	}
+	return a.heap[0].at
 }
 
 // timedHeap is a binary heap by (at, order).

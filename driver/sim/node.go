@@ -8,6 +8,24 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
+// machines is the truth about nodes, and about what is rented.
+type machines struct {
+	nodes   []nodeState // by NodeID
+	pools   []poolState // by PoolID
+	widest  int         // GPUs of the widest node there ever was
+	down    int         // nodes that are away and will come back
+	failed  int         // nodes that went away since an attempt last started
+	joining []sched.NodeSpec
+	name    []byte // scratch
+}
+
+type nodeState struct {
+	state      sched.NodeState
+	generation int32 // of the machine that state is about
+	boot       int32 // number of the boot under way; 0: none
+	boots      int32
+}
+
 // poolState is what is rented from a pool.
 type poolState struct {
 	nodes   int32   // that have joined and are not released
@@ -15,16 +33,61 @@ type poolState struct {
 	last    int32   // number given last; they are never given again
 }
 
-// node returns the state of node id, a new one if another machine has taken its slot.
-func (d *Driver) node(id sched.NodeID) *nodeState {
-	for int(id) >= len(d.nodes) {
-		d.nodes = append(d.nodes, nodeState{})
+// node returns the state of node id, a new one if another machine, of the given generation, has taken its slot.
+func (m *machines) node(id sched.NodeID, generation int32) *nodeState {
+	for int(id) >= len(m.nodes) {
+		m.nodes = append(m.nodes, nodeState{})
 	}
-	n := &d.nodes[id]
-	if g := d.view.Nodes[id].Generation; g != n.generation {
-		*n = nodeState{generation: g, boots: n.boots}
+	n := &m.nodes[id]
+	if generation != n.generation {
+		*n = nodeState{generation: generation, boots: n.boots}
 	}
 	return n
+}
+
+func (m *machines) pool(id sched.PoolID) *poolState {
+	for int(id) >= len(m.pools) {
+		m.pools = append(m.pools, poolState{})
+	}
+	return &m.pools[id]
+}
+
+// aim has as many nodes boot as are missing to want, and returns their numbers, or calls boots off, the latest first.
+func (p *poolState) aim(want int32) (numbers []int32) {
+	from := len(p.booting)
+	for p.nodes+int32(len(p.booting)) < want {
+		p.last++
+		p.booting = append(p.booting, p.last)
+	}
+	numbers = p.booting[from:]
+	p.booting = p.booting[:max(0, min(int32(len(p.booting)), want-p.nodes))]
+	return numbers
+}
+
+// joined takes node number n off those that boot; ok is false if its boot was called off.
+func (p *poolState) joined(n int32) (ok bool) {
+	i := slices.Index(p.booting, n)
+	if i < 0 {
+		return false
+	}
+	p.booting = slices.Delete(p.booting, i, i+1)
+	p.nodes++
+	return true
+}
+
+// enter returns the specification of node number n of pool id, which joins: like is what nodes of the pool are like.
+func (m *machines) enter(id sched.PoolID, n int32, pool *sched.PoolSpec, like sched.NodeSpec) *sched.NodeSpec {
+	m.widest = max(m.widest, pool.GPUs)
+	m.joining = append(m.joining, like)
+	node := &m.joining[len(m.joining)-1]
+	m.name = strconv.AppendInt(append(append(m.name[:0], pool.Name...), '-'), int64(n), 10)
+	node.Name, node.Pool = string(m.name), id
+	node.GPUs, node.Type, node.DollarsHr = pool.GPUs, pool.Type, pool.Price
+	return node
+}
+
+func (d *Driver) node(id sched.NodeID) *nodeState {
+	return d.machines.node(id, d.view.Nodes[id].Generation)
 }
 
 // setNode puts a node to sleep, wakes it, drains or releases it. A node that is down hears nothing, and can be
@@ -39,7 +102,7 @@ func (d *Driver) setNode(a *sched.Action) {
 	if a.State == sched.NodeUp && n.state == sched.NodeAsleep && wake > 0 {
 		n.boots++
 		n.boot = n.boots
-		d.push(timed{at: d.now.Add(wake), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
+		d.queue.push(timed{at: d.now.Add(wake), kind: nodeReady, job: sched.JobID(a.Node), attempt: n.boot})
 		return
 	}
 	e := sched.Event{Time: d.now, Kind: sched.NodeChanged, Node: a.Node, Code: int32(a.State)}
@@ -48,10 +111,10 @@ func (d *Driver) setNode(a *sched.Action) {
 		d.soon = d.lose(a.Node, d.soon)
 	}
 	if pool := d.view.Nodes[a.Node].Spec.Pool; pool >= 0 && a.State == sched.NodeGone {
-		d.pool(pool).nodes--
+		d.machines.pool(pool).nodes--
 	}
 	if down {
-		d.down--
+		d.machines.down--
 	}
 	n.state, n.boot = a.State, 0
 	d.soon = append(d.soon, e)
@@ -65,42 +128,23 @@ func (d *Driver) wake(id sched.NodeID, boot int32) {
 	}
 }
 
-func (d *Driver) pool(id sched.PoolID) *poolState {
-	for int(id) >= len(d.pools) {
-		d.pools = append(d.pools, poolState{})
-	}
-	return &d.pools[id]
-}
-
-// rent has nodes of a pool boot until there are as many as wanted, or calls boots off, the latest first.
+// rent has nodes of a pool boot until there are as many as wanted, or calls boots off.
 func (d *Driver) rent(a *sched.Action) {
-	p := d.pool(a.Pool)
-	for p.nodes+int32(len(p.booting)) < a.Count {
-		p.last++
-		p.booting = append(p.booting, p.last)
-		d.push(timed{at: d.now.Add(d.view.Pools[a.Pool].Spec.Boot), kind: rented, job: sched.JobID(a.Pool),
-			attempt: p.last})
+	ready := d.now.Add(d.view.Pools[a.Pool].Spec.Boot)
+	for _, n := range d.machines.pool(a.Pool).aim(a.Count) {
+		d.queue.push(timed{at: ready, kind: rented, job: sched.JobID(a.Pool), attempt: n})
 	}
-	p.booting = p.booting[:max(0, min(int32(len(p.booting)), a.Count-p.nodes))]
 }
 
 // join lets node number n of a pool join, unless its boot was called off.
 func (d *Driver) join(id sched.PoolID, n int32) {
-	p, spec := d.pool(id), &d.view.Pools[id].Spec
-	i := slices.Index(p.booting, n)
-	if i < 0 {
+	if !d.machines.pool(id).joined(n) {
 		return
 	}
-	p.booting = slices.Delete(p.booting, i, i+1)
-	p.nodes++
-	d.widest = max(d.widest, spec.GPUs)
-	d.specs = append(d.specs, sched.NodeSpec{})
-	node := &d.specs[len(d.specs)-1]
+	var like sched.NodeSpec
 	if int(id) < len(d.cluster.Pools) {
-		*node = d.cluster.Pools[id].Node
+		like = d.cluster.Pools[id].Node
 	}
-	d.name = strconv.AppendInt(append(append(d.name[:0], spec.Name...), '-'), int64(n), 10)
-	node.Name, node.Pool = string(d.name), id
-	node.GPUs, node.Type, node.DollarsHr = spec.GPUs, spec.Type, spec.Price
+	node := d.machines.enter(id, n, &d.view.Pools[id].Spec, like)
 	d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.NodeJoined, NodeSpec: node})
 }

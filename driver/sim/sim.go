@@ -18,72 +18,25 @@ type Driver struct {
 	cluster *cluster.Cluster
 	view    *sched.View // of the engine: who has which number
 	runtime Runtime
-	inject  []sched.Event
-	outages *cluster.Outages
+	now     sched.Time
+	broken  error // the truth makes no sense
 
-	now       sched.Time
-	state     []jobState
-	arrived   int
-	nodes     []nodeState // by NodeID
-	pools     []poolState // by PoolID
-	widest    int
-	live      []sched.JobID   // with an attempt, in no particular order
-	tenants   [][]sched.JobID // by GPU: attempts that work there; kept only where jobs interfere
-	changes   []Change        // of Runtime.Changes, those to come
-	factor    []float64       // by GPU: of the last change; GPUs beyond its end have 1
-	placement []int           // scratch
-	crowd     []*trace.Job    // scratch
-	struck    []sched.JobID   // scratch
-	done      int             // jobs that finished or were cancelled while they ran
-	down      int             // nodes that are away and will come back
-	failed    int             // nodes that went away since an attempt last started
-	idle      int             // attempts in a row that ended before they did any work
-	outage    timed           // the next outage or repair
-	queue     timedHeap
-	soon      []sched.Event // of this very instant, caused by the last plan
+	// What is to come.
+	arrived int           // jobs of the trace so far
+	inject  []sched.Event // from outside
+	queue   agenda
+	fails   failures
+	disturb disturbances
+	soon    []sched.Event // of this very instant, caused by the last plan
+
+	// How things are.
+	attempts attempts
+	machines machines
+	tenants  tenants // kept only where jobs interfere
+
 	out       []sched.Event
-	specs     []sched.NodeSpec // of the nodes that join by out
-	name      []byte           // scratch
-	orderly   uint64
-	broken    error // the truth makes no sense
-}
-
-// jobState is the truth about one job.
-type jobState struct {
-	done     time.Duration // work done up to from
-	before   time.Duration // of it when the attempt began
-	told     time.Duration // of it in the last report
-	toldAt   sched.Time
-	began    sched.Time // the attempt does work from here
-	from     sched.Time // work goes on from here at rate
-	rate     float64
-	starts   int32
-	attempt  int32
-	phase    phase
-	watched  bool
-	epoch    int32 // whose end is to be reported next; ends queued before a watch was renewed are not
-	pace     int32 // raised whenever rate changes: what was queued at another pace is void
-	reports  int32 // made so far
-	liveAt   int32 // index in Driver.live
-	gpus     []sched.GPUID
-	config   sched.Config
-	stopping sched.Outcome
-}
-
-type phase uint8
-
-const (
-	idle phase = iota
-	starting
-	running
-	stopping
-)
-
-type nodeState struct {
-	state      sched.NodeState
-	generation int32 // of the machine that state is about
-	boot       int32 // number of the boot under way; 0 = none
-	boots      int32
+	placement []int         // scratch
+	struck    []sched.JobID // scratch
 }
 
 // Options are what a simulation may be given beside trace and cluster.
@@ -113,13 +66,14 @@ func New(t *trace.Trace, c *cluster.Cluster, o Options) (*Driver, error) {
 		}
 	}
 	d := &Driver{jobs: jobs, cluster: c, runtime: o.Runtime, inject: o.Inject,
-		outages: cluster.NewOutages(c.Failures, len(c.Nodes)), nodes: make([]nodeState, len(c.Nodes)),
-		changes: o.Runtime.Changes}
-	d.state = make([]jobState, len(jobs))
+		fails:    failures{outages: cluster.NewOutages(c.Failures, len(c.Nodes))},
+		disturb:  disturbances{ahead: o.Runtime.Changes},
+		attempts: attempts{state: make([]jobState, len(jobs))},
+		machines: machines{nodes: make([]nodeState, len(c.Nodes))}}
 	for _, n := range c.Nodes {
-		d.widest = max(d.widest, n.GPUs)
+		d.machines.widest = max(d.machines.widest, n.GPUs)
 	}
-	d.nextOutage()
+	d.fails.next()
 	return d, nil
 }
 
@@ -154,13 +108,13 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 	}
 	for {
 		at := d.nextTime(until)
-		if len(d.queue) > 0 && d.queue[0].at > horizon {
+		if len(d.queue.heap) > 0 && d.queue.heap[0].at > horizon {
 			return nil, fmt.Errorf("sim: job %d would end after %v, want a trace of less than a century",
-				d.queue[0].job, horizon)
+				d.queue.heap[0].job, horizon)
 		}
-		if d.idle > maxIdle {
+		if d.attempts.idle > maxIdle {
 			return nil, fmt.Errorf("sim: %d attempts in a row were stopped before they did any work: jobs preempt "+
-				"each other faster than they restart; set min_run above restart_overhead", d.idle)
+				"each other faster than they restart; set min_run above restart_overhead", d.attempts.idle)
 		}
 		if at == sched.Never && until == sched.Never {
 			return nil, io.EOF
@@ -184,23 +138,20 @@ const maxIdle = 100_000
 const horizon = sched.Never / 2
 
 // nextTime returns the time of the next arrival, end, delayed event or outage. Outages alone keep nothing going, but
-// happen while somebody waits until a time.
+// happen while the engine waits until a time.
 func (d *Driver) nextTime(until sched.Time) sched.Time {
-	at := sched.Never
+	at := d.queue.next()
 	if d.arrived < len(d.jobs) {
-		at = d.jobs[d.arrived].Spec.Submit
-	}
-	if len(d.queue) > 0 {
-		at = min(at, d.queue[0].at)
+		at = min(at, d.jobs[d.arrived].Spec.Submit)
 	}
 	if len(d.inject) > 0 {
 		at = min(at, d.inject[0].Time)
 	}
-	if len(d.changes) > 0 && len(d.live) > 0 {
-		at = min(at, max(d.changes[0].At, d.now))
+	if len(d.attempts.live) > 0 {
+		at = min(at, max(d.disturb.next(), d.now))
 	}
 	if at != sched.Never || until != sched.Never || d.mayHelp() {
-		at = min(at, d.outage.at)
+		at = min(at, d.fails.at)
 	}
 	return at
 }
@@ -212,21 +163,20 @@ const patience = 1000
 // mayHelp reports whether the return of a node may yet let a waiting job start: some node is away. Where many fail some
 // is always away, and a job that cannot start at all would keep the simulation going for ever: hence the patience.
 func (d *Driver) mayHelp() bool {
-	return d.down > 0 && d.done < len(d.jobs) && d.failed <= patience*len(d.nodes)
+	return d.machines.down > 0 && d.attempts.over < len(d.jobs) && d.machines.failed <= patience*len(d.machines.nodes)
 }
 
 // collect gathers the events of d.now into d.out. What they cause at this very instant, such as the end of a job of no
 // duration that starts, is left for the next call.
 func (d *Driver) collect() {
-	d.out, d.specs = d.out[:0], d.specs[:0]
-	for last := d.orderly; len(d.queue) > 0 && d.queue[0].at == d.now && d.queue[0].order <= last; {
-		d.due(d.queue.pop())
+	d.out, d.machines.joining = d.out[:0], d.machines.joining[:0]
+	for last := d.queue.pushed; d.queue.next() == d.now && d.queue.heap[0].order <= last; {
+		d.due(d.queue.heap.pop())
 	}
-	for len(d.changes) > 0 && d.changes[0].At <= d.now {
-		d.change(d.changes[0])
-		d.changes = d.changes[1:]
+	for d.disturb.next() <= d.now {
+		d.disrupt()
 	}
-	for d.outage.at == d.now {
+	for d.fails.at == d.now {
 		d.fail()
 	}
 	for len(d.inject) > 0 && d.inject[0].Time <= d.now {
@@ -241,20 +191,22 @@ func (d *Driver) collect() {
 	}
 }
 
-// due turns a delayed occurrence into its event, unless the attempt it belongs to is over.
+// due turns a delayed occurrence into its event, unless the boot or the attempt it belongs to is over.
 func (d *Driver) due(t timed) {
 	switch t.kind {
 	case nodeReady:
 		d.wake(sched.NodeID(t.job), t.attempt)
-		return
 	case rented:
 		d.join(sched.PoolID(t.job), t.attempt)
-		return
+	default:
+		if j := &d.attempts.state[t.job]; t.attempt == j.attempt {
+			d.dueIn(j, t)
+		}
 	}
-	j := &d.state[t.job]
-	if t.attempt != j.attempt {
-		return
-	}
+}
+
+// dueIn is due for what belongs to the present attempt of the job with state j.
+func (d *Driver) dueIn(j *jobState, t timed) {
 	switch {
 	case t.kind == up && j.phase == starting:
 		d.out = d.begin(t.job, d.out)
@@ -266,7 +218,7 @@ func (d *Driver) due(t timed) {
 	case t.kind == paceEnd && t.number == j.pace:
 		d.out = d.repace(t.job, d.out)
 	case t.kind == report:
-		d.out = d.tell(t.job, d.out)
+		d.out = d.report(t.job, d.out)
 	case t.kind == epochEnd && j.watched && t.number == j.epoch:
 		d.out = append(d.out, sched.Event{Time: d.now, Kind: sched.EpochEnded, Job: t.job, Attempt: j.attempt,
 			Value: float64(t.number)})
@@ -299,16 +251,15 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 }
 
 func (d *Driver) start(a *sched.Action) {
-	j := &d.state[a.Job]
+	j := &d.attempts.state[a.Job]
 	if a.Attempt <= j.attempt {
-		return // told before
+		return // ordered before
 	}
-	d.failed = 0
+	d.machines.failed = 0
 	j.attempt, j.phase, j.gpus, j.config = a.Attempt, starting, a.GPUs, a.Config
-	j.liveAt = int32(len(d.live))
-	d.live = append(d.live, a.Job)
+	d.attempts.add(a.Job)
 	if d.runtime.StartDelay > 0 {
-		d.push(timed{at: d.now.Add(d.runtime.StartDelay), kind: up, job: a.Job, attempt: a.Attempt})
+		d.queue.push(timed{at: d.now.Add(d.runtime.StartDelay), kind: up, job: a.Job, attempt: a.Attempt})
 		return
 	}
 	d.soon = d.begin(a.Job, d.soon)
@@ -316,7 +267,7 @@ func (d *Driver) start(a *sched.Action) {
 
 // begin lets the attempt of job id run from now on and appends its event.
 func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
-	j := &d.state[id]
+	j := &d.attempts.state[id]
 	j.phase, j.from, j.before = running, d.now, j.done
 	if j.starts > 0 || d.runtime.RestartAtFirst {
 		j.from = d.now.Add(d.runtime.restart(&d.jobs[id]))
@@ -339,31 +290,28 @@ func (d *Driver) begin(id sched.JobID, dst []sched.Event) []sched.Event {
 
 // end closes the attempt of job id with the given work done and appends its event.
 func (d *Driver) end(id sched.JobID, o sched.Outcome, work time.Duration, dst []sched.Event) []sched.Event {
-	j := &d.state[id]
-	if d.idle++; work > j.before {
-		d.idle = 0
+	j := &d.attempts.state[id]
+	if d.attempts.idle++; work > j.before {
+		d.attempts.idle = 0
 	}
 	dst = d.leave(id, dst)
 	j.done, j.phase, j.gpus = work, idle, nil
 	if o == sched.Finished || o == sched.Cancelled {
-		d.done++
+		d.attempts.over++
 	}
-	last := d.live[len(d.live)-1]
-	d.live[j.liveAt] = last
-	d.state[last].liveAt = j.liveAt
-	d.live = d.live[:len(d.live)-1]
+	d.attempts.remove(id)
 	return append(dst, sched.Event{Time: d.now, Kind: sched.AttemptEnded, Job: id, Attempt: j.attempt, Outcome: o,
 		Work: work})
 }
 
 // stop ends an attempt: the job saves what it has done and goes.
 func (d *Driver) stop(a *sched.Action) {
-	j := &d.state[a.Job]
+	j := &d.attempts.state[a.Job]
 	if a.Attempt != j.attempt || j.phase == idle || j.phase == stopping {
-		return // told before, or over already
+		return // ordered before, or over already
 	}
 	if j.phase == running {
-		j.done = d.workOf(j, d.now)
+		j.done = j.workAt(d.now)
 		d.soon = d.leave(a.Job, d.soon)
 	}
 	if d.runtime.Penalty != nil && a.Why == sched.Preempted {
@@ -371,14 +319,14 @@ func (d *Driver) stop(a *sched.Action) {
 	}
 	j.phase, j.stopping = stopping, a.Why
 	if d.runtime.StopDelay > 0 {
-		d.push(timed{at: d.now.Add(d.runtime.StopDelay), kind: gone, job: a.Job, attempt: a.Attempt})
+		d.queue.push(timed{at: d.now.Add(d.runtime.StopDelay), kind: gone, job: a.Job, attempt: a.Attempt})
 		return
 	}
 	d.soon = d.end(a.Job, a.Why, j.done, d.soon)
 }
 
 func (d *Driver) watch(a *sched.Action) {
-	j := &d.state[a.Job]
+	j := &d.attempts.state[a.Job]
 	if j.watched == a.On {
 		return
 	}

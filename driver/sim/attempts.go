@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// attempts is the truth about the jobs and a list of those with an attempt.
+type attempts struct {
+	state []jobState    // by JobID
+	live  []sched.JobID // with an attempt, in no particular order
+	over  int           // jobs that finished or were cancelled while they ran
+	idle  int           // attempts in a row that ended before they did any work
+}
+
+// jobState is the truth about one job.
+type jobState struct {
+	done     time.Duration // work done up to from
+	before   time.Duration // of it when the attempt began
+	told     time.Duration // of it in the last report
+	toldAt   sched.Time
+	began    sched.Time // the attempt does work from here
+	from     sched.Time // work goes on from here at rate
+	rate     float64
+	starts   int32
+	attempt  int32
+	phase    phase
+	watched  bool
+	epoch    int32 // the end to be reported next; ends queued before a watch was renewed are not
+	pace     int32 // raised whenever rate changes: what was queued at another pace is void
+	reports  int32 // made so far
+	liveAt   int32 // index in attempts.live
+	gpus     []sched.GPUID
+	config   sched.Config
+	stopping sched.Outcome
+}
+
+type phase uint8
+
+const (
+	idle phase = iota
+	starting
+	running
+	stopping
+)
+
+// add lists job id, which gets an attempt.
+func (a *attempts) add(id sched.JobID) {
+	a.state[id].liveAt = int32(len(a.live))
+	a.live = append(a.live, id)
+}
+
+// remove takes job id, whose attempt is over, off the list.
+func (a *attempts) remove(id sched.JobID) {
+	last, at := a.live[len(a.live)-1], a.state[id].liveAt
+	a.live[at] = last
+	a.state[last].liveAt = at
+	a.live = a.live[:len(a.live)-1]
+}
+
+// workAt returns the work done up to a time.
+func (j *jobState) workAt(at sched.Time) time.Duration {
+	return j.done + sched.ScaleDuration(max(at.Sub(j.from), 0), j.rate)
+}
+
+// saved returns the work at the last checkpoint of a job that saves itself so often. What was done since is reckoned at
+// the present rate.
+func (j *jobState) saved(now sched.Time, every time.Duration) time.Duration {
+	if j.phase != running {
+		return j.done
+	}
+	since, lost := max(now.Sub(j.from), 0), time.Duration(0)
+	if every > 0 {
+		lost = max(now.Sub(j.began), 0) % every
+	}
+	if lost <= since {
+		return j.done + sched.ScaleDuration(since-lost, j.rate)
+	}
+	return max(j.before, j.done-sched.ScaleDuration(lost-since, j.rate))
+}
