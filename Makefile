@@ -142,6 +142,12 @@ test-kube-node: ## train on real Kubernetes nodes: kubelet, containerd, runc, GP
 	@hack/controlplane/build control node
 	@cd kube && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) -run '^TestReal' ./internal/realnode ./e2e
 
+.PHONY: handover
+handover: ## hand running jobs over from the program of BASE=COMMIT to this one, and back
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git archive "$(BASE)" | tar -x -C "$$dir" && (cd "$$dir" && $(GO) build -o bin/old ./cmd/trainyard) && \
+	TRAINYARD_OLD_BINARY="$$dir/bin/old" $(GO) test -count 1 -tags handover -run '^TestHandBack$$' $(TESTFLAGS) ./internal/freeze
+
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

@@ -54,7 +54,7 @@ type folder string
 // command returns program with arguments, to run in the folder.
 func (dir folder) command(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd := exec.Command(program, args...)
 	cmd.Dir = string(dir)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + string(dir), "TMPDIR=" + os.TempDir(),
 		"TZ=UTC", "LC_ALL=C", "NO_COLOR=1"}
