@@ -11,6 +11,8 @@
 //   - state/: the state folder of a manager, with jobs in every state. The present program must take it over and keep
 //     its log (TestTakeOver). With -tags handover, an older program takes part: running jobs go from it to the present
 //     one and back (TestHandBack, make handover BASE=COMMIT).
+//   - inventory/: verbs, flags, exit codes, keys, names, routes, schemas and metrics. There may be more of them, and
+//     sentences may change; what is listed stays (TestCommands, TestKeys, TestAPI).
 //
 // A digest is the first 16 bytes of SHA-256, in hexadecimal. Before a digest is taken, this is removed:
 //

@@ -16,7 +16,7 @@ const OldBinaryVar = "TRAINYARD_OLD_BINARY"
 func TestHandBack(t *testing.T) {
 	old := os.Getenv(OldBinaryVar)
 	if old == "" {
-		t.Fatalf("%s is not set, want the path of an older trainyard; make handover BASE=COMMIT builds one", OldBinaryVar)
+		t.Fatalf("%s is not set, want the path of an older program; make handover BASE=COMMIT builds one", OldBinaryVar)
 	}
 	dir := unpackState(t, oldState)
 	m := dir.serve(t, old, sameSystem...)

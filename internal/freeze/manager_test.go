@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -17,8 +18,8 @@ import (
 	"time"
 )
 
-// unpackState unpacks a packed state folder and the log of its manager, and returns the folder that holds both. The path
-// is short, as the program puts sockets into it.
+// unpackState unpacks a packed state folder and the log of its manager, and returns the folder that holds both. The
+// path is short, as the program puts sockets into it.
 func unpackState(t *testing.T, archive string) folder {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fz")
@@ -29,7 +30,7 @@ func unpackState(t *testing.T, archive string) folder {
 	in := tar.NewReader(bytes.NewReader(unpack(t, archive)))
 	for {
 		h, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return folder(dir)
 		}
 		if err != nil {

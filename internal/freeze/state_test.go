@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// oldState is the state folder of a manager, packed after the manager stopped and while two of its jobs ran. log.jsonl in
-// it is what `trainyard events` printed before. Four jobs were submitted under fifo, and six more after tiresias-gittins
-// had taken over. Jobs finished, failed, were preempted, paused, cancelled, and waited for another; a slot was drained.
-// Wherever the folder is unpacked, the processes of the jobs that ran are gone.
+// oldState is the state folder of a manager, packed after the manager stopped and while two of its jobs ran. log.jsonl
+// in it is what `trainyard events` printed before. Four jobs were submitted under fifo, and six more after
+// tiresias-gittins had taken over. Jobs finished, failed, were preempted, paused, cancelled, and waited for another; a
+// slot was drained. Wherever the folder is unpacked, the processes of the jobs that ran are gone.
 const oldState = "testdata/state/state.tar.gz"
 
 // inOldState is how its jobs must stand, once those that ran were started again.
@@ -31,7 +31,8 @@ var inOldState = map[string]job{
 }
 
 // sameSystem are the flags of the manager that wrote oldState last.
-var sameSystem = []string{"--slots", "4", "--system", "tiresias-gittins", "--set", "*.min_run=0", "--set", "*.thresholds=2,6"}
+var sameSystem = []string{"--slots", "4", "--system", "tiresias-gittins",
+	"--set", "*.min_run=0", "--set", "*.thresholds=2,6"}
 
 // Ensure that the present program takes over a state folder of an older one, under the same system and another, knows
 // all jobs, keeps every byte of the log, and replays it.
