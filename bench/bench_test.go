@@ -22,6 +22,7 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -181,8 +182,8 @@ func BenchmarkFiveThousand(b *testing.B) {
 		}
 		for _, name := range []string{"tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s-preset", l, name), func(b *testing.B) {
-				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias", Sizes: sizes},
-					nil)
+				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias",
+					Files: system.Distribution.Holds(sizes)}, nil)
 			})
 		}
 	}

@@ -57,13 +57,3 @@ func Fits(h *eventlog.Header, jobs []jobfile.Job, unit string) error {
 
 // ErrRefused says that a job is not taken: it would never start.
 var ErrRefused = errors.New("refused")
-
-// Foreign returns the first of the keys set that means nothing to real jobs, and why; "" if there is none.
-func Foreign(settings map[string]string) (key, why string) {
-	for _, k := range system.Provisioning {
-		if _, given := settings[k.Name]; given {
-			return k.Name, "the GPUs of this machine are its own: they are neither rented, nor capped, nor put to sleep"
-		}
-	}
-	return "", ""
-}

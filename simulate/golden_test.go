@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"github.com/trainyard/trainyard/system"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -135,7 +136,10 @@ func TestTiresiasPresetGolden(t *testing.T) {
 
 func (g *goldenRun) run(t *testing.T, tr *trace.Trace, c *cluster.Cluster) []metrics.Job {
 	t.Helper()
-	s := Simulation{Trace: tr, Cluster: c, System: g.system, Settings: g.settings, Preset: "tiresias", Sizes: g.sizes}
+	s := Simulation{Trace: tr, Cluster: c, System: g.system, Settings: g.settings, Preset: "tiresias"}
+	if g.sizes != nil {
+		s.Files = system.Distribution.Holds(g.sizes)
+	}
 	return simulate(t, &s).PerJob
 }
 

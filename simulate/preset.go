@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // preset reproduces a published set-up for one system: quirks included, as far as they change figures.
@@ -29,8 +30,8 @@ type preset struct {
 // PresetInfo describes a preset.
 type PresetInfo struct {
 	Name, Line string
-	NodeGPUs   int          // of every node in the published set-up; 0 = any
-	Keys       []system.Key // its systems take under it, besides their own
+	NodeGPUs   int      // of every node in the published set-up; 0 = any
+	Keys       key.List // its systems take under it, besides their own
 	systems    map[string]preset
 }
 
@@ -62,7 +63,7 @@ var Presets = []PresetInfo{
 }
 
 // presetKeys returns the keys that a preset adds.
-func presetKeys(name string) []system.Key {
+func presetKeys(name string) key.List {
 	for i := range Presets {
 		if Presets[i].Name == name {
 			return Presets[i].Keys
@@ -107,6 +108,39 @@ var heliosPreset = map[string]preset{
 			return 60 * time.Second
 		}
 	}},
+}
+
+// seedOf returns the seed, 0 for a system that draws nothing.
+func seedOf(set *system.Settings) uint64 {
+	if !system.Seed.Taken(set) {
+		return 0
+	}
+	return uint64(system.Seed.Get(set))
+}
+
+// wantZero refuses keys of which a released simulator knows nothing, unless they are 0.
+func wantZero(set *system.Settings, knows string, keys ...key.Key) error {
+	for i := range keys {
+		if keys[i].Is(set) {
+			return fmt.Errorf("%s=%s, want 0: %s knows nothing of it", keys[i].Name, set.Text(&keys[i]), knows)
+		}
+	}
+	return nil
+}
+
+// wantWord refuses all values of a key but one.
+func wantWord(set *system.Settings, k key.Of[string], word string) {
+	if text := set.Text(&k.Key); set.Has(k.Name) && text != word {
+		set.Refuse(k.Name, word+suggest.Hint(text, []string{word}))
+	}
+}
+
+// wantLocal refuses a penalty of distance.
+func wantLocal(set *system.Settings) error {
+	if x := system.LocalityPenalty.Get(set); x != 1 {
+		return fmt.Errorf("locality_penalty=%v, want 1: in the released simulator placement changes no speed", x)
+	}
+	return nil
 }
 
 var freeRestarts = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/trainyard/trainyard/system/key"
 	"math"
-	"time"
+	"strconv"
 
 	"github.com/trainyard/trainyard/metrics"
 	replica "github.com/trainyard/trainyard/replica/gavel"
@@ -23,17 +24,19 @@ var gavelPreset = map[string]preset{
 var gavelDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": "0"}
 
 // gavelPresetKeys are taken by the systems under the preset.
-var gavelPresetKeys = []system.Key{
-	{Name: "reset", Default: "1920", Doc: "gavel: seconds at least between two computations of shares"},
-	{Name: "perf", Default: "no", Doc: "gavel: yes: fifo fills the cluster anew each time, fifo_perf"},
-}
+var gavelPresetKeys = key.List{keyReset.Key, keyPerf.Key}
+
+var (
+	keyReset = key.Seconds("reset", strconv.Itoa(replica.DefaultReset), "gavel: seconds at least between two computations of shares")
+	keyPerf  = key.Switch("yes", "no", "perf", "no", "gavel: yes: fifo fills the cluster anew each time, fifo_perf")
+)
 
 // gavelPolicy runs the replica of the released simulator.
 func gavelPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
-		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: set.Seconds("reset", replica.DefaultReset*time.Second).Seconds(),
-			Seed: uint32(set.Int("seed", 0))}
-		if policy == replica.FIFO && set.OneOf("perf", "no", "no", "yes") == "yes" {
+		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: keyReset.Get(set).Seconds(),
+			Seed: uint32(seedOf(set))}
+		if policy == replica.FIFO && keyPerf.Get(set) {
 			p.Policy = replica.FIFOPerf
 		}
 		err := gavelHonours(s, set)
@@ -66,15 +69,9 @@ func gavelHonours(s *Simulation, set *system.Settings) error {
 	case s.Scores != nil:
 		return errors.New("PM scores were given: the released simulator's GPUs do not differ")
 	}
-	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "min_run", "user_limit", "interference_noise"} {
-		if set.Float(key, 0) != 0 {
-			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
-		}
-	}
-	if x := set.Float("locality_penalty", 1); x != 1 {
-		return fmt.Errorf("locality_penalty=%v, want 1: in the released simulator placement changes no speed", x)
-	}
-	return set.Err()
+	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key,
+		system.MinRun.Key, system.UserLimit.Key, system.InterferenceNoise.Key)
+	return cmp.Or(err, wantLocal(set), set.Err())
 }
 
 // rates returns the throughputs on a type of GPU.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -64,24 +65,21 @@ func muriHonours(s *Simulation, set *system.Settings, policy replica.Policy) err
 	case s.Scores != nil:
 		return errors.New("PM scores were given: the released simulator's GPUs do not differ")
 	}
-	if x := set.Float("locality_penalty", 1); x != 1 {
-		return fmt.Errorf("locality_penalty=%v, want 1: in the released simulator placement changes no speed", x)
-	}
-	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "min_run", "user_limit"} {
-		if set.Float(key, 0) != 0 {
-			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
-		}
+	err := cmp.Or(wantLocal(set), wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key,
+		system.SpreadPenalty.Key, system.MinRun.Key, system.UserLimit.Key))
+	if err != nil {
+		return err
 	}
 	if policy != replica.Tiresias {
-		set.OneOf("placement", "yarn", "yarn")
+		wantWord(set, system.Placement, "yarn")
 		return set.Err()
 	}
-	set.OneOf("placement", "count", "count")
-	set.OneOf("unit", "gpu-seconds", "gpu-seconds")
-	if knob := set.Float("promote_knob", math.Inf(1)); !math.IsInf(knob, 1) {
+	wantWord(set, system.Placement, "count")
+	wantWord(set, system.Unit, "gpu-seconds")
+	if knob := system.PromoteKnob.Get(set); !math.IsInf(knob, 1) {
 		return fmt.Errorf("promote_knob=%v, want none: the released simulator never promotes", knob)
 	}
-	if got := set.Floats("thresholds", replica.Limits[:]); !slices.Equal(got, replica.Limits[:]) {
+	if got := system.Thresholds.Get(set); system.Thresholds.Given(set) && !slices.Equal(got, replica.Limits[:]) {
 		return fmt.Errorf("thresholds %v, want %v: the released simulator has no others", got, replica.Limits)
 	}
 	return set.Err()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/trainyard/trainyard/internal/suggest"
+	"github.com/trainyard/trainyard/system/key"
 	"math"
 	"slices"
 	"time"
@@ -28,10 +30,12 @@ var palPreset = map[string]preset{
 var bloxDefaults = map[string]string{"restart_overhead": "0", "spread_penalty": "0", "locality_penalty": "1.7"}
 
 // palPresetKeys are taken by the systems under the preset, and nowhere else.
-var palPresetKeys = []system.Key{
-	{Name: "wrap", Default: "on", Doc: "blox-pal: after its last job the trace is issued again, for ever: on or off"},
-	{Name: "tracked", Default: "0", Doc: "blox-pal: the run ends when so many jobs, the first ones, are done; 0 = all of the trace"},
-}
+var palPresetKeys = key.List{keyWrap.Key, keyTracked.Key}
+
+var (
+	keyWrap    = key.Switch("on", "off", "wrap", "on", "blox-pal: after its last job the trace is issued again, for ever: on or off")
+	keyTracked = key.Int("tracked", "0", "blox-pal: the run ends when so many jobs, the first ones, are done; 0 = all of the trace")
+)
 
 // maxWrapped bounds a run that may never end: under las and srtf a trace that repeats itself can starve its own first
 // jobs. It is 5000 hours.
@@ -59,13 +63,16 @@ func publishedPlacement(policy replica.Policy) func(*Simulation, *system.Setting
 }
 
 func bloxParams(s *Simulation, set *system.Settings) (replica.Params, error) {
-	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: set.Float("locality_penalty", variability.PublishedAcross),
-		Wrap: set.OneOf("wrap", "on", "on", "off") == "on", Tracked: set.Int("tracked", 0)}
-	switch set.OneOf("order", "fifo", "fifo", "las", "srtf") {
+	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: system.LocalityPenalty.Get(set),
+		Wrap: keyWrap.Get(set), Tracked: keyTracked.Get(set)}
+	switch word := system.Order.Get(set); word {
 	case "las":
 		p.Order = replica.LAS
 	case "srtf":
 		p.Order = replica.SRTF
+	case "fifo":
+	default:
+		set.Refuse("order", "fifo, las, srtf"+suggest.Hint(word, []string{"fifo", "las", "srtf"}))
 	}
 	if p.Wrap && p.Order != replica.FIFO {
 		p.MaxRounds = maxWrapped
@@ -97,14 +104,14 @@ func bloxHonours(s *Simulation, set *system.Settings) error {
 	case s.Scores == nil:
 		return errors.New("no PM scores of the GPUs were given; see --variability")
 	}
-	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "spread_penalty", "move_cost", "tolerance", "min_run", "user_limit", "replace_every"} {
-		if set.Float(key, 0) != 0 {
-			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
-		}
+	err := wantZero(set, "the released simulator", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key,
+		system.MoveCost.Key, system.Tolerance.Key, system.MinRun.Key, system.UserLimit.Key, system.ReplaceEvery.Key)
+	if err != nil {
+		return err
 	}
-	for _, k := range []struct{ key, def string }{{"classes", system.StatedClasses}, {"locality", ""}, {"backfill", "off"}, {"stragglers", "none"}} {
-		if text := cmp.Or(set.Text(k.key), k.def); text != k.def {
-			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.key, text)
+	for _, k := range []*key.Key{&system.Classes.Key, &system.Locality.Key, &system.Backfill.Key, &system.Stragglers.Key} {
+		if text := cmp.Or(set.Text(k), k.Default); text != k.Default {
+			return fmt.Errorf("%s=%s, want none: the released simulator knows nothing of it", k.Name, text)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ var (
 func polluxPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
 	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
-			Seed: uint64(set.Int("seed", 0))}
+			Seed: seedOf(set)}
 		err := polluxHonours(s, set)
 		var jobs []replica.Job
 		if err == nil {
@@ -73,17 +73,18 @@ func polluxHonours(s *Simulation, set *system.Settings) error {
 	case s.Scores != nil:
 		return errors.New("PM scores of GPUs, want none: GPUs of the released simulator do not differ")
 	}
-	for _, key := range []string{"start_delay", "stop_delay", "spread_penalty", "min_run", "user_limit"} {
-		if set.Float(key, 0) != 0 {
-			return fmt.Errorf("%s=%s, want 0: the released simulator knows nothing of it", key, s.Settings[key])
-		}
+	err := wantZero(set, "the released simulator", system.StartDelay.Key, system.StopDelay.Key, system.SpreadPenalty.Key, system.MinRun.Key, system.UserLimit.Key)
+	if err != nil {
+		return err
 	}
-	if x := set.Float("restart_overhead", replica.DefaultRestart); x != replica.DefaultRestart {
-		return fmt.Errorf("restart_overhead=%v, want %d: the released simulator charges that at every start", x, replica.DefaultRestart)
+	if x := system.RestartOverhead.Get(set); len(x.Models) > 0 || x.Others != replica.DefaultRestart*time.Second {
+		return fmt.Errorf("restart_overhead=%s, want %d: the released simulator charges that at every start", set.Text(&system.RestartOverhead.Key), replica.DefaultRestart)
 	}
-	for _, key := range []string{"curves", "batch", "lr", "k_max", "horizon", "interval", "thresholds", "promote_knob", "unit"} {
-		if set.Has(key) {
-			return fmt.Errorf("%s=%s, want it left out: the released simulator has its own", key, s.Settings[key])
+	own := []string{"curves", system.Batch.Name, system.LR.Name, system.KMax.Name, system.Horizon.Name, system.Interval.Name,
+		system.Thresholds.Name, system.PromoteKnob.Name, system.Unit.Name}
+	for _, name := range own {
+		if set.Has(name) {
+			return fmt.Errorf("%s=%s, want it left out: the released simulator has its own", name, s.Settings[name])
 		}
 	}
 	return set.Err()

@@ -12,7 +12,6 @@ import (
 	replica "github.com/trainyard/trainyard/replica/tiresias"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
-	"github.com/trainyard/trainyard/system/tiresias"
 )
 
 // tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue, whose
@@ -78,10 +77,10 @@ func honoured(s *Simulation, set *system.Settings) error {
 	case len(s.Inject) > 0:
 		return fmt.Errorf("preset: tiresias: %s takes no events from outside", s.System)
 	}
-	for _, key := range []string{"restart_overhead", "start_delay", "stop_delay", "min_run", "user_limit"} {
-		if set.Float(key, 0) != 0 {
-			return fmt.Errorf("preset: tiresias: %s=%s, want 0: %s is the released simulator, which knows nothing of it", key, s.Settings[key], s.System)
-		}
+	err := wantZero(set, s.System+" is the released simulator, which", system.RestartOverhead.Key, system.StartDelay.Key, system.StopDelay.Key,
+		system.MinRun.Key, system.UserLimit.Key)
+	if err != nil {
+		return fmt.Errorf("preset: tiresias: %w", err)
 	}
 	return nil
 }
@@ -99,28 +98,33 @@ func whole(name string, xs ...float64) ([]int64, error) {
 }
 
 func publishedParams(s *Simulation, set *system.Settings) (replica.Params, error) {
-	p := replica.Params{GPUs: s.Cluster.GPUs(), Knob: set.Float("promote_knob", math.Inf(1)),
-		Seconds: set.OneOf("unit", "gpu-seconds", "gpu-seconds", "seconds") == "seconds",
+	p := replica.Params{GPUs: s.Cluster.GPUs(), Knob: system.PromoteKnob.Get(set),
+		Seconds: system.Unit.Get(set) == "seconds",
 		Gittins: s.System == "tiresias-gittins"}
 	if err := honoured(s, set); err != nil {
 		return p, err
 	}
 	var err error
-	if p.Limits, err = whole("thresholds", set.Floats("thresholds", tiresias.DefaultThresholds)...); err != nil {
+	if p.Limits, err = whole("thresholds", system.Thresholds.Get(set)...); err != nil {
 		return p, err
 	}
-	set.OneOf("placement", "count", "count")
+	wantWord(set, system.Placement, "count")
 	if p.Gittins {
-		delta, err := whole("delta", set.Float("delta", replica.DefaultDelta))
+		asked := float64(replica.DefaultDelta)
+		if system.Delta.Given(set) {
+			asked = system.Delta.Get(set)
+		}
+		delta, err := whole("delta", asked)
 		if err != nil {
 			return p, err
 		}
 		p.Delta = delta[0]
-		if s.Sizes == nil && (p.Knob == 0 || math.IsInf(p.Knob, 1)) {
+		sizes := system.Distribution.Get(set)
+		if sizes == nil && (p.Knob == 0 || math.IsInf(p.Knob, 1)) {
 			return p, fmt.Errorf("preset: tiresias: tiresias-gittins wants --set tiresias-gittins.distribution=FILE")
 		}
-		if s.Sizes != nil {
-			for _, x := range s.Sizes.Sizes() {
+		if sizes != nil {
+			for _, x := range sizes.Sizes() {
 				p.Samples = append(p.Samples, int64(x))
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -238,10 +237,4 @@ func companyOf(j *trace.Job, others []*trace.Job) uint64 {
 		add(o.Spec.Name)
 	}
 	return x
-}
-
-// sharingKeys are the keys of the simulated world about GPUs that are shared.
-var sharingKeys = []system.Key{
-	{Name: "interference_noise", Default: "0", Doc: "with --interference: deviation of the logarithm of a factor on the slow-down of each job in each company"},
-	{Name: "interference_seed", Default: "0", Doc: "with --interference: seed of these factors"},
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
-	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/model/power"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -22,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -35,14 +35,11 @@ type Simulation struct {
 	Preset   string                              // "" = none
 	Budget   float64                             // GPUs rented on average, for systems that rent; 0 = none given
 	Round    time.Duration                       // decisions at multiples of it only; 0 = the system's own
-	Sizes    *dist.Empirical                     // from the key distribution; nil = learned
-	Skew     func(model string) (float64, bool)  // from the key profiles; nil = what was published
+	Files    key.Contents                        // of the files that keys name
 	Apps     map[string]speedup.App              // how fast jobs truly go, by the model they name; nil = in proportion to their GPUs
 	Mix      []speedup.Class                     // rates and curves of applications as an oracle knows them; nil = those of the trace
 	Scores   *variability.Scores                 // true PM scores of the GPUs by number; nil = GPUs do not differ
 	Known    *variability.Scores                 // what the system is told of them; nil = Scores
-	Classes  *variability.ClassMap               // of models, among the classes of the scores: from the key classes; nil = what jobs say, else what was published
-	Locality *variability.Locality               // from the key locality; nil = the key locality_penalty alone
 	Sharing  *Sharing                            // how jobs that share GPUs slow each other down; nil = they do not, and none consents by it
 	Caps     CapCurves                           // what GPUs do under power caps, by model; nil = caps slow nobody down
 	Energy   metrics.Energy                      // power caps, prices and carbon of energy, where known
@@ -51,8 +48,7 @@ type Simulation struct {
 	Log      func(eventlog.Header) eventlog.Sink // begins one that is told how the log begins as well; nil = there is none
 	Clock    func() int64                        // nanoseconds, for decision times; nil = not measured
 
-	Slow      []variability.Spell // of GPUs that are slow for a while, one at a time each: from the key slow_gpus; nobody is told but oracles
-	NoiseSeed uint64              // of the key report_noise
+	NoiseSeed uint64 // of the key report_noise
 
 	Adapt func(*pipeline.Stages) // shown the system's stages, may change them; nil = nobody is
 }
@@ -64,20 +60,7 @@ type Outcome struct {
 }
 
 // RuntimeKeys are the keys of the simulated world, taken for every system.
-var RuntimeKeys = []system.Key{
-	system.Beliefs[0],
-	{Name: "restart_at_first", Default: "no", Doc: "yes: at its first start as well"},
-	{Name: "start_delay", Default: "0", Doc: "seconds between the order to start and the job being up"},
-	{Name: "stop_delay", Default: "0", Doc: "seconds between the order to stop and the GPUs being free"},
-	{Name: "boot_delay", Default: "0", Doc: "seconds a node takes to boot that sleeps, or is rented for a system that rents although the cluster names no pools"},
-	{Name: "checkpoint_interval", Default: "600", Doc: "seconds between periodic checkpoints: what a node failure can cost; 0 = nothing is lost"},
-	system.Beliefs[1], system.Beliefs[2], system.Beliefs[3],
-	sharingKeys[0], sharingKeys[1],
-	{Name: "spread_penalty", Default: "1", Doc: "slow-down of a gang on more nodes than it needs, per unit of its model's skew"},
-	{Name: "slow_gpus", Doc: "FILE with gpu,from_s,to_s,factor: GPUs, by number from 0, that take factor times as long for a while; only stragglers=oracle is told"},
-	{Name: "report_interval", Default: "0", Doc: "seconds between reports of jobs on their progress, from which stragglers=watch learns; 0 = only changes of speed are told, at once"},
-	{Name: "report_noise", Default: "0", Doc: "deviation of the logarithm of the speed that a report tells, such as 0.02"},
-}
+var RuntimeKeys = system.World
 
 // Check returns what is wrong with the request, or nil: an unknown system, key or preset, a value that makes no sense.
 // Whatever Run returns after a Check without error is not the request's fault.
@@ -123,13 +106,13 @@ func (s *Simulation) build() (*built, error) {
 		return nil, err
 	}
 	values := withDefaults(s.Settings, p.defaults)
-	set := system.NewSettings(values)
+	set := system.NewSettings(values).Bind(KeysOf(info, s.Preset), s.Scores != nil, s.Files)
 	if p.alone != nil {
 		return s.buildAlone(p, set)
 	}
 	w := *s
 	if info.Rents {
-		w.Cluster = s.Cluster.ToRent(set.Seconds("boot_delay", 0))
+		w.Cluster = s.Cluster.ToRent(system.BootDelay.Get(set))
 	}
 	b := &built{cluster: w.Cluster}
 	oracle, err := w.world(b, p, info, set)
@@ -154,9 +137,9 @@ func (s *Simulation) build() (*built, error) {
 
 // buildAlone is build for a preset with a simulator of its own.
 func (s *Simulation) buildAlone(p preset, set *system.Settings) (b *built, err error) {
-	for _, key := range [...]string{"slow_gpus", "report_interval", "report_noise"} {
-		if set.Has(key) {
-			return nil, fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", key, set.Text(key))
+	for _, k := range [...]*key.Key{&system.SlowGPUs.Key, &system.ReportInterval.Key, &system.ReportNoise.Key} {
+		if set.Has(k.Name) {
+			return nil, fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", k.Name, set.Text(k))
 		}
 	}
 	b = &built{}
@@ -171,11 +154,11 @@ func (s *Simulation) world(b *built, p preset, info *system.Info, set *system.Se
 		return nil, err
 	}
 	oracle = s.oracle(b.trace)
-	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set), s.Caps.within(b.trace, set.Text("power_cap")))
+	err = errors.Join(measure(b.trace, oracle), s.checkFiles(set), s.Caps.within(b.trace, set.Text(&system.Caps.Key)))
 	if err != nil {
 		return nil, err
 	}
-	b.runtime = s.runtimeOf(set, s.skewOf())
+	b.runtime = s.runtimeOf(set, skewOf(set))
 	goBy(oracle, &b.runtime)
 	s.Caps.slow(&b.runtime)
 	if s.Sharing == nil {
@@ -184,19 +167,19 @@ func (s *Simulation) world(b *built, p preset, info *system.Info, set *system.Se
 	b.cluster, _ = s.Sharing.on(s.Cluster)
 	sets, err := s.Sharing.sets(b.cluster)
 	if err == nil {
-		err = interfere(sets, b.cluster, set.Float("interference_noise", 0), uint64(set.Int("interference_seed", 0)), &b.runtime)
+		err = interfere(sets, b.cluster, system.InterferenceNoise.Get(set), uint64(system.InterferenceSeed.Get(set)), &b.runtime)
 	}
 	return oracle, err
 }
 
 // knowledge is what the system is told of the world.
 func (s *Simulation) knowledge(b *built, set *system.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
-	k = system.Knowledge{Work: b.trace.Oracle(), Sizes: s.Sizes, Skew: s.skewOf(), Classes: s.Classes, Locality: s.Locality, Slow: s.slow()}
+	k = system.Knowledge{Work: b.trace.Oracle(), Files: s.Files, Slow: s.slow(system.SlowGPUs.Get(set))}
 	if k.Scores, err = s.scores(); err != nil {
 		return k, err
 	}
-	if k.Zone, err = time.LoadLocation(set.Text("month_zone")); err != nil {
-		return k, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text("month_zone"))
+	if k.Zone, err = time.LoadLocation(set.Text(&system.MonthZone.Key)); err != nil {
+		return k, fmt.Errorf("system: month_zone=%q, want a time zone such as Europe/Berlin", set.Text(&system.MonthZone.Key))
 	}
 	if oracle != nil {
 		if k.Speeds, k.Mix = oracle, s.Mix; k.Mix == nil {
@@ -214,17 +197,13 @@ func (s *Simulation) knowledge(b *built, set *system.Settings, oracle *speedup.O
 
 // checkFiles refuses keys that name a file whose contents were not given with them, and those that do nothing without reports.
 func (s *Simulation) checkFiles(set *system.Settings) error {
-	silent := set.Seconds("report_interval", 0) == 0 && set.Err() == nil
-	switch text := set.Text("classes"); {
-	case text == system.ObservedClasses && s.Classes != nil, text != "" && text != system.StatedClasses && text != system.ObservedClasses && s.Classes == nil:
-		return fmt.Errorf("system: classes=%q, want %s, %s, or a file read into Classes", text, system.StatedClasses, system.ObservedClasses)
-	case set.Text("locality") != "" && s.Locality == nil:
-		return fmt.Errorf("system: locality=%q, want a file read into Locality", set.Text("locality"))
-	case set.Text("slow_gpus") != "" && s.Slow == nil:
-		return fmt.Errorf("system: slow_gpus=%q, want a file read into Slow", set.Text("slow_gpus"))
-	case set.Text("stragglers") == "watch" && silent:
+	silent := system.ReportInterval.Get(set) == 0 && set.Err() == nil
+	switch err := RuntimeKeys.Held(s.Settings, s.Files); {
+	case err != nil:
+		return fmt.Errorf("system: %w", err)
+	case set.Text(&system.Stragglers.Key) == "watch" && silent:
 		return errors.New("system: stragglers=watch learns from reports, and there are none; set report_interval, such as 60")
-	case set.Float("report_noise", 0) > 0 && silent:
+	case system.ReportNoise.Get(set) > 0 && silent:
 		return errors.New("system: report_noise is that of reports, and there are none; set report_interval, such as 60")
 	}
 	return nil
@@ -246,11 +225,13 @@ func (s *Simulation) adapt(p preset, r *sim.Runtime) func(*pipeline.Stages) {
 }
 
 // skewOf returns what is known of models: what was given, else what was published.
-func (s *Simulation) skewOf() func(model string) (float64, bool) {
-	if s.Skew == nil {
-		return skew.Of
+func skewOf(set *system.Settings) func(model string) (float64, bool) {
+	if system.Profiles.Taken(set) {
+		if of := system.Profiles.Get(set); of != nil {
+			return of
+		}
 	}
-	return s.Skew
+	return skew.Of
 }
 
 // progresses refuses an order that is looked at again before a restarted job does any work: jobs would take turns for
@@ -301,10 +282,15 @@ func (s *Simulation) drive(ctx context.Context, b *built) (*Outcome, error) {
 	return out, nil
 }
 
-// CheckKeys returns an error about the first key, in order of name, that neither the system nor the simulated world
-// takes, nor the preset of that name, "" = none.
+// KeysOf returns the keys that a system takes in a simulation under the preset of that name, "" = none: its own, those of every
+// system, those of the simulated world and those of the preset.
+func KeysOf(info *system.Info, preset string) key.List {
+	return key.Join(info.All(), system.World, presetKeys(preset))
+}
+
+// CheckKeys returns an error about the first key, in order of name, that is none of KeysOf.
 func CheckKeys(info *system.Info, preset string, settings map[string]string) error {
-	return info.CheckKeys(settings, slices.Concat(RuntimeKeys, presetKeys(preset))...)
+	return KeysOf(info, preset).Check("system: "+info.Name, settings, key.Simulation)
 }
 
 func withDefaults(given, defaults map[string]string) map[string]string {
@@ -338,19 +324,19 @@ func (s *Simulation) scores() (*variability.Scores, error) {
 
 func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
 	r := sim.Runtime{
-		StartDelay: set.Seconds("start_delay", 0),
-		StopDelay:  set.Seconds("stop_delay", 0),
-		Boot:       set.Seconds("boot_delay", 0),
-		Checkpoint: set.Seconds("checkpoint_interval", 10*time.Minute),
+		StartDelay: system.StartDelay.Get(set),
+		StopDelay:  system.StopDelay.Get(set),
+		Boot:       system.BootDelay.Get(set),
+		Checkpoint: system.CheckpointInterval.Get(set),
 	}
-	r.Changes, r.Seed = disturbances(s.Slow), s.NoiseSeed
-	r.Report, r.Noise = set.Seconds("report_interval", 0), set.Float("report_noise", 0)
-	restart := set.ByModel("restart_overhead", system.DefaultRestart)
-	r.Restart, r.RestartAtFirst = restart.Longest(), set.OneOf("restart_at_first", "no", "no", "yes") == "yes"
+	r.Changes, r.Seed = disturbances(system.SlowGPUs.Get(set)), s.NoiseSeed
+	r.Report, r.Noise = system.ReportInterval.Get(set), system.ReportNoise.Get(set)
+	restart := system.RestartOverhead.Get(set)
+	r.Restart, r.RestartAtFirst = restart.Longest(), system.RestartAtFirst.Get(set)
 	if len(restart.Models) > 0 {
 		r.RestartOf = func(j *trace.Job) time.Duration { return restart.Of(j.Spec.Model) }
 	}
-	penalty, w := set.Float("spread_penalty", skew.Penalty), s.truth(set)
+	penalty, w := system.SpreadPenalty.Get(set), s.truth(set)
 	r.Slowdown = func(v *sched.View, t *trace.Job, gpus []sched.GPUID, nodes, need int) float64 {
 		x := w.slowdown(v, t, gpus)
 		if nodes > need && t.Spec.Model != "" {
@@ -365,13 +351,12 @@ func (s *Simulation) runtimeOf(set *system.Settings, skewOf func(string) (float6
 // truth is the world in which jobs run.
 func (s *Simulation) truth(set *system.Settings) *truth {
 	w := &truth{scores: s.Scores}
-	across := 1.0
 	if s.Scores != nil {
-		across, w.class = variability.PublishedAcross, pal.Class(s.Scores.Classes, s.Classes)
+		w.class = pal.Class(s.Scores.Classes, system.Classes.Get(set))
 	}
-	across = set.Float("locality_penalty", across)
-	if s.Locality != nil {
-		w.locality = s.Locality.OrElse(across)
+	across, table := system.LocalityPenalty.Get(set), system.Locality.Get(set)
+	if table != nil {
+		w.locality = table.OrElse(across)
 	} else {
 		w.locality = variability.TwoLevel(across)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -53,11 +54,16 @@ func viewOf(c *cluster.Cluster) *sched.View {
 	return v
 }
 
+// truthOf returns the world of a simulation under settings.
+func truthOf(s *Simulation, words ...string) *truth {
+	return s.truth(system.NewSettings(set(words...)).Bind(RuntimeKeys, s.Scores != nil, s.Files))
+}
+
 // Ensure that a gang is as slow as its slowest GPU times what its distance costs by model or class, GPUs and level.
 func TestSlowdown(t *testing.T) {
 	pm := []float64{1, 1, 1, 1.25, 1, 1, 1, 1, 1, 1}
 	scores := &variability.Scores{Classes: []string{"A", "B"}, PM: [][]float64{pm, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1.5}}}
-	w := (&Simulation{Cluster: racked(t), Scores: scores, Locality: readPenalties(t, penaltyTable)}).truth(system.NewSettings(nil))
+	w := truthOf(&Simulation{Cluster: racked(t), Scores: scores, Files: system.Locality.Holds(readPenalties(t, penaltyTable))})
 	for _, c := range []struct {
 		model, class string
 		gpus         []sched.GPUID
@@ -95,11 +101,11 @@ func TestLocalityPenalty(t *testing.T) {
 		{Simulation{}, nil, 1},
 		{Simulation{}, []string{"locality_penalty=2"}, 2},
 		{Simulation{Scores: alike}, nil, 1.7},
-		{Simulation{Locality: readPenalties(t, penaltyTable)}, nil, 1.5},
-		{Simulation{Scores: alike, Locality: readPenalties(t, "model_or_class,gpus_min,level,penalty\nx,1,across,4\n")}, []string{"locality_penalty=2"}, 2},
+		{Simulation{Files: system.Locality.Holds(readPenalties(t, penaltyTable))}, nil, 1.5},
+		{Simulation{Scores: alike, Files: system.Locality.Holds(readPenalties(t, "model_or_class,gpus_min,level,penalty\nx,1,across,4\n"))}, []string{"locality_penalty=2"}, 2},
 	} {
 		c.sim.Cluster = racked(t)
-		if got := c.sim.truth(system.NewSettings(set(c.set...))).slowdown(viewOf(c.sim.Cluster), job, near); got != c.want {
+		if got := truthOf(&c.sim, c.set...).slowdown(viewOf(c.sim.Cluster), job, near); got != c.want {
 			t.Errorf("%v: %v, want %v", c.set, got, c.want)
 		}
 	}
@@ -111,7 +117,7 @@ func TestRacksAreHeeded(t *testing.T) {
 	pm := []float64{.75, 1, 1, 1, .75, 1, 1, 1, .75, 1}
 	tr := traceOf(row{0, 3, 1000})
 	for sys, want := range map[string]time.Duration{"pal": 1500 * time.Second, "pm-first": 2250 * time.Second, "packed": 1500 * time.Second} {
-		got := simulate(t, &Simulation{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"), Locality: readPenalties(t, penaltyTable),
+		got := simulate(t, &Simulation{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"), Files: system.Locality.Holds(readPenalties(t, penaltyTable)),
 			Scores: &variability.Scores{Name: "s", GPUs: gpusNamed(10), Classes: []string{"A"}, PM: [][]float64{pm}}})
 		if got.PerJob[0].Run != want {
 			t.Errorf("%s: the gang ran %v, want %v", sys, got.PerJob[0].Run, want)
@@ -133,11 +139,11 @@ func TestClassMapIsHeeded(t *testing.T) {
 		system string
 		want   time.Duration
 	}{{nil, "pal", 1000}, {nil, "packed", 1000}, {m, "pal", 1000}, {m, "packed", 2000}} {
-		settings := set()
+		settings, files := set(), key.Contents(nil)
 		if c.m != nil {
-			settings["classes"] = "f.csv"
+			settings["classes"], files = "f.csv", system.Classes.Holds(c.m)
 		}
-		out := simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings, Scores: scores, Classes: c.m})
+		out := simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings, Scores: scores, Files: files})
 		if got := out.PerJob[0].Run; got != c.want*time.Second {
 			t.Errorf("map %v, %s: ran %v, want %v s", c.m != nil, c.system, got, c.want)
 		}
@@ -153,9 +159,9 @@ func TestFilesAreChecked(t *testing.T) {
 		sim  Simulation
 		want string
 	}{
-		{Simulation{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file read into Classes`},
-		{Simulation{Settings: set("classes=observed"), Classes: &variability.ClassMap{}}, `system: classes="observed", want stated, observed, or a file read into Classes`},
-		{Simulation{Settings: set("locality=x.csv")}, `system: locality="x.csv", want a file read into Locality`},
+		{Simulation{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file that was read`},
+		{Simulation{Settings: set("classes=observed"), Files: system.Classes.Holds(&variability.ClassMap{})}, `system: classes="observed", want stated, observed, or a file that was read`},
+		{Simulation{Settings: set("locality=x.csv")}, `system: locality="x.csv", want a file that was read`},
 		{Simulation{Known: turned}, `variability: b.csv: GPU "g1" is row 1, in a.csv row 2, want GPUs in the same order`},
 	} {
 		c.sim.Trace, c.sim.Cluster, c.sim.System, c.sim.Scores = traceOf(row{0, 1, 1}), mustLoad(t, "1x2"), "pal", s

@@ -34,12 +34,12 @@ func flag(x bool) int {
 }
 
 // slow returns the truth of the spells, nil if there are none.
-func (s *Simulation) slow() watch.Truth {
-	if len(s.Slow) == 0 {
+func (s *Simulation) slow(spells []variability.Spell) watch.Truth {
+	if len(spells) == 0 {
 		return nil
 	}
 	of := make([][]variability.Spell, s.Cluster.MostGPUs())
-	for _, x := range s.Slow {
+	for _, x := range spells {
 		if x.GPU < len(of) {
 			of[x.GPU] = append(of[x.GPU], x)
 		}

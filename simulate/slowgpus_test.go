@@ -34,7 +34,7 @@ func TestSpellsTellTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth, changes := (&Simulation{Cluster: c, Slow: spells}).slow(), disturbances(spells)
+		truth, changes := (&Simulation{Cluster: c}).slow(spells), disturbances(spells)
 		for now := sched.Time(0); now < 40e9; now += 5e8 {
 			played := [4]float64{1, 1, 1, 1}
 			for _, x := range changes {
@@ -61,7 +61,7 @@ func TestSlowGPUsRefuses(t *testing.T) {
 	for _, x := range []struct{ system, preset, set, want string }{
 		{"packed", "", "stragglers=watch", "system: stragglers=watch learns from reports, and there are none; set report_interval, such as 60"},
 		{"packed", "", "report_noise=0.1", "system: report_noise is that of reports, and there are none; set report_interval, such as 60"},
-		{"packed", "", "slow_gpus=f.csv", `system: slow_gpus="f.csv", want a file read into Slow`},
+		{"packed", "", "slow_gpus=f.csv", `system: slow_gpus="f.csv", want a file that was read`},
 		{"packed", "blox-pal", "report_interval=60", "preset: report_interval=60, want none: the released simulator knows nothing of it"},
 		{"packed", "blox-pal", "stragglers=watch", "preset: blox-pal: stragglers=watch, want none: the released simulator knows nothing of it"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	model "github.com/trainyard/trainyard/model/elastic"
@@ -13,48 +12,56 @@ import (
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/provision"
 	"github.com/trainyard/trainyard/system/elastic"
+	"github.com/trainyard/trainyard/system/key"
 )
 
-// Keys of the systems that resize jobs.
+// The keys of the systems that resize jobs.
 var (
-	divideKeys = []Key{
-		keyCurves,
-		{"batch", "free", "batch size: free = the best at each width; fixed: min, max, random, best (at the width asked for), per-gpu"},
-		{"seed", "0", "of batch=random"},
-		{"lr", "linear", "learning rate by batch size, told to the job: linear, sqrt, adascale, none"},
-		{"k_max", "0", "widest any job may be; 0 = what it says itself"},
-		{"horizon", "3600", "seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted"},
-	}
-	keyInterval = Key{"interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed"}
-	polluxKeys  = append([]Key{{"interval", "60", "seconds between decisions, more than restart_overhead"}}, divideKeys...)
-	scalingKeys = slices.Concat([]Key{{"utility", "0.5", "speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1"},
-		{"keep", "0", "seconds a node that is not needed is kept before it is let go"},
-		{"max_nodes", "0", "nodes rented at most; 0 = what the pools allow"}}, polluxKeys)
-	dividingKeys = append([]Key{keyInterval,
-		{"pay", "off", "on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = as published"}}, divideKeys...)
-	elasticKeys = append([]Key{keyInterval,
-		{"mode", "queue", "what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected"},
-		{"backfill", "off", "mode=queue: on = those behind one that waits may start before it; off = nobody is overtaken"},
-		{"objective", "goodput", "sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs"},
-		{"fairness", "0", "weight of the logarithm of each share in the sum; 0 = the plain sum, indifferent to who gets what"},
-	}, divideKeys...)
+	Batch = key.Choice("batch", "free",
+		"batch size: free = the best at each width; fixed: min, max, random, best (at the width asked for), per-gpu",
+		append([]string{"free"}, batchRules...)...)
+	LR      = key.Choice("lr", "linear", "learning rate by batch size, told to the job: linear, sqrt, adascale, none", lrRules...)
+	KMax    = key.Int("k_max", "0", "widest any job may be; 0 = what it says itself")
+	Horizon = key.Seconds("horizon", formatted(DefaultHorizon.Seconds()),
+		"seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted")
+	Interval = key.Seconds("interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed")
+
+	keyRound   = Interval.As(formatted(elastic.PolluxRound.Seconds()), "seconds between decisions, more than restart_overhead")
+	keyUtility = key.Positive(1, "a number > 0, at most 1", "utility", "0.5",
+		"speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1")
+	keyPay = key.Switch("on", "off", "pay", "off",
+		"on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = as published").
+		Lives("on")
+	keyMode = key.Choice("mode", "queue",
+		"what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected", "queue", "drop")
+	keyOvertake = Backfill.As("off", "mode=queue: on = those behind one that waits may start before it; off = nobody is overtaken")
+	keyGoal     = key.Choice("objective", "goodput",
+		"sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs", "goodput", "throughput")
+	keyFairness = key.NumberTo(1e3, "fairness", "0",
+		"weight of the logarithm of each share in the sum; 0 = the plain sum, indifferent to who gets what")
+
+	divideKeys   = key.List{keyCurves.Key, Batch.Key, Seed.As("0", "of batch=random").Key, LR.Key, KMax.Key, Horizon.Key}
+	polluxKeys   = key.Join(key.List{keyRound.Key}, divideKeys)
+	scalingKeys  = key.Join(key.List{keyUtility.Key, keyRentKeep.Key, keyMaxNodes.Key}, polluxKeys)
+	dividingKeys = key.Join(key.List{Interval.Key, keyPay.Key}, divideKeys)
+	elasticKeys  = key.Join(key.List{Interval.Key, keyMode.Key, keyOvertake.Key, keyGoal.Key, keyFairness.Key}, divideKeys)
 )
 
 // dividing is a system that resizes jobs.
-func dividing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
+func dividing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 		p, err := divideParams(k, s)
 		if err != nil {
 			return pipeline.Stages{}, err
 		}
-		p.Pays = s.OneOf("pay", "off", "on", "off") == "on"
+		p.Pays = keyPay.Get(s)
 		return f(p), nil
 	}
 }
 
 // weighing is a system that resizes jobs and knows their work.
-func weighing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *Settings) (pipeline.Stages, error) {
+func weighing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
+	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 		if k.Work == nil {
 			return pipeline.Stages{}, errNoWork
 		}
@@ -63,17 +70,16 @@ func weighing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *Settings)
 }
 
 // pollux is the system of that name.
-func pollux(k Knowledge, s *Settings) (pipeline.Stages, error) {
+func pollux(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
 		return pipeline.Stages{}, err
 	}
-	p.Interval = s.Seconds("interval", elastic.PolluxRound)
 	return elastic.Pollux(p, max(k.PerNode, 1)), nil
 }
 
 // polluxAutoscale is the system of that name.
-func polluxAutoscale(k Knowledge, s *Settings) (pipeline.Stages, error) {
+func polluxAutoscale(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
 		return pipeline.Stages{}, err
@@ -81,31 +87,26 @@ func polluxAutoscale(k Knowledge, s *Settings) (pipeline.Stages, error) {
 	if n := k.types(); n > 1 {
 		return pipeline.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
 	}
-	if p.Interval = s.Seconds("interval", elastic.PolluxRound); k.Round > 0 { // it looks at utility as often as it divides
+	if k.Round > 0 { // it looks at utility as often as it divides
 		p.Interval = k.Round
 	}
-	rent := provision.Rent{Keep: s.Seconds("keep", 0), Most: int32(min(s.Int("max_nodes", 0), math.MaxInt32))}
+	rent := provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(min(keyMaxNodes.Get(s), math.MaxInt32))}
 	perNode := max(k.PerNode, 1)
 	most := max(min(k.MostGPUs, model.MaxGPUs/2)/perNode, 1)
 	if rent.Most > 0 {
 		most = min(most, int(rent.Most))
 	}
-	utility := s.Float("utility", 0.5)
-	if !(utility > 0 && utility <= 1) {
-		s.wrong("utility", s.Text("utility"), "a number > 0, at most 1")
-	}
-	return elastic.PolluxAutoscale(p, utility, perNode, most, rent), nil
+	return elastic.PolluxAutoscale(p, keyUtility.Get(s), perNode, most, rent), nil
 }
 
 // divideParams returns what the systems that resize jobs have in common.
-func divideParams(k Knowledge, s *Settings) (elastic.Params, error) {
-	r := &allocate.Rates{Work: k.Work, Seed: uint64(s.Int("seed", 0)), Restart: k.restart(s),
-		Most: int32(min(s.Int("k_max", 0), math.MaxInt32)), Horizon: s.Seconds("horizon", DefaultHorizon)}
-	p := elastic.Params{Rates: r, Place: s.Placer("packed", k), Interval: s.Seconds("interval", 0)}
-	batch := s.OneOf("batch", "free", append([]string{"free"}, batchRules...)...)
-	lr := s.OneOf("lr", "linear", lrRules...)
+func divideParams(k Knowledge, s *key.Settings) (elastic.Params, error) {
+	r := &allocate.Rates{Work: k.Work, Seed: uint64(Seed.Get(s)), Restart: k.restart(s),
+		Most: int32(min(KMax.Get(s), math.MaxInt32)), Horizon: Horizon.Get(s)}
+	p := elastic.Params{Rates: r, Place: placer(s), Interval: Interval.Get(s)}
+	batch, lr := Batch.Get(s), LR.Get(s)
 	var err error
-	if r.Curves, err = curves(k, s, "learned"); err != nil {
+	if r.Curves, err = curves(k, s, false); err != nil {
 		return p, err
 	}
 	_, told := r.Curves.(speedup.Batched)
@@ -138,28 +139,27 @@ var (
 )
 
 // elasticScaling is the system of that name.
-func elasticScaling(k Knowledge, s *Settings) (pipeline.Stages, error) {
+func elasticScaling(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 	p, err := divideParams(k, s)
 	if err != nil {
 		return pipeline.Stages{}, err
 	}
 	mode := model.Queue
-	if s.OneOf("backfill", "off", "on", "off") == "on" {
+	if keyOvertake.Get(s) {
 		mode = model.Backfill
 	}
-	if s.OneOf("mode", "queue", "queue", "drop") == "drop" {
+	if keyMode.Get(s) == "drop" {
 		if mode == model.Backfill {
 			return pipeline.Stages{}, errors.New("mode=drop with backfill=on, want one of them: nobody waits to be overtaken")
 		}
 		mode = model.Drop
 	}
-	if s.OneOf("objective", "goodput", "goodput", "throughput") == "throughput" {
+	if keyGoal.Get(s) == "throughput" {
 		o, ok := p.Rates.Curves.(*speedup.Oracle)
 		if !ok {
 			return pipeline.Stages{}, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
 		}
 		p.Rates.Curves = o.InSamples()
 	}
-	fairness := s.number("fairness", 0, 1e3, "a number from 0 to 1000")
-	return elastic.Sum(p, mode, fairness), nil
+	return elastic.Sum(p, mode, keyFairness.Get(s)), nil
 }

@@ -45,17 +45,12 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 	if all == nil {
 		all = make(map[string]string)
 	}
-	defaults := map[string]string{"min_run": AutoMinRun, "preempt_limit": strconv.Itoa(restart.DefaultRails.PerHour), "pay": "on"}
-	if info.Scored {
-		defaults["stragglers"] = "watch"
-	}
-	if info.Sleeps { // the machine does not
-		defaults["sleep"] = "inf"
-	}
-	takes := info.KeyNames()
-	for key, value := range defaults {
-		if _, given := all[key]; !given && slices.Contains(takes, key) {
-			all[key] = value
+	keys := info.All()
+	for i := range keys {
+		if k := &keys[i]; k.Live != "" {
+			if _, given := all[k.Name]; !given {
+				all[k.Name] = k.Live
+			}
 		}
 	}
 	return all, nil

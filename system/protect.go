@@ -3,18 +3,16 @@ package system
 import (
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/system/key"
 )
 
-// AutoMinRun is the value of the key min_run that follows what restarts cost.
-const AutoMinRun = "auto"
-
 // protect has jobs left alone as the keys min_run and preempt_limit say.
-func (s *Settings) protect(k Knowledge, st *pipeline.Stages) {
-	rails := restart.Rails{PerHour: s.Int("preempt_limit", 0)}
-	if s.Text("min_run") == AutoMinRun {
+func protect(k Knowledge, s *key.Settings, st *pipeline.Stages) {
+	rails := restart.Rails{PerHour: PreemptLimit.Get(s)}
+	if least := MinRun.Get(s); least.auto {
 		rails.MinRun, rails.Restarts = restart.DefaultRails.MinRun, restart.DefaultRails.Restarts
 	} else {
-		st.MinRun = s.seconds("min_run", 0, ", or auto")
+		st.MinRun = least.least
 	}
 	if rails != (restart.Rails{}) {
 		guard := &restart.Guard{Rails: rails, Cost: k.restart(s)}

@@ -4,79 +4,117 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trainyard/trainyard/model/interference"
 	"github.com/trainyard/trainyard/system/eaco"
+	"github.com/trainyard/trainyard/system/key"
 )
 
-// eacoKeys are the keys of EaCO.
-var eacoKeys = []Key{
-	{"u_threshold", "0.6", "use of a GPU, in (0, 1], above which nobody joins its jobs"},
-	{"mem_threshold", "0.6", "share of its memory in use at the peak, in (0, 1], above which nobody joins its jobs"},
-	{"slowdown_limit", "1.10", "how much slower than alone a job without deadline may become, >= 1; inf = as published"},
-	{"max_jobs", "4", "jobs on a GPU at most, 1 to 8"},
-	{"patience", "2", "a trial ends at the latest after so many times the time it should take at worst"},
-	{"exclusive_priority", "1", "jobs of that priority and above share with nobody"},
-	{"late", "admit", "jobs that would miss their deadline even alone: admit them alone, or wait (as published)"},
-	{"model_parallel", "", "MODEL,...: models that spread over their GPUs, so that memory is added up; * = all (as published)"},
-	keyHistory,
+// The keys of EaCO.
+var (
+	keyUse = key.Positive(1, "a number in (0, 1]", "u_threshold", formatted(eaco.DefaultThreshold),
+		"use of a GPU, in (0, 1], above which nobody joins its jobs")
+	keyMemory = key.Positive(1, "a number in (0, 1]", "mem_threshold", formatted(eaco.DefaultThreshold),
+		"share of its memory in use at the peak, in (0, 1], above which nobody joins its jobs")
+	keySlow = key.New("slowdown_limit", "1.10",
+		"how much slower than alone a job without deadline may become, >= 1; inf = as published", parseSlow)
+	keyMostJobs = key.New("max_jobs", strconv.Itoa(eaco.DefaultMost), "jobs on a GPU at most, 1 to 8", parseMostJobs)
+	keyPatience = key.Positive(maxPatience, "a number > 0, at most 1e6", "patience", formatted(eaco.DefaultPatience),
+		"a trial ends at the latest after so many times the time it should take at worst")
+	keyExclusive = key.New("exclusive_priority", "1", "jobs of that priority and above share with nobody", parsePriority)
+	keyLate      = key.Choice("late", "admit",
+		"jobs that would miss their deadline even alone: admit them alone, or wait (as published)", "admit", "wait")
+	keyParallel = key.New("model_parallel", "",
+		"MODEL,...: models that spread over their GPUs, so that memory is added up; * = all (as published)", parseModels)
+	keyHistory = key.Choice("history", "learned",
+		"what is known of sets at first: learned = nothing, tables = those of --interference", "learned", "tables")
+	keyPairs = keyHistory.As("", keyHistory.Doc+" (default where there are tables)")
+
+	eacoKeys = key.List{keyUse.Key, keyMemory.Key, keySlow.Key, keyMostJobs.Key, keyPatience.Key, keyExclusive.Key, keyLate.Key,
+		keyParallel.Key, keyHistory.Key}
+)
+
+// maxPatience keeps times inside 64 bits.
+const maxPatience = 1e6
+
+func parseSlow(text string) (float64, error) {
+	x, err := key.ParseNumber(inf, "a number >= 0 or inf")(text)
+	if err == nil && x < 1 {
+		err = errors.New("a number >= 1 or inf")
+	}
+	return x, err
 }
 
-var keyHistory = Key{"history", "learned", "what is known of sets at first: learned = nothing, tables = those of --interference"}
+func parseMostJobs(text string) (int, error) {
+	x, err := parseWhole(text)
+	if err == nil && (x < 1 || x > interference.MaxSet) {
+		err = fmt.Errorf("a whole number from 1 to %d", interference.MaxSet)
+	}
+	return x, err
+}
 
-var keyPairs = Key{keyHistory.Name, "", keyHistory.Doc + " (default where there are tables)"}
+func parsePriority(text string) (int32, error) {
+	x, err := parseWhole(text)
+	if err == nil && int32(x) < 1 {
+		err = errors.New("a whole number > 0")
+	}
+	return int32(x), err
+}
 
-// sharing returns what a system that shares GPUs knows of jobs and sets.
-func sharing(k Knowledge, s *Settings, def string) (eaco.Knowledge, error) {
+func parseWhole(text string) (int, error) {
+	x, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || x < 0 {
+		return 0, errors.New("a whole number >= 0")
+	}
+	return x, nil
+}
+
+func parseModels(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	models := strings.Split(text, ",")
+	if slices.Contains(models, "") {
+		return nil, errors.New("MODEL,... or *")
+	}
+	return models, nil
+}
+
+// sharing returns what a system that shares GPUs knows of jobs and sets; tables says that it is given the tables of sets unless
+// the key history says otherwise.
+func sharing(k Knowledge, s *key.Settings, history key.Of[string], tables bool) (eaco.Knowledge, error) {
 	known := eaco.Knowledge{Work: k.Work}
 	if k.Work == nil {
 		return known, errNoWork
 	}
 	known.Restart = k.restart(s)
-	history := &interference.History{}
-	if s.OneOf("history", def, "learned", "tables") == "tables" {
-		if k.Sets == nil && s.Has("history") {
+	past, given := &interference.History{}, history.Given(s)
+	if history.Get(s) == "tables" || tables && !given {
+		if k.Sets == nil && given {
 			return known, errors.New("history=tables, want tables of sets: --interference")
 		}
-		if err := history.Seed(k.Sets); err != nil {
+		if err := past.Seed(k.Sets); err != nil {
 			return known, err
 		}
 	}
 	if limit, err := capLimit(k, s); err == nil && limit != nil {
 		known.Capped = limit.Slowdown
 	}
-	known.Learner = interference.NewLearner(history)
+	known.Learner = interference.NewLearner(past)
 	return known, nil
 }
 
 // eacoSystem is EaCO.
-func eacoSystem(k Knowledge, s *Settings) (System, error) {
-	known, err := sharing(k, s, "learned")
+func eacoSystem(k Knowledge, s *key.Settings) (System, error) {
+	known, err := sharing(k, s, keyHistory, false)
 	if err != nil {
 		return System{}, err
 	}
-	p := eaco.Params{Knowledge: known, Use: s.threshold("u_threshold"), Memory: s.threshold("mem_threshold"),
-		Slow: s.Float("slowdown_limit", eaco.DefaultSlow), Most: s.Int("max_jobs", eaco.DefaultMost), Patience: s.Float("patience", eaco.DefaultPatience),
-		Alone: int32(s.Int("exclusive_priority", 1)), LateWait: s.OneOf("late", "admit", "admit", "wait") == "wait", UserGPUs: s.Int("user_limit", 0)}
-	if s.Has("exclusive_priority") && p.Alone < 1 {
-		s.wrong("exclusive_priority", s.Text("exclusive_priority"), "a whole number > 0")
-	}
-	if s.Has("slowdown_limit") && !(p.Slow >= 1) {
-		s.wrong("slowdown_limit", s.Text("slowdown_limit"), "a number >= 1 or inf")
-	}
-	if s.Has("max_jobs") && (p.Most < 1 || p.Most > interference.MaxSet) {
-		s.wrong("max_jobs", s.Text("max_jobs"), fmt.Sprintf("a whole number from 1 to %d", interference.MaxSet))
-	}
-	if s.Has("patience") && !(p.Patience > 0 && p.Patience <= maxPatience) {
-		s.wrong("patience", s.Text("patience"), "a number > 0, at most 1e6")
-	}
-	if text := s.Text("model_parallel"); text != "" {
-		p.Parallel = strings.Split(text, ",")
-		if slices.Contains(p.Parallel, "") {
-			s.wrong("model_parallel", text, "MODEL,... or *")
-		}
-	}
+	p := eaco.Params{Knowledge: known, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s), Most: keyMostJobs.Get(s),
+		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait", Parallel: keyParallel.Get(s),
+		UserGPUs: UserLimit.Get(s)}
 	if s.Err() != nil {
 		return System{}, s.Err()
 	}
@@ -84,27 +122,18 @@ func eacoSystem(k Knowledge, s *Settings) (System, error) {
 	return System{Decider: d, ShareLimit: p.Most}, err
 }
 
-// maxPatience keeps times inside 64 bits.
-const maxPatience = 1e6
-
-// threshold returns a number in (0, 1].
-func (s *Settings) threshold(key string) float64 {
-	const wish = "a number in (0, 1]"
-	x := s.number(key, eaco.DefaultThreshold, 1, wish)
-	if x == 0 {
-		s.wrong(key, s.values[key], wish)
-	}
-	return x
-}
-
-// paired is a system that pairs jobs. The throughputs of pairs are given to it, as they are to Gavel.
-func paired(r eaco.PairRule) func(Knowledge, *Settings) (System, error) {
-	return func(k Knowledge, s *Settings) (System, error) {
-		known, err := sharing(k, s, "tables")
+// paired is a system that pairs jobs; seeded says that it draws. The throughputs of pairs are given to it, as they are to Gavel.
+func paired(r eaco.PairRule, seeded bool) func(Knowledge, *key.Settings) (System, error) {
+	return func(k Knowledge, s *key.Settings) (System, error) {
+		known, err := sharing(k, s, keyPairs, true)
 		if err != nil {
 			return System{}, err
 		}
-		d, err := eaco.NewPairs(known, r, uint64(s.Int("seed", 0)), s.Int("user_limit", 0))
+		seed := uint64(0)
+		if seeded {
+			seed = uint64(Seed.Get(s))
+		}
+		d, err := eaco.NewPairs(known, r, seed, UserLimit.Get(s))
 		return System{Decider: d, ShareLimit: 2}, err
 	}
 }

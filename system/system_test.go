@@ -20,6 +20,7 @@ import (
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -38,7 +39,14 @@ func small() *trace.Trace {
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
 func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System, error) {
-	return info.Build(system.Knowledge{Work: tr.Oracle(), Sizes: sizes, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Files: filesOf(sizes), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
+}
+
+func filesOf(sizes *dist.Empirical) key.Contents {
+	if sizes == nil {
+		return nil
+	}
+	return system.Distribution.Holds(sizes)
 }
 
 // scores are those of 8 GPUs, some slower than others.
@@ -324,29 +332,6 @@ func TestWrongTogether(t *testing.T) {
 		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil); (err == nil) != want {
 			t.Errorf("%s without knowledge of work: %v, want it built: %v", name, err, want)
 		}
-	}
-}
-
-// Ensure that getters read what they say, blanks around a value included.
-func TestSettings(t *testing.T) {
-	s := system.NewSettings(map[string]string{"f": " 2.5 ", "i": " 7", "inf": "inf", "s": "0.5", "list": "1, 2.5 ,3", "none": " ", "word": "b"})
-	if s.Float("f", 0) != 2.5 || s.Float("absent", 4) != 4 || s.Int("i", 0) != 7 || s.Int("absent", 3) != 3 || s.Float("inf", 0) < 1e308 ||
-		s.Seconds("s", 0) != 500*time.Millisecond || s.Seconds("absent", 1500*time.Millisecond) != 1500*time.Millisecond ||
-		s.OneOf("word", "a", "a", "b") != "b" || s.OneOf("absent", "a", "b") != "a" || !s.Has("f") || s.Has("absent") {
-		t.Error("a value is not read as it was given")
-	}
-	if l := s.Floats("list", nil); !slices.Equal(l, []float64{1, 2.5, 3}) {
-		t.Errorf("list %v", l)
-	}
-	if l := s.Floats("none", []float64{1}); len(l) != 0 {
-		t.Errorf("a blank list is %v, want none", l)
-	}
-	if s.Err() != nil {
-		t.Error(s.Err())
-	}
-	s = system.NewSettings(map[string]string{"a": "x", "b": "y"})
-	if s.Float("a", 1); s.Float("b", 2) != 2 || s.Err() == nil || !strings.HasPrefix(s.Err().Error(), `a="x"`) {
-		t.Errorf("%v, want the first wrong value, and defaults for all", s.Err())
 	}
 }
 

@@ -11,10 +11,12 @@ import (
 
 	"github.com/trainyard/trainyard/cluster"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/stage/watch"
+	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -136,18 +138,20 @@ func (p *stragglerPart) run(ctx context.Context, s *scenario, first uint64) erro
 }
 
 // play simulates one draw under a system; t sees it.
-func play(ctx context.Context, system, knows string, d palDraw, t *toll, seed uint64) (*simulate.Outcome, error) {
+func play(ctx context.Context, name, knows string, d palDraw, t *toll, seed uint64) (*simulate.Outcome, error) {
 	c, err := cluster.Load(stragglerCluster)
 	if err != nil {
 		return nil, err
 	}
-	sim := simulate.Simulation{Trace: d.traces[0], Cluster: c, System: system, Scores: d.scores, Sinks: []eventlog.Sink{t},
+	sim := simulate.Simulation{Trace: d.traces[0], Cluster: c, System: name, Scores: d.scores, Sinks: []eventlog.Sink{t},
 		Settings: map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "stragglers": knows,
 			"report_interval": fmt.Sprint(stragglerReport.Seconds()), "report_noise": fmt.Sprint(stragglerNoise)},
 		NoiseSeed: seed}
+	var slow []variability.Spell
 	for _, f := range t.faults {
-		sim.Slow = append(sim.Slow, f.spells()...)
+		slow = append(slow, f.spells()...)
 	}
+	sim.Files = system.SlowGPUs.Holds(slow)
 	t.met, t.seen = make([]bool, len(t.faults)), make([]sched.Time, len(t.faults))
 	sim.Adapt = func(st *pipeline.Stages) {
 		for _, p := range st.Provision {

@@ -8,15 +8,11 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cluster"
-	"github.com/trainyard/trainyard/model/dist"
-	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
-	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -98,65 +94,6 @@ func ParseUnit(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// readSizes reads the file of the key distribution.
-func readSizes(path string) (*dist.Empirical, error) {
-	if err := IsFile("distribution", path); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("distribution: %w; want a file with one column headed duration", err)
-	}
-	defer f.Close()
-	sizes, err := dist.Read(f, path)
-	if err != nil {
-		return nil, term.Malformed(err)
-	}
-	return sizes, nil
-}
-
-// profileFile is one element of the key profiles.
-type profileFile struct{ Model, Path string }
-
-// SplitProfiles reads the value of the key profiles, MODEL=FILE,....
-func SplitProfiles(list string) ([]profileFile, error) {
-	var files []profileFile
-	for _, part := range strings.Split(list, ",") {
-		model, path, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if !ok || model == "" || path == "" {
-			return nil, term.Usagef("profiles %q, want MODEL=FILE,... such as vgg16=vgg16.log", part)
-		}
-		files = append(files, profileFile{model, path})
-	}
-	return files, nil
-}
-
-// readProfiles reads the logs of the key profiles and returns the skew of each model.
-func readProfiles(list string) (map[string]float64, error) {
-	files, err := SplitProfiles(list)
-	if err != nil {
-		return nil, err
-	}
-	skews := make(map[string]float64)
-	for _, p := range files {
-		err = IsFile("profiles", p.Path)
-		if err != nil {
-			return nil, err
-		}
-		f, err := os.Open(p.Path)
-		if err != nil {
-			return nil, fmt.Errorf("profiles: %w; want a log of tensor or message sizes", err)
-		}
-		profile, err := skew.ParseLog(f, p.Path)
-		f.Close()
-		if err != nil {
-			return nil, term.Malformed(err)
-		}
-		skews[p.Model] = profile.Skew()
-	}
-	return skews, nil
-}
-
 // readTable reads a file by one of package variability's readers.
 func readTable[T any](what, path string, read func(io.Reader, string) (T, error)) (table T, err error) {
 	err = IsFile(what, path)
@@ -184,47 +121,6 @@ func ReadScores(what, path string, c *cluster.Cluster) (*variability.Scores, err
 		return nil, err
 	}
 	return s, fitting(s, c)
-}
-
-// readClasses reads the file of the key classes; nil where the key names none.
-func readClasses(value string, scores *variability.Scores) (*variability.ClassMap, error) {
-	switch {
-	case value == "" || value == system.StatedClasses || value == system.ObservedClasses:
-		return nil, nil
-	case scores == nil:
-		return nil, term.Usagef("classes=%s: there are no classes without scores of GPUs; give --variability", value)
-	}
-	return readTable("classes", value, func(r io.Reader, name string) (*variability.ClassMap, error) {
-		return variability.ReadClassMap(r, name, scores.Classes)
-	})
-}
-
-// readLocality reads the file of the key locality. It must leave nothing open unless locality_penalty is given, which
-// fills that in.
-func readLocality(settings map[string]string) (*variability.Locality, error) {
-	path, ok := settings["locality"]
-	if !ok {
-		return nil, nil
-	}
-	l, err := readTable("locality", path, variability.ReadLocality)
-	if err != nil {
-		return nil, err
-	}
-	if _, filled := settings["locality_penalty"]; !filled && !l.Whole() {
-		return nil, term.Malformed(fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, or the key locality_penalty", path))
-	}
-	return &l, nil
-}
-
-// ReadSlow reads the file of the key slow_gpus; nil where it is not given.
-func ReadSlow(settings map[string]string, gpus int) ([]variability.Spell, error) {
-	path, ok := settings["slow_gpus"]
-	if !ok {
-		return nil, nil
-	}
-	return readTable("slow_gpus", path, func(r io.Reader, name string) ([]variability.Spell, error) {
-		return variability.ReadSpells(r, name, gpus)
-	})
 }
 
 // fitting refuses scores of more or fewer GPUs than there are: it is the table that must change.

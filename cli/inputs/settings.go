@@ -71,7 +71,7 @@ func (s setting) giveAll(infos []*system.Info, preset string, settings []map[str
 	taken := false
 	var keys []string
 	for i, info := range infos {
-		for _, k := range allKeys(info, preset) {
+		for _, k := range simulate.KeysOf(info, preset) {
 			if k.Name == s.key {
 				settings[i][s.key] = s.value
 				taken = true
@@ -91,29 +91,10 @@ func (s setting) giveAll(infos []*system.Info, preset string, settings []map[str
 	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, keys), strings.Join(keys, ", "))
 }
 
-// allKeys returns the keys of a system: its own, those of every system, those of the simulated world and of the preset.
-func allKeys(info *system.Info, preset string) []system.Key {
-	all := slices.Concat(info.Keys, info.CommonKeys(), info.ProvisioningKeys(), simulate.RuntimeKeys)
-	if p := PresetNamed(preset); p != nil {
-		all = append(all, p.Keys...)
-	}
-	return all
-}
-
 func NamesOf(infos []*system.Info) []string {
 	var names []string
 	for _, i := range infos {
 		names = append(names, i.Name)
 	}
 	return names
-}
-
-// DefaultOf returns the default of a key of the simulated world.
-func DefaultOf(name string) string {
-	for _, k := range simulate.RuntimeKeys {
-		if k.Name == name {
-			return k.Default
-		}
-	}
-	return ""
 }

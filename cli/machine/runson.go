@@ -2,9 +2,9 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
-	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // ShimVerb has the program be the shim of a run directory, see package shim. It is no command of users.
@@ -63,7 +63,7 @@ func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if err != nil {
 		return o, err
 	}
-	if o.Knows, err = inputs.KnowledgeOf(o.Settings, scores); err != nil {
+	if o.Knows, err = inputs.KnowledgeOf(f.System, o.Settings, scores); err != nil {
 		return o, err
 	}
 	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
@@ -102,16 +102,11 @@ func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := settings[0]
-	for _, k := range simulate.RuntimeKeys {
-		if _, given := set[k.Name]; given && !slices.Contains(system.Beliefs, k) {
-			return nil, term.Usagef("--set %s.%s: it belongs to the simulated world; real jobs take the time they take", f.System, k.Name)
-		}
+	abroad := (*key.Error)(nil)
+	if err := info.CheckKeys(settings[0], key.Machine); errors.As(err, &abroad) {
+		return nil, term.Usagef("--set %s.%s: %s", f.System, abroad.Key, abroad.Why())
 	}
-	if key, why := manager.Foreign(set); key != "" {
-		return nil, term.Usagef("--set %s.%s: %s", f.System, key, why)
-	}
-	return set, nil
+	return settings[0], nil
 }
 
 // devices are what jobs may hold; given says that --slots was.

@@ -232,7 +232,7 @@ func (f *replayFlags) decider(h *eventlog.Header) (sched.Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := inputs.KnowledgeOf(h.Settings, scores)
+	k, err := inputs.KnowledgeOf(h.System, h.Settings, scores)
 	if err != nil {
 		return nil, err
 	}

@@ -196,12 +196,8 @@ func (c *comparison) simulation(info *system.Info, settings map[string]string) (
 	sim := simulate.Simulation{Trace: c.trace, Cluster: c.cluster, System: info.Name, Settings: settings,
 		Preset: c.preset, Round: c.round, Scores: c.scores, Known: c.known, Apps: c.apps, Budget: c.budget,
 		Sharing: c.sharing, Caps: c.caps, Energy: c.energy}
-	k, err := inputs.KnowledgeOf(settings, c.scores)
-	if err != nil {
-		return sim, err
-	}
-	sim.Sizes, sim.Skew, sim.Classes, sim.Locality = k.Sizes, k.Skew, k.Classes, k.Locality
-	if sim.Slow, err = inputs.ReadSlow(settings, c.cluster.MostGPUs()); err != nil {
+	var err error
+	if sim.Files, err = inputs.ReadFiles(simulate.KeysOf(info, c.preset), settings, c.scores, c.cluster.MostGPUs()); err != nil {
 		return sim, err
 	}
 	sim.NoiseSeed = c.cluster.Failures.Seed

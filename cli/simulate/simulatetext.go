@@ -83,7 +83,7 @@ func (c *comparison) restartOf(r *systemRun) string {
 		}
 	}
 	if !given {
-		cost = inputs.DefaultOf("restart_overhead")
+		cost = system.RestartOverhead.Default
 	}
 	if x, err := strconv.ParseFloat(cost, 64); err == nil && x == 0 {
 		return "free" + note

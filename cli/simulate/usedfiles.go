@@ -4,12 +4,13 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 )
 
 // checkPaths refuses to write to a file that is read, or to one file twice; settings are those of each system.
 func (f *simulateFlags) checkPaths(c *cluster.Cluster, systems []string, settings []map[string]string) error {
-	read, err := f.reads(c, settings)
+	read, err := f.reads(c, systems, settings)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (f *simulateFlags) checkPaths(c *cluster.Cluster, systems []string, setting
 }
 
 // reads lists the files that are read.
-func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) ([]term.PathUse, error) {
+func (f *simulateFlags) reads(c *cluster.Cluster, systems []string, settings []map[string]string) ([]term.PathUse, error) {
 	list := []term.PathUse{{What: "trace", Path: f.trace}}
 	if c.String() != f.cluster { // else it is a shorthand
 		list = append(list, term.PathUse{What: "cluster file", Path: f.cluster})
@@ -41,27 +42,17 @@ func (f *simulateFlags) reads(c *cluster.Cluster, settings []map[string]string) 
 			list = append(list, s)
 		}
 	}
-	for _, set := range settings {
-		if path := set["classes"]; path != "" && path != system.StatedClasses && path != system.ObservedClasses {
-			list = append(list, term.PathUse{What: "class map", Path: path})
+	for i, set := range settings {
+		info, err := system.Named(systems[i])
+		if err != nil {
+			return nil, term.Usage(err)
 		}
-		if path, ok := set["locality"]; ok {
-			list = append(list, term.PathUse{What: "locality", Path: path})
+		names, err := simulate.KeysOf(info, f.preset).Paths(set)
+		if err != nil {
+			return nil, inputs.KeyError(err)
 		}
-		if path, ok := set["slow_gpus"]; ok {
-			list = append(list, term.PathUse{What: "table of slow GPUs", Path: path})
-		}
-		if path, ok := set["distribution"]; ok {
-			list = append(list, term.PathUse{What: "distribution", Path: path})
-		}
-		if text, ok := set["profiles"]; ok {
-			profiles, err := inputs.SplitProfiles(text)
-			if err != nil {
-				return nil, err
-			}
-			for _, p := range profiles {
-				list = append(list, term.PathUse{What: "profile of " + p.Model, Path: p.Path})
-			}
+		for _, n := range names {
+			list = append(list, term.PathUse{What: n.What, Path: n.Path})
 		}
 	}
 	return list, nil

@@ -24,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // PolicyName is the name of the one policy there is.
@@ -335,7 +336,7 @@ func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	if err != nil {
 		return err
 	}
-	return info.CheckKeys(p.Settings)
+	return info.CheckKeys(p.Settings, key.Cluster)
 }
 
 // say writes at once what there is to be said of the policy, where that is another thing than was said. All else is written with the first
