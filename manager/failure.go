@@ -6,10 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Signal returns the name of the signal that an exit code stands for, as shells count: 128 and its number; "" if for none.
+// Signal returns the name of the signal that an exit code stands for, as shells count: 128 and its number; "" if for
+// none.
 func Signal(code int32) string {
 	if code <= 128 || code > 128+64 {
 		return ""
@@ -24,7 +26,8 @@ func ExitText(code int32) string {
 	case name == "":
 		return fmt.Sprintf("exit code %d", code)
 	case name == "SIGKILL":
-		return fmt.Sprintf("exit code %d (SIGKILL, by no order of the manager: the kernel kills so where memory is short)", code)
+		return fmt.Sprintf("exit code %d (SIGKILL, by no order of the manager: the kernel kills so where memory is "+
+			"short)", code)
 	}
 	return fmt.Sprintf("exit code %d (%s)", code, name)
 }
@@ -45,16 +48,5 @@ func (r *Row) Failure() string {
 	return ExitText(r.Code) + ": " + r.Text
 }
 
-// retries says what comes of a failure of job j.
-func retries(j *sched.Job) string {
-	switch allowed := j.Spec.Retries; {
-	case j.State == sched.Done && allowed == 0:
-		return "it is not tried again: no retry was asked for"
-	case j.State == sched.Done && j.Failures <= allowed:
-		return "it is not tried again: its `retry` is for other ends"
-	case j.State == sched.Done:
-		return fmt.Sprintf("it is not tried again: %d of %d retries were used", min(j.Failures-1, allowed), allowed)
-	default:
-		return fmt.Sprintf("retry %d of %d", j.Failures, allowed)
-	}
-}
+// LastFailure is Failure as sentences take it.
+func (r *Row) LastFailure() text.Failure { return text.Failure{Starts: r.Failures, Text: r.Failure()} }

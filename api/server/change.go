@@ -26,7 +26,7 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *api.Submi
 	if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 		return err
 	}
-	x := whyTeller{Teller: s.says(nil)}
+	x := whyTeller{Renderer: s.says(nil)}
 	x.Forecast = f
 	doc.Rests = x.Rests()
 	docs := doc.Jobs

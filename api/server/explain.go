@@ -29,7 +29,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 	if err != nil {
 		return api.Decision{}, err
 	}
-	x := whyTeller{Teller: s.says(d.View)}
+	x := whyTeller{Renderer: s.says(d.View)}
 	e := &d.Event
 	doc := api.Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
 		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,

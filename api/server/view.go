@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
@@ -76,7 +77,7 @@ type teller struct {
 	steps  []int64       // by job
 	origin time.Time
 	brief  *pipeline.Brief
-	says   manager.Teller
+	says   text.Renderer
 }
 
 // teller is for who looks: rows that were read before would be older than the View, and a job that has just failed
@@ -85,11 +86,11 @@ func (s *Server) teller(v *sched.View) *teller {
 	rows := s.o.Manager.Board().Rows()
 	_, books := s.o.Manager.Result()
 	says := s.says(v)
-	says.Row = func(id sched.JobID) (row manager.Row) {
+	says.Last = func(id sched.JobID) (last text.Failure) {
 		if int(id) < len(rows) {
-			row = rows[id]
+			last = rows[id].LastFailure()
 		}
-		return row
+		return last
 	}
 	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Manager.Brief(v), says}
 }
@@ -176,7 +177,7 @@ func (x *teller) why(j *sched.Job, id sched.JobID) string {
 func (x *teller) place(doc *api.Job, j *sched.Job, id sched.JobID) {
 	shared := false
 	for _, g := range j.GPUs {
-		doc.GPUs = append(doc.GPUs, manager.GPUName(x.v, g))
+		doc.GPUs = append(doc.GPUs, text.GPUName(x.v, g))
 		shared = shared || x.v.GPUs[g].Holders > 1
 	}
 	if !shared {
@@ -239,7 +240,7 @@ func drained(v *sched.View, n *sched.Node) bool {
 // gpuDoc says how a GPU stands as far as the View tells.
 func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 	gpu := &v.GPUs[g]
-	doc := api.GPU{Name: manager.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
+	doc := api.GPU{Name: text.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}
 	if t := v.Nodes[gpu.Node].Spec.Type; int(t) < len(v.Types) {
 		doc.Type = v.Types[t]
 	}

@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // says returns who says in sentences how the jobs of v stand, by the clock of this machine.
-func (s *Server) says(v *sched.View) manager.Teller {
-	row := func(id sched.JobID) manager.Row {
+func (s *Server) says(v *sched.View) text.Renderer {
+	last := func(id sched.JobID) text.Failure {
 		row, _, _ := s.o.Manager.Board().Row(id)
-		return row
+		return row.LastFailure()
 	}
-	return manager.Teller{View: v, Unit: s.o.Unit, System: s.o.Manager.Header().System, Origin: s.origin.Local(), Row: row}
+	return text.Renderer{Vocabulary: text.Machine(s.o.Unit), View: v, System: s.o.Manager.Header().System,
+		Origin: s.origin.Local(), Last: last}
 }
 
 // think lets one at a time look into the future, and returns what ends that.
@@ -76,7 +78,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 
 // whyTeller makes documents of an answer.
 type whyTeller struct {
-	manager.Teller
+	text.Renderer
 	a  *manager.Answer
 	id sched.JobID
 }
@@ -86,11 +88,13 @@ const mostAhead = 20
 
 func (x *whyTeller) why(job api.Job) api.Why {
 	a, w := x.a, &x.a.Waiting
-	doc := api.Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(), Ahead: x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
+	doc := api.Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(),
+		Ahead:    x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
 		AheadAll: len(w.Ahead), Remedies: []api.Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
 	for _, id := range w.Ahead {
 		r := x.View.Job(id).Spec.GPUs
-		doc.AheadGPU, doc.AheadMin, doc.AheadMax = doc.AheadGPU+int(r.Want), doc.AheadMin+int(r.Min), doc.AheadMax+int(r.Max)
+		doc.AheadGPU, doc.AheadMin, doc.AheadMax = doc.AheadGPU+int(r.Want), doc.AheadMin+int(r.Min),
+			doc.AheadMax+int(r.Max)
 	}
 	if e := a.Forecast.Of(x.id); e != nil {
 		doc.Draws, doc.End, doc.Rests = a.Forecast.Draws, x.within(e.End), x.Rests()
@@ -115,30 +119,30 @@ func (x *whyTeller) why(job api.Job) api.Why {
 
 // sentence says how the job stands, also of one that runs or is done.
 func (x *whyTeller) sentence() string {
-	if text := x.Sentence(x.id, &x.a.Waiting); text != "" {
-		return text
+	if said := x.Sentence(x.id, &x.a.Waiting); said != "" {
+		return said
 	}
 	j := x.View.Job(x.id)
-	if row := x.Row(x.id); j.Outcome == sched.Failed {
-		return x.Failed(x.id, &row)
+	if j.Outcome == sched.Failed {
+		return x.Failed(x.id)
 	}
 	if j.State == sched.Done {
 		return "is done: " + j.Outcome.String()
 	}
-	text := "runs on " + x.Units(len(j.GPUs))
+	said := "runs on " + x.Units(len(j.GPUs))
 	if r := j.Spec.GPUs; r.Min != r.Max {
-		text = fmt.Sprintf("runs on %d of %s %ss", len(j.GPUs), manager.Widths(r), x.Unit)
+		said = fmt.Sprintf("runs on %d of %s %ss", len(j.GPUs), text.Widths(r), x.Unit)
 	}
 	if e := x.Forecast.Of(x.id); e != nil {
-		text += " until " + x.Around(e.End)
+		said += " until " + x.Around(e.End)
 		if x.a.Guessed && e.Basis == whatif.BySteps {
-			text += fmt.Sprintf(", which is a guess: its speed on %s was never measured", x.Units(len(j.GPUs)))
+			said += fmt.Sprintf(", which is a guess: its speed on %s was never measured", x.Units(len(j.GPUs)))
 		}
 	}
 	if x.a.Unmeasured {
-		text += "; " + x.Unmeasured(x.id)
+		said += "; " + x.Unmeasured(x.id)
 	}
-	return text
+	return said
 }
 
 // list says how jobs stand in short.
@@ -147,7 +151,8 @@ func (x *whyTeller) list(ids []sched.JobID) []api.Ahead {
 	for i, id := range ids {
 		j := x.View.Job(id)
 		r := j.Spec.GPUs
-		docs[i] = api.Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min), Max: int(r.Max), State: stateOf(j)}
+		docs[i] = api.Ahead{ID: int(id), Name: j.Spec.Name, GPUs: int(r.Want), Held: len(j.Target), Min: int(r.Min),
+			Max: int(r.Max), State: stateOf(j)}
 		if docs[i].Held > 0 {
 			docs[i].GPUs = docs[i].Held
 		}
@@ -209,7 +214,7 @@ func undrain(r *whatif.Remedy, gpus string) string {
 }
 
 // changed says what of the job would be otherwise: as it would stand in a job file, and in words.
-func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
+func (x *whyTeller) changed(r *whatif.Remedy) (value, said string) {
 	s := r.Spec
 	switch r.Change {
 	case whatif.Undrain:
@@ -230,7 +235,7 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 		value = strconv.Itoa(int(s.Priority))
 		return value, "handed in again with priority " + value
 	}
-	value = manager.Widths(s.GPUs)
+	value = text.Widths(s.GPUs)
 	if s.GPUs.Want != s.GPUs.Max {
 		value += fmt.Sprintf(":%d", s.GPUs.Want)
 	}
@@ -239,7 +244,8 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, text string) {
 
 // displaced says how the job lost its GPUs.
 func (x *whyTeller) displaced(d *whatif.Displacement) *api.Displaced {
-	doc := &api.Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At), LostSec: d.Lost.Seconds()}
+	doc := &api.Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At),
+		LostSec: d.Lost.Seconds()}
 	if d.By != sched.None {
 		doc.Name = x.View.Job(d.By).Spec.Name
 	}
@@ -252,7 +258,7 @@ func (x *whyTeller) displaced(d *whatif.Displacement) *api.Displaced {
 func (x *whyTeller) gpuNames(gpus []sched.GPUID) []string {
 	names := make([]string, len(gpus))
 	for i, g := range gpus {
-		names[i] = manager.GPUName(x.View, g)
+		names[i] = text.GPUName(x.View, g)
 	}
 	return names
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// observer is a sink that tells what would be done, and has nothing done: of each job where it would run, or why it would wait, and of
-// all together how many GPUs would be in use. It tells what is another than before.
+// observer is a sink that tells what would be done, and has nothing done: of each job where it would run, or why it
+// would wait, and of all together how many GPUs would be in use. It tells what is another than before.
 type observer struct {
 	log    *slog.Logger
 	v      *sched.View
@@ -37,7 +38,8 @@ func (o *observer) Log(v *sched.View, e *sched.Event) {
 	case sched.ActionKind(e.Code) == sched.Rent:
 		o.log.Info("would rent", "pool", v.Pools[e.Pool].Spec.Name, "nodes", int(e.Value))
 	case sched.ActionKind(e.Code) == sched.SetNode:
-		o.log.Info("would bring a node to a state", "node", v.Nodes[e.Node].Spec.Name, "state", sched.NodeState(e.Value))
+		o.log.Info("would bring a node to a state", "node", v.Nodes[e.Node].Spec.Name, "state",
+			sched.NodeState(e.Value))
 	}
 }
 
@@ -63,7 +65,7 @@ func (o *observer) EndBatch() error {
 		if line := what + detail; line != o.said[id] {
 			o.said[id] = line
 			if told++; told <= fullReasons && what == wouldWait { // by the order of the system, see store.prepare
-				detail = record.Reason(o.v, sched.JobID(id), pipeline.Why(o.v, o.dec, sched.JobID(id)), o.origin)
+				detail = o.reason(sched.JobID(id), pipeline.Why(o.v, o.dec, sched.JobID(id)))
 			}
 			o.log.Info(what, "job", j.Spec.User+"/"+j.Spec.Name, name, detail)
 		}
@@ -82,7 +84,7 @@ const wouldWait = "would wait"
 func (o *observer) fate(brief *pipeline.Brief, id sched.JobID) (what, name, detail string) {
 	switch j := &o.v.Jobs[id]; {
 	case j.State == sched.Done && j.Outcome == sched.RejectedJob:
-		return "would refuse", "why", record.Reason(o.v, id, brief.Why(id), o.origin)
+		return "would refuse", "why", o.reason(id, brief.Why(id))
 	case j.State == sched.Done:
 		return "is done", "outcome", j.Outcome.String()
 	case j.Up && slices.Equal(j.GPUs, j.Target):
@@ -92,8 +94,13 @@ func (o *observer) fate(brief *pipeline.Brief, id sched.JobID) (what, name, deta
 	case len(j.GPUs) > 0:
 		return "would stop", "on", o.names(j.GPUs)
 	default:
-		return wouldWait, "why", record.Reason(o.v, id, brief.Why(id), o.origin)
+		return wouldWait, "why", o.reason(id, brief.Why(id))
 	}
+}
+
+// reason is why a job would be where it is.
+func (o *observer) reason(id sched.JobID, w explain.Waiting) string {
+	return sentences(o.v, o.origin).Sentence(id, &w)
 }
 
 func (o *observer) names(gpus []sched.GPUID) string {

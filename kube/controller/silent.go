@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -36,7 +36,7 @@ func (s *store) away(name string) (since string, away bool) {
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return record.Clock(c.LastTransitionTime.Time, s.clock()), true
+			return text.Clock(c.LastTransitionTime.Time, s.clock()), true
 		}
 	}
 	return "", false

@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	"github.com/trainyard/trainyard/kube/record"
@@ -41,8 +42,9 @@ const (
 // Writers is how many objects of a batch are written at a time.
 const Writers = 16
 
-// store is a sink that makes each batch durable. The order of its writes is what makes a batch that was cut short harmless: jobs that
-// give GPUs up come before those that take some, the version comes last, and orders are given after it.
+// store is a sink that makes each batch durable. The order of its writes is what makes a batch that was cut short
+// harmless: jobs that give GPUs up come before those that take some, the version comes last, and orders are given after
+// it.
 type store struct {
 	ctx    context.Context
 	api    client.Client // writes, and reads from the cache
@@ -104,7 +106,8 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	s.batch, s.happened = true, s.happened || e.Kind != sched.Ticked
 	defer s.measure(v, e)
 	switch e.Kind {
-	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged, sched.Moved:
+	case sched.NodeLeft, sched.NodeJoined, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged,
+		sched.Moved:
 		s.cluster = true
 	case sched.StartFailed: // blames GPUs
 		s.cluster = true
@@ -131,9 +134,11 @@ func (s *store) Log(v *sched.View, e *sched.Event) {
 	switch {
 	case e.Kind != sched.Moved || len(e.GPUs) == 0:
 	case e.Code == sched.RestGPU:
-		s.log.Warn("GPUs of a node are given to nobody for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus", len(e.GPUs), "for", e.WorkFrom.Sub(e.Time), "why", e.Text)
+		s.log.Warn("GPUs of a node are given to nobody for a while", "node", v.Nodes[e.Node].Spec.Name, "gpus",
+			len(e.GPUs), "for", e.WorkFrom.Sub(e.Time), "why", e.Text)
 	case e.Code == sched.QuarantineGPU:
-		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu", record.GPUName(v, e.GPUs[0]), "why", e.Text)
+		s.log.Warn("a GPU is given to nobody any more, until its node is cordoned and uncordoned", "gpu",
+			record.GPUName(v, e.GPUs[0]), "why", e.Text)
 	}
 	s.notice(e)
 	s.story(e)
@@ -152,10 +157,12 @@ func (s *store) touch(id sched.JobID) {
 // BeginBatch does nothing: what is not written yet stays noted.
 func (s *store) BeginBatch() {}
 
-// EndBatch writes what the batch changed. It returns once all of it is durable, or this controller does not lead any more.
+// EndBatch writes what the batch changed. It returns once all of it is durable, or this controller does not lead any
+// more.
 func (s *store) EndBatch() error {
 	if !s.batch {
-		if len(s.pools) < len(s.v.Pools) && s.leads() == nil { // nobody has been told of them yet, and perhaps nothing happens for long
+		// nobody has been told of them yet, and perhaps nothing happens for long
+		if len(s.pools) < len(s.v.Pools) && s.leads() == nil {
 			s.writePools()
 		}
 		return nil
@@ -197,11 +204,13 @@ func (s *store) EndBatch() error {
 
 // isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers beside jobs.
 func (s *store) isIdle(rest []byte) bool {
-	return !s.happened && len(s.touched)+len(s.news) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) && message(s.remarks) == s.policy.Status.Message
+	return !s.happened && len(s.touched)+len(s.news) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) &&
+		message(s.remarks) == s.policy.Status.Message
 }
 
-// remember touches the jobs of which the system remembers something else than before, and returns the rest of its memory. Jobs that were
-// done before are not asked for: over the months there come to be many more of them than of others.
+// remember touches the jobs of which the system remembers something else than before, and returns the rest of its
+// memory. Jobs that were done before are not asked for: over the months there come to be many more of them than of
+// others.
 func (s *store) remember() []byte {
 	for _, id := range s.live {
 		b := memory.SaveJob(s.dec, id)
@@ -256,8 +265,8 @@ func lacks(set, old []sched.GPUID) bool {
 	return slices.ContainsFunc(old, func(g sched.GPUID) bool { return !slices.Contains(set, g) })
 }
 
-// fullReasons is up to how many jobs of a batch have their reason looked for in the order of the system, which costs more the more
-// jobs there are.
+// fullReasons is up to how many jobs of a batch have their reason looked for in the order of the system, which costs
+// more the more jobs there are.
 const fullReasons = 32
 
 // prepare makes what is to be written of the touched jobs, where the View stands still.
@@ -286,14 +295,19 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 // reason is why a job is where it is, for people.
 func (s *store) reason(id sched.JobID, why explain.Waiting) string {
 	j, mine := &s.v.Jobs[id], s.jobs[id]
-	if text := s.silent(j); text != "" {
-		return text
+	if said := s.silent(j); said != "" {
+		return said
 	}
-	text := record.Reason(s.v, id, why, s.origin())
+	said := sentences(s.v, s.origin()).Sentence(id, &why)
 	if j.Attempt == sched.Stopping && len(j.Target) == 0 && !j.Cancel && !j.Paused {
-		text = "is being stopped: " + s.preemptor(id, j.GPUs)
+		said = "is being stopped: " + s.preemptor(id, j.GPUs)
 	}
-	return explained(text, j, mine.trouble, mine.delay)
+	return explained(said, j, mine.trouble, mine.delay)
+}
+
+// sentences says how jobs of v stand. A zero origin does for sentences without times.
+func sentences(v *sched.View, origin time.Time) *text.Renderer {
+	return &text.Renderer{Vocabulary: text.Cluster(), View: v, Origin: origin}
 }
 
 // writeJobs writes the statuses of jobs, several at a time.
@@ -369,7 +383,8 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 		case apierrors.IsConflict(err):
 			mine.version, from = "", s.reader // what is cached may be as old as what is known
 		case driver.IsTooLarge(err): // its user has made it so since it came: the others cannot wait for it
-			s.log.Error("a job is too large for its status to be written; a leader that comes after this one takes it for what it was", "job", ref.name, "error", err)
+			s.log.Error("a job is too large for its status to be written; a leader that comes after this one takes "+
+				"it for what it was", "job", ref.name, "error", err)
 			return nil
 		default:
 			if final := s.pause(try, fmt.Errorf("status of %s: %w", ref.name, err)); final != nil {
@@ -381,7 +396,8 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 
 // metadataOf is what a write of a job's status answers with: all else is known.
 func metadataOf(name types.NamespacedName) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob"},
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+		Kind: "TrainingJob"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 }
 
@@ -396,8 +412,8 @@ func refOf(s *sched.JobSpec) ref {
 	return ref{types.NamespacedName{Namespace: s.User, Name: s.Name}, types.UID(s.Task)}
 }
 
-// current returns the version of a job that was not written yet, or that somebody has changed meanwhile: its user the wishes, which is
-// well, or another controller the status. "" says that it is gone, which a cache is not believed.
+// current returns the version of a job that was not written yet, or that somebody has changed meanwhile: its user the
+// wishes, which is well, or another controller the status. "" says that it is gone, which a cache is not believed.
 func (s *store) current(ref ref, from client.Reader) (string, error) {
 	for try := 0; ; try++ {
 		var job v1alpha1.TrainingJob
@@ -428,8 +444,8 @@ func (s *store) origin() time.Time {
 	return s.policy.Status.Origin.Time
 }
 
-// call has a write made, if this leader leads: it may come long after the try before it. One that is under way is never called off, since
-// nobody would know what came of it, nor would who reads next.
+// call has a write made, if this leader leads: it may come long after the try before it. One that is under way is never
+// called off, since nobody would know what came of it, nor would who reads next.
 func (s *store) call(write func(ctx context.Context) error) error {
 	if err := cmp.Or(s.ctx.Err(), s.leads()); err != nil {
 		return err
@@ -452,7 +468,8 @@ func (s *store) leads() error {
 
 // pause waits before another try. An error says that there is no sense in one.
 func (s *store) pause(try int, err error) error {
-	if errors.Is(err, ErrFenced) || s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+	if errors.Is(err, ErrFenced) || s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return err
 	}
 	if s.ctx.Err() == nil {
@@ -553,8 +570,8 @@ func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting i
 	return fmt.Sprintf("%d of %d", count[0], count[0]+count[1]), running, waiting
 }
 
-// patch is a merge patch that makes the status of an object st, if it still is of that version: a UID would not be compared. Fields
-// of which st has nothing are taken away.
+// patch is a merge patch that makes the status of an object st, if it still is of that version: a UID would not be
+// compared. Fields of which st has nothing are taken away.
 func patch(version string, st v1alpha1.TrainingJobStatus) ([]byte, error) {
 	b, err := json.Marshal(st)
 	if err != nil {

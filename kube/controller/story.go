@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
-	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -32,13 +32,14 @@ const (
 )
 
 // say has something told of a job, once the batch is durable. A cancelled job is gone: nobody looks at it.
-func (s *store) say(id sched.JobID, kind, reason, text string) {
+func (s *store) say(id sched.JobID, kind, reason, said string) {
 	ref := refOf(s.v.Jobs[id].Spec)
 	if ref.uid == "" { // forgotten
 		return
 	}
-	s.news = append(s.news, note{kind: kind, reason: reason, text: text, about: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(),
-		Kind: "TrainingJob", Namespace: ref.name.Namespace, Name: ref.name.Name, UID: ref.uid}})
+	s.news = append(s.news, note{kind: kind, reason: reason, text: said,
+		about: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "TrainingJob", Namespace: ref.name.Namespace, Name: ref.name.Name, UID: ref.uid}})
 }
 
 // spread tells what was to be told of a batch that is durable now.
@@ -55,19 +56,21 @@ func (s *store) story(e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted:
 		j := &s.v.Jobs[e.Job]
-		s.say(e.Job, normal, toldStarted, fmt.Sprintf("attempt %d runs on %s: %s", e.Attempt, gpus(len(j.GPUs)), record.Places(s.v, j.GPUs)))
+		s.say(e.Job, normal, toldStarted, fmt.Sprintf("attempt %d runs on %s: %s", e.Attempt, gpus(len(j.GPUs)),
+			text.Places(s.v, j.GPUs)))
 	case sched.StartFailed:
-		s.say(e.Job, warning, toldStartFailed, fmt.Sprintf("attempt %d did not start, %d in a row: %s", e.Attempt, s.v.Jobs[e.Job].StartFailures, e.Text))
+		s.say(e.Job, warning, toldStartFailed, fmt.Sprintf("attempt %d did not start, %d in a row: %s", e.Attempt,
+			s.v.Jobs[e.Job].StartFailures, e.Text))
 	case sched.AttemptEnded:
 		s.storyOfEnd(e)
 	case sched.Rejected:
-		s.say(e.Job, warning, toldRejected, record.Refusal(e.Why))
+		s.say(e.Job, warning, toldRejected, sentences(s.v, time.Time{}).Refusal(e.Why))
 	case sched.JobCommanded:
 		j := &s.v.Jobs[e.Job]
 		switch sched.Command(e.Code) {
 		case sched.PauseJob:
 			if !j.HoldsDevices() && j.State != sched.Done { // else it is told once it has stopped
-				s.say(e.Job, normal, toldPaused, record.Suspended)
+				s.say(e.Job, normal, toldPaused, text.Suspended)
 			}
 		case sched.ResumeJob:
 			s.say(e.Job, normal, toldResumed, "its user lets it go on")
@@ -82,22 +85,26 @@ func (s *store) storyOfEnd(e *sched.Event) {
 	saved, _ := strings.CutPrefix(e.Text, driver.AsOrdered) // what is said of its work
 	switch {
 	case e.Outcome == sched.Finished:
-		s.say(e.Job, normal, toldFinished, fmt.Sprintf("after %v of GPU time in %s%s", time.Duration(float64(j.Service)*1e9).Round(time.Second), attempts(j.Attempts), lostWork(s.jobs[e.Job].lost)))
+		s.say(e.Job, normal, toldFinished,
+			fmt.Sprintf("after %v of GPU time in %s%s", time.Duration(float64(j.Service)*1e9).Round(time.Second),
+				attempts(j.Attempts), lostWork(s.jobs[e.Job].lost)))
 	case e.Outcome == sched.Failed && j.State == sched.Done:
 		s.say(e.Job, warning, toldFailed, e.Text)
 	case e.Outcome == sched.Failed:
-		s.say(e.Job, warning, toldFailed, fmt.Sprintf("%s; it is tried again, %d of %d times", e.Text, j.Failures, j.Spec.Retries))
+		s.say(e.Job, warning, toldFailed, fmt.Sprintf("%s; it is tried again, %d of %d times", e.Text, j.Failures,
+			j.Spec.Retries))
 	case e.Outcome == sched.NodeLost:
 		s.say(e.Job, warning, toldNodeLost, e.Text)
 	case j.State == sched.Done: // cancelled
 	case j.Paused:
-		s.say(e.Job, normal, toldPaused, record.Suspended+saved)
+		s.say(e.Job, normal, toldPaused, text.Suspended+saved)
 	case len(j.Target) == 0:
 		s.say(e.Job, normal, toldPreempted, s.preemptor(e.Job, had)+saved)
 	case len(j.Target) != len(had):
 		s.say(e.Job, normal, toldResized, fmt.Sprintf("from %d to %s%s", len(had), gpus(len(j.Target)), saved))
 	default:
-		s.say(e.Job, normal, toldMoved, fmt.Sprintf("from %s to %s%s", record.Places(s.v, had), record.Places(s.v, j.Target), saved))
+		s.say(e.Job, normal, toldMoved,
+			fmt.Sprintf("from %s to %s%s", text.Places(s.v, had), text.Places(s.v, j.Target), saved))
 	}
 }
 
@@ -112,7 +119,7 @@ func (s *store) preemptor(id sched.JobID, had []sched.GPUID) string {
 		}
 	}
 	if len(takers) > 0 {
-		return "its GPUs are for " + record.Titles(s.v, takers)
+		return "its GPUs are for " + sentences(s.v, time.Time{}).Names(takers)
 	}
 	for _, g := range had {
 		if n := &s.v.Nodes[s.v.GPUs[g].Node]; n.State != sched.NodeUp {
@@ -140,7 +147,8 @@ const (
 
 func waitOf(c explain.Code) wait {
 	switch c {
-	case explain.WaitBusy, explain.WaitFragmented, explain.WaitBehind, explain.WaitReserved, explain.WaitUngranted, explain.WaitUndecided, explain.WaitSystem:
+	case explain.WaitBusy, explain.WaitFragmented, explain.WaitBehind, explain.WaitReserved, explain.WaitUngranted,
+		explain.WaitUndecided, explain.WaitSystem:
 		return forTurn
 	case explain.WaitRented:
 		return forNodes
@@ -158,8 +166,8 @@ func waitOf(c explain.Code) wait {
 	return noWait
 }
 
-// queue tells why a job waits, where that is of another kind than what was told last. The code of a reason that was not looked for in the
-// order of the system says that the job waits, and not for what.
+// queue tells why a job waits, where that is of another kind than what was told last. The code of a reason that was not
+// looked for in the order of the system says that the job waits, and not for what.
 func (s *store) queue(id sched.JobID, c explain.Code, full bool, reason string) {
 	is, was := waitOf(c), &s.jobs[id].wait
 	if s.v.Jobs[id].HoldsDevices() { // it has to give them up first

@@ -3,8 +3,8 @@ package controller
 import (
 	"fmt"
 	"strings"
+	"time"
 
-	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -29,7 +29,7 @@ func (s *store) notice(e *sched.Event) {
 	case sched.StartFailed:
 		s.jobs[e.Job].trouble = e.Text
 	case sched.Rejected:
-		s.jobs[e.Job].trouble = record.Refusal(e.Why)
+		s.jobs[e.Job].trouble = sentences(s.v, time.Time{}).Refusal(e.Why)
 	case sched.AttemptEnded:
 		s.jobs[e.Job].trouble = ""
 		if e.Outcome == sched.Failed || e.Outcome == sched.NodeLost {

@@ -4,21 +4,15 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Displacement tells how a job last lost its GPUs to a decision.
-type Displacement struct {
-	Job  sched.JobID
-	By   sched.JobID      // who took them; None where the decision names nobody
-	Why  sched.ReasonCode // the rule, such as sched.WhyPreempted
-	At   sched.Time
-	Lost time.Duration // work that was done and not saved; 0 until the attempt has ended
-	Back sched.Time    // when the job was up again; Never = not yet
-}
+type Displacement = explain.Displacement
 
-// Displacements is a sink that remembers who displaced whom, by the reasons in the log. The zero value is ready to use. It
-// is to be told the whole log, the part that is replayed included.
+// Displacements is a sink that remembers who displaced whom, by the reasons in the log. The zero value is ready to use.
+// It is to be told the whole log, the part that is replayed included.
 type Displacements struct {
 	of   map[sched.JobID]*Displacement
 	work map[sched.JobID]time.Duration // done when the attempt that is stopping was told to
@@ -38,7 +32,8 @@ func (d *Displacements) Of(j sched.JobID) (_ Displacement, ok bool) {
 // Log notes targets that are taken away, what is lost by it and when the job is back.
 func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 	switch {
-	case e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() && v.Job(e.Job).Attempt != sched.Stopping:
+	case e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() &&
+		v.Job(e.Job).Attempt != sched.Stopping:
 		if d.of == nil {
 			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -20,51 +21,23 @@ type ForecastOptions struct {
 	Seed    uint64        // of what is drawn: the same seed, the same forecast
 	Horizon time.Duration // of simulated time; 0 = 30 days
 	Events  int           // of one simulated future at most; 0 = a million
-	// Others has others hand in jobs as they did before the moment. Without it nobody comes but the arrivals of the world.
+	// Others has others hand in jobs as they did before the moment. Without it nobody comes but the arrivals of the
+	// world.
 	Others bool
-	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After names them, and
-	// estimates of their own.
+	// Planned are jobs that would be handed in now. They have the numbers after those of the moment, by which After
+	// names them, and estimates of their own.
 	Planned []*sched.JobSpec
-	// Of are the jobs of which start and end are wanted: a simulated future ends when it has told them. Empty = all. What it has told of
-	// others by then is in the forecast too, as if their time were not in sight.
+	// Of are the jobs of which start and end are wanted: a simulated future ends when it has told them. Empty = all.
+	// What it has told of others by then is in the forecast too, as if their time were not in sight.
 	Of []sched.JobID
 }
 
-// Span is a time as a forecast knows it: the quantiles of what was drawn. Never = not within the horizon. Of fewer than nine draws
-// that differ nothing is known but the middle: it may be at once, or never.
-type Span struct{ P10, P50, P90 sched.Time }
-
-// Estimate is what a forecast says of one job.
-type Estimate struct {
-	Job   sched.JobID
-	Basis Basis // of the work it has left
-	Start Span  // next start: of a job that is up, when it came up
-	End   Span
-	// Within counts the draws in which the job ended within the horizon: with none of them, no end is known.
-	Within int
-}
-
-// Forecast is a look into the future.
-type Forecast struct {
-	At    sched.Time // of the moment
-	Until sched.Time // the horizon
-	Draws int        // that were finished
-	Cut   int        // of them, those that ended for too many events, before the horizon
-	Ended int        // jobs that finished before, from which it knows how long jobs take
-	Jobs  []Estimate // of all jobs that are not done, by JobID
-}
-
-// Of returns the estimate of job j, nil if it is done or not known, or f is nil.
-func (f *Forecast) Of(j sched.JobID) *Estimate {
-	if f == nil {
-		return nil
-	}
-	i, ok := slices.BinarySearchFunc(f.Jobs, j, func(e Estimate, j sched.JobID) int { return cmp.Compare(e.Job, j) })
-	if !ok {
-		return nil
-	}
-	return &f.Jobs[i]
-}
+// What a forecast says, in the terms of package explain.
+type (
+	Span     = explain.Span
+	Estimate = explain.Estimate
+	Forecast = explain.Forecast
+)
 
 func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
 	d := *o
@@ -75,9 +48,9 @@ func (o *ForecastOptions) withDefaults() (ForecastOptions, error) {
 	return d, nil
 }
 
-// Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and tells when
-// jobs start and end. Nobody else arrives but the arrivals of the world, nobody gives a command, and what is broken or paused
-// stays so: a job that is paused never starts.
+// Forecast simulates the future so many times, each time with another work left to each job, drawn from w, and tells
+// when jobs start and end. Nobody else arrives but the arrivals of the world, nobody gives a command, and what is
+// broken or paused stays so: a job that is paused never starts.
 //
 // When ctx ends, the draws finished so far are the forecast; with none it is the error of ctx.
 func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*Forecast, error) {
@@ -92,7 +65,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 		t, cut, err := m.draw(ctx, v, w, &o, uint64(draw), f.Until)
 		switch {
 		case ctx.Err() != nil && f.Draws > 0:
-			return f.sum(v, w, drawn, o.Others), nil
+			return sum(f, v, w, drawn, o.Others), nil
 		case err != nil:
 			return nil, err
 		}
@@ -105,7 +78,7 @@ func (m *Moment) Forecast(ctx context.Context, w *Work, o ForecastOptions) (*For
 			drawn[j].ends = append(drawn[j].ends, t.end[j])
 		}
 	}
-	return f.sum(v, w, drawn, o.Others), nil
+	return sum(f, v, w, drawn, o.Others), nil
 }
 
 // withPlanned returns v with jobs that wait, as copies.
@@ -116,7 +89,8 @@ func withPlanned(v *sched.View, planned []*sched.JobSpec) *sched.View {
 	all := *v
 	all.Jobs = slices.Clone(v.Jobs)
 	for _, spec := range planned {
-		all.Jobs = append(all.Jobs, sched.Job{Spec: spec, State: sched.Waiting, Arrived: v.Now, FirstStart: sched.None, LastStart: sched.None})
+		all.Jobs = append(all.Jobs, sched.Job{Spec: spec, State: sched.Waiting, Arrived: v.Now, FirstStart: sched.None,
+			LastStart: sched.None})
 	}
 	return &all
 }
@@ -125,7 +99,8 @@ func withPlanned(v *sched.View, planned []*sched.JobSpec) *sched.View {
 type times struct{ starts, ends []sched.Time }
 
 // draw simulates one future of v: the moment with the jobs that are planned.
-func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64, until sched.Time) (_ *timesOf, cut bool, err error) {
+func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOptions, draw uint64,
+	until sched.Time) (_ *timesOf, cut bool, err error) {
 	left, whole := w.future(rand.New(rand.NewPCG(^o.Seed, draw))).drawAll(v, o.Seed, draw)
 	world := o.world(v.Now, left)
 	if o.Others {
@@ -141,8 +116,8 @@ func (m *Moment) draw(ctx context.Context, v *sched.View, w *Work, o *ForecastOp
 	return t, b.over && b.events < 0, err
 }
 
-// drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as far as it
-// has been measured for those that are.
+// drawAll draws, by job of v, the work that those that are not done have left, and returns the work of each in all, as
+// far as it has been measured for those that are.
 func (f *future) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.Duration) {
 	left, whole = make([]time.Duration, len(v.Jobs)), make([]time.Duration, len(v.Jobs))
 	for j, like := range before(v) {
@@ -162,7 +137,8 @@ func (f *future) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.D
 	return left, whole
 }
 
-// world returns that of o with the planned jobs among its arrivals, whose work is left, behind that of the moment's jobs.
+// world returns that of o with the planned jobs among its arrivals, whose work is left, behind that of the moment's
+// jobs.
 func (o *ForecastOptions) world(now sched.Time, left []time.Duration) *World {
 	w := o.World
 	w.Arrivals = nil
@@ -183,7 +159,8 @@ type timesOf struct {
 }
 
 func newTimes(v *sched.View, of []sched.JobID) *timesOf {
-	t := &timesOf{start: make([]sched.Time, len(v.Jobs)), end: make([]sched.Time, len(v.Jobs)), wanted: make([]bool, len(v.Jobs))}
+	t := &timesOf{start: make([]sched.Time, len(v.Jobs)), end: make([]sched.Time, len(v.Jobs)),
+		wanted: make([]bool, len(v.Jobs))}
 	for _, j := range of {
 		t.wanted[j] = true
 	}
@@ -225,7 +202,7 @@ func (t *timesOf) Log(v *sched.View, e *sched.Event) {
 }
 
 // sum fills in the estimates. In an open world, to which others come, those of jobs that do not run yet are widened.
-func (f *Forecast) sum(v *sched.View, w *Work, drawn []times, open bool) *Forecast {
+func sum(f *Forecast, v *sched.View, w *Work, drawn []times, open bool) *Forecast {
 	for i := range v.Jobs {
 		if v.Jobs[i].State == sched.Done {
 			continue
@@ -233,9 +210,9 @@ func (f *Forecast) sum(v *sched.View, w *Work, drawn []times, open bool) *Foreca
 		id, d := sched.JobID(i), &drawn[i]
 		e := Estimate{Job: id, Start: spanOf(d.starts, v.Now), End: spanOf(d.ends, v.Now)}
 		if open {
-			e.Start = e.Start.widened(v.Now)
+			e.Start = widened(e.Start, v.Now)
 			if e.Start.P90 > v.Now {
-				e.End = e.End.widened(v.Now)
+				e.End = widened(e.End, v.Now)
 			}
 		}
 		_, e.Basis = w.Left(v, id, 0.5)
@@ -255,21 +232,23 @@ const fewestDraws = 9
 // spanOf sorts what was drawn and returns its quantiles.
 func spanOf(at []sched.Time, now sched.Time) Span {
 	slices.Sort(at)
-	s := Span{quantile(at, .1), quantile(at, .5), quantile(at, .9)}
+	s := Span{P10: quantile(at, .1), P50: quantile(at, .5), P90: quantile(at, .9)}
 	if len(at) < fewestDraws && s.P90 > now && (len(at) == 1 || s.P10 != s.P90) {
 		s.P10, s.P90 = now, sched.Never
 	}
 	return s
 }
 
-// beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8 in 10 jobs start within.
-// What people hand in is more alike, and comes more in bursts, than the past shows of a few days. Measured: the quantile 0.8 of that
-// factor over 262 starts, one of each trace like one of four sites under one of five systems, with seeds that the test of promise 18
-// does not use (conformalized quantile regression, Romano et al., 2019, in the logarithm of time).
+// beyondModel is by what factor the time until a start is sooner, or later, than what was drawn of it has it, so that 8
+// in 10 jobs start within. What people hand in is more alike, and comes more in bursts, than the past shows of a few
+// days. Measured: the quantile 0.8 of that factor over 262 starts, one of each trace like one of four sites under one
+// of five systems, with seeds that the test of promise 18 does not use (conformalized quantile regression, Romano et
+// al., 2019, in the logarithm of time).
 const beyondModel = 1.2
 
-// widened returns an interval of which the end that is still to come lies further away from what was drawn. What is known exactly stays so.
-func (s Span) widened(now sched.Time) Span {
+// widened returns an interval of which the end that is still to come lies further away from what was drawn. What is
+// known exactly stays so.
+func widened(s Span, now sched.Time) Span {
 	if s.P10 == s.P90 {
 		return s
 	}
@@ -282,8 +261,8 @@ func (s Span) widened(now sched.Time) Span {
 	return s
 }
 
-// quantile returns the q-quantile of n sorted times, that at rank q(n+1): if the truth is one more draw, it lies below with
-// probability q. Between two ranks it is in between, Never if the later one is.
+// quantile returns the q-quantile of n sorted times, that at rank q(n+1): if the truth is one more draw, it lies below
+// with probability q. Between two ranks it is in between, Never if the later one is.
 func quantile(sorted []sched.Time, q float64) sched.Time {
 	n := len(sorted)
 	rank := min(max(q*float64(n+1), 1), float64(n)) - 1

@@ -9,41 +9,27 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/engine"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Change is something about a job, the machine or the budget that could be otherwise. The order is that of what it costs the one
-// who makes it, the least first: GPUs that lie idle by a wish, where else the job may run, a promise about its length, company on
-// its GPUs, its speed, the turns of others, money.
-type Change uint8
+// What a search finds, in the terms of package explain.
+type (
+	Change   = explain.Change
+	Remedy   = explain.Remedy
+	Remedies = explain.Remedies
+)
 
 // Changes.
 const (
-	Undrain         Change = iota // GPUs that a user drained
-	MoreTypes                     // Spec.Types: one more
-	ShorterWallTime               // Spec.WallTime
-	AllowSharing                  // Spec.Share
-	OtherGPUs                     // Spec.GPUs: another width of those it allows, or fewer
-	HigherPriority                // Spec.Priority
-	MoreBudget                    // of a system that rents
+	Undrain         = explain.Undrain
+	MoreTypes       = explain.MoreTypes
+	ShorterWallTime = explain.ShorterWallTime
+	AllowSharing    = explain.AllowSharing
+	OtherGPUs       = explain.OtherGPUs
+	HigherPriority  = explain.HigherPriority
+	MoreBudget      = explain.MoreBudget
 )
-
-var changes = [...]string{"undrain", "types", "wall_time", "share", "gpus", "priority", "budget"}
-
-// String returns the key of a job file that is to be changed, "undrain" or "budget".
-func (c Change) String() string { return changes[c] }
-
-// Remedy is a change with which the system would start the job, as it was found to do on a copy.
-type Remedy struct {
-	Change    Change
-	Spec      *sched.JobSpec // the job as it would have to be; its own for Undrain and MoreBudget
-	Drained   []sched.GPUID  // Undrain: GPUs that were drained one by one and are to be used again
-	Machine   bool           // Undrain: so is the machine
-	Budget    float64        // MoreBudget: in GPUs
-	GPUs      []sched.GPUID  // that it would be given
-	At        sched.Time     // when: now, at the system's next turn, or once nodes have booted
-	Displaces []sched.JobID  // jobs that would have to go for it, by JobID
-}
 
 // RemedyOptions say what may be changed beside what a job says of itself.
 type RemedyOptions struct {
@@ -53,21 +39,13 @@ type RemedyOptions struct {
 	World    World   // in which nodes boot
 }
 
-// Remedies are what would let a waiting job start.
-type Remedies struct {
-	Unchanged bool       // it would start as it is, by At
-	At        sched.Time // see Unchanged
-	List      []Remedy   // the cheapest of each kind; those that displace nobody before others, then by Change
-	Tried     int        // changes that were verified, these included
-}
-
-// Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy of
-// the moment the user makes it, and the system decides once, or, where its turns are rounds, at its next turn. Nobody ends
-// meanwhile. What can be changed of a job that is there is changed (GPUs), or of the machine; for all else it is cancelled and
-// handed in again.
+// Remedies looks for changes with which the system would give job j GPUs if it decided now. Each is verified: on a copy
+// of the moment the user makes it, and the system decides once, or, where its turns are rounds, at its next turn.
+// Nobody ends meanwhile. What can be changed of a job that is there is changed (GPUs), or of the machine; for all else
+// it is cancelled and handed in again.
 //
-// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its error and
-// what was found so far.
+// It is an error if j is not known, or is not waiting for the system. Where ctx ends, so does the search, with its
+// error and what was found so far.
 func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (*Remedies, error) {
 	v := m.View()
 	if j < 0 || int(j) >= len(v.Jobs) {
@@ -75,7 +53,8 @@ func (m *Moment) Remedies(ctx context.Context, j sched.JobID, o RemedyOptions) (
 	}
 	job := v.Job(j)
 	if !job.Eligible() || len(job.Target) > 0 {
-		return nil, fmt.Errorf("whatif: job %d is %v and has %d GPUs given, want one that waits for some", j, job.State, len(job.Target))
+		return nil, fmt.Errorf("whatif: job %d is %v and has %d GPUs given, want one that waits for some", j, job.State,
+			len(job.Target))
 	}
 	s := search{ctx: ctx, m: m, job: j}
 	if err := s.unchanged(); err != nil || s.found.Unchanged {
@@ -163,7 +142,8 @@ func changed(j sched.JobID, spec *sched.JobSpec) []sched.Event {
 
 // again hands job j in again, otherwise, and cancels it as it is.
 func again(j sched.JobID, spec *sched.JobSpec) []sched.Event {
-	return []sched.Event{{Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
+	return []sched.Event{{Kind: sched.JobArrived, Spec: spec},
+		{Kind: sched.JobCommanded, Job: j, Code: int32(sched.CancelJob)}}
 }
 
 // take adds r to what was found if v shows that the job, by the number it has then, is given GPUs.
@@ -182,8 +162,8 @@ func (s *search) take(v *sched.View, as sched.JobID, r Remedy) bool {
 	return true
 }
 
-// decide returns what a fork looks like after one decision of the moment's own system about what events tell. It is job id
-// that is to be given GPUs.
+// decide returns what a fork looks like after one decision of the moment's own system about what events tell. It is job
+// id that is to be given GPUs.
 func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, error) {
 	f, err := s.m.fork(nil)
 	if err != nil {
@@ -196,8 +176,8 @@ func (s *search) decide(id sched.JobID, events []sched.Event) (*sched.View, erro
 	return f.state.View(), err
 }
 
-// once is a driver of one decision about what it tells. It lets pass the time to the next turn if the job is given nothing
-// before.
+// once is a driver of one decision about what it tells. It lets pass the time to the next turn if the job is given
+// nothing before.
 type once struct {
 	v    *sched.View
 	job  sched.JobID
@@ -261,14 +241,16 @@ func (s *search) raise(o *RemedyOptions) error {
 			}
 			continue
 		}
-		if s.found.Tried++; s.take(v, s.job, Remedy{Change: MoreBudget, Spec: v.Job(s.job).Spec, Budget: by * o.Budget}) {
+		if s.found.Tried++; s.take(v, s.job,
+			Remedy{Change: MoreBudget, Spec: v.Job(s.job).Spec, Budget: by * o.Budget}) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// rent returns what a fork with another budget looks like once the job is given GPUs, or at until. Nobody ends meanwhile.
+// rent returns what a fork with another budget looks like once the job is given GPUs, or at until. Nobody ends
+// meanwhile.
 func (s *search) rent(o *RemedyOptions, budget float64, until sched.Time) (*sched.View, error) {
 	f, err := s.m.fork(o.Budgeted(budget))
 	if err != nil {
@@ -284,7 +266,8 @@ func (s *search) rent(o *RemedyOptions, budget float64, until sched.Time) (*sche
 	if err != nil {
 		return nil, err
 	}
-	err = engine.Run(s.ctx, f.state, &untilGiven{bounded{Driver: d, until: until, events: 1_000_000}, f.state.View(), s.job}, f.dec, engine.Options{})
+	err = engine.Run(s.ctx, f.state, &untilGiven{bounded{Driver: d, until: until, events: 1_000_000}, f.state.View(),
+		s.job}, f.dec, engine.Options{})
 	return f.state.View(), err
 }
 

@@ -6,39 +6,36 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Basis is what a guess of the work of a job rests on. The words are for people and machines.
-type Basis uint8
+// Basis is what a guess of the work of a job rests on.
+type Basis = explain.Basis
 
 // Bases, the best first.
 const (
-	BySteps    Basis = iota // the job says how many steps it has in all, and how far it is
-	ByClass                 // earlier jobs that were alike
-	ByUser                  // earlier jobs of its user that were as wide: too few were alike
-	ByWidth                 // earlier jobs of others that were as wide
-	ByAll                   // all earlier jobs
-	ByWallTime              // the limit on its run time alone
-	ByNothing               // nothing is known but how long it has run
+	BySteps    = explain.BySteps
+	ByClass    = explain.ByClass
+	ByUser     = explain.ByUser
+	ByWidth    = explain.ByWidth
+	ByAll      = explain.ByAll
+	ByWallTime = explain.ByWallTime
+	ByNothing  = explain.ByNothing
 )
-
-var bases = [...]string{"steps", "class", "user", "width", "all", "wall-time", "nothing"}
-
-// String returns the word of b.
-func (b Basis) String() string { return bases[b] }
 
 // Work is what is known of how much work jobs are, in time on the GPUs they asked for.
 type Work struct {
 	// Steps tells the work that a job has left by what it says of its steps; nil, or ok false, = it does not say.
 	Steps func(j sched.JobID) (left time.Duration, ok bool)
-	// Guessed are the jobs that run at a speed that was never measured on such GPUs: how long their steps take is known roughly.
+	// Guessed are the jobs that run at a speed that was never measured on such GPUs: how long their steps take is known
+	// roughly.
 	Guessed map[sched.JobID]bool
 	// Class names the jobs that are alike; nil = none are.
 	Class func(*sched.JobSpec) Classes
-	// Earlier is the work of earlier jobs in seconds, by class; All of all of them, nil = there were none. A job goes by the
-	// closest of its classes that has an entry, else by All.
+	// Earlier is the work of earlier jobs in seconds, by class; All of all of them, nil = there were none. A job goes
+	// by the closest of its classes that has an entry, else by All.
 	Earlier map[string]*dist.Empirical
 	All     *dist.Empirical
 	// Repeat is how likely a job is to take as long as the one before it of its kind, other than by chance: 0 to 1.
@@ -46,15 +43,15 @@ type Work struct {
 	Ended  int // jobs that finished, of which all this was learned
 }
 
-// Classes name those a job is like, from the closest on: those of ByClass, ByUser and ByWidth. "" = there are none. A name
-// is that of one class only.
+// Classes name those a job is like, from the closest on: those of ByClass, ByUser and ByWidth. "" = there are none. A
+// name is that of one class only.
 type Classes [3]string
 
 // fewest is how many jobs of a class must have finished before a distribution is made of them.
 const fewest = 5
 
-// Alike are the classes of a job: those that its user trains the same model with, or gives the same name; its user's of the same
-// width; all of that width.
+// Alike are the classes of a job: those that its user trains the same model with, or gives the same name; its user's of
+// the same width; all of that width.
 func Alike(s *sched.JobSpec) (c Classes) {
 	if what := cmp.Or(s.Model, s.Class, s.Name); what != "" {
 		c[0] = fmt.Sprintf("job %s of %s", what, s.User)
@@ -66,8 +63,8 @@ func Alike(s *sched.JobSpec) (c Classes) {
 	return c
 }
 
-// asked returns what job j said when it arrived of how many GPUs it wants, whatever its user wants since: its work is in time on those,
-// and it is like the jobs that asked for as many.
+// asked returns what job j said when it arrived of how many GPUs it wants, whatever its user wants since: its work is
+// in time on those, and it is like the jobs that asked for as many.
 func asked(j *sched.Job) *sched.JobSpec {
 	if j.Unit() == j.Spec.GPUs.Want {
 		return j.Spec
@@ -85,10 +82,11 @@ func asWanted(j *sched.Job, work time.Duration) time.Duration {
 	return sched.ScaleDuration(work, float64(j.Unit())/float64(j.Spec.GPUs.Want))
 }
 
-// Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished, and of
-// all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those that finished
-// alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the first alone counts, but among those
-// of ByClass: twenty that a user hands in in a row tell of wider classes what one tells.
+// Learn makes distributions of the work of jobs of v, classed by class: of each class of which at least five finished,
+// and of all. Those that have run and are not over count as far as they have come (Kaplan and Meier, 1958): by those
+// that finished alone, long jobs would be missing for as long as they run. Of jobs that repeat the one before them the
+// first alone counts, but among those of ByClass: twenty that a user hands in in a row tell of wider classes what one
+// tells.
 func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	classes, all := make(map[string]*lives), new(lives)
 	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), Repeat: learnRepeat(v)}
@@ -124,7 +122,8 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	return w
 }
 
-// lives are what is known of the sizes of jobs: of those that finished the size, of others that it is more than they have done.
+// lives are what is known of the sizes of jobs: of those that finished the size, of others that it is more than they
+// have done.
 type lives struct{ ended, open []float64 }
 
 func (l *lives) add(work time.Duration, finished bool) {
@@ -135,8 +134,8 @@ func (l *lives) add(work time.Duration, finished bool) {
 	}
 }
 
-// sizes returns as many sizes as jobs, evenly likely, by the estimate of Kaplan and Meier; nil if too few have finished. What
-// that leaves beyond the longest has the tail of jobs of which nothing is known.
+// sizes returns as many sizes as jobs, evenly likely, by the estimate of Kaplan and Meier; nil if too few have
+// finished. What that leaves beyond the longest has the tail of jobs of which nothing is known.
 func (l *lives) sizes() *dist.Empirical {
 	if len(l.ended) < fewest {
 		return nil
@@ -201,14 +200,15 @@ func (w *Work) of(s *sched.JobSpec) (*dist.Empirical, Basis) {
 // unknown is the median of the work left to a job of which nothing is known.
 const unknown = time.Hour
 
-// Left returns the u-quantile, 0 < u < 1, of the work that job j of v has left, given what it has done, and what that rests
-// on.
+// Left returns the u-quantile, 0 < u < 1, of the work that job j of v has left, given what it has done, and what that
+// rests on.
 //
 // Steps tell a point. Otherwise, of the earlier jobs like it, those count that took longer than it has by now: the next
-// one's work is equally likely to lie in each of the gaps between theirs, the one beyond the longest included (Hill, 1968,
-// assumption A(n)), evenly within a gap. A stated wall time is a bound: what would be longer ends there. With no such job
-// to go by, the work left is uniform up to the wall time. If there is none, and beyond the longest job, P(X > b + x) = b/(b + x)
-// where b is the longest, or what the job has done, and an hour at least: what has run for long goes on for as long again.
+// one's work is equally likely to lie in each of the gaps between theirs, the one beyond the longest included (Hill,
+// 1968, assumption A(n)), evenly within a gap. A stated wall time is a bound: what would be longer ends there. With no
+// such job to go by, the work left is uniform up to the wall time. If there is none, and beyond the longest job, P(X >
+// b + x) = b/(b + x) where b is the longest, or what the job has done, and an hour at least: what has run for long goes
+// on for as long again.
 func (w *Work) Left(v *sched.View, j sched.JobID, u float64) (time.Duration, Basis) {
 	job := v.Job(j)
 	if w.Steps != nil {
