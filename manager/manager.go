@@ -23,10 +23,10 @@ import (
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // Options say what a manager runs, where and how.

@@ -11,9 +11,9 @@ import (
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager/jobfile"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // Moment copies how all stands, what the system remembers included, so that its future can be tried. All of it is durable.

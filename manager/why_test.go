@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // Ensure that a job which waits for slots is told who holds them, and what would start it; that what is told does start it when it is

@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // says returns who says in sentences how the jobs of v stand, by the clock of this machine.

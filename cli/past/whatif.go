@@ -15,7 +15,6 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -106,8 +105,8 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 }
 
 // candidates are what is simulated: first the system that decided; itself says that it was asked for, as it was.
-func candidates(h *whatif.History, infos []*system.Info, settings []map[string]string) (list []whatif.Candidate, itself bool, err error) {
-	list = []whatif.Candidate{h.Itself()}
+func candidates(h *History, infos []*system.Info, settings []map[string]string) (list []Candidate, itself bool, err error) {
+	list = []Candidate{h.Itself()}
 	for i, info := range infos {
 		set := settings[i]
 		if manager.Wrote(&h.Header) { // as a manager of this machine would have it
@@ -119,13 +118,13 @@ func candidates(h *whatif.History, infos []*system.Info, settings []map[string]s
 			itself = true
 			continue
 		}
-		list = append(list, whatif.Candidate{System: info.Name, Settings: set})
+		list = append(list, Candidate{System: info.Name, Settings: set})
 	}
 	return list, itself, nil
 }
 
 // someSimulated returns why none of the rows was simulated, if that is so.
-func someSimulated(rows []whatif.Row) error {
+func someSimulated(rows []Row) error {
 	var why []string
 	for i := range rows {
 		if rows[i].Err == nil {
@@ -137,7 +136,7 @@ func someSimulated(rows []whatif.Row) error {
 }
 
 // history reads the log that is meant.
-func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
+func (f *whatifFlags) history(cmd *cobra.Command) (*History, error) {
 	if f.log != "" {
 		file, err := os.Open(f.log)
 		if err != nil {
@@ -168,7 +167,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*whatif.History, error) {
 }
 
 // readHistory reads a log; a live one is that of a manager that goes on.
-func readHistory(log io.Reader, name string, live bool) (*whatif.History, error) {
+func readHistory(log io.Reader, name string, live bool) (*History, error) {
 	r, err := eventlog.NewReader(log, name)
 	if err != nil {
 		return nil, term.Malformed(err)
@@ -177,7 +176,7 @@ func readHistory(log io.Reader, name string, live bool) (*whatif.History, error)
 	if origin, wrong := time.Parse(time.RFC3339Nano, head.Origin); live && wrong == nil {
 		now = sched.Time(time.Since(origin))
 	}
-	h, err := whatif.ReadHistory(r, now)
+	h, err := ReadHistory(r, now)
 	if err != nil {
 		return nil, term.Malformed(fmt.Errorf("%s: %w", name, err))
 	}
@@ -221,7 +220,7 @@ type simErrorJSON struct {
 	PerJob    float64 `json:"per_job_median"`
 }
 
-func whatifDoc(h *whatif.History, rows []whatif.Row) whatifJSON {
+func whatifDoc(h *History, rows []Row) whatifJSON {
 	doc := whatifJSON{Schema: "trainyard.whatif/v1", Ended: h.Ended, Censored: h.Censored, NeverRan: h.NeverRan,
 		StartSec: h.Measured.Start.Seconds(), StopSec: h.Measured.Stop.Seconds(), Restart: h.Measured.Restart.Seconds(), Earlier: h.Earlier}
 	for i := range rows {

@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/system"
 )
 
 // whatifText says for people how the jobs fared, and would have.
-func whatifText(h *whatif.History, rows []whatif.Row, width int) string {
+func whatifText(h *History, rows []Row, width int) string {
 	t := term.Table{Left: 2}
 	t.Add("system", "", "jobs", "mean jct", "", "p95 jct", "queued", "makespan", "busy", "preempted")
 	var notes []string
@@ -40,7 +39,7 @@ func whatifText(h *whatif.History, rows []whatif.Row, width int) string {
 }
 
 // severalNote says what is not known where several systems decided; "" if one did.
-func severalNote(h *whatif.History) string {
+func severalNote(h *History) string {
 	if len(h.Earlier) == 0 {
 		return ""
 	}
@@ -48,7 +47,7 @@ func severalNote(h *whatif.History) string {
 }
 
 // errorNote says how far the simulation of the system that decided is from what happened; "" if it was not simulated.
-func errorNote(rows []whatif.Row) string {
+func errorNote(rows []Row) string {
 	for i := range rows {
 		d := rows[i].Error
 		if d == nil {
@@ -67,7 +66,7 @@ func errorNote(rows []whatif.Row) string {
 const few = 30
 
 // bestNote says which system would have had the least mean JCT, and what that rests on.
-func bestNote(h *whatif.History, rows []whatif.Row) string {
+func bestNote(h *History, rows []Row) string {
 	if h.Ended < few {
 		return fmt.Sprintf("Only %s ended: too few to prefer one system to another.", term.Counted(h.Ended, "job"))
 	}
@@ -103,7 +102,7 @@ func bestNote(h *whatif.History, rows []whatif.Row) string {
 }
 
 // countNote says which jobs are counted.
-func countNote(h *whatif.History) string {
+func countNote(h *History) string {
 	text := term.Counted(h.Ended, "job") + " ended and are counted"
 	if h.Ended == 1 {
 		text = "1 job ended and is counted"
@@ -118,7 +117,7 @@ func countNote(h *whatif.History) string {
 }
 
 // costNote says what was measured and is simulated so; "" if nothing was.
-func costNote(m *whatif.Overheads) string {
+func costNote(m *Overheads) string {
 	var costs []string
 	for _, c := range []struct {
 		what string

@@ -123,7 +123,7 @@ func (f *future) drawAll(v *sched.View, seed, draw uint64) (left, whole []time.D
 	for j, like := range before(v) {
 		id, job := sched.JobID(j), &v.Jobs[j]
 		if job.State == sched.Done {
-			whole[j] = measured(v, job)
+			whole[j] = Measured(v, job)
 			continue
 		}
 		took := time.Duration(0)

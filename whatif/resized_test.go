@@ -8,44 +8,45 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 // halved is a moment at which job 0 has done 10 s of 60 on two GPUs, and 5 s more on one, which its user wants since, and its end.
 func halved(t *testing.T) (*whatif.Moment, sched.Time) {
 	t.Helper()
-	w := newWorld(1)
-	w.runtime, w.cluster.Pools, w.header.Pools, w.sleep = sim.Runtime{}, nil, nil, ""
-	w.cluster.Failures.MTBF = 0
-	w.cluster.Nodes, w.cluster.Types, w.header.Types = w.cluster.Nodes[:1], []string{"a"}, []string{"a"}
-	w.cluster.Nodes[0].GPUs, w.cluster.Nodes[0].Type = 2, 0
-	w.scores = scoresOf(2, rand.New(rand.NewPCG(1, 1)))
-	w.trace.Jobs = []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2)}, Duration: 60 * time.Second}}
-	change := w.trace.Jobs[0].Spec.Change()
+	w := whatiftest.NewWorld(1)
+	w.Runtime, w.Cluster.Pools, w.Header.Pools, w.Sleep = sim.Runtime{}, nil, nil, ""
+	w.Cluster.Failures.MTBF = 0
+	w.Cluster.Nodes, w.Cluster.Types, w.Header.Types = w.Cluster.Nodes[:1], []string{"a"}, []string{"a"}
+	w.Cluster.Nodes[0].GPUs, w.Cluster.Nodes[0].Type = 2, 0
+	w.Scores = whatiftest.ScoresOf(2, rand.New(rand.NewPCG(1, 1)))
+	w.Trace.Jobs = []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2)}, Duration: 60 * time.Second}}
+	change := w.Trace.Jobs[0].Spec.Change()
 	change.GPUs = sched.Rigid(1)
 	again := change // something that happens at 20 s
 	again.Priority = 1
-	d, err := sim.New(w.trace, w.cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged, Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
+	d, err := sim.New(w.Trace, w.Cluster, sim.Options{Inject: []sched.Event{{Time: 10e9, Kind: sched.JobChanged, Change: &change}, {Time: 20e9, Kind: sched.JobChanged, Change: &again}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, limit, _ := w.system("fifo")
-	w.header.ShareLimit = max(limit, 1)
+	fresh, limit, _ := w.System("fifo")
+	w.Header.ShareLimit = max(limit, 1)
 	dec, err := fresh()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{w: w, fresh: fresh, dec: dec, at: 20e9}
+	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: 20e9}
 	x := &truth{make(map[sched.JobID]sched.Time), make(map[sched.JobID]sched.Time)}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), d, dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), d, dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
-	if c.moment == nil || c.moment.View().Now != 20e9 || len(c.moment.View().Jobs[0].GPUs) != 1 {
-		t.Fatalf("now %v, job %+v", c.moment.View().Now, c.moment.View().Jobs[0])
+	if c.Moment == nil || c.Moment.View().Now != 20e9 || len(c.Moment.View().Jobs[0].GPUs) != 1 {
+		t.Fatalf("now %v, job %+v", c.Moment.View().Now, c.Moment.View().Jobs[0])
 	}
-	return c.moment, x.end[0]
+	return c.Moment, x.end[0]
 }
 
 // Ensure that the end of a job that was given another width by its user is told as it comes: its work is in time on the GPUs that it asked

@@ -12,11 +12,10 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
-	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 var forecastSeeds = flag.Uint64("forecast-seeds", defaultSeeds, "traces for each site and system in the test of promise 18")
@@ -102,19 +101,19 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 18))
 	w := siteLike(t, site, seed, 150+r.IntN(600))
-	fresh := w.managed(t, name)
+	fresh := w.Managed(t, name)
 	dec, err := fresh()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := int(float64(len(w.trace.Jobs)) * (.05 + .6*r.Float64()))
-	c := &cutter{w: w, fresh: fresh, dec: dec, at: w.trace.Jobs[at].Spec.Submit + 1}
+	at := int(float64(len(w.Trace.Jobs)) * (.05 + .6*r.Float64()))
+	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: w.Trace.Jobs[at].Spec.Submit + 1}
 	x := &nextStarts{c, make(map[sched.JobID]sched.Time)}
-	if err = engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	if err = engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
 	var waiting []sched.JobID
-	v := c.moment.View()
+	v := c.Moment.View()
 	for i := range v.Jobs {
 		if j := &v.Jobs[i]; j.State == sched.Waiting && !j.HoldsDevices() && len(j.Target) == 0 {
 			waiting = append(waiting, sched.JobID(i))
@@ -124,7 +123,7 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 		return 0, told
 	}
 	j := waiting[r.IntN(len(waiting))]
-	f, err := c.moment.Forecast(t.Context(), whatif.Learn(v, whatif.Alike), whatif.ForecastOptions{Seed: seed, Others: true, Of: []sched.JobID{j}})
+	f, err := c.Moment.Forecast(t.Context(), whatif.Learn(v, whatif.Alike), whatif.ForecastOptions{Seed: seed, Others: true, Of: []sched.JobID{j}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +132,18 @@ func startTold(t *testing.T, site, name string, seed uint64) (start sched.Time, 
 
 // nextStarts notes when jobs start next after the cut.
 type nextStarts struct {
-	cut   *cutter
+	cut   *whatiftest.Cutter
 	start map[sched.JobID]sched.Time
 }
 
 func (x *nextStarts) Log(_ *sched.View, e *sched.Event) {
-	if _, ok := x.start[e.Job]; e.Kind == sched.AttemptStarted && x.cut.moment != nil && !ok {
+	if _, ok := x.start[e.Job]; e.Kind == sched.AttemptStarted && x.cut.Moment != nil && !ok {
 		x.start[e.Job] = e.Time
 	}
 }
 
 // siteLike is a small cluster with jobs like a site's, offering it 80 to 130 % of what it can do. They have users, no names and no models.
-func siteLike(t *testing.T, site string, seed uint64, jobs int) *world {
+func siteLike(t *testing.T, site string, seed uint64, jobs int) *whatiftest.World {
 	t.Helper()
 	g, err := trace.Like(site)
 	if err != nil {
@@ -152,38 +151,16 @@ func siteLike(t *testing.T, site string, seed uint64, jobs int) *world {
 	}
 	g.Seed, g.Jobs, g.Load, g.GPUs = seed, jobs, .8+.1*float64(seed%6), 32
 	g.Mix = slices.DeleteFunc(g.Mix, func(w trace.Width) bool { return w.GPUs > 16 })
-	w := newWorld(1)
-	w.runtime, w.sleep, w.trace = sim.Runtime{}, "", trace.Generate(g)
-	for i := range w.trace.Jobs {
-		w.trace.Jobs[i].Spec.Name = ""
+	w := whatiftest.NewWorld(1)
+	w.Runtime, w.Sleep, w.Trace = sim.Runtime{}, "", trace.Generate(g)
+	for i := range w.Trace.Jobs {
+		w.Trace.Jobs[i].Spec.Name = ""
 	}
-	w.cluster = &cluster.Cluster{Name: site}
+	w.Cluster = &cluster.Cluster{Name: site}
 	for i := range 4 {
-		w.cluster.Nodes = append(w.cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 8, Pool: sched.None})
+		w.Cluster.Nodes = append(w.Cluster.Nodes, sched.NodeSpec{Name: fmt.Sprint("n", i), GPUs: 8, Pool: sched.None})
 	}
-	w.header = eventlog.Header{GPUs: 32}
-	w.scores = scoresOf(32, rand.New(rand.NewPCG(1, 1)))
+	w.Header = eventlog.Header{GPUs: 32}
+	w.Scores = whatiftest.ScoresOf(32, rand.New(rand.NewPCG(1, 1)))
 	return w
-}
-
-// managed makes Deciders of the named system that know nothing but what they learn, as those of a manager.
-func (w *world) managed(t *testing.T, name string) whatif.System {
-	t.Helper()
-	info, err := system.Named(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	build := func() (system.System, error) {
-		k := system.Knowledge{Work: remaining.New(), Types: w.cluster.Types, PerNode: 8, MostGPUs: 32, Scores: w.scores}
-		return info.Build(k, system.NewSettings(nil), nil)
-	}
-	s, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.header.ShareLimit = max(s.ShareLimit, 1)
-	return func() (sched.Decider, error) {
-		again, err := build()
-		return again.Decider, err
-	}
 }

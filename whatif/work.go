@@ -74,8 +74,8 @@ func asked(j *sched.Job) *sched.JobSpec {
 	return &s
 }
 
-// asWanted returns work of job j in time on the GPUs that its user wants now, as if it were as fast as they are many.
-func asWanted(j *sched.Job, work time.Duration) time.Duration {
+// AsWanted returns work of job j in time on the GPUs that its user wants now, as if it were as fast as they are many.
+func AsWanted(j *sched.Job, work time.Duration) time.Duration {
 	if j.Unit() == j.Spec.GPUs.Want {
 		return work
 	}
@@ -92,7 +92,7 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 	w := &Work{Class: class, Earlier: make(map[string]*dist.Empirical), Repeat: learnRepeat(v)}
 	for i, like := range before(v) {
 		j := &v.Jobs[i]
-		over, work := finished(v, sched.JobID(i)), measured(v, j)
+		over, work := finished(v, sched.JobID(i)), Measured(v, j)
 		if !over && (j.State == sched.Done || work <= 0) {
 			continue
 		}
@@ -173,9 +173,9 @@ func last(sorted []float64) float64 {
 	return sorted[len(sorted)-1]
 }
 
-// measured returns the work that job j has done as it was reported; of a job that is done and never reported any, which
+// Measured returns the work that job j has done as it was reported; of a job that is done and never reported any, which
 // thus began anew at every start, the time that its last attempt took.
-func measured(v *sched.View, j *sched.Job) time.Duration {
+func Measured(v *sched.View, j *sched.Job) time.Duration {
 	switch {
 	case j.State != sched.Done:
 		return j.WorkNow(v.Now)

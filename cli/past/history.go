@@ -1,4 +1,4 @@
-package whatif
+package past
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // History is a recorded run made into a trace and a cluster on which other systems can be tried.
@@ -125,7 +126,7 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
 			continue
 		}
 		number[id] = sched.JobID(len(h.Jobs))
-		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: asWanted(j, measured(v, j))})
+		h.Trace.Jobs = append(h.Trace.Jobs, trace.Job{Spec: specOf(id, j, number, names), Duration: whatif.AsWanted(j, whatif.Measured(v, j))})
 		h.Jobs, h.ended = append(h.Jobs, jobs[i]), append(h.ended, over(j))
 		if over(j) {
 			h.Ended++

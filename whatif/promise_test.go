@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 // acts is a driver in which a user does something and then nobody anything: time passes to the system's next turn, if that is
@@ -38,7 +39,8 @@ func (a *acts) Next(_ context.Context, until sched.Time) ([]sched.Event, error) 
 }
 
 func (a *acts) Apply(context.Context, sched.Plan) error { return nil }
-func (a *acts) Now() sched.Time                         { return a.v.Now }
+
+func (a *acts) Now() sched.Time { return a.v.Now }
 
 // given has a user act on a copy of m and reports whether job j, or the last one if the user hands one in, is given GPUs.
 func given(t *testing.T, m *whatif.Moment, j sched.JobID, does ...sched.Event) bool {
@@ -79,13 +81,13 @@ func TestPromise17RemediesAreSound(t *testing.T) {
 	taken, brute := map[whatif.Change]int{}, 0
 	for seed := range seeds {
 		for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "las", "srtf", "tiresias-las", "pal", "elastic-fifo", "fifo-packed", "gandiva"} {
-			w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 17))
-			for i := range w.trace.Jobs {
+			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 17))
+			for i := range w.Trace.Jobs {
 				if r.IntN(2) == 0 {
-					w.trace.Jobs[i].Spec.Share = sched.ShareNever
+					w.Trace.Jobs[i].Spec.Share = sched.ShareNever
 				}
-				if len(w.cluster.Types) > 1 && r.IntN(2) == 0 {
-					w.trace.Jobs[i].Spec.Types = sched.TypeSet(0).With(w.cluster.Nodes[0].Type)
+				if len(w.Cluster.Types) > 1 && r.IntN(2) == 0 {
+					w.Trace.Jobs[i].Spec.Types = sched.TypeSet(0).With(w.Cluster.Nodes[0].Type)
 				}
 			}
 			m, _ := cutAnywhere(t, w, name, r)

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // Ensure that the steps left take as long as those done, the time since the last report counted, and that of a job which

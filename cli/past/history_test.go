@@ -1,8 +1,6 @@
-package whatif_test
+package past
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,57 +8,24 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/sim"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-// record runs w under the named system and returns its log, up to the given time.
-func (w *world) record(t testing.TB, name string, until sched.Time) string {
-	t.Helper()
-	fresh, limit, ok := w.system(name)
-	if !ok {
-		t.Fatal(name)
-	}
-	w.header.ShareLimit, w.header.System = max(limit, 1), name
-	var b bytes.Buffer
-	l := eventlog.NewWriter(&b, w.header)
-	dec, _ := fresh()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	end := sinkFunc(func(v *sched.View) {
-		if v.Now >= until {
-			stop()
-		}
-	})
-	err := engine.Run(ctx, engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{l, end}})
-	if err != nil && ctx.Err() == nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-type sinkFunc func(v *sched.View)
-
-func (f sinkFunc) Log(v *sched.View, _ *sched.Event) { f(v) }
-
-func read(t *testing.T, log string) *whatif.History {
+func read(t *testing.T, log string) *History {
 	t.Helper()
 	return readAt(t, log, 0)
 }
 
-func readAt(t *testing.T, log string, now sched.Time) *whatif.History {
+func readAt(t *testing.T, log string, now sched.Time) *History {
 	t.Helper()
 	r, err := eventlog.NewReader(strings.NewReader(log), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := whatif.ReadHistory(r, now)
+	h, err := ReadHistory(r, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,18 +38,18 @@ func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 	preempted := int64(0)
 	for seed := range uint64(40) {
 		for _, name := range []string{"fifo", "fifo-skip", "las", "srtf", "tiresias-las"} {
-			w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 4))
-			w.cluster.Failures.MTBF, w.cluster.Pools, w.header.Pools, w.sleep = 0, nil, nil, ""
-			w.runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second, StopDelay: time.Duration(r.IntN(3)) * time.Second,
+			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 4))
+			w.Cluster.Failures.MTBF, w.Cluster.Pools, w.Header.Pools, w.Sleep = 0, nil, nil, ""
+			w.Runtime = sim.Runtime{StartDelay: time.Duration(r.IntN(4)) * time.Second, StopDelay: time.Duration(r.IntN(3)) * time.Second,
 				Restart: time.Duration(1+r.IntN(5)) * time.Second}
-			w.cluster.Nodes[0].GPUs = 4 // so that nobody is rejected: those are not simulated, and the books would differ
-			w.scores = scoresOf(w.cluster.MostGPUs(), r)
-			for i := range w.trace.Jobs {
-				w.trace.Jobs[i].Spec.Model = "" // known models go slower on two nodes
-				w.trace.Jobs[i].Spec.GPUs = sched.Rigid(int(w.trace.Jobs[i].Spec.GPUs.Want))
+			w.Cluster.Nodes[0].GPUs = 4 // so that nobody is rejected: those are not simulated, and the books would differ
+			w.Scores = whatiftest.ScoresOf(w.Cluster.MostGPUs(), r)
+			for i := range w.Trace.Jobs {
+				w.Trace.Jobs[i].Spec.Model = "" // known models go slower on two nodes
+				w.Trace.Jobs[i].Spec.GPUs = sched.Rigid(int(w.Trace.Jobs[i].Spec.GPUs.Want))
 			}
-			h := read(t, w.record(t, name, sched.Never))
-			c := whatif.Candidate{System: name}
+			h := read(t, w.Record(t, name, sched.Never))
+			c := Candidate{System: name}
 			if name == "las" {
 				c.Settings = map[string]string{"quantum": "30"}
 				h.Header.Settings = map[string]string{"quantum": "30"}
@@ -92,13 +57,13 @@ func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 					c.Settings["restart_overhead"] = "1"
 				}
 			}
-			rows, err := h.Compare(t.Context(), []whatif.Candidate{c})
+			rows, err := h.Compare(t.Context(), []Candidate{c})
 			if err != nil || rows[1].Err != nil {
 				t.Fatal(err, rows[1].Err)
 			}
 			preempted += rows[0].Preemptions
 			want := rows[0]
-			want.Recorded, want.Settings, want.Error = false, c.Settings, &whatif.Difference{}
+			want.Recorded, want.Settings, want.Error = false, c.Settings, &Difference{}
 			if got := fmt.Sprintf("%+v %+v", rows[1], *rows[1].Error); strip(got) != strip(fmt.Sprintf("%+v %+v", want, *want.Error)) {
 				t.Fatalf("seed %d, %s: measured %+v\nrecorded  %+v\nsimulated %s", seed, name, h.Measured, want, got)
 			}
@@ -121,12 +86,12 @@ func strip(s string) string {
 // Ensure that of a record that breaks off, those that ran are simulated and not counted, and those that never did are left
 // out, with what waited for them.
 func TestHistoryBreaksOff(t *testing.T) {
-	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
-		job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).job(10, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
-	w, _ := s.moment(t)
-	w.trace.Jobs[1].Spec.Name = "j0"
-	w.trace.Jobs = append(w.trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)}, Duration: 1})
-	log := w.record(t, "fifo", 30e9)
+	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).Job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
+		Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
+	w, _ := s.Moment(t)
+	w.Trace.Jobs[1].Spec.Name = "j0"
+	w.Trace.Jobs = append(w.Trace.Jobs, trace.Job{Spec: sched.JobSpec{Name: "late", Submit: 30e9, GPUs: sched.Rigid(1)}, Duration: 1})
+	log := w.Record(t, "fifo", 30e9)
 	if later := readAt(t, log, 40e9); later.Trace.Jobs[1].Duration != 30*time.Second || later.Recorded.Busy != 1 || later.Recorded.MeanJCT != 10 {
 		t.Errorf("ten seconds later %v of work, busy for %v, mean JCT %v, want 30 s, 1, 10", later.Trace.Jobs[1].Duration, later.Recorded.Busy, later.Recorded.MeanJCT)
 	}
@@ -138,7 +103,7 @@ func TestHistoryBreaksOff(t *testing.T) {
 	if a.Duration != 10*time.Second || a.Spec.User != "u" || a.Spec.Model != "m" || b.Duration != 20*time.Second || b.Spec.Name != "j0#1" || b.Spec.Submit != 1e9 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
-	rows, err := h.Compare(t.Context(), []whatif.Candidate{{System: "srtf"}, {System: "nothing"}, h.Itself()})
+	rows, err := h.Compare(t.Context(), []Candidate{{System: "srtf"}, {System: "nothing"}, h.Itself()})
 	if err != nil || len(rows) != 4 {
 		t.Fatal(rows, err)
 	}
@@ -155,8 +120,8 @@ func TestHistoryBreaksOff(t *testing.T) {
 
 // Ensure that the work of jobs that never reported any is the time of their last attempt.
 func TestSilentJobs(t *testing.T) {
-	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)})
-	log := strings.ReplaceAll(s.log(t), `"work":10`, `"work":0`)
+	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)})
+	log := strings.ReplaceAll(s.Log(t), `"work":10`, `"work":0`)
 	if h := read(t, log); h.Trace.Jobs[0].Duration != 10*time.Second {
 		t.Errorf("%v, want 10 s", h.Trace.Jobs[0].Duration)
 	}
@@ -164,14 +129,14 @@ func TestSilentJobs(t *testing.T) {
 
 // Ensure that what cannot be made a history of is an error that says why.
 func TestNoHistory(t *testing.T) {
-	log := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).log(t)
+	log := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Log(t)
 	lines := strings.SplitAfter(log, "\n")
 	for want, text := range map[string]string{"the log has no nodes": lines[0], "no job of 0 in the log has run": lines[0] + lines[1], "want a newline": log[:len(log)-1]} {
 		r, err := eventlog.NewReader(strings.NewReader(text), "log")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = whatif.ReadHistory(r, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err = ReadHistory(r, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -1,25 +1,25 @@
-package whatif_test
+package past
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 // FuzzReadHistory: whatever a log says, there is an error or a history whose jobs are whole and add up.
 func FuzzReadHistory(f *testing.F) {
 	f.Add(`{"schema":"trainyard.log/v1"}` + "\n")
-	s := (&scene{system: "fifo"}).node(1, 0).job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).job(5, sched.JobSpec{GPUs: sched.Rigid(1)})
-	f.Add(s.log(f))
+	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(5, sched.JobSpec{GPUs: sched.Rigid(1)})
+	f.Add(s.Log(f))
 	f.Fuzz(func(t *testing.T, log string) {
 		r, err := eventlog.NewReader(strings.NewReader(log), "log")
 		if err != nil {
 			return
 		}
-		h, err := whatif.ReadHistory(r, 0)
+		h, err := ReadHistory(r, 0)
 		if err != nil {
 			return
 		}

@@ -68,12 +68,12 @@ func learnRepeat(v *sched.View) float64 {
 
 func finished(v *sched.View, j sched.JobID) bool {
 	job := v.Job(j)
-	return job.State == sched.Done && job.Outcome == sched.Finished && measured(v, job) > 0
+	return job.State == sched.Done && job.Outcome == sched.Finished && Measured(v, job) > 0
 }
 
 // near is 1 if two jobs that finished took about as long, else 0.
 func near(v *sched.View, a, b sched.JobID) float64 {
-	if math.Abs(math.Log(measured(v, v.Job(a)).Seconds()/measured(v, v.Job(b)).Seconds())) <= nearly {
+	if math.Abs(math.Log(Measured(v, v.Job(a)).Seconds()/Measured(v, v.Job(b)).Seconds())) <= nearly {
 		return 1
 	}
 	return 0

@@ -13,10 +13,11 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 // lognormal draws a duration with a median of a minute.
@@ -28,14 +29,14 @@ func TestIntervalsAreCalibrated(t *testing.T) {
 	for _, name := range []string{"fifo", "fifo-skip", "tiresias-las"} {
 		var ends, starts, jobs, waiting float64
 		for seed := range uint64(120) {
-			w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 3))
-			w.cluster.Failures.MTBF, w.runtime.Changes, w.cluster.Pools, w.header.Pools = 0, nil, nil, nil
+			w, r := whatiftest.NewWorld(seed), rand.New(rand.NewPCG(seed, 3))
+			w.Cluster.Failures.MTBF, w.Runtime.Changes, w.Cluster.Pools, w.Header.Pools = 0, nil, nil, nil
 			var earlier []float64
 			for range 40 {
 				earlier = append(earlier, lognormal(r).Seconds())
 			}
-			for i := range w.trace.Jobs {
-				j := &w.trace.Jobs[i]
+			for i := range w.Trace.Jobs {
+				j := &w.Trace.Jobs[i]
 				j.Spec.Submit, j.Duration = 0, lognormal(r)
 			}
 			all, err := dist.NewEmpirical(earlier)
@@ -46,7 +47,7 @@ func TestIntervalsAreCalibrated(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			f, err := m.Forecast(t.Context(), &whatif.Work{All: all}, whatif.ForecastOptions{World: whatif.World{Runtime: w.runtime}, Seed: seed})
+			f, err := m.Forecast(t.Context(), &whatif.Work{All: all}, whatif.ForecastOptions{World: whatif.World{Runtime: w.Runtime}, Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,64 +95,64 @@ func (x *truth) Log(v *sched.View, e *sched.Event) {
 }
 
 // cutAnywhere runs w under the named system and returns a moment of it at random, nil if hardly anything happened.
-func cutAnywhere(t *testing.T, w *world, name string, r *rand.Rand) (*whatif.Moment, *truth) {
+func cutAnywhere(t *testing.T, w *whatiftest.World, name string, r *rand.Rand) (*whatif.Moment, *truth) {
 	t.Helper()
-	fresh, limit, ok := w.system(name)
+	fresh, limit, ok := w.System(name)
 	if !ok {
 		t.Fatal(name)
 	}
-	w.header.ShareLimit = max(limit, 1)
+	w.Header.ShareLimit = max(limit, 1)
 	n := &counter{}
 	dec, _ := fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{n}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{n}}); err != nil {
 		t.Fatal(err)
 	}
 	if n.n < 4 {
 		return nil, nil
 	}
-	c, x := &cutter{w: w, fresh: fresh, after: 2 + r.IntN(n.n-3)}, &truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
-	c.dec, _ = fresh()
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), c.dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
+	c, x := &whatiftest.Cutter{W: w, Fresh: fresh, After: 2 + r.IntN(n.n-3)}, &truth{map[sched.JobID]sched.Time{}, map[sched.JobID]sched.Time{}}
+	c.Dec, _ = fresh()
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), c.Dec, engine.Options{Sinks: []eventlog.Sink{c, x}}); err != nil {
 		t.Fatal(err)
 	}
-	for j := range w.trace.Jobs {
+	for j := range w.Trace.Jobs {
 		if _, ok := x.end[sched.JobID(j)]; !ok {
 			x.end[sched.JobID(j)] = -1
 		}
 	}
-	return c.moment, x
+	return c.Moment, x
 }
 
 // twoJobs is a cluster of one GPU on which job 0 has run for 10 s of 60 while job 1, of 30 s, waits.
-func twoJobs(t *testing.T, name string, change func(jobs []trace.Job)) (*world, *whatif.Moment) {
+func twoJobs(t *testing.T, name string, change func(jobs []trace.Job)) (*whatiftest.World, *whatif.Moment) {
 	t.Helper()
-	w := newWorld(1)
-	w.runtime, w.cluster.Pools, w.header.Pools, w.sleep = sim.Runtime{}, nil, nil, ""
-	w.cluster.Failures.MTBF = 0
-	w.cluster.Nodes, w.cluster.Types, w.header.Types = w.cluster.Nodes[:1], []string{"a"}, []string{"a"}
-	w.cluster.Nodes[0].GPUs, w.cluster.Nodes[0].Type = 1, 0
-	w.scores = scoresOf(1, rand.New(rand.NewPCG(1, 1)))
-	w.trace.Jobs = []trace.Job{
+	w := whatiftest.NewWorld(1)
+	w.Runtime, w.Cluster.Pools, w.Header.Pools, w.Sleep = sim.Runtime{}, nil, nil, ""
+	w.Cluster.Failures.MTBF = 0
+	w.Cluster.Nodes, w.Cluster.Types, w.Header.Types = w.Cluster.Nodes[:1], []string{"a"}, []string{"a"}
+	w.Cluster.Nodes[0].GPUs, w.Cluster.Nodes[0].Type = 1, 0
+	w.Scores = whatiftest.ScoresOf(1, rand.New(rand.NewPCG(1, 1)))
+	w.Trace.Jobs = []trace.Job{
 		{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(1)}, Duration: 60 * time.Second},
 		{Spec: sched.JobSpec{Name: "b", Submit: 10e9, GPUs: sched.Rigid(1)}, Duration: 30 * time.Second},
 	}
 	if change != nil {
-		change(w.trace.Jobs)
+		change(w.Trace.Jobs)
 	}
-	fresh, limit, ok := w.system(name)
+	fresh, limit, ok := w.System(name)
 	if !ok {
 		t.Fatal(name)
 	}
-	w.header.ShareLimit = max(limit, 1)
+	w.Header.ShareLimit = max(limit, 1)
 	dec, _ := fresh()
-	c := &cutter{w: w, fresh: fresh, dec: dec, at: 10e9}
-	if err := engine.Run(t.Context(), engine.NewState(w.header), w.driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
+	c := &whatiftest.Cutter{W: w, Fresh: fresh, Dec: dec, At: 10e9}
+	if err := engine.Run(t.Context(), engine.NewState(w.Header), w.Driver(t), dec, engine.Options{Sinks: []eventlog.Sink{c}}); err != nil {
 		t.Fatal(err)
 	}
-	if c.moment == nil || c.moment.View().Now != 10e9 {
-		t.Fatalf("cut at %v, want 10 s", c.moment.View().Now)
+	if c.Moment == nil || c.Moment.View().Now != 10e9 {
+		t.Fatalf("cut at %v, want 10 s", c.Moment.View().Now)
 	}
-	return w, c.moment
+	return w, c.Moment
 }
 
 func steps(left ...time.Duration) *whatif.Work {
@@ -260,11 +261,11 @@ func TestForecastEndsWithItsContext(t *testing.T) {
 // Ensure that the same seed gives the same forecast, another seed another, and that neither touches the moment.
 func TestForecastRepeats(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	w := newWorld(5)
+	w := whatiftest.NewWorld(5)
 	m, _ := cutAnywhere(t, w, "tiresias-las", r)
 	before := fmt.Sprintf("%+v", m.View())
 	text := func(seed uint64) string {
-		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Seed: seed, World: whatif.World{Runtime: w.runtime}})
+		f, err := m.Forecast(t.Context(), &whatif.Work{}, whatif.ForecastOptions{Seed: seed, World: whatif.World{Runtime: w.Runtime}})
 		if err != nil {
 			t.Fatal(err)
 		}

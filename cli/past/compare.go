@@ -1,4 +1,4 @@
-package whatif
+package past
 
 import (
 	"context"

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // A cluster of two GPUs, on which one job runs and one waits for both.

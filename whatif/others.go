@@ -39,7 +39,7 @@ func others(v *sched.View, work []time.Duration, until sched.Time, r *rand.Rand)
 					continue
 				}
 				spec.Name, spec.After, spec.NotBef, spec.Deadline = fmt.Sprint("later", len(list)), nil, 0, 0
-				list = append(list, trace.Job{Spec: spec, Duration: asWanted(&v.Jobs[i], work[i])})
+				list = append(list, trace.Job{Spec: spec, Duration: AsWanted(&v.Jobs[i], work[i])})
 			}
 		}
 		at, from = at.Add(p.stretch), p.from(r)

@@ -3,9 +3,10 @@ package whatif_test
 import (
 	"testing"
 
-	"github.com/trainyard/trainyard/manager/whatif"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
 // Ensure that the smallest part of what was drained is found that lets a job start when it is lifted, and none where none does.
@@ -32,7 +33,7 @@ func TestUndrain(t *testing.T) {
 		{"another has them", 4, func(v *sched.View) { v.GPUs[3].State = sched.GPUForeign }, nil, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, m := (&scene{system: "fifo"}).node(4, 0).job(100, sched.JobSpec{GPUs: sched.Rigid(c.gpus), NotBef: 5e8}).job(1, sched.JobSpec{GPUs: sched.Rigid(1), NotBef: 9e9}).moment(t)
+			w, m := (&whatiftest.Scene{System: "fifo"}).Node(4, 0).Job(100, sched.JobSpec{GPUs: sched.Rigid(c.gpus), NotBef: 5e8}).Job(1, sched.JobSpec{GPUs: sched.Rigid(1), NotBef: 9e9}).Moment(t)
 			v := *m.View()
 			v.GPUs, v.Nodes, v.Jobs = append([]sched.GPU(nil), v.GPUs...), append([]sched.Node(nil), v.Nodes...), v.Jobs[:1]
 			v.Jobs = []sched.Job{{Spec: v.Jobs[0].Spec, State: sched.Waiting, FirstStart: sched.None, LastStart: sched.None}}
@@ -40,12 +41,12 @@ func TestUndrain(t *testing.T) {
 				v.GPUs[g] = sched.GPU{Node: v.GPUs[g].Node}
 			}
 			c.drain(&v)
-			fresh, _, _ := w.system("fifo")
+			fresh, _, _ := w.System("fifo")
 			dec, err := fresh()
 			if err != nil {
 				t.Fatal(err)
 			}
-			moment, err := whatif.NewMoment(w.header, v, memory.Save(&v, dec), fresh)
+			moment, err := whatif.NewMoment(w.Header, v, memory.Save(&v, dec), fresh)
 			if err != nil {
 				t.Fatal(err)
 			}
