@@ -20,8 +20,8 @@ type Candidate struct {
 	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
 }
 
-// Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record, whatever
-// became of them later, and no others, so that rows can be compared. Times are in seconds.
+// Row is one run in figures: the recorded one or a simulated one. They count the jobs that ended in the record,
+// whatever became of them later, and no others, so that rows can be compared. Times are in seconds.
 type Row struct {
 	System      string            // of the record: those who decided, one after the other
 	Settings    map[string]string // of the record: nil if there were several
@@ -44,13 +44,14 @@ type Difference struct {
 	PerJob                    float64 // median over jobs of the size of the difference of their JCT
 }
 
-// Itself returns the system that decided in the record, the last of several, to see how far a simulation of it is from what happened.
+// Itself returns the system that decided in the record, the last of several, to see how far a simulation of it is from
+// what happened.
 func (h *History) Itself() Candidate {
 	return Candidate{System: h.Header.System, Settings: ownKeys(h.Header.Settings), Budget: h.Header.Budget, Round: h.Header.Round}
 }
 
-// Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A candidate
-// that cannot be simulated has its error in its row; the error returned is that of ctx.
+// Compare simulates the history under each candidate and returns the recorded run first, then theirs in order. A
+// candidate that cannot be simulated has its error in its row; the error returned is that of ctx.
 //
 // Systems that ask how much work a job has left are told the truth, which the recorded run may not have known.
 func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) {

@@ -19,11 +19,11 @@ import (
 
 // History is a recorded run made into a trace and a cluster on which other systems can be tried.
 //
-// The work of a job is what was measured: what it reported, or, if it never did, the time that its last attempt took. Jobs
-// arrive when they arrived. Jobs that were not over when the record ended (or were refused later), but had run, are censored: they are simulated,
-// for they took GPUs from others, with the work they had done so far, and no figure counts them. What users did to jobs
-// (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a job that failed or was cancelled ends when
-// it has done the same work.
+// The work of a job is what was measured: what it reported, or, if it never did, the time that its last attempt took.
+// Jobs arrive when they arrived. Jobs that were not over when the record ended (or were refused later), but had run,
+// are censored: they are simulated, for they took GPUs from others, with the work they had done so far, and no figure
+// counts them. What users did to jobs (pauses, cancels), failures of nodes and strangers on GPUs are not repeated: a
+// job that failed or was cancelled ends when it has done the same work.
 type History struct {
 	Header   eventlog.Header
 	Trace    *trace.Trace
@@ -47,8 +47,8 @@ type Overheads struct {
 	AtFirst     bool          // Restart is that of first starts too
 }
 
-// ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now before the
-// last record means that. It is an error if no job ran.
+// ReadHistory reads a log to its end, where nobody decides anything anew. Nothing happened after it until now; a now
+// before the last record means that. It is an error if no job ran.
 func ReadHistory(r *eventlog.Reader, now sched.Time) (*History, error) {
 	rec, spent, who := metrics.NewRecorder(0), &overheads{ordered: make(map[attempt]sched.Time)}, new(deciders)
 	s, _, err := engine.Fold(r.Header(), r.Records(), rec, spent, who)
@@ -139,8 +139,8 @@ func (h *History) addJobs(v *sched.View, jobs []metrics.Job) {
 // over reports whether j, which ran, came to an end of its own.
 func over(j *sched.Job) bool { return j.State == sched.Done && j.Outcome != sched.RejectedJob }
 
-// specOf returns what job id said, as a job of a trace says it: it is submitted when it arrived, its name is its own, and
-// of the jobs that it waits for those are left that ran.
+// specOf returns what job id said, as a job of a trace says it: it is submitted when it arrived, its name is its own,
+// and of the jobs that it waits for those are left that ran.
 func specOf(id sched.JobID, j *sched.Job, number map[sched.JobID]sched.JobID, names map[string]bool) sched.JobSpec {
 	s := *j.Spec
 	s.Submit, s.Task, s.After = j.Arrived, "", nil

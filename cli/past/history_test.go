@@ -32,8 +32,8 @@ func readAt(t *testing.T, log string, now sched.Time) *History {
 	return h
 }
 
-// Ensure that a recorded simulation, read from its log and simulated again under the same system, gives the same figures:
-// whatever restarts, starts and stops took is measured.
+// Ensure that a recorded simulation, read from its log and simulated again under the same system, gives the same
+// figures: whatever restarts, starts and stops took is measured.
 func TestTheSameSystemGivesTheSameFigures(t *testing.T) {
 	preempted := int64(0)
 	for seed := range uint64(40) {
@@ -83,8 +83,8 @@ func strip(s string) string {
 	return s[:i] + strings.TrimLeft(s[i:], "0x123456789abcdef")
 }
 
-// Ensure that of a record that breaks off, those that ran are simulated and not counted, and those that never did are left
-// out, with what waited for them.
+// Ensure that of a record that breaks off, those that ran are simulated and not counted, and those that never did are
+// left out, with what waited for them.
 func TestHistoryBreaksOff(t *testing.T) {
 	s := (&whatiftest.Scene{System: "fifo"}).Node(1, 0).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), User: "u", Model: "m"}).Job(50, sched.JobSpec{GPUs: sched.Rigid(1)}).
 		Job(10, sched.JobSpec{GPUs: sched.Rigid(1)}).Job(10, sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0, 2}})
