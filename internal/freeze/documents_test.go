@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,12 +92,21 @@ func unpackLogs(t *testing.T, dir string) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, system := range liveLogs {
-		log := unpack(t, "testdata/live/"+system+".jsonl.gz")
-		if err := os.WriteFile(filepath.Join(dir, system+".jsonl"), log, 0o666); err != nil {
+	for _, log := range slices.Concat(liveLogs, parted()) {
+		name := log + ".jsonl"
+		if err := os.WriteFile(filepath.Join(dir, name), unpack(t, "testdata/live/"+name+".gz"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// parted returns the names of the same logs in three parts each, as a controller writes them: the second and third part
+// begin with the state and the memory of that moment, packed in their headers.
+func parted() (names []string) {
+	for _, system := range liveLogs {
+		names = append(names, "parts-"+system)
+	}
+	return names
 }
 
 // unpack returns what a gzipped file holds.
@@ -118,7 +128,8 @@ func unpack(t *testing.T, path string) []byte {
 	return b
 }
 
-// Ensure that every decision in a log of real processes is decided again alike, and that a changed one is seen.
+// Ensure that every decision in a log of real processes is decided again alike, also from a packed state and memory on,
+// and that a changed decision is seen.
 func TestReplay(t *testing.T) {
 	dir := folder(t.TempDir())
 	unpackLogs(t, string(dir))
@@ -128,6 +139,14 @@ func TestReplay(t *testing.T) {
 			want := []byte("every decision of " + system + " is the same; log hash ")
 			if out := dir.run(t, args...); !bytes.Contains(out, want) {
 				t.Errorf("trainyard %s: %s", strings.Join(args, " "), out)
+			}
+		}
+		_, hash, _ := bytes.Cut(dir.run(t, "replay", system+".jsonl"), []byte("log hash "))
+		for _, flag := range []string{"", "--reload"} {
+			args := append([]string{"replay", "parts-" + system + ".jsonl"}, strings.Fields(flag)...)
+			want := append([]byte("3 parts; log hash "), hash...)
+			if out := dir.run(t, args...); !bytes.HasSuffix(out, want) {
+				t.Errorf("trainyard %s: %s\nwant %s at the end", strings.Join(args, " "), out, want)
 			}
 		}
 	}
