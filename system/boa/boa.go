@@ -1,11 +1,12 @@
-// Package boa is BOA Constrictor (Li, Berg, Mukhopadhyay and Harchol-Balter, arXiv 2602.01404): renting GPUs to a budget.
+// Package boa is BOA Constrictor (Li, Berg, Mukhopadhyay and Harchol-Balter, arXiv 2602.01404): renting GPUs to a
+// budget.
 //
 // It decides how many GPUs to rent and how wide each job runs, from one price of GPU time: a job takes the widths that
-// make its own delay, plus the price of what it holds, least. Nobody queues; the size of the cluster follows from the widths.
-// Batch sizes are the jobs' own affair, as in AdaptDL, which changes them without a restart.
+// make its own delay, plus the price of what it holds, least. Nobody queues; the size of the cluster follows from the
+// widths. Batch sizes are the jobs' own affair, as in AdaptDL, which changes them without a restart.
 //
-// The paper's text was not at hand beyond its abstract: the theory is that of the authors' earlier paper (EPEW 2024, arXiv
-// 2406.15560), the running of it that of their code. See docs/papers/boa.md.
+// The paper's text was not at hand beyond its abstract: the theory is that of the authors' earlier paper (EPEW 2024,
+// arXiv 2406.15560), the running of it that of their code. See docs/papers/boa.md.
 package boa
 
 import (
@@ -32,10 +33,11 @@ type Params struct {
 	Fixed   bool            // follow plans whatever they turn out to cost, as the theory has it
 	Priced  bool            // steer the price by what was spent, and know no rates at all
 	Restart func(model string) time.Duration
-	Weight  float64       // a step of a job's priority multiplies by it what the job's delay is worth; 0 = 1: priorities play no part
-	Seed    uint64        // of the authors' search
-	Boot    time.Duration // of a rented node
-	Rent    provision.Rent
+	// a step of a job's priority multiplies by it what the job's delay is worth; 0 = 1: priorities play no part
+	Weight float64
+	Seed   uint64        // of the authors' search
+	Boot   time.Duration // of a rented node
+	Rent   provision.Rent
 
 	plan        planner // how widths are found
 	asPublished bool    // when they are found again, and from what
@@ -44,15 +46,15 @@ type Params struct {
 // Cycle is how often the authors' allocator decides.
 const Cycle = time.Minute
 
-// Exact runs every job on the optimal path through its phases, restarts counted, as soon as anything happens. The error is
-// an infeasible budget.
+// Exact runs every job on the optimal path through its phases, restarts counted, as soon as anything happens. The error
+// is an infeasible budget.
 func Exact(p Params, place sched.Placer) (pipeline.Stages, error) {
 	p.plan = exactly
 	return soonest(p, place)
 }
 
-// Equal gives all jobs the same number of GPUs, or the nearest below at which they run: as many as the budget pays for. It
-// is a baseline.
+// Equal gives all jobs the same number of GPUs, or the nearest below at which they run: as many as the budget pays for.
+// It is a baseline.
 func Equal(p Params, place sched.Placer) (pipeline.Stages, error) {
 	p.plan = equally
 	return soonest(p, place)
@@ -82,19 +84,20 @@ func Published(p Params, place sched.Placer) (pipeline.Stages, error) {
 
 func (w *widths) stages(place sched.Placer, by allocate.ByWidth) pipeline.Stages {
 	rent, wanted := w.p.Rent, &provision.Wanted{Wants: w}
-	rent.Demand, rent.Stopped = wanted, w.stopped
+	rent.Demand, rent.Stopped = wanted, w.spend.stopped
 	if !w.p.asPublished {
 		rent.Move = w.toMove
 	}
-	parts := pipeline.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w, jobs: &wanted.Present}, &rent}}
+	parts := pipeline.Parts{Learn: []sched.Observer{w}, Provision: []sched.Provisioner{&clock{w: w,
+		jobs: &wanted.Present}, &rent}}
 	if l, ok := w.p.Curves.(sched.Observer); ok {
 		parts.Learn = []sched.Observer{l, w}
 	}
 	return pipeline.Stages{Order: order.FIFO{}, Place: place, Allocate: granting{by, w}, Parts: parts}
 }
 
-// granting gives out widths, unless the month's money is used up, and has the epochs of jobs watched whose width is going to
-// change.
+// granting gives out widths, unless the month's money is used up, and has the epochs of jobs watched whose width is
+// going to change.
 type granting struct {
 	allocate.ByWidth
 	w *widths
@@ -103,8 +106,9 @@ type granting struct {
 var _ sched.Reviser = granting{}
 
 // Allocate is that of ByWidth.
-func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired, dst []sched.Grant) []sched.Grant {
-	if g.w.stopped() {
+func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
+	if g.w.spend.stopped() {
 		return dst
 	}
 	for _, j := range order {
@@ -116,12 +120,13 @@ func (g granting) Allocate(v *sched.View, room []int32, order []sched.JobID, d *
 }
 
 // Revision changes when all widths may have.
-func (g granting) Revision() uint64 { return uint64(g.w.Version) }
+func (g granting) Revision() uint64 { return uint64(g.w.version()) }
 
-// toMove returns what a restart of job j costs, in GPU-seconds: the GPUs it holds meanwhile, and its delay at the price of now.
+// toMove returns what a restart of job j costs, in GPU-seconds: the GPUs it holds meanwhile, and its delay at the price
+// of now.
 func (w *widths) toMove(v *sched.View, j sched.JobID) float64 {
 	job := &v.Jobs[j]
-	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + w.weight(job.Spec)/w.price())
+	return w.p.Restart(job.Spec.Model).Seconds() * (float64(len(job.Target)) + w.menu.weight(job.Spec)/w.price())
 }
 
 // clock wakes the system when plan or price are to be looked at again.
@@ -130,12 +135,12 @@ type clock struct {
 	jobs *provision.Present
 }
 
-// Provision asks to be woken while jobs hold GPUs, or may not. Otherwise there is nothing to decide, and a job that can never
-// run would keep a simulation going for ever.
+// Provision asks to be woken while jobs hold GPUs, or may not. Otherwise there is nothing to decide, and a job that can
+// never run would keep a simulation going for ever.
 func (c *clock) Provision(v *sched.View, d *sched.Desired) {
 	jobs := c.jobs.Jobs(v)
 	holds := func(j sched.JobID) bool { return len(v.Jobs[j].Target) > 0 }
-	if slices.ContainsFunc(jobs, holds) || len(d.Jobs) > 0 || len(jobs) > 0 && c.w.stopped() {
+	if slices.ContainsFunc(jobs, holds) || len(d.Jobs) > 0 || len(jobs) > 0 && c.w.spend.stopped() {
 		d.WakeBy(c.w.next())
 	}
 }

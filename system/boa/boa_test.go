@@ -33,13 +33,15 @@ func TestMeter(t *testing.T) {
 
 // Ensure that beyond a node whole nodes are offered: all where curves are known, few where they are learned, whoever plans.
 func TestOffer(t *testing.T) {
-	w := &widths{p: Params{PerNode: 4, Curves: speedup.NewLearned(4, 40)}}
-	if got, want := w.offer(40), []int{1, 2, 3, 4, 8, 12, 16, 24, 32, 40}; !reflect.DeepEqual(got, want) {
+	p := Params{PerNode: 4, Curves: speedup.NewLearned(4, 40)}
+	m := newMenu(p)
+	if got, want := m.offer(40), []int{1, 2, 3, 4, 8, 12, 16, 24, 32, 40}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	w.p.Curves = speedup.NewOracle(nil, 4, 30)
-	for _, w.p.asPublished = range []bool{false, true} {
-		if got, want := w.offer(30), []int{1, 2, 3, 4, 8, 12, 16, 20, 24, 28}; !reflect.DeepEqual(got, want) {
+	p.Curves = speedup.NewOracle(nil, 4, 30)
+	for _, p.asPublished = range []bool{false, true} {
+		m = newMenu(p)
+		if got, want := m.offer(30), []int{1, 2, 3, 4, 8, 12, 16, 20, 24, 28}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

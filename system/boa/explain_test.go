@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 			c.spec.GPUs.Max = 4
 		}
 		c.spec.GPUs.Min, c.spec.GPUs.Want = 1, 1
-		w.offerFor(phases)
+		w.menu.offerFor(phases)
 		v := &sched.View{Jobs: []sched.Job{{Spec: &c.spec, State: sched.Waiting}}}
 		saved := w.SaveRest(w.SaveJob(0, nil))
 		if got := facts(w, v); got != c.before {
@@ -81,7 +81,7 @@ func TestChangedJobGetsAnotherPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.offerFor(phases)
+	w.menu.offerFor(phases)
 	spec := sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 4}}
 	v := &sched.View{Jobs: []sched.Job{{Spec: &spec, State: sched.Waiting}}}
 	w.Observe(v, &sched.Event{Kind: sched.JobArrived, Job: 0})

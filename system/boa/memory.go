@@ -5,8 +5,10 @@ import (
 	"encoding/gob"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/trainyard/trainyard/internal/memo"
+	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -51,14 +53,41 @@ func (w *widths) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
+// state is what is saved of all jobs together. The names of it and its fields are part of the format.
+type state struct {
+	Version uint32 // of the plan, or of the price
+	Began   sched.Time
+	Estimates
+	Meter   meter
+	Told    float64 // price at which the present version was made
+	Control []byte  // of the controller
+}
+
+// Estimates is what is saved of the plan and what it was made from.
+type Estimates struct {
+	Plan    *price.Plan
+	Classes []price.Class
+	Credit  []float64
+	Asked   float64
+	Seen    []seen
+	Period  time.Duration
+	Due     sched.Time
+	Look    sched.Time
+	Looked  sched.Time
+	Factor  float64
+}
+
 // SaveRest appends the plan and what it was made from, or the price.
 func (w *widths) SaveRest(b []byte) []byte {
-	s := w.state
-	if w.control != nil {
-		s.Control = w.control.Save(nil)
+	p, s := &w.plan, &w.spend
+	out := state{Version: w.version(), Began: w.began, Meter: s.meter, Told: s.told,
+		Estimates: Estimates{Plan: p.plan, Classes: p.classes, Credit: p.credit, Asked: p.asked, Seen: w.seen,
+			Period: p.period, Due: p.due, Look: s.look, Looked: s.looked, Factor: p.factor}}
+	if s.control != nil {
+		out.Control = s.control.Save(nil)
 	}
 	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(&s); err != nil {
+	if err := gob.NewEncoder(&buf).Encode(&out); err != nil {
 		panic(fmt.Sprintf("boa: save: %v", err)) // a buffer takes all
 	}
 	return append(b, buf.Bytes()...)
@@ -66,16 +95,22 @@ func (w *widths) SaveRest(b []byte) []byte {
 
 // LoadRest takes what SaveRest wrote.
 func (w *widths) LoadRest(b []byte) error {
-	var s state
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&s); err != nil {
+	var in state
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&in); err != nil {
 		return fmt.Errorf("boa: load: %w", err)
 	}
-	if w.control != nil {
-		if err := w.control.Load(s.Control); err != nil {
+	p, s := &w.plan, &w.spend
+	if s.control != nil {
+		if err := s.control.Load(in.Control); err != nil {
 			return err
 		}
+		s.version = in.Version
+	} else {
+		p.version = in.Version
 	}
-	s.Control = nil
-	w.state, w.plans = s, nil
+	w.began, w.seen = in.Began, in.Seen
+	p.plan, p.classes, p.credit, p.asked, p.factor = in.Plan, in.Classes, in.Credit, in.Asked, in.Factor
+	p.period, p.due, p.plans = in.Period, in.Due, nil
+	s.meter, s.told, s.look, s.looked = in.Meter, in.Told, in.Look, in.Looked
 	return nil
 }

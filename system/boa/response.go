@@ -7,11 +7,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// response returns how spending answers to the price: what jobs such as arrived so far would take, by their curves as they are
-// known. How fast the price moves depends on it, not where it comes to rest: neither rates nor sizes need be right. It is nil
-// while nothing is known.
-func (w *widths) response(v *sched.View) price.Response {
-	x, err := price.NewExact(w.arrivals(v, 1, nil))
+// response returns how spending answers to the price: what jobs such as arrived so far would take, by their curves as
+// they are known. How fast the price moves depends on it, not where it comes to rest: neither rates nor sizes need be
+// right. It is nil while nothing is known.
+func (a arrivals) response(v *sched.View, m *menu) price.Response {
+	x, err := price.NewExact(a.classes(v, m, 1, nil))
 	if err != nil {
 		return nil
 	}

@@ -23,13 +23,13 @@ func TestResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &sched.View{}
-	if w.response(v) != nil {
+	if w.seen.response(v, &w.menu) != nil {
 		t.Error("a response before anything arrived")
 	}
 	for range 3 {
 		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{Model: "root", GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
 		w.Observe(v, &sched.Event{Kind: sched.JobArrived, Job: sched.JobID(len(v.Jobs) - 1)})
-		r := w.response(v)
+		r := w.seen.response(v, &w.menu)
 		for price, want := range map[float64]float64{1. / 8: 0.5, 1. / 16: 0.5, 50: 0, 1. / 1000: 0} {
 			if got := r(price); math.Abs(got-want) > 0.05 {
 				t.Errorf("%d jobs: response %.3f at price %v, want %v", len(v.Jobs), got, price, want)

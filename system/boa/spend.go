@@ -17,15 +17,15 @@ const (
 // startPrice is what GPU time is worth at first where nothing is known: an eighth of a waiting job for each GPU. Ours.
 const startPrice = 1. / 8
 
-// Prices beyond these change no width: at the least a GPU is worth having that saves a ten-thousandth of a waiting job, at the most
-// the delay of a hundred jobs is worth no more than a GPU. Ours.
+// Prices beyond these change no width: at the least a GPU is worth having that saves a ten-thousandth of a waiting job,
+// at the most the delay of a hundred jobs is worth no more than a GPU. Ours.
 const (
 	leastPrice = 1e-4
 	mostPrice  = 100
 )
 
-// notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be told: every change
-// may cost restarts. Ours.
+// notable is the share by which the price, or the budget asked of a plan, must have moved for jobs to be told: every
+// change may cost restarts. Ours.
 const notable = 0.02
 
 // meter adds up the GPU-hours that are paid for, from the request of a node until it has gone.
@@ -52,86 +52,76 @@ func (m *meter) until(now sched.Time) {
 	}
 }
 
-// take returns what was paid for until now, and begins anew.
+// take returns what was paid for until now, and starts again at 0.
 func (m *meter) take(now sched.Time) (hours float64) {
 	m.until(now)
 	hours, m.Hours = m.Hours, 0
 	return hours
 }
 
+// spending is what is paid for GPU time, and, where the price of it is steered by that, the price.
+type spending struct {
+	epoch   int64             // seconds since 1970 at time 0
+	control *price.Controller // of the price; nil: there is a plan, or none yet
+	told    float64           // price at which the present version was made
+	version uint32            // raised whenever the price has moved enough; 0: it is not steered
+	meter   meter
+	looked  sched.Time
+	look    sched.Time // when to look at what was spent
+}
+
 // steer begins to control the price.
-func (w *widths) steer(now sched.Time) (err error) {
-	pay := price.Pay{Average: w.p.Budget, Month: w.p.Month, Least: leastPrice, Most: mostPrice}
-	if w.p.Month != (price.MonthRule{}) {
+func (s *spending) steer(budget float64, month price.MonthRule) (err error) {
+	pay := price.Pay{Average: budget, Month: month, Least: leastPrice, Most: mostPrice}
+	if month != (price.MonthRule{}) {
 		pay.Average = 0
 	}
-	w.control, err = price.NewController(pay, w.clock(now), startPrice)
-	w.Told, w.Version = startPrice, 1
+	s.control, err = price.NewController(pay, s.clock(0), startPrice)
+	s.told, s.version = startPrice, 1
 	return err
 }
 
-// price returns what GPU time is worth now, that of the start where the plan knows none.
-func (w *widths) price() float64 {
-	switch {
-	case w.control != nil:
-		return w.Told
-	case w.Plan != nil && w.Plan.Price > 0:
-		return w.Plan.Price
-	}
-	return startPrice
-}
-
 // clock returns the seconds since 1970.
-func (w *widths) clock(now sched.Time) int64 { return w.p.Epoch + int64(now.Seconds()) }
+func (s *spending) clock(now sched.Time) int64 { return s.epoch + int64(now.Seconds()) }
 
-// next returns when plan and price are to be looked at again.
-func (w *widths) next() sched.Time {
-	switch {
-	case w.Began == sched.Never, w.p.Known != nil && w.p.Fixed:
-		return sched.Never
-	case w.control == nil:
-		return w.Look
+// next returns when to look at what was spent: when it is time, or when the month ends or its money is used up.
+func (s *spending) next() sched.Time {
+	if s.control == nil {
+		return s.look
 	}
-	return min(w.Look, w.end())
+	return min(s.look, s.end())
 }
 
-// end returns when the month's allowance is used up at the present spending, or the month begins in which there is one again;
-// Never where no month was agreed. It is never the time of the last look.
-func (w *widths) end() sched.Time {
-	m := w.control.Month()
+// end returns when the month's allowance is used up at the present spending, or the month begins in which there is one
+// again; Never where no month was agreed. It is never the time of the last look.
+func (s *spending) end() sched.Time {
+	m := s.control.Month()
 	if m == nil {
 		return sched.Never
 	}
-	at := func(unix int64) sched.Time { return sched.Time(unix-w.p.Epoch) * sched.Time(time.Second) }
-	if m.Stopped() || w.Meter.GPUs == 0 {
+	at := func(unix int64) sched.Time { return sched.Time(unix-s.epoch) * sched.Time(time.Second) }
+	if m.Stopped() || s.meter.GPUs == 0 {
 		return at(m.End())
 	}
-	seconds := math.Ceil(3600 * (m.Allowance() - m.Spent()) / w.Meter.GPUs)
-	return min(at(m.End()), w.Looked.Add(time.Duration(max(1, min(seconds, 1e9)))*time.Second))
+	seconds := math.Ceil(3600 * (m.Allowance() - m.Spent()) / s.meter.GPUs)
+	return min(at(m.End()), s.looked.Add(time.Duration(max(1, min(seconds, 1e9)))*time.Second))
 }
 
 // stopped reports whether nothing may be rented for the rest of the month.
-func (w *widths) stopped() bool { return w.control != nil && w.control.Stopped() }
+func (s *spending) stopped() bool { return s.control != nil && s.control.Stopped() }
 
-func (w *widths) tick() time.Duration {
-	if w.p.Known != nil {
-		return longTick
-	}
-	return tick
+// take returns the GPU-hours paid for since the last look, and the hours since, and looks again after every.
+func (s *spending) take(now sched.Time, every time.Duration) (paid, passed float64) {
+	paid, passed = s.meter.take(now), now.Sub(s.looked).Hours()
+	s.looked, s.look = now, now.Add(every)
+	return paid, passed
 }
 
-// turn looks at what was spent, and at the plan.
-func (w *widths) turn(v *sched.View) {
-	hours, passed := w.Meter.take(v.Now), v.Now.Sub(w.Looked).Hours()
-	w.Looked, w.Look = v.Now, v.Now.Add(w.tick())
-	if w.control == nil {
-		w.correct(hours, passed)
-		w.estimate(v)
-		return
-	}
-	was := w.stopped()
-	w.control.Spend(w.clock(v.Now), hours, w.response(v))
-	if p := w.control.Price(); math.Abs(p-w.Told) > notable*w.Told || was != w.stopped() {
-		w.Told, w.Version = p, w.Version+1
+// move moves the price by what was paid since the last look.
+func (s *spending) move(now sched.Time, paid float64, r price.Response) {
+	was := s.stopped()
+	s.control.Spend(s.clock(now), paid, r)
+	if p := s.control.Price(); math.Abs(p-s.told) > notable*s.told || was != s.stopped() {
+		s.told, s.version = p, s.version+1
 	}
 }

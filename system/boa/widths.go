@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/trainyard/trainyard/model/price"
 	"github.com/trainyard/trainyard/model/speedup"
@@ -15,25 +13,15 @@ import (
 	"github.com/trainyard/trainyard/stage/allocate"
 )
 
-// widths knows how wide each job is to run: it keeps the plan, or the price, and each job's path through its phases.
+// widths knows how wide each job is to run: it keeps each job's path through its phases, by the plan or the price.
 type widths struct {
-	p Params
-	state
-	jobs    []route                         // by JobID
-	plans   planned                         // for the present classes; nil = to be made
-	control *price.Controller               // of the price; nil = there is a plan, or none yet
-	classes map[*speedup.Phase]*price.Class // by chain, for a price
-	offered []int                           // widths to choose from, ascending: the Configs of all classes
-}
-
-// state is what is remembered of all jobs together.
-type state struct {
-	Version uint32 // of the plan, or of the price
-	Began   sched.Time
-	Estimates
-	Meter   meter
-	Told    float64 // price at which the present version was made
-	Control []byte  // of the controller, when saved
+	p     Params
+	menu  menu
+	plan  planning
+	spend spending
+	began sched.Time // when the first job arrived; Never: none has
+	seen  arrivals
+	jobs  []route // by JobID
 }
 
 // route is a job's way through its phases.
@@ -52,19 +40,37 @@ var _ allocate.Wants = (*widths)(nil)
 var ErrBudget = errors.New("want GPUs rented on average, > 0")
 
 func newWidths(p Params) (*widths, error) {
-	w := &widths{p: p, classes: make(map[*speedup.Phase]*price.Class)}
-	w.Began, w.Due, w.Period, w.Factor = sched.Never, sched.Never, firstPeriod, 1
+	w := &widths{p: p, menu: newMenu(p), plan: newPlanning(p), spend: spending{epoch: p.Epoch}, began: sched.Never}
 	switch {
 	case p.Month != (price.MonthRule{}) && !p.Priced:
 		return nil, errors.New("a budget by month with information other than price, want information=price")
 	case p.Month == (price.MonthRule{}) && !(p.Budget > 0 && p.Budget < math.Inf(1)):
 		return nil, fmt.Errorf("budget %v, %w", p.Budget, ErrBudget)
 	case p.Priced:
-		return w, w.steer(0)
+		return w, w.spend.steer(p.Budget, p.Month)
 	case p.Known != nil:
-		return w, w.known(p.Known)
+		return w, w.plan.known(p.Known, &w.menu)
 	}
 	return w, nil
+}
+
+// version numbers what paths follow: the price where that is steered, else the plan.
+func (w *widths) version() uint32 {
+	if w.spend.control != nil {
+		return w.spend.version
+	}
+	return w.plan.version
+}
+
+// price returns what GPU time is worth now, that of the start where the plan knows none.
+func (w *widths) price() float64 {
+	switch {
+	case w.spend.control != nil:
+		return w.spend.told
+	case w.plan.plan != nil && w.plan.plan.Price > 0:
+		return w.plan.plan.Price
+	}
+	return startPrice
 }
 
 // Want returns the width of job j in the phase that it is in. A job of which nothing is known runs as it asks.
@@ -74,7 +80,7 @@ func (w *widths) Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
 
 // Narrower reports whether job j can run on fewer GPUs than it wants.
 func (w *widths) Narrower(v *sched.View, j sched.JobID, gpus int32) (c sched.Config, ok bool) {
-	chain, phase, _ := w.p.Curves.Chain(v, j)
+	chain, phase, _ := w.menu.curves.Chain(v, j)
 	if chain == nil {
 		return sched.Config{}, v.Jobs[j].Spec.GPUs.Has(int(gpus))
 	}
@@ -88,19 +94,19 @@ func (w *widths) changes(v *sched.View, j sched.JobID) bool { return w.look(v, j
 // look brings what is known of job j up to date: it changes at the job's own events, and with plan or price.
 func (w *widths) look(v *sched.View, j sched.JobID) *route {
 	r := w.route(j)
-	if r.fresh && r.version == w.Version {
+	if r.fresh && r.version == w.version() {
 		return r
 	}
 	spec := v.Jobs[j].Spec
-	chain, phase, done := w.p.Curves.Chain(v, j)
+	chain, phase, done := w.menu.curves.Chain(v, j)
 	r.gpus, r.ahead, r.fresh = spec.GPUs.Want, false, true
-	w.offerFor(chain)
+	w.menu.offerFor(chain)
 	if chain != nil && w.follow(v, j, r, chain, phase, done) {
 		left := r.path[phase-int(r.from):]
-		r.gpus = int32(w.offered[left[0]])
+		r.gpus = int32(w.menu.widths[left[0]])
 		r.ahead = slices.ContainsFunc(left, func(i int) bool { return i != left[0] })
 	}
-	r.version = w.Version
+	r.version = w.version()
 	r.gpus = min(max(r.gpus, spec.GPUs.Min), spec.GPUs.Max)
 	return r
 }
@@ -112,134 +118,41 @@ func (w *widths) route(j sched.JobID) *route {
 	return &w.jobs[j]
 }
 
-// follow has r hold a path from phase on, or from before it, and reports whether there is one. A job is given its path once,
-// and again whenever plan or price change, its user wants it otherwise, or it has lost more work than the path is for.
+// follow has r hold a path from phase on, or from before it, and reports whether there is one. A job is given its path
+// once, and again whenever plan or price change, its user wants it otherwise, or it has lost more work than the path is
+// for.
 func (w *widths) follow(v *sched.View, j sched.JobID, r *route, chain speedup.Chain, phase int, done float64) bool {
-	if r.version == w.Version && phase >= int(r.from) && phase < int(r.from)+len(r.path) {
+	if r.version == w.version() && phase >= int(r.from) && phase < int(r.from)+len(r.path) {
 		return true
 	}
 	job := &v.Jobs[j]
-	weight := w.weight(job.Spec)
-	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.offered, len(job.Target))}
-	if w.control != nil {
-		r.path, r.from = w.priced(job.Spec.Model, chain).Best(w.Told/weight, at, r.path), int32(phase)
+	weight := w.menu.weight(job.Spec)
+	at := price.State{Phase: phase, Done: done, Config: slices.Index(w.menu.widths, len(job.Target))}
+	if w.spend.control != nil {
+		class := w.menu.priced(job.Spec.Model, chain)
+		r.path, r.from = class.Best(w.spend.told/weight, at, r.path), int32(phase)
 		return true
 	}
-	if w.Plan == nil {
+	plan := w.plan.plan
+	if plan == nil {
 		return false
 	}
-	i := w.classFor(job.Spec.Model, weight)
-	if i < 0 || len(w.Classes[i].Times) != len(chain) {
+	i := w.plan.classFor(job.Spec.Model, weight)
+	if i < 0 || len(w.plan.classes[i].Times) != len(chain) {
 		return false
 	}
-	mine := cmp.Or(w.Classes[i].Weight, 1) == weight
-	if w.Plan.Price == 0 || mine && len(r.path) == 0 && job.Attempts == 0 { // or the plan has no price to choose by
-		r.path, r.from = append(r.path[:0], w.whole(i, len(r.path) == 0)...), 0
+	c := &w.plan.classes[i]
+	mine := cmp.Or(c.Weight, 1) == weight
+	if plan.Price == 0 || mine && len(r.path) == 0 && job.Attempts == 0 { // or the plan has no price to choose by
+		r.path, r.from = append(r.path[:0], w.plan.whole(i, len(r.path) == 0)...), 0
 		return phase < len(r.path) // a plan may be kept that is older than the classes
 	}
-	c := &w.Classes[i]
-	r.path, r.from = c.Best(w.Plan.Price*cmp.Or(c.Weight, 1)/weight, at, r.path), int32(phase)
+	r.path, r.from = c.Best(plan.Price*cmp.Or(c.Weight, 1)/weight, at, r.path), int32(phase)
 	return true
 }
 
-// classFor returns the class of jobs of a model and weight; where there are none of that weight, as an oracle tells none, the
-// first of the model; -1 where there is no class.
-func (w *widths) classFor(model string, weight float64) int {
-	first := -1
-	for i := range w.Classes {
-		if c := &w.Classes[i]; c.Name == model {
-			if cmp.Or(c.Weight, 1) == weight {
-				return i
-			}
-			if first < 0 {
-				first = i
-			}
-		}
-	}
-	return first
-}
-
-// whole returns the path of the plan for a job of class i. Newcomers of a class with two paths take turns.
-func (w *widths) whole(i int, first bool) price.Path {
-	mix := &w.Plan.Classes[i]
-	if first && mix.Other != nil {
-		var other bool
-		if w.Credit[i], other = price.Diffuse(w.Credit[i], mix.Share); other {
-			return mix.Other
-		}
-	}
-	return mix.Path
-}
-
-// priced returns the class of a job with these curves; its rate plays no role.
-func (w *widths) priced(model string, chain speedup.Chain) *price.Class {
-	c, ok := w.classes[&chain[0]]
-	if !ok || c.Restart != w.restart(model).Seconds() { // what a restart costs may have been learned since
-		if len(w.classes) >= mostClasses {
-			clear(w.classes)
-		}
-		class := w.classOf(speedup.Class{Model: model, Rate: 1, Chain: chain})
-		c = &class
-		w.classes[&chain[0]] = c
-	}
-	return c
-}
-
-// mostClasses bounds what is kept of curves that have changed since.
-const mostClasses = 64
-
-// offerFor fills in the widths offered, which are the same for all chains.
-func (w *widths) offerFor(chain speedup.Chain) {
-	if w.offered == nil && chain != nil {
-		w.offered = w.offer(len(chain[0].Speed) - 1)
-	}
-}
-
-// offer returns the widths up to most to choose from: beyond a node whole nodes only, as those that the authors measured on nodes of 4:
-// 1, 2, 4, 8, 12 and 16. Where curves are learned those on more than one node are few, 8, 12, 16, 24, 32, 48, ...: every width that
-// looks good has to be tried before it is known. Ours.
-func (w *widths) offer(most int) []int {
-	_, learned := w.p.Curves.(sched.Observer)
-	perNode := max(w.p.PerNode, 1)
-	var list []int
-	for k := 1; k <= most; k++ {
-		nodes := k / perNode
-		whole := k <= perNode || k%perNode == 0
-		few := k <= perNode || bits.OnesCount(uint(nodes)) <= 2 && (nodes&1 == 0 || nodes <= 3)
-		if whole && (few || !learned) {
-			list = append(list, k)
-		}
-	}
-	return list
-}
-
-// restart returns what a change of width costs jobs of a model.
-func (w *widths) restart(model string) time.Duration {
-	if w.p.asPublished {
-		return w.p.Restart(model)
-	}
-	return w.p.Restart(model) + w.p.Boot
-}
-
-// classOf turns an application into a class of the price's, whose Configs are the widths offered. A change of width takes
-// nodes that boot, waited and paid for, as well as a restart: the authors count the restart alone.
-func (w *widths) classOf(c speedup.Class) price.Class {
-	out := price.Class{Name: c.Model, Rate: c.Rate, Restart: w.restart(c.Model).Seconds()}
-	w.offerFor(c.Chain)
-	for _, k := range w.offered {
-		out.Configs = append(out.Configs, price.Config{GPUs: k})
-	}
-	for _, phase := range c.Chain {
-		times := make([]float64, len(w.offered))
-		for i, k := range w.offered {
-			times[i] = phase.Size / phase.Speed[k] // +Inf where it cannot be run
-		}
-		out.Times = append(out.Times, times)
-	}
-	return out
-}
-
-// Observe hears of arrivals, of what changes about jobs, and of what is rented; and looks at plan and price when it is time.
+// Observe takes in arrivals, of what changes about jobs, and of what is rented. It looks at plan
+// and price when it is time.
 func (w *widths) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.JobArrived:
@@ -254,9 +167,65 @@ func (w *widths) Observe(v *sched.View, e *sched.Event) {
 			w.jobs[e.Job] = route{}
 		}
 	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Ordered, sched.Moved:
-		w.Meter.read(v)
+		w.spend.meter.read(v)
 	}
 	if w.next() <= v.Now {
 		w.turn(v)
 	}
+}
+
+// arrived counts job j.
+func (w *widths) arrived(v *sched.View, j sched.JobID) {
+	if w.began == sched.Never {
+		w.began, w.spend.looked = v.Now, v.Now
+		w.plan.due, w.spend.look = v.Now.Add(w.plan.period), v.Now.Add(tick)
+		w.spend.meter.At = v.Now
+	}
+	if int(j) >= cap(w.jobs) { // as far as the engine expects jobs
+		w.jobs = slices.Grow(w.jobs, cap(v.Jobs)-len(w.jobs))
+	}
+	spec := v.Jobs[j].Spec
+	w.seen.add(j, spec.Model, w.menu.weight(spec))
+}
+
+// next returns when plan and price are to be looked at again.
+func (w *widths) next() sched.Time {
+	if w.began == sched.Never || w.p.Known != nil && w.p.Fixed {
+		return sched.Never
+	}
+	return w.spend.next()
+}
+
+// turn looks at what was spent, and moves the price or the plan by it.
+func (w *widths) turn(v *sched.View) {
+	every := tick
+	if w.p.Known != nil {
+		every = longTick
+	}
+	paid, passed := w.spend.take(v.Now, every)
+	if w.spend.control != nil {
+		w.spend.move(v.Now, paid, w.seen.response(v, &w.menu))
+		return
+	}
+	if !w.p.Fixed {
+		w.plan.correct(paid, passed)
+	}
+	if w.plan.due <= v.Now && w.p.Known == nil {
+		w.count(v)
+		w.plan.renew()
+	} else if w.plan.moved() {
+		w.plan.renew()
+	}
+}
+
+// count estimates rates, sizes and curves from what has arrived so far.
+func (w *widths) count(v *sched.View) {
+	p := &w.plan
+	for p.due <= v.Now {
+		if w.p.asPublished && v.Now.Sub(w.began) >= slower*p.period {
+			p.period *= slower
+		}
+		p.due = v.Now.Add(p.period)
+	}
+	p.classes, p.plans = w.seen.classes(v, &w.menu, v.Now.Sub(w.began).Seconds(), p.classes[:0]), nil
 }
