@@ -178,7 +178,8 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"simulate --format", "simulate --preset", "simulate --system", "experiment",
-		"plan --method", "trace generate --like", "trace convert --to", "ps -o", "ps --job-state", "token create --role"} {
+		"plan --method", "trace generate --like", "trace convert --to", "ps -o", "ps --job-state",
+		"token create --role"} {
 		out := string(dir.run(t, append(append([]string{"__complete"}, strings.Fields(list)...), "")...))
 		for line := range strings.Lines(out) {
 			if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); !strings.HasPrefix(word, ":") {

@@ -19,8 +19,8 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// frozen is what objects hold between two batches, as an earlier version wrote it: the records of jobs, in the status of
-// each TrainingJob with the job's share of what the system remembers; the cluster and the rest, in ConfigMaps. The
+// frozen is what objects hold between two batches, as an earlier version wrote it: the records of jobs, in the status
+// of each TrainingJob with the job's share of what the system remembers; the cluster and the rest, in ConfigMaps. The
 // states are those of logs of real processes: of jobs that run, wait, were preempted, resized, failed and finished.
 type frozen struct {
 	Header  string // of the log
