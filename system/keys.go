@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,8 +151,9 @@ func parseSleep(text string) (time.Duration, error) {
 func profileNames(value string) (files []key.Name, err error) {
 	for _, part := range strings.Split(value, ",") {
 		model, path, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if !ok || model == "" || path == "" {
-			return nil, errors.New("MODEL=FILE,... such as vgg16=vgg16.log")
+		twice := slices.ContainsFunc(files, func(f key.Name) bool { return f.Of == model })
+		if !ok || model == "" || path == "" || twice {
+			return nil, errors.New("MODEL=FILE,... such as vgg16=vgg16.log, each model once")
 		}
 		files = append(files, key.Name{What: "profile of " + model, Of: model, Path: path})
 	}

@@ -104,7 +104,7 @@ func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
 	}
 	abroad := (*key.Error)(nil)
 	if err := info.CheckKeys(settings[0], key.Machine); errors.As(err, &abroad) {
-		return nil, term.Usagef("--set %s.%s: %s", f.System, abroad.Key, abroad.Why())
+		return nil, term.Usagef("--set %s.%s: %w", f.System, abroad.Key, abroad.Bare())
 	}
 	return settings[0], nil
 }

@@ -108,6 +108,7 @@ func (c *Controller) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	l.store.ctx = ctx
+	go c.watchFiles(ctx, l.files, filesEvery, stop)
 	d, err := c.o.Driver(l.setup(ctx, stop))
 	if err != nil {
 		return fmt.Errorf("controller: %w", err)

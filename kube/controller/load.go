@@ -43,6 +43,7 @@ type loaded struct {
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
+	files   files           // that the settings name
 	remarks []remark        // of the policy's message
 	blobs   map[string]blob // of which nothing is known but the version
 }
@@ -270,13 +271,18 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	c.judgePools(ctx, in)
 	l.inputs.add(p)
+	known, read, wrong := c.known(ctx, &p.Spec, in.scores(in.numbered(&v, l.joins), l.header.GPUs))
+	if errors.Is(wrong, errUnanswered) {
+		return wrong
+	}
+	l.files = read
 	begin := func() (err error) {
-		if bad := checkKeys(&p.Spec); bad != nil {
-			return bad
+		if wrong != nil {
+			return wrong
 		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
-		l.system, err = system.Live(&h, system.Knowledge{Scores: in.scores(in.numbered(&v, l.joins), h.GPUs)})
+		l.system, err = system.Live(&h, known)
 		l.header = h
 		return err
 	}

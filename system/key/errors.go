@@ -1,7 +1,6 @@
 package key
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,8 +33,13 @@ type Error struct {
 // Error says it.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Why says it to one who sees the key.
-func (e *Error) Why() string { return cmp.Or(e.why, e.Error()) }
+// Bare is the error for one who sees system and key next to it.
+func (e *Error) Bare() error {
+	if e.why == "" {
+		return e
+	}
+	return &Error{Key: e.Key, Fault: e.Fault, err: errors.New(e.why)}
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
