@@ -285,10 +285,12 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte, heade
 
 // failed is the error of a request that was not answered.
 func (c *Client) failed(ctx context.Context, err error) error {
-	late := net.Error(nil)
+	late, command := net.Error(nil), (*commandError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &command):
+		return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, command)
 	case errors.As(err, &late) && late.Timeout():
 		return fmt.Errorf("%s: %w: it does not answer; is it stopped?", c.name, ErrNoManager)
 	case errors.Is(err, fs.ErrPermission):

@@ -13,7 +13,7 @@ import (
 )
 
 func newEvents() *cobra.Command {
-	var state string
+	var to client.Target
 	var follow bool
 	var from int64
 	cmd := &cobra.Command{
@@ -34,7 +34,7 @@ goes on.`,
 			}
 			return nil
 		},
-		RunE: client.OrFolder(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: to.OrFolder(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			if !follow {
 				return c.WriteLog(cmd.Context(), cmd.OutOrStdout())
 			}
@@ -55,7 +55,7 @@ goes on.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	fs.BoolVarP(&follow, "follow", "f", false, "what happens from now on, until interrupted")
 	fs.Int64Var(&from, "from", -1, "with --follow: from event number `SEQ` on, 0 = all")
 	return cmd

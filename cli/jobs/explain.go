@@ -14,7 +14,7 @@ import (
 )
 
 func newExplain() *cobra.Command {
-	var state string
+	var to client.Target
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain SEQ",
@@ -30,7 +30,7 @@ the system's figures.`,
 			if err != nil || seq == 0 {
 				return term.Usagef("explain: %q, want the number of an event, from 1 on", args[0])
 			}
-			return client.Asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+			return to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 				doc, err := c.Explain(cmd.Context(), seq)
 				if err != nil {
 					return err
@@ -43,7 +43,7 @@ the system's figures.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of text")
 	return cmd
 }

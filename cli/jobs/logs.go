@@ -17,7 +17,7 @@ import (
 
 // logsFlags are the flags of logs as given.
 type logsFlags struct {
-	state   string
+	to      client.Target
 	follow  bool
 	since   time.Duration
 	attempt int
@@ -35,13 +35,13 @@ func newLogs() *cobra.Command {
 to a terminal than write and colour is left out, unless --raw is given.`,
 		Example:           "  trainyard logs 3\n  trainyard logs resnet50 -f --tail 20",
 		Args:              term.Exactly("JOB"),
-		ValidArgsFunction: jobNames(&f.state),
+		ValidArgsFunction: jobNames(&f.to),
 		PreRunE:           f.check,
-		RunE:              client.OrFolder(&f.state, f.logs, f.kept),
+		RunE:              f.to.OrFolder(f.logs, f.kept),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &f.state)
+	f.to.AddFlags(cmd)
 	fs.BoolVarP(&f.follow, "follow", "f", false, "go on as it is written")
 	fs.IntVar(&f.tail, "tail", -1, "only the last `N` lines of what is there")
 	fs.DurationVar(&f.since, "since", 0, "only attempts that wrote something within `DURATION`, such as 1h")

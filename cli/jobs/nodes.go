@@ -15,7 +15,7 @@ import (
 )
 
 func newNodes() *cobra.Command {
-	var state string
+	var to client.Target
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "nodes",
@@ -25,7 +25,7 @@ func newNodes() *cobra.Command {
 and power, and why one is given to no job: foreign processes, memory that did
 not become free, a drain.`,
 		Args: term.Exactly(),
-		RunE: client.Asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		RunE: to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error {
 			doc, err := c.Nodes(cmd.Context())
 			if err != nil {
 				return err
@@ -36,7 +36,7 @@ not become free, a drain.`,
 			return term.WriteText(cmd.OutOrStdout(), nodesText(&doc, term.WidthOf(cmd.OutOrStdout())))
 		}),
 	}
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document instead of the table")
 	return cmd
 }
@@ -111,14 +111,14 @@ func newUndrain() *cobra.Command {
 }
 
 func drainVerb(verb string, on bool, short, long string) *cobra.Command {
-	var state string
+	var to client.Target
 	cmd := &cobra.Command{
 		Use:               verb + " [GPU...]",
 		Short:             short,
 		Long:              long,
-		ValidArgsFunction: gpuArgs(&state),
+		ValidArgsFunction: gpuArgs(&to),
 		Example:           fmt.Sprintf("  trainyard %s\n  trainyard %s slot-0 slot-1", verb, verb),
-		RunE: client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if len(args) == 0 {
 				doc, err := c.Drain(cmd.Context(), on)
 				if err == nil {
@@ -139,7 +139,7 @@ func drainVerb(verb string, on bool, short, long string) *cobra.Command {
 			})
 		}),
 	}
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	return cmd
 }
 
@@ -166,9 +166,9 @@ func drainedYet(doc *api.Nodes) (names []string) {
 }
 
 // gpuArgs offers the names of GPUs or slots, as far as a manager answers.
-func gpuArgs(state *string) cobra.CompletionFunc {
+func gpuArgs(to *client.Target) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		c, err := client.Dial(*state)
+		c, err := to.Dial()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -22,7 +22,7 @@ import (
 
 // psFlags are the flags of ps as given.
 type psFlags struct {
-	state  string
+	to     client.Target
 	states []string
 	user   string
 	limit  int
@@ -48,12 +48,12 @@ func newPs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return client.Asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c, write) })(cmd, args)
+			return f.to.Asking(func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.ps(cmd, c, write) })(cmd, args)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &f.state)
+	f.to.AddFlags(cmd)
 	fs.BoolVarP(&f.all, "all", "a", false, "those that are done as well")
 	fs.StringSliceVar(&f.states, "job-state", nil, "only jobs in these `STATES`: held, waiting, starting, running, stopping, done")
 	fs.StringVarP(&f.user, "user", "u", "", "only jobs of `USER`")

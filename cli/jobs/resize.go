@@ -12,7 +12,8 @@ import (
 )
 
 func newResize() *cobra.Command {
-	var state, gpus string
+	var to client.Target
+	var gpus string
 	cmd := &cobra.Command{
 		Use:   "resize JOB... --gpus N | MIN-MAX[:WANT]",
 		Short: "Give jobs another width, or a range of widths",
@@ -24,13 +25,13 @@ within a range as it does anyway.`,
 		Example: `  trainyard resize 3 --gpus 2
   trainyard resize bert --gpus 1-4`,
 		Args:              jobs,
-		ValidArgsFunction: jobNames(&state),
+		ValidArgsFunction: jobNames(&to),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := newWidths(cmd, gpus, args)
 			if err != nil {
 				return err
 			}
-			return client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+			return to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
 				return each(cmd, args, func(job string) error {
 					doc, err := c.Resize(cmd.Context(), job, r)
 					if err == nil {
@@ -42,7 +43,7 @@ within a range as it does anyway.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	cmd.Flags().StringVar(&gpus, "gpus", "", "`N` GPUs or slots, or MIN-MAX, or MIN-MAX:WANT (WANT: as many as a system gives that does not resize; default MAX)")
 	return cmd
 }

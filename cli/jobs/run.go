@@ -33,6 +33,7 @@ import (
 type runFlags struct {
 	machine.RunsOn
 	handIn
+	context   string // host that is to take the jobs; "": none named
 	propagate bool
 	json      bool
 	quiet     bool
@@ -68,6 +69,7 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.State, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
+	client.AddContext(cmd, &f.context)
 	f.RunsOn.Define(cmd)
 	f.handIn.define(cmd)
 	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are handed in: exit with the code of one that failed, from 1 to 125")
@@ -81,7 +83,11 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 // run hands the jobs in where somebody takes them, else runs them to the end.
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: a reader of our lines that is gone stops no job
-	if c := f.served(cmd); c != nil {
+	c, err := f.served(cmd)
+	if err != nil {
+		return err
+	}
+	if c != nil {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}

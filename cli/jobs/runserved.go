@@ -20,20 +20,30 @@ import (
 
 // served returns the manager to which the jobs are handed in: one that answers in the state folder, unless flags ask
 // for a manager of their own; nil = there is none.
-func (f *runFlags) served(cmd *cobra.Command) *api.Client {
-	if f.own(cmd) != "" {
-		return nil
+//
+// A host that --context names must answer: no command runs jobs in its place.
+func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
+	own := f.own(cmd)
+	if own != "" && f.context != "" {
+		return nil, term.Usagef("--%s asks for a manager of its own, and --context %s for another one; want one of them", own, f.context)
 	}
-	c, err := client.Dial(f.State)
-	if err != nil {
-		return nil
+	if own != "" {
+		return nil, nil
 	}
-	client.Outlast(cmd, c)
-	if _, err := c.Info(cmd.Context()); err != nil {
+	to := client.Target{State: f.State, Context: f.context}
+	c, err := to.Dial()
+	if err == nil {
+		client.Outlast(cmd, c)
+		if _, err = c.Info(cmd.Context()); err == nil {
+			to.Announce(cmd)
+			return c, nil
+		}
 		_ = c.Close()
-		return nil
 	}
-	return c
+	if to.Remote() || term.ExitCode(err) == term.ExitUsage {
+		return nil, client.ApiError(err)
+	}
+	return nil, nil
 }
 
 // own returns the first flag given that asks for a manager of the jobs' own; "" = none.

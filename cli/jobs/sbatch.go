@@ -56,7 +56,7 @@ func (f *batchFlags) define(fs *pflag.FlagSet) {
 
 func newSbatch() *cobra.Command {
 	var f batchFlags
-	var state string
+	var to client.Target
 	cmd := &cobra.Command{
 		Use:   "sbatch [OPTIONS] SCRIPT [ARGUMENTS...]",
 		Short: "Hand in a script written for Slurm",
@@ -77,12 +77,12 @@ squeue and scancel are names of ps and cancel.`,
 			if err != nil {
 				return err
 			}
-			return client.Asking(&state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return submitBatch(cmd, c, s, parsable) })(cmd, args)
+			return to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error { return submitBatch(cmd, c, s, parsable) })(cmd, args)
 		},
 	}
 	f.define(cmd.Flags())
 	cmd.Flags().SetInterspersed(false) // what follows the script is its own
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	return cmd
 }
 

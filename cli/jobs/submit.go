@@ -147,8 +147,8 @@ func nameOf(program string) string {
 // submitFlags are the flags of submit as given.
 type submitFlags struct {
 	handIn
-	state string
-	json  bool
+	to   client.Target
+	json bool
 }
 
 func newSubmit() *cobra.Command {
@@ -170,11 +170,11 @@ by a job file. ` + "`trainyard run`" + ` does the same and follows.`,
 			if err != nil {
 				return err
 			}
-			return client.Asking(&f.state, func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.submit(cmd, c, s) })(cmd, args)
+			return f.to.Changing(func(cmd *cobra.Command, c *api.Client, _ []string) error { return f.submit(cmd, c, s) })(cmd, args)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	client.AddState(cmd, &f.state)
+	f.to.AddFlags(cmd)
 	f.define(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document instead of the numbers")
 	return cmd

@@ -18,7 +18,7 @@ import (
 )
 
 func newTopVerb() *cobra.Command {
-	var state string
+	var to client.Target
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch GPUs, jobs and events on one screen",
@@ -26,9 +26,9 @@ func newTopVerb() *cobra.Command {
 happens, and lets you cancel, pause and ask by a key; ? lists them. It fits 80
 columns and 24 lines. What is not a terminal is told once, as lines.`,
 		Args: term.Exactly(),
-		RunE: client.Asking(&state, showTop),
+		RunE: to.Asking(showTop),
 	}
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	return cmd
 }
 

@@ -43,15 +43,15 @@ the jobs wait for another.`)
 
 // jobVerb is a verb that has the manager do something with each of its jobs.
 func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (api.Job, error), short, long string) *cobra.Command {
-	var state string
+	var to client.Target
 	cmd := &cobra.Command{
 		Use:               verb + " JOB...",
 		Short:             short,
 		Long:              long,
 		Example:           fmt.Sprintf("  trainyard %s 3\n  trainyard %s resnet50 bert --state jobs.state", verb, verb),
 		Args:              jobs,
-		ValidArgsFunction: jobNames(&state),
-		RunE: client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		ValidArgsFunction: jobNames(&to),
+		RunE: to.Changing(func(cmd *cobra.Command, c *api.Client, args []string) error {
 			return each(cmd, args, func(job string) error {
 				doc, err := do(c, cmd.Context(), job)
 				if err == nil {
@@ -61,7 +61,7 @@ func jobVerb(verb, done string, do func(*api.Client, context.Context, string) (a
 			})
 		}),
 	}
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	return cmd
 }
 
@@ -92,9 +92,9 @@ func each(cmd *cobra.Command, args []string, do func(string) error) (first error
 }
 
 // jobNames offers the jobs that are not done, as far as a manager answers soon.
-func jobNames(state *string) cobra.CompletionFunc {
+func jobNames(to *client.Target) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		c, err := client.Dial(*state)
+		c, err := to.Dial()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -140,5 +140,7 @@ func Verbs() []*cobra.Command {
 		newDrain(),
 		newUndrain(),
 		newToken(),
+		newContext(),
+		newConnect(),
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func newWait() *cobra.Command {
-	var state string
+	var to client.Target
 	var timeout time.Duration
 	var propagate bool
 	cmd := &cobra.Command{
@@ -29,14 +29,14 @@ if --timeout came first. A manager that is started again within a minute is
 waited for.`,
 		Example:           `  trainyard submit -- python train.py | xargs trainyard wait --timeout 2h`,
 		Args:              jobs,
-		ValidArgsFunction: jobNames(&state),
+		ValidArgsFunction: jobNames(&to),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("timeout") && timeout <= 0 {
 				return term.Usagef("--timeout %v, want > 0", timeout)
 			}
 			return nil
 		},
-		RunE: client.Asking(&state, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		RunE: to.Asking(func(cmd *cobra.Command, c *api.Client, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {
 				var stop context.CancelFunc
@@ -58,7 +58,7 @@ waited for.`,
 			return firstFailed(docs, propagate)
 		}),
 	}
-	client.AddState(cmd, &state)
+	to.AddFlags(cmd)
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after `DURATION`, such as 90m (default: never)")
 	cmd.Flags().BoolVar(&propagate, "propagate", true, "exit with the code of a job that failed, from 1 to 125; else with 10")
 	return cmd

@@ -16,7 +16,7 @@ import (
 
 // whyFlags are the flags of why as given.
 type whyFlags struct {
-	state string
+	to    client.Target
 	ahead time.Duration
 	json  bool
 }
@@ -37,12 +37,12 @@ by; and, of one that lost its GPUs, to whom, and how much work.`,
 		Example: `  trainyard why 3
   trainyard why bert --ahead 0 --json`,
 		Args:              term.Exactly("JOB"),
-		ValidArgsFunction: jobNames(&f.state),
-		RunE:              client.Asking(&f.state, func(cmd *cobra.Command, c *api.Client, args []string) error { return f.why(cmd, c, args[0]) }),
+		ValidArgsFunction: jobNames(&f.to),
+		RunE:              f.to.Asking(func(cmd *cobra.Command, c *api.Client, args []string) error { return f.why(cmd, c, args[0]) }),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &f.state)
+	f.to.AddFlags(cmd)
 	fs.DurationVar(&f.ahead, "ahead", api.AsSuits, "look into the future for so long at most, up to 5s; 0 = do not\n(default: 2s, and not where more than 2000 jobs are not done)")
 	fs.Lookup("ahead").DefValue = "0" // not told: it is in words
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of text")

@@ -21,7 +21,7 @@ import (
 
 // whatifFlags are the flags of whatif as given.
 type whatifFlags struct {
-	state   string
+	to      client.Target
 	log     string
 	systems []string
 	sets    []string
@@ -57,7 +57,7 @@ Exit code 5 says that none of the systems asked for can be simulated.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &f.state)
+	f.to.AddFlags(cmd)
 	fs.StringVar(&f.log, "log", "", "log `FILE.jsonl` instead of that of the manager")
 	fs.StringSliceVar(&f.systems, "system", nil, "`NAMES` of systems (default: "+strings.Join(whatifDefault, ",")+")")
 	fs.StringArrayVar(&f.sets, "set", nil, "key of a system, as in simulate: `SYSTEM.KEY=VALUE`")
@@ -145,7 +145,7 @@ func (f *whatifFlags) history(cmd *cobra.Command) (*History, error) {
 		defer file.Close()
 		return readHistory(file, f.log, false)
 	}
-	c, err := client.Dial(f.state)
+	c, err := f.to.Dial()
 	if err != nil {
 		return nil, err
 	}

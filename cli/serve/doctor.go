@@ -83,7 +83,7 @@ func meet(ctx context.Context, dir string) *patient {
 	ctx, stop := context.WithTimeout(ctx, answerWithin)
 	defer stop()
 	p := &patient{dir: dir}
-	c, err := client.Dial(dir)
+	c, err := (&client.Target{State: dir}).Dial()
 	if err != nil {
 		p.err = err
 		return p

@@ -2,8 +2,9 @@ package simulate
 
 import (
 	"bufio"
-	"github.com/trainyard/trainyard/cli/term"
 	"io"
+
+	"github.com/trainyard/trainyard/cli/term"
 )
 
 // outputs are the files a comparison writes, all of them or none.

@@ -35,6 +35,10 @@ func (m withPrograms) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if err := os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")); err != nil { // nor by a context of theirs
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.M.Run()
 }
 
