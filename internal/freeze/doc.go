@@ -1,10 +1,10 @@
 // Package freeze holds what must not change: results, event logs, the command line, the API, and what is kept on disk.
 // It has tests alone. They build cmd/trainyard once, run it as users do, and compare with files in testdata, so they
-// import no other package and hold through every move of code.
+// need no other package of this module and hold through every move of code.
 //
 //   - results.txt: for each system on bundled traces, in many variants, the hash of its event log and a digest each of
 //     the log, of the document of --json, and of the table of --jobs-out (TestResults). With -short only those on the
-//     small trace run.
+//     small trace run. results-data.txt is the same for what needs shared data (TestResultsOnData).
 //   - documents.txt: a digest of what other verbs print: plans, traces, experiments, replays, what-ifs (TestDocuments).
 //     Experiments that take longer than seconds are left out: elastic.
 //   - live/: event logs of real processes, whole, and in parts that begin with a packed state and memory. A replay must

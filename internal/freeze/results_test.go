@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/trainyard/trainyard/internal/shareddata"
 )
 
 const resultsHeader = `# What must not change: systems on bundled traces. See doc.go of this package.
@@ -45,6 +49,30 @@ func TestResults(t *testing.T) {
 		variant, _, _ := strings.Cut(name, " ")
 		return !testing.Short() || small[variant]
 	})
+}
+
+// Ensure the same of systems that know what is shared by others: throughputs and profiles as they were measured.
+func TestResultsOnData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("small traces alone")
+	}
+	data := shareddata.DataDir(t)
+	table := readRows(t, "results-data.txt")
+	t.Run("runs", func(t *testing.T) {
+		dir := inputs(t)
+		if err := os.Symlink(data, filepath.Join(string(dir), "data")); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range dataVariants() {
+			for _, system := range v.systems {
+				t.Run(v.name+"/"+system, func(t *testing.T) {
+					t.Parallel()
+					table.add(t, v.name+" "+system, outcome(t, dir, v, system))
+				})
+			}
+		}
+	})
+	table.end(t, resultsHeader, func(string) bool { return true })
 }
 
 // systemNames returns the names of all systems.

@@ -134,3 +134,19 @@ func variants() []variant {
 			args: with(of("gavel.trace", "3x4:v100", "--interference", "gavel.json"), "history=tables")},
 	}
 }
+
+// dataVariants are what TestResultsOnData runs, on shared data, which lies in the folder data.
+func dataVariants() []variant {
+	measured := []string{"--profiles", "data/pollux/osdi21/traces"}
+	throughputs := []string{"--interference", "data/colocation/gavel/simulation_throughputs.json"}
+	return []variant{
+		{name: "data-gavel", noLog: true, systems: []string{"fifo", "fifo-packed", "gandiva"},
+			args: of("data/colocation/gavel/max_min_fairness.trace", "9x4:v100",
+				append(throughputs, "--preset", "gavel")...)},
+		{name: "data-pollux", noLog: true, systems: []string{"pollux", "optimus", "tiresias-las"},
+			args: of("pollux.csv", "4x4", append(measured, "--preset", "pollux")...)},
+		{name: "data-measured", systems: elastic, args: of("pollux.csv", "4x4", measured...)},
+		{name: "data-renting", budget: "40", systems: renting,
+			args: of("data/pollux/osdi21/workloads/workload-1.csv", "16x4", measured...)},
+	}
+}
