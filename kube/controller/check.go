@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverpools "github.com/trainyard/trainyard/kube/driver/pools"
 )
 
 // wrong is what objects say that cannot be, for those who look after the cluster.
@@ -43,7 +43,7 @@ func (in *inventory) check(profiles []v1alpha1.GPUProfile, nodes []corev1.Node) 
 	rents := make(map[v1alpha1.ProviderRef]string)
 	for i := range in.pools {
 		p := &in.pools[i]
-		if strings.HasPrefix(p.Status.Message, driver.Mistyped) {
+		if strings.HasPrefix(p.Status.Message, driverpools.Mistyped) {
 			w.pools[p.Name] = p.Status.Message
 			continue
 		}

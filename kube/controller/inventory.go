@@ -13,8 +13,8 @@ import (
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
 	driverinventory "github.com/trainyard/trainyard/kube/driver/inventory"
+	driverpools "github.com/trainyard/trainyard/kube/driver/pools"
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -98,7 +98,7 @@ func (in *inventory) header(p *v1alpha1.SchedulerPolicy, v *sched.View) eventlog
 	}
 	for i := range in.pools {
 		h.Budget += in.pools[i].Spec.BudgetGPUs.AsApproximateFloat64()
-		spec := driver.PoolSpec(&in.pools[i], sched.TypeID(slices.Index(h.Types, in.pools[i].Spec.GPUType)))
+		spec := driverpools.Spec(&in.pools[i], sched.TypeID(slices.Index(h.Types, in.pools[i].Spec.GPUType)))
 		at := slices.IndexFunc(h.Pools, func(s sched.PoolSpec) bool { return s.Name == spec.Name })
 		if at < 0 {
 			at, h.Pools = len(h.Pools), append(h.Pools, spec)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
+	driverattempts "github.com/trainyard/trainyard/kube/driver/attempts"
 	driverobserver "github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/kube/logs"
 	"github.com/trainyard/trainyard/kube/provider"
@@ -168,7 +169,7 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 }
 
 // drive makes the driver of a loaded state.
-func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower, told *teller, o ServeOptions) (Driver, error) {
+func drive(m ctrl.Manager, s Setup, held func() error, follower driverattempts.Follower, told *teller, o ServeOptions) (Driver, error) {
 	q := driverobserver.NewQueue()
 	if err := q.Watch(s.Context, m.GetCache(), s.Policy.Mode); err != nil {
 		return nil, err
@@ -194,7 +195,7 @@ func drive(m ctrl.Manager, s Setup, held func() error, follower driver.Follower,
 	}
 	d := driver.Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Queue: q, Origin: s.Origin, Mode: s.Policy.Mode,
 		DeviceClass: s.Policy.DeviceClass, StartTimeout: s.Policy.StartTimeout.Duration, Types: s.Type, NewType: s.NewType, Lease: held, Observe: o.Observe, Log: o.Log, Event: tell,
-		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass, Tell: o.Tell, Deaf: s.Policy.Progress == "none"}
+		Provider: provider.New(m.GetClient(), m.GetAPIReader(), time.Now), PriorityClass: o.PriorityClass, Every: o.Tell, Deaf: s.Policy.Progress == "none"}
 	if !o.Observe {
 		d.Delayed = s.Delayed
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/pipeline"
@@ -382,7 +382,7 @@ func (s *store) writeStatus(ref ref, mine *saved) error {
 			return nil
 		case apierrors.IsConflict(err):
 			mine.version, from = "", s.reader // what is cached may be as old as what is known
-		case driver.IsTooLarge(err): // its user has made it so since it came: the others cannot wait for it
+		case writer.IsTooLarge(err): // its user has made it so since it came: the others cannot wait for it
 			s.log.Error("a job is too large for its status to be written; a leader that comes after this one takes "+
 				"it for what it was", "job", ref.name, "error", err)
 			return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	driverattempts "github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -82,7 +82,7 @@ func (s *store) story(e *sched.Event) {
 func (s *store) storyOfEnd(e *sched.Event) {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	j, had := &s.v.Jobs[e.Job], s.jobs[e.Job].held
-	saved, _ := strings.CutPrefix(e.Text, driver.AsOrdered) // what is said of its work
+	saved, _ := strings.CutPrefix(e.Text, driverattempts.AsOrdered) // what is said of its work
 	switch {
 	case e.Outcome == sched.Finished:
 		s.say(e.Job, normal, toldFinished,

@@ -383,7 +383,7 @@ func TestStartTimeout(t *testing.T) {
 		{name: "a GPU that is gone by then fails the start", width: 2, test: func(w *world) {
 			a := w.order(0, sched.Config{}, 0, 1)
 			must(w, w.Delete(w.Context(), objects.Slice("a", 4)))
-			events, err := w.d.Next(w.Context(), w.d.clock().Add(time.Second))
+			events, err := w.d.Next(w.Context(), w.d.clock.read().Add(time.Second))
 			must(w, err)
 			w.fold(events)
 			must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{a}}))

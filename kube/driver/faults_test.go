@@ -155,7 +155,7 @@ func (w *world) live(until func() bool) {
 			return
 		}
 		w.tick()
-		events, err := w.d.Next(w.Context(), w.d.clock().Add(5*time.Millisecond))
+		events, err := w.d.Next(w.Context(), w.d.clock.read().Add(5*time.Millisecond))
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 // Ensure that nothing is kept of jobs that are over or were never possible: a controller leads for months.
 func TestForgets(t *testing.T) {
 	kept := func(w *world) int {
-		return len(w.d.odometers) + len(w.d.lost) + len(w.d.unclean) + len(w.d.turnedAway) + len(w.d.attempts)
+		return sizeOf(w.d.attempts, "odometers", "losses", "alive") + sizeOf(w.d.objects, "unclean") +
+			sizeOf(w.d.jobs, "turnedAway")
 	}
 	play(t, []scene{
 		{name: "a job that finished", width: 6, env: map[string]string{lifetime: "5s"}, test: func(w *world) {
@@ -22,7 +24,7 @@ func TestForgets(t *testing.T) {
 			w.pass(10 * time.Second)
 			w.ended(sched.Finished, "")
 			if kept(w) > 0 {
-				w.Errorf("kept: odometers %v, losses %v, attempts %v", w.d.odometers, w.d.lost, w.d.unclean)
+				w.Errorf("kept: %+v, %+v", w.d.attempts, w.d.objects)
 			}
 		}},
 		{name: "a job that is cancelled while it waits, after it lost its machine", width: 1, test: func(w *world) {
@@ -30,13 +32,13 @@ func TestForgets(t *testing.T) {
 			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
 			w.settle()
 			w.ended(sched.NodeLost, "")
-			if len(w.d.odometers) == 0 || len(w.d.lost) == 0 {
+			if sizeOf(w.d.attempts, "odometers") == 0 || sizeOf(w.d.attempts, "losses") == 0 {
 				w.Fatal("want it known how the next attempt goes on")
 			}
 			must(w, w.Delete(w.Context(), objects.Job("train", 1, nil)))
 			w.settle()
 			if w.v.Jobs[0].State != sched.Done || kept(w) > 0 {
-				w.Errorf("%v, kept: odometers %v, losses %v, attempts %v", w.v.Jobs[0].State, w.d.odometers, w.d.lost, w.d.unclean)
+				w.Errorf("%v, kept: %+v, %+v", w.v.Jobs[0].State, w.d.attempts, w.d.objects)
 			}
 		}},
 		{name: "a job that is impossible, once it is deleted", width: 1, test: func(w *world) {
@@ -44,14 +46,22 @@ func TestForgets(t *testing.T) {
 			bad.Finalizers, bad.Spec.Template.Spec.Containers = nil, nil
 			must(w, w.Create(w.Context(), bad))
 			w.settle()
-			if len(w.d.turnedAway) != 1 {
-				w.Fatalf("refused: %v", w.d.turnedAway)
+			if sizeOf(w.d.jobs, "turnedAway") != 1 {
+				w.Fatalf("refused: %+v", w.d.jobs)
 			}
 			must(w, w.Delete(w.Context(), objects.Job("bad", 1, nil)))
 			w.settle()
 			if kept(w) > 0 {
-				w.Errorf("refused: %v", w.d.turnedAway)
+				w.Errorf("refused: %+v", w.d.jobs)
 			}
 		}},
 	})
+}
+
+// sizeOf returns how much fields of a part of the driver hold, which only the part itself may read.
+func sizeOf(part any, fields ...string) (n int) {
+	for _, name := range fields {
+		n += reflect.ValueOf(part).Elem().FieldByName(name).Len()
+	}
+	return n
 }

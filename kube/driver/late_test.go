@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/attempts"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/observer"
 	"github.com/trainyard/trainyard/sched"
@@ -253,10 +255,10 @@ func TestStoppedUnseen(t *testing.T) {
 		{name: "made and gone between two looks", width: 1, test: func(w *world) {
 			w.start(0, 0)
 			synctest.Wait() // the claims
-			_, err := w.d.Next(w.Context(), w.d.clock().Add(time.Nanosecond))
+			_, err := w.d.Next(w.Context(), w.d.clock.read().Add(time.Nanosecond))
 			must(w, err)
 			synctest.Wait() // the pod
-			if w.podOf("train-1-0") == nil || w.d.attempts[0].ranks[0].seen {
+			if w.podOf("train-1-0") == nil || hasSeen(w.d.attempts, 0, 0) {
 				w.Fatal("want a pod that nobody has seen")
 			}
 			w.stop(0)
@@ -316,27 +318,8 @@ func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 	}}})
 }
 
-// Ensure that what is to be deleted counts as gone where another has its name by now, which stays; and that a conflict of another kind is
-// tried again.
-func TestDeletedByUID(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := open(t, newCluster(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-0"}}), nil)
-		now := w.podOf("train-1-0")
-		old := now.DeepCopy()
-		old.UID = "before"
-		if err := w.d.deleteThis(t.Context(), old); err != nil || w.podOf(now.Name) == nil {
-			t.Errorf("of a pod that another took the name of: %v; the other is there: %t", err, w.podOf(now.Name) != nil)
-		}
-		w.setFail(func(string, client.Object) error {
-			return apierrors.NewConflict(schema.GroupResource{}, now.Name, errors.New("changed"))
-		})
-		if err := w.d.deleteThis(t.Context(), now); !apierrors.IsConflict(err) || !transient(err) {
-			t.Errorf("of a pod that changes: %v", err)
-		}
-		w.setFail(nil)
-		if err := w.d.deleteThis(t.Context(), now); err != nil || w.podOf(now.Name) != nil {
-			t.Errorf("then: %v; it is there: %t", err, w.podOf(now.Name) != nil)
-		}
-	})
+// hasSeen reports whether the cache has shown the pod of a rank of the attempt of a job, which only the part itself may read.
+func hasSeen(part *attempts.Attempts, job sched.JobID, rank int) bool {
+	a := reflect.ValueOf(part).Elem().FieldByName("alive").MapIndex(reflect.ValueOf(job)).Elem()
+	return a.FieldByName("ranks").Index(rank).FieldByName("seen").Bool()
 }

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
@@ -107,13 +105,13 @@ func TestSharing(t *testing.T) {
 			w.settle()
 			w.attempt(0, sched.Running)
 			w.attempt(1, sched.Running)
-			slot := w.claimNamed(slotName("GPU-a-1"))
+			slot := w.claimNamed(slotNameOf("GPU-a-1"))
 			if len(slot.OwnerReferences) != 2 || len(slot.Status.ReservedFor) != 2 || w.v.GPUs[1].State != sched.GPUInUse {
 				w.Fatalf("slot %+v", slot)
 			}
 			w.stop(0)
 			w.settle()
-			if slot = w.claimNamed(slot.Name); len(slot.OwnerReferences) != 1 || slot.Status.Allocation == nil || w.claimNamed(slotName("GPU-a-0")) != nil {
+			if slot = w.claimNamed(slot.Name); len(slot.OwnerReferences) != 1 || slot.Status.Allocation == nil || w.claimNamed(slotNameOf("GPU-a-0")) != nil {
 				w.Fatalf("slot after the first left: %+v", slot)
 			}
 			w.startAs(0, shared, 1)
@@ -138,7 +136,7 @@ func TestSharing(t *testing.T) {
 				w.settle()
 				w.attempt(0, sched.Running)
 			}
-			if slot := w.claimNamed(slotName("GPU-a-0")); slot == nil || len(slot.OwnerReferences) != 1 || slot.DeletionTimestamp != nil {
+			if slot := w.claimNamed(slotNameOf("GPU-a-0")); slot == nil || len(slot.OwnerReferences) != 1 || slot.DeletionTimestamp != nil {
 				w.Errorf("slot %+v", slot)
 			}
 		}},
@@ -179,7 +177,7 @@ func TestForeignClaims(t *testing.T) {
 		c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name}}
 		if ours {
 			c.Labels = map[string]string{claims.LabelSlot: "x"}
-			c.OwnerReferences = []metav1.OwnerReference{ownerOf(objects.Job("train", 1, nil), false)}
+			c.OwnerReferences = []metav1.OwnerReference{metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train"}}
 		}
 		must(w, w.Create(w.Context(), c))
 		changeStatus(w.cluster, c, func(c *resourcev1.ResourceClaim) {
@@ -220,76 +218,4 @@ func TestForeignClaims(t *testing.T) {
 			}
 		}},
 	})
-}
-
-// Ensure that the user's template is kept as it is, but for what is ours to say.
-func TestPodKeepsTheTemplate(t *testing.T) {
-	t.Parallel()
-	tj := objects.Job("train", 2, map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "1", "TRAINYARD_X": "y", "PET_NNODES": "9"})
-	tj.UID = "uid"
-	tj.Spec.Checkpoint = v1alpha1.Checkpoint{Path: "/ckpt", ResumeArg: "--resume", GraceSeconds: 90}
-	template := &tj.Spec.Template
-	template.Labels, template.Annotations = map[string]string{"team": "vision"}, map[string]string{"karpenter.sh/do-not-disrupt": "false"}
-	s := &template.Spec
-	minute := int64(60)
-	s.RestartPolicy, s.ServiceAccountName = corev1.RestartPolicyAlways, "trainer"
-	s.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, TolerationSeconds: &minute}, {Key: "team", Value: "vision"}}
-	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}, {}}}}}
-	s.Containers[0].Resources.Limits = corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(8), corev1.ResourceCPU: *objects.Quantity(4)}
-	s.Containers = append(s.Containers, corev1.Container{Name: "side"})
-	before := tj.DeepCopy()
-	a := &attempt{id: 5, number: 2, key: types.NamespacedName{Namespace: space, Name: "train"}, uid: "uid", base: "train-2", mode: v1alpha1.Pinned,
-		config: sched.Config{Batch: 96, Accum: 3, LRScale: 0.5},
-		ranks:  []rank{{nodeName: "a", gpus: []sched.GPUID{0, 1}, devices: []*inventory.Device{{UUID: "GPU-a-0", ID: inventory.DeviceID{Driver: class, Pool: "a", Name: "gpu-0"}}, {UUID: "GPU-a-1"}}}}}
-	p := a.pod(0, tj, "low")
-	if !reflect.DeepEqual(before, tj) {
-		t.Error("the job itself was changed")
-	}
-	c := &p.Spec.Containers[0]
-	for name, want := range map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "29500", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_X": "", "PET_NNODES": "1",
-		"TRAINYARD_RESUME": "1", "TRAINYARD_JOB_ID": "5", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
-		"TRAINYARD_CHECKPOINT_DIR": "/ckpt", "TRAINYARD_RUN_DIR": runDir, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "80"} {
-		if got := variable(p, name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	if n := len(c.VolumeMounts); c.VolumeMounts[n-1] != (corev1.VolumeMount{Name: runVolume, MountPath: runDir}) || p.Spec.Volumes[len(p.Spec.Volumes)-1].EmptyDir == nil {
-		t.Errorf("mounts %+v, volumes %+v", c.VolumeMounts, p.Spec.Volumes)
-	}
-	_, plugin := c.Resources.Limits[inventory.ResourceGPU]
-	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	switch {
-	case c.Args[len(c.Args)-1] != "--resume" || plugin || len(c.Resources.Limits) != 1 || len(c.Resources.Claims) != 1:
-		t.Errorf("container %+v", c)
-	case *p.Spec.ResourceClaims[0].ResourceClaimName != "train-2" || len(p.Spec.Containers) != 2 || len(p.Spec.Containers[1].Env) > 0:
-		t.Errorf("claims %+v, containers %+v", p.Spec.ResourceClaims, p.Spec.Containers)
-	case len(terms) != 2 || len(terms[0].MatchExpressions) != 1 || terms[0].MatchFields[0].Values[0] != "a" || terms[1].MatchFields[0].Values[0] != "a":
-		t.Errorf("affinity %+v", terms)
-	case p.Labels["team"] != "vision" || p.Labels[v1alpha1.LabelAttempt] != "2" || p.Annotations["karpenter.sh/do-not-disrupt"] != "false" ||
-		p.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false":
-		t.Errorf("labels %v, annotations %v", p.Labels, p.Annotations)
-	case *p.Spec.TerminationGracePeriodSeconds != 90 || p.Spec.RestartPolicy != corev1.RestartPolicyNever || p.Spec.PriorityClassName != "low" || p.Spec.ServiceAccountName != "trainer":
-		t.Errorf("spec %+v", p.Spec)
-	case len(p.Spec.Tolerations) != 4 || slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil }):
-		t.Errorf("tolerations %+v", p.Spec.Tolerations)
-	case !*p.OwnerReferences[0].Controller || !*p.OwnerReferences[0].BlockOwnerDeletion || p.OwnerReferences[0].UID != "uid":
-		t.Errorf("owner %+v", p.OwnerReferences)
-	}
-}
-
-// Ensure that a template may have a volume of its own for the folder of the attempt, or something else in its place.
-func TestRunDir(t *testing.T) {
-	t.Parallel()
-	claim := corev1.Volume{Name: runVolume, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "runs"}}}
-	s := &corev1.PodSpec{Volumes: []corev1.Volume{claim}, Containers: []corev1.Container{{}, {}}}
-	giveRunDir(s)
-	if !reflect.DeepEqual(s.Volumes, []corev1.Volume{claim}) || len(s.Containers[0].VolumeMounts) != 1 || len(s.Containers[1].VolumeMounts) != 0 {
-		t.Errorf("a volume of its own: %+v", s)
-	}
-	mine := []corev1.VolumeMount{{Name: "x", MountPath: runDir}}
-	s = &corev1.PodSpec{Containers: []corev1.Container{{VolumeMounts: mine}}}
-	if giveRunDir(s); len(s.Volumes) != 0 || !reflect.DeepEqual(s.Containers[0].VolumeMounts, mine) {
-		t.Errorf("a mount of its own: %+v", s)
-	}
 }

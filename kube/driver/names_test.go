@@ -6,11 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver/inventory"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -45,7 +43,7 @@ func TestNamesOfOthers(t *testing.T) {
 			}
 		}},
 		{name: "the claim of a GPU that is shared", width: 1, opts: func(o *Options) { o.Mode = v1alpha1.Pinned }, test: func(w *world) {
-			name := slotName("GPU-a-0")
+			name := slotNameOf("GPU-a-0")
 			must(w, w.Create(w.Context(), &resourcev1.ResourceClaim{ObjectMeta: meta(name)}))
 			w.startAs(0, sched.Config{Share: sched.Shared}, 0)
 			w.settle()
@@ -54,27 +52,4 @@ func TestNamesOfOthers(t *testing.T) {
 			}
 		}},
 	})
-}
-
-// Ensure that no two attempts want the same name for a claim, whatever their jobs are called.
-func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
-	seen := make(map[string]string)
-	for _, job := range []string{"a", "a-1", "a-1-1", "a-r1", "a-1-r1", "a-1-r1-1", "a-b", "a-1-b"} {
-		for number := int32(1); number <= 2; number++ {
-			for _, ranks := range []int{1, 3} {
-				a := &attempt{key: types.NamespacedName{Name: job}, number: number, base: baseOf(job, number), mode: v1alpha1.Pinned, ranks: make([]rank, ranks)}
-				for r := range a.ranks {
-					for range 2*maxResults + 1 {
-						a.ranks[r].devices = append(a.ranks[r].devices, new(inventory.Device))
-					}
-					for _, c := range a.claimsOf(r) {
-						if who := a.base + " of " + job; seen[c.name] != "" && seen[c.name] != who {
-							t.Errorf("claim %s is one of %s and of %s", c.name, seen[c.name], who)
-						}
-						seen[c.name] = a.base + " of " + job
-					}
-				}
-			}
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
+	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -140,7 +141,7 @@ func TestFollow(t *testing.T) {
 		}},
 		{name: "what is kept and cannot be is measured anew", width: 2, opts: func(o *Options) { o.Follower = new(wire) }, test: func(w *world) {
 			change(w.cluster, objects.Job("train", 2, nil), func(tj *v1alpha1.TrainingJob) {
-				tj.Annotations = map[string]string{annotationPace: `{"reference": -1}`}
+				tj.Annotations = map[string]string{writer.AnnotationPace: `{"reference": -1}`}
 			})
 			w.run()
 			f := w.d.o.Follower.(*wire)
@@ -161,6 +162,9 @@ func TestFollow(t *testing.T) {
 		}},
 	})
 }
+
+// lastWords is how long the end of an attempt waits for what its process wrote last.
+const lastWords = 3 * time.Second
 
 // Ensure that the end of an attempt that was stopped waits for its last words, but not for long, and not for those of one that never
 // spoke.
@@ -208,5 +212,5 @@ func TestMayYetSay(t *testing.T) {
 func (w *world) paceOf(name string) string {
 	tj := objects.Job(name, 1, nil)
 	must(w, w.Get(w.Context(), types.NamespacedName{Namespace: space, Name: name}, tj))
-	return tj.Annotations[annotationPace]
+	return tj.Annotations[writer.AnnotationPace]
 }

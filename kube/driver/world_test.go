@@ -2,11 +2,14 @@ package driver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,9 +29,9 @@ import (
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-
 	"github.com/trainyard/trainyard/kube/driver/internal/objects"
 	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -164,7 +167,7 @@ func (c *cluster) delete(ctx context.Context, api client.WithWatch, o client.Obj
 			return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name, errors.New("the UID is another"))
 		}
 		forced := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0
-		if isOver(now) || forced || now.Spec.NodeName == "" {
+		if writer.IsOver(now) || forced || now.Spec.NodeName == "" {
 			now.Finalizers = nil
 			if err := api.Update(ctx, now); err != nil {
 				return err
@@ -210,7 +213,7 @@ func (c *cluster) mind(ctx context.Context, p *corev1.Pod) {
 	began, told := c.began[p.UID], c.told[p.UID]
 	silent := c.silent[p.Spec.NodeName]
 	c.mu.Unlock()
-	over := isOver(p)
+	over := writer.IsOver(p)
 	switch {
 	case silent:
 	case p.DeletionTimestamp != nil && (over || began.IsZero() || !told.IsZero() && time.Since(told) >= stopping):
@@ -336,7 +339,7 @@ func (c *cluster) deallocate(ctx context.Context) {
 		claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 			var p corev1.Pod
 			err := c.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}, &p)
-			return client.IgnoreNotFound(err) == nil && (err != nil || p.UID != r.UID || isOver(&p))
+			return client.IgnoreNotFound(err) == nil && (err != nil || p.UID != r.UID || writer.IsOver(&p))
 		})
 		unused := n == 0 && claim.DeletionTimestamp != nil // and never allocated
 		if !unused && len(claim.Status.ReservedFor) == n {
@@ -405,9 +408,9 @@ func (w *world) pass(d time.Duration) { w.Helper(); w.passBy(max(5*time.Millisec
 
 func (w *world) passBy(step, d time.Duration) {
 	w.Helper()
-	for end := w.d.clock().Add(d); w.d.now < end; {
+	for end := w.d.clock.read().Add(d); w.d.clock.now < end; {
 		w.tick()
-		events, err := w.d.Next(w.Context(), min(w.d.clock().Add(step), end))
+		events, err := w.d.Next(w.Context(), min(w.d.clock.read().Add(step), end))
 		must(w, err)
 		w.fold(slices.DeleteFunc(events, func(e sched.Event) bool { return e.Kind == sched.Ticked }))
 	}
@@ -529,3 +532,9 @@ type (
 	deviceClass   = resourcev1.DeviceClass
 	claimList     = resourcev1.ResourceClaimList
 )
+
+// slotNameOf is the name of the claim of a GPU that jobs share.
+func slotNameOf(uuid string) string {
+	hash := sha256.Sum256([]byte(uuid))
+	return strings.ToLower(uuid) + "-" + hex.EncodeToString(hash[:4])
+}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver"
+	"github.com/trainyard/trainyard/kube/driver/pools"
 )
 
 // Provider asks whom the pool names. Who is asked again for what is under way does nothing, a Release that was cut
@@ -26,7 +26,7 @@ type Provider struct {
 	clock  func() time.Time
 }
 
-var _ driver.Provider = (*Provider)(nil)
+var _ pools.Provider = (*Provider)(nil)
 
 // New returns a provider that writes by api. Nodes it reads by reader: a cache has not heard of those that were given
 // back just now, and so they would be counted with those that stay.

@@ -1,6 +1,8 @@
 package observer
 
-import "github.com/trainyard/trainyard/sched"
+import (
+	"github.com/trainyard/trainyard/sched"
+)
 
 // Found is what looks at objects found.
 type Found struct {

@@ -1,0 +1,245 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/driver/observer"
+	"github.com/trainyard/trainyard/kube/record"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Options say what Jobs work with.
+type Options struct {
+	Origin time.Time // the instant that is time 0
+	Types  Types
+	Event  func(about client.Object, reason, text string) // reports to people what happened to an object
+	// KeepJobs has a job arrive once it has our finalizer, so that it cannot go before its pods: where no claims say which
+	// devices these have, a leader that comes later knows of them by the record of the job alone.
+	KeepJobs bool
+}
+
+// Jobs are the TrainingJobs of a cluster. They belong to one goroutine.
+type Jobs struct {
+	o          Options
+	ids        map[types.NamespacedName]sched.JobID // of the jobs that arrived, the latest of a name
+	counted    int                                  // jobs of the View that ids knows
+	turnedAway map[types.NamespacedName]types.UID   // jobs that do not arrive, as their users were informed, and are there
+	arrivals   []*v1alpha1.TrainingJob              // of the look under way
+}
+
+// New returns jobs of which none is known yet.
+func New(o Options) *Jobs {
+	return &Jobs{
+		o: o, ids: make(map[types.NamespacedName]sched.JobID),
+		turnedAway: make(map[types.NamespacedName]types.UID),
+	}
+}
+
+// Learn takes note of the numbers that the engine gave jobs.
+func (js *Jobs) Learn(v *sched.View) {
+	for ; js.counted < len(v.Jobs); js.counted++ {
+		if s := v.Jobs[js.counted].Spec; s.Task != "" {
+			js.ids[types.NamespacedName{Namespace: s.User, Name: s.Name}] = sched.JobID(js.counted)
+		}
+	}
+}
+
+// ID returns the number of the latest job of a name that arrived.
+func (js *Jobs) ID(key types.NamespacedName) (id sched.JobID, known bool) {
+	id, known = js.ids[key]
+	return id, known
+}
+
+// Live returns the keys of the jobs that are not done.
+func (js *Jobs) Live(v *sched.View) (keys []observer.Key) {
+	for key, id := range js.ids {
+		if v.Jobs[id].State != sched.Done {
+			keys = append(keys, observer.KeyOfJob(key))
+		}
+	}
+	return keys
+}
+
+// IsStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with their
+// owner.
+func (js *Jobs) IsStray(v *sched.View, o client.Object) bool {
+	labels := o.GetLabels()
+	id, known := js.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
+	if !known {
+		return false
+	}
+	j := &v.Jobs[id]
+	return !observer.IsOf(o, types.UID(j.Spec.Task)) || !j.HoldsDevices() ||
+		labels[v1alpha1.LabelAttempt] != fmt.Sprint(j.Attempts)
+}
+
+// Read is a TrainingJob as a look found it.
+type Read struct {
+	Job   *v1alpha1.TrainingJob // nil: it is gone
+	ID    sched.JobID           // its number in the View
+	Known bool                  // it has one
+}
+
+// Read reads the TrainingJob of a name. It asks the API server itself for one that is to go on and that the cache lacks. The
+// result is that of the View's job where this is to go before another of its name arrives, although its object is gone.
+func (js *Jobs) Read(ctx context.Context, api observer.API, v *sched.View, key types.NamespacedName) (Read, error) {
+	tj := new(v1alpha1.TrainingJob)
+	found, err := api.Get(ctx, key, tj)
+	if err != nil {
+		return Read{}, err
+	}
+	id, known := js.ids[key]
+	if known && isMissing(&v.Jobs[id], tj, found) {
+		tj = new(v1alpha1.TrainingJob)
+		if found, err = api.Ask(ctx, key, tj); err != nil {
+			return Read{}, err
+		}
+	}
+	r := Read{Job: tj, ID: id, Known: known}
+	switch {
+	case !found:
+		delete(js.turnedAway, key)
+		r.Job = nil
+	case known && v.Jobs[id].Spec.Task != string(tj.UID):
+		if r.Known = v.Jobs[id].State != sched.Done; r.Known {
+			r.Job = nil
+		}
+	}
+	return r, nil
+}
+
+// isMissing reports whether a job that is to go on is not what the cache has by its name, if it has anything.
+func isMissing(j *sched.Job, tj *v1alpha1.TrainingJob, found bool) bool {
+	return j.State != sched.Done && !j.Cancel && (!found || string(tj.UID) != j.Spec.Task)
+}
+
+// Finalizer is what is to become of our finalizer on a job.
+type Finalizer int8
+
+// What is to become of a finalizer.
+const (
+	Leave Finalizer = iota
+	Set
+	Clear
+)
+
+// Meet lets a job arrive that is not known, and returns what is to become of its finalizer.
+func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
+	switch {
+	case tj.DeletionTimestamp != nil:
+		return Clear
+	case hasEnded(tj) || js.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID: // its record is gone, or there was none
+	case js.o.KeepJobs && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer):
+		return Set
+	default:
+		js.arrivals = append(js.arrivals, tj)
+	}
+	return Leave
+}
+
+// hasEnded reports whether the status says that this job is over. The record of an earlier job of its name says nothing of
+// it.
+func hasEnded(tj *v1alpha1.TrainingJob) bool {
+	if tj.Status.Phase != v1alpha1.Succeeded && tj.Status.Phase != v1alpha1.Failed {
+		return false
+	}
+	rec, err := record.Read(tj.Status.Record)
+	return err != nil || rec.Job.Spec.Task == string(tj.UID)
+}
+
+// unknownType is the reason of Events about types of GPUs that the cluster does not have.
+const unknownType = "UnknownType"
+
+// Refusal is a job that does not arrive, and why.
+type Refusal struct {
+	Job    *v1alpha1.TrainingJob
+	Why    string
+	Waits  bool   // it may arrive later
+	Reason string // of the Event about it
+}
+
+// Arrive reports the jobs that are new since the last call, in the order in which they were made, and returns those that
+// cannot arrive and whose status does not say so. now is the time of the look.
+func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f observer.Found, refused []Refusal) {
+	list := js.arrivals
+	js.arrivals = nil
+	slices.SortFunc(list, func(a, b *v1alpha1.TrainingJob) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	})
+	id := sched.JobID(len(v.Jobs))
+	for _, tj := range list {
+		spec, err := Spec(tj, js.o.Origin, js.o.Types)
+		if err != nil && ctx.Err() != nil {
+			return f, refused // a driver that starts again may know better
+		}
+		if err != nil {
+			refused = append(refused, js.turnAway(tj, err)...)
+			continue
+		}
+		js.warn(tj)
+		spec.Submit = min(spec.Submit, now)
+		f.Report(sched.Event{Kind: sched.JobArrived, Spec: spec})
+		if tj.Spec.Suspend {
+			f.Report(sched.Event{Kind: sched.JobCommanded, Job: id, Code: int32(sched.PauseJob)})
+		}
+		id++
+		f.LookAgain(observer.KeyOfJob(client.ObjectKeyFromObject(tj)))
+	}
+	return f, refused
+}
+
+// warn reports what a job that arrives will not have.
+func (js *Jobs) warn(tj *v1alpha1.TrainingJob) {
+	if _, others, why := known(tj.Spec.GPUTypes, js.o.Types); why != nil {
+		text := fmt.Sprintf("it goes without GPUs of type %s: %v", strings.Join(others, ", "), why)
+		js.o.Event(tj, unknownType, text)
+	}
+	if why := notKept(tj); why != "" {
+		js.o.Event(tj, "CheckpointNotKept", why)
+	}
+}
+
+// turnAway reports what is in the way of a job that does not arrive. One of which a GPU of its type may join later waits: a
+// driver that starts again with that type lets it arrive then. It returns nothing where the status says all that already.
+func (js *Jobs) turnAway(tj *v1alpha1.TrainingJob, why error) []Refusal {
+	js.turnedAway[client.ObjectKeyFromObject(tj)] = tj.UID
+	r := Refusal{Job: tj, Why: why.Error(), Waits: errors.Is(why, errNoType), Reason: "Invalid"}
+	if r.Waits {
+		r.Reason = unknownType
+		if tj.Status.Reason == r.Why {
+			return nil
+		}
+	}
+	js.o.Event(tj, r.Reason, r.Why)
+	return []Refusal{r}
+}
+
+// Find returns the TrainingJob of a UID, to make an attempt of it. The error says why there can be none.
+func Find(ctx context.Context, api observer.API, key types.NamespacedName, uid types.UID,
+) (*v1alpha1.TrainingJob, error) {
+	tj := new(v1alpha1.TrainingJob)
+	found, err := api.Get(ctx, key, tj)
+	if err == nil && (!found || tj.UID != uid) {
+		tj = new(v1alpha1.TrainingJob)
+		found, err = api.Ask(ctx, key, tj)
+	}
+	if err == nil && (!found || tj.UID != uid) {
+		err = fmt.Errorf("TrainingJob %s is gone", key)
+	}
+	if err == nil {
+		err = Possible(tj)
+	}
+	return tj, err
+}

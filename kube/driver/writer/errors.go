@@ -1,0 +1,75 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fatalError is one that trying again does not mend, whatever it wraps.
+type fatalError struct{ error }
+
+// Fatal returns an error that trying again does not mend.
+func Fatal(err error) error { return fatalError{err} }
+
+// retryError is one that may mend itself, whatever it wraps.
+type retryError struct{ error }
+
+func retry(err error) error { return retryError{err} }
+
+// Transient reports whether what failed may succeed when it is tried again. What the server refuses because of what the
+// object says does not. What could not be asked or answered may: an error that is not the server's is one of the way to it.
+func Transient(err error) bool {
+	var hopeless fatalError
+	var hopeful retryError
+	switch {
+	case errors.As(err, &hopeless) || errors.Is(err, context.Canceled) || IsTooLarge(err):
+		return false
+	case errors.As(err, &hopeful):
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	switch code := status.Status().Code; {
+	case code == 409: // but for those that say something
+		return !apierrors.IsAlreadyExists(err)
+	case code == 401 || code == 408 || code == 429:
+		return true
+	default:
+		return code == 0 || code >= 500
+	}
+}
+
+// IsTooLarge reports whether the API server, or etcd behind it, does not take an object because of its size.
+func IsTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) ||
+		err != nil && strings.Contains(err.Error(), "etcdserver: request is too large")
+}
+
+// refusal says what the API server has against an object, by its name.
+func refusal(err error, o client.Object) error {
+	if err == nil || Transient(err) {
+		return err
+	}
+	return Fatal(fmt.Errorf("%s %s cannot be made: %w", kindOf(o), o.GetName(), err))
+}
+
+func kindOf(o client.Object) string {
+	switch o.(type) {
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.Service:
+		return "service"
+	case *resourcev1.ResourceClaim:
+		return "claim"
+	}
+	return "object"
+}
