@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -55,7 +56,7 @@ type guard struct {
 	mux     *http.ServeMux
 	rules   map[string]rule
 	local   func(uid uint32) api.Who // at the other end of the unix socket
-	tokens  *Tokens
+	tokens  *access.Tokens
 	cert    *x509.Certificate // of the server, over the network
 	find    func(job string) (sched.JobID, error)
 	sole    func(ctx context.Context, c *caller, job string) error // refuses a text that may mean another job than was found
@@ -182,7 +183,7 @@ func (g *guard) browser(r *http.Request) error {
 
 // hosts reports whether the server goes by a name: over the network it is one of its certificate.
 func (g *guard) hosts(r *http.Request, name string) bool {
-	if _, local := peerOf(r.Context()); local {
+	if _, local := access.PeerOf(r.Context()); local {
 		return name == api.HostName || name == "localhost"
 	}
 	return g.cert != nil && r.TLS != nil && g.cert.VerifyHostname(name) == nil
@@ -190,11 +191,11 @@ func (g *guard) hosts(r *http.Request, name string) bool {
 
 // identify says who asks, and how to ask again.
 func (g *guard) identify(r *http.Request) (api.Who, func() bool) {
-	if p, local := peerOf(r.Context()); local {
-		if p.err != nil {
+	if p, local := access.PeerOf(r.Context()); local {
+		if p.Err != nil {
 			return api.Who{}, nil
 		}
-		return g.local(p.uid), func() bool { return true }
+		return g.local(p.UID), func() bool { return true }
 	}
 	var ask func() (api.Who, bool)
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -202,10 +203,10 @@ func (g *guard) identify(r *http.Request) (api.Who, func() bool) {
 	case r.TLS == nil:
 		return api.Who{}, nil
 	case strings.EqualFold(scheme, "Bearer"):
-		ask = func() (api.Who, bool) { return g.tokens.bearer(secret, time.Now()) }
+		ask = func() (api.Who, bool) { return g.tokens.Bearer(secret, time.Now()) }
 	case len(r.TLS.PeerCertificates) > 0:
 		cert := r.TLS.PeerCertificates[0]
-		ask = func() (api.Who, bool) { return g.tokens.certified(cert.Raw, time.Now()) }
+		ask = func() (api.Who, bool) { return g.tokens.Certified(cert.Raw, time.Now()) }
 	default:
 		return api.Who{}, nil
 	}
@@ -215,7 +216,7 @@ func (g *guard) identify(r *http.Request) (api.Who, func() bool) {
 
 // hint says how to become somebody.
 func (g *guard) hint(r *http.Request) string {
-	if _, local := peerOf(r.Context()); local {
+	if _, local := access.PeerOf(r.Context()); local {
 		return "this manager answers its owner and root alone"
 	}
 	return "want a token that holds, or a certificate that is admitted"

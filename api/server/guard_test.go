@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/manager/access"
 )
 
 // Ensure that every route of the router stands in the table of rules and in the description, and nothing else does: a
@@ -403,10 +404,10 @@ func TestPromise20Revoke(t *testing.T) {
 	cert, key, _ := newCert(t, "ann")
 	r := newRig(t, 1, func(r *rig) {
 		network(t)(r)
-		tokens := OpenTokens(r.dir)
+		tokens := access.OpenTokens(r.dir)
 		secret = r.token("t", "ann", api.Viewer)
-		short, _ = tokens.Add(Token{Name: "over", User: "ann", Role: "admin", Expires: time.Now().Add(-time.Second)})
-		if err := tokens.AddCertificate(Token{Name: "c", User: "ann", Role: "user"}, cert); err != nil {
+		short, _ = tokens.Add(access.Token{Name: "over", User: "ann", Role: "admin", Expires: time.Now().Add(-time.Second)})
+		if err := tokens.AddCertificate(access.Token{Name: "c", User: "ann", Role: "user"}, cert); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -430,7 +431,7 @@ func TestPromise20Revoke(t *testing.T) {
 		ended <- api.ReadEvents(resp.Body, func(api.StreamEvent) error { return nil })
 	}()
 	<-began
-	if err := OpenTokens(r.dir).Revoke("t"); err != nil { // by another process, as it were
+	if err := access.OpenTokens(r.dir).Revoke("t"); err != nil { // by another process, as it were
 		t.Fatal(err)
 	}
 	revoked := time.Now()
@@ -461,7 +462,7 @@ func TestPromise20Revoke(t *testing.T) {
 	if _, err = dial(other).Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("by a certificate of another: %v", err)
 	}
-	if err = OpenTokens(r.dir).Revoke("c"); err != nil {
+	if err = access.OpenTokens(r.dir).Revoke("c"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = dial(pair).Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
@@ -489,7 +490,7 @@ func TestPromise19NetworkRefused(t *testing.T) {
 		}
 	}
 	r.token("a", "root", api.Admin)
-	path := filepath.Join(r.dir, tokensName)
+	path := filepath.Join(r.dir, access.TokensName)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -497,7 +498,7 @@ func TestPromise19NetworkRefused(t *testing.T) {
 	if err = os.Chmod(path, 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = OpenTokens(r.dir).List(); err == nil || !strings.Contains(err.Error(), "others may write it") {
+	if _, err = access.OpenTokens(r.dir).List(); err == nil || !strings.Contains(err.Error(), "others may write it") {
 		t.Errorf("a file of tokens that others may write: %v", err)
 	}
 }
@@ -559,7 +560,7 @@ func TestPromise20PeerCredentials(t *testing.T) {
 	if said := run(r); strings.Count(said, "not allowed") != 4 {
 		t.Errorf("a closed folder:\n%s", said)
 	}
-	if err := errors.Join(OpenTokens(r.dir).Revoke("a"), os.Chmod(r.dir, 0o777), os.Chmod(filepath.Join(r.dir, "control"), 0o777)); err != nil {
+	if err := errors.Join(access.OpenTokens(r.dir).Revoke("a"), os.Chmod(r.dir, 0o777), os.Chmod(filepath.Join(r.dir, "control"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	if said := run(r); strings.Count(said, "who are you") != 4 {
@@ -568,9 +569,9 @@ func TestPromise20PeerCredentials(t *testing.T) {
 	group := nobody
 	r = newRig(t, 1, func(r *rig) { r.o.Group = &group })
 	r.submit(later)
-	r.submit("jobs: [{command: [x], submit: 1h, name: mine, user: " + userName(nobody) + "}]")
+	r.submit("jobs: [{command: [x], submit: 1h, name: mine, user: " + access.UserName(nobody) + "}]")
 	said := run(r)
-	for _, want := range []string{"GET /v1/jobs: <nil>", "of-ann/cancel: job 0 is not one of " + userName(nobody), "mine/cancel: <nil>", "drain: " + userName(nobody) + " is user here"} {
+	for _, want := range []string{"GET /v1/jobs: <nil>", "of-ann/cancel: job 0 is not one of " + access.UserName(nobody), "mine/cancel: <nil>", "drain: " + access.UserName(nobody) + " is user here"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("a group's user: want %q\n%s", want, said)
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
 )
 
 // TestMain makes this binary a shim where the driver starts it as one, and a client where a test does.
@@ -175,7 +176,7 @@ func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificat
 // token makes a token for a role.
 func (r *rig) token(name, user string, role api.Role) string {
 	r.Helper()
-	secret, err := OpenTokens(r.dir).Add(Token{Name: name, User: user, Role: role.String()})
+	secret, err := access.OpenTokens(r.dir).Add(access.Token{Name: name, User: user, Role: role.String()})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -45,7 +46,7 @@ type Options struct {
 // Server answers requests about the jobs of a Manager while that runs.
 type Server struct {
 	o       Options
-	tokens  *Tokens
+	tokens  *access.Tokens
 	owner   uint32 // of the folder
 	origin  time.Time
 	began   time.Time
@@ -72,7 +73,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: origin of the log: %w", err)
 	}
-	s := &Server{o: o, tokens: OpenTokens(dir), owner: info.Sys().(*syscall.Stat_t).Uid, origin: origin, began: time.Now(),
+	s := &Server{o: o, tokens: access.OpenTokens(dir), owner: info.Sys().(*syscall.Stat_t).Uid, origin: origin, began: time.Now(),
 		parsing: make(chan struct{}, 1), thinking: make(chan struct{}, 1), explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, local: s.local, tokens: s.tokens, find: s.find, sole: s.sole, owner: s.ownerOf,
@@ -88,9 +89,9 @@ func New(o Options) (*Server, error) {
 func (s *Server) local(uid uint32) api.Who {
 	switch {
 	case uid == 0 || uid == s.owner:
-		return api.Who{Name: userName(uid), Role: api.Admin}
+		return api.Who{Name: access.UserName(uid), Role: api.Admin}
 	case s.o.Group != nil: // who reaches the socket is of the group
-		return api.Who{Name: userName(uid), Role: api.User}
+		return api.Who{Name: access.UserName(uid), Role: api.User}
 	}
 	return api.Who{}
 }
@@ -114,7 +115,7 @@ func (s *Server) Listen() (stop func(), err error) {
 		listeners = append(listeners, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: s, ConnContext: withPeer, ReadHeaderTimeout: api.Patience, IdleTimeout: 2 * time.Minute,
+	server := &http.Server{Handler: s, ConnContext: access.WithPeer, ReadHeaderTimeout: api.Patience, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: maxHeaders, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
 		Protocols: new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
 	server.Protocols.SetHTTP1(true)

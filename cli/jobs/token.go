@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/manager/access"
 )
 
 func newToken() *cobra.Command {
@@ -26,7 +26,7 @@ next request.`,
 }
 
 // tokensOf returns the tokens of the folder that a flag names, which is made if it is not there.
-func tokensOf(state string) (*server.Tokens, error) {
+func tokensOf(state string) (*access.Tokens, error) {
 	dir, err := client.StateFolder(state)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func tokensOf(state string) (*server.Tokens, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return server.OpenTokens(dir), nil
+	return access.OpenTokens(dir), nil
 }
 
 func newTokenCreate() *cobra.Command {
@@ -59,7 +59,7 @@ that certificate is admitted.`,
 			if err != nil {
 				return err
 			}
-			t := server.Token{Name: args[0], User: user, Role: role}
+			t := access.Token{Name: args[0], User: user, Role: role}
 			if last > 0 {
 				t.Expires = time.Now().Add(last).UTC().Truncate(time.Second)
 			}
@@ -93,7 +93,7 @@ that certificate is admitted.`,
 
 // tokenError gives what keeps a token from being made its exit code; what is wrong with what was given is said of what.
 func tokenError(what string, err error) error {
-	if errors.Is(err, server.ErrTokenThere) {
+	if errors.Is(err, access.ErrTokenThere) {
 		return &term.CodedError{Code: term.ExitConflict, Err: err}
 	}
 	return term.Usagef("%s %w", what, err)
@@ -135,12 +135,12 @@ func newTokenList() *cobra.Command {
 }
 
 // tokenList returns the tokens of a folder, which need not be there.
-func tokenList(state string) ([]server.Token, error) {
+func tokenList(state string) ([]access.Token, error) {
 	dir, err := client.StateFolder(state)
 	if err != nil {
 		return nil, err
 	}
-	return server.OpenTokens(dir).List()
+	return access.OpenTokens(dir).List()
 }
 
 func newTokenRevoke() *cobra.Command {
@@ -162,8 +162,8 @@ func newTokenRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = server.OpenTokens(dir).Revoke(args[0])
-			if errors.Is(err, server.ErrNoToken) {
+			err = access.OpenTokens(dir).Revoke(args[0])
+			if errors.Is(err, access.ErrNoToken) {
 				return &term.CodedError{Code: term.ExitNotFound, Err: fmt.Errorf("%w; `trainyard token list` tells which there are", err)}
 			}
 			if err == nil {

@@ -1,4 +1,4 @@
-package server
+package access
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// tokensName is the file in the state folder of those who may ask over the network.
-const tokensName = "tokens.json"
+// TokensName is the file in the state folder of those who may ask over the network.
+const TokensName = "tokens.json"
 
 // Limits of the tokens.
 const (
@@ -95,7 +95,7 @@ func (t *Tokens) List() ([]Token, error) {
 
 // refresh reads the file if it is another than before. After an error nobody is admitted.
 func (t *Tokens) refresh() error {
-	path := filepath.Join(t.dir, tokensName)
+	path := filepath.Join(t.dir, TokensName)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.stamp, t.list, t.err = stamp{}, nil, nil
@@ -241,7 +241,7 @@ func (t *Tokens) change(f func([]Token) ([]Token, error)) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(replaceFile(filepath.Join(t.dir, tokensName), append(text, '\n')), folder.Sync())
+	return errors.Join(replaceFile(filepath.Join(t.dir, TokensName), append(text, '\n')), folder.Sync())
 }
 
 // replaceFile writes a file of our own, whole or not at all.
@@ -261,13 +261,13 @@ func replaceFile(path string, text []byte) error {
 	return err
 }
 
-// bearer returns whom a secret admits.
-func (t *Tokens) bearer(secret string, now time.Time) (api.Who, bool) {
+// Bearer returns whom a secret admits.
+func (t *Tokens) Bearer(secret string, now time.Time) (api.Who, bool) {
 	return t.find(false, []byte(secret), now)
 }
 
-// certified returns whom a certificate, in DER, admits. That its key is there was proved.
-func (t *Tokens) certified(der []byte, now time.Time) (api.Who, bool) { return t.find(true, der, now) }
+// Certified returns whom a certificate, in DER, admits. That its key is there was proved.
+func (t *Tokens) Certified(der []byte, now time.Time) (api.Who, bool) { return t.find(true, der, now) }
 
 // find looks at all tokens, whichever fits, so that the time it takes tells nothing of them.
 func (t *Tokens) find(cert bool, what []byte, now time.Time) (who api.Who, found bool) {

@@ -1,0 +1,56 @@
+package access
+
+import (
+	"context"
+	"net"
+	"os/user"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerKey is under which a connection's peer stands in the context of its requests.
+type peerKey struct{}
+
+// Peer is who is at the other end of a unix socket, as the kernel tells.
+type Peer struct {
+	UID uint32
+	Err error
+}
+
+// WithPeer notes the peer of a connection over a unix socket.
+func WithPeer(ctx context.Context, c net.Conn) context.Context {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return ctx
+	}
+	var p Peer
+	raw, err := u.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			var cred *unix.Ucred
+			if cred, p.Err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); p.Err == nil {
+				p.UID = cred.Uid
+			}
+		})
+	}
+	if err != nil {
+		p.Err = err
+	}
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// PeerOf returns the peer of a request that came over a unix socket.
+func PeerOf(ctx context.Context) (p Peer, local bool) {
+	p, local = ctx.Value(peerKey{}).(Peer)
+	return p, local
+}
+
+// UserName names a user of this machine. One without a name gets one that nobody else can have: names have no colon.
+func UserName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return "uid:" + id
+}
