@@ -125,7 +125,7 @@ func (c *Client) Wait(ctx context.Context, job string) (doc Job, err error) {
 		if err := c.get(ctx, jobPath(job, "wait")+"?seconds=10", &doc); err != nil || doc.State == "done" {
 			return doc, err
 		}
-		job = strconv.Itoa(doc.ID) // a later job may have its name
+		job = doc.name() // a later job may have the one that was given
 	}
 }
 
@@ -172,6 +172,12 @@ func (c *Client) Drain(ctx context.Context, on bool) (doc Nodes, err error) {
 	return doc, err
 }
 
+// DrainNode is Drain for one node of several.
+func (c *Client) DrainNode(ctx context.Context, node string, on bool) (doc Nodes, err error) {
+	err = c.post(ctx, "/v1/nodes/"+url.PathEscape(node)+"/"+drainVerb(on), nil, &doc)
+	return doc, err
+}
+
 // DrainGPU is Drain for one GPU or slot, by its name or number.
 func (c *Client) DrainGPU(ctx context.Context, gpu string, on bool) (doc Nodes, err error) {
 	err = c.post(ctx, "/v1/gpus/"+url.PathEscape(gpu)+"/"+drainVerb(on), nil, &doc)
@@ -194,6 +200,14 @@ func (c *Client) WriteLog(ctx context.Context, w io.Writer) error {
 	defer resp.Body.Close()
 	_, err = io.Copy(w, resp.Body)
 	return err
+}
+
+// name names j, and no other job, in a request.
+func (j *Job) name() string {
+	if j.ID < 0 {
+		return j.Ref
+	}
+	return strconv.Itoa(j.ID)
 }
 
 // jobPath is the path of a job, or of something of it.
@@ -313,5 +327,5 @@ func (c *Client) problem(resp *http.Response) error {
 	if p.Detail == "" {
 		p.Detail = resp.Status
 	}
-	return told(&p)
+	return received(&p)
 }

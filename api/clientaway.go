@@ -38,7 +38,7 @@ func (a *absence) bears(err error, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case !errors.Is(err, ErrNoManager) && !errors.Is(err, ErrStopped):
+	case !errors.Is(err, ErrNoManager) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrNotLeading):
 		a.met, a.since = true, time.Time{}
 		return false
 	case !a.met || a.limit <= 0:

@@ -21,12 +21,16 @@ type LogOptions struct {
 	Follow  bool      // go on, through later attempts, until the job is done
 	Since   time.Time // from the first attempt that wrote something since; zero = all
 	Tail    int       // only so many of the last lines; -1 = all
+	Rank    int       // of the job's ranks, where each has an output of its own
 }
 
 // Logs calls tell with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is
 // followed. When the stream breaks it goes on where it was.
 func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(Output) error) (end OutputEnd, err error) {
 	q := url.Values{"attempt": {strconv.Itoa(o.Attempt)}, "follow": {strconv.FormatBool(o.Follow)}, "tail": {strconv.Itoa(o.Tail)}}
+	if o.Rank > 0 {
+		q.Set("rank", strconv.Itoa(o.Rank))
+	}
 	if !o.Since.IsZero() {
 		q.Set("since", o.Since.UTC().Format(time.RFC3339Nano))
 	}
@@ -34,7 +38,7 @@ func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(O
 	if err != nil {
 		return end, err
 	}
-	err = c.follow(ctx, jobPath(strconv.Itoa(doc.ID), "logs")+"?"+q.Encode(), func(e StreamEvent) error {
+	err = c.follow(ctx, jobPath(doc.name(), "logs")+"?"+q.Encode(), func(e StreamEvent) error {
 		if e.Kind == "end" {
 			return cmp.Or(json.Unmarshal(e.Data, &end), io.EOF)
 		}
@@ -130,7 +134,7 @@ func problemIn(e StreamEvent) error {
 	if err := json.Unmarshal(e.Data, &p); err != nil {
 		return err
 	}
-	return told(&p)
+	return received(&p)
 }
 
 // StreamEvent is a server-sent event.

@@ -32,6 +32,9 @@ type Job struct {
 	GPUSeconds  float64 `json:"gpu_seconds" doc:"attained service"`
 	EnergyJ     float64 `json:"energy_j,omitempty"`
 
+	Owner string `json:"owner,omitempty" doc:"whose it is: a user, or on a cluster a namespace"`
+	Ref   string `json:"ref,omitempty" doc:"names it, and no other, in a request: its number, or on a cluster NAMESPACE.NAME"`
+
 	Step  int64   `json:"step,omitempty" doc:"training steps done, as it says"`
 	Total int64   `json:"total,omitempty" doc:"steps in all, as it says"`
 	Speed float64 `json:"speed,omitempty" doc:"progress per time, 1 = on the GPUs asked for, alone"`
@@ -70,22 +73,33 @@ type GPU struct {
 	Watts    float64 `json:"watts,omitempty"`
 	HeldIdle bool    `json:"held_idle,omitempty" doc:"memory is held and nothing done with it"`
 	By       string  `json:"by,omitempty" doc:"processes on it"`
+	Node     string  `json:"node,omitempty" doc:"that it is in, where there are several"`
+}
+
+// Node is how one node stands.
+type Node struct {
+	Name  string   `json:"name"`
+	Rack  int      `json:"rack,omitempty" doc:"nodes of a rack are near each other; nothing = unknown"`
+	Type  string   `json:"type,omitempty" doc:"of its GPUs"`
+	State string   `json:"state" doc:"up, asleep, draining, down or gone"`
+	GPUs  []string `json:"gpus" doc:"names of its GPUs or slots, in the order of the list of all"`
 }
 
 // Nodes is what jobs may run on.
 type Nodes struct {
 	Schema  string `json:"schema" doc:"trainyard.nodes/v1"`
-	Node    string `json:"node"`
+	Node    string `json:"node" doc:"the machine; on a cluster empty, see nodes"`
 	Unit    string `json:"unit" doc:"GPU or slot"`
 	Drained bool   `json:"drained" doc:"nothing new starts"`
-	GPUs    []GPU  `json:"gpus"`
+	GPUs    []GPU  `json:"gpus" doc:"of all nodes"`
+	Nodes   []Node `json:"nodes"`
 }
 
 // Submission are jobs to be handed in.
 type Submission struct {
 	File string `json:"file" doc:"a job file, in YAML"`
 	Name string `json:"name,omitempty" doc:"of that file, for what is said of mistakes in it"`
-	Dir  string `json:"dir" doc:"absolute: what dir of jobs is relative to"`
+	Dir  string `json:"dir,omitempty" doc:"absolute: what dir of jobs is relative to; wanted by a machine"`
 	// Env are variables of the submitter that jobs inherit, of those allowed.
 	Env map[string]string `json:"env,omitempty"`
 	Dry bool              `json:"dry,omitempty" doc:"only say what would become of them"`
@@ -101,7 +115,8 @@ type Submitted struct {
 
 // Estimate is when and where a job is expected to run.
 type Estimate struct {
-	ID    int     `json:"id" doc:"-1 = none: it was not handed in"`
+	ID    int     `json:"id" doc:"-1 = none: it was not handed in or, with a ref, has no number yet"`
+	Ref   string  `json:"ref,omitempty" doc:"names it, and no other, in a request, also while it has no number"`
 	Name  string  `json:"name"`
 	Older *int    `json:"older,omitempty" doc:"number of the latest job before it that has its name"`
 	Start *Within `json:"start,omitempty" doc:"nothing if nothing is known"`
@@ -227,14 +242,22 @@ type Chosen struct {
 	Text   string   `json:"text,omitempty"`
 }
 
+// Kinds of hosts.
+const (
+	Machine = "machine"
+	Cluster = "cluster"
+)
+
 // Info is who answers.
 type Info struct {
 	Schema   string            `json:"schema" doc:"trainyard.info/v1"`
 	Version  string            `json:"version"`
-	State    string            `json:"state" doc:"folder"`
+	Host     string            `json:"host" doc:"what it decides for: machine or cluster"`
+	Can      []string          `json:"capabilities" doc:"operations that are served, by their id in the description"`
+	State    string            `json:"state,omitempty" doc:"folder of a machine"`
 	System   string            `json:"system"`
 	Settings map[string]string `json:"settings"`
-	PID      int               `json:"pid"`
+	PID      int               `json:"pid,omitempty" doc:"of a machine"`
 	Since    string            `json:"since"`
 	Problems []string          `json:"problems" doc:"what doctor would tell"`
 }
@@ -242,6 +265,7 @@ type Info struct {
 // Output is a piece of what a job wrote. Pieces end anywhere, but not within a character.
 type Output struct {
 	Attempt int    `json:"attempt"`
+	Rank    int    `json:"rank,omitempty" doc:"that wrote it"`
 	Text    string `json:"text" doc:"as it was written; bytes that are no UTF-8 are U+FFFD. Not safe for a terminal"`
 }
 

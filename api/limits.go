@@ -9,5 +9,6 @@ const (
 	Explaining = 2 * time.Minute  // for a long log to be decided again
 	MaxBody    = 1 << 20          // bytes that may be sent
 	MaxJobs    = 2 << 20          // bytes of a Submission
+	MaxHeaders = 32 << 10         // bytes of the headers of a request
 	MaxEvent   = 32 << 20         // bytes of a line of a stream: of a log it grows with the GPUs of a target only
 )

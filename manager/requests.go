@@ -162,7 +162,10 @@ func (m *Manager) await(ctx context.Context, durable <-chan struct{}) error {
 }
 
 // Drain has no new job be given the machine, or lifts that; those on it go on. It returns once that is durable.
-func (m *Manager) Drain(ctx context.Context, on bool) error {
+func (m *Manager) Drain(ctx context.Context, on bool) error { return m.DrainNodes(ctx, nil, on) }
+
+// DrainNodes is Drain for some nodes, all of them or none; nil = all that there are.
+func (m *Manager) DrainNodes(ctx context.Context, nodes []sched.NodeID, on bool) error {
 	return m.tell(ctx, func(v *sched.View) []sched.Event {
 		state := sched.NodeUp
 		if on {
@@ -170,7 +173,9 @@ func (m *Manager) Drain(ctx context.Context, on bool) error {
 		}
 		var events []sched.Event
 		for n := range v.Nodes {
-			events = append(events, sched.Event{Kind: sched.NodeChanged, Node: sched.NodeID(n), Code: int32(state)})
+			if id := sched.NodeID(n); nodes == nil || slices.Contains(nodes, id) {
+				events = append(events, sched.Event{Kind: sched.NodeChanged, Node: id, Code: int32(state)})
+			}
 		}
 		return events
 	})

@@ -6,20 +6,7 @@ import (
 	"fmt"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/manager"
 )
-
-// hostErrors are the errors of a host by the errors of the contract. The first that fits holds.
-var hostErrors = []struct{ host, contract error }{
-	{manager.ErrNoJob, api.ErrNoJob},
-	{manager.ErrNoEvent, api.ErrNoEvent},
-	{manager.ErrNoDecision, api.ErrNoDecided},
-	{manager.ErrOtherSystem, api.ErrElsewhere},
-	{manager.ErrDone, api.ErrDone},
-	{manager.ErrFixed, api.ErrFixed},
-	{manager.ErrStopped, api.ErrStopped},
-	{manager.ErrRefused, api.ErrRefused},
-}
 
 // translated is an error of a host that is one of the contract too.
 type translated struct{ host, contract error }

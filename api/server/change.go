@@ -6,15 +6,20 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // foreseeing is how long a plan may be thought about.
 const foreseeing = 3 * time.Second
 
-// foresee fills in when jobs would start and end, and what that rests on.
-func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *api.Submitted) error {
+// foresee fills in when the jobs of a batch would start and end, and what that rests on. A batch without a plan has no such
+// estimates.
+func (s *Server) foresee(ctx context.Context, batch site.Batch, doc *api.Submitted) error {
+	planner, able := batch.(Planner)
+	if !able {
+		return nil
+	}
 	done, err := s.think(ctx)
 	if err != nil {
 		return err
@@ -22,18 +27,16 @@ func (s *Server) foresee(ctx context.Context, jobs []jobfile.Job, doc *api.Submi
 	defer done()
 	limited, cancel := context.WithTimeout(ctx, foreseeing)
 	defer cancel()
-	f, first, err := s.o.Manager.Plan(limited, jobs)
+	f, first, err := planner.Plan(limited)
 	if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 		return err
 	}
 	x := whyTeller{Renderer: s.says(nil)}
 	x.Forecast = f
 	doc.Rests = x.Rests()
-	docs := doc.Jobs
-	for i := range docs {
-		docs[i] = api.Estimate{ID: int(sched.None), Name: jobs[i].Spec.Name}
+	for i := range doc.Jobs {
 		if e := f.Of(first + sched.JobID(i)); e != nil {
-			docs[i].Start, docs[i].End = x.within(e.Start), x.within(e.End)
+			doc.Jobs[i].Start, doc.Jobs[i].End = x.within(e.Start), x.within(e.End)
 		}
 	}
 	return nil
@@ -54,12 +57,13 @@ func (s *Server) resize(ctx context.Context, in *resizeInput) (api.Job, error) {
 	if r.Want == 0 {
 		r.Want = r.Max
 	}
+	most := s.o.Site.Widest()
 	for _, n := range []int{r.Min, r.Want, r.Max} {
-		if n < 1 || n > jobfile.MaxGPUs {
-			return api.Job{}, fmt.Errorf("%w: %d %ss, want 1 to %d", api.ErrMalformed, n, s.o.Unit, jobfile.MaxGPUs)
+		if n < 1 || n > most {
+			return api.Job{}, fmt.Errorf("%w: %d %ss, want 1 to %d", api.ErrMalformed, n, s.o.Site.Unit(), most)
 		}
 	}
-	err := s.o.Manager.Change(ctx, id, func(c *sched.JobChange) {
+	err := s.o.Site.Change(ctx, callerOf(ctx).who, id, func(c *sched.JobChange) {
 		c.GPUs = sched.Range{Min: int32(r.Min), Want: int32(r.Want), Max: int32(r.Max)}
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,8 +21,8 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 		return api.Decision{}, err
 	}
 	defer done()
-	d, err := s.o.Manager.Explain(ctx, in.Seq)
-	if errors.Is(err, manager.ErrLate) {
+	d, err := s.o.Site.(Explainer).Explain(ctx, in.Seq) // the guard has found that it is one
+	if errors.Is(err, errLate) {
 		err = fmt.Errorf("%w: %w; `trainyard events` has what was decided", api.ErrTimeout, err)
 	}
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 }
 
 // waited lists who waited, with what they wanted then.
-func (x *whyTeller) waited(d *manager.Decision) []api.Ahead {
+func (x *whyTeller) waited(d *Decision) []api.Ahead {
 	docs := x.list(d.Waited)
 	for i := range docs {
 		docs[i].GPUs, docs[i].State = int(x.View.Job(d.Waited[i]).Spec.GPUs.Want), "waiting"
@@ -120,7 +119,7 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 }
 
 // decided says a decision in a sentence.
-func (x *whyTeller) decided(d *manager.Decision) string {
+func (x *whyTeller) decided(d *Decision) string {
 	e := &d.Event
 	who := "the cluster"
 	if e.Job != sched.None {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,44 +22,45 @@ type logsInput struct {
 	Follow  bool      `query:"follow" doc:"go on, through later attempts, until the job is done"`
 	Since   time.Time `query:"since" doc:"from the first attempt that wrote something since. What is written bears no times"`
 	Tail    int       `query:"tail" minimum:"-1" default:"-1" doc:"only so many of the last lines, of 8 MiB at most"`
+	Rank    int       `query:"rank" minimum:"0" doc:"of the job's ranks, where each has an output of its own"`
 	From    string    `header:"Last-Event-ID" doc:"go on behind this event"`
 }
 
-// logs tells what a job writes: events of type output, at last one of type end.
+// logs sends what a job writes: events of type output, at last one of type end.
 func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) error {
 	c := callerOf(r.Context())
-	board := s.o.Manager.Board()
-	read := reading{from: place{attempt: int32(in.Attempt)}, follow: in.Follow, tail: in.Tail, since: in.Since, dir: s.o.Manager.Dir(), job: c.job}
+	board := s.o.Host.Board()
+	read := site.Reading{Of: s.o.Site, Job: c.job, Rank: int32(in.Rank), From: site.Point{Attempt: int32(in.Attempt)},
+		Follow: in.Follow, Lines: in.Tail, Since: in.Since}
 	if in.From != "" {
-		p, err := parsePlace(in.From)
+		p, err := site.ParsePoint(s.o.Site, in.From)
 		if err != nil {
 			return err
 		}
-		read.from, read.tail, read.since = p, -1, time.Time{}
+		read.From, read.Lines, read.Since = p, -1, time.Time{}
 	}
-	read.current = func() (manager.Row, <-chan struct{}) {
-		row, _, changed := board.Row(c.job)
-		return row, changed
+	var row Row // as it stood last
+	read.Current = func() (site.Standing, <-chan struct{}) {
+		now, _, changed := board.Row(c.job)
+		row = now
+		return site.Standing{Done: row.State == sched.Done, Ended: row.Attempt == sched.Ended, Attempts: row.Attempts}, changed
 	}
-	row, _ := read.current()
-	at, err := read.begin(row.Attempts)
-	if err != nil {
+	if err := read.Begin(); err != nil {
 		return err
 	}
-	read.from, read.since = at, time.Time{}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	read.pieces = func(p place, text []byte) error { return out.output(p, text) }
-	read.ended = func(p place, row *manager.Row) error {
-		end := api.OutputEnd{Attempt: int(p.attempt), State: rowState(row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
+	read.Piece = func(p site.Point, text []byte) error { return out.output(p, in.Rank, text) }
+	read.End = func(p site.Point) error {
+		end := api.OutputEnd{Attempt: int(p.Attempt), State: rowState(&row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
 		return out.document("end", p.String(), end)
 	}
-	s.end(out, read.run(ctx))
+	s.end(out, read.Run(ctx))
 	return nil
 }
 
 // rowState says in a word how the job of a row stands.
-func rowState(row *manager.Row) string {
+func rowState(row *Row) string {
 	return stateOf(&sched.Job{State: row.State, Attempt: row.Attempt})
 }
 
@@ -87,35 +88,38 @@ func (in *eventsInput) first(next uint64) (uint64, error) {
 
 // events tells the lines of the log as they become durable: events of type event.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput) error {
-	from, err := in.first(s.o.Manager.LastEvent() + 1)
+	from, err := in.first(s.o.Host.LastEvent() + 1)
 	if err != nil {
 		return err
+	}
+	if f, forgets := s.o.Host.(Forgetful); forgets && max(from, 1) < f.FirstEvent() {
+		return api.Gone(from, f.FirstEvent())
 	}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
 	if in.From == "" && in.Last == "" && out.begin(strconv.FormatUint(from-1, 10)) != nil { // should it break before anything is told
 		return nil
 	}
-	s.end(out, s.o.Manager.Events(ctx, from, func(seq uint64, line []byte) error {
+	s.end(out, s.o.Host.Events(ctx, from, func(seq uint64, line []byte) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return out.send("event", strconv.FormatUint(seq, 10), redact(line))
+		return out.send("event", strconv.FormatUint(seq, 10), s.o.Site.Redact(line))
 	}))
 	return nil
 }
 
 // log writes the log so far: its header, then the lines.
 func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
-	last := s.o.Manager.LastEvent()
+	last := s.o.Host.LastEvent()
 	r.Header.Set("Accept", "text/plain") // no events of a stream
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	if err := out.line(eventlog.AppendHeader(nil, s.o.Manager.Header())); err != nil || last == 0 {
+	if err := out.line(eventlog.AppendHeader(nil, s.o.Host.Header())); err != nil || last == 0 {
 		return nil
 	}
-	s.end(out, s.o.Manager.Events(ctx, 1, func(seq uint64, line []byte) error {
-		if err := out.line(redact(line)); err != nil {
+	s.end(out, s.o.Host.Events(ctx, 1, func(seq uint64, line []byte) error {
+		if err := out.line(s.o.Site.Redact(line)); err != nil {
 			return err
 		}
 		if seq == last {
@@ -139,14 +143,15 @@ func (s *Server) end(out *stream, err error) {
 	_ = out.document("problem", "", problemOf(err))
 }
 
-// output tells a piece of an output.
-func (s *stream) output(p place, text []byte) error {
+// output sends a piece of an output.
+func (s *stream) output(p site.Point, rank int, text []byte) error {
 	if s.text {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.write(text)
 	}
-	return s.send("output", p.String(), logEvent(p, text))
+	// Bytes that are no UTF-8 become U+FFFD.
+	return s.document("output", p.String(), api.Output{Attempt: int(p.Attempt), Rank: rank, Text: string(text)})
 }
 
 // document tells a document as an event.

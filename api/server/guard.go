@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +15,13 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/manager/access"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Limits of requests.
 const (
 	writing    = time.Minute // for an answer, or a piece of a stream, to be taken
-	maxHeaders = 32 << 10
 	maxStreams = 64
 )
 
@@ -55,11 +53,11 @@ func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(calle
 type guard struct {
 	mux     *http.ServeMux
 	rules   map[string]rule
-	local   func(uid uint32) api.Who // at the other end of the unix socket
-	tokens  *access.Tokens
-	cert    *x509.Certificate // of the server, over the network
-	find    func(job string) (sched.JobID, error)
+	ids     map[string]string // of operations, by pattern
+	site    site.Site
+	find    func(ctx context.Context, job string) (sched.JobID, error)
 	sole    func(ctx context.Context, c *caller, job string) error // refuses a text that may mean another job than was found
+	missing func(operation string) (instead string, missing bool)
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams chan struct{} // as many as there may be
 }
@@ -111,20 +109,16 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// refusal is a problem of a status that no other error has.
-func refusal(status int, format string, args ...any) error {
-	return api.NewProblem(status, "forbidden", fmt.Sprintf(format, args...), api.ErrForbidden)
-}
-
 // check decides about a request.
 func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	err = g.browser(r)
 	if err != nil {
 		return c, ru, err
 	}
-	c.who, c.admitted = g.identify(r)
+	c.job = sched.None
+	c.who, c.admitted = g.site.Identify(r)
 	if c.who.Role == api.Nobody {
-		return c, ru, refusal(http.StatusUnauthorized, "who are you? %s", g.hint(r))
+		return c, ru, api.Refusal(http.StatusUnauthorized, "who are you? %s", g.site.Hint(r))
 	}
 	pattern, err := g.route(r)
 	if err != nil {
@@ -132,24 +126,34 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	}
 	ru, known := g.rules[pattern]
 	if !known {
-		return c, ru, refusal(http.StatusForbidden, "nobody may %s", pattern)
+		return c, ru, api.Refusal(http.StatusForbidden, "nobody may %s", pattern)
 	}
-	if c.who.Role < ru.least {
-		return c, ru, refusal(http.StatusForbidden, "%s is %v here, and this takes a role of %v", c.who.Name, c.who.Role, ru.least)
-	}
-	if c.job, err = g.jobOf(r, pattern); err != nil {
+	if err = g.admit(r, pattern, &c, &ru); err != nil {
 		return c, ru, err
 	}
-	if ru.own && c.who.Role < api.Admin {
-		owner, err := g.owner(r.Context(), c.job)
-		if err != nil {
-			return c, ru, err
-		}
-		if owner != c.who.Name {
-			return c, ru, refusal(http.StatusForbidden, "job %d is not one of %s", c.job, c.who.Name)
+	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
+}
+
+// admit refuses what the caller may not do and what is not served here, and finds the job that a request is about.
+func (g *guard) admit(r *http.Request, pattern string, c *caller, ru *rule) (err error) {
+	right := site.Right{Operation: g.ids[pattern], Least: ru.least, Own: ru.own, Job: sched.None}
+	if err = g.site.May(r.Context(), c.who, right); err != nil {
+		return err
+	}
+	if instead, missing := g.missing(right.Operation); missing {
+		return api.NotHere(pattern, instead)
+	}
+	if !ru.always {
+		if err = g.site.Ready(); err != nil {
+			return err
 		}
 	}
-	return c, ru, cmp.Or(g.unambiguous(r, pattern, &c), checkBody(r, ru.body))
+	if c.job, err = g.jobOf(r, pattern); err != nil || c.job == sched.None {
+		return err
+	}
+	right.Job = c.job
+	right.Owner = func(ctx context.Context) (string, error) { return g.owner(ctx, c.job) }
+	return g.site.May(r.Context(), c.who, right)
 }
 
 // browser refuses what a page may have made a browser ask for: by a name that leads here only for that page (DNS
@@ -161,8 +165,8 @@ func (g *guard) browser(r *http.Request) error {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
-	if !g.hosts(r, host) {
-		return refusal(http.StatusMisdirectedRequest, "host %q is not this one", r.Host)
+	if !g.site.Known(r, host) {
+		return api.Refusal(http.StatusMisdirectedRequest, "host %q is not this one", r.Host)
 	}
 	scheme := "http://"
 	if r.TLS != nil {
@@ -170,63 +174,22 @@ func (g *guard) browser(r *http.Request) error {
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if origin != scheme+r.Host {
-			return refusal(http.StatusForbidden, "asked for by a page of %q", origin)
+			return api.Refusal(http.StatusForbidden, "asked for by a page of %q", origin)
 		}
 	}
-	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if site != "same-origin" && site != "none" {
-			return refusal(http.StatusForbidden, "asked for by a page of another site")
+	for _, from := range r.Header.Values("Sec-Fetch-Site") {
+		if from != "same-origin" && from != "none" {
+			return api.Refusal(http.StatusForbidden, "asked for by a page of another site")
 		}
 	}
 	return nil
-}
-
-// hosts reports whether the server goes by a name: over the network it is one of its certificate.
-func (g *guard) hosts(r *http.Request, name string) bool {
-	if _, local := access.PeerOf(r.Context()); local {
-		return name == api.HostName || name == "localhost"
-	}
-	return g.cert != nil && r.TLS != nil && g.cert.VerifyHostname(name) == nil
-}
-
-// identify says who asks, and how to ask again.
-func (g *guard) identify(r *http.Request) (api.Who, func() bool) {
-	if p, local := access.PeerOf(r.Context()); local {
-		if p.Err != nil {
-			return api.Who{}, nil
-		}
-		return g.local(p.UID), func() bool { return true }
-	}
-	var ask func() (api.Who, bool)
-	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	switch {
-	case r.TLS == nil:
-		return api.Who{}, nil
-	case strings.EqualFold(scheme, "Bearer"):
-		ask = func() (api.Who, bool) { return g.tokens.Bearer(secret, time.Now()) }
-	case len(r.TLS.PeerCertificates) > 0:
-		cert := r.TLS.PeerCertificates[0]
-		ask = func() (api.Who, bool) { return g.tokens.Certified(cert.Raw, time.Now()) }
-	default:
-		return api.Who{}, nil
-	}
-	who, _ := ask()
-	return who, func() bool { again, ok := ask(); return ok && again == who }
-}
-
-// hint says how to become somebody.
-func (g *guard) hint(r *http.Request) string {
-	if _, local := access.PeerOf(r.Context()); local {
-		return "this manager answers its owner and root alone"
-	}
-	return "want a token that holds, or a certificate that is admitted"
 }
 
 // route returns the route of a request, if its path and method are as they stand in the table.
 func (g *guard) route(r *http.Request) (pattern string, err error) {
 	p := r.URL.Path
 	if r.URL.RawPath != "" || p != path.Clean(p) || r.URL.Host != "" || r.URL.Opaque != "" {
-		return "", refusal(http.StatusNotFound, "no such path, want one that is written plainly")
+		return "", api.Refusal(http.StatusNotFound, "no such path, want one that is written plainly")
 	}
 	_, pattern = g.mux.Handler(r)
 	method, _, _ := strings.Cut(pattern, " ")
@@ -234,9 +197,9 @@ func (g *guard) route(r *http.Request) (pattern string, err error) {
 		return pattern, nil
 	}
 	if methods := g.methods(r); len(methods) > 0 {
-		return "", refusal(http.StatusMethodNotAllowed, "%s is not for this path, want %s", r.Method, strings.Join(methods, " or "))
+		return "", api.Refusal(http.StatusMethodNotAllowed, "%s is not for this path, want %s", r.Method, strings.Join(methods, " or "))
 	}
-	return "", refusal(http.StatusNotFound, "no such path, see /openapi.json")
+	return "", api.Refusal(http.StatusNotFound, "no such path, see /openapi.json")
 }
 
 // methods returns those that the path of a request knows.
@@ -257,7 +220,7 @@ func (g *guard) jobOf(r *http.Request, pattern string) (sched.JobID, error) {
 	if i < 0 {
 		return sched.None, nil
 	}
-	return g.find(strings.Split(r.URL.Path, "/")[i])
+	return g.find(r.Context(), strings.Split(r.URL.Path, "/")[i])
 }
 
 // unambiguous refuses to do something to a job by a name that others of the caller's have too.
@@ -275,7 +238,8 @@ func checkBody(r *http.Request, limit int64) error {
 		return nil
 	}
 	if r.ContentLength > limit || limit == 0 {
-		return api.NewProblem(http.StatusRequestEntityTooLarge, "malformed", fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit), api.ErrMalformed)
+		detail := fmt.Sprintf("a body of %d bytes, want at most %d", r.ContentLength, limit)
+		return api.NewProblem(http.StatusRequestEntityTooLarge, "malformed", detail, api.ErrMalformed)
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return api.NewProblem(http.StatusUnsupportedMediaType, "malformed", "a body of another type, want application/json", api.ErrMalformed)

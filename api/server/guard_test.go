@@ -42,7 +42,7 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	for pattern, ru := range rules {
 		want = append(want, pattern)
 		method, path, _ := strings.Cut(pattern, " ")
-		req := httptest.NewRequest(method, strings.NewReplacer("{job}", "1", "{gpu}", "0").Replace(path), http.NoBody)
+		req := httptest.NewRequest(method, strings.NewReplacer("{job}", "1", "{gpu}", "0", "{node}", "n").Replace(path), http.NoBody)
 		if _, routed := r.server.guard.mux.Handler(req); routed != pattern {
 			t.Errorf("%s is routed to %q", pattern, routed)
 		}
@@ -297,7 +297,7 @@ var lattice = map[string]string{
 	"GET /v1/jobs/{job}/why": "vuoa", "GET /v1/decisions/{seq}": "vuoa", "POST /v1/jobs/{job}/resize": "ua",
 	"POST /v1/jobs": "uoa", "POST /v1/jobs/{job}/cancel": "ua", "POST /v1/jobs/{job}/pause": "ua", "POST /v1/jobs/{job}/resume": "ua",
 	"POST /v1/jobs/{job}/requeue": "ua", "POST /v1/nodes/drain": "a", "POST /v1/nodes/undrain": "a", "POST /v1/gpus/{gpu}/drain": "a",
-	"POST /v1/gpus/{gpu}/undrain": "a",
+	"POST /v1/gpus/{gpu}/undrain": "a", "POST /v1/nodes/{node}/drain": "a", "POST /v1/nodes/{node}/undrain": "a",
 }
 
 // Ensure that every role may do what the lattice says and nothing else: viewers nothing to jobs, users nothing to those
@@ -313,6 +313,10 @@ func TestPromise20Lattice(t *testing.T) {
 		tokens['a'] = r.token("a", "root", api.Admin)
 	})
 	seq := r.decided()
+	nodes, err := r.client.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for pattern := range rules {
 		if lattice[pattern] == "" {
 			t.Errorf("%s is not in the lattice", pattern)
@@ -325,7 +329,7 @@ func TestPromise20Lattice(t *testing.T) {
 					job = strconv.Itoa(j.ID)
 				}
 			}
-			p := strings.NewReplacer("{job}", job, "{gpu}", "0", "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
+			p := strings.NewReplacer("{job}", job, "{gpu}", "0", "{node}", nodes.Node, "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -481,11 +485,11 @@ func TestPromise19NetworkRefused(t *testing.T) {
 		{"x", "y", "make a token first"},
 	} {
 		o.Network, o.Cert, o.Key = "127.0.0.1:0", c.cert, c.key
-		s, err := New(o)
+		s, err := access.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = s.listenNetwork(); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), c.says) {
+		if _, err = s.ListenNetwork(); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -577,7 +581,7 @@ func TestPromise20PeerCredentials(t *testing.T) {
 		}
 	}
 	info, err := os.Stat(filepath.Join(r.dir, "control"))
-	if err != nil || info.Mode().Perm() != withGroup {
+	if err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }

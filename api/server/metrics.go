@@ -117,7 +117,7 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 	t := tally{jobs: make(map[string]int), gpus: make(map[string]int), outcomes: make(map[string]int)}
 	ctx, cancel := context.WithTimeout(context.Background(), api.Patience/2)
 	defer cancel()
-	if err := x.s.o.Manager.Look(ctx, func(v *sched.View) { x.count(v, &t) }); err != nil {
+	if err := x.s.o.Host.Look(ctx, func(v *sched.View) { x.count(v, &t) }); err != nil {
 		ch <- prometheus.NewInvalidMetric(descJobs, err)
 		return
 	}
@@ -162,6 +162,6 @@ func (x standing) count(v *sched.View, t *tally) {
 		}
 		t.gpus[state]++
 	}
-	result, _ := x.s.o.Manager.Result()
+	result, _ := x.s.o.Host.Result()
 	t.energy = result.EnergyKWh * 3.6e6
 }

@@ -22,10 +22,11 @@ func describe(version string) *huma.OpenAPI {
 	}
 }
 
-// operation describes a route of the table of rules.
-func operation(method, path, id, summary string) huma.Operation {
+// operation describes a route of the table of rules, and notes its id.
+func (s *Server) operation(method, path, id, summary string) huma.Operation {
 	pattern := method + " " + path
 	ru := rules[pattern]
+	s.guard.ids[pattern] = id
 	who := fmt.Sprintf("Least role: %v", ru.least)
 	if ru.own {
 		who += ", of the job's own user"

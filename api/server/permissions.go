@@ -12,12 +12,13 @@ type rule struct {
 	own    bool          // {job} must be his own unless he is an Admin
 	body   int64         // bytes that may be sent; 0 = none
 	within time.Duration // it is answered; 0 = Patience
+	always bool          // it is answered by a process that does not decide at present too
 	stream bool          // lasts until the client has enough: it has no deadline, but there are few of them at a time
 }
 
 // rules is the table of all that anybody may ask for. What it does not name is refused, to everybody.
 var rules = map[string]rule{
-	"GET /openapi.json": {least: api.Viewer},
+	"GET /openapi.json": {least: api.Viewer, always: true},
 	"GET /metrics":      {least: api.Viewer},
 
 	"GET /v1/info":            {least: api.Viewer},
@@ -38,8 +39,10 @@ var rules = map[string]rule{
 	"POST /v1/jobs/{job}/requeue": {least: api.User, own: true},
 	"POST /v1/jobs/{job}/resize":  {least: api.User, own: true, body: api.MaxBody},
 
-	"POST /v1/nodes/drain":        {least: api.Admin},
-	"POST /v1/nodes/undrain":      {least: api.Admin},
-	"POST /v1/gpus/{gpu}/drain":   {least: api.Admin},
-	"POST /v1/gpus/{gpu}/undrain": {least: api.Admin},
+	"POST /v1/nodes/drain":          {least: api.Admin},
+	"POST /v1/nodes/undrain":        {least: api.Admin},
+	"POST /v1/nodes/{node}/drain":   {least: api.Admin},
+	"POST /v1/nodes/{node}/undrain": {least: api.Admin},
+	"POST /v1/gpus/{gpu}/drain":     {least: api.Admin},
+	"POST /v1/gpus/{gpu}/undrain":   {least: api.Admin},
 }

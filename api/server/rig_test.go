@@ -50,7 +50,9 @@ const waitLong = time.Minute
 type rig struct {
 	testing.TB
 	dir    string
-	o      Options
+	m      *manager.Manager
+	o      access.Options
+	door   *access.Door
 	server *Server
 	client *api.Client // over the unix socket
 	pool   *x509.CertPool
@@ -71,14 +73,18 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.o = Options{Manager: m, Meter: meter, Version: "test", Unit: "slot"}
+	r.m, r.o = m, access.Options{Dir: r.dir}
 	if setup != nil {
 		setup(r)
 	}
-	if r.server, err = New(r.o); err != nil {
+	if r.door, err = access.New(r.o); err != nil {
 		t.Fatal(err)
 	}
-	stop, err := r.server.Listen()
+	r.server, err = New(Options{Host: m, Site: manager.NewSite(m, r.door), Meter: meter, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := r.door.Listen(r.server)
 	if err != nil {
 		t.Fatal(err)
 	}

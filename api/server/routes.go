@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/attempt/task"
-	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/api/site"
+	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -30,11 +28,11 @@ type streamed = huma.StreamResponse
 
 // get and post add a route: what f returns is its answer. Errors are told as problems.
 func get[I, O any](s *Server, path, id, summary string, f func(context.Context, *I) (O, error)) {
-	add(s, operation(http.MethodGet, path, id, summary), f)
+	add(s, s.operation(http.MethodGet, path, id, summary), f)
 }
 
 func post[I, O any](s *Server, path, id, summary string, f func(context.Context, *I) (O, error)) {
-	add(s, operation(http.MethodPost, path, id, summary), f)
+	add(s, s.operation(http.MethodPost, path, id, summary), f)
 }
 
 func add[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (O, error)) {
@@ -50,7 +48,7 @@ func add[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (O,
 
 // raw adds a route that writes its answer itself, of the given type.
 func raw[I any](s *Server, path, id, summary, kind string, f func(w http.ResponseWriter, r *http.Request, in *I) error) {
-	op := operation(http.MethodGet, path, id, summary)
+	op := s.operation(http.MethodGet, path, id, summary)
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{kind: {}}}}
 	huma.Register(s.docs, op, func(_ context.Context, in *I) (*streamed, error) {
 		return &streamed{Body: func(ctx huma.Context) {
@@ -65,6 +63,11 @@ func raw[I any](s *Server, path, id, summary, kind string, f func(w http.Respons
 // aboutJob is what names a job. The guard has found it: see caller.
 type aboutJob struct {
 	Job string `path:"job" doc:"number, or name: the latest job of that name"`
+}
+
+// aboutNode names a node.
+type aboutNode struct {
+	Node string `path:"node" doc:"name"`
 }
 
 // aboutGPU names a GPU or slot.
@@ -84,7 +87,7 @@ func (s *Server) routes() {
 	get(s, "/v1/jobs/{job}", "job", "How a job stands", s.job)
 	get(s, "/v1/jobs/{job}/wait", "wait", "How a job stands once it is done, or after a while", s.wait)
 	get(s, "/v1/jobs/{job}/why", "why", "Why a job stands as it does, and what would change that", s.why)
-	get(s, "/v1/decisions/{seq}", "explain", "A decision of the log, decided again", s.explain)
+	get(s, "/v1/decisions/{seq}", explainID, "A decision of the log, decided again", s.explain)
 	raw(s, "/v1/jobs/{job}/logs", "logs", "What a job writes", "text/event-stream", s.logs)
 	raw(s, "/v1/events", "events", "What happens, as it is durable: lines of the log", "text/event-stream", s.events)
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
@@ -95,7 +98,10 @@ func (s *Server) routes() {
 	}
 	for verb, on := range map[string]bool{"drain": true, "undrain": false} {
 		post(s, "/v1/nodes/"+verb, verb, drainText[on]+" the machine", func(ctx context.Context, _ *nothing) (api.Nodes, error) {
-			return s.drain(ctx, func(ctx context.Context) error { return s.o.Manager.Drain(ctx, on) })
+			return s.drain(ctx, func(ctx context.Context) error { return s.o.Site.Drain(ctx, callerOf(ctx).who, nil, on) })
+		})
+		post(s, "/v1/nodes/{node}/"+verb, verb+"-node", drainText[on]+" a node", func(ctx context.Context, in *aboutNode) (api.Nodes, error) {
+			return s.drain(ctx, func(ctx context.Context) error { return s.drainNode(ctx, in.Node, on) })
 		})
 		post(s, "/v1/gpus/{gpu}/"+verb, verb+"-gpu", drainText[on]+" a GPU", func(ctx context.Context, in *aboutGPU) (api.Nodes, error) {
 			return s.drain(ctx, func(ctx context.Context) error { return s.drainGPU(ctx, in.GPU, on) })
@@ -128,16 +134,40 @@ func (s *Server) figures(w http.ResponseWriter, r *http.Request, _ *nothing) err
 }
 
 func (s *Server) info(context.Context, *nothing) (api.Info, error) {
-	h := s.o.Manager.Header()
+	h := s.o.Host.Header()
 	settings := maps.Clone(h.Settings)
 	if settings == nil {
 		settings = map[string]string{}
 	}
-	return api.Info{Schema: "trainyard.info/v1", Version: s.o.Version, State: s.o.Manager.Dir(), System: h.System, Settings: settings,
-		PID: os.Getpid(), Since: s.began.UTC().Format(time.RFC3339), Problems: s.o.Manager.Problems()}, nil
+	doc := api.Info{Schema: "trainyard.info/v1", Version: s.o.Version, Host: s.o.Site.Kind(), Can: s.capabilities(),
+		System: h.System, Settings: settings, Since: s.started.UTC().Format(time.RFC3339), Problems: []string{}}
+	s.o.Site.Describe(&doc)
+	return doc, nil
 }
 
-// jobsInput filters a list.
+// capabilities lists the operations that are served, in order.
+func (s *Server) capabilities() []string {
+	list := []string{}
+	for _, id := range s.guard.ids {
+		if _, missing := s.missing(id); !missing {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// missing reports that an operation is not served here, and what to use instead.
+func (s *Server) missing(id string) (instead string, missing bool) {
+	if _, able := s.o.Site.(Explainer); id == explainID && !able {
+		return "the events of the log: each decision has its reason", true
+	}
+	return s.o.Site.Missing(id)
+}
+
+// explainID is the operation that takes a log that is kept whole.
+const explainID = "explain"
+
 type jobsInput struct {
 	State []string `query:"state" doc:"only those that stand so: held, waiting, starting, running, stopping, done"`
 	User  string   `query:"user" doc:"only those of a user"`
@@ -169,7 +199,7 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (api.Job, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
-		row, _, changed := s.o.Manager.Board().Row(c.job)
+		row, _, changed := s.o.Host.Board().Row(c.job)
 		if row.State == sched.Done {
 			return s.one(ctx, c.job)
 		}
@@ -179,7 +209,7 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (api.Job, error) {
 			return s.one(ctx, c.job)
 		case <-tick.C:
 			if !c.admitted() {
-				return api.Job{}, refusal(http.StatusUnauthorized, "no longer admitted")
+				return api.Job{}, api.Refusal(http.StatusUnauthorized, "no longer admitted")
 			}
 		case <-ctx.Done():
 			return api.Job{}, api.ErrStopped
@@ -190,8 +220,8 @@ func (s *Server) wait(ctx context.Context, in *waitInput) (api.Job, error) {
 // command has done with a job what its user wants, and says how it stands then.
 func (s *Server) command(ctx context.Context, name string, c sched.Command) (api.Job, error) {
 	id := callerOf(ctx).job
-	err := s.o.Manager.Command(ctx, id, c)
-	if row, _, _ := s.o.Manager.Board().Row(id); c == sched.CancelJob && row.Cancelled {
+	err := s.o.Site.Command(ctx, callerOf(ctx).who, id, c)
+	if row, _, _ := s.o.Host.Board().Row(id); c == sched.CancelJob && row.Cancelled {
 		err = nil // who asks again is not told otherwise
 	}
 	if err != nil {
@@ -200,6 +230,7 @@ func (s *Server) command(ctx context.Context, name string, c sched.Command) (api
 	return s.one(ctx, id)
 }
 
+// drain has done what keeps new jobs from nodes or GPUs, and says how those stand then.
 func (s *Server) drain(ctx context.Context, do func(context.Context) error) (api.Nodes, error) {
 	if err := do(ctx); err != nil {
 		return api.Nodes{}, err
@@ -207,96 +238,82 @@ func (s *Server) drain(ctx context.Context, do func(context.Context) error) (api
 	return s.nodes(ctx, nil)
 }
 
+// drainNode drains the node that is named.
+func (s *Server) drainNode(ctx context.Context, name string, on bool) error {
+	var ids []sched.NodeID
+	err := s.o.Host.Look(ctx, func(v *sched.View) {
+		for n := range v.Nodes {
+			if v.Nodes[n].Spec.Name == name && v.Nodes[n].State != sched.NodeGone {
+				ids = append(ids, sched.NodeID(n))
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case ids == nil:
+		return fmt.Errorf("%q: %w", name, api.ErrNoNode)
+	}
+	return s.o.Site.Drain(ctx, callerOf(ctx).who, ids, on)
+}
+
 // drainGPU drains the GPU that is named, or numbered as nodes lists them.
 func (s *Server) drainGPU(ctx context.Context, name string, on bool) error {
-	list := s.o.Manager.Devices()
-	for i := range list {
-		if list[i].Name == name || strconv.Itoa(i) == name {
-			return s.o.Manager.DrainGPUs(ctx, []sched.GPUID{sched.GPUID(i)}, on)
+	at := sched.GPUID(sched.None)
+	err := s.o.Host.Look(ctx, func(v *sched.View) {
+		for g := range v.GPUs {
+			if text.GPUName(v, sched.GPUID(g)) == name || strconv.Itoa(g) == name {
+				at = sched.GPUID(g)
+				return
+			}
 		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case at == sched.None:
+		return fmt.Errorf("%q: %w", name, api.ErrNoGPU)
 	}
-	return fmt.Errorf("%q: %w", name, api.ErrNoGPU)
+	return s.o.Site.DrainGPUs(ctx, callerOf(ctx).who, []sched.GPUID{at}, on)
 }
 
 type submitInput struct {
 	Body api.Submission
 }
 
-// submit hands the jobs of a file in. Who is no Admin hands them in as himself.
+// submit submits the jobs of a file as those of the one who asks.
 func (s *Server) submit(ctx context.Context, in *submitInput) (api.Submitted, error) {
-	jobs, err := s.parse(ctx, &in.Body)
+	batch, err := s.o.Site.Read(ctx, callerOf(ctx).who, &in.Body)
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	who := callerOf(ctx).who
-	for i := range jobs {
-		spec := &jobs[i].Spec
-		if spec.User == "" {
-			spec.User = who.Name
-		}
-		if spec.User != who.Name && who.Role < api.Admin {
-			return api.Submitted{}, refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
-		}
-		if bad := inherit(&jobs[i].Task, in.Body.Env); bad != nil {
-			return api.Submitted{}, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
-		}
+	names := batch.Names()
+	doc := api.Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]api.Estimate, len(names))}
+	for i, name := range names {
+		doc.Jobs[i] = api.Estimate{ID: int(sched.None), Name: name}
 	}
-	doc := api.Submitted{Schema: "trainyard.submitted/v1", Dry: in.Body.Dry, Jobs: make([]api.Estimate, len(jobs))}
 	if in.Body.Dry {
-		err = s.foresee(ctx, jobs, &doc)
+		err = s.foresee(ctx, batch, &doc)
 		return doc, err
 	}
-	first, err := s.o.Manager.Submit(ctx, jobs)
+	list, err := batch.Submit(ctx)
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	for i := range jobs {
-		doc.Jobs[i] = api.Estimate{ID: int(first) + i, Name: jobs[i].Spec.Name}
-		if row, known, _ := s.o.Manager.Board().Row(first + sched.JobID(i)); known && row.Older != sched.None {
-			older := int(row.Older)
-			doc.Jobs[i].Older = &older
-		}
+	for i := range list {
+		s.accepted(&doc.Jobs[i], list[i])
 	}
 	return doc, nil
 }
 
-// smallFile is how many bytes of a job file are read beside others: its tree takes some 400 times as much memory.
-const smallFile = 4 << 10
-
-// parse reads the jobs of a submission.
-func (s *Server) parse(ctx context.Context, in *api.Submission) ([]jobfile.Job, error) {
-	name := in.Name
-	if name == "" {
-		name = "jobs.yaml"
+// accepted says what names a job that was submitted, and which job before it had its name.
+func (s *Server) accepted(doc *api.Estimate, a site.Accepted) {
+	doc.ID, doc.Ref = int(a.ID), a.Ref
+	if a.ID == sched.None {
+		return
 	}
-	switch {
-	case filepath.Base(name) != name || name == "." || name == "..":
-		return nil, fmt.Errorf("%w: name %q, want that of a file without its folder", api.ErrMalformed, name)
-	case task.CheckDir(in.Dir) != nil:
-		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, task.CheckDir(in.Dir))
+	if row, known, _ := s.o.Host.Board().Row(a.ID); known && row.Older != sched.None {
+		older := int(row.Older)
+		doc.Older = &older
 	}
-	if len(in.File) > smallFile {
-		select {
-		case s.parsing <- struct{}{}:
-			defer func() { <-s.parsing }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	jobs, err := jobfile.ParseJobs([]byte(in.File), filepath.Join(in.Dir, name))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, err)
-	}
-	return jobs, nil
-}
-
-// inherit gives a task those of the submitter's variables that it does not set itself.
-func inherit(t *task.Task, env map[string]string) error {
-	if len(env) == 0 {
-		return nil
-	}
-	all := maps.Clone(env)
-	maps.Copy(all, t.Env)
-	t.Env = all
-	return t.Validate()
 }

@@ -17,7 +17,7 @@ func TestOldSocketStays(t *testing.T) {
 	if err := errors.Join(os.Rename(socket, kept), os.MkdirAll(stuck, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.server.Listen()
+	_, err := r.door.Listen(r.server)
 	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || !strings.Contains(err.Error(), "api: control socket: "+socket+": ") || strings.Contains(err.Error(), "/proc/") {
 		t.Errorf("got %v, want %s and that it is not empty", err, socket)
 	}

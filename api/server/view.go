@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
-	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/explain/text"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
@@ -32,8 +30,8 @@ func stateOf(j *sched.Job) string {
 
 // list returns the jobs that fit a filter.
 func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
-	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Unit, System: s.o.Manager.Header().System}
-	err := s.o.Manager.Look(ctx, func(v *sched.View) {
+	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Site.Unit(), System: s.o.Host.Header().System}
+	err := s.o.Host.Look(ctx, func(v *sched.View) {
 		x := s.teller(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
@@ -58,21 +56,24 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err error) {
 	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
-	err = s.o.Manager.Look(ctx, func(v *sched.View) {
+	err = s.o.Host.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
 			doc = s.teller(v).job(id)
 		}
 	})
 	if f := doc.Failure; f != nil && f.Attempt > 0 {
-		f.Tail = LastLines(s.o.Manager.Dir(), id, int32(f.Attempt), tailLines)
+		f.Tail = s.o.Site.Tail(id, int32(f.Attempt), tailLines)
 	}
 	return doc, err
 }
 
+// tailLines are the last lines of an output that the document of a failure has.
+const tailLines = 10
+
 // teller makes documents of a View, while it may be looked at.
 type teller struct {
 	v      *sched.View
-	rows   []manager.Row // by job
+	rows   []Row         // by job
 	books  []metrics.Job // by job
 	steps  []int64       // by job
 	origin time.Time
@@ -83,8 +84,8 @@ type teller struct {
 // teller is for who looks: rows that were read before would be older than the View, and a job that has just failed
 // would have no exit code.
 func (s *Server) teller(v *sched.View) *teller {
-	rows := s.o.Manager.Board().Rows()
-	_, books := s.o.Manager.Result()
+	rows := s.o.Host.Board().Rows()
+	_, books := s.o.Host.Result()
 	says := s.says(v)
 	says.Last = func(id sched.JobID) (last text.Failure) {
 		if int(id) < len(rows) {
@@ -92,7 +93,7 @@ func (s *Server) teller(v *sched.View) *teller {
 		}
 		return last
 	}
-	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Manager.Brief(v), says}
+	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says}
 }
 
 // when says a time as RFC 3339.
@@ -142,7 +143,7 @@ func (x *teller) job(id sched.JobID) api.Job {
 }
 
 // ended says how the last attempt of a job ended.
-func (x *teller) ended(doc *api.Job, j *sched.Job, row *manager.Row) {
+func (x *teller) ended(doc *api.Job, j *sched.Job, row *Row) {
 	doc.ExitCode, doc.Text = int(row.Code), row.Text
 	if !row.Failed() {
 		return
@@ -155,7 +156,7 @@ func (x *teller) ended(doc *api.Job, j *sched.Job, row *manager.Row) {
 		doc.Failure.Attempt = 0
 		return
 	}
-	doc.Failure.Signal = manager.Signal(row.Code)
+	doc.Failure.Signal = signal(row.Code)
 	if j.Outcome == sched.Failed {
 		doc.Why = row.Failure()
 	}
@@ -193,19 +194,21 @@ func (x *teller) place(doc *api.Job, j *sched.Job, id sched.JobID) {
 
 // nodes returns what jobs run on.
 func (s *Server) nodes(ctx context.Context, _ *nothing) (api.Nodes, error) {
-	status := s.o.Manager.Devices()
-	doc := api.Nodes{Schema: "trainyard.nodes/v1", Unit: s.o.Unit}
-	err := s.o.Manager.Look(ctx, func(v *sched.View) {
+	doc := api.Nodes{Schema: "trainyard.nodes/v1", Unit: s.o.Site.Unit()}
+	several := s.o.Site.Kind() != api.Machine
+	err := s.o.Host.Look(ctx, func(v *sched.View) {
 		doc.Drained = len(v.Nodes) > 0
-		for i := range v.Nodes {
-			if i == 0 {
-				doc.Node = v.Nodes[i].Spec.Name
-			}
-			doc.Drained = doc.Drained && drained(v, &v.Nodes[i])
-		}
+		doc.Nodes = make([]api.Node, len(v.Nodes))
 		doc.GPUs = make([]api.GPU, len(v.GPUs))
-		for g := range v.GPUs {
-			doc.GPUs[g] = gpuDoc(v, sched.GPUID(g))
+		for i := range v.Nodes {
+			n := &v.Nodes[i]
+			doc.Drained = doc.Drained && drained(v, n)
+			doc.Nodes[i] = nodeDoc(v, n)
+			for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
+				if doc.GPUs[g] = gpuDoc(v, g); several {
+					doc.GPUs[g].Node = n.Spec.Name
+				}
+			}
 		}
 		for id := range v.Jobs {
 			if j := &v.Jobs[id]; j.HoldsDevices() {
@@ -215,12 +218,23 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (api.Nodes, error) {
 			}
 		}
 	})
-	for g := range doc.GPUs {
-		if g < len(status) {
-			measured(&doc.GPUs[g], &status[g])
-		}
+	if !several && len(doc.Nodes) > 0 {
+		doc.Node = doc.Nodes[0].Name
 	}
+	s.o.Site.Measure(doc.GPUs)
 	return doc, err
+}
+
+// nodeDoc says how a node stands.
+func nodeDoc(v *sched.View, n *sched.Node) api.Node {
+	doc := api.Node{Name: n.Spec.Name, Rack: int(n.Spec.Rack), State: n.State.String(), GPUs: make([]string, n.Spec.GPUs)}
+	if int(n.Spec.Type) < len(v.Types) {
+		doc.Type = v.Types[n.Spec.Type]
+	}
+	for i := range doc.GPUs {
+		doc.GPUs[i] = text.GPUName(v, n.First+sched.GPUID(i))
+	}
+	return doc
 }
 
 // drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that
@@ -248,20 +262,6 @@ func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 		doc.State = "quarantined"
 	}
 	return doc
-}
-
-// measured adds what was seen of a device.
-func measured(doc *api.GPU, s *device.Status) {
-	r := &s.Reading
-	doc.Why = s.Why
-	if r.UsedMiB >= 0 { // a slot's is not measured
-		doc.OfMB = float64(s.MemoryGB) * 1024
-	}
-	doc.MemoryMB, doc.Use, doc.Watts = max(r.UsedMiB, 0), max(r.Use, 0), max(r.Watts, 0)
-	doc.HeldIdle = s.HeldIdle(&device.DefaultRule)
-	if len(r.Processes) > 0 {
-		doc.By = s.By()
-	}
 }
 
 // gpuStates are the words for the states of a GPU.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/explain/text"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/whatif"
 )
@@ -18,11 +17,19 @@ import (
 // says returns who says in sentences how the jobs of v stand, by the clock of this machine.
 func (s *Server) says(v *sched.View) text.Renderer {
 	last := func(id sched.JobID) text.Failure {
-		row, _, _ := s.o.Manager.Board().Row(id)
+		row, _, _ := s.o.Host.Board().Row(id)
 		return row.LastFailure()
 	}
-	return text.Renderer{Vocabulary: text.Machine(s.o.Unit), View: v, System: s.o.Manager.Header().System,
+	return text.Renderer{Vocabulary: s.vocabulary(), View: v, System: s.o.Host.Header().System,
 		Origin: s.origin.Local(), Last: last}
+}
+
+// vocabulary has the words of this world.
+func (s *Server) vocabulary() text.Vocabulary {
+	if s.o.Site.Kind() == api.Cluster {
+		return text.Cluster()
+	}
+	return text.Machine(s.o.Site.Unit())
 }
 
 // think lets one at a time look into the future, and returns what ends that.
@@ -59,11 +66,11 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	}
 	defer done()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	o := manager.WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)}
+	o := WhyOptions{Remedies: ms(in.Try), Forecast: ms(in.Ahead)}
 	if o.Forecast == api.AsSuits {
 		o.Forecast, o.Most = suits, suitsJobs
 	}
-	a, err := s.o.Manager.Why(ctx, id, o)
+	a, err := s.o.Host.Why(ctx, id, o)
 	if err != nil {
 		return api.Why{}, fmt.Errorf("job %d: %w", id, err)
 	}
@@ -79,7 +86,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 // whyTeller makes documents of an answer.
 type whyTeller struct {
 	text.Renderer
-	a  *manager.Answer
+	a  *Answer
 	id sched.JobID
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
@@ -113,11 +114,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if !m.Resumed() {
 		warnMissing(cmd, o.Jobs.Jobs)
 	}
-	answers, err := server.New(server.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.Unit, Log: o.Log})
-	if err != nil {
-		return err
-	}
-	stop, err := answers.Listen()
+	stop, err := machine.Listen(m, meter, &o, access.Options{})
 	if err != nil {
 		return err
 	}

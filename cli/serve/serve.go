@@ -22,6 +22,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
 )
 
 // serveFlags are the flags of serve as given.
@@ -80,7 +81,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	f.Begun = server.Folder(dir).Slots()
+	f.Begun = manager.Folder(dir).Slots()
 	o, err := f.Options(cmd.Context(), cmd)
 	if err != nil {
 		return err
@@ -106,15 +107,11 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return machine.ManagerError(err)
 	}
 	defer m.Close()
-	a := server.Options{Manager: m, Meter: meter, Version: o.Version, Unit: f.Unit, Log: o.Log, Network: f.network, Cert: f.cert, Key: f.key}
+	a := access.Options{Network: f.network, Cert: f.cert, Key: f.key}
 	if f.group >= 0 {
 		a.Group = &f.group
 	}
-	answers, err := server.New(a)
-	if err != nil {
-		return err
-	}
-	stop, err := answers.Listen()
+	stop, err := machine.Listen(m, meter, &o, a)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package server
+package manager
 
 import (
 	"bufio"
@@ -11,10 +11,10 @@ import (
 	"strconv"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
 )
@@ -39,8 +39,8 @@ func (f Folder) WriteLog(w io.Writer) error {
 	return lines.Err()
 }
 
-// Logs calls tell with what an attempt of a job wrote, and returns its number; see Client.Logs. Nothing is followed.
-func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, tell func(api.Output) error) (sched.JobID, error) {
+// Logs calls report with what an attempt of a job wrote, and returns its number; see Client.Logs. Nothing is followed.
+func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, report func(api.Output) error) (sched.JobID, error) {
 	id, err := f.find(job)
 	if err != nil {
 		return id, err
@@ -52,12 +52,14 @@ func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, tell fun
 		}
 		attempts++
 	}
-	row := manager.Row{State: sched.Done, Attempts: attempts}
-	r := reading{from: place{attempt: int32(o.Attempt)}, tail: o.Tail, since: o.Since, dir: string(f), job: id,
-		pieces:  func(p place, text []byte) error { return tell(api.Output{Attempt: int(p.attempt), Text: string(text)}) },
-		ended:   func(place, *manager.Row) error { return nil },
-		current: func() (manager.Row, <-chan struct{}) { return row, nil }}
-	return id, r.run(ctx)
+	standing := site.Standing{Done: true, Attempts: attempts}
+	r := site.Reading{Of: outputs(f), Job: id, From: site.Point{Attempt: int32(o.Attempt)}, Lines: o.Tail, Since: o.Since,
+		Current: func() (site.Standing, <-chan struct{}) { return standing, nil },
+		Piece: func(p site.Point, text []byte) error {
+			return report(api.Output{Attempt: int(p.Attempt), Text: string(text)})
+		},
+		End: func(site.Point) error { return nil }}
+	return id, r.Run(ctx)
 }
 
 // find returns the job that a text names: by number, or else the latest of that name.

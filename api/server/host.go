@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
+)
+
+// Host is what a Server asks of the one who decides. All of it may be asked by any goroutine.
+type Host interface {
+	Header() eventlog.Header
+	// Look has f look at the state while nothing changes it; Brief and Result are for f.
+	Look(ctx context.Context, f func(*sched.View)) error
+	Brief(v *sched.View) *pipeline.Brief
+	Result() (metrics.Result, []metrics.Job)
+	Board() *Board
+	LastEvent() uint64
+	Events(ctx context.Context, from uint64, send func(seq uint64, line []byte) error) error
+	Why(ctx context.Context, job sched.JobID, o WhyOptions) (*Answer, error)
+}
+
+var _ Host = (*manager.Manager)(nil)
+
+// What a Host answers with.
+type (
+	Board      = manager.Board
+	Row        = manager.Row
+	Answer     = manager.Answer
+	WhyOptions = manager.WhyOptions
+	Decision   = manager.Decision
+)
+
+// Forgetful is a Host that keeps the latest events alone.
+type Forgetful interface {
+	// FirstEvent is the number of the first event that is kept; 1 = all are.
+	FirstEvent() uint64
+}
+
+// Explainer is a Site whose log has enough to decide a decision again.
+type Explainer interface {
+	Explain(ctx context.Context, seq uint64) (*Decision, error)
+}
+
+// Planner is a Batch that knows when its jobs would start; without it nothing is known.
+type Planner interface {
+	Plan(ctx context.Context) (f *whatif.Forecast, first sched.JobID, err error)
+}
+
+var (
+	errLate = manager.ErrLate // of Explain: its time is over
+	signal  = manager.Signal  // names the signal of an exit code
+)
+
+// hostErrors are the errors of a host by the errors of the contract. The first that fits holds.
+var hostErrors = []struct{ host, contract error }{
+	{manager.ErrNoJob, api.ErrNoJob},
+	{manager.ErrNoEvent, api.ErrNoEvent},
+	{manager.ErrNoDecision, api.ErrNoDecided},
+	{manager.ErrOtherSystem, api.ErrElsewhere},
+	{manager.ErrDone, api.ErrDone},
+	{manager.ErrFixed, api.ErrFixed},
+	{manager.ErrStopped, api.ErrStopped},
+	{manager.ErrRefused, api.ErrRefused},
+}

@@ -1,0 +1,21 @@
+package machine
+
+import (
+	"github.com/trainyard/trainyard/api/server"
+	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/access"
+)
+
+// Listen serves the API of a manager to those whom a names, until stop is called.
+func Listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options) (stop func(), err error) {
+	a.Dir, a.Log = m.Dir(), o.Log
+	door, err := access.New(a)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := server.New(server.Options{Host: m, Site: manager.NewSite(m, door), Meter: meter, Version: o.Version, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	return door.Listen(answers)
+}

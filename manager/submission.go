@@ -1,0 +1,111 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+
+	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/site"
+	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/whatif"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// smallFile is how many bytes of a job file are read next to others: its tree takes some 400 times as much memory.
+const smallFile = 4 << 10
+
+// Read returns the jobs of a submission. Who is no Admin submits them as himself.
+func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.Batch, error) {
+	jobs, err := s.parse(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		spec := &jobs[i].Spec
+		if spec.User == "" {
+			spec.User = who.Name
+		}
+		if spec.User != who.Name && who.Role < api.Admin {
+			return nil, api.Refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
+		}
+		if bad := inherit(&jobs[i].Task, in.Env); bad != nil {
+			return nil, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)
+		}
+	}
+	return &batch{s.m, jobs}, nil
+}
+
+// parse reads the job file of a submission.
+func (s *Site) parse(ctx context.Context, in *api.Submission) ([]jobfile.Job, error) {
+	name := in.Name
+	if name == "" {
+		name = "jobs.yaml"
+	}
+	switch {
+	case filepath.Base(name) != name || name == "." || name == "..":
+		return nil, fmt.Errorf("%w: name %q, want that of a file without its folder", api.ErrMalformed, name)
+	case task.CheckDir(in.Dir) != nil:
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, task.CheckDir(in.Dir))
+	}
+	if len(in.File) > smallFile {
+		select {
+		case s.parsing <- struct{}{}:
+			defer func() { <-s.parsing }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	jobs, err := jobfile.ParseJobs([]byte(in.File), filepath.Join(in.Dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	return jobs, nil
+}
+
+// inherit gives a task those of the submitter's variables that it does not set itself.
+func inherit(t *task.Task, env map[string]string) error {
+	if len(env) == 0 {
+		return nil
+	}
+	all := maps.Clone(env)
+	maps.Copy(all, t.Env)
+	t.Env = all
+	return t.Validate()
+}
+
+// batch are the jobs of one submission.
+type batch struct {
+	m    *Manager
+	jobs []jobfile.Job
+}
+
+// Names are those of the jobs.
+func (b *batch) Names() []string {
+	names := make([]string, len(b.jobs))
+	for i := range b.jobs {
+		names[i] = b.jobs[i].Spec.Name
+	}
+	return names
+}
+
+// Plan returns when the jobs would start and end if they were submitted now.
+func (b *batch) Plan(ctx context.Context) (*whatif.Forecast, sched.JobID, error) {
+	return b.m.Plan(ctx, b.jobs)
+}
+
+// Submit submits the jobs.
+func (b *batch) Submit(ctx context.Context) ([]site.Accepted, error) {
+	first, err := b.m.Submit(ctx, b.jobs)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]site.Accepted, len(b.jobs))
+	for i := range list {
+		list[i].ID = first + sched.JobID(i)
+	}
+	return list, nil
+}
