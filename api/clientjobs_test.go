@@ -12,7 +12,8 @@ import (
 
 // randomJob fills some fields of a job, found by reflection, so that those added later are among them.
 func randomJob(r *rand.Rand) (j Job) {
-	texts := []string{"a", "a-1", "müller …", "says \"no\"", "<b>&\u2028", "two\nlines", "bad \xff", `"jobs":[{"id":`, strings.Repeat("x", 300)}
+	texts := []string{"a", "a-1", "müller …", "says \"no\"", "<b>&\u2028", "two\nlines", "bad \xff", `"jobs":[{"id":`,
+		strings.Repeat("x", 300)}
 	v := reflect.ValueOf(&j).Elem()
 	for i := range v.NumField() {
 		if f := v.Field(i); r.IntN(3) > 0 {
@@ -93,9 +94,11 @@ func FuzzReadJobs(f *testing.F) {
 
 // known is what a manager tells of n jobs, most of which wait.
 func known(n int) Jobs {
-	doc := Jobs{Schema: "trainyard.jobs/v1", Now: "2026-11-22T08:45:06.929Z", System: "fifo", Total: n, Jobs: make([]Job, n)}
+	doc := Jobs{Schema: "trainyard.jobs/v1", Now: "2026-11-22T08:45:06.929Z", System: "fifo", Total: n,
+		Jobs: make([]Job, n)}
 	for i := range doc.Jobs {
-		j := Job{ID: i, Name: fmt.Sprintf("waits-%d", i), User: "somebody", State: "waiting", Why: fmt.Sprintf("needs 1 slot, and 0 of 64 are free; %d jobs are ahead", i),
+		j := Job{ID: i, Name: fmt.Sprintf("waits-%d", i), User: "somebody", State: "waiting",
+			Why: fmt.Sprintf("needs 1 slot, and 0 of 64 are free; %d jobs are ahead", i),
 			Min: 1, Want: 1, Max: 1, GPUs: []string{}, Submitted: "2026-11-22T08:44:09.413Z", QueueSec: 57.51575599}
 		switch i % 8 {
 		case 0:
@@ -114,7 +117,10 @@ func BenchmarkReadJobs(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, read := range map[string]func([]byte, *Jobs) error{"readJobs": readJobs, "encoding-json": func(t []byte, d *Jobs) error { return json.Unmarshal(t, d) }} {
+	for name, read := range map[string]func([]byte, *Jobs) error{
+		"readJobs":      readJobs,
+		"encoding-json": func(t []byte, d *Jobs) error { return json.Unmarshal(t, d) },
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()

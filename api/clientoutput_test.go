@@ -15,7 +15,8 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%s: read as %+v", b, out)
 		}
 	}
-	for _, b := range []string{`{"text":"a","attempt":1}`, `{"attempt":1,"text":"\u00e9\u2028"}`, `{"attempt":1, "text":"a"}`, `{"attempt":1,"text":"a","more":"b"}`} {
+	for _, b := range []string{`{"text":"a","attempt":1}`, `{"attempt":1,"text":"\u00e9\u2028"}`,
+		`{"attempt":1, "text":"a"}`, `{"attempt":1,"text":"a","more":"b"}`} {
 		sameOutput(t, []byte(b))
 	}
 }
@@ -44,9 +45,11 @@ func FuzzReadOutput(f *testing.F) {
 
 // BenchmarkReadOutput is what a client does with a piece of output.
 func BenchmarkReadOutput(b *testing.B) {
-	text := strings.Repeat("[2026-11-22 03:44:19] step 100/1000 | loss: 2.4000 | 812.5 samples/s | lr 3.0e-4\n", 64<<10/81)
+	text := strings.Repeat("[2026-11-22 03:44:19] step 100/1000 | loss: 2.4000 | 812.5 samples/s | lr 3.0e-4\n",
+		64<<10/81)
 	data := written(1, text)
-	for name, read := range map[string]func([]byte, *Output) error{"readOutput": readOutput, "encoding-json": func(t []byte, o *Output) error { return json.Unmarshal(t, o) }} {
+	for name, read := range map[string]func([]byte, *Output) error{"readOutput": readOutput,
+		"encoding-json": func(t []byte, o *Output) error { return json.Unmarshal(t, o) }} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {

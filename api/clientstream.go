@@ -26,8 +26,10 @@ type LogOptions struct {
 
 // Logs calls tell with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is
 // followed. When the stream breaks it goes on where it was.
-func (c *Client) Logs(ctx context.Context, job string, o LogOptions, tell func(Output) error) (end OutputEnd, err error) {
-	q := url.Values{"attempt": {strconv.Itoa(o.Attempt)}, "follow": {strconv.FormatBool(o.Follow)}, "tail": {strconv.Itoa(o.Tail)}}
+func (c *Client) Logs(
+	ctx context.Context, job string, o LogOptions, tell func(Output) error) (end OutputEnd, err error) {
+	q := url.Values{"attempt": {strconv.Itoa(o.Attempt)}, "follow": {strconv.FormatBool(o.Follow)},
+		"tail": {strconv.Itoa(o.Tail)}}
 	if o.Rank > 0 {
 		q.Set("rank", strconv.Itoa(o.Rank))
 	}
@@ -104,7 +106,8 @@ func pause(ctx context.Context) {
 
 // stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be
 // told.
-func (c *Client) stream(ctx context.Context, path string, header http.Header, tell func(StreamEvent) error) (broke bool, err error) {
+func (c *Client) stream(
+	ctx context.Context, path string, header http.Header, tell func(StreamEvent) error) (broke bool, err error) {
 	resp, err := c.Do(ctx, http.MethodGet, path, nil, header)
 	if err != nil {
 		return false, err

@@ -14,7 +14,8 @@ const AsSuits = -time.Millisecond
 // Why returns why a job stands as it does. ahead bounds the look into the future, see AsSuits, try the time in
 // which remedies are tried; 0 = none.
 func (c *Client) Why(ctx context.Context, job string, ahead, try time.Duration) (doc Why, err error) {
-	q := url.Values{"ahead_ms": {strconv.FormatInt(ahead.Milliseconds(), 10)}, "try_ms": {strconv.FormatInt(try.Milliseconds(), 10)}}
+	q := url.Values{"ahead_ms": {strconv.FormatInt(ahead.Milliseconds(), 10)},
+		"try_ms": {strconv.FormatInt(try.Milliseconds(), 10)}}
 	err = c.get(ctx, jobPath(job, "why")+"?"+q.Encode(), &doc)
 	return doc, err
 }

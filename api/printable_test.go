@@ -10,8 +10,10 @@ import (
 // hostile are outputs of jobs that mean harm, and what of them is shown.
 var hostile = []struct{ name, in, want string }{
 	{"plain", "loss 0.1\tstep 2\n", "loss 0.1\tstep 2\n"},
-	{"script", "<script>alert(1)</script>", "<script>alert(1)</script>"}, // no terminal minds; pages have to render it as text
-	{"colours", "\x1b[31mred\x1b[0m \x1b[1;38;5;208mx\x1b[m \x1b[38:2::1:2:3mdots\x1b[0m", "\x1b[31mred\x1b[0m \x1b[1;38;5;208mx\x1b[m \x1b[38:2::1:2:3mdots\x1b[0m"},
+	// No terminal minds; pages have to render it as text.
+	{"script", "<script>alert(1)</script>", "<script>alert(1)</script>"},
+	{"colours", "\x1b[31mred\x1b[0m \x1b[1;38;5;208mx\x1b[m \x1b[38:2::1:2:3mdots\x1b[0m",
+		"\x1b[31mred\x1b[0m \x1b[1;38;5;208mx\x1b[m \x1b[38:2::1:2:3mdots\x1b[0m"},
 	{"colour left on", "\x1b[41mred", "\x1b[41mred\x1b[m"},
 	{"link (OSC 8)", "\x1b]8;;http://evil/\x1b\\click\x1b]8;;\x1b\\", "click"},
 	{"clipboard (OSC 52)", "a\x1b]52;c;cm0gLXJmIH4K\ab", "ab"},

@@ -104,7 +104,8 @@ func NotHere(what, instead string) *Problem {
 
 // Gone is the problem of events that are no longer kept; from is the first that is.
 func Gone(wanted, from uint64) *Problem {
-	p := NewProblem(http.StatusGone, "gone", fmt.Sprintf("event %d is no longer kept; events from %d on are", wanted, from), ErrGone)
+	detail := fmt.Sprintf("event %d is no longer kept; events from %d on are", wanted, from)
+	p := NewProblem(http.StatusGone, "gone", detail, ErrGone)
 	p.From = from
 	return p
 }

@@ -40,7 +40,8 @@ func (f Folder) WriteLog(w io.Writer) error {
 }
 
 // Logs calls report with what an attempt of a job wrote, and returns its number; see Client.Logs. Nothing is followed.
-func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, report func(api.Output) error) (sched.JobID, error) {
+func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, report func(api.Output) error) (sched.JobID,
+	error) {
 	id, err := f.find(job)
 	if err != nil {
 		return id, err
@@ -53,7 +54,8 @@ func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, report f
 		attempts++
 	}
 	standing := site.Standing{Done: true, Attempts: attempts}
-	r := site.Reading{Of: outputs(f), Job: id, From: site.Point{Attempt: int32(o.Attempt)}, Lines: o.Tail, Since: o.Since,
+	r := site.Reading{Of: outputs(f), Job: id, From: site.Point{Attempt: int32(o.Attempt)}, Lines: o.Tail,
+		Since:   o.Since,
 		Current: func() (site.Standing, <-chan struct{}) { return standing, nil },
 		Piece: func(p site.Point, text []byte) error {
 			return report(api.Output{Attempt: int(p.Attempt), Text: string(text)})

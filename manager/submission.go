@@ -30,7 +30,8 @@ func (s *Site) Read(ctx context.Context, who api.Who, in *api.Submission) (site.
 			spec.User = who.Name
 		}
 		if spec.User != who.Name && who.Role < api.Admin {
-			return nil, api.Refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User, who.Name)
+			return nil, api.Refusal(http.StatusForbidden, "job %s is one of %s, and you are %s", spec.Name, spec.User,
+				who.Name)
 		}
 		if bad := inherit(&jobs[i].Task, in.Env); bad != nil {
 			return nil, fmt.Errorf("%w: job %s: %w", api.ErrMalformed, spec.Name, bad)

@@ -13,8 +13,8 @@ import (
 // foreseeing is how long a plan may be thought about.
 const foreseeing = 3 * time.Second
 
-// foresee fills in when the jobs of a batch would start and end, and what that rests on. A batch without a plan has no such
-// estimates.
+// foresee fills in when the jobs of a batch would start and end, and what that rests on. A batch without a plan has no
+// such estimates.
 func (s *Server) foresee(ctx context.Context, batch site.Batch, doc *api.Submitted) error {
 	planner, able := batch.(Planner)
 	if !able {

@@ -37,28 +37,40 @@ func TestClientErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		"no job":          {func() error { _, err := c.Job(ctx, "nobody"); return err }, api.ErrNoJob, `job "nobody": no such job`},
-		"no number":       {func() error { _, err := c.Cancel(ctx, "77"); return err }, api.ErrNoJob, `job "77"`},
-		"a path":          {func() error { _, err := c.Cancel(ctx, "../0"); return err }, api.ErrForbidden, "no such path"},
-		"logs of no job":  {func() error { _, err := c.Logs(ctx, "nobody", api.LogOptions{}, nil); return err }, api.ErrNoJob, ""},
-		"done":            {func() error { _, err := c.Requeue(ctx, "of-ann"); return err }, api.ErrDone, `job "of-ann": done already (cancelled)`},
+		"no job": {func() error { _, err := c.Job(ctx, "nobody"); return err }, api.ErrNoJob,
+			`job "nobody": no such job`},
+		"no number": {func() error { _, err := c.Cancel(ctx, "77"); return err }, api.ErrNoJob, `job "77"`},
+		"a path": {func() error { _, err := c.Cancel(ctx, "../0"); return err }, api.ErrForbidden,
+			"no such path"},
+		"logs of no job": {func() error { _, err := c.Logs(ctx, "nobody", api.LogOptions{}, nil); return err },
+			api.ErrNoJob, ""},
+		"done": {func() error { _, err := c.Requeue(ctx, "of-ann"); return err }, api.ErrDone,
+			`job "of-ann": done already (cancelled)`},
 		"done, cancelled": {func() error { _, err := c.Cancel(ctx, "of-ann"); return err }, nil, ""},
-		"no GPU":          {func() error { _, err := c.DrainGPU(ctx, "GPU-x", true); return err }, api.ErrNoGPU, `"GPU-x"`},
+		"no GPU": {func() error { _, err := c.DrainGPU(ctx, "GPU-x", true); return err }, api.ErrNoGPU,
+			`"GPU-x"`},
 		"too wide": {func() error {
 			_, err := c.Submit(ctx, api.Submission{File: "jobs: [{command: [x], gpus: 2}]", Dir: "/"})
 			return err
 		}, api.ErrRefused, "needs 2 slots"},
-		"malformed": {func() error { _, err := c.Submit(ctx, api.Submission{File: "jobs: 1", Dir: "/"}); return err }, api.ErrMalformed, "jobs.yaml:1:7"},
+		"malformed": {func() error { _, err := c.Submit(ctx, api.Submission{File: "jobs: 1", Dir: "/"}); return err },
+			api.ErrMalformed, "jobs.yaml:1:7"},
 		"too long": {func() error {
 			_, err := c.Submit(ctx, api.Submission{File: strings.Repeat("x", api.MaxJobs), Dir: "/"})
 			return err
 		}, api.ErrMalformed, "want at most"},
-		"no manager":       {func() error { _, err := nowhere.Info(ctx); return err }, api.ErrNoManager, "no trainyard runs there"},
-		"no such state":    {func() error { _, err := c.Jobs(ctx, api.Filter{States: []string{"dead"}}); return err }, api.ErrMalformed, `"dead"`},
-		"nothing listens":  {func() error { _, err := api.DialNetwork("127.0.0.1:1", "", nil).Info(ctx); return err }, api.ErrNoManager, ""},
-		"an interrupt":     {func() error { _, err := c.Info(past); return err }, context.Canceled, ""},
-		"one who is told":  {func() error { return c.Events(ctx, 0, func(uint64, []byte) error { return io.ErrShortWrite }) }, io.ErrShortWrite, ""},
-		"no folder at all": {func() error { _, err := api.Dial(filepath.Join(t.TempDir(), "x")); return err }, fs.ErrNotExist, ""},
+		"no manager": {func() error { _, err := nowhere.Info(ctx); return err }, api.ErrNoManager,
+			"no trainyard runs there"},
+		"no such state": {func() error { _, err := c.Jobs(ctx, api.Filter{States: []string{"dead"}}); return err },
+			api.ErrMalformed, `"dead"`},
+		"nothing listens": {func() error { _, err := api.DialNetwork("127.0.0.1:1", "", nil).Info(ctx); return err },
+			api.ErrNoManager, ""},
+		"an interrupt": {func() error { _, err := c.Info(past); return err }, context.Canceled, ""},
+		"one who is told": {func() error {
+			return c.Events(ctx, 0, func(uint64, []byte) error { return io.ErrShortWrite })
+		}, io.ErrShortWrite, ""},
+		"no folder at all": {func() error { _, err := api.Dial(filepath.Join(t.TempDir(), "x")); return err },
+			fs.ErrNotExist, ""},
 	} {
 		if err := x.ask(); !errors.Is(err, x.want) || !strings.Contains(fmt.Sprint(err), x.says) {
 			t.Errorf("%s: %v, want %v that says %q", name, err, x.want, x.says)
@@ -114,7 +126,8 @@ func TestJobs(t *testing.T) {
 			t.Fatal(j, err)
 		}
 		if j.State == "running" {
-			if len(j.GPUs) != 2 || j.Min != 2 || j.Priority != 3 || j.Model != "m" || j.Attempt != 1 || j.User != "ann" {
+			if len(j.GPUs) != 2 || j.Min != 2 || j.Priority != 3 || j.Model != "m" || j.Attempt != 1 ||
+				j.User != "ann" {
 				t.Errorf("%+v", j)
 			}
 			break
@@ -137,7 +150,8 @@ func TestJobs(t *testing.T) {
 		for _, j := range doc.Jobs {
 			got = append(got, j.Name+" "+j.State)
 		}
-		if strings.Join(got, ", ") != c.want || doc.Total != c.total || err != nil || doc.Schema != "trainyard.jobs/v1" || doc.System != "fifo-skip" {
+		if strings.Join(got, ", ") != c.want || doc.Total != c.total || err != nil ||
+			doc.Schema != "trainyard.jobs/v1" || doc.System != "fifo-skip" {
 			t.Errorf("%+v: %v of %d, %v; want %s of %d", c.f, got, doc.Total, err, c.want, c.total)
 		}
 	}
@@ -163,7 +177,8 @@ func (r *rig) nodes() {
 			r.Errorf("%+v", g)
 		}
 	}
-	if doc, err = r.client.DrainGPU(ctx, "1", true); err != nil || doc.GPUs[1].State != "drained" || doc.GPUs[0].State != "in-use" {
+	if doc, err = r.client.DrainGPU(ctx, "1", true); err != nil || doc.GPUs[1].State != "drained" ||
+		doc.GPUs[0].State != "in-use" {
 		r.Errorf("%+v, %v", doc, err)
 	}
 	if doc, err = r.client.DrainGPU(ctx, doc.GPUs[1].Name, false); err != nil || doc.GPUs[1].State != "in-use" {
@@ -188,7 +203,8 @@ func (r *rig) metrics() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, want := range []string{`trainyard_jobs{state="held"} 2`, `trainyard_jobs{state="running"} 1`, `trainyard_gpus{state="busy"} 2`,
+	for _, want := range []string{`trainyard_jobs{state="held"} 2`, `trainyard_jobs{state="running"} 1`,
+		`trainyard_gpus{state="busy"} 2`,
 		`trainyard_queue_length 1`, `trainyard_events_total{kind="arrived"} 4`, "trainyard_commits_total ", "trainyard_decision_seconds_count ",
 		"trainyard_preemptions_total 0", "trainyard_restarts_total 0", "trainyard_energy_joules_total 0", `trainyard_events_total{kind="decided"} 1`,
 		"go_goroutines ", "process_open_fds "} {
@@ -196,7 +212,8 @@ func (r *rig) metrics() {
 			r.Errorf("no %q among the figures", want)
 		}
 	}
-	if strings.Contains(string(text), "trainyard_commits_total 0\n") || strings.Contains(string(text), "trainyard_decision_seconds_count 0\n") {
+	if strings.Contains(string(text), "trainyard_commits_total 0\n") || strings.Contains(string(text),
+		"trainyard_decision_seconds_count 0\n") {
 		r.Errorf("commits or decisions are not counted")
 	}
 }

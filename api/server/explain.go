@@ -30,9 +30,11 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 	}
 	x := whyTeller{Renderer: s.says(d.View)}
 	e := &d.Event
-	doc := api.Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time), System: x.System, Unit: x.Unit, Job: int(e.Job),
-		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free), Ordered: d.Order != nil,
-		Waited: x.waited(d), Chosen: []api.Chosen{}, Refused: []api.Chosen{}, Figures: figures(d.Facts)}
+	doc := api.Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time),
+		System: x.System, Unit: x.Unit, Job: int(e.Job),
+		Was: x.gpuNames(d.Was), GPUs: x.gpuNames(e.GPUs), Reason: x.reason(e.Why), Free: x.gpuNames(d.Free),
+		Ordered: d.Order != nil,
+		Waited:  x.waited(d), Chosen: []api.Chosen{}, Refused: []api.Chosen{}, Figures: figures(d.Facts)}
 	if e.Job != sched.None {
 		doc.Name = x.View.Job(e.Job).Spec.Name
 	}
@@ -82,8 +84,10 @@ var withJob = []sched.ReasonCode{sched.WhyPreempted, sched.WhyTrial, sched.WhyKe
 
 // reasonTexts say reasons in words.
 var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string{
-	sched.WhyStarted:   func(sched.Reason, string) string { return "it was its turn and it fits" },
-	sched.WhyPreempted: func(_ sched.Reason, other string) string { return other + " is before it and takes what it held" },
+	sched.WhyStarted: func(sched.Reason, string) string { return "it was its turn and it fits" },
+	sched.WhyPreempted: func(_ sched.Reason, other string) string {
+		return other + " is before it and takes what it held"
+	},
 	sched.WhyMoved: func(r sched.Reason, _ string) string {
 		return fmt.Sprintf("another set serves it better: gain %.3g", r.A)
 	},
@@ -107,7 +111,9 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 	sched.WhyTrial: func(r sched.Reason, other string) string {
 		return fmt.Sprintf("it joins %s on trial; %g jobs are there", other, r.A)
 	},
-	sched.WhyKept: func(_ sched.Reason, other string) string { return "its trial beside " + other + " is over: it stays" },
+	sched.WhyKept: func(_ sched.Reason, other string) string {
+		return "its trial beside " + other + " is over: it stays"
+	},
 	sched.WhyUndone: func(_ sched.Reason, other string) string {
 		return "beside " + other + " a deadline or a limit would be missed"
 	},

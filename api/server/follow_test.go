@@ -28,22 +28,24 @@ func TestFollowThroughAttempts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	go_ := filepath.Join(filepath.Dir(r.dir), "go")
-	r.submit(`jobs: [{name: a, grace: 1s, command: [sh, -c, 'echo attempt $TRAINYARD_ATTEMPT; until [ -e ` + go_ + ` ]; do sleep 0.05; done; echo "end of $TRAINYARD_ATTEMPT"; exit 7']}]`)
+	r.submit(`jobs: [{name: a, grace: 1s, command: [sh, -c, 'echo attempt $TRAINYARD_ATTEMPT; until [ -e ` + go_ +
+		` ]; do sleep 0.05; done; echo "end of $TRAINYARD_ATTEMPT"; exit 7']}]`)
 	var got strings.Builder
 	asked := false
-	end, err := r.client.Logs(t.Context(), "a", api.LogOptions{Attempt: 1, Follow: true, Tail: -1}, func(o api.Output) error {
-		got.WriteString(o.Text)
-		switch {
-		case strings.Contains(got.String(), "attempt 1\n") && !asked:
-			asked = true
-			if _, err := r.client.Requeue(t.Context(), "a"); err != nil {
-				t.Error(err)
+	end, err := r.client.Logs(t.Context(), "a", api.LogOptions{Attempt: 1, Follow: true, Tail: -1},
+		func(o api.Output) error {
+			got.WriteString(o.Text)
+			switch {
+			case strings.Contains(got.String(), "attempt 1\n") && !asked:
+				asked = true
+				if _, err := r.client.Requeue(t.Context(), "a"); err != nil {
+					t.Error(err)
+				}
+			case strings.Contains(got.String(), "attempt 2\n"):
+				write(t, go_, nil)
 			}
-		case strings.Contains(got.String(), "attempt 2\n"):
-			write(t, go_, nil)
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil || end.State != "done" || end.Outcome != "failed" || end.ExitCode != 7 || end.Attempt != 2 {
 		t.Errorf("%+v, %v", end, err)
 	}
@@ -67,7 +69,8 @@ func TestFollowThroughAttempts(t *testing.T) {
 		{api.LogOptions{Since: time.Now().Add(-time.Hour), Follow: true, Tail: -1}, "attempt 1\nattempt 2\nend of 2\n"},
 	} {
 		got.Reset()
-		if _, err = r.client.Logs(t.Context(), "0", c.o, func(o api.Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
+		if _, err = r.client.Logs(t.Context(), "0", c.o,
+			func(o api.Output) error { got.WriteString(o.Text); return nil }); err != nil || got.String() != c.want {
 			t.Errorf("%+v: %q, %v; want %q", c.o, got.String(), err, c.want)
 		}
 	}
@@ -92,7 +95,8 @@ func TestLogsGoOn(t *testing.T) {
 	text := "one\ntwo €uro\nthree\n"
 	r.output(0, 1, text)
 	for at := range len(text) + 1 {
-		resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {"1:" + strconv.Itoa(at)}})
+		resp, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil,
+			http.Header{"Last-Event-Id": {"1:" + strconv.Itoa(at)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,12 +106,14 @@ func TestLogsGoOn(t *testing.T) {
 			continue // nobody was told an event that ends there
 		}
 		want := strings.ReplaceAll(text[at:], "\n", `\n`)
-		if err != nil || want != "" && !strings.Contains(string(body), `"text":"`+want+`"`) || !strings.Contains(string(body), "event: end") {
+		if err != nil || want != "" && !strings.Contains(string(body), `"text":"`+want+`"`) ||
+			!strings.Contains(string(body), "event: end") {
 			t.Errorf("behind %d: %q, %v", at, body, err)
 		}
 	}
 	for _, id := range []string{"x", "1", "0:1", "1:-1", "1:1x", "99999999999:1"} {
-		if _, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil, http.Header{"Last-Event-Id": {id}}); !errors.Is(err, api.ErrMalformed) {
+		if _, err := r.client.Do(t.Context(), http.MethodGet, "/v1/jobs/0/logs", nil,
+			http.Header{"Last-Event-Id": {id}}); !errors.Is(err, api.ErrMalformed) {
 			t.Errorf("behind %q: %v", id, err)
 		}
 	}
@@ -132,7 +138,8 @@ func TestPromise22HostileOutput(t *testing.T) {
 	r.submit(later)
 	read := func() (string, error) {
 		var got strings.Builder
-		_, err := r.client.Logs(t.Context(), "0", api.LogOptions{Tail: -1}, func(o api.Output) error { got.WriteString(o.Text); return nil })
+		_, err := r.client.Logs(t.Context(), "0", api.LogOptions{Tail: -1},
+			func(o api.Output) error { got.WriteString(o.Text); return nil })
 		return got.String(), err
 	}
 	if got, err := read(); got != "" || err != nil {
@@ -140,7 +147,8 @@ func TestPromise22HostileOutput(t *testing.T) {
 	}
 	raw := "a\x1b]52;c;eA==\ab\xff\xfe\x00<script>\u202e\ud7ff"
 	path := r.output(0, 1, raw)
-	if got, err := read(); got != strings.ToValidUTF8(strings.ReplaceAll(raw, "\xff\xfe", "\ufffd\ufffd"), "") || err != nil {
+	if got, err := read(); got != strings.ToValidUTF8(strings.ReplaceAll(raw, "\xff\xfe", "\ufffd\ufffd"), "") ||
+		err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	secret := filepath.Join(r.dir, "secret")
@@ -265,7 +273,8 @@ func TestEvents(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err = r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil); !errors.Is(err, api.ErrMalformed) {
+	_, err = r.client.Do(t.Context(), http.MethodGet, "/v1/events?from=x", nil, nil)
+	if !errors.Is(err, api.ErrMalformed) {
 		t.Errorf("from x: %v", err)
 	}
 	var log bytes.Buffer
@@ -312,7 +321,8 @@ func TestPromise23Canary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, nil)
 	const canary, second = "canary-7f3a9c", "canary-b81e44"
-	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": canary},
+	doc, err := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir),
+		Env:  map[string]string{"API_KEY": canary},
 		File: `jobs: [{name: a, env: {DB_PASSWORD: ` + second + `}, command: [sh, -c, 'test ${#API_KEY} = 13 && test ${#DB_PASSWORD} = 13 && echo fine']}]`})
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +332,8 @@ func TestPromise23Canary(t *testing.T) {
 	if err != nil || j.Outcome != "finished" {
 		t.Errorf("%+v, %v: the job did not get its variables", j, err)
 	}
-	for _, path := range []string{"/v1/jobs", "/v1/jobs/a", "/v1/jobs/a/wait", "/v1/jobs/a/logs", "/v1/nodes", "/v1/info", "/v1/log", "/metrics", "/openapi.json"} {
+	for _, path := range []string{"/v1/jobs", "/v1/jobs/a", "/v1/jobs/a/wait", "/v1/jobs/a/logs", "/v1/nodes",
+		"/v1/info", "/v1/log", "/metrics", "/openapi.json"} {
 		resp, err := r.client.Do(t.Context(), http.MethodGet, path, nil, nil)
 		if err != nil {
 			t.Fatal(err)

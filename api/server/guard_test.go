@@ -30,7 +30,8 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	r := newRig(t, 1, nil)
 	var routes []string
 	for path, item := range r.server.docs.OpenAPI().Paths {
-		for method, op := range map[string]any{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put,
+		for method, op := range map[string]any{http.MethodGet: item.Get, http.MethodPost: item.Post,
+			http.MethodPut:   item.Put,
 			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete, http.MethodHead: item.Head, http.MethodOptions: item.Options} {
 			if fmt.Sprint(op) != "<nil>" {
 				routes = append(routes, method+" "+path)
@@ -42,7 +43,8 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	for pattern, ru := range rules {
 		want = append(want, pattern)
 		method, path, _ := strings.Cut(pattern, " ")
-		req := httptest.NewRequest(method, strings.NewReplacer("{job}", "1", "{gpu}", "0", "{node}", "n").Replace(path), http.NoBody)
+		req := httptest.NewRequest(method, strings.NewReplacer("{job}", "1", "{gpu}", "0", "{node}", "n").Replace(path),
+			http.NoBody)
 		if _, routed := r.server.guard.mux.Handler(req); routed != pattern {
 			t.Errorf("%s is routed to %q", pattern, routed)
 		}
@@ -153,13 +155,21 @@ func TestPromise19Browsers(t *testing.T) {
 		want   int
 	}{
 		{"rebound host", func(q *http.Request) { q.Host = "evil.example" }, http.StatusMisdirectedRequest},
-		{"rebound host with port", func(q *http.Request) { q.Host = "evil.example:" + strings.Split(r.o.Network, ":")[1] }, http.StatusMisdirectedRequest},
-		{"rebound to the name of the socket", func(q *http.Request) { q.Host = api.HostName }, http.StatusMisdirectedRequest},
-		{"another address of this machine", func(q *http.Request) { q.Host = "127.0.0.2" }, http.StatusMisdirectedRequest},
-		{"foreign origin", func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
+		{"rebound host with port", func(q *http.Request) {
+			q.Host = "evil.example:" + strings.Split(r.o.Network,
+				":")[1]
+		}, http.StatusMisdirectedRequest},
+		{"rebound to the name of the socket", func(q *http.Request) { q.Host = api.HostName },
+			http.StatusMisdirectedRequest},
+		{"another address of this machine", func(q *http.Request) { q.Host = "127.0.0.2" },
+			http.StatusMisdirectedRequest},
+		{"foreign origin", func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") },
+			http.StatusForbidden},
 		{"null origin", func(q *http.Request) { q.Header.Set("Origin", "null") }, http.StatusForbidden},
-		{"origin of another scheme", func(q *http.Request) { q.Header.Set("Origin", "http://"+r.o.Network) }, http.StatusForbidden},
-		{"two origins", func(q *http.Request) { q.Header["Origin"] = []string{r.url, "https://evil.example"} }, http.StatusForbidden},
+		{"origin of another scheme", func(q *http.Request) { q.Header.Set("Origin", "http://"+r.o.Network) },
+			http.StatusForbidden},
+		{"two origins", func(q *http.Request) { q.Header["Origin"] = []string{r.url, "https://evil.example"} },
+			http.StatusForbidden},
 		{"cross-site", func(q *http.Request) { q.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
 		{"same-site", func(q *http.Request) { q.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusForbidden},
 		{"forged agent", func(q *http.Request) {
@@ -179,8 +189,12 @@ func TestPromise19Browsers(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*http.Request){
-		"plain":            nil,
-		"own origin":       func(q *http.Request) { q.Header.Set("Origin", r.url); q.Header.Set("Sec-Fetch-Site", "same-origin") },
+		"plain": nil,
+		"own origin": func(q *http.Request) {
+			q.Header.Set("Origin", r.url)
+			q.Header.Set("Sec-Fetch-Site",
+				"same-origin")
+		},
 		"typed in":         func(q *http.Request) { q.Header.Set("Sec-Fetch-Site", "none") },
 		"by another name":  func(q *http.Request) { q.Host = "localhost" },
 		"by name and port": func(q *http.Request) { q.Host = "localhost:7070" },
@@ -238,7 +252,8 @@ func TestPromise19PathsAndMethods(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s %s: %d, want %d\n%s", c.method, c.path, got, c.want, text)
 		}
-		for _, token := range []string{"", "trainyard_wrong", admin[:len(admin)-1], admin + "x", strings.ToUpper(admin)} {
+		for _, token := range []string{"", "trainyard_wrong", admin[:len(admin)-1], admin + "x",
+			strings.ToUpper(admin)} {
 			if got, text = r.ask(c.method, c.path, token, "", nil); got != http.StatusUnauthorized {
 				t.Errorf("%s %s with token %q: %d, want 401\n%s", c.method, c.path, token, got, text)
 			}
@@ -265,23 +280,34 @@ func TestBodies(t *testing.T) {
 	}{
 		{"where none belongs", "POST", "/v1/nodes/drain", "{}", nil, 413, "want at most 0"},
 		{"of a GET", "GET", "/v1/jobs", "{}", nil, 413, "want at most 0"},
-		{"too long", "POST", "/v1/jobs", long, func(q *http.Request) { q.Header.Set("Expect", "100-continue") }, 413, "want at most 2097152"},
+		{"too long", "POST", "/v1/jobs", long, func(q *http.Request) { q.Header.Set("Expect", "100-continue") }, 413,
+			"want at most 2097152"},
 		{"too long, in chunks", "POST", "/v1/jobs", long, chunked, 413, "too large"},
-		{"a form", "POST", "/v1/jobs", "file=x", func(q *http.Request) { q.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, 415, "application/json"},
-		{"plain text", "POST", "/v1/jobs", "{}", func(q *http.Request) { q.Header.Set("Content-Type", "text/plain") }, 415, "application/json"},
+		{"a form", "POST", "/v1/jobs", "file=x", func(q *http.Request) {
+			q.Header.Set("Content-Type",
+				"application/x-www-form-urlencoded")
+		}, 415, "application/json"},
+		{"plain text", "POST", "/v1/jobs", "{}", func(q *http.Request) { q.Header.Set("Content-Type", "text/plain") },
+			415, "application/json"},
 		{"no JSON", "POST", "/v1/jobs", "{", nil, 400, "unexpected end"},
 		{"an unknown key", "POST", "/v1/jobs", `{"file":"","dir":"/","fiel":""}`, nil, 422, "fiel"},
 		{"none", "POST", "/v1/jobs", "", nil, 400, "body"},
 		{"an unknown parameter", "GET", "/v1/jobs?stat=done", "", nil, 422, "stat"},
 		{"a state that is none", "GET", "/v1/jobs?state=dead", "", nil, 400, "want one of held"},
-		{"a folder that is none", "POST", "/v1/jobs", `{"file":"","dir":"lab"}`, nil, 400, `dir \"lab\", want an absolute path`},
-		{"a name with a folder", "POST", "/v1/jobs", `{"file":"","dir":"/","name":"../x"}`, nil, 400, "without its folder"},
-		{"a job file that is none", "POST", "/v1/jobs", `{"file":"jobs: [{name: x}]","dir":"/lab","name":"j.yaml"}`, nil, 400, "jobfile: /lab/j.yaml:1:8: a job without command"},
-		{"a job that never starts", "POST", "/v1/jobs", `{"file":"jobs: [{command: [x], gpus: 9}]","dir":"/"}`, nil, 422, "needs 9 slots, there are 1"},
-		{"a reserved variable", "POST", "/v1/jobs", `{"file":"jobs: [{command: [x]}]","dir":"/","env":{"LD_PRELOAD":"x"}}`, nil, 400, "LD_PRELOAD is reserved"},
+		{"a folder that is none", "POST", "/v1/jobs", `{"file":"","dir":"lab"}`, nil, 400,
+			`dir \"lab\", want an absolute path`},
+		{"a name with a folder", "POST", "/v1/jobs", `{"file":"","dir":"/","name":"../x"}`, nil, 400,
+			"without its folder"},
+		{"a job file that is none", "POST", "/v1/jobs", `{"file":"jobs: [{name: x}]","dir":"/lab","name":"j.yaml"}`,
+			nil, 400, "jobfile: /lab/j.yaml:1:8: a job without command"},
+		{"a job that never starts", "POST", "/v1/jobs", `{"file":"jobs: [{command: [x], gpus: 9}]","dir":"/"}`, nil,
+			422, "needs 9 slots, there are 1"},
+		{"a reserved variable", "POST", "/v1/jobs",
+			`{"file":"jobs: [{command: [x]}]","dir":"/","env":{"LD_PRELOAD":"x"}}`, nil, 400, "LD_PRELOAD is reserved"},
 	}
 	for _, c := range cases {
-		if got, text := r.ask(c.method, c.path, admin, c.body, c.change); got != c.want || !strings.Contains(text, c.says) {
+		if got, text := r.ask(c.method, c.path, admin, c.body, c.change); got != c.want || !strings.Contains(text,
+			c.says) {
 			t.Errorf("%s: %d, want %d and %q\n%s", c.name, got, c.want, c.says, text)
 		}
 	}
@@ -329,7 +355,8 @@ func TestPromise20Lattice(t *testing.T) {
 					job = strconv.Itoa(j.ID)
 				}
 			}
-			p := strings.NewReplacer("{job}", job, "{gpu}", "0", "{node}", nodes.Node, "{seq}", strconv.FormatUint(seq, 10)).Replace(path)
+			p := strings.NewReplacer("{job}", job, "{gpu}", "0", "{node}", nodes.Node, "{seq}", strconv.FormatUint(seq,
+				10)).Replace(path)
 			if strings.HasSuffix(p, "wait") {
 				p += "?seconds=0"
 			}
@@ -380,19 +407,22 @@ func TestPromise20UserHandsInAsHimself(t *testing.T) {
 		t.Errorf("cancelled %d of %s, %v; want %d of ann", j.ID, j.User, err, doc.Jobs[0].ID)
 	}
 	for range 2 {
-		doc, err = c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]", Dir: "/"})
+		doc, err = c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x], name: same, submit: 1h}]",
+			Dir: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := fmt.Sprintf(`several jobs have that name: "same" may mean job %d or %d, want a number`, doc.Jobs[0].ID, doc.Jobs[0].ID-1)
+	want := fmt.Sprintf(`several jobs have that name: "same" may mean job %d or %d, want a number`, doc.Jobs[0].ID,
+		doc.Jobs[0].ID-1)
 	if _, err = c.Cancel(t.Context(), "same"); !errors.Is(err, api.ErrAmbiguous) || err.Error() != want {
 		t.Errorf("one of two jobs of ann: %v, want %s", err, want)
 	}
 	if _, err = c.Cancel(t.Context(), fmt.Sprint(bobs)); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("bob's job cancelled by ann: %v", err)
 	}
-	if dry, err := c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true}); err != nil || !dry.Dry || len(dry.Jobs) != 1 {
+	if dry, err := c.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x]}]", Dir: "/",
+		Dry: true}); err != nil || !dry.Dry || len(dry.Jobs) != 1 {
 		t.Errorf("dry: %+v, %v", dry, err)
 	}
 	if all, err := c.Jobs(t.Context(), api.Filter{}); err != nil || all.Total != 4 {
@@ -410,7 +440,8 @@ func TestPromise20Revoke(t *testing.T) {
 		network(t)(r)
 		tokens := access.OpenTokens(r.dir)
 		secret = r.token("t", "ann", api.Viewer)
-		short, _ = tokens.Add(access.Token{Name: "over", User: "ann", Role: "admin", Expires: time.Now().Add(-time.Second)})
+		short, _ = tokens.Add(access.Token{Name: "over", User: "ann", Role: "admin",
+			Expires: time.Now().Add(-time.Second)})
 		if err := tokens.AddCertificate(access.Token{Name: "c", User: "ann", Role: "user"}, cert); err != nil {
 			t.Fatal(err)
 		}
@@ -458,7 +489,8 @@ func TestPromise20Revoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	dial := func(p tls.Certificate) *api.Client {
-		return api.DialNetwork(r.o.Network, "", &tls.Config{RootCAs: r.pool, Certificates: []tls.Certificate{p}, MinVersion: tls.VersionTLS13})
+		return api.DialNetwork(r.o.Network, "", &tls.Config{RootCAs: r.pool, Certificates: []tls.Certificate{p},
+			MinVersion: tls.VersionTLS13})
 	}
 	if _, err = dial(pair).Info(t.Context()); err != nil {
 		t.Errorf("by certificate: %v", err)
@@ -517,8 +549,10 @@ func otherUser(dir string) {
 		fmt.Println("dial:", err)
 		return
 	}
-	header := http.Header{"X-Forwarded-User": {"root"}, "X-Remote-User": {"root"}, "Authorization": {"Bearer " + os.Getenv("TRAINYARD_TEST_TOKEN")}}
-	for _, ask := range [][2]string{{"GET", "/v1/jobs"}, {"POST", "/v1/jobs/of-ann/cancel"}, {"POST", "/v1/jobs/mine/cancel"}, {"POST", "/v1/nodes/drain"}} {
+	header := http.Header{"X-Forwarded-User": {"root"}, "X-Remote-User": {"root"},
+		"Authorization": {"Bearer " + os.Getenv("TRAINYARD_TEST_TOKEN")}}
+	for _, ask := range [][2]string{{"GET", "/v1/jobs"}, {"POST", "/v1/jobs/of-ann/cancel"},
+		{"POST", "/v1/jobs/mine/cancel"}, {"POST", "/v1/nodes/drain"}} {
 		resp, err := c.Do(context.Background(), ask[0], ask[1], nil, header)
 		if err == nil {
 			_ = resp.Body.Close()
@@ -564,7 +598,8 @@ func TestPromise20PeerCredentials(t *testing.T) {
 	if said := run(r); strings.Count(said, "not allowed") != 4 {
 		t.Errorf("a closed folder:\n%s", said)
 	}
-	if err := errors.Join(access.OpenTokens(r.dir).Revoke("a"), os.Chmod(r.dir, 0o777), os.Chmod(filepath.Join(r.dir, "control"), 0o777)); err != nil {
+	if err := errors.Join(access.OpenTokens(r.dir).Revoke("a"), os.Chmod(r.dir, 0o777),
+		os.Chmod(filepath.Join(r.dir, "control"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	if said := run(r); strings.Count(said, "who are you") != 4 {
@@ -575,7 +610,8 @@ func TestPromise20PeerCredentials(t *testing.T) {
 	r.submit(later)
 	r.submit("jobs: [{command: [x], submit: 1h, name: mine, user: " + access.UserName(nobody) + "}]")
 	said := run(r)
-	for _, want := range []string{"GET /v1/jobs: <nil>", "of-ann/cancel: job 0 is not one of " + access.UserName(nobody), "mine/cancel: <nil>", "drain: " + access.UserName(nobody) + " is user here"} {
+	for _, want := range []string{"GET /v1/jobs: <nil>", "of-ann/cancel: job 0 is not one of " +
+		access.UserName(nobody), "mine/cancel: <nil>", "drain: " + access.UserName(nobody) + " is user here"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("a group's user: want %q\n%s", want, said)
 		}

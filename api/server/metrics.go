@@ -30,9 +30,11 @@ var (
 
 // NewMeter returns a meter at zero.
 func NewMeter() *Meter {
-	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_events_total", Help: "Events of the log, by kind."}, []string{"kind"})
+	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "trainyard_events_total",
+		Help: "Events of the log, by kind."}, []string{"kind"})
 	m := &Meter{
-		commits: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_commits_total", Help: "Batches of events made durable."}),
+		commits: prometheus.NewCounter(prometheus.CounterOpts{Name: "trainyard_commits_total",
+			Help: "Batches of events made durable."}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "trainyard_decision_seconds",
 			Help: "Time of a decision that changed something.", Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10)}),
 	}
@@ -74,8 +76,10 @@ func (m *Meter) EndBatch() error {
 func (s *Server) newMetrics() http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(s.o.Meter.all...)
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), standing{s})
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4, DisableCompression: true})
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		standing{s})
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4,
+		DisableCompression: true})
 }
 
 // standing tells how jobs and GPUs stand when figures are asked for.
@@ -94,13 +98,15 @@ var (
 	descRestarts    = desc("restarts_total", "Attempts beyond the first of a job.")
 	descResizes     = desc("resizes_total", "Targets exchanged for a set of another size.")
 	descService     = desc("gpu_seconds_total", "GPU time that jobs attained.")
-	descEnergy      = desc("energy_joules_total", "Energy of the GPUs since the first job arrived, as far as it is measured.")
-	descStreams     = desc("streams", "Streams that are open.")
+	descEnergy      = desc("energy_joules_total",
+		"Energy of the GPUs since the first job arrived, as far as it is measured.")
+	descStreams = desc("streams", "Streams that are open.")
 )
 
 // Describe tells the names of the figures.
 func (standing) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts, descResizes, descService, descEnergy, descStreams} {
+	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts,
+		descResizes, descService, descEnergy, descStreams} {
 		ch <- d
 	}
 }

@@ -15,9 +15,11 @@ func describe(version string) *huma.OpenAPI {
 	const prefix = "#/components/schemas/"
 	return &huma.OpenAPI{OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "Trainyard", Version: version,
-			Description: "Jobs on the GPUs of one machine. Over the unix socket the kernel says who asks; over the network a bearer token or a client certificate does."},
+			Description: "Jobs on GPUs. Over the unix socket of a machine the kernel says who asks; " +
+				"over the network a bearer token or a client certificate does."},
 		Components: &huma.Components{Schemas: huma.NewMapRegistry(prefix, huma.DefaultSchemaNamer),
-			SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}, "certificate": {Type: "mutualTLS"}}},
+			SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"},
+				"certificate": {Type: "mutualTLS"}}},
 		Security: []map[string][]string{{"bearer": {}}, {"certificate": {}}},
 	}
 }
@@ -31,10 +33,27 @@ func (s *Server) operation(method, path, id, summary string) huma.Operation {
 	if ru.own {
 		who += ", of the job's own user"
 	}
-	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".", MaxBodyBytes: ru.body + 1,
-		BodyReadTimeout: api.Patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}}
+	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Description: who + ".",
+		MaxBodyBytes:    ru.body + 1,
+		BodyReadTimeout: api.Patience, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized,
+			http.StatusForbidden}}
 	if strings.Contains(path, "{") {
 		op.Errors = append(op.Errors, http.StatusNotFound)
 	}
 	return op
+}
+
+// ofMachine are the fields, by document, that only one machine has: there they are always given, or wanted.
+var ofMachine = map[string][]string{"Info": {"state", "pid"}, "Submission": {"dir"}}
+
+// require notes in the description of a machine that it has what a cluster has not.
+func (s *Server) require() {
+	if s.o.Site.Kind() != api.Machine {
+		return
+	}
+	documents := s.docs.OpenAPI().Components.Schemas.Map()
+	for name, fields := range ofMachine {
+		documents[name].Required = append(documents[name].Required, fields...)
+		documents[name].PrecomputeMessages()
+	}
 }

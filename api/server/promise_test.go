@@ -23,7 +23,8 @@ func (r *rig) logs(job string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitLong)
 	defer cancel()
 	var b strings.Builder
-	_, err := r.client.Logs(ctx, job, api.LogOptions{Tail: -1}, func(o api.Output) error { b.WriteString(o.Text); return nil })
+	_, err := r.client.Logs(ctx, job, api.LogOptions{Tail: -1},
+		func(o api.Output) error { b.WriteString(o.Text); return nil })
 	return b.String(), err
 }
 
@@ -47,15 +48,17 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 		"ours to set":              {File: `jobs: [{command: [x], env: {TRAINYARD_JOB_ID: "7"}}]`},
 		"ours to pass":             {File: `jobs: [{command: [x]}]`, Env: map[string]string{"TRAINYARD_COOKIE": "7"}},
 		"a name of no variable":    {File: `jobs: [{command: [x], env: {"A=B": c}}]`},
-		"10 MB of variables":       {File: `jobs: [{command: [x]}]`, Env: map[string]string{"A": strings.Repeat("x", 10<<20)}},
-		"10 MB in the file":        {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 10<<20) + `}}]`},
-		"1 MB in one variable":     {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 1<<20) + `}}]`},
-		"a bomb of aliases":        {File: "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\njobs: [{command: *c}]"},
+		"10 MB of variables": {File: `jobs: [{command: [x]}]`, Env: map[string]string{"A": strings.Repeat("x",
+			10<<20)}},
+		"10 MB in the file":    {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 10<<20) + `}}]`},
+		"1 MB in one variable": {File: `jobs: [{command: [x], env: {A: ` + strings.Repeat("x", 1<<20) + `}}]`},
+		"a bomb of aliases":    {File: "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\njobs: [{command: *c}]"},
 	} {
 		if s.Dir == "" {
 			s.Dir = work
 		}
-		if doc, err := r.client.Submit(t.Context(), s); !errors.Is(err, api.ErrMalformed) && !errors.Is(err, api.ErrRefused) {
+		if doc, err := r.client.Submit(t.Context(), s); !errors.Is(err, api.ErrMalformed) && !errors.Is(err,
+			api.ErrRefused) {
 			t.Errorf("%s: %v, %v, want it refused", name, doc.Jobs, err)
 		}
 	}
@@ -64,7 +67,8 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	}
 	// What a shell or a path would read as something else is a job's own affair: it gets it as it is.
 	hostile := []string{"$(touch pwned)", "`touch pwned`", "; touch pwned", "../../../pwned", "-rf", "a\nb", "*"}
-	file := fmt.Sprintf("jobs: [{user: ../pwned, model: $(touch pwned), command: [printf, '%%s|', %s]}]", quoted(hostile))
+	file := fmt.Sprintf("jobs: [{user: ../pwned, model: $(touch pwned), command: [printf, '%%s|', %s]}]",
+		quoted(hostile))
 	r.submit(file)
 	if j, err := r.client.Wait(t.Context(), "0"); err != nil || j.Outcome != "finished" {
 		t.Errorf("%+v, %v", j, err)
@@ -75,7 +79,8 @@ func TestPromise21NoEscapeByInput(t *testing.T) {
 	if after := listing(t, work); after != before {
 		t.Errorf("files beside the state: %s, before %s", after, before)
 	}
-	for _, path := range []string{"/v1/jobs/..%2f..%2fetc/logs", "/v1/jobs/0%00/logs", "/v1/jobs/%2e%2e/logs", "/v1/jobs/0/logs?attempt=-1", "/v1/jobs/0/logs?attempt=../../1"} {
+	for _, path := range []string{"/v1/jobs/..%2f..%2fetc/logs", "/v1/jobs/0%00/logs", "/v1/jobs/%2e%2e/logs",
+		"/v1/jobs/0/logs?attempt=-1", "/v1/jobs/0/logs?attempt=../../1"} {
 		if resp, err := r.client.Do(t.Context(), http.MethodGet, path, nil, nil); err == nil {
 			_ = resp.Body.Close()
 			t.Errorf("%s is answered", path)
@@ -139,7 +144,8 @@ func TestPromise23SecretsAreNowhereElse(t *testing.T) {
 		token = r.token("canary", "ann", api.User)
 	})
 	secrets := []string{"canary-90d1e2", "canary-77ab01", token}
-	_, submitted := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir), Env: map[string]string{"API_KEY": secrets[0]},
+	_, submitted := r.client.Submit(t.Context(), api.Submission{Dir: filepath.Dir(r.dir),
+		Env: map[string]string{"API_KEY": secrets[0]},
 		File: `defaults: {env: {DB_PASSWORD: ` + secrets[1] + `}}
 jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: runs, command: [sleep, 1h], grace: 1s}]`})
 	if submitted != nil {
@@ -206,5 +212,6 @@ jobs: [{name: over, command: [sh, -c, 'test -n "$API_KEY" && exit 3']}, {name: r
 
 // holds reports whether a text holds a secret, also in base64.
 func holds(text []byte, secret string) bool {
-	return bytes.Contains(text, []byte(secret)) || bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(secret))[:12]))
+	return bytes.Contains(text, []byte(secret)) || bytes.Contains(text,
+		[]byte(base64.StdEncoding.EncodeToString([]byte(secret))[:12]))
 }

@@ -68,7 +68,8 @@ func newRig(t testing.TB, slots int, setup func(r *rig)) *rig {
 	}
 	r := &rig{TB: t, dir: filepath.Join(t.TempDir(), "state")}
 	meter := NewMeter()
-	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots), Place: "slots", Unit: "slot", System: "fifo-skip",
+	m, err := manager.Open(context.Background(), manager.Options{Dir: r.dir, Devices: device.Slots(slots),
+		Place: "slots", Unit: "slot", System: "fifo-skip",
 		Shim: []string{exe, "shim"}, Sinks: []eventlog.Sink{meter}, Decided: meter.Decided})
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +164,10 @@ func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificat
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0,
+			1)}}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +179,8 @@ func newCert(t testing.TB, name string) (cert, key []byte, leaf *x509.Certificat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), leaf
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), leaf
 }
 
 // token makes a token for a role.
@@ -229,7 +233,8 @@ func (r *rig) ask(method, path, token, body string, change func(*http.Request)) 
 	if change != nil {
 		change(req)
 	}
-	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.pool, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.pool,
+		MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
 		ExpectContinueTimeout: waitLong},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: waitLong}
 	resp, err := c.Do(req)

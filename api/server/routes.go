@@ -47,7 +47,8 @@ func add[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (O,
 }
 
 // raw adds a route that writes its answer itself, of the given type.
-func raw[I any](s *Server, path, id, summary, kind string, f func(w http.ResponseWriter, r *http.Request, in *I) error) {
+func raw[I any](s *Server, path, id, summary, kind string, f func(w http.ResponseWriter, r *http.Request,
+	in *I) error) {
 	op := s.operation(http.MethodGet, path, id, summary)
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{kind: {}}}}
 	huma.Register(s.docs, op, func(_ context.Context, in *I) (*streamed, error) {
@@ -93,17 +94,27 @@ func (s *Server) routes() {
 	raw(s, "/v1/log", "log", "The log so far, as trainyard replay reads it", "application/jsonl", s.log)
 	post(s, "/v1/jobs", "submit", "Hand jobs in, all of them or none", s.submit)
 	post(s, "/v1/jobs/{job}/resize", "resize", "Give a job another width, or range of widths", s.resize)
-	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
-		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job, error) { return s.command(ctx, in.Job, c) })
+	for verb, c := range map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob,
+		"resume": sched.ResumeJob, "requeue": sched.RequeueJob} {
+		post(s, "/v1/jobs/{job}/"+verb, verb, commandText[c], func(ctx context.Context, in *aboutJob) (api.Job,
+			error) {
+			return s.command(ctx, in.Job, c)
+		})
 	}
 	for verb, on := range map[string]bool{"drain": true, "undrain": false} {
-		post(s, "/v1/nodes/"+verb, verb, drainText[on]+" the machine", func(ctx context.Context, _ *nothing) (api.Nodes, error) {
-			return s.drain(ctx, func(ctx context.Context) error { return s.o.Site.Drain(ctx, callerOf(ctx).who, nil, on) })
+		post(s, "/v1/nodes/"+verb, verb, drainText[on]+" the machine", func(ctx context.Context, _ *nothing) (api.Nodes,
+			error) {
+			return s.drain(ctx, func(ctx context.Context) error {
+				return s.o.Site.Drain(ctx, callerOf(ctx).who, nil,
+					on)
+			})
 		})
-		post(s, "/v1/nodes/{node}/"+verb, verb+"-node", drainText[on]+" a node", func(ctx context.Context, in *aboutNode) (api.Nodes, error) {
+		post(s, "/v1/nodes/{node}/"+verb, verb+"-node", drainText[on]+" a node", func(ctx context.Context,
+			in *aboutNode) (api.Nodes, error) {
 			return s.drain(ctx, func(ctx context.Context) error { return s.drainNode(ctx, in.Node, on) })
 		})
-		post(s, "/v1/gpus/{gpu}/"+verb, verb+"-gpu", drainText[on]+" a GPU", func(ctx context.Context, in *aboutGPU) (api.Nodes, error) {
+		post(s, "/v1/gpus/{gpu}/"+verb, verb+"-gpu", drainText[on]+" a GPU", func(ctx context.Context,
+			in *aboutGPU) (api.Nodes, error) {
 			return s.drain(ctx, func(ctx context.Context) error { return s.drainGPU(ctx, in.GPU, on) })
 		})
 	}
@@ -177,7 +188,8 @@ type jobsInput struct {
 func (s *Server) jobs(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	for _, state := range in.State {
 		if !slices.Contains(states, state) {
-			return api.Jobs{}, fmt.Errorf("%w: state %q, want one of %s", api.ErrMalformed, state, strings.Join(states, ", "))
+			return api.Jobs{}, fmt.Errorf("%w: state %q, want one of %s", api.ErrMalformed, state, strings.Join(states,
+				", "))
 		}
 	}
 	return s.list(ctx, in)

@@ -34,8 +34,8 @@ type Server struct {
 	started time.Time
 	docs    huma.API
 	guard   *guard
-	// thinking has those who look into the future one after the other, and explaining those who decide the past again: it
-	// takes a processor and memory, and the past takes long.
+	// thinking has those who look into the future one after the other, and explaining those who decide the past again:
+	// it takes a processor and memory, and the past takes long.
 	thinking, explaining chan struct{}
 	metrics              http.Handler
 }
@@ -49,13 +49,15 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: origin of the log: %w", err)
 	}
-	s := &Server{o: o, origin: origin, started: time.Now(), thinking: make(chan struct{}, 1), explaining: make(chan struct{}, 1)}
+	s := &Server{o: o, origin: origin, started: time.Now(), thinking: make(chan struct{}, 1),
+		explaining: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	s.guard = &guard{mux: mux, rules: rules, ids: make(map[string]string), site: o.Site, find: s.find, sole: s.sole,
 		missing: s.missing, owner: s.ownerOf, streams: make(chan struct{}, maxStreams)}
 	s.docs = humago.New(mux, huma.Config{OpenAPI: describe(o.Version), Formats: huma.DefaultFormats,
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true})
 	s.routes()
+	s.require()
 	s.metrics = s.newMetrics()
 	return s, nil
 }
@@ -88,7 +90,8 @@ func (s *Server) find(ctx context.Context, text string) (sched.JobID, error) {
 	return sched.None, fmt.Errorf("job %q: %w", text, api.ErrNoJob)
 }
 
-// latestOf returns the latest of an owner's jobs among job id and those before it that have its name; None if there is none.
+// latestOf returns the latest of an owner's jobs among job id and those before it that have its name; None if there is
+// none.
 func (s *Server) latestOf(ctx context.Context, owner string, id sched.JobID) (sched.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, api.Patience)
 	defer cancel()
@@ -130,7 +133,8 @@ func (s *Server) sole(ctx context.Context, c *caller, text string) error {
 	if row.State == sched.Done {
 		newest = fmt.Sprintf(" (%v)", row.Outcome)
 	}
-	return fmt.Errorf("%w: %q may mean job %d%s or %s, want a number", api.ErrAmbiguous, text, id, newest, numbers(others))
+	return fmt.Errorf("%w: %q may mean job %d%s or %s, want a number", api.ErrAmbiguous, text, id, newest,
+		numbers(others))
 }
 
 // numbers lists jobs.

@@ -18,7 +18,8 @@ func TestOldSocketStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.door.Listen(r.server)
-	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || !strings.Contains(err.Error(), "api: control socket: "+socket+": ") || strings.Contains(err.Error(), "/proc/") {
+	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || !strings.Contains(err.Error(),
+		"api: control socket: "+socket+": ") || strings.Contains(err.Error(), "/proc/") {
 		t.Errorf("got %v, want %s and that it is not empty", err, socket)
 	}
 	if err := errors.Join(os.RemoveAll(socket), os.Rename(kept, socket)); err != nil {

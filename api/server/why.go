@@ -100,8 +100,9 @@ func (x *whyTeller) why(job api.Job) api.Why {
 		AheadAll: len(w.Ahead), Remedies: []api.Remedy{}, Figures: figures(a.Facts), Hurried: a.Hurried}
 	for _, id := range w.Ahead {
 		r := x.View.Job(id).Spec.GPUs
-		doc.AheadGPU, doc.AheadMin, doc.AheadMax = doc.AheadGPU+int(r.Want), doc.AheadMin+int(r.Min),
-			doc.AheadMax+int(r.Max)
+		doc.AheadGPU += int(r.Want)
+		doc.AheadMin += int(r.Min)
+		doc.AheadMax += int(r.Max)
 	}
 	if e := a.Forecast.Of(x.id); e != nil {
 		doc.Draws, doc.End, doc.Rests = a.Forecast.Draws, x.within(e.End), x.Rests()

@@ -27,17 +27,20 @@ func TestWhyOverTheWire(t *testing.T) {
 		}
 	}
 	want := fmt.Sprintf("needs 2 slots, 1 is free, 3 held by job %d (a) until ", a)
-	if doc.Schema != "trainyard.why/v1" || !strings.HasPrefix(doc.Sentence, want) || doc.Job.Why != "needs 2 slots, 1 is free" || doc.Start == nil || doc.Draws == 0 {
+	if doc.Schema != "trainyard.why/v1" || !strings.HasPrefix(doc.Sentence, want) ||
+		doc.Job.Why != "needs 2 slots, 1 is free" || doc.Start == nil || doc.Draws == 0 {
 		t.Errorf("%+v, want %s", doc, want)
 	}
-	if len(doc.Remedies) == 0 || doc.Remedies[0].Command != "trainyard resize "+b+" --gpus 1" || doc.Remedies[0].Resize == nil {
+	if len(doc.Remedies) == 0 || doc.Remedies[0].Command != "trainyard resize "+b+" --gpus 1" ||
+		doc.Remedies[0].Resize == nil {
 		t.Fatalf("%+v, want fewer slots to do", doc.Remedies)
 	}
 	dry, err := r.client.Submit(t.Context(), api.Submission{File: "jobs: [{command: [x]}]", Dir: "/", Dry: true})
 	if err != nil || len(dry.Jobs) != 1 || dry.Jobs[0].Start == nil || dry.Jobs[0].ID != -1 {
 		t.Errorf("%+v, %v, want an estimate", dry, err)
 	}
-	if job, bad := r.client.Resize(t.Context(), "b", *doc.Remedies[0].Resize); bad != nil || job.Min != 1 || job.Max != 1 {
+	if job, bad := r.client.Resize(t.Context(), "b", *doc.Remedies[0].Resize); bad != nil || job.Min != 1 ||
+		job.Max != 1 {
 		t.Errorf("%+v, %v, want 1 slot asked for", job, bad)
 	}
 	for doc.Code != "" {
@@ -46,12 +49,14 @@ func TestWhyOverTheWire(t *testing.T) {
 		}
 	}
 	for _, x := range []api.Resize{{}, {Min: 2, Max: 1}, {Max: 1 << 30}, {Max: 5, Min: 5}} {
-		if _, bad := r.client.Resize(t.Context(), "b", x); !errors.Is(bad, api.ErrMalformed) && !errors.Is(bad, api.ErrRefused) {
+		if _, bad := r.client.Resize(t.Context(), "b", x); !errors.Is(bad, api.ErrMalformed) && !errors.Is(bad,
+			api.ErrRefused) {
 			t.Errorf("%+v: %v, want it refused", x, bad)
 		}
 	}
 	d, err := r.client.Explain(t.Context(), seq)
-	if err != nil || d.Event != "decided" || len(d.GPUs) != 1 || len(d.Chosen) != 1 || d.Reason.Text != "it was its turn and it fits" {
+	if err != nil || d.Event != "decided" || len(d.GPUs) != 1 || len(d.Chosen) != 1 ||
+		d.Reason.Text != "it was its turn and it fits" {
 		t.Errorf("%+v, %v, want a decision", d, err)
 	}
 	if _, err = r.client.Explain(t.Context(), 1<<50); !errors.Is(err, api.ErrNoEvent) {

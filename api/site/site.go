@@ -1,6 +1,7 @@
-// Package site is what a server of the API needs of the world that its host decides for: one machine, or a cluster. A host
-// decides alike in both; who asks, what a submission becomes, where output lies and what is seen of devices differ. It imports
-// the contract and the vocabulary of the core alone, so that a Site links no server and a server no Site.
+// Package site is what a server of the API needs of the world that its host decides for: one machine, or a cluster. A
+// host decides alike in both; who asks, what a submission becomes, where output lies and what is seen of devices
+// differ. It imports the contract and the vocabulary of the core alone, so that a Site links no server and a server no
+// Site.
 package site
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Site is one world. Its methods may be called by any goroutine at any time. Errors that it returns wrap those of package api or
-// of its host; other errors are faults.
+// Site is one world. Its methods may be called by any goroutine at any time. Errors that it returns wrap those of
+// package api or of its host; other errors are faults.
 type Site interface {
 	Door
 	Names
@@ -24,8 +25,8 @@ type Site interface {
 	Describe(*api.Info)
 	// Ready returns why this process cannot answer about jobs at present, such as api.ErrNotLeading; nil = it can.
 	Ready() error
-	// Missing reports that an operation is not served here, and what to use instead. Operations are named by their id in the
-	// description, as in "events".
+	// Missing reports that an operation is not served here, and what to use instead. Operations are named by their id
+	// in the description, as in "events".
 	Missing(operation string) (instead string, missing bool)
 	// Measure adds what is seen of devices to their documents, which are those of all GPUs, by number.
 	Measure([]api.GPU)
@@ -35,15 +36,15 @@ type Site interface {
 
 // Door says who asks and what he may do.
 type Door interface {
-	// Known reports whether this server goes by the name under which a request was sent. Others are refused: a page in a
-	// browser may have made them.
+	// Known reports whether this server goes by the name under which a request was sent. Others are refused: a page in
+	// a browser may have made them.
 	Known(r *http.Request, name string) bool
 	// Identify says who asks, and how to ask again while a stream lasts; a Who without a role is refused.
 	Identify(r *http.Request) (who api.Who, again func() bool)
 	// Hint says to someone who is not identified how to be.
 	Hint(r *http.Request) string
-	// May refuses, with an error, what the one who asks may not do. It is asked before the job of a request is looked for, with
-	// Right.Job None, and again once it was found.
+	// May refuses, with an error, what the one who asks may not do. It is asked before the job of a request is looked
+	// for, with Right.Job None, and again once it was found.
 	May(ctx context.Context, who api.Who, right Right) error
 }
 
@@ -120,8 +121,9 @@ type Source struct {
 // Output is what one rank of an attempt writes, for one reader. Places are words of the Output's own,
 // but for Start.
 type Output interface {
-	// Next returns the next piece behind a place, and the place behind that; an empty piece = nothing more so far. A piece does
-	// not end within a character unless over, which says that nothing more will be written. It is valid until the next call.
+	// Next returns the next piece behind a place, and the place behind that; an empty piece = nothing more so far. A
+	// piece does not end within a character unless over, which says that nothing more will be written. It is valid
+	// until the next call.
 	Next(place string, over bool) (text []byte, behind string, err error)
 	// Tail returns the place where the last lines begin that lie behind a place.
 	Tail(place string, lines int) string

@@ -21,8 +21,8 @@ type Options struct {
 	Dir string // state folder
 	// Group may use the socket as well, each of its users as User; nil = the owner of the folder and root alone.
 	Group *int
-	// Network is where to listen on the network, as in ":7070"; "" = nowhere. It takes a certificate, and someone who may ask:
-	// see Tokens.
+	// Network is where to listen on the network, as in ":7070"; "" = nowhere. It takes a certificate, and someone who
+	// may ask: see Tokens.
 	Network string
 	Cert    string // file of the certificate, in PEM
 	Key     string // file of its key
@@ -104,7 +104,8 @@ func (d *Door) Hint(r *http.Request) string {
 // May goes by roles, and by the user whose job it is.
 func (d *Door) May(ctx context.Context, who api.Who, right site.Right) error {
 	if who.Role < right.Least {
-		return api.Refusal(http.StatusForbidden, "%s is %v here, and this takes a role of %v", who.Name, who.Role, right.Least)
+		return api.Refusal(http.StatusForbidden, "%s is %v here, and this takes a role of %v", who.Name, who.Role,
+			right.Least)
 	}
 	if right.Job == sched.None || !right.Own || who.Role >= api.Admin {
 		return nil

@@ -32,9 +32,11 @@ func (d *Door) Listen(answers http.Handler) (stop func(), err error) {
 		listeners = append(listeners, n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: answers, ConnContext: WithPeer, ReadHeaderTimeout: api.Patience, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: api.MaxHeaders, DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return ctx },
-		Protocols: new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
+	server := &http.Server{Handler: answers, ConnContext: WithPeer, ReadHeaderTimeout: api.Patience,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: api.MaxHeaders, DisableGeneralOptionsHandler: true,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		Protocols:   new(http.Protocols), ErrorLog: log.New(discard{}, "", 0)}
 	server.Protocols.SetHTTP1(true)
 	var serving sync.WaitGroup
 	for _, l := range listeners {
@@ -102,7 +104,8 @@ func removeOld(address, dir string) error {
 	if at := (*os.PathError)(nil); errors.As(err, &at) {
 		err = at.Err
 	}
-	return fmt.Errorf("%s: the one of an earlier manager cannot be removed: %w; want a folder that we may write in", filepath.Join(dir, filepath.Base(address)), err)
+	return fmt.Errorf("%s: the one of an earlier manager cannot be removed: %w; want a folder that we may write in",
+		filepath.Join(dir, filepath.Base(address)), err)
 }
 
 // ListenNetwork listens on the network, where nobody is answered without an identity, on this machine neither.

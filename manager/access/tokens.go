@@ -52,7 +52,8 @@ type Token struct {
 func (t *Token) validate() error {
 	sum, err := hex.DecodeString(t.SHA256)
 	switch _, badRole := api.ParseRole(t.Role); {
-	case t.Name == "" || len(t.Name) > maxTokenName || strings.ContainsFunc(t.Name, func(c rune) bool { return c <= ' ' || c > '~' }):
+	case t.Name == "" || len(t.Name) > maxTokenName || strings.ContainsFunc(t.Name,
+		func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fmt.Errorf("name %q, want 1 to %d letters without blanks", t.Name, maxTokenName)
 	case t.User == "" || len(t.User) > maxTokenName:
 		return fmt.Errorf("user %q, want 1 to %d bytes", t.User, maxTokenName)

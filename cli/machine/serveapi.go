@@ -13,7 +13,8 @@ func Listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a acces
 	if err != nil {
 		return nil, err
 	}
-	answers, err := server.New(server.Options{Host: m, Site: manager.NewSite(m, door), Meter: meter, Version: o.Version, Log: o.Log})
+	answers, err := server.New(server.Options{Host: m, Site: manager.NewSite(m, door), Meter: meter, Version: o.Version,
+		Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,15 @@ const (
 	maxTail  = 8 << 20  // bytes that Tail looks back
 )
 
-// outputs are what the jobs of a state folder write: one file for each attempt. A place in one is the number of bytes before it.
+// outputs are what the jobs of a state folder write: one file for each attempt. A place in one is the number of bytes
+// before it.
 type outputs string
 
 // Open opens what an attempt wrote.
 func (o outputs) Open(_ context.Context, from site.Source) (site.Output, error) {
 	if from.Rank != 0 {
-		return nil, fmt.Errorf("%w: rank %d; all ranks of a job of one machine write one output, that of rank 0", api.ErrRefused, from.Rank)
+		return nil, fmt.Errorf("%w: rank %d; all ranks of a job of one machine write one output, that of rank 0",
+			api.ErrRefused, from.Rank)
 	}
 	f, err := openOutput(string(o), from.Job, from.Attempt)
 	if err != nil || f == nil {
@@ -131,8 +133,9 @@ func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.Openat2(int(folder.Fd()), path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(int(folder.Fd()), path,
+		&unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // nothing was written, which is no error
 	}
@@ -150,7 +153,8 @@ func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 // maxLine is how many bytes of a line Tail returns at most.
 const maxLine = 500
 
-// Tail returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none if it wrote nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
+// Tail returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none if
+// it wrote nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
 func (o outputs) Tail(job sched.JobID, attempt int32, lines int) (list []string) {
 	f, err := openOutput(string(o), job, attempt)
 	if err != nil || f == nil {
@@ -161,7 +165,8 @@ func (o outputs) Tail(job sched.JobID, attempt int32, lines int) (list []string)
 	if err != nil {
 		return nil
 	}
-	most := int64(lines) * maxPiece // of the end: a bar may be one line of megabytes, and what went wrong stands behind it
+	// Of the end: a bar may be one line of megabytes, and what went wrong stands behind it.
+	most := int64(lines) * maxPiece
 	b, err := io.ReadAll(io.NewSectionReader(f, max(tailOffset(f, lines), info.Size()-most), most))
 	if err != nil {
 		return nil

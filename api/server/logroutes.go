@@ -43,7 +43,8 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 	read.Current = func() (site.Standing, <-chan struct{}) {
 		now, _, changed := board.Row(c.job)
 		row = now
-		return site.Standing{Done: row.State == sched.Done, Ended: row.Attempt == sched.Ended, Attempts: row.Attempts}, changed
+		return site.Standing{Done: row.State == sched.Done, Ended: row.Attempt == sched.Ended,
+			Attempts: row.Attempts}, changed
 	}
 	if err := read.Begin(); err != nil {
 		return err
@@ -52,7 +53,8 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 	defer stop()
 	read.Piece = func(p site.Point, text []byte) error { return out.output(p, in.Rank, text) }
 	read.End = func(p site.Point) error {
-		end := api.OutputEnd{Attempt: int(p.Attempt), State: rowState(&row), Outcome: row.Outcome.String(), ExitCode: int(row.Code)}
+		end := api.OutputEnd{Attempt: int(p.Attempt), State: rowState(&row), Outcome: row.Outcome.String(),
+			ExitCode: int(row.Code)}
 		return out.document("end", p.String(), end)
 	}
 	s.end(out, read.Run(ctx))
@@ -97,7 +99,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput)
 	}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	if in.From == "" && in.Last == "" && out.begin(strconv.FormatUint(from-1, 10)) != nil { // should it break before anything is told
+	// Should it break before anything is told.
+	if in.From == "" && in.Last == "" && out.begin(strconv.FormatUint(from-1, 10)) != nil {
 		return nil
 	}
 	s.end(out, s.o.Host.Events(ctx, from, func(seq uint64, line []byte) error {

@@ -44,19 +44,20 @@ func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(calle
 // guard stands before all routes and refuses, before anything of a body is read, all that the table of rules does not
 // allow:
 //
-//  1. that may come from a page in somebody's browser, which reaches what the page's maker cannot: under the name of another
-//     host, or with the marks that browsers leave;
-//  2. without an identity, so that nobody else learns what there is;
+//  1. that may come from a page in a user's browser, which reaches what the page's maker cannot: under the name of
+//     another host, or with the marks that browsers leave;
+//  2. without an identity, so that no one else learns what there is;
 //  3. to a path that is not as it stands in the table, or by another method;
-//  4. from somebody whose role is less than the route asks for, or about a job of another;
+//  4. from someone who may not do that, or not to this job, and for what is not served here;
 //  5. with a body where none belongs, or a larger one, or another than JSON.
 type guard struct {
-	mux     *http.ServeMux
-	rules   map[string]rule
-	ids     map[string]string // of operations, by pattern
-	site    site.Site
-	find    func(ctx context.Context, job string) (sched.JobID, error)
-	sole    func(ctx context.Context, c *caller, job string) error // refuses a text that may mean another job than was found
+	mux   *http.ServeMux
+	rules map[string]rule
+	ids   map[string]string // of operations, by pattern
+	site  site.Site
+	find  func(ctx context.Context, job string) (sched.JobID, error)
+	// Refuses a text that may mean another job than was found.
+	sole    func(ctx context.Context, c *caller, job string) error
 	missing func(operation string) (instead string, missing bool)
 	owner   func(ctx context.Context, id sched.JobID) (string, error)
 	streams chan struct{} // as many as there may be
@@ -197,7 +198,8 @@ func (g *guard) route(r *http.Request) (pattern string, err error) {
 		return pattern, nil
 	}
 	if methods := g.methods(r); len(methods) > 0 {
-		return "", api.Refusal(http.StatusMethodNotAllowed, "%s is not for this path, want %s", r.Method, strings.Join(methods, " or "))
+		return "", api.Refusal(http.StatusMethodNotAllowed, "%s is not for this path, want %s", r.Method,
+			strings.Join(methods, " or "))
 	}
 	return "", api.Refusal(http.StatusNotFound, "no such path, see /openapi.json")
 }
@@ -242,7 +244,8 @@ func checkBody(r *http.Request, limit int64) error {
 		return api.NewProblem(http.StatusRequestEntityTooLarge, "malformed", detail, api.ErrMalformed)
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return api.NewProblem(http.StatusUnsupportedMediaType, "malformed", "a body of another type, want application/json", api.ErrMalformed)
+		return api.NewProblem(http.StatusUnsupportedMediaType, "malformed",
+			"a body of another type, want application/json", api.ErrMalformed)
 	}
 	return nil
 }

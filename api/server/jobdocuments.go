@@ -36,7 +36,8 @@ func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
-			if (in.User == "" || j.Spec.User == in.User) && (len(in.State) == 0 || slices.Contains(in.State, stateOf(j))) {
+			if (in.User == "" || j.Spec.User == in.User) && (len(in.State) == 0 || slices.Contains(in.State,
+				stateOf(j))) {
 				ids = append(ids, sched.JobID(id))
 			}
 		}
@@ -99,7 +100,8 @@ func (s *Server) teller(v *sched.View) *teller {
 // when says a time as RFC 3339.
 func (x *teller) when(t sched.Time) string {
 	at := x.origin.Add(time.Duration(t)).UTC()
-	b := at.AppendFormat(make([]byte, 0, 24), time.RFC3339) // a layout with milliseconds takes five times as long, and lists are long
+	// A layout with milliseconds takes five times as long, and lists are long.
+	b := at.AppendFormat(make([]byte, 0, 24), time.RFC3339)
 	ms := at.Nanosecond() / 1e6
 	return string(append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
 }
@@ -109,9 +111,12 @@ func (x *teller) job(id sched.JobID) api.Job {
 	j := &x.v.Jobs[id]
 	spec := j.Spec
 	now := x.v.Now
-	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class, State: stateOf(j),
-		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min), Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
-		GPUs: make([]string, 0, len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
+	doc := api.Job{ID: int(id), Name: spec.Name, User: spec.User, Model: spec.Model, Class: spec.Class,
+		State:   stateOf(j),
+		Outcome: j.Outcome.String(), Priority: int(spec.Priority), Min: int(spec.GPUs.Min),
+		Want: int(spec.GPUs.Want), Max: int(spec.GPUs.Max),
+		GPUs: make([]string, 0,
+			len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
@@ -148,7 +153,8 @@ func (x *teller) ended(doc *api.Job, j *sched.Job, row *Row) {
 	if !row.Failed() {
 		return
 	}
-	doc.Failure = &api.Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries), Left: int(max(j.Spec.Retries-j.Failures, 0))}
+	doc.Failure = &api.Failure{Attempt: int(row.Last), Text: row.Failure(), Retries: int(j.Spec.Retries),
+		Left: int(max(j.Spec.Retries-j.Failures, 0))}
 	if j.State == sched.Done { // whatever is left: its `retry` may be for other ends
 		doc.Failure.Left = 0
 	}
@@ -186,7 +192,8 @@ func (x *teller) place(doc *api.Job, j *sched.Job, id sched.JobID) {
 	}
 	for other := range x.v.Jobs {
 		o := &x.v.Jobs[other]
-		if sched.JobID(other) != id && o.HoldsDevices() && slices.ContainsFunc(o.GPUs, func(g sched.GPUID) bool { return slices.Contains(j.GPUs, g) }) {
+		if sched.JobID(other) != id && o.HoldsDevices() && slices.ContainsFunc(o.GPUs,
+			func(g sched.GPUID) bool { return slices.Contains(j.GPUs, g) }) {
 			doc.Shares = append(doc.Shares, other)
 		}
 	}
@@ -227,7 +234,8 @@ func (s *Server) nodes(ctx context.Context, _ *nothing) (api.Nodes, error) {
 
 // nodeDoc says how a node stands.
 func nodeDoc(v *sched.View, n *sched.Node) api.Node {
-	doc := api.Node{Name: n.Spec.Name, Rack: int(n.Spec.Rack), State: n.State.String(), GPUs: make([]string, n.Spec.GPUs)}
+	doc := api.Node{Name: n.Spec.Name, Rack: int(n.Spec.Rack), State: n.State.String(), GPUs: make([]string,
+		n.Spec.GPUs)}
 	if int(n.Spec.Type) < len(v.Types) {
 		doc.Type = v.Types[n.Spec.Type]
 	}
@@ -265,5 +273,6 @@ func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 }
 
 // gpuStates are the words for the states of a GPU.
-var gpuStates = [...]string{sched.GPUInUse: "in-use", sched.GPUForeign: "foreign", sched.GPUMissing: "missing", sched.GPUStuck: "stuck",
+var gpuStates = [...]string{sched.GPUInUse: "in-use", sched.GPUForeign: "foreign", sched.GPUMissing: "missing",
+	sched.GPUStuck:    "stuck",
 	sched.GPUWithheld: "drained"}

@@ -84,8 +84,8 @@ func (r *Reading) Begin() error {
 	return nil
 }
 
-// Run reads the output, piece by piece, from where it begins. It waits for the one who takes the pieces and for no one else: a
-// job writes, whoever reads.
+// Run reads the output, piece by piece, from where it begins. It waits for the one who takes the pieces and for no one
+// else: a job writes, whoever reads.
 func (r *Reading) Run(ctx context.Context) error {
 	if err := r.Begin(); err != nil {
 		return err
