@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/manager/jobfile"
-	"github.com/trainyard/trainyard/whatif"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/whatif"
 )
 
 // smallFile is how many bytes of a job file are read next to others: its tree takes some 400 times as much memory.
