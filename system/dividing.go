@@ -47,83 +47,97 @@ var (
 	elasticKeys  = key.Join(key.List{Interval.Key, keyMode.Key, keyOvertake.Key, keyGoal.Key, keyFairness.Key}, divideKeys)
 )
 
-// dividing is a system that resizes jobs.
-func dividing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
-		p, err := divideParams(k, s)
-		if err != nil {
-			return pipeline.Stages{}, err
-		}
-		p.Pays = keyPay.Get(s)
-		return f(p), nil
-	}
+// speeds is what the systems that resize jobs know.
+func speeds(k Knowledge, s *key.Settings) (known elastic.Known, err error) {
+	known.Restart = k.restart(s)
+	known.Speeds, err = curves(k, s, false)
+	return known, err
 }
 
-// weighing is a system that resizes jobs and knows their work.
-func weighing(f func(elastic.Params) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
-		if k.Work == nil {
-			return pipeline.Stages{}, errNoWork
-		}
-		return dividing(f)(k, s)
+// speedsAndWork is what they know that weigh the work that is left.
+func speedsAndWork(k Knowledge, s *key.Settings) (known elastic.KnownWork, err error) {
+	if k.Work == nil {
+		return known, errNoWork
 	}
+	known.Work = k.Work
+	known.Known, err = speeds(k, s)
+	return known, err
+}
+
+// dividing is a system that resizes jobs.
+func dividing(f func(elastic.Known, elastic.Params) pipeline.Stages) Maker[pipeline.Stages] {
+	return given(speeds, func(k elastic.Known, _ Facts, s *key.Settings) (st pipeline.Stages, err error) {
+		p, err := divideParams(k, s)
+		if err != nil {
+			return st, err
+		}
+		p.Pays = keyPay.Get(s)
+		return f(k, p), nil
+	})
+}
+
+// weighing is a system that resizes jobs and weighs the work that is left.
+func weighing(f func(elastic.KnownWork, elastic.Params) pipeline.Stages) Maker[pipeline.Stages] {
+	return given(speedsAndWork, func(k elastic.KnownWork, _ Facts, s *key.Settings) (st pipeline.Stages, err error) {
+		p, err := divideParams(k.Known, s)
+		if err != nil {
+			return st, err
+		}
+		p.Pays = keyPay.Get(s)
+		return f(k, p), nil
+	})
 }
 
 // pollux is the system of that name.
-func pollux(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func pollux(k elastic.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return pipeline.Stages{}, err
+		return st, err
 	}
-	return elastic.Pollux(p, max(k.PerNode, 1)), nil
+	return elastic.Pollux(k, p, max(facts.PerNode, 1)), nil
 }
 
 // polluxAutoscale is the system of that name.
-func polluxAutoscale(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func polluxAutoscale(k elastic.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return pipeline.Stages{}, err
+		return st, err
 	}
-	if n := k.types(); n > 1 {
-		return pipeline.Stages{}, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", n)
+	if facts.Types > 1 {
+		return st, fmt.Errorf("GPUs of %d types, want one: utility does not tell which to rent", facts.Types)
 	}
-	if k.Round > 0 { // it looks at utility as often as it divides
-		p.Interval = k.Round
+	if facts.Round > 0 { // it looks at utility as often as it divides
+		p.Interval = facts.Round
 	}
 	rent := provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(min(keyMaxNodes.Get(s), math.MaxInt32))}
-	perNode := max(k.PerNode, 1)
-	most := max(min(k.MostGPUs, model.MaxGPUs/2)/perNode, 1)
+	perNode := max(facts.PerNode, 1)
+	most := max(min(facts.MostGPUs, model.MaxGPUs/2)/perNode, 1)
 	if rent.Most > 0 {
 		most = min(most, int(rent.Most))
 	}
-	return elastic.PolluxAutoscale(p, keyUtility.Get(s), perNode, most, rent), nil
+	return elastic.PolluxAutoscale(k, p, keyUtility.Get(s), perNode, most, rent), nil
 }
 
 // divideParams returns what the systems that resize jobs have in common.
-func divideParams(k Knowledge, s *key.Settings) (elastic.Params, error) {
-	r := &allocate.Rates{Work: k.Work, Seed: uint64(Seed.Get(s)), Restart: k.restart(s),
-		Most: int32(min(KMax.Get(s), math.MaxInt32)), Horizon: Horizon.Get(s)}
-	p := elastic.Params{Rates: r, Place: placer(s), Interval: Interval.Get(s)}
+func divideParams(k elastic.Known, s *key.Settings) (elastic.Params, error) {
+	p := elastic.Params{Seed: uint64(Seed.Get(s)), Most: int32(min(KMax.Get(s), math.MaxInt32)), Horizon: Horizon.Get(s),
+		Place: placer(s), Interval: Interval.Get(s)}
 	batch, lr := Batch.Get(s), LR.Get(s)
-	var err error
-	if r.Curves, err = curves(k, s, false); err != nil {
-		return p, err
-	}
-	_, told := r.Curves.(speedup.Batched)
 	for i, name := range batchRules {
 		if rule := model.BatchRule(i); name == batch {
-			r.Batch = &rule
+			p.Batch = &rule
 		}
 	}
 	for i, name := range lrRules {
 		if name == lr {
-			r.LR = allocate.LRRule(i)
+			p.LR = allocate.LRRule(i)
 		}
 	}
+	_, told := k.Speeds.(speedup.Batched)
 	switch {
-	case r.Batch != nil && !told:
+	case p.Batch != nil && !told:
 		return p, fmt.Errorf("batch=%s, want free, or curves=oracle: what is learned is of the batch sizes that jobs have", batch)
-	case r.LR == allocate.LRAdaScale && !told:
+	case p.LR == allocate.LRAdaScale && !told:
 		return p, errors.New("lr=adascale, want another, or curves=oracle: gradients are not learned")
 	}
 	return p, nil
@@ -139,10 +153,10 @@ var (
 )
 
 // elasticScaling is the system of that name.
-func elasticScaling(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func elasticScaling(k elastic.Known, _ Facts, s *key.Settings) (st pipeline.Stages, err error) {
 	p, err := divideParams(k, s)
 	if err != nil {
-		return pipeline.Stages{}, err
+		return st, err
 	}
 	mode := model.Queue
 	if keyOvertake.Get(s) {
@@ -150,16 +164,16 @@ func elasticScaling(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
 	}
 	if keyMode.Get(s) == "drop" {
 		if mode == model.Backfill {
-			return pipeline.Stages{}, errors.New("mode=drop with backfill=on, want one of them: nobody waits to be overtaken")
+			return st, errors.New("mode=drop with backfill=on, want one of them: no job waits to be overtaken")
 		}
 		mode = model.Drop
 	}
 	if keyGoal.Get(s) == "throughput" {
-		o, ok := p.Rates.Curves.(*speedup.Oracle)
+		o, ok := k.Speeds.(*speedup.Oracle)
 		if !ok {
-			return pipeline.Stages{}, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
+			return st, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
 		}
-		p.Rates.Curves = o.InSamples()
+		k.Speeds = o.InSamples()
 	}
-	return elastic.Sum(p, mode, keyFairness.Get(s)), nil
+	return elastic.Sum(k, p, mode, keyFairness.Get(s)), nil
 }

@@ -31,31 +31,37 @@ func readSizes(data io.Reader, path string, _ key.About) (*dist.Empirical, error
 	return dist.Read(data, path)
 }
 
+// work is what a system knows that is told the work of jobs.
+func work(k Knowledge, _ *key.Settings) (baseline.Known, error) {
+	if k.Work == nil {
+		return baseline.Known{}, errNoWork
+	}
+	return baseline.Known{Work: k.Work}, nil
+}
+
 // plain is a system of a placement rule alone.
-func plain(f func(sched.Placer) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(_ Knowledge, s *key.Settings) (pipeline.Stages, error) { return f(placer(s)), nil }
+func plain(f func(sched.Placer) pipeline.Stages) Maker[pipeline.Stages] {
+	return unaware(func(s *key.Settings) (pipeline.Stages, error) { return f(placer(s)), nil })
 }
 
 // knowing is a system that knows the work of jobs.
-func knowing(f func(sched.Placer, sched.Remainer) pipeline.Stages) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
-		if k.Work == nil {
-			return pipeline.Stages{}, errNoWork
-		}
-		return f(placer(s), k.Work), nil
-	}
+func knowing(f func(sched.Placer, baseline.Known) pipeline.Stages) Maker[pipeline.Stages] {
+	return given(work, func(k baseline.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) { return f(placer(s), k), nil })
 }
 
-func las(_ Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func las(s *key.Settings) (pipeline.Stages, error) {
 	return baseline.LAS(placer(s), Unit.Get(s) == "seconds", keyQuantum.Get(s)), nil
 }
 
-func tiresiasLAS(_ Knowledge, s *key.Settings) (pipeline.Stages, error) {
-	return tiresias.LAS(queues(s), placer(s))
+func tiresiasLAS(s *key.Settings) (pipeline.Stages, error) { return tiresias.LAS(queues(s), placer(s)) }
+
+// sizes is what Tiresias-G knows.
+func sizes(_ Knowledge, s *key.Settings) (tiresias.Known, error) {
+	return tiresias.Known{Sizes: Distribution.Get(s)}, nil
 }
 
-func tiresiasGittins(_ Knowledge, s *key.Settings) (pipeline.Stages, error) {
-	return tiresias.Gittins(queues(s), Distribution.Get(s), Delta.Get(s), placer(s))
+func tiresiasGittins(k tiresias.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) {
+	return tiresias.Gittins(queues(s), k, Delta.Get(s), placer(s))
 }
 
 func queues(s *key.Settings) tiresias.Queues {

@@ -1,18 +1,15 @@
 package system
 
 import (
-	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/key"
+	"github.com/trainyard/trainyard/system/tiresias"
 )
 
 // placer returns the placement rule asked for.
 func placer(s *key.Settings) sched.Placer {
-	of := Profiles.Get(s)
-	if of == nil {
-		of = skew.Of
-	}
+	models := tiresias.Known{Skew: Profiles.Get(s)}
 	limit := PackLimit.Get(s) // looked at under every placement, so that no mistake goes unnoticed
 	switch Placement.Get(s) {
 	case "count":
@@ -23,9 +20,9 @@ func placer(s *key.Settings) sched.Placer {
 		return place.Yarn{}
 	case "skew":
 		if limit.learned {
-			return place.NewLearnedSkew(of)
+			return models.LearnedPlacement()
 		}
-		return place.Skew{Of: of, Limit: limit.limit}
+		return models.Placement(limit.limit)
 	}
 	return place.Consolidate{}
 }

@@ -4,11 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
-	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/key"
@@ -16,8 +14,9 @@ import (
 )
 
 // orders are the systems whose order of jobs others take.
-var orders = map[string]func(Knowledge, *key.Settings) (pipeline.Stages, error){"fifo": plain(baseline.FIFO), "las": las,
-	"srtf": knowing(baseline.SRTF), "srsf": knowing(baseline.SRSF), "tiresias-las": tiresiasLAS, "tiresias-gittins": tiresiasGittins}
+var orders = map[string]Maker[pipeline.Stages]{"fifo": plain(baseline.FIFO), "las": unaware(las),
+	"srtf": knowing(baseline.SRTF), "srsf": knowing(baseline.SRSF), "tiresias-las": unaware(tiresiasLAS),
+	"tiresias-gittins": given(sizes, tiresiasGittins)}
 
 // The keys of the systems that place the jobs of another order.
 var (
@@ -35,12 +34,12 @@ var (
 )
 
 // ordered returns the stages of the system whose order was asked for, with its defaults. Its placement is not used.
-func ordered(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func ordered(work sched.Remainer, s *key.Settings) (pipeline.Stages, error) {
 	of := orders[Order.Get(s)]
 	if s.Err() != nil {
 		return pipeline.Stages{}, s.Err()
 	}
-	return of(k, key.NewSettings(nil))
+	return of.Make(Knowledge{Work: work}, key.NewSettings(nil))
 }
 
 // grants says who runs.
@@ -51,11 +50,21 @@ func grants(s *key.Settings) sched.Allocator {
 	return nil
 }
 
-// packing is a system that places the jobs of another order on few nodes; again says that it does so for all of them from time to
-// time.
-func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages, again bool) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
-		of, err := ordered(k, s)
+// orderAndSlow is what the systems know that pack: what the order knows, and which GPUs are slow.
+type orderAndSlow struct {
+	Work sched.Remainer
+	Slow watch.Truth
+}
+
+func packingKnows(k Knowledge, _ *key.Settings) (orderAndSlow, error) {
+	return orderAndSlow{k.Work, k.Slow}, nil
+}
+
+// packing is a system that places the jobs of another order on few nodes; again says that it does so for all of them from
+// time to time.
+func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages, again bool) Maker[pipeline.Stages] {
+	return given(packingKnows, func(k orderAndSlow, _ Facts, s *key.Settings) (pipeline.Stages, error) {
+		of, err := ordered(k.Work, s)
 		if err != nil {
 			return of, err
 		}
@@ -63,63 +72,59 @@ func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages, again bool) f
 		if again {
 			o.ReplaceEvery = ReplaceEvery.Get(s)
 		}
-		return watching(f(of, o), k, s, nil, nil)
-	}
+		return watching(f(of, o), k.Slow, s, nil)
+	})
 }
 
-// placing is a system that places the jobs of another order by what is known of the GPUs; tolerant says that it takes a slower one
-// to spare a node.
-func placing(f func(pipeline.Stages, pal.Knowledge, pal.Options) pipeline.Stages, tolerant bool) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
-		if k.Scores == nil {
-			return pipeline.Stages{}, errNoScores
-		}
-		of, err := ordered(k, s)
+// placingKnows is what PAL and PM-First know.
+func placingKnows(k Knowledge, s *key.Settings) (pal.Known, error) {
+	if k.Scores == nil {
+		return pal.Known{}, errNoScores
+	}
+	known := pal.Known{Work: k.Work, Scores: k.Scores, Classes: Classes.Get(s), Locality: Locality.Get(s), Slow: k.Slow}
+	if k.Restart != nil && !MoveCost.Given(s) {
+		known.Restart = k.restart(s)
+	}
+	return known, nil
+}
+
+// placing is a system that places the jobs of another order by what is known of the GPUs; tolerant says that it takes a slower
+// one to spare a node.
+func placing(f func(pipeline.Stages, pal.Beliefs, pal.Options) pipeline.Stages, tolerant bool) Maker[pipeline.Stages] {
+	return given(placingKnows, func(k pal.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) {
+		of, err := ordered(k.Work, s)
 		if err != nil {
 			return of, err
 		}
-		known := palKnowledge(k, s)
+		o := pal.Options{MoveCost: MoveCost.Get(s), ReplaceEvery: ReplaceEvery.Get(s), Grants: grants(s),
+			Across: LocalityPenalty.Get(s), Observe: s.Text(&Classes.Key) == ObservedClasses}
 		if tolerant {
-			known.Tolerance = Tolerance.Get(s)
+			o.Tolerance = Tolerance.Get(s)
 		}
-		o := pal.Options{MoveCost: MoveCost.Get(s), ReplaceEvery: ReplaceEvery.Get(s), Grants: grants(s)}
-		if k.Restart != nil && !MoveCost.Given(s) {
-			o.Restart = k.restart(s)
-		}
-		return watching(f(of, known, o), k, s, known.Expected(k.Scores), known.Scores.Revise)
-	}
+		b := k.Beliefs(o)
+		return watching(f(of, b, o), k.Slow, s, &b)
+	})
 }
 
-func palKnowledge(k Knowledge, s *key.Settings) pal.Knowledge {
-	known := pal.Knowledge{Work: k.Work}
-	class := place.BySpec(pal.Class(k.Scores.Classes, Classes.Get(s)))
-	if s.Text(&Classes.Key) == ObservedClasses {
-		known.Observed = place.NewObserved(k.Scores)
-		class = known.Observed.Class
-	}
-	known.Scores = place.NewScores(variability.Rule{}.All(k.Scores), class)
-	across := max(LocalityPenalty.Get(s), 1)
-	known.Penalty = place.TwoLevel(across)
-	if table := Locality.Get(s); table != nil {
-		known.Penalty = pal.Locality(table.OrElse(across), k.Scores.Classes, class)
-	}
-	return known
-}
-
-// watching has a system keep its jobs from slow GPUs, as the key says. expected is what a step takes by what is known, and
-// revise how the system hears of factors, nil if it knows no scores: then slow GPUs are taken away.
-func watching(st pipeline.Stages, k Knowledge, s *key.Settings, expected func(*sched.View, sched.JobID, []sched.GPUID) float64,
-	revise func(func(sched.GPUID) float64)) (pipeline.Stages, error) {
+// watching has a system keep its jobs from slow GPUs, as the key says. Where it knows no scores, b is nil and slow GPUs are taken
+// away.
+func watching(st pipeline.Stages, slow watch.Truth, s *key.Settings, b *pal.Beliefs) (pipeline.Stages, error) {
 	switch Stragglers.Get(s) {
 	case "watch":
-		return pal.Watched(st, &watch.Stragglers{Expected: expected, Revise: revise, Weighs: revise != nil}), nil
+		w := &watch.Stragglers{}
+		if b != nil {
+			w.Expected, w.Revise, w.Weighs = b.Expected, b.Scores.Revise, true
+		}
+		return pal.Watched(st, w), nil
 	case "oracle":
-		if k.Slow == nil {
+		if slow == nil {
 			return st, errNoTruth
 		}
-		o := &watch.Oracle{Truth: k.Slow, Revise: revise}
-		if revise == nil {
+		o := &watch.Oracle{Truth: slow}
+		if b == nil {
 			o.Limit = watch.Limit
+		} else {
+			o.Revise = b.Scores.Revise
 		}
 		return pal.Watched(st, o), nil
 	}

@@ -58,38 +58,42 @@ func parseDate(text string) (time.Time, error) {
 	return from, nil
 }
 
-// boaParams returns what the systems that rent to a budget assume.
-func boaParams(k Knowledge, s *key.Settings) (boa.Params, error) {
-	information := keyInformation.Get(s)
-	p := boa.Params{Budget: k.Budget, Priced: information == "price", Fixed: !keyCorrect.Get(s),
-		Restart: k.restart(s), PerNode: k.PerNode, Weight: keyWeight.Standard(),
-		Rent: provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(keyMaxNodes.Get(s))}}
-	if keyBudget.Given(s) {
-		p.Budget = keyBudget.Get(s)
-	}
-	if n := k.types(); n > 1 {
-		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types", n)
-	}
-	perfect := information == "perfect"
+// rentingKnows is what the systems that rent to a budget know.
+func rentingKnows(k Knowledge, s *key.Settings) (known boa.Known, err error) {
+	known = boa.Known{Restart: k.restart(s), PerNode: k.PerNode}
+	perfect := keyInformation.Get(s) == "perfect"
 	if perfect {
-		if p.Known = k.Mix; len(k.Mix) == 0 {
-			return p, errors.New("information=perfect, want applications whose speeds are known: --profiles")
+		if known.Mix = k.Mix; len(k.Mix) == 0 {
+			return known, errors.New("information=perfect, want applications whose speeds are known: --profiles")
 		}
 	}
 	for i := range k.Pools {
-		p.Boot = max(p.Boot, k.Pools[i].Boot)
+		known.Boot = max(known.Boot, k.Pools[i].Boot)
 	}
-	var err error
-	p.Curves, err = curves(k, s, perfect)
-	return p, err
+	known.Curves, err = curves(k, s, perfect)
+	return known, cmp.Or(s.Err(), err)
+}
+
+// boaParams returns what the systems that rent to a budget may spend, and how.
+func boaParams(k boa.Known, facts Facts, s *key.Settings) (boa.Params, error) {
+	p := boa.Params{Known: k, Budget: facts.Budget, Priced: keyInformation.Get(s) == "price", Fixed: !keyCorrect.Get(s),
+		Weight: keyWeight.Standard(), Rent: provision.Rent{Keep: keyRentKeep.Get(s), Most: int32(keyMaxNodes.Get(s))}}
+	if keyBudget.Given(s) {
+		p.Budget = keyBudget.Get(s)
+	}
+	if facts.Types > 1 {
+		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types",
+			facts.Types)
+	}
+	return p, nil
 }
 
 // priced fills in what the systems that know a price take in addition.
-func priced(k Knowledge, s *key.Settings, p *boa.Params) {
+func priced(facts Facts, s *key.Settings, p *boa.Params) {
 	p.Weight = keyWeight.Get(s)
 	if budget := keyMonthBudget.Get(s); budget > 0 {
 		p.Epoch = keyMonthFrom.Get(s).Unix()
-		p.Month = price.MonthRule{Budget: budget, Carry: keyMonthCarry.Get(s), Zone: cmp.Or(k.Zone, time.UTC)}
+		p.Month = price.MonthRule{Budget: budget, Carry: keyMonthCarry.Get(s), Zone: cmp.Or(facts.Zone, time.UTC)}
 	}
 }
 
@@ -109,20 +113,19 @@ func curves(k Knowledge, s *key.Settings, perfect bool) (speedup.Source, error) 
 }
 
 // renting is a system that rents to a budget. seeded says that it draws, and byPrice that it knows a price.
-func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error), seeded, byPrice bool) func(Knowledge, *key.Settings) (pipeline.Stages, error) {
-	return func(k Knowledge, s *key.Settings) (pipeline.Stages, error) {
+func renting(f func(boa.Params, sched.Placer) (pipeline.Stages, error), seeded, byPrice bool) Maker[pipeline.Stages] {
+	return given(rentingKnows, func(k boa.Known, facts Facts, s *key.Settings) (st pipeline.Stages, err error) {
 		place := placer(s)
-		p, err := boaParams(k, s)
+		p, err := boaParams(k, facts, s)
 		if seeded {
 			p.Seed = uint64(Seed.Get(s))
 		}
 		if byPrice {
-			priced(k, s, &p)
+			priced(facts, s, &p)
 		}
-		err = cmp.Or(s.Err(), err)
-		if err != nil {
-			return pipeline.Stages{}, err
+		if err = cmp.Or(s.Err(), err); err != nil {
+			return st, err
 		}
 		return f(p, place)
-	}
+	})
 }

@@ -82,37 +82,35 @@ func parseModels(text string) ([]string, error) {
 	return models, nil
 }
 
-// sharing returns what a system that shares GPUs knows of jobs and sets; tables says that it is given the tables of sets unless
-// the key history says otherwise.
-func sharing(k Knowledge, s *key.Settings, history key.Of[string], tables bool) (eaco.Knowledge, error) {
-	known := eaco.Knowledge{Work: k.Work}
-	if k.Work == nil {
-		return known, errNoWork
-	}
-	known.Restart = k.restart(s)
-	past, given := &interference.History{}, history.Given(s)
-	if history.Get(s) == "tables" || tables && !given {
-		if k.Sets == nil && given {
-			return known, errors.New("history=tables, want tables of sets: --interference")
+// sharing returns what a system that shares GPUs knows of jobs and sets; tables says that it is given the tables of sets
+// unless the key history says otherwise.
+func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings) (eaco.Known, error) {
+	return func(k Knowledge, s *key.Settings) (eaco.Known, error) {
+		known := eaco.Known{Work: k.Work}
+		if k.Work == nil {
+			return known, errNoWork
 		}
-		if err := past.Seed(k.Sets); err != nil {
-			return known, err
+		known.Restart = k.restart(s)
+		past, given := &interference.History{}, history.Given(s)
+		if history.Get(s) == "tables" || tables && !given {
+			if k.Sets == nil && given {
+				return known, errors.New("history=tables, want tables of sets: --interference")
+			}
+			if err := past.Seed(k.Sets); err != nil {
+				return known, err
+			}
 		}
+		if limit, err := capLimit(k, s); err == nil && limit != nil {
+			known.Capped = limit.Slowdown
+		}
+		known.Learner = interference.NewLearner(past)
+		return known, nil
 	}
-	if limit, err := capLimit(k, s); err == nil && limit != nil {
-		known.Capped = limit.Slowdown
-	}
-	known.Learner = interference.NewLearner(past)
-	return known, nil
 }
 
 // eacoSystem is EaCO.
-func eacoSystem(k Knowledge, s *key.Settings) (System, error) {
-	known, err := sharing(k, s, keyHistory, false)
-	if err != nil {
-		return System{}, err
-	}
-	p := eaco.Params{Knowledge: known, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s), Most: keyMostJobs.Get(s),
+func eacoSystem(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
+	p := eaco.Params{Known: k, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s), Most: keyMostJobs.Get(s),
 		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait", Parallel: keyParallel.Get(s),
 		UserGPUs: UserLimit.Get(s)}
 	if s.Err() != nil {
@@ -123,17 +121,13 @@ func eacoSystem(k Knowledge, s *key.Settings) (System, error) {
 }
 
 // paired is a system that pairs jobs; seeded says that it draws. The throughputs of pairs are given to it, as they are to Gavel.
-func paired(r eaco.PairRule, seeded bool) func(Knowledge, *key.Settings) (System, error) {
-	return func(k Knowledge, s *key.Settings) (System, error) {
-		known, err := sharing(k, s, keyPairs, true)
-		if err != nil {
-			return System{}, err
-		}
+func paired(r eaco.PairRule, seeded bool) Maker[System] {
+	return given(sharing(keyPairs, true), func(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
 		seed := uint64(0)
 		if seeded {
 			seed = uint64(Seed.Get(s))
 		}
-		d, err := eaco.NewPairs(known, r, seed, UserLimit.Get(s))
+		d, err := eaco.NewPairs(k, r, seed, UserLimit.Get(s))
 		return System{Decider: d, ShareLimit: 2}, err
-	}
+	})
 }

@@ -59,8 +59,8 @@ type Info struct {
 	Keys    key.List // its own; Common are taken by all
 	Placing string   // its default placement; "" = that of Common
 	// One of the two: a list of stages, or a Decider of its own.
-	Stages func(k Knowledge, s *key.Settings) (pipeline.Stages, error)
-	New    func(k Knowledge, s *key.Settings) (System, error)
+	Stages Maker[pipeline.Stages]
+	New    Maker[System]
 	Common []string // the keys of Common that it takes; nil = all
 	Rents  bool     // it decides itself how many nodes to rent: the keys of provision are not for it
 	Sleeps bool     // its idle nodes sleep unless the key sleep says otherwise
@@ -182,7 +182,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 		if adapt != nil {
 			return System{}, errNoStages
 		}
-		sys, err := i.New(k, s)
+		sys, err := i.New.Make(k, s)
 		if err != nil {
 			return System{}, err
 		}
@@ -190,7 +190,7 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 		sys.Decider = pipeline.Compose(sys.Decider, pipeline.Parts{Learn: k.estimators(), Provision: rules})
 		return sys, err
 	}
-	st, err := i.Stages(k, s)
+	st, err := i.Stages.Make(k, s)
 	if err != nil {
 		return System{}, err
 	}

@@ -58,7 +58,7 @@ func (w *world) run(t *testing.T) []metrics.Job {
 		bins := make([]variability.Bins, 1)
 		bins[0] = variability.Bins{Bin: make([]int, 16), SF: []float64{1}}
 		scores := place.NewScores(bins, place.BySpec(func(*sched.JobSpec) int { return 0 }))
-		k := pal.Knowledge{Scores: scores, Penalty: place.TwoLevel(1), Work: tr.Oracle()}
+		k := pal.Beliefs{Scores: scores, Penalty: place.TwoLevel(1), Work: tr.Oracle()}
 		stages = pal.PAL(baseline.FIFO(nil), k, pal.Options{MoveCost: 62 * time.Second})
 		w.s.Revise, w.s.Weighs = scores.Revise, true
 	}

@@ -11,6 +11,11 @@ import (
 	"github.com/trainyard/trainyard/stage/order"
 )
 
+// Known is what is known of jobs.
+type Known struct {
+	Work sched.Remainer // what they have left to do
+}
+
 // FIFO starts jobs by priority and arrival; the first that does not fit holds up all behind it.
 func FIFO(place sched.Placer) pipeline.Stages {
 	return pipeline.Stages{Order: order.FIFO{}, Admit: admit.Stop{}, Place: place}
@@ -24,25 +29,25 @@ func FIFOSkip(place sched.Placer) pipeline.Stages {
 
 // FIFOEasy starts jobs by priority and arrival; the first that does not fit gets a reservation which those that start
 // before it must not delay. It assumes an estimate of every job's work.
-func FIFOEasy(place sched.Placer, work sched.Remainer) pipeline.Stages {
-	return pipeline.Stages{Order: order.FIFO{}, Admit: &admit.Easy{Work: work, Place: place}, Place: place}
+func FIFOEasy(place sched.Placer, k Known) pipeline.Stages {
+	return pipeline.Stages{Order: order.FIFO{}, Admit: &admit.Easy{Work: k.Work, Place: place}, Place: place}
 }
 
 // SJF starts the shortest jobs first and preempts nobody; the first that does not fit holds up all behind it. It assumes
 // an estimate of every job's work.
-func SJF(place sched.Placer, work sched.Remainer) pipeline.Stages {
-	return pipeline.Stages{Order: order.SJF{Work: work}, Admit: admit.Stop{}, Place: place}
+func SJF(place sched.Placer, k Known) pipeline.Stages {
+	return pipeline.Stages{Order: order.SJF{Work: k.Work}, Admit: admit.Stop{}, Place: place}
 }
 
 // SRTF runs the jobs with the shortest remaining time, preempting others. It assumes an estimate of it.
-func SRTF(place sched.Placer, work sched.Remainer) pipeline.Stages {
-	return pipeline.Stages{Order: order.SRTF{Work: work}, Place: place, Preempt: true}
+func SRTF(place sched.Placer, k Known) pipeline.Stages {
+	return pipeline.Stages{Order: order.SRTF{Work: k.Work}, Place: place, Preempt: true}
 }
 
 // SRSF runs the jobs with the least remaining service, time times GPUs, preempting others. It assumes an estimate of
 // the remaining time.
-func SRSF(place sched.Placer, work sched.Remainer) pipeline.Stages {
-	return pipeline.Stages{Order: order.SRSF{Work: work}, Place: place, Preempt: true}
+func SRSF(place sched.Placer, k Known) pipeline.Stages {
+	return pipeline.Stages{Order: order.SRSF{Work: k.Work}, Place: place, Preempt: true}
 }
 
 // FewestGPUs runs the narrowest jobs, preempting others. It assumes nothing.

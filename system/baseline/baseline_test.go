@@ -67,14 +67,14 @@ func TestStarts(t *testing.T) {
 		// Job 1 is passed over until 25, when job 3 ends.
 		{"fifo-skip", func(sched.Remainer) pipeline.Stages { return baseline.FIFOSkip(p) }, []int{0, 25, 2, 5, 10}},
 		// Job 1 has a reservation at 10: jobs 2 and 4 end before, job 3 would not.
-		{"fifo-easy", func(w sched.Remainer) pipeline.Stages { return baseline.FIFOEasy(p, w) }, []int{0, 10, 2, 15, 5}},
+		{"fifo-easy", func(w sched.Remainer) pipeline.Stages { return baseline.FIFOEasy(p, baseline.Known{Work: w}) }, []int{0, 10, 2, 15, 5}},
 		// Job 1 does not fit at 1 and blocks jobs longer than it; shorter ones pass.
-		{"sjf", func(w sched.Remainer) pipeline.Stages { return baseline.SJF(p, w) }, []int{0, 10, 2, 15, 5}},
+		{"sjf", func(w sched.Remainer) pipeline.Stages { return baseline.SJF(p, baseline.Known{Work: w}) }, []int{0, 10, 2, 15, 5}},
 		// Job 1 preempts job 0 at 1; job 2, shorter than what remains of job 1, takes its place at 2, and job 0 three more
 		// GPUs. At 4 job 4 preempts job 0, which leaves room for job 3.
-		{"srtf", func(w sched.Remainer) pipeline.Stages { return baseline.SRTF(p, w) }, []int{0, 1, 2, 4, 4}},
+		{"srtf", func(w sched.Remainer) pipeline.Stages { return baseline.SRTF(p, baseline.Known{Work: w}) }, []int{0, 1, 2, 4, 4}},
 		// Job 1 has 20 GPU-seconds left, job 0 has 27; job 2 has 3, job 3 has 20.
-		{"srsf", func(w sched.Remainer) pipeline.Stages { return baseline.SRSF(p, w) }, []int{0, 1, 2, 3, 4}},
+		{"srsf", func(w sched.Remainer) pipeline.Stages { return baseline.SRSF(p, baseline.Known{Work: w}) }, []int{0, 1, 2, 3, 4}},
 		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.FewestGPUs(p) }, []int{0, 23, 2, 3, 4}},
 	} {
 		if got := starts(t, "1x4", rows, c.stages); !slices.Equal(got, c.want) {

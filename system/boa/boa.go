@@ -22,21 +22,26 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Params is what the system assumes and what it may spend. Where rates are neither known nor priced they are estimated.
+// Known is what the systems know of jobs and nodes.
+type Known struct {
+	Curves  speedup.Source                   // how fast jobs go
+	Mix     []speedup.Class                  // rates of arrival and curves by application: perfect information; nil: not known
+	Restart func(model string) time.Duration // what a restart costs
+	PerNode int                              // GPUs of a node
+	Boot    time.Duration                    // of a rented node
+}
+
+// Params is what the system knows and what it may spend. Where rates are neither known nor priced they are estimated.
 type Params struct {
-	Budget  float64         // GPUs rented on average, > 0
-	Month   price.MonthRule // GPU-hours by calendar month instead; its zero value = none. It needs Priced
-	Epoch   int64           // seconds since 1970 at time 0, for months
-	Curves  speedup.Source
-	PerNode int             // GPUs of a node
-	Known   []speedup.Class // rates of arrival and curves by application: perfect information; nil = not known
-	Fixed   bool            // follow plans whatever they turn out to cost, as the theory has it
-	Priced  bool            // steer the price by what was spent, and know no rates at all
-	Restart func(model string) time.Duration
+	Known
+	Budget float64         // GPUs rented on average, > 0
+	Month  price.MonthRule // GPU-hours by calendar month instead; its zero value = none. It needs Priced
+	Epoch  int64           // seconds since 1970 at time 0, for months
+	Fixed  bool            // follow plans whatever they turn out to cost, as the theory has it
+	Priced bool            // steer the price by what was spent, and know no rates at all
 	// a step of a job's priority multiplies by it what the job's delay is worth; 0 = 1: priorities play no part
 	Weight float64
-	Seed   uint64        // of the authors' search
-	Boot   time.Duration // of a rented node
+	Seed   uint64 // of the authors' search
 	Rent   provision.Rent
 
 	plan        planner // how widths are found

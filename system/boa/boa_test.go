@@ -33,7 +33,7 @@ func TestMeter(t *testing.T) {
 
 // Ensure that beyond a node whole nodes are offered: all where curves are known, few where they are learned, whoever plans.
 func TestOffer(t *testing.T) {
-	p := Params{PerNode: 4, Curves: speedup.NewLearned(4, 40)}
+	p := Params{Known: Known{PerNode: 4, Curves: speedup.NewLearned(4, 40)}}
 	m := newMenu(p)
 	if got, want := m.offer(40), []int{1, 2, 3, 4, 8, 12, 16, 24, 32, 40}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -49,7 +49,7 @@ func TestOffer(t *testing.T) {
 
 // Ensure that budgets that make no sense are refused, and that memory cut short is.
 func TestBad(t *testing.T) {
-	p := Params{Curves: speedup.NewLearned(4, 8), Restart: func(string) time.Duration { return 0 }}
+	p := Params{Known: Known{Curves: speedup.NewLearned(4, 8), Restart: func(string) time.Duration { return 0 }}}
 	for _, c := range []struct {
 		change func(*Params)
 		want   string
@@ -58,7 +58,7 @@ func TestBad(t *testing.T) {
 		{func(p *Params) { p.Budget, p.Month = 4, price.MonthRule{Budget: 9, Zone: time.UTC} }, "want information=price"},
 		{func(p *Params) { p.Priced, p.Month = true, price.MonthRule{Budget: 9} }, "no time zone"},
 		{func(p *Params) {
-			p.Budget, p.Known = 4, []speedup.Class{{Model: "a", Chain: speedup.Chain{{Size: 1, Curve: speedup.Curve{Speed: []float64{0, 1}}}}}}
+			p.Budget, p.Mix = 4, []speedup.Class{{Model: "a", Chain: speedup.Chain{{Size: 1, Curve: speedup.Curve{Speed: []float64{0, 1}}}}}}
 		}, `class "a": rate 0, want > 0`},
 	} {
 		bad := p

@@ -27,10 +27,10 @@ func TestExplain(t *testing.T) {
 	const of = "; phase=1; phases=2; phase-done=0.25"
 	const saved = "; cheapest-width=1 GPUs; saved-per-gpu-second=2:1.5 4:0.167"
 	const atEighth = "price=0.125 waiting jobs per GPU"
-	p := Params{Budget: 2.5, Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }, plan: exactly}
+	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }}, plan: exactly}
 	priced, known, weighty := p, p, p
 	priced.Priced, weighty.Priced, weighty.Weight = true, true, 2
-	known.Known = []speedup.Class{{Model: "a", Rate: .01, Chain: phases}}
+	known.Mix = []speedup.Class{{Model: "a", Rate: .01, Chain: phases}}
 	for _, c := range []struct {
 		name   string
 		p      Params
@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 
 // Ensure that a job whose user changes it gets another path, by what it is worth from now on.
 func TestChangedJobGetsAnotherPath(t *testing.T) {
-	p := Params{Budget: 2.5, Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }, plan: exactly, Priced: true, Weight: 2}
+	p := Params{Budget: 2.5, Known: Known{Curves: twoPhases{}, PerNode: 4, Restart: func(string) time.Duration { return 0 }}, plan: exactly, Priced: true, Weight: 2}
 	w, err := newWidths(p)
 	if err != nil {
 		t.Fatal(err)

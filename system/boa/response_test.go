@@ -17,7 +17,7 @@ func TestResponse(t *testing.T) {
 	for k := 1; k <= 64; k++ {
 		root.GPUs, root.Rates[0] = append(root.GPUs, k), append(root.Rates[0], math.Sqrt(float64(k)))
 	}
-	p := Params{Budget: 8, Priced: true, PerNode: 1, Curves: speedup.NewOracle(map[string]speedup.App{"root": root}, 1, 64), Restart: func(string) time.Duration { return 0 }}
+	p := Params{Budget: 8, Priced: true, Known: Known{PerNode: 1, Curves: speedup.NewOracle(map[string]speedup.App{"root": root}, 1, 64), Restart: func(string) time.Duration { return 0 }}}
 	w, err := newWidths(p)
 	if err != nil {
 		t.Fatal(err)

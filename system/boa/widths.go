@@ -48,8 +48,8 @@ func newWidths(p Params) (*widths, error) {
 		return nil, fmt.Errorf("budget %v, %w", p.Budget, ErrBudget)
 	case p.Priced:
 		return w, w.spend.steer(p.Budget, p.Month)
-	case p.Known != nil:
-		return w, w.plan.known(p.Known, &w.menu)
+	case p.Mix != nil:
+		return w, w.plan.known(p.Mix, &w.menu)
 	}
 	return w, nil
 }
@@ -190,7 +190,7 @@ func (w *widths) arrived(v *sched.View, j sched.JobID) {
 
 // next returns when plan and price are to be looked at again.
 func (w *widths) next() sched.Time {
-	if w.began == sched.Never || w.p.Known != nil && w.p.Fixed {
+	if w.began == sched.Never || w.p.Mix != nil && w.p.Fixed {
 		return sched.Never
 	}
 	return w.spend.next()
@@ -199,7 +199,7 @@ func (w *widths) next() sched.Time {
 // turn looks at what was spent, and moves the price or the plan by it.
 func (w *widths) turn(v *sched.View) {
 	every := tick
-	if w.p.Known != nil {
+	if w.p.Mix != nil {
 		every = longTick
 	}
 	paid, passed := w.spend.take(v.Now, every)
@@ -210,7 +210,7 @@ func (w *widths) turn(v *sched.View) {
 	if !w.p.Fixed {
 		w.plan.correct(paid, passed)
 	}
-	if w.plan.due <= v.Now && w.p.Known == nil {
+	if w.plan.due <= v.Now && w.p.Mix == nil {
 		w.count(v)
 		w.plan.renew()
 	} else if w.plan.moved() {

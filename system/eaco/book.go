@@ -11,7 +11,7 @@ import (
 // book is who is to hold which GPU, and what their use and memory come to: the targets of the view, and those of the walk
 // under way.
 type book struct {
-	know  Knowledge
+	know  Known
 	on    [][]sched.JobID // by GPU, in order of ids
 	held  [][]sched.GPUID // by job
 	share []bool          // by job: it shares what it holds

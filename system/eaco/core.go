@@ -16,7 +16,7 @@ type core struct {
 	loaded []seen // until it is primed
 }
 
-func newCore(k Knowledge, r rule) core {
+func newCore(k Known, r rule) core {
 	return core{book: book{know: k}, finder: finder{rule: r}, ask: newPredictor(k.Learner), dirty: true}
 }
 

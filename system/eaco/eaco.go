@@ -15,7 +15,7 @@ import (
 
 // Params are what EaCO may be told. The zero value of a field means its default where one is given.
 type Params struct {
-	Knowledge
+	Known
 	Use, Memory float64 // thresholds on GPUs before a newcomer, in (0, 1]; default 0.6: the paper gives none
 	Most        int     // jobs on a GPU, 1 to interference.MaxSet; default 4
 	// Slow bounds the slow-down of jobs without deadline, >= 1; default 1.10, ours; +Inf as published.
@@ -83,7 +83,7 @@ func New(p Params) (*Decider, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	d := &Decider{core: newCore(p.Knowledge, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
+	d := &Decider{core: newCore(p.Known, rule{use: p.Use, memory: p.Memory, most: p.Most}), p: p,
 		failed: make(map[kind]bool), users: make(map[string]int)}
 	p.Learner.Epoch = d.know.epoch
 	return d, nil

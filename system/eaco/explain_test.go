@@ -48,7 +48,7 @@ func TestExplainWaiting(t *testing.T) {
 		{"its user", func(p *eaco.Params) { p.UserGPUs = 12 }, nil, "slow-down-limit=1.01\nheld-by-its-user=8 GPUs\n"},
 		{"late", nil, func(_, waiting *sched.JobSpec) { waiting.Deadline = 1 }, "slack=-"},
 	} {
-		p := eaco.Params{Knowledge: eaco.Knowledge{Learner: seeded(t, rows)}, Slow: 1.01, LateWait: true}
+		p := eaco.Params{Known: eaco.Known{Learner: seeded(t, rows)}, Slow: 1.01, LateWait: true}
 		if c.p != nil {
 			c.p(&p)
 		}
@@ -79,7 +79,7 @@ func TestExplainRunning(t *testing.T) {
 	s := newStill(1)
 	running := s.add(job(rows, "AlexNet", 0), 0)
 	id := s.add(job(rows, "VGG-16", 0), -1)
-	d, err := eaco.New(eaco.Params{Knowledge: eaco.Knowledge{Work: s, Learner: seeded(t, rows)}, Slow: 2})
+	d, err := eaco.New(eaco.Params{Known: eaco.Known{Work: s, Learner: seeded(t, rows)}, Slow: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestExplainRunning(t *testing.T) {
 		}
 	}
 	for rule, least := range map[eaco.PairRule]string{eaco.FIFOPacked: "1.5", eaco.Gandiva: "1"} {
-		p, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: seeded(t, rows)}, rule, 0, 0)
+		p, err := eaco.NewPairs(eaco.Known{Work: s, Learner: seeded(t, rows)}, rule, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,14 +132,14 @@ func (n nosy) Observe(v *sched.View, e *sched.Event) {
 func TestExplainChangesNothing(t *testing.T) {
 	trials := 0
 	for seed := range uint64(100) {
-		for _, build := range []func(k eaco.Knowledge) (sched.Decider, error){
-			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) },
-			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.FIFOPacked, 1, 0) },
-			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+		for _, build := range []func(k eaco.Known) (sched.Decider, error){
+			func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Slow: 1.2}) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.FIFOPacked, 1, 0) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
 		} {
 			m, fresh := drawn(seed, 0.1), func() *interference.Learner { return interference.NewLearner(&interference.History{}) }
 			want := m.run(t, build, fresh())
-			got := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) {
+			got := m.run(t, func(k eaco.Known) (sched.Decider, error) {
 				d, err := build(k)
 				return nosy{d, &trials}, err
 			}, fresh())

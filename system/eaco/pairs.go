@@ -39,7 +39,7 @@ type Pairs struct {
 }
 
 // NewPairs returns a system that pairs jobs; seed is that of Gandiva's draws, userGPUs as in Params.
-func NewPairs(k Knowledge, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
+func NewPairs(k Known, r PairRule, seed uint64, userGPUs int) (*Pairs, error) {
 	if k.Work == nil || k.Learner == nil {
 		return nil, errors.New("eaco: no knowledge of work or no learner, want both")
 	}

@@ -183,7 +183,7 @@ func TestUndo(t *testing.T) {
 		return 0.40 / alone
 	}
 	p := published(t, rows)
-	r := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { p.Knowledge = k; return eaco.New(p) }, l)
+	r := m.run(t, func(k eaco.Known) (sched.Decider, error) { p.Known = k; return eaco.New(p) }, l)
 	var got []string
 	for _, line := range r.lines {
 		if strings.Contains(line, " AlexNet ") {
@@ -214,7 +214,7 @@ func TestWaitForAll(t *testing.T) {
 	newcomer.Spec.Submit = sched.Time(hours(1e-6))
 	p := published(t, rows)
 	m := moving{nodes: 1, jobs: []trace.Job{resident, newcomer}, truth: func(*trace.Job, []*trace.Job) float64 { return 1 }}
-	r := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { p.Knowledge = k; return eaco.New(p) }, seeded(t, rows))
+	r := m.run(t, func(k eaco.Known) (sched.Decider, error) { p.Known = k; return eaco.New(p) }, seeded(t, rows))
 	want := []string{"0.0000 VGG-16 started A", "0.0000 AlexNet trial A", "0.8000 AlexNet kept A"}
 	if !slices.Equal(r.lines[:3], want) {
 		t.Errorf("decided %q, want %q", r.lines, want)
@@ -235,7 +235,7 @@ func TestEndlessEpoch(t *testing.T) {
 		return 1
 	}
 	r := (&moving{nodes: 1, jobs: []trace.Job{resident, newcomer}, truth: hung}).run(t,
-		func(k eaco.Knowledge) (sched.Decider, error) { p.Knowledge = k; return eaco.New(p) }, seeded(t, rows))
+		func(k eaco.Known) (sched.Decider, error) { p.Known = k; return eaco.New(p) }, seeded(t, rows))
 	pair := rows["ResNet-18+VGG-16"].JCTHours / ((rows["ResNet-18"].JCTHours + rows["VGG-16"].JCTHours) / 2)
 	want := fmt.Sprintf("%.4f AlexNet undone -", 0.1+2*2*rows["VGG-16"].JCTHours/90*pair)
 	if len(r.lines) < 3 || r.lines[2] != want {
@@ -265,7 +265,7 @@ func TestPairRules(t *testing.T) {
 		for i, m := range []string{"a", "b"} {
 			s.add(trace.Job{Duration: hours(1), Spec: sched.JobSpec{Name: m, Model: m, GPUs: sched.Rigid(8), Share: sched.ShareAllow}}, -i)
 		}
-		d, err := eaco.NewPairs(eaco.Knowledge{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
+		d, err := eaco.NewPairs(eaco.Known{Work: s, Learner: interference.NewLearner(h)}, c.rule, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Knowledge is what is known of jobs beside what they say of themselves.
-type Knowledge struct {
+// Known is what is known of jobs beside what they say of themselves.
+type Known struct {
 	Work    sched.Remainer             // of jobs alone; needed
 	Restart func(string) time.Duration // what a restart costs, by model; nil = nothing
 	Learner *interference.Learner      // history of sets; needed
@@ -20,7 +20,7 @@ type Knowledge struct {
 }
 
 // capped returns how much longer job id takes under its power cap.
-func (k *Knowledge) capped(v *sched.View, id sched.JobID) float64 {
+func (k *Known) capped(v *sched.View, id sched.JobID) float64 {
 	if k.Capped == nil {
 		return 1
 	}
@@ -28,7 +28,7 @@ func (k *Knowledge) capped(v *sched.View, id sched.JobID) float64 {
 }
 
 // epoch returns how long an epoch of job id takes alone under its cap, 0 if it has none.
-func (k *Knowledge) epoch(v *sched.View, id sched.JobID) time.Duration {
+func (k *Known) epoch(v *sched.View, id sched.JobID) time.Duration {
 	j := &v.Jobs[id]
 	if j.Spec.Epochs == 0 {
 		return 0
@@ -38,7 +38,7 @@ func (k *Knowledge) epoch(v *sched.View, id sched.JobID) time.Duration {
 }
 
 // finish returns when job id is done if it is slow times slower from now on than alone under its cap: where it runs, or started now.
-func (k *Knowledge) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
+func (k *Known) finish(v *sched.View, id sched.JobID, slow float64) sched.Time {
 	j, from := &v.Jobs[id], v.Now
 	switch {
 	case j.Attempt == sched.Running && j.WorkFrom > from:

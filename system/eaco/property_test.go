@@ -73,7 +73,7 @@ func TestPromises(t *testing.T) {
 	if testing.Short() {
 		rows = 200
 	}
-	build := func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) }
+	build := func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Slow: 1.2}) }
 	keptAll, undone := 0, 0
 	for seed := range uint64(rows) {
 		m := drawn(seed, 0)
@@ -111,8 +111,8 @@ func TestSharingOff(t *testing.T) {
 			m.jobs[i].Spec.GPUs = sched.Rigid(8)
 		}
 		l := interference.NewLearner(&interference.History{})
-		off := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Most: 1}) }, l)
-		base := m.run(t, func(eaco.Knowledge) (sched.Decider, error) {
+		off := m.run(t, func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Most: 1}) }, l)
+		base := m.run(t, func(eaco.Known) (sched.Decider, error) {
 			s := baseline.FIFOSkip(place.Consolidate{})
 			return s.Decider(), nil
 		}, l)
@@ -218,7 +218,7 @@ func TestCandidatesAgainstAllSubsets(t *testing.T) {
 
 // generic are parameters without tables, so that predictions do not depend on widths.
 func generic(testing.TB) eaco.Params {
-	return eaco.Params{Knowledge: eaco.Knowledge{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1), LateWait: true, Memory: 1}
+	return eaco.Params{Known: eaco.Known{Learner: interference.NewLearner(&interference.History{})}, Slow: math.Inf(1), LateWait: true, Memory: 1}
 }
 
 // bestSubset returns the most use of k nodes that fit, by looking at all subsets.
@@ -333,16 +333,16 @@ func (r *reborn) Decide(v *sched.View, out *sched.Desired) {
 // Ensure that what is saved and loaded gives the same future, for EaCO and for pairs.
 func TestReborn(t *testing.T) {
 	for seed := range uint64(200) {
-		for _, build := range []func(k eaco.Knowledge) (sched.Decider, error){
-			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.New(eaco.Params{Knowledge: k, Slow: 1.2}) },
-			func(k eaco.Knowledge) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
+		for _, build := range []func(k eaco.Known) (sched.Decider, error){
+			func(k eaco.Known) (sched.Decider, error) { return eaco.New(eaco.Params{Known: k, Slow: 1.2}) },
+			func(k eaco.Known) (sched.Decider, error) { return eaco.NewPairs(k, eaco.Gandiva, 1, 0) },
 		} {
 			fresh := func() *interference.Learner {
 				return interference.NewLearner(&interference.History{})
 			}
 			m := drawn(seed, 0.1)
 			want := m.run(t, build, fresh())
-			got := m.run(t, func(k eaco.Knowledge) (sched.Decider, error) {
+			got := m.run(t, func(k eaco.Known) (sched.Decider, error) {
 				again := func() sched.Decider {
 					k.Learner = fresh()
 					d, err := build(k)

@@ -153,7 +153,7 @@ func (s *still) decide(t testing.TB, p eaco.Params, more ...sched.Event) string 
 
 // published are the parameters of the paper's examples.
 func published(t testing.TB, rows map[string]interference.EaCORow) eaco.Params {
-	return eaco.Params{Knowledge: eaco.Knowledge{Learner: seeded(t, rows)}, Slow: math.Inf(1), LateWait: true}
+	return eaco.Params{Known: eaco.Known{Learner: seeded(t, rows)}, Slow: math.Inf(1), LateWait: true}
 }
 
 // moving is a simulation.
@@ -199,7 +199,7 @@ func (r *told) Log(v *sched.View, e *sched.Event) {
 }
 
 // run simulates until all is done.
-func (m *moving) run(t testing.TB, build func(k eaco.Knowledge) (sched.Decider, error), l *interference.Learner) *told {
+func (m *moving) run(t testing.TB, build func(k eaco.Known) (sched.Decider, error), l *interference.Learner) *told {
 	t.Helper()
 	c, err := cluster.Load(fmt.Sprintf("%dx8:v100", m.nodes))
 	if err != nil {
@@ -220,7 +220,7 @@ func (m *moving) run(t testing.TB, build func(k eaco.Knowledge) (sched.Decider, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, err := build(eaco.Knowledge{Work: tr.Oracle(), Learner: l, Restart: func(string) time.Duration { return m.restart }})
+	dec, err := build(eaco.Known{Work: tr.Oracle(), Learner: l, Restart: func(string) time.Duration { return m.restart }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/model/elastic"
+	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
@@ -17,33 +18,61 @@ import (
 	"github.com/trainyard/trainyard/stage/provision"
 )
 
-// Params are what the systems have in common.
-type Params struct {
-	Rates    *allocate.Rates
-	Place    sched.Placer
-	Interval time.Duration // between decisions; 0 = at events
-	Pays     bool          // FIFO, AFSL and Optimus resize only where that pays for the restart; false = as published
+// Known is what all of the systems know of jobs.
+type Known struct {
+	Speeds  speedup.Source                   // by width and batch size, learned or by an oracle
+	Restart func(model string) time.Duration // what a restart costs
 }
 
-// Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors of all
-// who do is made as large as can be. Who runs is squeezed, never evicted.
-func Sum(p Params, mode elastic.Mode, fairness float64) pipeline.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Sum{Fairness: fairness}, Admits: true, Mode: mode})
+// KnownWork is what the systems that weigh remaining work know.
+type KnownWork struct {
+	Known
+	Work sched.Remainer
+}
+
+// Params are what the systems have in common.
+type Params struct {
+	Batch    *elastic.BatchRule // by which a job has a fixed batch size; nil: the best at each width
+	Seed     uint64             // of elastic.BatchRandom
+	LR       allocate.LRRule
+	Most     int32         // widest any job may be; 0: what it says itself
+	Horizon  time.Duration // in which a restart must pay for itself; 0: restarts are not counted
+	Place    sched.Placer
+	Interval time.Duration // between decisions; 0: at events
+	Pays     bool          // FIFO, AFSL and Optimus resize only where that pays for the restart; false: as published
+}
+
+// rates are what divisions go by.
+func (p Params) rates(k Known) *allocate.Rates {
+	return &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, Batch: p.Batch, Seed: p.Seed, LR: p.LR, Most: p.Most, Horizon: p.Horizon}
+}
+
+// weighed is rates with the work that is left.
+func (p Params) weighed(k KnownWork) *allocate.Rates {
+	r := p.rates(k.Known)
+	r.Work = k.Work
+	return r
+}
+
+// Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors
+// of all who do is made as large as can be. Who runs is squeezed, never evicted.
+func Sum(k Known, p Params, mode elastic.Mode, fairness float64) pipeline.Stages {
+	return p.stages(&allocate.Divide{Rates: p.rates(k), Rule: &allocate.Sum{Fairness: fairness}, Admits: true, Mode: mode})
 }
 
 // FIFO is elastic FIFO: minima in the order of arrival, then equal growth.
-func FIFO(p Params) pipeline.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Evenly{})})
+func FIFO(k Known, p Params) pipeline.Stages {
+	return p.stages(&allocate.Divide{Rates: p.rates(k), Rule: p.paying(allocate.Evenly{})})
 }
 
-// AFSL is AFS-L. It knows remaining work.
-func AFSL(p Params) pipeline.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.AFSL{})})
+// AFSL is AFS-L.
+func AFSL(k KnownWork, p Params) pipeline.Stages {
+	return p.stages(&allocate.Divide{Rates: p.weighed(k), Rule: p.paying(allocate.AFSL{})})
 }
 
-// Optimus is Optimus' marginal gains. It knows remaining work.
-func Optimus(p Params) pipeline.Stages {
-	return p.stages(&allocate.Divide{Rates: p.Rates, Rule: p.paying(allocate.Optimus{})})
+// Optimus is Optimus' marginal gains.
+func Optimus(k KnownWork, p Params) pipeline.Stages {
+	return p.stages(&allocate.Divide{Rates: p.weighed(k), Rule: p.paying(allocate.Optimus{})})
 }
 
 // paying returns the rule, or one that has resizes pay.
@@ -59,20 +88,20 @@ const PolluxRound = time.Minute
 
 // Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every minute
 // unless p says otherwise. perNode is the GPUs of a node, > 0.
-func Pollux(p Params, perNode int) pipeline.Stages {
+func Pollux(k Known, p Params, perNode int) pipeline.Stages {
 	if p.Interval == 0 {
 		p.Interval = PolluxRound
 	}
 	seen := &allocate.Widest{}
-	s := p.stages(&allocate.Divide{Rates: p.Rates, Rule: &allocate.Pollux{PerNode: perNode, Restart: p.Rates.Restart, Seen: seen}})
+	s := p.stages(&allocate.Divide{Rates: p.rates(k), Rule: &allocate.Pollux{PerNode: perNode, Restart: k.Restart, Seen: seen}})
 	s.Learn = append(s.Learn, seen)
 	return s
 }
 
 // PolluxAutoscale is Pollux on as many nodes as its utility is worth, at most so many; the others are let go, or stay idle where
 // they are owned.
-func PolluxAutoscale(p Params, utility float64, perNode, most int, rent provision.Rent) pipeline.Stages {
-	s := Pollux(p, perNode)
+func PolluxAutoscale(k Known, p Params, utility float64, perNode, most int, rent provision.Rent) pipeline.Stages {
+	s := Pollux(k, p, perNode)
 	by := s.Allocate.(*allocate.Divide)
 	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most, Interval: s.Round}
 	rent.Demand, rent.Drain = provision.Told(scale.GPUs), true
@@ -90,7 +119,7 @@ func (unmoved) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) boo
 func (p Params) stages(by *allocate.Divide) pipeline.Stages {
 	s := pipeline.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
-	for _, part := range []any{p.Rates.Curves, p.Place} {
+	for _, part := range []any{by.Rates.Curves, p.Place} {
 		if l, ok := part.(sched.Observer); ok {
 			s.Learn = append(s.Learn, l)
 		}

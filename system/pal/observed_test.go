@@ -91,7 +91,7 @@ func TestClassesAreObserved(t *testing.T) {
 		}
 		f := &forgetful{keep: keep, told: map[string]int{}, make: func() (sched.Decider, *place.Observed) {
 			seen := place.NewObserved(scores)
-			k := pal.Knowledge{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class), Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
+			k := pal.Beliefs{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class), Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
 			return pal.PAL(baseline.FIFO(nil), k, pal.Options{}).Decider(), seen
 		}}
 		f.Decider, f.seen = f.make()

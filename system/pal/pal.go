@@ -13,53 +13,84 @@ import (
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
+	"github.com/trainyard/trainyard/stage/watch"
 )
 
-// Knowledge is what the system assumes to be known.
-type Knowledge struct {
-	Scores  *place.Scores
-	Penalty place.Penalty
-	// Tolerance is by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL.
-	Tolerance float64
-	Work      sched.Remainer  // nil = a job is expected to go on for as long as it has run
-	Observed  *place.Observed // where Scores has the classes of jobs from; nil = from elsewhere
+// Known is what is known of jobs and GPUs.
+type Known struct {
+	Work    sched.Remainer                   // what jobs have left to do; nil: as much as they have done
+	Restart func(model string) time.Duration // what a restart costs, where that is learned; nil: Options say
+	Scores  *variability.Scores              // PM scores of the GPUs by number
+	Classes *variability.ClassMap            // of models, among the classes of the scores; nil: what jobs say, else what was published
+	// Locality is what distance costs, by model or class; nil: Options say.
+	Locality *variability.Locality
+	Slow     watch.Truth // which GPUs are slow for a while; nil: unknown
+}
+
+// Beliefs are what the system takes to be true of jobs on GPUs.
+type Beliefs struct {
+	Scores    *place.Scores
+	Penalty   place.Penalty
+	Work      sched.Remainer                   // see Known
+	Restart   func(model string) time.Duration // see Known
+	Observed  *place.Observed                  // where Scores has the classes of jobs from; nil: from elsewhere
+	PM        *variability.Scores              // what Scores was made from
+	Tolerance float64                          // see Options
+}
+
+// Beliefs follow from what is known.
+func (k Known) Beliefs(o Options) Beliefs {
+	b := Beliefs{Work: k.Work, Restart: k.Restart, PM: k.Scores, Tolerance: o.Tolerance}
+	class := place.BySpec(Class(k.Scores.Classes, k.Classes))
+	if o.Observe {
+		b.Observed = place.NewObserved(k.Scores)
+		class = b.Observed.Class
+	}
+	b.Scores = place.NewScores(variability.Rule{}.All(k.Scores), class)
+	across := max(o.Across, 1)
+	b.Penalty = place.TwoLevel(across)
+	if k.Locality != nil {
+		b.Penalty = Locality(k.Locality.OrElse(across), k.Scores.Classes, class)
+	}
+	return b
 }
 
 // Options say how far the system goes. The zero value is as published.
 type Options struct {
-	MoveCost time.Duration // a job moves if it gains more
-	// Restart is MoveCost by model, where that is known; nil = it is not.
-	Restart      func(model string) time.Duration
-	ReplaceEvery time.Duration   // all are placed anew in the first round at or after each multiple of it; 0 = in every round
-	Grants       sched.Allocator // who runs; nil = allocate.Prefix, the longest prefix of the order
+	MoveCost     time.Duration   // a job moves if it gains more; what is known of restarts comes first
+	ReplaceEvery time.Duration   // all are placed again in the first round at or after each multiple of it; 0: in every round
+	Grants       sched.Allocator // who runs; nil: allocate.Prefix, the longest prefix of the order
+	Tolerance    float64         // by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL
+	Across       float64         // what distance costs where no table says; < 1: nothing
+	Observe      bool            // jobs are of the class that their speeds tell
 }
 
 // FirstRound is the default time between placements. Source: blox-pal, 300 s.
 const FirstRound = 300 * time.Second
 
 // PAL places the jobs of a system by L x V.
-func PAL(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
-	of.Place = place.PAL{Scores: k.Scores, Penalty: k.Penalty, Tolerance: k.Tolerance}
-	return replacing(of, k, o)
+func PAL(of pipeline.Stages, b Beliefs, o Options) pipeline.Stages {
+	of.Place = place.PAL{Scores: b.Scores, Penalty: b.Penalty, Tolerance: b.Tolerance}
+	return replacing(of, b, o)
 }
 
 // PMFirst places the jobs of a system on the fastest GPUs, wherever they are.
-func PMFirst(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
-	of.Place = place.PMFirst{Scores: k.Scores}
-	return replacing(of, k, o)
+func PMFirst(of pipeline.Stages, b Beliefs, o Options) pipeline.Stages {
+	of.Place = place.PMFirst{Scores: b.Scores}
+	return replacing(of, b, o)
 }
 
-func replacing(of pipeline.Stages, k Knowledge, o Options) pipeline.Stages {
-	if k.Observed != nil {
-		of.Learn = append(of.Learn, k.Observed)
+func replacing(of pipeline.Stages, b Beliefs, o Options) pipeline.Stages {
+	if b.Observed != nil {
+		of.Learn = append(of.Learn, b.Observed)
 	}
 	grants := o.grants()
 	if l, ok := grants.(sched.Observer); ok {
 		of.Learn = append(of.Learn, l)
 	}
-	of.Allocate = allocate.ByClass{Grants: grants, Class: k.Scores.Class}
+	of.Allocate = allocate.ByClass{Grants: grants, Class: b.Scores.Class}
 	of.Admit, of.Replace, of.Quantum = nil, true, 0
-	of.Move, of.ReplaceEvery = worth{k, o}, o.ReplaceEvery
+	of.Move, of.ReplaceEvery = worth{b, o.MoveCost}, o.ReplaceEvery
 	of.Round = FirstRound
 	return of
 }
@@ -88,8 +119,8 @@ func PackedSticky(of pipeline.Stages, o Options) pipeline.Stages {
 
 // worth weighs moves: what is left to do gets shorter by the ratio of L x V there and here, and costs a restart.
 type worth struct {
-	k Knowledge
-	o Options
+	b    Beliefs
+	cost time.Duration
 }
 
 var _ sched.Mover = worth{}
@@ -98,38 +129,35 @@ var _ sched.Mover = worth{}
 func (w worth) Worth(v *sched.View, j sched.JobID, was, now []sched.GPUID) bool {
 	job := v.Job(j)
 	left := job.RunNow(v.Now)
-	if w.k.Work != nil {
-		left = w.k.Work.Remaining(v, j)
+	if w.b.Work != nil {
+		left = w.b.Work.Remaining(v, j)
 	}
-	price := w.o.MoveCost
-	if w.o.Restart != nil {
-		price = w.o.Restart(job.Spec.Model)
+	price := w.cost
+	if w.b.Restart != nil {
+		price = w.b.Restart(job.Spec.Model)
 	}
-	here, there := w.k.cost(v, j, was), w.k.cost(v, j, now)
+	here, there := w.b.cost(v, j, was), w.b.cost(v, j, now)
 	return float64(left)*(here-there) > float64(price)*there && there < here
 }
 
 // cost is the time of an iteration on gpus over the nominal one, as far as is known.
-func (k Knowledge) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
-	x := k.Scores.Slowest(k.Scores.Class(v, j), gpus)
-	return x * k.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
+func (b Beliefs) cost(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+	x := b.Scores.Slowest(b.Scores.Class(v, j), gpus)
+	return x * b.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
-// Expected returns what an iteration of a job on gpus takes over the nominal one by the PM scores themselves, which must be
-// those that k was made from.
-func (k Knowledge) Expected(s *variability.Scores) func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
-	return func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
-		pm, worst := s.PM[k.Scores.Class(v, j)], 0.0
-		for _, g := range gpus {
-			if int(g) < len(pm) {
-				worst = max(worst, pm[g])
-			}
+// Expected returns what an iteration of a job on gpus takes over the nominal one by the PM scores themselves.
+func (b Beliefs) Expected(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64 {
+	pm, worst := b.PM.PM[b.Scores.Class(v, j)], 0.0
+	for _, g := range gpus {
+		if int(g) < len(pm) {
+			worst = max(worst, pm[g])
 		}
-		if worst == 0 {
-			worst = 1
-		}
-		return worst * k.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 	}
+	if worst == 0 {
+		worst = 1
+	}
+	return worst * b.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
 // Class returns the class of a job among classes: that of its model on the map, nil = none, else what its submitter said,

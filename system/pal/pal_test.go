@@ -38,7 +38,7 @@ func (w world) run(t *testing.T, tr *trace.Trace) []metrics.Job {
 	classes := []string{"A", "B"}[:len(w.pm)]
 	class := pal.Class(classes, nil)
 	bins := variability.Rule{K: 4}.All(&variability.Scores{Classes: classes, PM: w.pm})
-	k := pal.Knowledge{Scores: place.NewScores(bins, place.BySpec(class)), Penalty: place.TwoLevel(w.across), Work: tr.Oracle()}
+	k := pal.Beliefs{Scores: place.NewScores(bins, place.BySpec(class)), Penalty: place.TwoLevel(w.across), Work: tr.Oracle()}
 	r := sim.Runtime{Restart: 62 * time.Second}
 	r.Slowdown = func(_ *sched.View, j *trace.Job, gpus []sched.GPUID, nodes, _ int) float64 {
 		x := 0.0

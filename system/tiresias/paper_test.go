@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/model/dist"
+	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/stage/order"
@@ -92,7 +93,7 @@ func TestWorkedExample(t *testing.T) {
 	p, work := place.Count{}, tr.Oracle()
 	queues := func(limits ...float64) tiresias.Queues { return tiresias.Queues{Thresholds: limits} }
 	gittins := func(delta float64, limits ...float64) pipeline.Stages {
-		return must(tiresias.Gittins(queues(limits...), sample, delta, p))
+		return must(tiresias.Gittins(queues(limits...), tiresias.Known{Sizes: sample}, delta, p))
 	}
 	rounds := func(d time.Duration) pipeline.Stages { return baseline.LAS(p, false, d) }
 	for _, c := range []struct {
@@ -101,9 +102,9 @@ func TestWorkedExample(t *testing.T) {
 		ends    []float64 // nil: the average alone
 		average string
 	}{
-		{"SRSF", baseline.SRSF(p, work), []float64{2, 10, 16}, "9.33"},
+		{"SRSF", baseline.SRSF(p, baseline.Known{Work: work}), []float64{2, 10, 16}, "9.33"},
 		{"FIFO", baseline.FIFO(p), []float64{2, 10, 16}, "9.33"},
-		{"SRTF", baseline.SRTF(p, work), []float64{2, 16, 8}, "8.67"},
+		{"SRTF", baseline.SRTF(p, baseline.Known{Work: work}), []float64{2, 16, 8}, "8.67"},
 		{"2D-LAS, rounds of 1", rounds(time.Second), []float64{5, 14, 16}, "11.67"},
 		{"2D-LAS, rounds of 1/2", rounds(time.Second / 2), nil, "12.17"},
 		{"2D-LAS, rounds of 1/4", rounds(time.Second / 4), nil, "12.42"},
@@ -173,7 +174,7 @@ func TestSkewedJobWaitsLowSkewJobSpreads(t *testing.T) {
 	} {
 		tr := traceOf(job("a", 0, 3, 50, ""), job("b", 0, 3, 90, ""), job("new", 10, 2, 5, c.model))
 		d := &diary{}
-		got := run(t, tr, "2x4", las(tiresias.Queues{}, tiresias.Placement()), sim.Runtime{}, d)
+		got := run(t, tr, "2x4", las(tiresias.Queues{}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{}, d)
 		if got[2].Start != c.start || d.nodes["new"] != c.nodes {
 			t.Errorf("%s: starts %v on %d nodes, want %v on %d", c.model, got[2].Start, d.nodes["new"], c.start, c.nodes)
 		}
@@ -196,7 +197,7 @@ func TestSkewedJobPreemptsNobodyInVain(t *testing.T) {
 	} {
 		tr := traceOf(job("low0", 0, 3, 500, ""), job("low1", 0, 3, 500, ""), job("high0", 40, 1, 40, ""), job("high1", 40, 1, 60, ""),
 			job("new", 60, 4, 10, c.model))
-		got := run(t, tr, "2x4", las(tiresias.Queues{Thresholds: []float64{100}}, tiresias.Placement()), sim.Runtime{})
+		got := run(t, tr, "2x4", las(tiresias.Queues{Thresholds: []float64{100}}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
 		if p := []int32{got[0].Preemptions, got[1].Preemptions}; got[4].Start != c.start || !slices.Equal(p, c.preemptions) {
 			t.Errorf("%s: starts %v, low jobs preempted %d times, want %v, %d", c.model, got[4].Start, p, c.start, c.preemptions)
 		}
@@ -263,7 +264,7 @@ func TestPromotionResetsBothClocks(t *testing.T) {
 func TestOneQueueIsFIFOSkip(t *testing.T) {
 	for seed := range uint64(5) {
 		tr := trace.Testbed(seed)
-		for _, p := range []sched.Placer{place.Count{}, place.Consolidate{}, tiresias.Placement()} {
+		for _, p := range []sched.Placer{place.Count{}, place.Consolidate{}, tiresias.Known{}.Placement(skew.PackLimit)} {
 			want := run(t, tr, "15x4", baseline.FIFOSkip(p), sim.Runtime{Restart: time.Minute})
 			for _, limits := range [][]float64{nil, {1e7}, {1e7, 2e7}} {
 				got := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: limits}, p), sim.Runtime{Restart: time.Minute})
@@ -289,8 +290,8 @@ func TestOneGPUPerJobHasOneDimension(t *testing.T) {
 		if diff := firstDifference(got, run(t, tr, "2x4", las(q, place.Count{}), sim.Runtime{})); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)
 		}
-		got = run(t, tr, "2x4", baseline.SRSF(place.Count{}, tr.Oracle()), sim.Runtime{})
-		if diff := firstDifference(got, run(t, tr, "2x4", baseline.SRTF(place.Count{}, tr.Oracle()), sim.Runtime{})); diff != "" {
+		got = run(t, tr, "2x4", baseline.SRSF(place.Count{}, baseline.Known{Work: tr.Oracle()}), sim.Runtime{})
+		if diff := firstDifference(got, run(t, tr, "2x4", baseline.SRTF(place.Count{}, baseline.Known{Work: tr.Oracle()}), sim.Runtime{})); diff != "" {
 			t.Errorf("seed %d: SRSF and SRTF: %s", seed, diff)
 		}
 	}
@@ -316,19 +317,25 @@ func TestScalingTimeScalesOutcomes(t *testing.T) {
 	systems := map[string]func(tr *trace.Trace, k int) pipeline.Stages{
 		"fifo":      func(*trace.Trace, int) pipeline.Stages { return baseline.FIFO(place.Consolidate{}) },
 		"fifo-skip": func(*trace.Trace, int) pipeline.Stages { return baseline.FIFOSkip(place.Consolidate{}) },
-		"srtf":      func(tr *trace.Trace, _ int) pipeline.Stages { return baseline.SRTF(place.Consolidate{}, tr.Oracle()) },
-		"srsf":      func(tr *trace.Trace, _ int) pipeline.Stages { return baseline.SRSF(place.Consolidate{}, tr.Oracle()) },
+		"srtf": func(tr *trace.Trace, _ int) pipeline.Stages {
+			return baseline.SRTF(place.Consolidate{}, baseline.Known{Work: tr.Oracle()})
+		},
+		"srsf": func(tr *trace.Trace, _ int) pipeline.Stages {
+			return baseline.SRSF(place.Consolidate{}, baseline.Known{Work: tr.Oracle()})
+		},
 		"las": func(_ *trace.Trace, k int) pipeline.Stages {
 			return baseline.LAS(place.Consolidate{}, false, time.Duration(k)*time.Minute)
 		},
-		"tiresias-las": func(_ *trace.Trace, k int) pipeline.Stages { return las(scaledQueues(k, 0), tiresias.Placement()) },
+		"tiresias-las": func(_ *trace.Trace, k int) pipeline.Stages {
+			return las(scaledQueues(k, 0), tiresias.Known{}.Placement(skew.PackLimit))
+		},
 		"tiresias-las, knob 2": func(_ *trace.Trace, k int) pipeline.Stages {
-			return las(scaledQueues(k, 2), tiresias.Placement())
+			return las(scaledQueues(k, 2), tiresias.Known{}.Placement(skew.PackLimit))
 		},
 		"queues with an index": func(_ *trace.Trace, k int) pipeline.Stages {
 			q := scaledQueues(k, 2)
 			o, err := order.NewMLFQ(q.Thresholds, false, q.Knob, steps(1280*k))
-			return must(pipeline.Stages{Order: o, Place: tiresias.Placement(), Preempt: true}, err)
+			return must(pipeline.Stages{Order: o, Place: tiresias.Known{}.Placement(skew.PackLimit), Preempt: true}, err)
 		},
 	}
 	for seed := range uint64(2) {
@@ -384,7 +391,7 @@ func TestOrderOfRowsMeansNothing(t *testing.T) {
 		for i := range tr.Jobs {
 			tr.Jobs[i].Spec.Submit = sched.Time(30*i) * second
 		}
-		want := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Placement()), sim.Runtime{})
+		want := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
 		rows := slices.Clone(tr.Jobs)
 		rand.New(rand.NewPCG(seed, 7)).Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
 		var file bytes.Buffer
@@ -397,7 +404,7 @@ func TestOrderOfRowsMeansNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := run(t, shuffled, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Placement()), sim.Runtime{})
+		got := run(t, shuffled, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
 		if diff := firstDifference(got, want); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)
 		}

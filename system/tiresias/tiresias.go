@@ -25,8 +25,28 @@ type Queues struct {
 // DefaultThresholds are those of the released simulator (K = 3), in GPU-seconds.
 var DefaultThresholds = []float64{3250, 7200}
 
-// Placement is the placement by model profile with its default PACKLIMIT.
-func Placement() sched.Placer { return place.Skew{Of: skew.Of, Limit: skew.PackLimit} }
+// Known is what is known of jobs.
+type Known struct {
+	// Sizes is the service of earlier jobs, in the unit of the queues; nil: it is learned from jobs that finish.
+	Sizes *dist.Empirical
+	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil: what was
+	// published of nine models.
+	Skew func(model string) (float64, bool)
+}
+
+// Placement is the placement by model profile: a model whose skew is above the limit is consolidated.
+func (k Known) Placement(limit float64) sched.Placer { return place.Skew{Of: k.SkewOf(), Limit: limit} }
+
+// LearnedPlacement is the placement by model profile with a limit that is learned.
+func (k Known) LearnedPlacement() sched.Placer { return place.NewLearnedSkew(k.SkewOf()) }
+
+// SkewOf returns what is known of the skew of models.
+func (k Known) SkewOf() func(model string) (float64, bool) {
+	if k.Skew == nil {
+		return skew.Of
+	}
+	return k.Skew
+}
 
 // LAS is discretised 2D-LAS. It assumes nothing about jobs but their width.
 func LAS(q Queues, p sched.Placer) (pipeline.Stages, error) {
@@ -34,13 +54,12 @@ func LAS(q Queues, p sched.Placer) (pipeline.Stages, error) {
 	return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 }
 
-// Gittins is discretised 2D-Gittins. It assumes the distribution of the service of earlier jobs: sample, or, if that is
-// nil, what it learns from the jobs that finish. Delta is the quantum; 0 takes each queue's upper limit.
-func Gittins(q Queues, sample *dist.Empirical, delta float64, p sched.Placer) (pipeline.Stages, error) {
-	if sample == nil {
+// Gittins is discretised 2D-Gittins. It assumes the distribution of the service of earlier jobs, known or learned. Delta is the quantum; 0 takes each queue's upper limit.
+func Gittins(q Queues, k Known, delta float64, p sched.Placer) (pipeline.Stages, error) {
+	if k.Sizes == nil {
 		o, err := order.NewLearnedGittins(q.Thresholds, q.Seconds, q.Knob, delta)
 		return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 	}
-	o, err := order.NewMLFQ(q.Thresholds, q.Seconds, q.Knob, order.NewGittinsIndex(sample, q.Thresholds, delta))
+	o, err := order.NewMLFQ(q.Thresholds, q.Seconds, q.Knob, order.NewGittinsIndex(k.Sizes, q.Thresholds, delta))
 	return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 }
