@@ -37,7 +37,7 @@ func cpuSeconds() float64 {
 }
 
 // simulated runs one simulation per iteration and reports CPU seconds, events, microseconds per event and live memory.
-func simulated(b *testing.B, s simulate.Simulation, sink func() eventlog.Sink) {
+func simulated(b *testing.B, s simulate.Request, sink func() eventlog.Sink) {
 	b.Helper()
 	var cpu float64
 	var events uint64
@@ -101,7 +101,7 @@ func BenchmarkPhilly(b *testing.B) {
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las",
 		"tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
-			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, nil)
+			simulated(b, simulate.Request{Trace: t, Cluster: c, System: name}, nil)
 		})
 	}
 }
@@ -111,11 +111,11 @@ func BenchmarkPhillyLogged(b *testing.B) {
 	t, c := philly(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "srtf", "tiresias-las"} {
 		b.Run("jsonl/"+name, func(b *testing.B) {
-			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name},
+			simulated(b, simulate.Request{Trace: t, Cluster: c, System: name},
 				func() eventlog.Sink { return eventlog.NewWriter(io.Discard, eventlog.Header{}) })
 		})
 		b.Run("hash/"+name, func(b *testing.B) {
-			simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, func() eventlog.Sink {
+			simulated(b, simulate.Request{Trace: t, Cluster: c, System: name}, func() eventlog.Sink {
 				return new(eventlog.Hash)
 			})
 		})
@@ -132,7 +132,7 @@ func BenchmarkMillion(b *testing.B) {
 	c := load(b, "1250x8")
 	for _, l := range []float64{.8, 1.1} {
 		b.Run(fmt.Sprintf("load=%v", l), func(b *testing.B) {
-			simulated(b, simulate.Simulation{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"},
+			simulated(b, simulate.Request{Trace: million(1_000_000, l, 10_000), Cluster: c, System: "tiresias-las"},
 				nil)
 		})
 	}
@@ -143,7 +143,7 @@ func BenchmarkScaling(b *testing.B) {
 	c := load(b, "1250x8")
 	for _, n := range []int{10_000, 30_000, 100_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
-			simulated(b, simulate.Simulation{Trace: million(n, .8, 10_000), Cluster: c, System: "tiresias-las"}, nil)
+			simulated(b, simulate.Request{Trace: million(n, .8, 10_000), Cluster: c, System: "tiresias-las"}, nil)
 		})
 	}
 }
@@ -177,12 +177,12 @@ func BenchmarkFiveThousand(b *testing.B) {
 				"inception3", "googlenet"}})
 		for _, name := range []string{"fifo", "srtf", "tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s", l, name), func(b *testing.B) {
-				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name}, nil)
+				simulated(b, simulate.Request{Trace: t, Cluster: c, System: name}, nil)
 			})
 		}
 		for _, name := range []string{"tiresias-las", "tiresias-gittins"} {
 			b.Run(fmt.Sprintf("load=%v/%s-preset", l, name), func(b *testing.B) {
-				simulated(b, simulate.Simulation{Trace: t, Cluster: c, System: name, Preset: "tiresias",
+				simulated(b, simulate.Request{Trace: t, Cluster: c, System: name, Preset: "tiresias",
 					Files: system.Distribution.Holds(sizes)}, nil)
 			})
 		}
@@ -201,7 +201,7 @@ func BenchmarkDecision(b *testing.B) {
 	for _, name := range []string{"tiresias-las", "srtf", "tiresias-gittins"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s := simulate.Simulation{Trace: t, Cluster: c, System: name, Clock: clock}
+				s := simulate.Request{Trace: t, Cluster: c, System: name, Clock: clock}
 				active := &activeJobs{}
 				s.Sinks = []eventlog.Sink{active}
 				out, err := s.Run(context.Background())
@@ -299,7 +299,7 @@ func BenchmarkPALArtifact(b *testing.B) {
 	for _, preset := range []string{"blox-pal", ""} {
 		for _, name := range []string{"packed-sticky", "packed", "pm-first", "pal"} {
 			b.Run("preset="+preset+"/"+name, func(b *testing.B) {
-				simulated(b, simulate.Simulation{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset,
+				simulated(b, simulate.Request{Trace: t, Cluster: load(b, "16x4"), System: name, Preset: preset,
 					Scores: scores}, nil)
 			})
 		}
@@ -325,7 +325,7 @@ func BenchmarkPALRound(b *testing.B) {
 	for _, name := range []string{"packed", "pm-first", "pal"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				out, err := (&simulate.Simulation{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
+				out, err := (&simulate.Request{Trace: t, Cluster: load(b, "1250x8"), System: name, Scores: s,
 					Clock: func() int64 {
 						return int64(1e9 * cpuSeconds())
 					}}).Run(context.Background())

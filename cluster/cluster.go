@@ -118,7 +118,7 @@ func count(n int, what string) string {
 // one; a file of such a name is reached as ./15x4. A file that cannot be read gives an error that wraps the reason,
 // such as fs.ErrNotExist.
 func Load(spec string) (*Cluster, error) {
-	if isShorthand(spec) {
+	if IsShorthand(spec) {
 		return parseShorthand(spec)
 	}
 	text, err := strictyaml.ReadFile(spec, maxFile)

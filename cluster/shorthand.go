@@ -10,9 +10,10 @@ import (
 // shorthand is what is taken for a shorthand: one or more of NODESxGPUS or NODESxGPUS:TYPE, joined by +.
 var shorthand = regexp.MustCompile(`^[0-9]+x[0-9]+(:[\w.-]+)?(\+[0-9]+x[0-9]+(:[\w.-]+)?)*$`)
 
-func isShorthand(spec string) bool { return shorthand.MatchString(spec) }
+// IsShorthand reports whether a spec is a shorthand, not the path of a file.
+func IsShorthand(spec string) bool { return shorthand.MatchString(spec) }
 
-// parseShorthand reads a spec for which isShorthand holds.
+// parseShorthand reads a spec for which IsShorthand holds.
 func parseShorthand(spec string) (*Cluster, error) {
 	var b builder
 	for part := range strings.SplitSeq(spec, "+") {

@@ -53,7 +53,7 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	var hash eventlog.Hash
 	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
-	s := simulate.Simulation{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
+	s := simulate.Request{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
 		Inject: rec.inject, Sinks: []eventlog.Sink{w, &hash}}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -23,9 +23,9 @@ var bloxNames = map[string]string{"PAL": "pal", "PMFirst": "pm-first", "Default-
 // wantBlox is the number of deterministic recorded runs: 6 workloads x 4 placements x 2 rounds, of 160 jobs each.
 const wantBlox = 48
 
-// Ensure that the preset finishes every job of every deterministic recorded run when the artifact does, binning raw scores
-// itself, and gives the spot values of averages.
-// Reference: SC'24 artifact, tag artifact-v1.4, 64 GPUs, FIFO, L = 1.7, trace repeated.
+// Ensure that the preset finishes every job of every deterministic recorded run when the artifact does, binning raw
+// scores itself, and gives the spot values of averages. Reference: SC'24 artifact, tag artifact-v1.4, 64 GPUs, FIFO, L
+// = 1.7, trace repeated.
 func TestBloxPresetGolden(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "pal")
 	want := map[string]map[string]float64{}
@@ -51,7 +51,7 @@ func TestBloxPresetGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Simulation{Trace: mustRead(t, filepath.Join(dir, "traces/workload-"+part[1]+".csv")), Cluster: c, System: part[2],
+		s := Request{Trace: mustRead(t, filepath.Join(dir, "traces/workload-"+part[1]+".csv")), Cluster: c, System: part[2],
 			Preset: "blox-pal", Round: round, Scores: scores}
 		out := simulate(t, &s)
 		for _, j := range out.PerJob {
@@ -70,9 +70,9 @@ func TestBloxPresetGolden(t *testing.T) {
 	}
 }
 
-// Ensure that the other orders, tracked jobs and the trace played once go through the preset as well: averages of the first
-// 40 jobs of workload 1.
-// Reference: the same; spot values under FIFO and, without a repeated trace, averages of all 160 jobs.
+// Ensure that the other orders, tracked jobs and the trace played once go through the preset as well: averages of the
+// first 40 jobs of workload 1. Reference: the same; spot values under FIFO and, without a repeated trace, averages of
+// all 160 jobs.
 func TestBloxPresetSpots(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "pal")
 	scores := mustScores(t, filepath.Join(dir, "golden/artifact-gpus-64.csv"))
@@ -89,7 +89,7 @@ func TestBloxPresetSpots(t *testing.T) {
 		{"pal", "srtf", "on", "40", "4056.8"},
 		{"pal", "las", "off", "0", "6751.0"},
 	} {
-		s := Simulation{Trace: tr, Cluster: mustLoad(t, "16x4"), System: c.system, Preset: "blox-pal", Scores: scores,
+		s := Request{Trace: tr, Cluster: mustLoad(t, "16x4"), System: c.system, Preset: "blox-pal", Scores: scores,
 			Settings: map[string]string{"order": c.order, "wrap": c.wrap, "tracked": c.tracked}}
 		if got := fmt.Sprintf("%.1f", simulate(t, &s).AvgJCT); got != c.want {
 			t.Errorf("%+v: average %s", c, got)
@@ -100,32 +100,32 @@ func TestBloxPresetSpots(t *testing.T) {
 // Ensure that what the released simulator knows nothing of is refused, by name.
 func TestBloxPresetRefuses(t *testing.T) {
 	tr := mustTrace(t, "job_id,num_gpus,submit_time,duration,model\n0,2,0,100,BERT\n")
-	good := func() Simulation {
-		return Simulation{Trace: tr, Cluster: mustLoad(t, "2x2"), System: "pal", Preset: "blox-pal", Scores: alikeScores(4), Settings: map[string]string{}}
+	good := func() Request {
+		return Request{Trace: tr, Cluster: mustLoad(t, "2x2"), System: "pal", Preset: "blox-pal", Scores: alikeScores(4), Settings: map[string]string{}}
 	}
 	if s := good(); simulate(t, &s).PerJob[0].Finish != 300*sched.Time(time.Second) {
 		t.Error("a job of 18 s ends at the end of the first round")
 	}
-	for wish, change := range map[string]func(*Simulation){
-		"--variability":               func(s *Simulation) { s.Scores = nil },
-		"scores of 3 GPUs":            func(s *Simulation) { s.Scores = alikeScores(3) },
-		"no class \"D\"":              func(s *Simulation) { s.Scores.Classes, s.Scores.PM = s.Scores.Classes[:3], s.Scores.PM[:3] },
-		"want all nodes alike":        func(s *Simulation) { s.Cluster = mustLoad(t, "1x1+1x3") },
-		"nothing of failures":         func(s *Simulation) { s.Cluster.Failures = cluster.Failures{MTBF: time.Hour, Repair: time.Minute} },
-		"no events from outside":      func(s *Simulation) { s.Inject = []sched.Event{{Kind: sched.PriceChanged}} },
-		"want whole seconds":          func(s *Simulation) { s.Round = time.Second / 2 },
-		"restart_overhead=62, want 0": func(s *Simulation) { s.Settings["restart_overhead"] = "62" },
-		"move_cost=1, want 0":         func(s *Simulation) { s.Settings["move_cost"] = "1" },
-		"wrap=\"yes\"":                func(s *Simulation) { s.Settings["wrap"] = "yes" },
-		"order=\"srsf\"":              func(s *Simulation) { s.Settings["order"] = "srsf" },
-		"tracked 2, want":             func(s *Simulation) { s.Settings["tracked"] = "2" },
-		"locality penalty 0.5":        func(s *Simulation) { s.Settings["locality_penalty"] = "0.5" },
-		"no key \"wrap\"":             func(s *Simulation) { s.Preset, s.Settings["wrap"] = "", "on" },
-		"has no system \"fifo\"":      func(s *Simulation) { s.System = "fifo" },
-		"whose iteration time": func(s *Simulation) {
+	for wish, change := range map[string]func(*Request){
+		"--variability":               func(s *Request) { s.Scores = nil },
+		"scores of 3 GPUs":            func(s *Request) { s.Scores = alikeScores(3) },
+		"no class \"D\"":              func(s *Request) { s.Scores.Classes, s.Scores.PM = s.Scores.Classes[:3], s.Scores.PM[:3] },
+		"want all nodes alike":        func(s *Request) { s.Cluster = mustLoad(t, "1x1+1x3") },
+		"nothing of failures":         func(s *Request) { s.Cluster.Failures = cluster.Failures{MTBF: time.Hour, Repair: time.Minute} },
+		"no events from outside":      func(s *Request) { s.Inject = []sched.Event{{Kind: sched.PriceChanged}} },
+		"want whole seconds":          func(s *Request) { s.Round = time.Second / 2 },
+		"restart_overhead=62, want 0": func(s *Request) { s.Settings["restart_overhead"] = "62" },
+		"move_cost=1, want 0":         func(s *Request) { s.Settings["move_cost"] = "1" },
+		"wrap=\"yes\"":                func(s *Request) { s.Settings["wrap"] = "yes" },
+		"order=\"srsf\"":              func(s *Request) { s.Settings["order"] = "srsf" },
+		"tracked 2, want":             func(s *Request) { s.Settings["tracked"] = "2" },
+		"locality penalty 0.5":        func(s *Request) { s.Settings["locality_penalty"] = "0.5" },
+		"no key \"wrap\"":             func(s *Request) { s.Preset, s.Settings["wrap"] = "", "on" },
+		"has no system \"fifo\"":      func(s *Request) { s.System = "fifo" },
+		"whose iteration time": func(s *Request) {
 			s.Trace = mustTrace(t, "job_id,submit_s,num_gpus,duration_s,model\n0,0,1,5,vgg16\n")
 		},
-		"gpus 5, want 1 to 4": func(s *Simulation) {
+		"gpus 5, want 1 to 4": func(s *Request) {
 			s.Trace = mustTrace(t, "job_id,num_gpus,submit_time,duration,model\n0,5,0,100,BERT\n")
 		},
 	} {

@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// CapCurves are what GPUs do under power caps, by model in small letters and without signs: Zeus calls resnet50 what others call
-// ResNet-50.
+// CapCurves are what GPUs do under power caps, by model in small letters and without signs: Zeus calls resnet50 what
+// others call ResNet-50.
 type CapCurves map[string]power.Caps
 
 // ReadCaps reads a summary of Zeus: of a model measured with several batch sizes or optimisers the first counts.
@@ -64,7 +64,8 @@ func (c CapCurves) slow(r *sim.Runtime) {
 	}
 }
 
-// within refuses a value of the key power_cap, such as 150W, that lies outside what was measured of a model of the trace.
+// within refuses a value of the key power_cap, such as 150W, that lies outside what was measured of a model of the
+// trace.
 func (c CapCurves) within(t *trace.Trace, text string) error {
 	number, fixed := strings.CutSuffix(text, "W")
 	x, err := strconv.ParseFloat(number, 64)

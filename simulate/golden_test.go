@@ -80,8 +80,8 @@ func newGoldenRun(file string, yarnSizes *dist.Empirical) (*goldenRun, error) {
 	return g, nil
 }
 
-// goldenThresholds reads "q130-500" (K = 3), "q1" (K = 1), "" (the released default) and, in trace ex, "400-8003", whose
-// last digit is K.
+// goldenThresholds reads "q130-500" (K = 3), "q1" (K = 1), "" (the released default) and, in trace ex, "400-8003",
+// whose last digit is K.
 func goldenThresholds(trace, s string) string {
 	if s == "" {
 		return "3250,7200"
@@ -97,9 +97,9 @@ func goldenThresholds(trace, s string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(s, "q"), "-", ",")
 }
 
-// Ensure that every recorded outcome of the released simulator is reproduced by the preset: every job, every column. A run
-// that ends early holds only the jobs that finished.
-// Reference: Gu et al., NSDI'19, released simulator, commit 959f9b0.
+// Ensure that every recorded outcome of the released simulator is reproduced by the preset: every job, every column. A
+// run that ends early holds only the jobs that finished. Reference: Gu et al., NSDI'19, released simulator, commit
+// 959f9b0.
 func TestTiresiasPresetGolden(t *testing.T) {
 	dir := shareddata.DataDir(t)
 	traces := map[string]*trace.Trace{
@@ -136,7 +136,7 @@ func TestTiresiasPresetGolden(t *testing.T) {
 
 func (g *goldenRun) run(t *testing.T, tr *trace.Trace, c *cluster.Cluster) []metrics.Job {
 	t.Helper()
-	s := Simulation{Trace: tr, Cluster: c, System: g.system, Settings: g.settings, Preset: "tiresias"}
+	s := Request{Trace: tr, Cluster: c, System: g.system, Settings: g.settings, Preset: "tiresias"}
 	if g.sizes != nil {
 		s.Files = system.Distribution.Holds(g.sizes)
 	}
@@ -199,7 +199,7 @@ func goldenRows(t *testing.T, path string) map[string]string {
 // trace, two queues, limit 250 GPU-seconds, 8 GPUs.
 func TestTiresiasPresetSixtyJobs(t *testing.T) {
 	tr := mustRead(t, filepath.Join(shareddata.DataDir(t), "traces/tiresias/60_job.csv"))
-	s := Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "tiresias-las", Preset: "tiresias",
+	s := Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: "tiresias-las", Preset: "tiresias",
 		Settings: map[string]string{"thresholds": "250"}}
 	want := "164 3910 127 121 121 3888 121 124 155 126 230 371 131 3795 121 180 416 140 212 125 581 126 123 3541 211 121 121 " +
 		"3491 152 121 141 121 3407 121 3590 146 1417 160 121 121 122 123 263 209 158 121 121 3247 3282 2380 1030 130 1006 " +
@@ -213,7 +213,7 @@ func TestTiresiasPresetSixtyJobs(t *testing.T) {
 	}
 }
 
-func simulate(t testing.TB, s *Simulation) *Outcome {
+func simulate(t testing.TB, s *Request) *Outcome {
 	t.Helper()
 	out, err := s.Run(context.Background())
 	if err != nil {

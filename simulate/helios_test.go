@@ -9,8 +9,8 @@ import (
 )
 
 // Ensure that the preset helios gives the averages of HeliosArtifact on two virtual clusters of the Philly trace, in
-// seconds, to 0.01 s of what an independent replay of its rules gives. Published, truncated to whole seconds, JCT / queue:
-// 7f04ca 133826/1412, 133271/857, 132980/565; 2869ce 70215/21171, 56388/7344, 53128/4071 for FIFO, SJF, SRTF.
+// seconds, to 0.01 s of what an independent replay of its rules gives. Published, truncated to whole seconds, JCT /
+// queue: 7f04ca 133826/1412, 133271/857, 132980/565; 2869ce 70215/21171, 56388/7344, 53128/4071 for FIFO, SJF, SRTF.
 // Reference: Hu et al., SC'21, HeliosArtifact, commit bdaae109.
 func TestHeliosPreset(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces/philly_vc")
@@ -26,7 +26,7 @@ func TestHeliosPreset(t *testing.T) {
 		{"2869ce_oct_nov.csv", "16x8", "sjf", 747, 56388.7296, 7344.3829},
 		{"2869ce_oct_nov.csv", "16x8", "srtf", 747, 53126.6680, 4071.4378},
 	} {
-		s := Simulation{Trace: mustRead(t, filepath.Join(dir, c.file)), Cluster: mustLoad(t, c.cluster), System: c.system, Preset: "helios"}
+		s := Request{Trace: mustRead(t, filepath.Join(dir, c.file)), Cluster: mustLoad(t, c.cluster), System: c.system, Preset: "helios"}
 		r := simulate(t, &s).Result
 		if r.Jobs != c.jobs || r.Finished != c.jobs {
 			t.Errorf("%s %s: %d of %d jobs finished, want %d", c.file, c.system, r.Finished, r.Jobs, c.jobs)

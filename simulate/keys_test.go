@@ -17,7 +17,7 @@ func TestWorldKeysAreRead(t *testing.T) {
 	}
 	shared := &Sharing{Name: "f", Models: map[string]SoloUse{"": {}}, Sets: []interference.Set{
 		{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"}, Slow: []float64{1.2, 1.2}}}}
-	s := &Simulation{Trace: traceOf(row{0, 1, 1}), Cluster: mustLoad(t, "1x2"), System: "fifo", Scores: alike(2),
+	s := &Request{Trace: traceOf(row{0, 1, 1}), Cluster: mustLoad(t, "1x2"), System: "fifo", Scores: alike(2),
 		Sharing: shared}
 	set := system.NewSettings(nil).Bind(KeysOf(info, ""), true, nil)
 	b := &built{cluster: s.Cluster}
@@ -35,7 +35,8 @@ func TestWorldKeysAreRead(t *testing.T) {
 	}
 }
 
-// Ensure that a preset's own keys have defaults that they take, and that a system without the preset does not take them.
+// Ensure that a preset's own keys have defaults that they take, and that a system without the preset does not take
+// them.
 func TestPresetKeys(t *testing.T) {
 	for i := range Presets {
 		for _, k := range Presets[i].Keys {

@@ -33,7 +33,7 @@ func (m *LongRun) Run(ctx context.Context, system string, settings map[string]st
 	keys := map[string]string{"restart_overhead": m.Restart, "restart_at_first": "yes"}
 	maps.Copy(keys, settings)
 	paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-	s := Simulation{Trace: m.Trace(seed), Cluster: m.pool(budget), System: system, Settings: keys, Budget: budget, Apps: m.Apps, Mix: m.Mix,
+	s := Request{Trace: m.Trace(seed), Cluster: m.pool(budget), System: system, Settings: keys, Budget: budget, Apps: m.Apps, Mix: m.Mix,
 		Sinks: []eventlog.Sink{paid}}
 	out, err := s.Run(ctx)
 	if err != nil {

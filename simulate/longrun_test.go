@@ -76,9 +76,9 @@ func (o *occupancy) Log(v *sched.View, e *sched.Event) {
 	}
 }
 
-// Ensure that under BOA numbers in system are those of M/G/infinity, for any distribution of sizes: mean and variance of
-// jobs 0.5, of GPUs 8; and that what is spent in a time varies as the second moment of sizes says.
-// Reference: specs of BOA, section 4.10: s = k^0.5, an arrival per hour, mean size 2 h, budget 8: width 16.
+// Ensure that under BOA numbers in system are those of M/G/infinity, for any distribution of sizes: mean and variance
+// of jobs 0.5, of GPUs 8; and that what is spent in a time varies as the second moment of sizes says. Reference: specs
+// of BOA, section 4.10: s = k^0.5, an arrival per hour, mean size 2 h, budget 8: width 16.
 func TestOccupancy(t *testing.T) {
 	const jobs, window, width = 12000, 72., 16
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestOccupancy(t *testing.T) {
 				Submit: sched.Time(at * 3600e9), GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}})
 		}
 		seen := &occupancy{window: window}
-		s := Simulation{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8, Apps: map[string]speedup.App{"root": byRoot(64)},
+		s := Request{Trace: tr, Cluster: rentable(width, 40), System: "boa-exact", Budget: 8, Apps: map[string]speedup.App{"root": byRoot(64)},
 			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "0"}, Sinks: []eventlog.Sink{seen}}
 		out, err := s.Run(context.Background())
 		if err != nil {
@@ -131,8 +131,8 @@ func varianceOf(x []float64) float64 {
 	return sum / float64(len(x)-1)
 }
 
-// Ensure that with nodes of one GPU that are there at once, boa-exact with perfect information has the mean time and spends
-// the budget that its plan says, restarts included, and that boa is not better, nor much worse.
+// Ensure that with nodes of one GPU that are there at once, boa-exact with perfect information has the mean time and
+// spends the budget that its plan says, restarts included, and that boa is not better, nor much worse.
 func TestClosedForm(t *testing.T) {
 	m := ownRun()
 	m.Hours, m.WarmUp, m.PerNode = 80, 10, 1
@@ -164,7 +164,7 @@ func TestClosedForm(t *testing.T) {
 		queue       float64 // seconds
 	}{{"boa-exact", .98, 1.02, .93, 1.07, 0}, {"boa", .99, 1.2, .8, 1.07, 60}} {
 		paid := &paidFor{from: sched.Time(m.WarmUp * 3600e9), to: sched.Time(m.Hours * 3600e9)}
-		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.Apps, Sinks: []eventlog.Sink{paid},
+		s := Request{Trace: tr, Cluster: rentable(1, 400), System: c.system, Budget: 30, Apps: m.Apps, Sinks: []eventlog.Sink{paid},
 			Settings: map[string]string{"information": "perfect", "correct": "no", "restart_overhead": "60", "restart_at_first": "yes"}}
 		out, err := s.Run(context.Background())
 		if err != nil {
@@ -178,8 +178,8 @@ func TestClosedForm(t *testing.T) {
 	}
 }
 
-// Ensure that without rates, or any knowledge at all, spending comes near the budget once things are learned, and that a
-// budget that is too small is refused with the least that would do.
+// Ensure that without rates, or any knowledge at all, spending comes near the budget once things are learned, and that
+// a budget that is too small is refused with the least that would do.
 func TestBudgetIsKept(t *testing.T) {
 	m := ownRun()
 	m.Hours, m.WarmUp = 60, 25
@@ -201,8 +201,8 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 }
 
-// Ensure that a price alone meets budgets near the least there is, and where money is plenty, although it moves spending little there:
-// over 60 h, of each of three seeds within 4 %, and of all within 2 %.
+// Ensure that a price alone meets budgets near the least there is, and where money is plenty, although it moves
+// spending little there: over 60 h, of each of three seeds within 4 %, and of all within 2 %.
 func TestPriceMeetsBudgets(t *testing.T) {
 	for _, budget := range []float64{12, 24, 40} {
 		m := ownRun()
@@ -225,9 +225,8 @@ func TestPriceMeetsBudgets(t *testing.T) {
 	}
 }
 
-// Ensure that jobs of higher priority get more GPUs, as the price says: with s = k^0.5, loads of 1 and 1, weights 4 and 1, and 6 GPUs
-// on average, widths 16 and 4.
-// Reference: specs of BOA, section 4.8.
+// Ensure that jobs of higher priority get more GPUs, as the price says: with s = k^0.5, loads of 1 and 1, weights 4 and
+// 1, and 6 GPUs on average, widths 16 and 4. Reference: specs of BOA, section 4.8.
 func TestPriorities(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	tr := &trace.Trace{Format: "generated"}
@@ -240,7 +239,7 @@ func TestPriorities(t *testing.T) {
 		information, weight string
 		low, high           float64 // JCT in s of jobs of priority 0 and 2
 	}{{"estimated", "2", 1800, 900}, {"perfect", "2", 1800, 900}, {"price", "2", 1800, 900}, {"price", "1", 1200, 1200}} {
-		s := Simulation{Trace: tr, Cluster: rentable(1, 400), System: "boa-exact", Budget: 6, Apps: map[string]speedup.App{"root": byRoot(64)}, Settings: map[string]string{
+		s := Request{Trace: tr, Cluster: rentable(1, 400), System: "boa-exact", Budget: 6, Apps: map[string]speedup.App{"root": byRoot(64)}, Settings: map[string]string{
 			"information": c.information, "curves": "oracle", "restart_overhead": "0", "priority_weight": c.weight}}
 		out, err := s.Run(t.Context())
 		if err != nil {
@@ -266,7 +265,7 @@ func TestMonth(t *testing.T) {
 	m := ownRun()
 	m.Hours = 48
 	tr := m.Trace(2)
-	s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Settings: map[string]string{"information": "price",
+	s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Settings: map[string]string{"information": "price",
 		"month_budget": "2000", "month_from": "2026-01-31T00:00:00+01:00", "month_zone": "Europe/Berlin", "restart_overhead": "60"}}
 	paid := &paidFor{to: sched.Time(24 * 3600e9)} // the last day of January: 2000/31 GPU-hours
 	s.Sinks = []eventlog.Sink{paid}
@@ -286,8 +285,8 @@ func TestMonth(t *testing.T) {
 	}
 }
 
-// Ensure that over two months what January left goes over into February as far as was agreed and no further, and that money
-// that is used up stops all until the next month.
+// Ensure that over two months what January left goes over into February as far as was agreed and no further, and that
+// money that is used up stops all until the next month.
 func TestTwoMonths(t *testing.T) {
 	const (
 		january, february = 31 * 24, 28 * 24 // hours
@@ -300,7 +299,7 @@ func TestTwoMonths(t *testing.T) {
 	tr.Jobs = slices.DeleteFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit < 30.5*24*hour }) // little to do in January
 	for _, carry := range []float64{0, 300, 1e9} {
 		first, second := &paidFor{to: january * hour}, &paidFor{from: january * hour, to: (january + february) * hour}
-		s := Simulation{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
+		s := Request{Trace: tr, Cluster: rentable(4, 50), System: "boa-exact", Apps: m.Apps, Budget: 1, Sinks: []eventlog.Sink{first, second}, Settings: map[string]string{
 			"information": "price", "month_budget": fmt.Sprint(budget), "month_carry": fmt.Sprint(carry), "month_from": "2026-01-01T00:00:00Z", "restart_overhead": "60"}}
 		out, err := s.Run(t.Context())
 		if err != nil || out.Unfinished > 0 {
@@ -322,7 +321,7 @@ func TestNothingToRent(t *testing.T) {
 	c := rentable(4, 10)
 	c.Pools[0].Boot = 1 << 62
 	for _, information := range []string{"price", "estimated", "perfect"} {
-		s := Simulation{Trace: m.Trace(1), Cluster: c, System: "boa-exact", Apps: m.Apps, Budget: 30, Settings: map[string]string{"information": information}}
+		s := Request{Trace: m.Trace(1), Cluster: c, System: "boa-exact", Apps: m.Apps, Budget: 30, Settings: map[string]string{"information": information}}
 		if out, err := s.Run(t.Context()); err == nil && out.Finished > 0 {
 			t.Errorf("%s: %d jobs finished on nodes that never came", information, out.Finished)
 		}
@@ -331,7 +330,7 @@ func TestNothingToRent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Simulation{Trace: m.Trace(1), Cluster: two, System: "boa", Apps: m.Apps, Budget: 30}
+	s := Request{Trace: m.Trace(1), Cluster: two, System: "boa", Apps: m.Apps, Budget: 30}
 	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "GPUs of 2 types, want one") {
 		t.Errorf("error %v", err)
 	}
@@ -344,7 +343,7 @@ func BenchmarkBOA(b *testing.B) {
 	tr := m.Trace(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		s := Simulation{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.Apps, Settings: map[string]string{"information": "perfect"}}
+		s := Request{Trace: tr, Cluster: m.pool(30), System: "boa-exact", Budget: 30, Apps: m.Apps, Settings: map[string]string{"information": "perfect"}}
 		if out, err := s.Run(b.Context()); err != nil || out.Unfinished > 0 {
 			b.Fatal(err, out)
 		}

@@ -18,8 +18,9 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that the preset muri gives what the authors print of SRTF, SRSF and Tiresias on two virtual clusters of the Philly
-// trace, with the real arrivals and with all jobs submitted at once: 36 figures, to a microsecond or their last digit.
+// Ensure that the preset muri gives what the authors print of SRTF, SRSF and Tiresias on two virtual clusters of the
+// Philly trace, with the real arrivals and with all jobs submitted at once: 36 figures, to a microsecond or their last
+// digit.
 //
 // Reference: Zhao et al., SIGCOMM'22, figures 9 and 10 (Rivendile/Muri, simulator/draw_fig9-10.py, commit 4e69a78c).
 func TestMuriPreset(t *testing.T) {
@@ -35,7 +36,7 @@ func TestMuriPreset(t *testing.T) {
 				what += " with every submit_time set to 0"
 			}
 			for sys, policy := range policies {
-				s := Simulation{Trace: tr, Cluster: mustLoad(t, "8x8"), System: sys, Preset: "muri"}
+				s := Request{Trace: tr, Cluster: mustLoad(t, "8x8"), System: sys, Preset: "muri"}
 				r := simulate(t, &s).Result
 				if r.Finished != len(tr.Jobs) {
 					t.Errorf("%s, %s: %d of %d jobs finished", what, sys, r.Finished, len(tr.Jobs))
@@ -55,9 +56,9 @@ func TestMuriPreset(t *testing.T) {
 	}
 }
 
-// Ensure that the engine, counting GPUs and with free restarts, gives average JCTs within 10 % of the published ones, and
-// that what is between them is two quirks: without the cost of passes and with iterations as measured, the replica gives
-// what the engine does.
+// Ensure that the engine, counting GPUs and with free restarts, gives average JCTs within 10 % of the published ones,
+// and that what is between them is two quirks: without the cost of passes and with iterations as measured, the replica
+// gives what the engine does.
 func TestMuriInTheEngine(t *testing.T) {
 	dir := filepath.Join(shareddata.DataDir(t), "traces")
 	want := muriExpected(t, filepath.Join(dir, "expected.csv"))
@@ -75,7 +76,7 @@ func TestMuriInTheEngine(t *testing.T) {
 			replica.SRSF:     {"srsf", "srsf (shortest-gpu)"},
 			replica.Tiresias: {"tiresias-las", "tiresias (dlas-gpu, yarn placement)"},
 		} {
-			s := Simulation{Trace: tr, Cluster: mustLoad(t, "8x8"), System: c.system, Settings: counted}
+			s := Request{Trace: tr, Cluster: mustLoad(t, "8x8"), System: c.system, Settings: counted}
 			got, printed := simulate(t, &s).AvgJCT, want[[3]string{"muri/" + file + ".csv", c.name, "avg_jct_s"}]
 			if !(math.Abs(got/printed-1) < .10) {
 				t.Errorf("%s, %s: average JCT %.0f, published %.0f", file, c.system, got, printed)
@@ -92,8 +93,8 @@ func TestMuriInTheEngine(t *testing.T) {
 	}
 }
 
-// Ensure that the engine decides what the replica does where the released loop has no quirks: passes cost nothing, and jobs
-// of one GPU, all of different lengths, fit wherever there is room.
+// Ensure that the engine decides what the replica does where the released loop has no quirks: passes cost nothing, and
+// jobs of one GPU, all of different lengths, fit wherever there is room.
 func TestMuriReplicaAgainstEngine(t *testing.T) {
 	for seed := range uint64(20) {
 		tr := trace.Generate(trace.Generator{Seed: seed, Jobs: 200, Load: 1.2, GPUs: 8, Durations: trace.Pareto{Shape: .8, Min: 30, Max: 7200}})
@@ -104,7 +105,7 @@ func TestMuriReplicaAgainstEngine(t *testing.T) {
 		}
 		for sys, policy := range map[string]replica.Policy{"srtf": replica.SRTF, "srsf": replica.SRSF} {
 			out := replica.Run(jobs, replica.Params{Policy: policy, Nodes: 2, NodeGPUs: 4})
-			s := Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Settings: map[string]string{"restart_overhead": "0"}}
+			s := Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Settings: map[string]string{"restart_overhead": "0"}}
 			for i, j := range simulate(t, &s).PerJob {
 				if math.Abs(time.Duration(j.Finish).Seconds()-out[i].Finish) > 1e-5 || int(j.Preemptions) != out[i].Preemptions {
 					t.Errorf("seed %d, %s, job %d: the engine ends it at %v after %d preemptions, the replica at %v after %d",
@@ -118,27 +119,27 @@ func TestMuriReplicaAgainstEngine(t *testing.T) {
 
 // Ensure that the preset refuses what the released simulator knows nothing of.
 func TestMuriRefusals(t *testing.T) {
-	good := func() Simulation {
+	good := func() Request {
 		tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "a", GPUs: sched.Rigid(2), Model: "bert"}, Duration: time.Minute}}}
-		return Simulation{Trace: tr, Cluster: mustLoad(t, "2x8"), System: "tiresias-las", Preset: "muri", Settings: map[string]string{}}
+		return Request{Trace: tr, Cluster: mustLoad(t, "2x8"), System: "tiresias-las", Preset: "muri", Settings: map[string]string{}}
 	}
 	for _, c := range []struct {
-		change func(*Simulation)
+		change func(*Request)
 		want   string
 	}{
-		{func(s *Simulation) {}, ""},
-		{func(s *Simulation) { s.Trace.Jobs[0].Spec.Model = "resnet50" }, `job a: model "resnet50", want one that is profiled, such as vgg16`},
-		{func(s *Simulation) { s.Trace.Jobs[0].Spec.GPUs = sched.Rigid(3) }, "job a: 3 GPUs, want one of the widths profiled, [1 2 4 8 16 32]"},
-		{func(s *Simulation) { s.Round = time.Minute }, "the released simulator has no rounds"},
-		{func(s *Simulation) { s.Settings["restart_overhead"] = "62" }, "restart_overhead=62, want 0: the released simulator knows nothing of it"},
-		{func(s *Simulation) { s.Settings["locality_penalty"] = "2" }, "locality_penalty=2, want 1: in the released simulator placement changes no speed"},
-		{func(s *Simulation) { s.Settings["promote_knob"] = "8" }, "promote_knob=8, want none: the released simulator never promotes"},
-		{func(s *Simulation) { s.Settings["thresholds"] = "100" }, "thresholds [100], want [3250 7200]: the released simulator has no others"},
-		{func(s *Simulation) { s.Settings["placement"] = "skew" }, `placement="skew", want count`},
-		{func(s *Simulation) { s.System = "srtf"; s.Settings["placement"] = "count" }, `placement="count", want yarn`},
-		{func(s *Simulation) { s.Scores = alikeScores(16) }, "PM scores were given: the released simulator's GPUs do not differ"},
-		{func(s *Simulation) { s.Inject = []sched.Event{{}} }, "the released simulator takes no events from outside"},
-		{func(s *Simulation) { s.Cluster.Nodes[1].GPUs = 4 }, "node node1 has 4 GPUs of type 0, want all nodes alike: the released simulator knows no others"},
+		{func(s *Request) {}, ""},
+		{func(s *Request) { s.Trace.Jobs[0].Spec.Model = "resnet50" }, `job a: model "resnet50", want one that is profiled, such as vgg16`},
+		{func(s *Request) { s.Trace.Jobs[0].Spec.GPUs = sched.Rigid(3) }, "job a: 3 GPUs, want one of the widths profiled, [1 2 4 8 16 32]"},
+		{func(s *Request) { s.Round = time.Minute }, "the released simulator has no rounds"},
+		{func(s *Request) { s.Settings["restart_overhead"] = "62" }, "restart_overhead=62, want 0: the released simulator knows nothing of it"},
+		{func(s *Request) { s.Settings["locality_penalty"] = "2" }, "locality_penalty=2, want 1: in the released simulator placement changes no speed"},
+		{func(s *Request) { s.Settings["promote_knob"] = "8" }, "promote_knob=8, want none: the released simulator never promotes"},
+		{func(s *Request) { s.Settings["thresholds"] = "100" }, "thresholds [100], want [3250 7200]: the released simulator has no others"},
+		{func(s *Request) { s.Settings["placement"] = "skew" }, `placement="skew", want count`},
+		{func(s *Request) { s.System = "srtf"; s.Settings["placement"] = "count" }, `placement="count", want yarn`},
+		{func(s *Request) { s.Scores = alikeScores(16) }, "PM scores were given: the released simulator's GPUs do not differ"},
+		{func(s *Request) { s.Inject = []sched.Event{{}} }, "the released simulator takes no events from outside"},
+		{func(s *Request) { s.Cluster.Nodes[1].GPUs = 4 }, "node node1 has 4 GPUs of type 0, want all nodes alike: the released simulator knows no others"},
 	} {
 		s := good()
 		c.change(&s)

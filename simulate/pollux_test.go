@@ -15,14 +15,14 @@ import (
 )
 
 // polluxSimulation is workload-6 on 16 nodes of 4 GPUs, with the profiles of its applications.
-func polluxSimulation(t *testing.T, system string) *Simulation {
+func polluxSimulation(t *testing.T, system string) *Request {
 	t.Helper()
 	dir := filepath.Join(shareddata.DataDir(t), "pollux", "osdi21")
 	profiles, err := speedup.ReadProfiles(os.DirFS(filepath.Join(dir, "traces")), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Simulation{System: system, Preset: "pollux", Apps: make(map[string]speedup.App), Settings: map[string]string{}}
+	s := &Request{System: system, Preset: "pollux", Apps: make(map[string]speedup.App), Settings: map[string]string{}}
 	for _, p := range profiles {
 		s.Apps[p.Name] = p
 	}
@@ -35,8 +35,8 @@ func polluxSimulation(t *testing.T, system string) *Simulation {
 	return s
 }
 
-// Ensure that the preset has the published means of workload-6: Tiresias exactly, Optimus within a hundredth. Reference:
-// specification of BOA, 5.4.
+// Ensure that the preset has the published means of workload-6: Tiresias exactly, Optimus within a hundredth.
+// Reference: specification of BOA, 5.4.
 func TestPolluxPreset(t *testing.T) {
 	for system, want := range map[string]float64{"tiresias-las": 3469.69375, "optimus": 5301.875} {
 		out, err := polluxSimulation(t, system).Run(context.Background())
@@ -49,8 +49,8 @@ func TestPolluxPreset(t *testing.T) {
 	}
 }
 
-// Ensure that the systems of our own come out in the published order on the same jobs: Pollux before Optimus, and elastic scaling
-// between them. Speeds are known, restarts cost 30 s.
+// Ensure that the systems of our own come out in the published order on the same jobs: Pollux before Optimus, and
+// elastic scaling between them. Speeds are known, restarts cost 30 s.
 func TestResizingOrder(t *testing.T) {
 	jct := make(map[string]float64)
 	for _, system := range []string{"optimus", "elastic", "pollux"} {

@@ -24,7 +24,7 @@ type preset struct {
 	adapt    func(*pipeline.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Simulation, *system.Settings) (func() (*Outcome, error), error)
+	alone func(*Request, *system.Settings) (func() (*Outcome, error), error)
 }
 
 // PresetInfo describes a preset.
@@ -32,6 +32,7 @@ type PresetInfo struct {
 	Name, Line string
 	NodeGPUs   int      // of every node in the published set-up; 0 = any
 	Keys       key.List // its systems take under it, besides their own
+	replica    string   // package of the released simulator, where one runs some of its systems
 	systems    map[string]preset
 }
 
@@ -44,30 +45,47 @@ func (p *PresetInfo) Defaults(sys string) map[string]string { return p.systems[s
 // RestartNote says what a restart under the preset costs beside restart_overhead; "" = nothing.
 func (p *PresetInfo) RestartNote(sys string) string { return p.systems[sys].note }
 
-// Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing is
-// known of nodes.
+// Replica reports whether the preset runs the system in a simulator of its own: then there are no events, and nothing
+// is known of nodes.
 func (p *PresetInfo) Replica(sys string) bool { return p.systems[sys].alone != nil }
 
 // Presets lists all presets.
 var Presets = []PresetInfo{
-	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, tiresiasPreset},
-	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, heliosPreset},
+	{"tiresias", "the released Tiresias simulator (NSDI'19, commit 959f9b0): whole seconds, free restarts, its ties and bugs", 0, nil, "tiresias", tiresiasPreset},
+	{"helios", "HeliosArtifact (SC'21, commit bdaae109): consolidated 8-GPU nodes, preemption adds 7/30/60 s of work", 8, nil, "", heliosPreset},
 	{"muri", "the simulator released with Muri (SIGCOMM'22, commit 4e69a78c), without sharing: 8-GPU nodes, free moves, each event costs progress", 8,
-		nil, muriPreset},
+		nil, "muri", muriPreset},
 	{"blox-pal", "the simulator released with PAL (SC'24, tag artifact-v1.4): rounds, free moves, a trace that repeats itself", 0,
-		palPresetKeys, palPreset},
+		palPresetKeys, "pal", palPreset},
 	{"gavel", "the simulator released with Gavel (OSDI'20, commit c4fa4009) on GPUs of one type: rounds of 360 s, throughputs by --interference", 0,
-		gavelPresetKeys, gavelPreset},
+		gavelPresetKeys, "gavel", gavelPreset},
 	{"pollux", "the simulator released with Pollux (OSDI'21, branch osdi21-artifact): minutes, 30 s at every start, --profiles as measured there", 0,
-		nil, polluxPreset},
+		nil, "pollux", polluxPreset},
+}
+
+// PresetNamed returns the preset of that name, nil if there is none.
+func PresetNamed(name string) *PresetInfo {
+	for i := range Presets {
+		if p := &Presets[i]; p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// PresetNames returns the names of all presets.
+func PresetNames() []string {
+	var names []string
+	for i := range Presets {
+		names = append(names, Presets[i].Name)
+	}
+	return names
 }
 
 // presetKeys returns the keys that a preset adds.
 func presetKeys(name string) key.List {
-	for i := range Presets {
-		if Presets[i].Name == name {
-			return Presets[i].Keys
-		}
+	if p := PresetNamed(name); p != nil {
+		return p.Keys
 	}
 	return nil
 }
@@ -76,19 +94,16 @@ func presetFor(name, sys string) (preset, error) {
 	if name == "" {
 		return preset{}, nil
 	}
-	var names []string
-	for i := range Presets {
-		names = append(names, Presets[i].Name)
-		if Presets[i].Name != name {
-			continue
-		}
-		p, ok := Presets[i].systems[sys]
-		if !ok {
-			return p, fmt.Errorf("preset: %s has no system %q, only %s", name, sys, strings.Join(Presets[i].Systems(), ", "))
-		}
-		return p, nil
+	info := PresetNamed(name)
+	if info == nil {
+		names := PresetNames()
+		return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
 	}
-	return preset{}, fmt.Errorf("preset: %q is not known%s, want one of %s", name, suggest.Hint(name, names), strings.Join(names, ", "))
+	p, ok := info.systems[sys]
+	if !ok {
+		return p, fmt.Errorf("preset: %s has no system %q, only %s", name, sys, strings.Join(info.Systems(), ", "))
+	}
+	return p, nil
 }
 
 // heliosPreset: FIFO and SJF need nothing but free restarts; SRTF fills a quota by demand, and a preempted job has more

@@ -32,8 +32,8 @@ var (
 )
 
 // gavelPolicy runs the replica of the released simulator.
-func gavelPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+func gavelPolicy(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: keyReset.Get(set).Seconds(),
 			Seed: uint32(seedOf(set))}
 		if policy == replica.FIFO && keyPerf.Get(set) {
@@ -56,7 +56,7 @@ func gavelPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (fun
 }
 
 // gavelHonours refuses what the replica knows nothing of.
-func gavelHonours(s *Simulation, set *system.Settings) error {
+func gavelHonours(s *Request, set *system.Settings) error {
 	switch {
 	case s.Sharing == nil || len(s.Sharing.Pairs) == 0:
 		return errors.New("no throughputs of jobs alone and in pairs were given; see --interference")
@@ -93,7 +93,7 @@ func (s *Sharing) rates(typ string) replica.Rates {
 }
 
 // gavelJobs turns durations back into the whole steps that the trace counted.
-func gavelJobs(s *Simulation, rates replica.Rates) ([]replica.Job, error) {
+func gavelJobs(s *Request, rates replica.Rates) ([]replica.Job, error) {
 	jobs := make([]replica.Job, len(s.Trace.Jobs))
 	for i := range s.Trace.Jobs {
 		j := &s.Trace.Jobs[i]
@@ -114,7 +114,7 @@ func gavelJobs(s *Simulation, rates replica.Rates) ([]replica.Job, error) {
 }
 
 // gavelOutcome sums up what the replica says.
-func gavelOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
+func gavelOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)

@@ -27,8 +27,8 @@ var muriPreset = map[string]preset{
 var muriYarn = map[string]string{"placement": "yarn", "restart_overhead": "0", "spread_penalty": "0"}
 
 // muriSchedule runs the replica of the released simulator.
-func muriSchedule(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+func muriSchedule(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
 		err := muriHonours(s, set, policy)
 		var jobs []replica.Job
@@ -47,7 +47,7 @@ func muriSchedule(policy replica.Policy) func(*Simulation, *system.Settings) (fu
 }
 
 // muriHonours refuses what the replica knows nothing of.
-func muriHonours(s *Simulation, set *system.Settings, policy replica.Policy) error {
+func muriHonours(s *Request, set *system.Settings, policy replica.Policy) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
 			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
@@ -105,7 +105,7 @@ func muriJobs(t *trace.Trace) ([]replica.Job, error) {
 }
 
 // muriOutcome sums up what the replica says.
-func muriOutcome(s *Simulation, jobs []replica.Job, out []replica.Outcome) *Outcome {
+func muriOutcome(s *Request, jobs []replica.Job, out []replica.Outcome) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec float64) sched.Time { return sched.Time(sched.Seconds(sec)) }
 	end := sched.Time(0)

@@ -42,8 +42,8 @@ var (
 const maxWrapped = 60_000
 
 // publishedPlacement runs the replica of the released simulator.
-func publishedPlacement(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+func publishedPlacement(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
 		p, err := bloxParams(s, set)
 		if err == nil {
 			err = set.Err()
@@ -62,7 +62,7 @@ func publishedPlacement(policy replica.Policy) func(*Simulation, *system.Setting
 	}
 }
 
-func bloxParams(s *Simulation, set *system.Settings) (replica.Params, error) {
+func bloxParams(s *Request, set *system.Settings) (replica.Params, error) {
 	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: system.LocalityPenalty.Get(set),
 		Wrap: keyWrap.Get(set), Tracked: keyTracked.Get(set)}
 	switch word := system.Order.Get(set); word {
@@ -85,7 +85,7 @@ func bloxParams(s *Simulation, set *system.Settings) (replica.Params, error) {
 }
 
 // bloxHonours refuses what the replica knows nothing of.
-func bloxHonours(s *Simulation, set *system.Settings) error {
+func bloxHonours(s *Request, set *system.Settings) error {
 	for i := range s.Cluster.Nodes {
 		n := &s.Cluster.Nodes[i]
 		if n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
@@ -117,8 +117,9 @@ func bloxHonours(s *Simulation, set *system.Settings) error {
 	return nil
 }
 
-// bloxScores takes raw scores from what is true, and binned ones, with the published number of bins, from what is known.
-func bloxScores(s *Simulation, p *replica.Params) error {
+// bloxScores takes raw scores from what is true, and binned ones, with the published number of bins, from what is
+// known.
+func bloxScores(s *Request, p *replica.Params) error {
 	known, err := s.scores()
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func iterations(d time.Duration, sec float64) float64 {
 }
 
 // bloxOutcome sums up what the replica says of the tracked jobs.
-func bloxOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
+func bloxOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(res.Jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)

@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// polluxPreset: every system goes through the replica, for epochs that end at whole seconds, batch sizes chosen anew at no cost,
-// and a clock that jumps a minute fit no clean stage.
+// polluxPreset: every system goes through the replica, for epochs that end at whole seconds, batch sizes chosen anew at
+// no cost, and a clock that jumps a minute fit no clean stage.
 var polluxPreset = map[string]preset{
 	"tiresias-las": {defaults: polluxTiresias, alone: polluxPolicy(replica.Tiresias)},
 	"optimus":      {defaults: polluxDefaults, alone: polluxPolicy(replica.Optimus)},
@@ -28,8 +28,8 @@ var (
 )
 
 // polluxPolicy runs the replica of the released simulator.
-func polluxPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+func polluxPolicy(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
 			Seed: seedOf(set)}
 		err := polluxHonours(s, set)
@@ -55,7 +55,7 @@ func polluxPolicy(policy replica.Policy) func(*Simulation, *system.Settings) (fu
 }
 
 // polluxHonours refuses what the replica knows nothing of.
-func polluxHonours(s *Simulation, set *system.Settings) error {
+func polluxHonours(s *Request, set *system.Settings) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
 			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)
@@ -124,7 +124,7 @@ func polluxApp(p *speedup.Profile) *replica.App {
 
 // polluxOutcome sums up what the replica says. Time without progress counts as time in the queue, restarts included, as
 // released.
-func polluxOutcome(s *Simulation, jobs []replica.Job, res replica.Result) *Outcome {
+func polluxOutcome(s *Request, jobs []replica.Job, res replica.Result) *Outcome {
 	recs := make([]metrics.Job, len(res.Jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)

@@ -14,8 +14,8 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue, whose
-// jump-time and tie bugs fit no clean stage, through their replica.
+// tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue,
+// whose jump-time and tie bugs fit no clean stage, through their replica.
 var tiresiasPreset = map[string]preset{
 	"fifo":             {defaults: counted, adapt: strict, demand: yarnDemand},
 	"fifo-skip":        {defaults: counted, adapt: strict, demand: yarnDemand},
@@ -52,7 +52,7 @@ func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
 }
 
 // publishedQueues runs the replica of the released simulator.
-func publishedQueues(s *Simulation, set *system.Settings) (func() (*Outcome, error), error) {
+func publishedQueues(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
 	p, err := publishedParams(s, set)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func publishedQueues(s *Simulation, set *system.Settings) (func() (*Outcome, err
 }
 
 // honoured refuses what the replica knows nothing of.
-func honoured(s *Simulation, set *system.Settings) error {
+func honoured(s *Request, set *system.Settings) error {
 	switch {
 	case s.Round > 0:
 		return fmt.Errorf("preset: tiresias: %s has no rounds", s.System)
@@ -97,7 +97,7 @@ func whole(name string, xs ...float64) ([]int64, error) {
 	return list, nil
 }
 
-func publishedParams(s *Simulation, set *system.Settings) (replica.Params, error) {
+func publishedParams(s *Request, set *system.Settings) (replica.Params, error) {
 	p := replica.Params{GPUs: s.Cluster.GPUs(), Knob: system.PromoteKnob.Get(set),
 		Seconds: system.Unit.Get(set) == "seconds",
 		Gittins: s.System == "tiresias-gittins"}
@@ -139,7 +139,7 @@ func publishedParams(s *Simulation, set *system.Settings) (replica.Params, error
 }
 
 // outcomeOf sums up what the replica says.
-func outcomeOf(s *Simulation, jobs []replica.Job, out []replica.Outcome) *Outcome {
+func outcomeOf(s *Request, jobs []replica.Job, out []replica.Outcome) *Outcome {
 	recs := make([]metrics.Job, len(jobs))
 	at := func(sec int64) sched.Time { return sched.Time(sec) * sched.Time(time.Second) }
 	end := sched.Time(0)
@@ -162,8 +162,8 @@ func outcomeOf(s *Simulation, jobs []replica.Job, out []replica.Outcome) *Outcom
 	return sum
 }
 
-// addUse adds what follows from the jobs alone: a replica's jobs hold their GPUs only while they work, on a cluster that
-// is always up. Of nodes it knows nothing.
+// addUse adds what follows from the jobs alone: a replica's jobs hold their GPUs only while they work, on a cluster
+// that is always up. Of nodes it knows nothing.
 func (o *Outcome) addUse(gpus int) {
 	var held sched.GPUSeconds
 	for i := range o.PerJob {

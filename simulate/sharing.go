@@ -39,7 +39,8 @@ const (
 	tableGPUGB  = 32
 )
 
-// ReadSharing reads the tables of the EaCO paper, or Gavel's table of throughputs, which begins with a brace. Errors call the file by name.
+// ReadSharing reads the tables of the EaCO paper, or Gavel's table of throughputs, which begins with a brace. Errors
+// call the file by name.
 func ReadSharing(r io.Reader, name string) (*Sharing, error) {
 	in := bufio.NewReader(r)
 	s := &Sharing{Name: name, Models: make(map[string]SoloUse)}
@@ -115,7 +116,8 @@ func (s *Sharing) kindOf(j *trace.Job) (string, error) {
 		suggest.Hint(j.Spec.Model, names), strings.Join(names, ", "))
 }
 
-// describe tells a job, which is the caller's own, what s knows of its model; it consents to share. memGB is that of a GPU.
+// describe tells a job, which is the caller's own, what s knows of its model; it consents to share. memGB is that of a
+// GPU.
 func (s *Sharing) describe(j *trace.Job, memGB float32) error {
 	name, err := s.kindOf(j)
 	if err != nil {
@@ -181,8 +183,9 @@ func placeOf(c *cluster.Cluster) (interference.Place, error) {
 	return interference.Place{GPU: c.Types[0], How: all[0].Sharing}, nil
 }
 
-// interfere has jobs that share GPUs slow each other down as the sets say: by the estimate of a History that knows them all, times a lognormal
-// factor of each job in each company. The tables are of time-slicing: of GPUs shared by another mechanism they say nothing.
+// interfere has jobs that share GPUs slow each other down as the sets say: by the estimate of a History that knows them
+// all, times a lognormal factor of each job in each company. The tables are of time-slicing: of GPUs shared by another
+// mechanism they say nothing.
 func interfere(sets []interference.Set, c *cluster.Cluster, noise float64, seed uint64, r *sim.Runtime) error {
 	place, err := placeOf(c)
 	if err != nil {

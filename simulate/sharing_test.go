@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that jobs slow each other down by the mechanism of their nodes, of which there may be one: under MPS by their uses, of which the
-// tables of plain sharing say nothing.
+// Ensure that jobs slow each other down by the mechanism of their nodes, of which there may be one: under MPS by their
+// uses, of which the tables of plain sharing say nothing.
 func TestSharingMechanism(t *testing.T) {
 	for how, want := range map[sched.Mechanism]float64{sched.TimeSlicing: 1.2, sched.MPS: 1 / .97, sched.MIG: 1} {
 		c := &cluster.Cluster{Types: []string{"v100"}, Nodes: []sched.NodeSpec{{GPUs: 8, Sharing: how}, {GPUs: 8, Sharing: how}}}

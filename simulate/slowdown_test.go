@@ -55,7 +55,7 @@ func viewOf(c *cluster.Cluster) *sched.View {
 }
 
 // truthOf returns the world of a simulation under settings.
-func truthOf(s *Simulation, words ...string) *truth {
+func truthOf(s *Request, words ...string) *truth {
 	return s.truth(system.NewSettings(set(words...)).Bind(RuntimeKeys, s.Scores != nil, s.Files))
 }
 
@@ -63,7 +63,7 @@ func truthOf(s *Simulation, words ...string) *truth {
 func TestSlowdown(t *testing.T) {
 	pm := []float64{1, 1, 1, 1.25, 1, 1, 1, 1, 1, 1}
 	scores := &variability.Scores{Classes: []string{"A", "B"}, PM: [][]float64{pm, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1.5}}}
-	w := truthOf(&Simulation{Cluster: racked(t), Scores: scores, Files: system.Locality.Holds(readPenalties(t, penaltyTable))})
+	w := truthOf(&Request{Cluster: racked(t), Scores: scores, Files: system.Locality.Holds(readPenalties(t, penaltyTable))})
 	for _, c := range []struct {
 		model, class string
 		gpus         []sched.GPUID
@@ -88,21 +88,21 @@ func TestSlowdown(t *testing.T) {
 	}
 }
 
-// Ensure that without a table distance costs locality_penalty, whatever the racks, which is 1 where GPUs do not differ; and
-// that it fills what a table leaves open.
+// Ensure that without a table distance costs locality_penalty, whatever the racks, which is 1 where GPUs do not differ;
+// and that it fills what a table leaves open.
 func TestLocalityPenalty(t *testing.T) {
 	alike := &variability.Scores{Classes: []string{"A"}, PM: [][]float64{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}}
 	job, near := &trace.Job{}, []sched.GPUID{0, 2}
 	for _, c := range []struct {
-		sim  Simulation
+		sim  Request
 		set  []string
 		want float64
 	}{
-		{Simulation{}, nil, 1},
-		{Simulation{}, []string{"locality_penalty=2"}, 2},
-		{Simulation{Scores: alike}, nil, 1.7},
-		{Simulation{Files: system.Locality.Holds(readPenalties(t, penaltyTable))}, nil, 1.5},
-		{Simulation{Scores: alike, Files: system.Locality.Holds(readPenalties(t, "model_or_class,gpus_min,level,penalty\nx,1,across,4\n"))}, []string{"locality_penalty=2"}, 2},
+		{Request{}, nil, 1},
+		{Request{}, []string{"locality_penalty=2"}, 2},
+		{Request{Scores: alike}, nil, 1.7},
+		{Request{Files: system.Locality.Holds(readPenalties(t, penaltyTable))}, nil, 1.5},
+		{Request{Scores: alike, Files: system.Locality.Holds(readPenalties(t, "model_or_class,gpus_min,level,penalty\nx,1,across,4\n"))}, []string{"locality_penalty=2"}, 2},
 	} {
 		c.sim.Cluster = racked(t)
 		if got := truthOf(&c.sim, c.set...).slowdown(viewOf(c.sim.Cluster), job, near); got != c.want {
@@ -111,13 +111,13 @@ func TestLocalityPenalty(t *testing.T) {
 	}
 }
 
-// Ensure that PAL keeps a gang in a rack where the table says that this is nearer, and that the world charges by the same
-// table: PM-First takes the fastest GPUs, far apart.
+// Ensure that PAL keeps a gang in a rack where the table says that this is nearer, and that the world charges by the
+// same table: PM-First takes the fastest GPUs, far apart.
 func TestRacksAreHeeded(t *testing.T) {
 	pm := []float64{.75, 1, 1, 1, .75, 1, 1, 1, .75, 1}
 	tr := traceOf(row{0, 3, 1000})
 	for sys, want := range map[string]time.Duration{"pal": 1500 * time.Second, "pm-first": 2250 * time.Second, "packed": 1500 * time.Second} {
-		got := simulate(t, &Simulation{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"), Files: system.Locality.Holds(readPenalties(t, penaltyTable)),
+		got := simulate(t, &Request{Trace: tr, Cluster: racked(t), System: sys, Settings: set("locality=f"), Files: system.Locality.Holds(readPenalties(t, penaltyTable)),
 			Scores: &variability.Scores{Name: "s", GPUs: gpusNamed(10), Classes: []string{"A"}, PM: [][]float64{pm}}})
 		if got.PerJob[0].Run != want {
 			t.Errorf("%s: the gang ran %v, want %v", sys, got.PerJob[0].Run, want)
@@ -143,26 +143,27 @@ func TestClassMapIsHeeded(t *testing.T) {
 		if c.m != nil {
 			settings["classes"], files = "f.csv", system.Classes.Holds(c.m)
 		}
-		out := simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings, Scores: scores, Files: files})
+		out := simulate(t, &Request{Trace: tr, Cluster: mustLoad(t, "1x3"), System: c.system, Settings: settings, Scores: scores, Files: files})
 		if got := out.PerJob[0].Run; got != c.want*time.Second {
 			t.Errorf("map %v, %s: ran %v, want %v s", c.m != nil, c.system, got, c.want)
 		}
 	}
 }
 
-// Ensure that keys that name files are refused where their contents are not given, and files that contradict each other.
+// Ensure that keys that name files are refused where their contents are not given, and files that contradict each
+// other.
 func TestFilesAreChecked(t *testing.T) {
 	one := []float64{1, 1}
 	s := &variability.Scores{Name: "a.csv", GPUs: gpusNamed(2), Classes: []string{"A"}, PM: [][]float64{one}}
 	turned := &variability.Scores{Name: "b.csv", GPUs: []variability.GPU{{Name: "g1"}, {Name: "g0"}}, Classes: []string{"A"}, PM: [][]float64{one}}
 	for _, c := range []struct {
-		sim  Simulation
+		sim  Request
 		want string
 	}{
-		{Simulation{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file that was read`},
-		{Simulation{Settings: set("classes=observed"), Files: system.Classes.Holds(&variability.ClassMap{})}, `system: classes="observed", want stated, observed, or a file that was read`},
-		{Simulation{Settings: set("locality=x.csv")}, `system: locality="x.csv", want a file that was read`},
-		{Simulation{Known: turned}, `variability: b.csv: GPU "g1" is row 1, in a.csv row 2, want GPUs in the same order`},
+		{Request{Settings: set("classes=x.csv")}, `system: classes="x.csv", want stated, observed, or a file that was read`},
+		{Request{Settings: set("classes=observed"), Files: system.Classes.Holds(&variability.ClassMap{})}, `system: classes="observed", want stated, observed, or a file that was read`},
+		{Request{Settings: set("locality=x.csv")}, `system: locality="x.csv", want a file that was read`},
+		{Request{Known: turned}, `variability: b.csv: GPU "g1" is row 1, in a.csv row 2, want GPUs in the same order`},
 	} {
 		c.sim.Trace, c.sim.Cluster, c.sim.System, c.sim.Scores = traceOf(row{0, 1, 1}), mustLoad(t, "1x2"), "pal", s
 		if err := c.sim.Check(); err == nil || err.Error() != c.want {

@@ -34,7 +34,7 @@ func flag(x bool) int {
 }
 
 // slow returns the truth of the spells, nil if there are none.
-func (s *Simulation) slow(spells []variability.Spell) watch.Truth {
+func (s *Request) slow(spells []variability.Spell) watch.Truth {
 	if len(spells) == 0 {
 		return nil
 	}

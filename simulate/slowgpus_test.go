@@ -12,8 +12,8 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that the oracle and the world tell the same of spells, also where one follows another at once, by playing the changes
-// up to random moments.
+// Ensure that the oracle and the world tell the same of spells, also where one follows another at once, by playing the
+// changes up to random moments.
 func TestSpellsTellTheSame(t *testing.T) {
 	c, err := cluster.Load("1x4")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestSpellsTellTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth, changes := (&Simulation{Cluster: c}).slow(spells), disturbances(spells)
+		truth, changes := (&Request{Cluster: c}).slow(spells), disturbances(spells)
 		for now := sched.Time(0); now < 40e9; now += 5e8 {
 			played := [4]float64{1, 1, 1, 1}
 			for _, x := range changes {
@@ -66,7 +66,7 @@ func TestSlowGPUsRefuses(t *testing.T) {
 		{"packed", "blox-pal", "stragglers=watch", "preset: blox-pal: stragglers=watch, want none: the released simulator knows nothing of it"},
 	} {
 		key, value, _ := strings.Cut(x.set, "=")
-		s := Simulation{Trace: tr, Cluster: c, System: x.system, Preset: x.preset, Settings: map[string]string{key: value}}
+		s := Request{Trace: tr, Cluster: c, System: x.system, Preset: x.preset, Settings: map[string]string{key: value}}
 		if x.preset != "" {
 			s.Scores = alikeScores(4)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // oracle returns what is true of how fast the jobs of t go; nil if no application is known.
-func (s *Simulation) oracle(t *trace.Trace) *speedup.Oracle {
+func (s *Request) oracle(t *trace.Trace) *speedup.Oracle {
 	if len(s.Apps) == 0 {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (s *Simulation) oracle(t *trace.Trace) *speedup.Oracle {
 }
 
 // perNode returns the GPUs of the largest node that is owned or may be rented.
-func (s *Simulation) perNode() int {
+func (s *Request) perNode() int {
 	most := 1
 	for i := range s.Cluster.Nodes {
 		most = max(most, s.Cluster.Nodes[i].GPUs)
@@ -43,7 +43,7 @@ func Measured(t *trace.Trace, c *cluster.Cluster, apps map[string]speedup.App) (
 	if !t.Profiled {
 		return t, nil
 	}
-	s := Simulation{Trace: t, Cluster: c, Apps: apps}
+	s := Request{Trace: t, Cluster: c, Apps: apps}
 	m := *t
 	m.Jobs = slices.Clone(t.Jobs)
 	return &m, measure(&m, s.oracle(&m))
@@ -73,8 +73,8 @@ func measure(t *trace.Trace, o *speedup.Oracle) error {
 	return nil
 }
 
-// goBy has jobs of known applications go as fast as those do. Epochs are the phases of the application; a job without one
-// has as many of equal work as its submitter said.
+// goBy has jobs of known applications go as fast as those do. Epochs are the phases of the application; a job without
+// one has as many of equal work as its submitter said.
 func goBy(o *speedup.Oracle, r *sim.Runtime) {
 	if o != nil {
 		r.Speed = func(j *trace.Job, c sched.Config, placement []int, done time.Duration) (rate float64, until time.Duration) {
@@ -100,8 +100,8 @@ func goBy(o *speedup.Oracle, r *sim.Runtime) {
 	}
 }
 
-// mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival. Where
-// the trace says how long jobs take, their mean is that.
+// mixOf returns what jobs of known applications t holds: each application's jobs over the time of the last arrival.
+// Where the trace says how long jobs take, their mean is that.
 func mixOf(t *trace.Trace, o *speedup.Oracle) []speedup.Class {
 	var mix []speedup.Class
 	var times []float64 // by class: how often its jobs do what the application says is to be done

@@ -26,7 +26,7 @@ func scaled(t *testing.T, on string, jobs []asked, apps map[string]speedup.App, 
 		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: j.app, Submit: sched.Time(sched.Seconds(j.submit)), GPUs: j.gpus}})
 	}
 	n := &nodeCount{}
-	s := &simulate.Simulation{Trace: tr, Cluster: c, System: "pollux-autoscale", Apps: apps, Sinks: []eventlog.Sink{n},
+	s := &simulate.Request{Trace: tr, Cluster: c, System: "pollux-autoscale", Apps: apps, Sinks: []eventlog.Sink{n},
 		Settings: plus(settings, map[string]string{"curves": "oracle", "restart_overhead": "0"})}
 	out, err := s.Run(t.Context())
 	if err != nil {
@@ -112,7 +112,7 @@ func TestAutoscaleOwned(t *testing.T) {
 	apps := map[string]speedup.App{"amdahl": simulate.AmdahlApp(.9, 8)}
 	tr := &trace.Trace{Format: "generated", Profiled: true, Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "0", Model: "amdahl", GPUs: sched.Range{Min: 1, Want: 1, Max: 64}}}}}
 	widest, n := 0, &nodeCount{}
-	s := &simulate.Simulation{Trace: tr, Cluster: c, System: "pollux-autoscale", Apps: apps, Settings: map[string]string{"curves": "oracle", "restart_overhead": "0"},
+	s := &simulate.Request{Trace: tr, Cluster: c, System: "pollux-autoscale", Apps: apps, Settings: map[string]string{"curves": "oracle", "restart_overhead": "0"},
 		Sinks: []eventlog.Sink{n, eventFunc(func(_ *sched.View, e *sched.Event) { widest = max(widest, len(e.GPUs)) })}}
 	if _, err = s.Run(t.Context()); err != nil || widest != 8 || n.nodes != 16 {
 		t.Errorf("widest %d, %d nodes at the end, %v; want 8 and 16", widest, n.nodes, err)

@@ -157,7 +157,7 @@ func (s *study) run(ctx context.Context, traceOf func(seed uint64) *trace.Trace)
 // add simulates one trace, one of seeds, and adds its share to the means.
 func (r *studyRow) add(ctx context.Context, t *trace.Trace, c *cluster.Cluster, seeds int) error {
 	sink := &strands{gpus: c.GPUs()}
-	sim := simulate.Simulation{Trace: t, Cluster: c, System: r.System, Sinks: []eventlog.Sink{sink},
+	sim := simulate.Request{Trace: t, Cluster: c, System: r.System, Sinks: []eventlog.Sink{sink},
 		Settings: map[string]string{"placement": r.Placement, "restart_overhead": fmt.Sprint(restart.Seconds())}}
 	out, err := sim.Run(ctx)
 	if err != nil {

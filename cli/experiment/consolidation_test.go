@@ -17,7 +17,7 @@ import (
 )
 
 // mustPlay runs a simulation to its end.
-func mustPlay(t *testing.T, s simulate.Simulation) {
+func mustPlay(t *testing.T, s simulate.Request) {
 	t.Helper()
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestStrandsByHand(t *testing.T) {
 		{"packed", 0, 0, (430 + 10*392/547.1) / 430},
 	} {
 		sink := &strands{gpus: 8}
-		mustPlay(t, simulate.Simulation{Trace: tr, Cluster: clusterLike(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
+		mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "2x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink},
 			Settings: map[string]string{"placement": c.placement}})
 		free, stranded, slowdown := sink.shares()
 		if free != c.free || stranded != c.stranded || math.Abs(slowdown-c.slowdown) > 1e-9 {
@@ -67,7 +67,7 @@ func TestFreeIsNotStranded(t *testing.T) {
 		{Spec: sched.JobSpec{Name: "b", GPUs: sched.Rigid(2)}, Duration: 50 * time.Second},
 	}}
 	sink := &strands{gpus: 4}
-	mustPlay(t, simulate.Simulation{Trace: tr, Cluster: clusterLike(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
+	mustPlay(t, simulate.Request{Trace: tr, Cluster: clusterLike(t, "1x4"), System: "fifo-skip", Sinks: []eventlog.Sink{sink}})
 	if free, stranded, _ := sink.shares(); free != 0.25 || stranded != 0 {
 		t.Errorf("free %v, stranded %v, want 0.25, 0", free, stranded)
 	}

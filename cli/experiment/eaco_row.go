@@ -76,7 +76,7 @@ func (p *eacoPart) run(ctx context.Context, tables *simulate.Sharing, arrivals f
 		t := eacoTrace(seed+1, arrivals(seed+1))
 		p.Load += trace.Describe(t).OfferedLoad(c.GPUs()) / float64(p.Seeds)
 		for i := range p.Rows {
-			err := p.Rows[i].run(ctx, simulate.Simulation{Trace: t, Cluster: c, Sharing: tables})
+			err := p.Rows[i].run(ctx, simulate.Request{Trace: t, Cluster: c, Sharing: tables})
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (p *eacoPart) run(ctx context.Context, tables *simulate.Sharing, arrivals f
 }
 
 // run simulates the row's system on one draw.
-func (r *eacoRow) run(ctx context.Context, s simulate.Simulation) error {
+func (r *eacoRow) run(ctx context.Context, s simulate.Request) error {
 	s.System, s.Caps, s.Settings = r.System, r.caps, map[string]string{"sleep": "inf", "restart_overhead": fmt.Sprint(restart.Seconds())}
 	if r.Sleep {
 		s.Settings["sleep"] = "0"

@@ -40,7 +40,7 @@ func TestPresetGavel(t *testing.T) {
 		keys   map[string]string
 		want   string
 	}{{"fifo", nil, "12464.078"}, {"fifo", map[string]string{"perf": "yes"}, "12722.813"}, {"fifo-packed", nil, "12652.912"}, {"gandiva", nil, "11728.987"}} {
-		out, err := (&simulate.Simulation{Trace: tr, Cluster: c, System: x.system, Settings: x.keys, Preset: "gavel", Sharing: sharing}).Run(context.Background())
+		out, err := (&simulate.Request{Trace: tr, Cluster: c, System: x.system, Settings: x.keys, Preset: "gavel", Sharing: sharing}).Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestCapsCompose(t *testing.T) {
 				j.Spec.Deadline = j.Spec.Submit.Add(time.Duration(deadline * float64(j.Duration)))
 			}
 		}
-		s := simulate.Simulation{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(), Caps: caps, Settings: map[string]string{"power_cap": cap}}
+		s := simulate.Request{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(), Caps: caps, Settings: map[string]string{"power_cap": cap}}
 		out, err := s.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSharingTruth(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(seed string) float64 {
-		s := simulate.Simulation{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(),
+		s := simulate.Request{Trace: tr, Cluster: c, System: "eaco", Sharing: standInTables(),
 			Settings: map[string]string{"interference_noise": "0.1", "interference_seed": seed}}
 		out, err := s.Run(context.Background())
 		if err != nil {

@@ -163,7 +163,7 @@ func (size elasticSize) run(ctx context.Context, p *elasticPart, arrivals elasti
 func (r *elasticRow) add(ctx context.Context, window time.Duration, c *cluster.Cluster, t *trace.Trace, apps map[string]speedup.App) error {
 	settings := map[string]string{"curves": "oracle", "restart_overhead": fmt.Sprint(restart.Seconds())}
 	maps.Copy(settings, r.Settings)
-	out, err := (&simulate.Simulation{Trace: t, Cluster: c, System: r.System, Settings: settings, Apps: apps}).Run(ctx)
+	out, err := (&simulate.Request{Trace: t, Cluster: c, System: r.System, Settings: settings, Apps: apps}).Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func playElastic(t *testing.T, on string, jobs []asked, settings map[string]stri
 		tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: j.app, Submit: sched.Time(sched.Seconds(j.submit)), GPUs: j.gpus}})
 	}
 	var d decisions
-	s := &simulate.Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: nil,
+	s := &simulate.Request{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: nil,
 		Settings: plus(settings, map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0"})}
 	s.Sinks = append(s.Sinks, &d)
 	out, err := s.Run(context.Background())
@@ -160,7 +160,7 @@ func TestElasticTargetsAreWhole(t *testing.T) {
 	})
 	var log bytes.Buffer
 	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start", Trace: "five", System: "elastic", Cluster: "1x8"})
-	s := &simulate.Simulation{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []eventlog.Sink{look, w},
+	s := &simulate.Request{Trace: tr, Cluster: c, System: "elastic", Apps: worlds, Sinks: []eventlog.Sink{look, w},
 		Settings: map[string]string{"curves": "oracle", "restart_overhead": "10", "horizon": "0", "lr": "sqrt"}}
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestFewestByMemory(t *testing.T) {
 				}
 				tr.Jobs = append(tr.Jobs, trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(i), Model: app, GPUs: gpus}})
 			}
-			s := &simulate.Simulation{Trace: tr, Cluster: c, System: system, Apps: worlds, Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
+			s := &simulate.Request{Trace: tr, Cluster: c, System: system, Apps: worlds, Settings: map[string]string{"curves": "oracle", "restart_overhead": "10"}}
 			out, err := s.Run(t.Context())
 			if err != nil || out.Finished != finished {
 				t.Errorf("%s on %s: %d finished, %v, want %d", system, on, out.Finished, err, finished)

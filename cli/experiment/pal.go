@@ -148,7 +148,7 @@ func (p *palPart) run(ctx context.Context, draw func(seed uint64) palDraw) error
 func (r *palRow) add(ctx context.Context, p *palPart, c *cluster.Cluster, d palDraw) error {
 	var results []metrics.Result
 	for _, t := range d.traces {
-		sim := simulate.Simulation{Trace: t, Cluster: c, System: r.System, Preset: p.Preset, Round: time.Duration(p.Round) * time.Second, Scores: d.scores}
+		sim := simulate.Request{Trace: t, Cluster: c, System: r.System, Preset: p.Preset, Round: time.Duration(p.Round) * time.Second, Scores: d.scores}
 		if p.Preset == "" {
 			sim.Settings = map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "spread_penalty": fmt.Sprint(p.Spread)}
 		}

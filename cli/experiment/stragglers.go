@@ -143,7 +143,7 @@ func play(ctx context.Context, name, knows string, d palDraw, t *toll, seed uint
 	if err != nil {
 		return nil, err
 	}
-	sim := simulate.Simulation{Trace: d.traces[0], Cluster: c, System: name, Scores: d.scores, Sinks: []eventlog.Sink{t},
+	sim := simulate.Request{Trace: d.traces[0], Cluster: c, System: name, Scores: d.scores, Sinks: []eventlog.Sink{t},
 		Settings: map[string]string{"restart_overhead": fmt.Sprint(restart.Seconds()), "stragglers": knows,
 			"report_interval": fmt.Sprint(stragglerReport.Seconds()), "report_noise": fmt.Sprint(stragglerNoise)},
 		NoiseSeed: seed}

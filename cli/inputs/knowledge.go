@@ -18,12 +18,12 @@ func KnowledgeOf(name string, settings map[string]string, scores *variability.Sc
 		return k, err
 	}
 	k.Scores = scores
-	k.Files, err = ReadFiles(key.Join(info.All(), system.Beliefs), settings, scores, 0)
+	k.Files, err = readFiles(key.Join(info.All(), system.Beliefs), settings, scores, 0)
 	return k, err
 }
 
-// ReadFiles reads the files that settings of some keys name. scores are those of the GPUs, nil if there are none.
-func ReadFiles(keys key.List, settings map[string]string, scores *variability.Scores, gpus int) (key.Contents, error) {
+// readFiles reads the files that settings of some keys name. scores are those of the GPUs, nil if there are none.
+func readFiles(keys key.List, settings map[string]string, scores *variability.Scores, gpus int) (key.Contents, error) {
 	about := key.About{GPUs: gpus}
 	if scores != nil {
 		about.Classes = scores.Classes

@@ -6,20 +6,9 @@ import (
 	"strings"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
-
-// PresetNamed returns the preset of that name, or nil.
-func PresetNamed(name string) *simulate.PresetInfo {
-	for i := range simulate.Presets {
-		if p := &simulate.Presets[i]; p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
 
 // SystemsNamed finds the rows of the systems and trims their names.
 func SystemsNamed(names []string) ([]*system.Info, error) {
@@ -41,6 +30,7 @@ func SystemsNamed(names []string) ([]*system.Info, error) {
 	return infos, nil
 }
 
+// SystemNames returns the names of all systems.
 func SystemNames() []string {
 	var names []string
 	for _, info := range system.Table() {
@@ -49,14 +39,7 @@ func SystemNames() []string {
 	return names
 }
 
-func PresetNames() []string {
-	var names []string
-	for i := range simulate.Presets {
-		names = append(names, simulate.Presets[i].Name)
-	}
-	return names
-}
-
+// FormatNames returns the names of the formats of traces.
 func FormatNames() []string {
 	var names []string
 	for _, f := range trace.Formats() {

@@ -6,16 +6,16 @@ import (
 
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/internal/suggest"
-	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // setting is one --set.
 type setting struct{ text, name, key, value string }
 
-// ParseSets returns the settings of each system, in the order of infos. What names a system beats what names *, and
-// later ones beat earlier ones.
-func ParseSets(sets []string, infos []*system.Info, preset string) ([]map[string]string, error) {
+// ParseSets returns the settings of each system, in the order of infos, of the keys that it takes. What names a system
+// beats what names *, and later ones beat earlier ones.
+func ParseSets(sets []string, infos []*system.Info, keys func(*system.Info) key.List) ([]map[string]string, error) {
 	settings := make([]map[string]string, len(infos))
 	for i := range settings {
 		settings[i] = make(map[string]string)
@@ -28,12 +28,12 @@ func ParseSets(sets []string, infos []*system.Info, preset string) ([]map[string
 		}
 		if s.name != "*" {
 			named = append(named, s)
-		} else if err := s.giveAll(infos, preset, settings); err != nil {
+		} else if err := s.giveAll(infos, keys, settings); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range named {
-		if err := s.giveOne(infos, preset, settings); err != nil {
+		if err := s.giveOne(infos, keys, settings); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +50,7 @@ func parseSet(text string) (setting, error) {
 }
 
 // giveOne gives s to the system it names.
-func (s setting) giveOne(infos []*system.Info, preset string, settings []map[string]string) error {
+func (s setting) giveOne(infos []*system.Info, keys func(*system.Info) key.List, settings []map[string]string) error {
 	info, err := system.Named(s.name)
 	if err != nil {
 		return term.Usagef("--set %s: %w", s.text, err)
@@ -59,7 +59,7 @@ func (s setting) giveOne(infos []*system.Info, preset string, settings []map[str
 	if i < 0 {
 		return term.Usagef("--set %s: %s is not run, --system has %s", s.text, s.name, strings.Join(NamesOf(infos), ", "))
 	}
-	if err := simulate.CheckKeys(info, preset, map[string]string{s.key: s.value}); err != nil {
+	if err := keys(info).Check("system: "+info.Name, map[string]string{s.key: s.value}, key.Simulation); err != nil {
 		return term.Usagef("--set %s: %w", s.text, err)
 	}
 	settings[i][s.key] = s.value
@@ -67,17 +67,17 @@ func (s setting) giveOne(infos []*system.Info, preset string, settings []map[str
 }
 
 // giveAll gives s to all systems that take it, of which there must be one.
-func (s setting) giveAll(infos []*system.Info, preset string, settings []map[string]string) error {
+func (s setting) giveAll(infos []*system.Info, keys func(*system.Info) key.List, settings []map[string]string) error {
 	taken := false
-	var keys []string
+	var names []string
 	for i, info := range infos {
-		for _, k := range simulate.KeysOf(info, preset) {
+		for _, k := range keys(info) {
 			if k.Name == s.key {
 				settings[i][s.key] = s.value
 				taken = true
 			}
-			if !slices.Contains(keys, k.Name) {
-				keys = append(keys, k.Name)
+			if !slices.Contains(names, k.Name) {
+				names = append(names, k.Name)
 			}
 		}
 	}
@@ -88,9 +88,10 @@ func (s setting) giveAll(infos []*system.Info, preset string, settings []map[str
 	if len(infos) == 1 {
 		who = infos[0].Name + " does not take"
 	}
-	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, keys), strings.Join(keys, ", "))
+	return term.Usagef("--set %s: %s the key %q%s; known are %s", s.text, who, s.key, suggest.Hint(s.key, names), strings.Join(names, ", "))
 }
 
+// NamesOf returns the names of systems.
 func NamesOf(infos []*system.Info) []string {
 	var names []string
 	for _, i := range infos {

@@ -11,10 +11,12 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/model/variability"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/system/key"
 )
@@ -59,7 +61,7 @@ func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if !(f.budget >= 0) || f.budget == 0 && cmd.Flags().Changed("budget") || math.IsInf(f.budget, 1) {
 		return o, term.Usagef("--budget %v, want > 0", f.budget)
 	}
-	scores, err := inputs.ReadOptional("variability", f.scores, variability.ReadScores)
+	scores, err := inputfile.Read("variability", f.scores, variability.ReadScores)
 	if err != nil {
 		return o, err
 	}
@@ -80,9 +82,9 @@ func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 
 // speeds tells how fast jobs go by the profiles of their models, nil if there are none.
 func (f *RunsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
-	apps, err := inputs.ReadApps(f.known)
+	apps, err := simulate.ReadApps(f.known)
 	if err != nil || apps == nil {
-		return nil, err
+		return nil, inputs.AppsError(err)
 	}
 	list, err := devices.List(ctx)
 	if err != nil {
@@ -96,9 +98,12 @@ func (f *RunsOn) speeds(ctx context.Context, devices device.Backend) (speedup.So
 	return speedup.NewOracle(apps, max(most, 1), len(list)), nil
 }
 
+// simulatedToo are the keys of a system, with those of the simulated world, of which settings says why they are refused.
+func simulatedToo(info *system.Info) key.List { return key.Join(info.All(), system.World) }
+
 // settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
 func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
-	settings, err := inputs.ParseSets(f.sets, []*system.Info{info}, "")
+	settings, err := inputs.ParseSets(f.sets, []*system.Info{info}, simulatedToo)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // Candidate is a system to be tried on a History.
 type Candidate struct {
 	System   string
-	Settings map[string]string // as of simulate.Simulation; what restarts, starts and stops take is as measured unless said
+	Settings map[string]string // as of simulate.Request; what restarts, starts and stops take is as measured unless said
 	Budget   float64           // GPUs rented on average, for systems that rent; 0 = none given
 	Round    time.Duration     // decisions at multiples of it only; 0 = the system's own
 }
@@ -67,7 +67,7 @@ func (h *History) Compare(ctx context.Context, list []Candidate) ([]Row, error) 
 }
 
 func (h *History) simulate(ctx context.Context, c *Candidate) Row {
-	sim := &simulate.Simulation{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
+	sim := &simulate.Request{Trace: h.Trace, Cluster: h.Cluster, System: c.System, Settings: h.settings(c),
 		Budget: c.Budget, Round: c.Round}
 	out, err := sim.Run(ctx)
 	if err != nil {

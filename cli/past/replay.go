@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/metrics"
@@ -228,7 +229,7 @@ func replayDocOf(path string, parts []replayPart, hash string) replayDoc {
 
 // decider returns a new system as the log says it was.
 func (f *replayFlags) decider(h *eventlog.Header) (sched.Decider, error) {
-	scores, err := inputs.ReadOptional("variability", f.variability, variability.ReadScores)
+	scores, err := inputfile.Read("variability", f.variability, variability.ReadScores)
 	if err != nil {
 		return nil, err
 	}

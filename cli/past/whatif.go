@@ -16,7 +16,9 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // whatifFlags are the flags of whatif as given.
@@ -75,7 +77,7 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	settings, err := inputs.ParseSets(f.sets, infos, "")
+	settings, err := inputs.ParseSets(f.sets, infos, simulated)
 	if err != nil {
 		return err
 	}
@@ -103,6 +105,9 @@ func (f *whatifFlags) whatif(cmd *cobra.Command) error {
 	}
 	return term.WriteText(cmd.OutOrStdout(), whatifText(h, rows, term.WidthOf(cmd.OutOrStdout())))
 }
+
+// simulated are the keys of a system in a simulation.
+func simulated(info *system.Info) key.List { return simulate.KeysOf(info, "") }
 
 // candidates are what is simulated: first the system that decided; itself says that it was asked for, as it was.
 func candidates(h *History, infos []*system.Info, settings []map[string]string) (list []Candidate, itself bool, err error) {

@@ -9,6 +9,8 @@ import (
 	"github.com/trainyard/trainyard/model/elastic"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
+	"github.com/trainyard/trainyard/trace"
 )
 
 // elasticPlan is what each GPU is worth to jobs that all run at once.
@@ -71,11 +73,11 @@ func planElastic(f *planFlags) (*elasticPlan, error) {
 
 // elasticJobs reads the jobs with their scaling factors.
 func (f *planFlags) elasticJobs() ([]elastic.Job, error) {
-	apps, err := inputs.ReadApps(f.trace.profiles)
+	apps, err := simulate.ReadApps(f.trace.profiles)
 	if err != nil {
-		return nil, err
+		return nil, inputs.AppsError(err)
 	}
-	t, err := inputs.ReadTrace(f.workload, "", "", nil)
+	t, err := simulate.ReadTrace(f.workload, trace.Options{})
 	if err != nil {
 		return nil, err
 	}

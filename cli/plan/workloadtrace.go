@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/model/speedup"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -46,11 +47,11 @@ const (
 // readTraceWorkload makes a class of all jobs of a trace with one model. They run packed on their nodes, at the best
 // batch size; what a submitter asked for bounds the width alone.
 func readTraceWorkload(path string, f *planTrace) (*workload, error) {
-	apps, err := inputs.ReadApps(f.profiles)
+	apps, err := simulate.ReadApps(f.profiles)
 	if err != nil {
-		return nil, err
+		return nil, inputs.AppsError(err)
 	}
-	t, err := inputs.ReadTrace(path, "", "", nil)
+	t, err := simulate.ReadTrace(path, trace.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/internal/strictyaml"
 	"github.com/trainyard/trainyard/internal/suggest"
 	"github.com/trainyard/trainyard/model/price"
@@ -296,7 +296,7 @@ func (r *workloadReader) positive(dst *float64) func(string, ast.Node) {
 
 // readWorkload reads the file of --workload.
 func readWorkload(path string) (*workload, error) {
-	if err := inputs.IsFile("workload", path); err != nil {
+	if err := inputfile.NoFolder("workload", path); err != nil {
 		return nil, err
 	}
 	text, err := strictyaml.ReadFile(path, maxWorkload)

@@ -27,7 +27,7 @@ func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 	for i := range c.runs {
 		if r := &c.runs[i]; f.eventsOut != "" && r.replica() {
 			return term.Usagef("--events-out: preset %s has a simulator of its own for %s, which knows no events; leave --events-out out",
-				r.sim.Preset, r.sim.System)
+				r.request.Preset, r.request.System)
 		}
 	}
 	var err error
@@ -44,6 +44,23 @@ func (f *simulateFlags) begin(out *outputs, c *comparison) error {
 		out.events = append(out.events, file)
 	}
 	return nil
+}
+
+// eventFile is where the log of run i goes; nil if none was asked for.
+func (o *outputs) eventFile(i int) io.Writer {
+	if len(o.events) == 0 {
+		return nil
+	}
+	return o.events[i]
+}
+
+// names returns the names of the systems.
+func (c *comparison) names() []string {
+	names := make([]string, len(c.runs))
+	for i := range c.runs {
+		names[i] = c.runs[i].request.System
+	}
+	return names
 }
 
 // eventPaths returns the path of each system's event log; empty if none was asked for.
@@ -94,7 +111,7 @@ func writeJobs(w io.Writer, runs []systemRun) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(term.JobColumns) // the first error sticks until Flush
 	for i := range runs {
-		if err := term.WriteJobRows(out, runs[i].sim.System, runs[i].outcome.PerJob); err != nil {
+		if err := term.WriteJobRows(out, runs[i].request.System, runs[i].outcome.PerJob); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
@@ -15,7 +14,7 @@ import (
 
 // presetWarnings says in what the request departs from the set-up that its preset reproduces.
 func (c *comparison) presetWarnings() []string {
-	p := inputs.PresetNamed(c.preset)
+	p := simulate.PresetNamed(c.shared.Preset)
 	if p == nil {
 		return nil
 	}
@@ -26,13 +25,13 @@ func (c *comparison) presetWarnings() []string {
 			list = append(list, text)
 		}
 	}
-	for i := range c.cluster.Nodes {
-		if n := c.cluster.Nodes[i].GPUs; p.NodeGPUs > 0 && n != p.NodeGPUs {
+	for i := range c.shared.Cluster.Nodes {
+		if n := c.shared.Cluster.Nodes[i].GPUs; p.NodeGPUs > 0 && n != p.NodeGPUs {
 			warn("nodes have %s, the published set-up has %d", term.Counted(n, "GPU"), p.NodeGPUs)
 		}
 	}
 	for i := range c.runs {
-		sim := &c.runs[i].sim
+		sim := &c.runs[i].request
 		wants := presetValues(p, sim.System)
 		for _, key := range slices.Sorted(maps.Keys(sim.Settings)) {
 			if want, ok := wants[key]; ok && !sameValue(sim.Settings[key], want) {

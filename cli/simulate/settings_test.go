@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/system/key/keytest"
 )
@@ -25,7 +26,8 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 	}
 	put(t, "trace.csv", "job_id,submit_s,num_gpus,duration_s\n1,0,1,10\n")
 	keytest.Run(t, keytest.Cases, folder, put, func(name string, settings map[string]string) error {
-		f := simulateFlags{trace: folder + "trace.csv", cluster: "2x4", systems: []string{name}}
+		f := simulateFlags{systems: []string{name}}
+		f.request.From = simulate.Inputs{Trace: folder + "trace.csv", Cluster: "2x4"}
 		for k, v := range settings {
 			f.sets = append(f.sets, name+"."+k+"="+v)
 		}

@@ -2,32 +2,34 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/simulate"
+	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
+	"github.com/trainyard/trainyard/trace"
 )
 
-// simulateFlags are the flags of simulate as given.
+// simulateFlags are the flags of simulate: the request that all systems share, and what is asked of each.
 type simulateFlags struct {
-	trace, format, unit string
-	cluster             string
-	systems, sets       []string
-	preset              string
-	round               string
-	variability, known  string
-	profiles            string
-	interference        string
-	caps, price, carbon string
-	budget              float64
-	seed                uint64
-	seeded              bool
-	json, quiet         bool
-	jobsOut, eventsOut  string
+	request            simulate.Request
+	seed               uint64
+	round, unit        string
+	systems, sets      []string
+	json, quiet        bool
+	jobsOut, eventsOut string
 }
 
 func newSimulate() *cobra.Command {
@@ -50,36 +52,38 @@ that runs a simulator of its own knows nothing of nodes.
       --set '*.restart_overhead=0' --set las.quantum=300 --jobs-out jobs-out.csv`,
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.seeded = cmd.Flags().Changed("seed")
+			if cmd.Flags().Changed("seed") {
+				f.request.From.Seed = &f.seed
+			}
 			return f.run(cmd)
 		},
 	}
 	f.define(cmd)
 	term.CompleteFlag(cmd, "system", term.ListOf(inputs.SystemNames))
-	term.CompleteFlag(cmd, "preset", term.OneOf(inputs.PresetNames))
+	term.CompleteFlag(cmd, "preset", term.OneOf(simulate.PresetNames))
 	term.CompleteFlag(cmd, "format", term.OneOf(inputs.FormatNames))
 	return cmd
 }
 
 func (f *simulateFlags) define(cmd *cobra.Command) {
-	fs := cmd.Flags()
+	fs, r, from := cmd.Flags(), &f.request, &f.request.From
 	fs.SortFlags = false
-	fs.StringVar(&f.trace, "trace", "", "trace `FILE` (CSV, may be gzipped); required")
-	fs.StringVar(&f.format, "format", "", "format `NAME` of the trace (default: told by its header)")
+	fs.StringVar(&from.Trace, "trace", "", "trace `FILE` (CSV, may be gzipped); required")
+	fs.StringVar(&from.Format, "format", "", "format `NAME` of the trace (default: told by its header)")
 	fs.StringVar(&f.unit, "unit", "", "what 1 means in a time of a tiresias trace: `DURATION` such as 1ms, or seconds")
-	fs.StringVar(&f.cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; required")
+	fs.StringVar(&from.Cluster, "cluster", "", "cluster `SPEC`: 15x4 (nodes x GPUs), 15x4:v100, or a YAML file; required")
 	fs.StringSliceVar(&f.systems, "system", nil, "systems `NAME,...` to run, see `trainyard systems`; required")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of a system; NAME * means all that take it; repeatable")
-	fs.StringVar(&f.preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(inputs.PresetNames(), ", "))
+	fs.StringVar(&r.Preset, "preset", "", "published set-up `NAME` to reproduce: "+strings.Join(simulate.PresetNames(), ", "))
 	fs.StringVar(&f.round, "round", "", "decide at multiples of `SECONDS` only (default: the system's own)")
-	fs.StringVar(&f.variability, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
-	fs.StringVar(&f.profiles, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
-	fs.StringVar(&f.interference, "interference", "", "how jobs that share GPUs slow each other down: `FILE` of EaCO's tables, or of Gavel's throughputs")
-	fs.StringVar(&f.caps, "power-caps", "", "what GPUs do under power caps: `FILE` of Zeus's summary")
-	fs.StringVar(&f.price, "energy-price", "", "price of a kWh over time: `FILE` with start,price")
-	fs.StringVar(&f.carbon, "carbon", "", "carbon of a kWh over time: `FILE` with start,grams_per_kwh")
-	fs.Float64Var(&f.budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
-	fs.StringVar(&f.known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
+	fs.StringVar(&from.Scores, "variability", "", "PM scores of the GPUs, `FILE` with gpu,node,pm_classA,...: how they differ, and what is known of it")
+	fs.StringVar(&from.Apps, "profiles", "", "how fast applications train by GPUs and batch size: `PATH` of a folder of profiles, or of tables")
+	fs.StringVar(&from.Sharing, "interference", "", "how jobs that share GPUs slow each other down: `FILE` of EaCO's tables, or of Gavel's throughputs")
+	fs.StringVar(&from.Caps, "power-caps", "", "what GPUs do under power caps: `FILE` of Zeus's summary")
+	fs.StringVar(&from.Price, "energy-price", "", "price of a kWh over time: `FILE` with start,price")
+	fs.StringVar(&from.Carbon, "carbon", "", "carbon of a kWh over time: `FILE` with start,grams_per_kwh")
+	fs.Float64Var(&r.Budget, "budget", 0, "`GPUS` that may be rented on average, for systems that rent")
+	fs.StringVar(&from.Known, "variability-known", "", "what is known of it instead, if that is something else: another such `FILE`")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed `N` of node failures and of noise in reports (default: that of the cluster file)")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
 	fs.StringVar(&f.jobsOut, "jobs-out", "", "write one row per system and job to `FILE.csv`")
@@ -93,25 +97,21 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if !f.quiet {
-		for _, w := range c.trace.Warnings {
-			fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: warning: %s: %s\n", f.trace, w)
-		}
-		for _, w := range c.presetWarnings() {
-			fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning:", w)
-		}
+	stderr := cmd.ErrOrStderr()
+	if f.quiet {
+		stderr = nil
+	} else {
+		c.warn(stderr)
 	}
 	out, err := f.outputs(c)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	progress := cmd.ErrOrStderr()
-	if f.quiet {
-		progress = nil
-	}
-	if err := c.run(cmd.Context(), out, progress); err != nil {
-		return err
+	for i := range c.runs {
+		if err := c.runs[i].run(cmd.Context(), c.label(i), out.eventFile(i), stderr); err != nil {
+			return err
+		}
 	}
 	if err := out.commit(c); err != nil {
 		return err
@@ -122,15 +122,185 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return term.WriteText(cmd.OutOrStdout(), c.text(term.WidthOf(cmd.OutOrStdout())))
 }
 
-// run carries out one system after another.
-func (c *comparison) run(ctx context.Context, out *outputs, stderr io.Writer) error {
-	for i := range c.runs {
-		if err := c.runOne(ctx, i, out, stderr); err != nil {
-			return err
+// comparison is several systems on one trace and one cluster, which shared holds.
+type comparison struct {
+	shared  *simulate.Request
+	summary trace.Summary
+	runs    []systemRun
+}
+
+// systemRun is one of them: what is asked for, and what came of it.
+type systemRun struct {
+	request simulate.Request
+	outcome *simulate.Outcome
+	hash    *eventlog.Hash // nil: not asked for
+}
+
+// comparison reads what the flags name and checks all of it before anything runs.
+func (f *simulateFlags) comparison() (*comparison, error) {
+	infos, settings, err := f.chosen()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.parse(infos); err != nil {
+		return nil, err
+	}
+	if err := f.checkPaths(infos, settings); err != nil {
+		return nil, err
+	}
+	if err := f.request.Load(); err != nil {
+		return nil, requestError(err)
+	}
+	c := &comparison{shared: &f.request}
+	measured, err := simulate.Measured(c.shared.Trace, c.shared.Cluster, c.shared.Apps)
+	if err != nil {
+		return nil, term.Usage(err)
+	}
+	c.summary = trace.Describe(measured)
+	for i, info := range infos {
+		r := systemRun{request: f.request}
+		r.request.System, r.request.Settings = info.Name, settings[i]
+		if err := r.request.Load(); err != nil {
+			return nil, requestError(err)
+		}
+		if err := r.request.Check(); err != nil {
+			return nil, term.Usage(err)
+		}
+		if f.json {
+			r.hash = new(eventlog.Hash)
+		}
+		c.runs = append(c.runs, r)
+	}
+	return c, nil
+}
+
+// chosen returns the systems asked for and the settings of each.
+func (f *simulateFlags) chosen() ([]*system.Info, []map[string]string, error) {
+	if err := f.complete(); err != nil {
+		return nil, nil, err
+	}
+	infos, err := inputs.SystemsNamed(f.systems)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := inputs.ParseSets(f.sets, infos, func(i *system.Info) key.List { return simulate.KeysOf(i, f.request.Preset) })
+	return infos, settings, err
+}
+
+// complete reports the flags that are missing, and outputs that are no files.
+func (f *simulateFlags) complete() error {
+	var missing []string
+	if f.request.From.Trace == "" {
+		missing = append(missing, "--trace FILE")
+	}
+	if f.request.From.Cluster == "" {
+		missing = append(missing, "--cluster SPEC")
+	}
+	if len(f.systems) == 0 {
+		missing = append(missing, "--system NAME")
+	}
+	if len(missing) > 0 {
+		return term.Usagef("simulate: missing %s; see `trainyard simulate --help`", strings.Join(missing, ", "))
+	}
+	for _, o := range []term.PathUse{{What: "--jobs-out", Path: f.jobsOut}, {What: "--events-out", Path: f.eventsOut}} {
+		if o.Path == "-" {
+			return term.Usagef("%s -: want a file; /dev/stdout is the standard output, ./- a file named -", o.What)
 		}
 	}
 	return nil
 }
+
+// parse reads the flags that are more than words.
+func (f *simulateFlags) parse(infos []*system.Info) (err error) {
+	if f.request.Round, err = parseRound(f.round); err != nil {
+		return err
+	}
+	if f.request.From.Unit, err = inputs.ParseUnit(f.unit); err != nil {
+		return err
+	}
+	budget := f.request.Budget
+	rents := func(i *system.Info) bool { return slices.Contains(i.KeyNames(), "budget") }
+	switch {
+	case !(budget >= 0) || math.IsInf(budget, 0):
+		return term.Usagef("--budget %v, want a number of GPUs > 0", budget)
+	case budget > 0 && !slices.ContainsFunc(infos, rents):
+		return term.Usagef("--budget %v: none of %s rents to a budget, as boa does", budget, strings.Join(inputs.NamesOf(infos), ", "))
+	}
+	return nil
+}
+
+// parseRound reads --round; empty is 0.
+func parseRound(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0.001) || x > 1e9 {
+		return 0, term.Usagef("--round %q, want seconds, from 0.001 to 1e9, such as 60", text)
+	}
+	return time.Duration(math.Ceil(x * 1e9)), nil
+}
+
+// requestError gives what is wrong with the files of a request its exit code.
+func requestError(err error) error {
+	if field := (*simulate.Error)(nil); errors.As(err, &field) && field.Field == "Apps" {
+		return inputs.AppsError(err)
+	}
+	return inputs.KeyError(err)
+}
+
+// warn says what is odd about the trace, and in what the request departs from its preset.
+func (c *comparison) warn(stderr io.Writer) {
+	for _, w := range c.shared.Trace.Warnings {
+		fmt.Fprintf(stderr, "trainyard: warning: %s: %s\n", c.shared.From.Trace, w)
+	}
+	for _, w := range c.presetWarnings() {
+		fmt.Fprintln(stderr, "trainyard: warning:", w)
+	}
+}
+
+// label names run i where its progress is shown.
+func (c *comparison) label(i int) string {
+	name := c.runs[i].request.System
+	if len(c.runs) > 1 {
+		return fmt.Sprintf("%d of %d %s", i+1, len(c.runs), name)
+	}
+	return name
+}
+
+// run runs one system, with a bar on stderr if that is a terminal and the run takes long; events is where its log goes,
+// nil if none is asked for.
+func (r *systemRun) run(ctx context.Context, label string, events, stderr io.Writer) error {
+	began := time.Now()
+	bar := term.NewProgress(stderr, label, len(r.request.Trace.Jobs))
+	defer bar.Close()
+	r.request.Clock = func() int64 { return int64(time.Since(began)) }
+	r.request.Sinks = bar.Sinks()
+	if r.hash != nil {
+		r.request.Sinks = append(r.request.Sinks, r.hash)
+	}
+	var log *eventlog.Writer
+	if events != nil {
+		r.request.Log = func(h eventlog.Header) eventlog.Sink {
+			h.Version, h.Origin = term.OwnBuild().Version, "time 0 of the trace"
+			log = eventlog.NewWriter(events, h)
+			return log
+		}
+	}
+	outcome, err := r.request.Run(ctx)
+	if err != nil {
+		return err
+	}
+	r.outcome = outcome
+	r.outcome.Wall = time.Since(began).Seconds()
+	if log == nil {
+		return nil
+	}
+	return log.Close()
+}
+
+// replica reports whether a simulator of the preset's own runs the system: then there is no log, and nodes are unknown.
+func (r *systemRun) replica() bool { return r.request.Engine() != simulate.Engine }
 
 // Verbs returns the verbs that run systems on a trace.
 func Verbs() []*cobra.Command {

@@ -24,12 +24,12 @@ type simulateDoc struct {
 
 // document returns what --json prints.
 func (c *comparison) document() simulateDoc {
-	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: term.TraceDocOf(c.trace, &c.summary), Cluster: term.ClusterDocOf(c.cluster),
-		OfferedLoad: c.summary.OfferedLoad(c.cluster.MostGPUs()), Preset: c.preset, Round: c.round.Seconds(),
+	doc := simulateDoc{Schema: "trainyard.simulate/v1", Trace: term.TraceDocOf(c.shared.Trace, &c.summary), Cluster: term.ClusterDocOf(c.shared.Cluster),
+		OfferedLoad: c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()), Preset: c.shared.Preset, Round: c.shared.Round.Seconds(),
 		Settings: make(map[string]map[string]string)}
 	for i := range c.runs {
 		r := &c.runs[i]
-		doc.Settings[r.sim.System] = r.sim.Settings
+		doc.Settings[r.request.System] = r.request.Settings
 		doc.Results = append(doc.Results, resultDocOf(r))
 	}
 	return doc
@@ -54,11 +54,11 @@ func resultDocOf(r *systemRun) resultDoc {
 
 // powered reports whether a node of the cluster has power.
 func (c *comparison) powered() bool {
-	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
+	return slices.ContainsFunc(c.shared.Cluster.Nodes, func(n sched.NodeSpec) bool { return n.IdleW > 0 || n.BusyGPUW > 0 || n.SleepW > 0 })
 }
 
 // priced reports whether a node of the cluster, or one that may be rented, has a price.
 func (c *comparison) priced() bool {
-	return slices.ContainsFunc(c.cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 }) ||
-		slices.ContainsFunc(c.cluster.Pools, func(p cluster.Pool) bool { return p.Price > 0 })
+	return slices.ContainsFunc(c.shared.Cluster.Nodes, func(n sched.NodeSpec) bool { return n.DollarsHr > 0 }) ||
+		slices.ContainsFunc(c.shared.Cluster.Pools, func(p cluster.Pool) bool { return p.Price > 0 })
 }

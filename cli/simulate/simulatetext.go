@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
 	"github.com/trainyard/trainyard/trace"
 )
@@ -33,18 +33,18 @@ func (c *comparison) header(b *strings.Builder, width int) {
 	line := func(what, text string) { b.WriteString(term.Entry(what, text, width)) }
 	load := "at once"
 	if c.summary.Span > 0 {
-		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.cluster.MostGPUs()))
+		load = fmt.Sprintf("in %s, offered load %.3g", term.ShortTime(c.summary.Span.Seconds()), c.summary.OfferedLoad(c.shared.Cluster.MostGPUs()))
 	}
-	line("trace", fmt.Sprintf("%s: %s submitted %s", c.trace.Path, term.Counted(c.summary.Jobs, "job"), load))
+	line("trace", fmt.Sprintf("%s: %s submitted %s", c.shared.Trace.Path, term.Counted(c.summary.Jobs, "job"), load))
 	line("cluster", c.size())
 	line("restart", c.restart())
-	if c.preset != "" {
+	if c.shared.Preset != "" {
 		line("preset", c.presetLine())
 	}
-	if c.round > 0 {
-		line("round", sched.FormatSeconds(c.round)+" s")
+	if c.shared.Round > 0 {
+		line("round", sched.FormatSeconds(c.shared.Round)+" s")
 	}
-	if f := c.cluster.Failures; f.MTBF > 0 {
+	if f := c.shared.Cluster.Failures; f.MTBF > 0 {
 		line("failures", fmt.Sprintf("every %s per node on average, down for %s, seed %d",
 			term.ShortTime(f.MTBF.Seconds()), term.ShortTime(f.Repair.Seconds()), f.Seed))
 	}
@@ -61,7 +61,7 @@ func (c *comparison) restart() string {
 	}
 	if !same {
 		for i := range costs {
-			costs[i] = c.runs[i].sim.System + " " + costs[i]
+			costs[i] = c.runs[i].request.System + " " + costs[i]
 		}
 		return strings.Join(costs, ", ")
 	}
@@ -72,13 +72,13 @@ func (c *comparison) restart() string {
 }
 
 func (c *comparison) restartOf(r *systemRun) string {
-	cost, given := r.sim.Settings["restart_overhead"]
+	cost, given := r.request.Settings["restart_overhead"]
 	note := ""
-	if p := inputs.PresetNamed(c.preset); p != nil {
+	if p := simulate.PresetNamed(c.shared.Preset); p != nil {
 		if !given {
-			cost, given = p.Defaults(r.sim.System)["restart_overhead"]
+			cost, given = p.Defaults(r.request.System)["restart_overhead"]
 		}
-		if note = p.RestartNote(r.sim.System); note != "" {
+		if note = p.RestartNote(r.request.System); note != "" {
 			note = " (but " + note + ")"
 		}
 	}
@@ -91,7 +91,9 @@ func (c *comparison) restartOf(r *systemRun) string {
 	return cost + " s" + note
 }
 
-func (c *comparison) presetLine() string { return c.preset + ": " + inputs.PresetNamed(c.preset).Line }
+func (c *comparison) presetLine() string {
+	return c.shared.Preset + ": " + simulate.PresetNamed(c.shared.Preset).Line
+}
 
 // table returns one row per system.
 func (c *comparison) table(width int) string {
@@ -161,7 +163,7 @@ func (c *comparison) notes() []string {
 	}
 	for i := range c.runs {
 		r := &c.runs[i]
-		if o := &r.outcome.Result; c.cluster.Failures.MTBF > 0 && !r.replica() {
+		if o := &r.outcome.Result; c.shared.Cluster.Failures.MTBF > 0 && !r.replica() {
 			notes = append(notes, fmt.Sprintf("%s: %s ended %s.", o.System, term.Counted(int(o.NodeFailures), "node failure"),
 				term.Counted(int(o.AttemptsLost), "attempt")))
 		}
@@ -193,8 +195,8 @@ func (c *comparison) costNotes() []string {
 
 // rents reports whether nodes are rented under a system.
 func (c *comparison) rents(r *systemRun) bool {
-	info, err := system.Named(r.sim.System)
-	return err == nil && info.Rents || len(c.cluster.Pools) > 0
+	info, err := system.Named(r.request.System)
+	return err == nil && info.Rents || len(c.shared.Cluster.Pools) > 0
 }
 
 // fateNotes says which jobs did not finish, and under which systems.
@@ -202,11 +204,11 @@ func (c *comparison) fateNotes() []string {
 	var notes []string
 	who := make(map[string][]string)
 	for i := range c.runs {
-		for _, n := range c.runs[i].fates(c.cluster.MostGPUs()) {
+		for _, n := range c.runs[i].fates(c.shared.Cluster.MostGPUs()) {
 			if who[n] == nil {
 				notes = append(notes, n)
 			}
-			who[n] = append(who[n], c.runs[i].sim.System)
+			who[n] = append(who[n], c.runs[i].request.System)
 		}
 	}
 	for i, n := range notes {
@@ -259,14 +261,14 @@ func (r *systemRun) fates(gpus int) []string {
 
 // userLimit returns the GPUs that one user may hold; 0 = no limit.
 func (r *systemRun) userLimit() int {
-	n, _ := strconv.Atoi(strings.TrimSpace(r.sim.Settings["user_limit"])) // it was checked before the run
+	n, _ := strconv.Atoi(strings.TrimSpace(r.request.Settings["user_limit"])) // it was checked before the run
 	return n
 }
 
 // userNote says how user_limit is read where no job names its user; "" = not so.
 func (c *comparison) userNote() string {
 	limited := slices.ContainsFunc(c.runs, func(r systemRun) bool { return r.userLimit() > 0 })
-	named := slices.ContainsFunc(c.trace.Jobs, func(j trace.Job) bool { return j.Spec.User != "" })
+	named := slices.ContainsFunc(c.shared.Trace.Jobs, func(j trace.Job) bool { return j.Spec.User != "" })
 	if !limited || named {
 		return ""
 	}
@@ -275,9 +277,9 @@ func (c *comparison) userNote() string {
 
 // size says what the cluster consists of.
 func (c *comparison) size() string {
-	size := fmt.Sprintf("%s: %s, %s", c.cluster.Name, term.Counted(len(c.cluster.Nodes), "node"), term.Counted(c.cluster.GPUs(), "GPU"))
-	if len(c.cluster.Pools) > 0 {
-		size += fmt.Sprintf(", up to %d with rented nodes", c.cluster.MostGPUs())
+	size := fmt.Sprintf("%s: %s, %s", c.shared.Cluster.Name, term.Counted(len(c.shared.Cluster.Nodes), "node"), term.Counted(c.shared.Cluster.GPUs(), "GPU"))
+	if len(c.shared.Cluster.Pools) > 0 {
+		size += fmt.Sprintf(", up to %d with rented nodes", c.shared.Cluster.MostGPUs())
 	}
 	return size
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // checkPaths refuses to write to a file that is read, or to one file twice; settings are those of each system.
-func (f *simulateFlags) checkPaths(c *cluster.Cluster, systems []string, settings []map[string]string) error {
-	read, err := f.reads(c, systems, settings)
+func (f *simulateFlags) checkPaths(infos []*system.Info, settings []map[string]string) error {
+	read, err := f.reads(infos, settings)
 	if err != nil {
 		return err
 	}
-	write := f.writes(systems)
+	write := f.writes(inputs.NamesOf(infos))
 	for i, w := range write {
 		for _, r := range read {
 			if term.SamePath(w.Path, r.Path) {
@@ -31,23 +31,21 @@ func (f *simulateFlags) checkPaths(c *cluster.Cluster, systems []string, setting
 }
 
 // reads lists the files that are read.
-func (f *simulateFlags) reads(c *cluster.Cluster, systems []string, settings []map[string]string) ([]term.PathUse, error) {
-	list := []term.PathUse{{What: "trace", Path: f.trace}}
-	if c.String() != f.cluster { // else it is a shorthand
-		list = append(list, term.PathUse{What: "cluster file", Path: f.cluster})
+func (f *simulateFlags) reads(infos []*system.Info, settings []map[string]string) ([]term.PathUse, error) {
+	from := &f.request.From
+	list := []term.PathUse{{What: "trace", Path: from.Trace}}
+	if !cluster.IsShorthand(from.Cluster) {
+		list = append(list, term.PathUse{What: "cluster file", Path: from.Cluster})
 	}
-	for _, s := range []term.PathUse{{What: "variability", Path: f.variability}, {What: "variability-known", Path: f.known}, {What: "interference", Path: f.interference},
-		{What: "power caps", Path: f.caps}, {What: "energy price", Path: f.price}, {What: "carbon", Path: f.carbon}} {
+	for _, s := range []term.PathUse{{What: "variability", Path: from.Scores}, {What: "variability-known", Path: from.Known},
+		{What: "interference", Path: from.Sharing}, {What: "power caps", Path: from.Caps}, {What: "energy price", Path: from.Price},
+		{What: "carbon", Path: from.Carbon}} {
 		if s.Path != "" {
 			list = append(list, s)
 		}
 	}
-	for i, set := range settings {
-		info, err := system.Named(systems[i])
-		if err != nil {
-			return nil, term.Usage(err)
-		}
-		names, err := simulate.KeysOf(info, f.preset).Paths(set)
+	for i, info := range infos {
+		names, err := simulate.KeysOf(info, f.request.Preset).Paths(settings[i])
 		if err != nil {
 			return nil, inputs.KeyError(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/trainyard/trainyard/internal/inputfile"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -53,6 +54,12 @@ func Malformed(err error) error { return &CodedError{ExitMalformed, err} }
 func ExitCode(err error) int {
 	if coded := (*CodedError)(nil); errors.As(err, &coded) {
 		return coded.Code
+	}
+	switch inputfile.FaultOf(err) {
+	case inputfile.Asked:
+		return ExitUsage
+	case inputfile.Damaged:
+		return ExitMalformed
 	}
 	switch parse := (*trace.ParseError)(nil); {
 	case errors.As(err, &parse):

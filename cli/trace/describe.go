@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/cluster"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -56,7 +57,7 @@ func describe(f *traceFlags, path, spec string) (*description, error) {
 	d := &description{}
 	var err error
 	if spec != "" {
-		if d.cluster, err = inputs.LoadCluster(spec); err != nil {
+		if d.cluster, err = simulate.ReadCluster(spec); err != nil {
 			return nil, err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/internal/inputfile"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -54,10 +56,10 @@ func (f *traceFlags) with(path string, read func(trace.Options) error) error {
 		return err
 	}
 	defer closeInstances()
-	if err := inputs.IsFile("trace", path); err != nil {
+	if err := inputfile.NoFolder("trace", path); err != nil {
 		return err
 	}
-	return inputs.TraceError(read(o))
+	return simulate.TraceError(read(o))
 }
 
 // openTable sets table to the file at path, which done closes; without a path it does nothing.
@@ -65,7 +67,7 @@ func openTable(what, path string, table *io.Reader) (done func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	err = inputs.IsFile(what, path)
+	err = inputfile.NoFolder(what, path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func readSteps(text string) (*trace.StepTimes, error) {
 		}
 		return trace.EveryStep(time.Duration(x * 1e9)), nil
 	}
-	if err := inputs.IsFile("steps", text); err != nil {
+	if err := inputfile.NoFolder("steps", text); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(text)

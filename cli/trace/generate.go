@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/cli/inputs"
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -84,7 +84,7 @@ func (f *generateFlags) generator(cmd *cobra.Command) (trace.Generator, error) {
 		g.Span = time.Duration(f.days * float64(24*time.Hour))
 	}
 	if given("load") {
-		c, err := inputs.LoadCluster(f.cluster)
+		c, err := simulate.ReadCluster(f.cluster)
 		if err != nil {
 			return g, err
 		}

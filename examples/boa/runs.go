@@ -137,7 +137,7 @@ func (c *comparison) simulate(ctx context.Context, systemName string, reserved i
 	}
 	world := map[string]string{"restart_at_first": "yes"}
 	maps.Copy(world, settings)
-	s := simulate.Simulation{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps,
+	s := simulate.Request{Trace: t, Cluster: cl, System: systemName, Settings: world, Budget: c.Budget, Apps: apps,
 		Mix: c.mix(apps)}
 	out, err := s.Run(ctx)
 	if err != nil {

@@ -95,7 +95,7 @@ func simulated(t *testing.T, name string, seed uint64, look func(h eventlog.Head
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := simulate.Simulation{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}),
+	s := simulate.Request{Trace: trace.Generate(trace.Generator{Jobs: 60, Seed: seed, GPUs: 16, Load: 1.2}),
 		Cluster: c, System: name}
 	if name == "boa" {
 		s.Budget = 8

@@ -77,7 +77,7 @@ func simulated(t *testing.T, jobs *trace.Trace, system string) float64 {
 		t.Fatal(err)
 	}
 	rec := metrics.NewRecorder(len(jobs.Jobs))
-	sim := simulate.Simulation{Trace: jobs, Cluster: machine, System: system}
+	sim := simulate.Request{Trace: jobs, Cluster: machine, System: system}
 	sim.Sinks = append(sim.Sinks, rec)
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -125,7 +125,7 @@ func TestReadsBackWhatLogWriterWrites(t *testing.T) {
 	}
 	var want bytes.Buffer
 	file := eventlog.NewWriter(&want, header)
-	sim := simulate.Simulation{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
+	sim := simulate.Request{Trace: jobs, Cluster: machine, System: "tiresias-las", Sinks: []eventlog.Sink{file, s.Writer(0)}}
 	if _, err := sim.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,9 @@ func RatioOf(got, base []float64) Interval {
 	return Bootstrap(ratios)
 }
 
-// Bootstrap returns the mean of values and its 95 % percentile interval: the 2.5 % and 97.5 % quantiles, by nearest rank,
-// of the means of samples of the same size drawn with repeats. It is deterministic. One value has no interval: Low and
-// High are NaN. len(values) > 0.
+// Bootstrap returns the mean of values and its 95 % percentile interval: the 2.5 % and 97.5 % quantiles, by nearest
+// rank, of the means of samples of the same size drawn with repeats. It is deterministic. One value has no interval:
+// Low and High are NaN. len(values) > 0.
 //
 // Source: Efron, "Bootstrap methods: another look at the jackknife", 1979.
 func Bootstrap(values []float64) Interval {

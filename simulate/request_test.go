@@ -57,33 +57,33 @@ func TestCheckIsRun(t *testing.T) {
 	half.Jobs[0].Duration += time.Second / 2
 	for _, c := range []struct {
 		name string
-		s    Simulation
+		s    Request
 		want string // "" = it runs
 	}{
-		{"fine", Simulation{System: "fifo"}, ""},
-		{"unknown system", Simulation{System: "fif"}, `system: "fif" is not known (did you mean "fifo"?)`},
-		{"no system", Simulation{}, `system: "" is not known`},
-		{"unknown key", Simulation{System: "fifo", Settings: set("restart_overhed=1")}, `system: fifo takes no key "restart_overhed" (did you mean "restart_overhead"?)`},
-		{"another system's key", Simulation{System: "fifo", Settings: set("quantum=1")}, `system: fifo takes no key "quantum"`},
-		{"bad value", Simulation{System: "fifo", Settings: set("min_run=soon")}, `system: fifo: min_run="soon", want a number >= 0, in seconds`},
-		{"bad value of the world", Simulation{System: "fifo", Settings: set("start_delay=-1")}, `system: fifo: start_delay="-1", want a number >= 0, in seconds`},
-		{"bad penalty", Simulation{System: "fifo", Settings: set("spread_penalty=x")}, `system: fifo: spread_penalty="x", want `},
-		{"unknown preset", Simulation{System: "fifo", Preset: "tiresia"}, `preset: "tiresia" is not known (did you mean "tiresias"?)`},
-		{"preset without the system", Simulation{System: "las", Preset: "helios"}, `preset: helios has no system "las", only fifo, sjf, srtf`},
-		{"quantum within restart", Simulation{System: "las", Settings: set("quantum=62")}, `system: quantum 1m2s is not longer than restart_overhead 1m2s: jobs would restart and never progress; raise it`},
-		{"quantum within a given restart", Simulation{System: "las", Settings: set("restart_overhead=300")}, `system: quantum 5m0s is not longer than restart_overhead 5m0s`},
-		{"quantum just longer", Simulation{System: "las", Settings: set("quantum=62.000000001")}, ""},
-		{"round within restart", Simulation{System: "las", Round: time.Minute}, `system: round 1m0s is not longer than restart_overhead 1m2s`},
-		{"a round of an order that stands", Simulation{System: "srtf", Round: time.Minute}, ""},
-		{"thresholds fall", Simulation{System: "tiresias-las", Settings: set("thresholds=5,4")}, "system: tiresias-las: order: thresholds [5 4], want finite, positive and rising"},
-		{"type nobody has", Simulation{System: "fifo", Trace: typed, Cluster: mustLoad(t, "1x2:v100+1x2:k80")}, `trace: test.csv: job j0 wants GPU type "a100", the cluster has v100, k80`},
-		{"type of a cluster without types", Simulation{System: "fifo", Trace: typed}, ""},
-		{"replica: placement", Simulation{System: "tiresias-las", Preset: "tiresias", Settings: set("placement=packed")}, `preset: tiresias: placement="packed", want count`},
-		{"replica: half seconds", Simulation{System: "tiresias-las", Preset: "tiresias", Trace: half}, "preset: tiresias: job j0: submit 0s, duration 5.5s, want whole seconds"},
-		{"replica: no distribution", Simulation{System: "tiresias-gittins", Preset: "tiresias"}, "wants --set tiresias-gittins.distribution=FILE"},
-		{"replica: none needed", Simulation{System: "tiresias-gittins", Preset: "tiresias", Settings: set("promote_knob=2")}, ""},
-		{"replica: unit", Simulation{System: "tiresias-gittins", Preset: "tiresias", Settings: set("promote_knob=2", "unit=seconds")}, "preset: tiresias: published: gittins ranks by GPU-seconds"},
-		{"replica: bad value", Simulation{System: "tiresias-las", Preset: "tiresias", Settings: set("promote_knob=x")}, `preset: tiresias: promote_knob="x", want `},
+		{"fine", Request{System: "fifo"}, ""},
+		{"unknown system", Request{System: "fif"}, `system: "fif" is not known (did you mean "fifo"?)`},
+		{"no system", Request{}, `system: "" is not known`},
+		{"unknown key", Request{System: "fifo", Settings: set("restart_overhed=1")}, `system: fifo takes no key "restart_overhed" (did you mean "restart_overhead"?)`},
+		{"another system's key", Request{System: "fifo", Settings: set("quantum=1")}, `system: fifo takes no key "quantum"`},
+		{"bad value", Request{System: "fifo", Settings: set("min_run=soon")}, `system: fifo: min_run="soon", want a number >= 0, in seconds`},
+		{"bad value of the world", Request{System: "fifo", Settings: set("start_delay=-1")}, `system: fifo: start_delay="-1", want a number >= 0, in seconds`},
+		{"bad penalty", Request{System: "fifo", Settings: set("spread_penalty=x")}, `system: fifo: spread_penalty="x", want `},
+		{"unknown preset", Request{System: "fifo", Preset: "tiresia"}, `preset: "tiresia" is not known (did you mean "tiresias"?)`},
+		{"preset without the system", Request{System: "las", Preset: "helios"}, `preset: helios has no system "las", only fifo, sjf, srtf`},
+		{"quantum within restart", Request{System: "las", Settings: set("quantum=62")}, `system: quantum 1m2s is not longer than restart_overhead 1m2s: jobs would restart and never progress; raise it`},
+		{"quantum within a given restart", Request{System: "las", Settings: set("restart_overhead=300")}, `system: quantum 5m0s is not longer than restart_overhead 5m0s`},
+		{"quantum just longer", Request{System: "las", Settings: set("quantum=62.000000001")}, ""},
+		{"round within restart", Request{System: "las", Round: time.Minute}, `system: round 1m0s is not longer than restart_overhead 1m2s`},
+		{"a round of an order that stands", Request{System: "srtf", Round: time.Minute}, ""},
+		{"thresholds fall", Request{System: "tiresias-las", Settings: set("thresholds=5,4")}, "system: tiresias-las: order: thresholds [5 4], want finite, positive and rising"},
+		{"type nobody has", Request{System: "fifo", Trace: typed, Cluster: mustLoad(t, "1x2:v100+1x2:k80")}, `trace: test.csv: job j0 wants GPU type "a100", the cluster has v100, k80`},
+		{"type of a cluster without types", Request{System: "fifo", Trace: typed}, ""},
+		{"replica: placement", Request{System: "tiresias-las", Preset: "tiresias", Settings: set("placement=packed")}, `preset: tiresias: placement="packed", want count`},
+		{"replica: half seconds", Request{System: "tiresias-las", Preset: "tiresias", Trace: half}, "preset: tiresias: job j0: submit 0s, duration 5.5s, want whole seconds"},
+		{"replica: no distribution", Request{System: "tiresias-gittins", Preset: "tiresias"}, "wants --set tiresias-gittins.distribution=FILE"},
+		{"replica: none needed", Request{System: "tiresias-gittins", Preset: "tiresias", Settings: set("promote_knob=2")}, ""},
+		{"replica: unit", Request{System: "tiresias-gittins", Preset: "tiresias", Settings: set("promote_knob=2", "unit=seconds")}, "preset: tiresias: published: gittins ranks by GPU-seconds"},
+		{"replica: bad value", Request{System: "tiresias-las", Preset: "tiresias", Settings: set("promote_knob=x")}, `preset: tiresias: promote_knob="x", want `},
 	} {
 		s := c.s
 		if s.Trace == nil {
@@ -124,7 +124,7 @@ func TestRuntimeDefaults(t *testing.T) {
 	c.Failures.MTBF, c.Failures.Repair, c.Failures.Seed = 2*time.Hour, time.Minute, 1
 	run := func(sys string, settings map[string]string) string {
 		h := &eventlog.Hash{}
-		simulate(t, &Simulation{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []eventlog.Sink{h}, Known: alike(8), Budget: 6})
+		simulate(t, &Request{Trace: tr, Cluster: &c, System: sys, Settings: settings, Sinks: []eventlog.Sink{h}, Known: alike(8), Budget: 6})
 		return h.Sum()
 	}
 	other := set("restart_overhead=10", "start_delay=5", "stop_delay=5", "checkpoint_interval=30", "spread_penalty=3", "locality_penalty=2", "restart_at_first=yes", "report_interval=60")
@@ -153,8 +153,8 @@ func TestRuntimeDefaults(t *testing.T) {
 	}
 }
 
-// Ensure that a GPU type of the trace keeps a job to the nodes of that type, by its name in the cluster, and that neither
-// trace nor cluster is changed by a run.
+// Ensure that a GPU type of the trace keeps a job to the nodes of that type, by its name in the cluster, and that
+// neither trace nor cluster is changed by a run.
 func TestGPUTypesAreResolved(t *testing.T) {
 	tr := traceOf(row{0, 1, 10}, row{0, 1, 10}, row{0, 2, 10}, row{0, 1, 10})
 	for i, typ := range []string{"k80", "k80", "v100", ""} {
@@ -167,7 +167,7 @@ func TestGPUTypesAreResolved(t *testing.T) {
 			on = append(on, fmt.Sprint(v.Jobs[e.Job].Spec.Name, " ", c.Types[v.Nodes[v.GPUs[v.Jobs[e.Job].GPUs[0]].Node].Spec.Type], " ", e.Time))
 		}
 	})
-	out := simulate(t, &Simulation{Trace: tr, Cluster: c, System: "fifo-skip", Settings: set("placement=count"), Sinks: []eventlog.Sink{sink}})
+	out := simulate(t, &Request{Trace: tr, Cluster: c, System: "fifo-skip", Settings: set("placement=count"), Sinks: []eventlog.Sink{sink}})
 	if got, want := strings.Join(on, ", "), "j0 k80 0s, j2 v100 0s, j1 k80 10s, j3 v100 10s"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -181,13 +181,13 @@ type sinkFunc func(v *sched.View, e *sched.Event)
 // Log calls f.
 func (f sinkFunc) Log(v *sched.View, e *sched.Event) { f(v, e) }
 
-// Ensure that commands of users take effect, by hand on one node of two GPUs: job 0 is cancelled at 4 and gives its GPUs to
-// job 1, which is paused at 6 having run 2 s, and resumed at 20; job 2 takes the gap.
+// Ensure that commands of users take effect, by hand on one node of two GPUs: job 0 is cancelled at 4 and gives its
+// GPUs to job 1, which is paused at 6 having run 2 s, and resumed at 20; job 2 takes the gap.
 func TestInjectedCommands(t *testing.T) {
 	at := func(sec int, c sched.Command, j sched.JobID) sched.Event {
 		return sched.Event{Time: sched.Time(sec) * sched.Time(time.Second), Kind: sched.JobCommanded, Job: j, Code: int32(c)}
 	}
-	s := Simulation{Trace: traceOf(row{0, 2, 10}, row{0, 2, 10}, row{1, 2, 5}), Cluster: mustLoad(t, "1x2"), System: "fifo", Settings: set("restart_overhead=3"),
+	s := Request{Trace: traceOf(row{0, 2, 10}, row{0, 2, 10}, row{1, 2, 5}), Cluster: mustLoad(t, "1x2"), System: "fifo", Settings: set("restart_overhead=3"),
 		Inject: []sched.Event{at(4, sched.CancelJob, 0), at(6, sched.PauseJob, 1), at(20, sched.ResumeJob, 1)}}
 	out := simulate(t, &s)
 	if got, want := times(out.PerJob), "j0 0-4 j1 4-31 j2 6-11"; got != want {
@@ -205,7 +205,7 @@ func TestInjectedCommands(t *testing.T) {
 func TestGivenBeatsPreset(t *testing.T) {
 	tr := traceOf(row{0, 2, 100}, row{10, 1, 20}, row{20, 2, 50})
 	run := func(preset string, words ...string) string {
-		return times(simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "1x2"), System: "srtf", Preset: preset, Settings: set(words...)}).PerJob)
+		return times(simulate(t, &Request{Trace: tr, Cluster: mustLoad(t, "1x2"), System: "srtf", Preset: preset, Settings: set(words...)}).PerJob)
 	}
 	free := run("", "restart_overhead=0", "spread_penalty=0", "placement=count")
 	if got := run("tiresias"); got != free || got != "j0 0-170 j1 10-30 j2 30-80" {
@@ -230,7 +230,7 @@ func TestGivenBeatsPreset(t *testing.T) {
 // Ensure that an ended context ends a run, that sinks are told everything, and that the outcome counts it.
 func TestRunEndsAndTells(t *testing.T) {
 	events := uint64(0)
-	s := Simulation{Trace: traceOf(row{0, 1, 5}, row{1, 1, 5}), Cluster: mustLoad(t, "1x1"), System: "fifo",
+	s := Request{Trace: traceOf(row{0, 1, 5}, row{1, 1, 5}), Cluster: mustLoad(t, "1x1"), System: "fifo",
 		Sinks: []eventlog.Sink{sinkFunc(func(*sched.View, *sched.Event) { events++ })}}
 	if out := simulate(t, &s); out.Events != events || events == 0 {
 		t.Errorf("%d events counted, %d told", out.Events, events)
@@ -255,12 +255,13 @@ func integerTrace(r *rand.Rand, widths []int) *trace.Trace {
 	return traceOf(rows...)
 }
 
-// Ensure that the replica of the released simulator with one queue is FIFO with skipping, which goes through the engine.
+// Ensure that the replica of the released simulator with one queue is FIFO with skipping, which goes through the
+// engine.
 func TestReplicaWithOneQueueIsFIFOSkip(t *testing.T) {
 	for seed := range uint64(150) {
 		tr := integerTrace(rand.New(rand.NewPCG(seed, 6)), []int{1, 1, 2, 3, 4, 7, 8})
 		run := func(sys string, words ...string) string {
-			return times(simulate(t, &Simulation{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Preset: "tiresias", Settings: set(words...)}).PerJob)
+			return times(simulate(t, &Request{Trace: tr, Cluster: mustLoad(t, "2x4"), System: sys, Preset: "tiresias", Settings: set(words...)}).PerJob)
 		}
 		if replica, engine := run("tiresias-las", "thresholds="), run("fifo-skip"); replica != engine {
 			t.Fatalf("seed %d: replica\n%s\nengine\n%s", seed, replica, engine)
@@ -268,10 +269,10 @@ func TestReplicaWithOneQueueIsFIFOSkip(t *testing.T) {
 	}
 }
 
-// Ensure that the queues of the replica and of the engine decide alike where no quirk of the released simulator acts. Its
-// wake-up for a demotion is exact where the limit counts seconds; then demotions of jobs that stop and go on fall on whole
-// seconds. Its list of ending jobs goes wrong only if an arrival and the end of a job that runs were to fall together: such
-// traces are left out.
+// Ensure that the queues of the replica and of the engine decide alike where no quirk of the released simulator acts.
+// Its wake-up for a demotion is exact where the limit counts seconds; then demotions of jobs that stop and go on fall
+// on whole seconds. Its list of ending jobs goes wrong only if an arrival and the end of a job that runs were to fall
+// together: such traces are left out.
 func TestReplicaAgainstEngineWithoutQuirks(t *testing.T) {
 	compared, preempted, promoted := 0, int64(0), int64(0)
 	for seed := range uint64(600) {
@@ -287,7 +288,7 @@ func TestReplicaAgainstEngineWithoutQuirks(t *testing.T) {
 				tie = tie || slices.ContainsFunc(tr.Jobs, func(j trace.Job) bool { return j.Spec.Submit == end })
 			}
 		})
-		s := Simulation{Trace: tr, Cluster: mustLoad(t, []string{"1x2", "1x5"}[seed%2]), System: "tiresias-las", Settings: settings, Sinks: []eventlog.Sink{sink}}
+		s := Request{Trace: tr, Cluster: mustLoad(t, []string{"1x2", "1x5"}[seed%2]), System: "tiresias-las", Settings: settings, Sinks: []eventlog.Sink{sink}}
 		ours := simulate(t, &s)
 		if tie {
 			continue

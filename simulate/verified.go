@@ -27,8 +27,8 @@ type Verified struct {
 	GPUs   Interval // paid for, on average
 }
 
-// How long a verification goes on: until about so many jobs have arrived, but at least so many times the mean completion
-// time; a quarter of it is warm-up.
+// How long a verification goes on: until about so many jobs have arrived, but at least so many times the mean
+// completion time; a quarter of it is warm-up.
 const (
 	verifyJobs  = 400
 	verifyTimes = 20
@@ -37,9 +37,9 @@ const (
 // asPlanned are the settings under which a system follows a plan whatever it turns out to cost.
 var asPlanned = map[string]string{"information": "perfect", "correct": "no"}
 
-// Verify simulates a system that rents with perfect information, boa or boa-exact, on jobs that arrive at random, Poisson,
-// all of a class of one size, where nodes of one GPU are there at once: what a plan takes for granted, but that whole jobs
-// come and go. jct is the mean time that the plan expects, in hours.
+// Verify simulates a system that rents with perfect information, boa or boa-exact, on jobs that arrive at random,
+// Poisson, all of a class of one size, where nodes of one GPU are there at once: what a plan takes for granted, but
+// that whole jobs come and go. jct is the mean time that the plan expects, in hours.
 func Verify(ctx context.Context, kinds []Kind, system string, budget, jct float64, seeds int) (*Verified, error) {
 	m := &LongRun{PerNode: 1, Apps: make(map[string]speedup.App)}
 	var restarts []string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Ensure that the interval covers the mean of the law the values come from about as often as it says, and that one value
-// has none.
+// Ensure that the interval covers the mean of the law the values come from about as often as it says, and that one
+// value has none.
 func TestBootstrap(t *testing.T) {
 	if e := Bootstrap([]float64{3}); e.Mean != 3 || !math.IsNaN(e.Low) || e.String() != "3.000" {
 		t.Errorf("one value: %+v", e)
