@@ -25,7 +25,7 @@ TIMEOUT   ?= 50m
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
-CHECKS    ?= fmt vet layers lint nvml test-invariants race
+CHECKS    ?= fmt vet layers portable lint nvml test-invariants race
 
 # One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
 export CGO_ENABLED := 0
@@ -84,6 +84,12 @@ vet: ## go vet
 .PHONY: layers
 layers: ## check the table of layers and the rules of the pure packages
 	@$(GO) test ./internal/layertest
+
+# What reaches a host by a context is used on laptops, too.
+.PHONY: portable
+portable: ## build the program for every system and processor that it is for
+	@for os in linux darwin; do for arch in amd64 arm64; do \
+		echo "$$os/$$arch"; GOOS=$$os GOARCH=$$arch $(GO) build -o /dev/null ./cmd/trainyard || exit 1; done; done
 
 .PHONY: lint
 lint: tools ## golangci-lint

@@ -14,8 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -133,9 +131,7 @@ func openOutput(dir string, job sched.JobID, attempt int32) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.Openat2(int(folder.Fd()), path,
-		&unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
-			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+	fd, err := openBeneath(int(folder.Fd()), path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // nothing was written, which is no error
 	}

@@ -92,6 +92,9 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}
+	if err := term.OnLinux("run as the manager of its jobs"); err != nil {
+		return err
+	}
 	o, err := f.options(cmd, args)
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ behind. It changes nothing. Exit code 1: something is wrong. A note may well be
 meant so.`,
 		Args: term.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := term.OnLinux("doctor"); err != nil {
+				return err
+			}
 			dir, err := client.StateFolder(state)
 			if err != nil {
 				return err

@@ -163,9 +163,7 @@ func (p *patient) clock() []finding {
 			latest = info.ModTime()
 		}
 	}
-	var x unix.Timex
-	state, err := unix.Adjtimex(&x)
-	return clockFinding(time.Now(), latest, err != nil || state != unix.TIME_ERROR)
+	return clockFinding(time.Now(), latest, steered())
 }
 
 // late is by how much the clock may be behind what was written before.

@@ -67,6 +67,9 @@ has it listen on the network too, with TLS, for those who have a token.`,
 
 // serve manages the folder until ctx ends.
 func (f *serveFlags) serve(cmd *cobra.Command) error {
+	if err := term.OnLinux("serve"); err != nil {
+		return err
+	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // caught: who reads our lines and leaves stops nothing
 	if f.network != "" && (f.cert == "" || f.key == "") {
 		return term.Usagef("--listen %s, want --tls-cert and --tls-key beside it: tokens are told to nobody in the clear", f.network)

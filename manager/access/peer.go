@@ -5,8 +5,6 @@ import (
 	"net"
 	"os/user"
 	"strconv"
-
-	"golang.org/x/sys/unix"
 )
 
 // peerKey is under which a connection's peer stands in the context of its requests.
@@ -28,10 +26,7 @@ func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	raw, err := u.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
-			var cred *unix.Ucred
-			if cred, p.Err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); p.Err == nil {
-				p.UID = cred.Uid
-			}
+			p.UID, p.Err = peerUID(int(fd))
 		})
 	}
 	if err != nil {

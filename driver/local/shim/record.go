@@ -11,8 +11,6 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // record is the run directory in the hands of its shim. It is held open: what the shim writes is found wherever the folder
@@ -38,11 +36,7 @@ func openRecord(dir RunDir) (*record, error) {
 	if r.over, err = os.OpenFile(r.file(reserved), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
 		return nil, err
 	}
-	err = unix.Fallocate(int(r.over.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reservedRoom)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		err = nil // not on every file system
-	}
-	return r, err
+	return r, reserve(r.over, reservedRoom)
 }
 
 // file names a file of the folder by what holds it open.

@@ -1,0 +1,55 @@
+//go:build !linux
+
+package procs
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// Jobs are held together by what only Linux has; elsewhere every function fails with errors.ErrUnsupported, and the verbs that need them
+// say so before.
+
+// Group is the processes of a job.
+type Group struct{}
+
+// Root returns the control group below which groups are made: there is none.
+func Root() string { return "" }
+
+// New fails.
+func New(string, string, string) (*Group, error) { return nil, errors.ErrUnsupported }
+
+// Open returns a group that has no process.
+func Open(string, string, string) *Group { return &Group{} }
+
+// OutOfMemory is false.
+func (*Group) OutOfMemory() bool { return false }
+
+// Start fails.
+func (*Group) Start(*exec.Cmd) error { return errors.ErrUnsupported }
+
+// Signal fails.
+func (*Group) Signal(syscall.Signal) error { return errors.ErrUnsupported }
+
+// Members fails.
+func (*Group) Members() ([]int, error) { return nil, errors.ErrUnsupported }
+
+// Kill fails.
+func (*Group) Kill(context.Context) error { return errors.ErrUnsupported }
+
+// Close does nothing.
+func (*Group) Close() error { return nil }
+
+// Subreap fails.
+func Subreap() error { return errors.ErrUnsupported }
+
+// StartTime fails.
+func StartTime(int) (uint64, error) { return 0, errors.ErrUnsupported }
+
+// Lives fails.
+func Lives(int, uint64) (bool, error) { return false, errors.ErrUnsupported }
+
+// BootID fails.
+func BootID() (string, error) { return "", errors.ErrUnsupported }

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package manager
+
+import "errors"
+
+// openBeneath fails: no manager serves here.
+func openBeneath(int, string) (int, error) { return -1, errors.ErrUnsupported }
