@@ -35,8 +35,10 @@ func (r *reporter) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	}
 	r.now = 1
 	for range r.jobs {
-		t := task.Task{Command: []string{"python", "train.py", "--lr", "0.1"}, Dir: "/home/somebody/project", Grace: time.Minute}
-		r.next = append(r.next, sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{Name: "j", GPUs: sched.Rigid(1), Task: t.Encode()}})
+		t := task.Task{Command: []string{"python", "train.py", "--lr", "0.1"}, Dir: "/home/somebody/project",
+			Grace: time.Minute}
+		r.next = append(r.next, sched.Event{Kind: sched.JobArrived,
+			Spec: &sched.JobSpec{Name: "j", GPUs: sched.Rigid(1), Task: t.Encode()}})
 	}
 	return []sched.Event{{Time: r.now, Kind: sched.NodeJoined, NodeSpec: spec}}, nil
 }
@@ -71,7 +73,8 @@ func (r *reporter) Next(context.Context, sched.Time) ([]sched.Event, error) {
 func (r *reporter) progress() (events []sched.Event) {
 	running := r.attempts[:0]
 	for _, id := range r.attempts {
-		e := sched.Event{Kind: sched.Progressed, Job: id, Attempt: 1, Work: sched.Seconds(float64(r.told[id])), Rate: 1, Value: float64(r.told[id]), WorkFrom: r.now}
+		e := sched.Event{Kind: sched.Progressed, Job: id, Attempt: 1, Work: sched.Seconds(float64(r.told[id])), Rate: 1,
+			Value: float64(r.told[id]), WorkFrom: r.now}
 		if r.told[id]++; r.told[id] > r.reports {
 			e = sched.Event{Kind: sched.AttemptEnded, Job: id, Attempt: 1, Outcome: sched.Finished, Work: e.Work}
 		} else {
@@ -86,7 +89,8 @@ func (r *reporter) progress() (events []sched.Event) {
 func (r *reporter) Apply(_ context.Context, p sched.Plan) error {
 	for i := range p.Actions {
 		if a := &p.Actions[i]; a.Kind == sched.Start {
-			r.next = append(r.next, sched.Event{Kind: sched.AttemptStarted, Job: a.Job, Attempt: a.Attempt, Rate: 1, WorkFrom: r.now + 1e9})
+			r.next = append(r.next, sched.Event{Kind: sched.AttemptStarted, Job: a.Job, Attempt: a.Attempt, Rate: 1,
+				WorkFrom: r.now + 1e9})
 			r.attempts = append(r.attempts, a.Job)
 		}
 	}
@@ -114,7 +118,8 @@ func past(b *testing.B, o manager.Options, slots, jobs, reports int) (events uin
 	}
 	last := sinkFunc(func(_ *sched.View, e *sched.Event) { events = e.Seq })
 	d := &reporter{slots: slots, jobs: jobs, reports: reports, told: make(map[sched.JobID]int)}
-	if err := engine.Run(b.Context(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{s.Writer(0), last}}); err != nil {
+	if err := engine.Run(b.Context(), engine.NewState(h), d, sys.Decider,
+		engine.Options{Sinks: []eventlog.Sink{s.Writer(0), last}}); err != nil {
 		b.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -133,13 +138,14 @@ func cpuSeconds(t testing.TB) float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
-// BenchmarkOpen is how long a manager takes to come back from a log: of 10,000 jobs that ended long ago, each of which has told its progress
-// so often.
+// BenchmarkOpen is how long a manager takes to come back from a log: of 10,000 jobs that ended long ago, each of which
+// has told its progress so often.
 func BenchmarkOpen(b *testing.B) {
 	const slots, jobs = 64, 10_000
 	for name, reports := range map[string]int{"events=50000": 0, "events=1050000": 100} {
 		b.Run(name, func(b *testing.B) {
-			o := manager.Options{Dir: b.TempDir() + "/state", Devices: device.Slots(slots), Place: "slots", Unit: "slot", System: "fifo"}
+			o := manager.Options{Dir: b.TempDir() + "/state", Devices: device.Slots(slots), Place: "slots",
+				Unit: "slot", System: "fifo"}
 			n := past(b, o, slots, jobs, reports)
 			b.ReportAllocs()
 			began, times := cpuSeconds(b), 0.0

@@ -44,14 +44,16 @@ func (m *machine) run(t *testing.T) ([]metrics.Job, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := sim.New(&trace.Trace{Jobs: m.jobs}, c, sim.Options{Runtime: sim.Runtime{Restart: 30 * time.Second, RestartAtFirst: true,
-		Changes: m.changes, Report: time.Minute, Noise: .02, Seed: 1}})
+	d, err := sim.New(&trace.Trace{Jobs: m.jobs}, c,
+		sim.Options{Runtime: sim.Runtime{Restart: 30 * time.Second, RestartAtFirst: true,
+			Changes: m.changes, Report: time.Minute, Noise: .02, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
 	rec, log := metrics.NewRecorder(len(m.jobs)), eventlog.NewWriter(&b, h)
-	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: append(m.more, rec, log)}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider,
+		engine.Options{Sinks: append(m.more, rec, log)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Close(); err != nil {
@@ -86,16 +88,19 @@ func replayed(t *testing.T, log []byte) error {
 }
 
 func trainOn(gpus int, submit, run time.Duration) trace.Job {
-	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus), Submit: sched.Time(submit)}, Duration: run}
+	return trace.Job{Spec: sched.JobSpec{Name: fmt.Sprint(submit), Model: "m", GPUs: sched.Rigid(gpus),
+		Submit: sched.Time(submit)}, Duration: run}
 }
 
-// Ensure that a job of PAL and of PM-First leaves a slot that begins to run at half speed, although nothing was known of the
-// slots, that one which comes soon after does not go there while others are free, and that nobody moves where nothing is slow.
+// Ensure that a job of PAL and of PM-First leaves a slot that begins to run at half speed, although nothing was known
+// of the slots, that one which comes soon after does not go there while others are free, and that nobody moves where
+// nothing is slow.
 func TestSlowSlotIsLeft(t *testing.T) {
 	for _, name := range []string{"pal", "pm-first"} {
 		for _, slow := range []float64{1, 2} {
 			// The second comes when the first has left, and what was found has not faded yet.
-			m := &machine{system: name, jobs: []trace.Job{trainOn(1, 0, 10*time.Hour), trainOn(1, 130*time.Minute, time.Hour)}}
+			m := &machine{system: name,
+				jobs: []trace.Job{trainOn(1, 0, 10*time.Hour), trainOn(1, 130*time.Minute, time.Hour)}}
 			m.changes = []sim.Change{{At: sched.Time(2 * time.Hour), GPUs: []sched.GPUID{0}, Factor: slow}}
 			var on [2][]sched.GPUID
 			m.more = []eventlog.Sink{sinkFunc(func(v *sched.View, e *sched.Event) {
@@ -110,8 +115,10 @@ func TestSlowSlotIsLeft(t *testing.T) {
 			switch {
 			case slow == 1 && (len(on[0]) > 1 || len(on[1]) > 1):
 				t.Errorf("%s: jobs run on %v although no slot is slow", name, on)
-			case slow > 1 && (len(on[0]) != 2 || len(on[1]) != 1 || on[1][0] == 0 || jobs[0].Run > 10*time.Hour+15*time.Minute):
-				t.Errorf("%s: jobs run on %v, the first for %v, want it to leave slot 0 within a quarter of an hour", name, on, jobs[0].Run)
+			case slow > 1 && (len(on[0]) != 2 || len(on[1]) != 1 || on[1][0] == 0 ||
+				jobs[0].Run > 10*time.Hour+15*time.Minute):
+				t.Errorf("%s: jobs run on %v, the first for %v, want it to leave slot 0 within a quarter of an hour",
+					name, on, jobs[0].Run)
 			}
 			if err := replayed(t, log); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -120,8 +127,8 @@ func TestSlowSlotIsLeft(t *testing.T) {
 	}
 }
 
-// Ensure that srtf has a short job take the place of a long one by what it has learned of their models, and that all of it can
-// be decided again.
+// Ensure that srtf has a short job take the place of a long one by what it has learned of their models, and that all of
+// it can be decided again.
 func TestShortestFirstByWhatIsLearned(t *testing.T) {
 	m := &machine{system: "srtf"}
 	for i := range 12 {
@@ -139,7 +146,8 @@ func TestShortestFirstByWhatIsLearned(t *testing.T) {
 	m.jobs = append(m.jobs, long, last)
 	jobs, log := m.run(t)
 	if got := jobs[13].JCT(); got > 12*time.Minute || jobs[12].Preemptions != 1 {
-		t.Errorf("the short job takes %v, the long one is preempted %d times; want 12 minutes and once", got, jobs[12].Preemptions)
+		t.Errorf("the short job takes %v, the long one is preempted %d times; want 12 minutes and once", got,
+			jobs[12].Preemptions)
 	}
 	if err := replayed(t, log); err != nil {
 		t.Error(err)

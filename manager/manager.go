@@ -1,5 +1,5 @@
-// Package manager runs jobs on one machine: it wires the engine, a system, the driver of local processes and the durable
-// log together, and takes up again where the last manager of a folder left off.
+// Package manager runs jobs on one machine: it wires the engine, a system, the driver of local processes and the
+// durable log together, and takes up again where the last manager of a folder left off.
 package manager
 
 import (
@@ -13,20 +13,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
-	"github.com/trainyard/trainyard/whatif"
 )
 
 // Options say what a manager runs, where and how.
@@ -38,15 +38,16 @@ type Options struct {
 	Unit     string         // what one of them is called: GPU or slot
 	System   string         // who decides
 	Settings map[string]string
-	Budget   float64          // slots in use on average, for systems that rent: they are lent one by one then; 0 = all are there always
-	Round    time.Duration    // decisions at multiples of it only; 0 = the system's own
-	Knows    system.Knowledge // from files that keys of the system name
-	Shim     []string         // see local.Options
-	Tell     time.Duration    // see local.Options
-	Version  string           // of this program
-	Log      *slog.Logger     // what users should hear of; nil = nobody does
-	Sinks    []eventlog.Sink  // told every new event, and last whenever a batch is durable
-	Decided  func(ns int64)   // told how long each decision took that changed something; nil = nobody is
+	// slots in use on average, for systems that rent: they are lent one by one then; 0 = all are there always
+	Budget  float64
+	Round   time.Duration    // decisions at multiples of it only; 0 = the system's own
+	Knows   system.Knowledge // from files that keys of the system name
+	Shim    []string         // see local.Options
+	Tell    time.Duration    // see local.Options
+	Version string           // of this program
+	Log     *slog.Logger     // what users should hear of; nil = nobody does
+	Sinks   []eventlog.Sink  // told every new event, and last whenever a batch is durable
+	Decided func(ns int64)   // told how long each decision took that changed something; nil = nobody is
 }
 
 // Check says what is wrong with the system and its settings.
@@ -84,8 +85,10 @@ func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 		return eventlog.Header{}, fmt.Errorf("manager: devices: %w", err)
 	}
 	host, _ := os.Hostname()
-	h := eventlog.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC", Trace: o.trace(),
-		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Round: o.Round, Types: device.Types(list), GPUs: len(list)}
+	h := eventlog.Header{Version: o.Version, Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
+		Trace:   o.trace(),
+		Cluster: host + ": " + o.Place, System: o.System, Settings: o.Settings, Round: o.Round,
+		Types: device.Types(list), GPUs: len(list)}
 	if o.Budget > 0 {
 		h.Budget, h.Pools, h.NodeGPUs = o.Budget, local.Pools(list), 1
 		return h, nil
@@ -105,27 +108,15 @@ func (o *Options) header(ctx context.Context) (eventlog.Header, error) {
 // ErrOther says that a folder was begun with other jobs or another system.
 var ErrOther = errors.New("begun with another")
 
-// Manager is the manager of a folder. It is used by one goroutine, but for its Board and the requests of requests.go.
+// Manager keeps the jobs of a folder going. It is used by one goroutine, but for its Board and the requests of
+// submit.go and package host.
 type Manager struct {
-	o        Options
-	store    *store.Store
-	header   eventlog.Header
-	dec      sched.Decider
-	state    *engine.State
-	batch    uint64
-	recorder *metrics.Recorder
-	board    *Board
-	feed     *feed
-	lost     *whatif.Displacements // of Run's goroutine
-	steps    *whatif.Steps         // of Run's goroutine
-	renewed  string                // why the system begins anew; "" = it goes on
-	before   uint64                // the log is read up to here
-	aside    []store.Aside
+	*host.Host
 
-	up       chan struct{}            // closed once Run can take requests
-	over     chan struct{}            // closed once it takes none any more
-	driver   *local.Driver            // from up on
-	changing map[sched.JobID]changing // of Run's goroutine
+	o        Options
+	kept     *keeper
+	recorder *metrics.Recorder
+	driver   atomic.Pointer[local.Driver] // once Run has one
 }
 
 // Open takes the folder and brings the state to where its log ends. store.ErrBusy: another manager has it. ErrOther: it
@@ -148,23 +139,63 @@ func Open(ctx context.Context, o Options) (_ *Manager, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, store: s, before: math.MaxInt64, up: make(chan struct{}), over: make(chan struct{}),
-		changing: make(map[sched.JobID]changing)}
-	if err = m.begin(ctx); err == nil {
-		err = m.recover(ctx)
-	}
-	if err == nil {
-		err = m.tellAside()
-	}
-	if err != nil {
+	m := &Manager{o: o, kept: &keeper{Store: s, dir: o.Dir, before: math.MaxInt64}}
+	if err = m.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	m.Host, err = host.Open(ctx, host.Options{Folder: o.Dir, Store: m.kept, System: m.fresh, Driver: m.drive,
+		Log:      o.Log,
+		Recorder: m.record, Forecaster: new(forecaster), Decided: o.Decided, Meters: func(*host.Start) []eventlog.Sink {
+			return o.Sinks
+		}})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.kept.warn(o.Log); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
 
+// fresh makes the system that decides under a header, and leaves that as it was logged.
+func (m *Manager) fresh(h *eventlog.Header) (sched.Decider, error) {
+	logged := *h
+	sys, err := System(&logged, m.o.Knows)
+	return sys.Decider, err
+}
+
+// record starts with new figures.
+func (m *Manager) record() eventlog.Sink {
+	m.recorder = metrics.NewRecorder(len(m.o.jobs()))
+	return m.recorder
+}
+
+// drive makes the driver of a start.
+func (m *Manager) drive(s *host.Start) (host.Driver, error) {
+	epoch, err := m.kept.NextEpoch()
+	if err != nil {
+		return nil, err
+	}
+	failpoint.Here("epoch")
+	origin, err := time.Parse(time.RFC3339Nano, s.Header.Origin)
+	if err != nil {
+		return nil, fmt.Errorf("manager: origin of the log: %w", err)
+	}
+	name, _ := os.Hostname()
+	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: name,
+		Devices: m.o.Devices,
+		Types:   s.Header.Types, Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell,
+		Lend: len(s.Header.Pools) > 0, Log: m.o.Log})
+	if err != nil {
+		return nil, err
+	}
+	m.driver.Store(d)
+	return d, nil
+}
+
 // begin writes the header of a new log, or checks that of an old one.
 func (m *Manager) begin(ctx context.Context) error {
-	begun, err := m.store.Begun()
+	begun, err := m.kept.Begun()
 	if err != nil {
 		return err
 	}
@@ -176,16 +207,18 @@ func (m *Manager) begin(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		return m.store.Begin(h)
+		return m.kept.Begin(h)
 	}
-	h, err := m.logged()
+	h, err := m.kept.logged()
 	switch {
 	case err != nil:
 		return err
 	case h.Trace != m.o.trace():
-		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of its own by --state", m.o.Dir, ErrOther)
+		return fmt.Errorf("manager: %s: %w job file, or an older version of this one; give the new one a folder of "+
+			"its own by --state", m.o.Dir, ErrOther)
 	case (h.Budget > 0) != (m.o.Budget > 0):
-		return fmt.Errorf("manager: %s: %w budget: %v slots, now %v, 0 being none; give it a folder of its own", m.o.Dir, ErrOther, h.Budget, m.o.Budget)
+		return fmt.Errorf("manager: %s: %w budget: %v slots, now %v, 0 being none; give it a folder of its own",
+			m.o.Dir, ErrOther, h.Budget, m.o.Budget)
 	case m.o.same(&h):
 		return nil
 	case m.o.Jobs == nil:
@@ -203,15 +236,15 @@ func (o *Options) same(h *eventlog.Header) bool {
 
 // change has another system go on with what the one of header h leaves.
 func (m *Manager) change(h eventlog.Header) error {
-	m.renewed = eventlog.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
+	m.kept.renewed = eventlog.GivesWay(systemText(h.System, h.Settings), systemText(m.o.System, m.o.Settings))
 	most := h.ShareLimit // of what may be shared already
 	h.System, h.Settings, h.Budget = m.o.System, m.o.Settings, m.o.Budget
 	if _, err := System(&h, m.o.Knows); err != nil {
 		return err
 	}
 	h.ShareLimit = max(h.ShareLimit, most)
-	m.o.Log.Info("another system goes on", "change", m.renewed)
-	return m.store.Change(h)
+	m.o.Log.Info("another system goes on", "change", m.kept.renewed)
+	return m.kept.Change(h)
 }
 
 // systemText names a system with its keys.
@@ -222,176 +255,20 @@ func systemText(name string, settings map[string]string) string {
 	return name
 }
 
-// logged reads the header of the log.
-func (m *Manager) logged() (eventlog.Header, error) {
-	r, done, err := m.open()
-	if err != nil {
-		return eventlog.Header{}, err
-	}
-	return r.Header(), done()
-}
-
-// open begins to read the log.
-func (m *Manager) open() (*eventlog.Reader, func() error, error) {
-	lines, err := m.store.LinesBefore(m.before)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := eventlog.NewReader(lines, m.o.Dir)
-	if err != nil {
-		return nil, nil, errors.Join(err, lines.Close())
-	}
-	return r, lines.Close, nil
-}
-
-// recover brings the state to where the log ends. Where all but the last event can be believed, that one is set aside, see Problems;
-// the folder of an attempt that it told of has the driver refuse to go on. A log that cannot be read says nothing of what it holds: that
-// is an error, and nothing is set aside.
-func (m *Manager) recover(ctx context.Context) error {
-	fault := m.rebuild(ctx)
-	if !blamed(fault) || ctx.Err() != nil {
-		return fault
-	}
-	last, err := m.store.Last()
-	if err != nil || last <= 1 {
-		return fault
-	}
-	m.before = last
-	if err := m.rebuild(ctx); err != nil {
-		return fault
-	}
-	m.before = math.MaxInt64
-	return m.store.SetAside(last, fault.Error())
-}
-
-// blamed reports whether a fault is the log's own.
-func blamed(fault error) bool { return fault != nil && !errors.Is(fault, store.ErrUnread) }
-
-// rebuild replays the log, from where a system last began anew. Where this program would have decided otherwise than the
-// one that wrote the log, what was decided holds, and the system begins anew with what it finds: the log will say so.
-func (m *Manager) rebuild(ctx context.Context) error {
-	from, err := m.store.LastWith(eventlog.RenewedMark, m.before)
-	if m.renewed != "" { // by us, just now
-		from = math.MaxUint64
-	}
-	if err == nil {
-		err = m.replay(ctx, from)
-	}
-	if astray := (*engine.Divergence)(nil); errors.As(err, &astray) {
-		m.o.Log.Warn("this version decides otherwise than the one that wrote the log; going on from where it ended", "difference", astray)
-		m.renewed = astray.Error()
-		err = m.replay(ctx, math.MaxUint64)
-	}
-	if err != nil {
-		return fmt.Errorf("manager: %s: %w", m.o.Dir, err)
-	}
-	return nil
-}
-
-// replay brings the state to the end of the log. From the given batch on the system decides it all again, which gives it
-// its memory back.
-func (m *Manager) replay(ctx context.Context, from uint64) error {
-	r, done, err := m.read()
-	if err != nil {
-		return err
-	}
-	m.state, m.batch, err = engine.Recover(ctx, m.header, r.Records(), m.dec,
-		engine.ReplayOptions{Sinks: []eventlog.Sink{m.recorder, m.lost, m.steps, m.board, m.feed}, From: from})
-	return errors.Join(err, done())
-}
-
-// read begins anew with the log, a system that knows nothing and empty books.
-func (m *Manager) read() (*eventlog.Reader, func() error, error) {
-	r, done, err := m.open()
-	if err != nil {
-		return nil, nil, err
-	}
-	m.header = r.Header()
-	h := m.header
-	sys, err := System(&h, m.o.Knows)
-	if err != nil {
-		return nil, nil, errors.Join(err, done())
-	}
-	m.dec = sys.Decider
-	m.recorder, m.board = metrics.NewRecorder(len(m.o.jobs())), NewBoard()
-	m.feed = &feed{news: make(chan struct{})}
-	m.lost, m.steps = new(whatif.Displacements), new(whatif.Steps)
-	return r, done, nil
-}
-
-// Resumed reports whether the log has events already.
-func (m *Manager) Resumed() bool { return m.batch > 0 }
-
-// Run runs the jobs until all that can be done is done. It is called once. When ctx ends, attempts go on, and the next manager of the folder
-// finds them.
-func (m *Manager) Run(ctx context.Context) error {
-	epoch, err := m.store.NextEpoch()
-	if err != nil {
-		return err
-	}
-	failpoint.Here("epoch")
-	origin, err := time.Parse(time.RFC3339Nano, m.header.Origin)
-	if err != nil {
-		return fmt.Errorf("manager: origin of the log: %w", err)
-	}
-	host, _ := os.Hostname()
-	d, err := local.New(local.Options{State: shim.State(m.o.Dir), Epoch: epoch, Origin: origin, Node: host, Devices: m.o.Devices, Types: m.header.Types,
-		Jobs: arrivals(m.o.jobs()), Endless: m.o.Jobs == nil, Shim: m.o.Shim, Tell: m.o.Tell, Lend: len(m.header.Pools) > 0, Log: m.o.Log})
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	defer close(m.over)
-	m.driver = d
-	close(m.up)
-	// The board and those who watch come after the log: what they say is durable by then.
-	sinks := append([]eventlog.Sink{m.recorder, m.lost, m.steps, m.store.Writer(m.batch), m.board, m.feed}, m.o.Sinks...)
-	dropped := func(e *sched.Event, why string) {
-		m.o.Log.Debug("a report says nothing new", "event", e.Kind, "job", e.Job, "why", why)
-	}
-	o := engine.Options{Sinks: sinks, Dropped: dropped, Decided: m.o.Decided}
-	if began := time.Now(); o.Decided != nil {
-		o.Clock = func() int64 { return int64(time.Since(began)) }
-	}
-	return engine.Run(ctx, m.state, begins{d, m.renewed}, m.dec, o)
-}
-
-// begins is a driver that tells first, if there is a reason, that a system begins anew.
-type begins struct {
-	sched.Driver
-	why string // "" = it goes on
-}
-
-// Sync is that of the driver, behind the news.
-func (b begins) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
-	now := v.Now
-	events, err := b.Driver.Sync(ctx, v)
-	if b.why != "" {
-		events = append([]sched.Event{{Time: now, Kind: sched.Renewed, Text: b.why}}, events...)
-	}
-	return events, err
-}
-
 // Result returns the figures so far, and the jobs one by one.
 func (m *Manager) Result() (metrics.Result, []metrics.Job) {
-	return m.recorder.Result(m.header.System), m.recorder.Jobs
+	return m.recorder.Result(m.Header().System), m.recorder.Jobs
 }
 
 // WriteLog writes the log so far as lines of JSON.
 func (m *Manager) WriteLog(w io.Writer) error {
-	lines, err := m.store.Lines()
+	lines, err := m.kept.Lines()
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(w, lines)
 	return errors.Join(err, lines.Close())
 }
-
-// Board tells how the jobs stand.
-func (m *Manager) Board() *Board { return m.board }
-
-// Close gives the folder back.
-func (m *Manager) Close() error { return m.store.Close() }
 
 // arrivals are the jobs as the driver takes them.
 func arrivals(jobs []jobfile.Job) []local.Arrival {

@@ -51,8 +51,10 @@ func newRig(t *testing.T, system string, slots int, jobs string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{T: t, dir: dir, said: &bytes.Buffer{}}
-	r.options = manager.Options{Dir: filepath.Join(dir, "state"), Jobs: file, Devices: device.Slots(slots), Place: "slots", System: system,
-		Shim: []string{exe, "shim"}, Log: slog.New(slog.NewTextHandler(r.said, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	r.options = manager.Options{Dir: filepath.Join(dir, "state"), Jobs: file, Devices: device.Slots(slots),
+		Place: "slots", System: system,
+		Shim: []string{exe, "shim"},
+		Log:  slog.New(slog.NewTextHandler(r.said, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	t.Cleanup(func() { shimtest.EndAll(t, shim.State(r.options.Dir)) })
 	return r
 }

@@ -26,8 +26,8 @@ func stopped(t *testing.T) *rig {
 	return r
 }
 
-// Promise 9: an event that contradicts all before it, and a job of which nobody can read what it is, are set aside and told; the other
-// jobs run. Where the event is not the last one, each manager says which it is, and none crashes.
+// Promise 9: an event that contradicts all before it, and a job of which nobody can read what it is, are set aside and
+// told; the other jobs run. Where the event is not the last one, each manager says which it is, and none crashes.
 func TestPromise09PoisonIsSetAside(t *testing.T) {
 	t.Parallel()
 	const last = "(select max(seq) from log)"
@@ -39,12 +39,18 @@ func TestPromise09PoisonIsSetAside(t *testing.T) {
 		want            string // the problem, or the error
 		jobs            int    // that are left; 0 = refused
 	}{
-		{"contradiction at the end", fmt.Sprintf(rewrite, third, `"event":"ended","job":2`, "seq = "+last), "was set aside: ", 2},
-		{"no JSON at the end", "update log set sum = null, line = cast('oops' as blob) where seq = " + last, "was set aside: ", 2},
-		{"flipped at the end", "update log set line = cast(replace(cast(line as text), 'third', 'thirt') as blob) where seq = " + last, "was set aside: its checksum is wrong", 2},
-		{"contradiction before it", fmt.Sprintf(rewrite, `"job":0`, `"job":77`, "cast(line as text) like '%\"decided\"%'"), "job 77", 0},
-		{"flipped before it", "update log set batch = batch + 1 where seq = 3", "event 3 in trainyard.db is damaged: its checksum is wrong", 0},
-		{"unreadable task", fmt.Sprintf(rewrite, `"task":"`, `"task":"x`, "cast(line as text) like '%second%'"), "job 1 (second) cannot be started (", 3},
+		{"contradiction at the end", fmt.Sprintf(rewrite, third, `"event":"ended","job":2`, "seq = "+last),
+			"was set aside: ", 2},
+		{"no JSON at the end", "update log set sum = null, line = cast('oops' as blob) where seq = " + last,
+			"was set aside: ", 2},
+		{"flipped at the end", "update log set line = cast(replace(cast(line as text), 'third', 'thirt') as blob) " +
+			"where seq = " + last, "was set aside: its checksum is wrong", 2},
+		{"contradiction before it",
+			fmt.Sprintf(rewrite, `"job":0`, `"job":77`, "cast(line as text) like '%\"decided\"%'"), "job 77", 0},
+		{"flipped before it", "update log set batch = batch + 1 where seq = 3", "event 3 in trainyard.db is damaged: " +
+			"its checksum is wrong", 0},
+		{"unreadable task", fmt.Sprintf(rewrite, `"task":"`, `"task":"x`, "cast(line as text) like '%second%'"),
+			"job 1 (second) cannot be started (", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +58,8 @@ func TestPromise09PoisonIsSetAside(t *testing.T) {
 			r.execute(c.statement)
 			if c.jobs == 0 {
 				for range 2 {
-					if m, err := manager.Open(t.Context(), r.options); err == nil || !strings.Contains(err.Error(), c.want) {
+					if m, err := manager.Open(t.Context(), r.options); err == nil ||
+						!strings.Contains(err.Error(), c.want) {
 						t.Errorf("%v, %v, want an error with %q", m, err, c.want)
 					}
 				}
@@ -88,13 +95,14 @@ var hostile = map[string]string{
 	"setsid":      `setsid sleep MARK & setsid sh -c 'sleep MARK & sleep MARK' & touch READY; wait`,
 	"double fork": `(setsid sh -c 'sleep MARK & exec sleep MARK' &); touch READY; exec sleep MARK`,
 	"deaf":        `trap "" TERM; sleep MARK & touch READY; while :; do sleep MARK; done`,
-	"deaf bomb":   `trap "" TERM; i=0; while [ $i -lt 60 ]; do setsid sleep MARK & i=$((i+1)); done; touch READY; sleep MARK; sleep MARK`,
-	"stopped":     `sleep MARK & kill -STOP $!; touch READY; kill -STOP $$; wait`,
-	"breeder":     `trap "" TERM; touch READY; while :; do (: MARK; sleep 1; :) & sleep 0.05; done`,
+	"deaf bomb": `trap "" TERM; i=0; while [ $i -lt 60 ]; do setsid sleep MARK & i=$((i+1)); done; touch READY; ` +
+		`sleep MARK; sleep MARK`,
+	"stopped": `sleep MARK & kill -STOP $!; touch READY; kill -STOP $$; wait`,
+	"breeder": `trap "" TERM; touch READY; while :; do (: MARK; sleep 1; :) & sleep 0.05; done`,
 }
 
-// Promise 5: when a job is said to be cancelled nothing of it is left, and its slot goes to the next job. (driver/local has the whole zoo,
-// with shims killed; driver/local/device has the memory of cards.)
+// Promise 5: when a job is said to be cancelled nothing of it is left, and its slot goes to the next job. (driver/local
+// has the whole zoo, with shims killed; driver/local/device has the memory of cards.)
 func TestPromise05GPUsComeBack(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, "fifo-skip", len(hostile), "jobs: [{command: [x]}]").serve()
@@ -144,7 +152,8 @@ func marked(t *testing.T, mark string) (list []string) {
 	return list
 }
 
-// Promise 9: where the start of an attempt is what was set aside, the attempt is found as it runs; nothing starts twice.
+// Promise 9: where the start of an attempt is what was set aside, the attempt is found as it runs; nothing starts
+// twice.
 func TestPromise09StartSetAside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "fifo", 2, blocked)

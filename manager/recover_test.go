@@ -40,8 +40,8 @@ func (r *rig) execute(statement string, args ...any) {
 	}
 }
 
-// Ensure that a manager takes up where the last one left off: the same log up to there, the same attempts, and in the end
-// every decision can be taken again.
+// Ensure that a manager takes up where the last one left off: the same log up to there, the same attempts, and in the
+// end every decision can be taken again.
 func TestGoesOn(t *testing.T) {
 	r := newRig(t, "fifo", 2, blocked)
 	r.runUntil(sched.AttemptStarted, 0)
@@ -62,15 +62,16 @@ func TestGoesOn(t *testing.T) {
 	r.close(m)
 }
 
-// Ensure that where this version decides otherwise than the one that wrote the log, what was decided holds: the difference
-// is told, the jobs that run are taken over and all come to their end.
+// Ensure that where this version decides otherwise than the one that wrote the log, what was decided holds: the
+// difference is told, the jobs that run are taken over and all come to their end.
 func TestDecidesOtherwise(t *testing.T) {
 	r := newRig(t, "fifo", 2, blocked)
 	r.runUntil(sched.AttemptStarted, 0)
 	r.execute(`update meta set value = replace(value, '"system":"fifo"', '"system":"fifo-skip"') where name = 'header'`)
 	r.options.System = "fifo-skip"
 	m := r.open()
-	for _, want := range []string{"level=WARN", "decides otherwise than the one that wrote the log", "the replay differs", "recorded: ", "replayed: "} {
+	for _, want := range []string{"level=WARN", "decides otherwise than the one that wrote the log",
+		"the replay differs", "recorded: ", "replayed: "} {
 		if !strings.Contains(r.said.String(), want) {
 			t.Errorf("not said: %q\n%s", want, r.said)
 		}
@@ -86,9 +87,9 @@ func TestDecidesOtherwise(t *testing.T) {
 	r.close(r.open()) // and again, of the whole log
 }
 
-// Ensure that a line which nobody can have written is an error that says where, that nothing is started or lost by it, and
-// that the run goes on once the line is put back. That holds as well where only the fold comes to the line, because this
-// version decides otherwise before.
+// Ensure that a line which nobody can have written is an error that says where, that nothing is started or lost by it,
+// and that the run goes on once the line is put back. That holds as well where only the fold comes to the line, because
+// this version decides otherwise before.
 func TestPoisoned(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -97,7 +98,8 @@ func TestPoisoned(t *testing.T) {
 	}{
 		{"no JSON", "line 6", func(string) string { return "\x00\x00 oops" }, false},
 		{"cut", "line 6", func(was string) string { return was[:len(was)/2] }, false},
-		{"number", "line 6: seq 50, want 5", func(was string) string { return strings.Replace(was, `"seq":5`, `"seq":50`, 1) }, false},
+		{"number", "line 6: seq 50, want 5",
+			func(was string) string { return strings.Replace(was, `"seq":5`, `"seq":50`, 1) }, false},
 		{"no such job", "seq 5: decided of job 77, want one of the 3", func(was string) string {
 			return strings.Replace(was, `"job":0`, `"job":77`, 1)
 		}, true},
@@ -114,7 +116,8 @@ func TestPoisoned(t *testing.T) {
 			}
 			r.execute("update log set line = cast(? as blob), sum = null where seq = 5", c.line(was))
 			if c.otherwise {
-				r.execute(`update meta set value = replace(value, '"system":"fifo"', '"system":"fifo-skip"') where name = 'header'`)
+				r.execute(`update meta set value = replace(value, '"system":"fifo"', '"system":"fifo-skip"') where ` +
+					`name = 'header'`)
 				r.options.System = "fifo-skip"
 			}
 			for range 2 { // an error each time, and no crash
@@ -122,7 +125,8 @@ func TestPoisoned(t *testing.T) {
 				if err == nil {
 					r.close(bad)
 				}
-				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), r.options.Dir) {
+				if err == nil || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), r.options.Dir) {
 					t.Fatalf("got %v, want an error about %s with %q", err, r.options.Dir, c.want)
 				}
 			}
@@ -137,8 +141,8 @@ func TestPoisoned(t *testing.T) {
 	}
 }
 
-// Ensure that the log of one folder in another is refused while attempts run of which it does not know: who decides by it
-// starts jobs twice.
+// Ensure that the log of one folder in another is refused while attempts run of which it does not know: who decides by
+// it starts jobs twice.
 func TestOlderLog(t *testing.T) {
 	r := newRig(t, "fifo", 2, blocked)
 	r.runUntil(sched.AttemptStarted, 0)

@@ -75,8 +75,9 @@ func (s *served) until(id sched.JobID, what string, stands func(*manager.Row) bo
 func done(r *manager.Row) bool { return r.State == sched.Done }
 func runs(r *manager.Row) bool { return r.Attempt == sched.Running }
 
-// Ensure that jobs handed in by many at once are all there, numbered without gaps, those of one list in a row, also after the
-// manager was replaced; that a list refers to its own jobs; and that a manager that stops or has the jobs of a file says so.
+// Ensure that jobs handed in by many at once are all there, numbered without gaps, those of one list in a row, also
+// after the manager was replaced; that a list refers to its own jobs; and that a manager that stops or has the jobs of
+// a file says so.
 func TestSubmitMany(t *testing.T) {
 	t.Parallel()
 	const clients, lists = 8, 5
@@ -167,8 +168,8 @@ func TestCommandDurable(t *testing.T) {
 	do(sched.CancelJob, id+1, nil)
 }
 
-// Ensure that a drained machine, or slot, is given to no new job and takes jobs again when that is lifted; that it survives
-// the manager.
+// Ensure that a drained machine, or slot, is given to no new job and takes jobs again when that is lifted; that it
+// survives the manager.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, "fifo", 2, "jobs: [{command: [x]}]").serve()
@@ -283,7 +284,8 @@ func TestChangesAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		if err := s.m.Look(t.Context(), func(v *sched.View) {
-			if p := v.Job(id).Spec; p.Priority != n+1 || p.GPUs.Max != 1+n%8 || p.WallTime != time.Duration(n+1)*time.Hour {
+			if p := v.Job(id).Spec; p.Priority != n+1 || p.GPUs.Max != 1+n%8 ||
+				p.WallTime != time.Duration(n+1)*time.Hour {
 				t.Errorf("round %d: priority %d, %d GPUs at most, wall time %v", n, p.Priority, p.GPUs.Max, p.WallTime)
 			}
 		}); err != nil {

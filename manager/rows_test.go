@@ -11,8 +11,8 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// Ensure that every system that rents nothing decides about real jobs of which nothing is known, also of named models, and
-// that those that rent say why they do not.
+// Ensure that every system that rents nothing decides about real jobs of which nothing is known, also of named models,
+// and that those that rent say why they do not.
 func TestEveryRow(t *testing.T) {
 	jobs := []sched.JobSpec{{Name: "a", Model: "m", GPUs: sched.Range{Min: 1, Want: 1, Max: 4}}}
 	for _, info := range system.Table() {
@@ -29,7 +29,8 @@ func TestEveryRow(t *testing.T) {
 			continue
 		}
 		dec := sys.Decider
-		v := &sched.View{Now: 1, ShareLimit: 1, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4, Pool: sched.None}}}, GPUs: make([]sched.GPU, 4),
+		v := &sched.View{Now: 1, ShareLimit: 1, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 4, Pool: sched.None}}},
+			GPUs: make([]sched.GPU, 4),
 			Jobs: []sched.Job{{Spec: &jobs[0], State: sched.Waiting}}}
 		e := sched.Event{Time: 1, Kind: sched.JobArrived}
 		dec.Observe(v, &e)

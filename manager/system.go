@@ -11,8 +11,9 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is known
-// beside what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools, or the reverse.
+// System returns the system that decides, or decided, about real jobs what a log that begins with h holds. k is what is
+// known beside what their submitters say, see system.Live. It is refused if it rents nodes and h has no pools, or the
+// reverse.
 func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -20,9 +21,11 @@ func System(h *eventlog.Header, k system.Knowledge) (system.System, error) {
 	}
 	switch lent := len(h.Pools) > 0; {
 	case info.Rents && !lent:
-		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want --budget, or another system", h.System)
+		return system.System{}, fmt.Errorf("system: %s rents nodes, and those of this machine are its own; want "+
+			"--budget, or another system", h.System)
 	case lent && !info.Rents:
-		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does", h.System)
+		return system.System{}, fmt.Errorf("system: %s rents nothing, want no --budget, or a system that does",
+			h.System)
 	}
 	return system.Live(h, k)
 }
@@ -33,7 +36,8 @@ func Wrote(h *eventlog.Header) bool {
 	return err == nil
 }
 
-// Fits says which job would wait for ever: it needs more devices than there are, which are called by unit; nil if none does.
+// Fits says which job would wait for ever: it needs more devices than there are, which are called by unit; nil if none
+// does.
 func Fits(h *eventlog.Header, jobs []jobfile.Job, unit string) error {
 	info, err := system.Named(h.System)
 	if err != nil {
@@ -46,10 +50,12 @@ func Fits(h *eventlog.Header, jobs []jobfile.Job, unit string) error {
 			least = j.GPUs.Min
 		}
 		if int(least) > h.GPUs {
-			return fmt.Errorf("%w: job %s needs %d %ss, there are %d: it would never start", ErrRefused, j.Name, least, unit, h.GPUs)
+			return fmt.Errorf("%w: job %s needs %d %ss, there are %d: it would never start", ErrRefused, j.Name, least,
+				unit, h.GPUs)
 		}
 		if j.Share == sched.ShareRequire && h.ShareLimit < 2 {
-			return fmt.Errorf("%w: job %s requires to share its %ss, and %s has no jobs share", ErrRefused, j.Name, unit, h.System)
+			return fmt.Errorf("%w: job %s requires to share its %ss, and %s has no jobs share", ErrRefused, j.Name,
+				unit, h.System)
 		}
 	}
 	return nil

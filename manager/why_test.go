@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/whatif"
 )
 
-// Ensure that a job which waits for slots is told who holds them, and what would start it; that what is told does start it when it is
-// done; and that one that runs is restarted at its new width.
+// Ensure that a job which waits for slots is told who holds them, and what would start it; that what is told does start
+// it when it is done; and that one that runs is restarted at its new width.
 func TestWhyAndResize(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, "fifo-skip", 4, "jobs: [{command: [x]}]").serve()
@@ -26,7 +26,8 @@ func TestWhyAndResize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := &a.Waiting; w.Code != explain.WaitBusy || w.Need != 2 || w.Have != 1 || len(w.Jobs) != 1 || w.Jobs[0] != first {
+	if w := &a.Waiting; w.Code != explain.WaitBusy || w.Need != 2 || w.Have != 1 || len(w.Jobs) != 1 ||
+		w.Jobs[0] != first {
 		t.Errorf("%+v, want 2 needed, 1 free, job a on the others", w)
 	}
 	if e := a.Forecast.Of(first + 1); e == nil || e.Start.P50 <= a.View.Now || a.Last != nil {
@@ -51,12 +52,14 @@ func TestWhyAndResize(t *testing.T) {
 	}); bad != nil {
 		t.Error(bad)
 	}
-	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != explain.NotWaiting || a.Forecast != nil || a.Remedies != nil {
+	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != explain.NotWaiting ||
+		a.Forecast != nil || a.Remedies != nil {
 		t.Errorf("%+v, %v, want that it runs, and nothing that was not asked for", a, err)
 	}
 }
 
-// Ensure that a change which would leave a job waiting for ever, or is of none that could be changed, is refused and says why.
+// Ensure that a change which would leave a job waiting for ever, or is of none that could be changed, is refused and
+// says why.
 func TestChangeRefused(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, "fifo-skip", 2, "jobs: [{command: [x]}]").serve()
@@ -84,7 +87,8 @@ func TestChangeRefused(t *testing.T) {
 	}
 }
 
-// Ensure that a job which lost its slots is told to whom, by which rule, also after the manager was replaced, and when it is back.
+// Ensure that a job which lost its slots is told to whom, by which rule, also after the manager was replaced, and when
+// it is back.
 func TestDisplacedIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "las", 1, "jobs: [{command: [x]}]")
@@ -106,13 +110,14 @@ func TestDisplacedIsTold(t *testing.T) {
 	told(r.serve())
 }
 
-// Ensure that a decision is explained by what went in, that events which are none are told as such, and that this holds for decisions
-// from before the manager was replaced; but not for those of another system.
+// Ensure that a decision is explained by what went in, that events which are none are told as such, and that this holds
+// for decisions from before the manager was replaced; but not for those of another system.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "fifo-skip", 2, "jobs: [{command: [x]}]")
 	s := r.serve()
-	first := s.submit("jobs: [{name: a, command: [sleep, 1h]}, {name: b, gpus: 2, command: [sleep, 1h]}, {name: c, command: [sleep, 1h]}]")
+	first := s.submit("jobs: [{name: a, command: [sleep, 1h]}, {name: b, gpus: 2, command: [sleep, 1h]}, {name: c, " +
+		"command: [sleep, 1h]}]")
 	s.until(first+2, "running", runs)
 	var decided, ordered uint64
 	for rec, err := range records(t, s.m) {
@@ -131,17 +136,21 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(d.Free) != 2 || len(d.Waited) != 3 || d.Waited[1] != first+1 || len(d.Wanted) != 2 || len(d.Was) != 0 || len(d.Event.GPUs) != 1 ||
+		if len(d.Free) != 2 || len(d.Waited) != 3 || d.Waited[1] != first+1 || len(d.Wanted) != 2 || len(d.Was) != 0 ||
+			len(d.Event.GPUs) != 1 ||
 			d.Event.Why.Code != sched.WhyStarted || len(d.Refused) != 0 {
 			t.Errorf("%+v, want a and c chosen of three that waited for two free slots", d)
 		}
-		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) || !strings.Contains(err.Error(), "carries one out") {
+		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) ||
+			!strings.Contains(err.Error(), "carries one out") {
 			t.Errorf("an order: %v", err)
 		}
 		gone, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
-		want := fmt.Sprintf("event %d: the log is long: it was not decided again in the time given, but up to event ", decided)
-		if _, err = s.m.Explain(gone, decided); !errors.Is(err, manager.ErrLate) || !strings.HasPrefix(err.Error(), want) {
+		want := fmt.Sprintf("event %d: the log is long: it was not decided again in the time given, but up to event ",
+			decided)
+		if _, err = s.m.Explain(gone, decided); !errors.Is(err, manager.ErrLate) ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("without time: %v, want %s...", err, want)
 		}
 		if _, err = s.m.Explain(t.Context(), 1<<40); !errors.Is(err, manager.ErrNoEvent) {
@@ -180,7 +189,8 @@ func TestPlan(t *testing.T) {
 	if _, known, _ := s.m.Board().Row(id); known {
 		t.Error("the plan was handed in")
 	}
-	if _, _, err = s.m.Plan(t.Context(), s.list("jobs: [{gpus: 3, command: [x]}]")); !errors.Is(err, manager.ErrRefused) {
+	if _, _, err = s.m.Plan(t.Context(), s.list("jobs: [{gpus: 3, command: [x]}]")); !errors.Is(err,
+		manager.ErrRefused) {
 		t.Errorf("%v, want it refused", err)
 	}
 }

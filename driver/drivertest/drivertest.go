@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) (sched.Driver, Bench)) {
 		{"ActionsAreIdempotent", (*rig).twice},
 		{"NextAttemptGoesOn", (*rig).again},
 		{"ActionsForThePastDoNothing", (*rig).past},
+		{"NextCutShortLosesNothing", (*rig).cut},
 		{"EndsWhenNothingCanCome", (*rig).eof},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +53,7 @@ type rig struct {
 	*testing.T
 	Bench
 	d        sched.Driver
-	v        sched.View // what a driver may look up: nodes and GPUs
+	v        sched.View // what a driver may look up: nodes, GPUs and the specs of jobs
 	ctx      context.Context
 	now      sched.Time
 	arrived  int
@@ -140,6 +141,7 @@ func (r *rig) note(e *sched.Event, instant, until sched.Time) {
 			r.Fatal(err)
 		}
 		r.arrived++
+		r.v.Jobs = append(r.v.Jobs, sched.Job{Spec: e.Spec, State: sched.Waiting})
 	case sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed:
 		r.report(e)
 	}
@@ -199,6 +201,32 @@ func (r *rig) apply(actions ...sched.Action) {
 	r.Helper()
 	if err := r.d.Apply(r.ctx, sched.Plan{Actions: actions}); err != nil {
 		r.Fatal(err)
+	}
+}
+
+// cut ends the wait of Next over and over, as a host does where users want something: what happens meanwhile is
+// reported all the same, once.
+func (r *rig) cut() {
+	r.start(1, 1)
+	for end := r.now.Add(10 * r.Long); !r.endedOf(1)(); {
+		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
+		events, err := r.d.Next(ctx, r.now.Add(r.Short))
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			continue
+		case err != nil:
+			r.Fatal(err)
+		case r.now >= end:
+			r.Fatalf("at %v job 1 has not ended", r.now)
+		}
+		for i := range events {
+			r.note(&events[i], events[0].Time, r.now.Add(r.Short))
+		}
+		r.now = r.d.Now()
+	}
+	if n := r.attempts[1].started[1]; n != 1 {
+		r.Fatalf("the start was reported %d times, want once", n)
 	}
 }
 

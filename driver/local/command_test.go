@@ -65,11 +65,11 @@ func commandAt(t *testing.T, state string, moment func(*sched.Event) bool, c sch
 			return
 		}
 		if state == "stopping" && e.Kind == sched.AttemptStarted && e.Attempt == 1 {
-			w.d.Command(subject, sched.RequeueJob)
+			w.box.Command(subject, sched.RequeueJob)
 		}
 		if !said && moment(e) {
 			said = true
-			w.d.Command(subject, c)
+			w.box.Command(subject, c)
 		}
 	})
 	close(ready)
@@ -79,7 +79,7 @@ func commandAt(t *testing.T, state string, moment func(*sched.Event) bool, c sch
 	}
 	if c == sched.PauseJob {
 		w.rests()
-		w.d.Command(subject, sched.ResumeJob)
+		w.box.Command(subject, sched.ResumeJob)
 	}
 	touch(t, goOn)
 	touch(t, keep)
@@ -171,7 +171,7 @@ func TestCancelBetweenOrderedAndBegun(t *testing.T) {
 			dec := fifo(t)
 			w := crashed(t, dec, list, crash)
 			if crash.at == sched.Start {
-				w.d.Command(0, sched.CancelJob)
+				w.box.Command(0, sched.CancelJob)
 			}
 			w.start(dec, w.d)
 			w.finish()
@@ -198,7 +198,7 @@ func crashed(t *testing.T, dec sched.Decider, list []Arrival, crash crasher) *wo
 	crash.Driver = first
 	w.hooks = append(w.hooks, func(_ *sched.View, e *sched.Event) {
 		if crash.at == sched.Stop && e.Kind == sched.Ordered && e.Code == int32(sched.Start) {
-			first.Command(0, sched.CancelJob)
+			w.box.Command(0, sched.CancelJob)
 		}
 	})
 	w.run(dec, first, crash)

@@ -25,8 +25,8 @@ const (
 	checkEvery   = 250 * time.Millisecond // how often while devices are not free after a job
 )
 
-// inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new is
-// not used.
+// inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new
+// is not used.
 func (d *Driver) inventory() error {
 	found, err := d.o.Devices.List(context.Background())
 	if err != nil {
@@ -62,7 +62,8 @@ func (d *Driver) inventory() error {
 	}
 	for i := range found {
 		if !has(d.devices, found[i].Name) {
-			d.o.Log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by --state to use it", "device", found[i].Name)
+			d.o.Log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by "+
+				"--state to use it", "device", found[i].Name)
 		}
 	}
 	return nil
@@ -81,9 +82,11 @@ func (d *Driver) nodes() (events []sched.Event, err error) {
 	}
 	for first := 0; first < len(d.devices); {
 		kind := d.devices[first].Type
-		spec := &sched.NodeSpec{Name: d.o.Node, Pool: sched.None, Type: sched.TypeID(slices.Index(known, kind)), GPUMemGB: d.devices[first].MemoryGB}
+		spec := &sched.NodeSpec{Name: d.o.Node, Pool: sched.None, Type: sched.TypeID(slices.Index(known, kind)),
+			GPUMemGB: d.devices[first].MemoryGB}
 		if !slices.Contains(known, kind) || spec.Type >= sched.MaxGPUTypes {
-			return nil, fmt.Errorf("local: device %s of type %q, want one of the %d types of the log", d.devices[first].Name, kind, len(known))
+			return nil, fmt.Errorf("local: device %s of type %q, want one of the %d types of the log",
+				d.devices[first].Name, kind, len(known))
 		}
 		if len(types) > 1 {
 			spec.Name += "/" + kind
@@ -148,14 +151,17 @@ func (d *Driver) judge(s sight) []sched.Event {
 		d.o.Log.Warn("cannot tell how the devices are", "error", s.err)
 		return nil
 	}
-	d.barred = slices.DeleteFunc(d.barred, func(name string) bool { held, looked := s.held[name]; return looked && !held })
+	d.barred = slices.DeleteFunc(d.barred, func(name string) bool {
+		held, looked := s.held[name]
+		return looked && !held
+	})
 	o := d.owners(nil)
 	d.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
 	return append(d.changes(), d.gauge.read(d, s.sample, o)...)
 }
 
-// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask. Users are
-// warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
+// changes tells the devices whose state is another than was last told, and remembers how all are for those who ask.
+// Users are warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
 func (d *Driver) changes() (events []sched.Event) {
 	list := make([]device.Status, len(d.devices))
 	for i := range list {
@@ -168,14 +174,16 @@ func (d *Driver) changes() (events []sched.Event) {
 		}
 		if s.State != d.state[i] {
 			d.state[i] = s.State
-			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State), Text: s.Why})
+			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State),
+				Text: s.Why})
 			if s.Why != "" {
 				d.o.Log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
 			}
 		}
 		if idle := s.HeldIdle(&d.rule); idle != d.heldIdle[i] {
 			if d.heldIdle[i] = idle; idle {
-				d.o.Log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since", s.IdleSince, "by", s.By())
+				d.o.Log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since",
+					s.IdleSince, "by", s.By())
 			}
 		}
 		list[i] = s
@@ -186,16 +194,16 @@ func (d *Driver) changes() (events []sched.Event) {
 	return events
 }
 
-// Status returns how the devices were when last looked at, in the order of their GPUIDs. It may be called by anybody at any
-// time.
+// Status returns how the devices were when last looked at, in the order of their GPUIDs. It may be called by anybody at
+// any time.
 func (d *Driver) Status() []device.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.status
 }
 
-// release returns once the devices of an attempt that has ended are free, or the patience is over. Then it returns those
-// that are not, and why.
+// release returns once the devices of an attempt that has ended are free, or the patience is over. Then it returns
+// those that are not, and why.
 func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
 	began := time.Now()
 	check := device.NewCheck(d.rule, names, began)
@@ -224,4 +232,20 @@ func (d *Driver) numbers(names []string) (list []sched.GPUID) {
 		}
 	}
 	return list
+}
+
+// Withhold leaves GPUs alone because their user wants that, or uses them again: then each is what it is seen to be. It
+// returns the events that say so, dated by the caller, and an error if one is not there: then none is withheld. It
+// belongs to the engine's goroutine, between two answers. What was withheld outlives the driver, as the View of the
+// next one has it.
+func (d *Driver) Withhold(gpus []sched.GPUID, on bool) ([]sched.Event, error) {
+	for _, g := range gpus {
+		if g < 0 || int(g) >= len(d.devices) {
+			return nil, fmt.Errorf("local: GPU %d, want one of %d", g, len(d.devices))
+		}
+	}
+	for _, g := range gpus {
+		d.withheld[g] = on
+	}
+	return d.changes(), nil
 }

@@ -29,15 +29,15 @@ type Options struct {
 	Types   []string // of GPUs, by the TypeID that the log's header gives them; nil = in the order of the devices
 	// Jobs are handed in by themselves, in order of At. As many as the View of Sync has are known already.
 	Jobs []Arrival
-	// Endless has Next wait for more where all is done. Jobs are submitted then, see Submit, and Jobs must be empty.
+	// Endless has Next wait for more where all is done. Jobs arrive from elsewhere then, and Jobs must be empty.
 	Endless bool
 	// Shim is the command to which a run directory is appended: it must end in shim.Main.
 	Shim []string
-	// Lend makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's header must
-	// have their Pools.
+	// Lend makes the machine one to rent from: its devices are there one by one, as long as they are rented. The log's
+	// header must have their Pools.
 	Lend bool
-	// Tell is how often progress is told, at most; speeds are measured from readings half as far apart. 0 = every 10 s. Jobs of
-	// seconds need it shorter, and then the log grows faster.
+	// Tell is how often progress is told, at most; speeds are measured from readings half as far apart. 0 = every 10 s.
+	// Jobs of seconds need it shorter, and then the log grows faster.
 	Tell time.Duration
 	Log  *slog.Logger // what users should hear of; nil = nobody does
 }
@@ -48,8 +48,8 @@ type Arrival struct {
 	Spec sched.JobSpec // its Task is an encoded task.Task
 }
 
-// Driver runs attempts as processes of this machine. Its methods belong to one goroutine, that of the engine, but for those
-// that say otherwise.
+// Driver runs attempts as processes of this machine. Its methods belong to one goroutine, that of the engine, but for
+// those that say otherwise.
 type Driver struct {
 	o        Options
 	cgroup   string     // under which groups of processes are made; "" = none
@@ -73,7 +73,6 @@ type Driver struct {
 	lookEvery, lookSoon time.Duration // the constants, but for tests
 
 	view     *sched.View              // the engine's, from Sync on
-	specs    []*sched.JobSpec         // by JobID, of the jobs that arrived
 	attempts map[sched.JobID]*attempt // alive, or about to be; changed under mu
 	ended    map[sched.JobID]int32    // the last attempt whose end was told
 	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
@@ -86,14 +85,8 @@ type Driver struct {
 	quit     chan struct{}  // closed by Close
 	work     sync.WaitGroup // goroutines of attempts
 
-	visits   chan func()     // see Do
-	answered []chan struct{} // to be closed once the last answer is durable
-	behind   bool            // and the one after it as well: it tells the rest
-
 	mu     sync.Mutex
-	wishes []wish          // of users
 	status []device.Status // see Status
-	knock  chan struct{}   // wishes has something
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -112,11 +105,13 @@ func New(o Options) (*Driver, error) {
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
-		eye: device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
+	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon,
+		seen: make(chan sight),
+		eye:  device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
+		lending:  lending{on: o.Lend},
 		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
 		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
-		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{}), visits: make(chan func()), knock: make(chan struct{}, 1)}
+		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{})}
 	if err := d.inventory(); err != nil {
 		return nil, fmt.Errorf("local: devices: %w", err)
 	}
@@ -138,10 +133,9 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 
 // Next waits for something to happen, and a moment longer for what comes with it.
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
+	d.now = max(d.now, d.view.Now) // others may have been first
 	d.countTenants()
 	d.forget()
-	d.confirm()
-	d.receive()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -199,10 +193,6 @@ func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 			return nil
 		case <-timer.C:
 			return nil
-		case visit := <-d.visits:
-			visit()
-			continue
-		case <-d.knock:
 		case s := <-d.seen:
 			d.later = append(d.later, d.judge(s)...)
 		case r := <-d.reports:
@@ -245,8 +235,8 @@ func (d *Driver) take(r report) error {
 	return nil
 }
 
-// withhold takes the devices that an end speaks of out of use: those that did not become free, and those that a failed start
-// blames, because somebody else has their locks.
+// withhold takes the devices that an end speaks of out of use: those that did not become free, and those that a failed
+// start blames, because somebody else has their locks.
 func (d *Driver) withhold(r *report) {
 	for i := range d.devices {
 		if v, found := r.unfree[d.devices[i].Name]; found {
@@ -268,11 +258,11 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 	if e.Kind != sched.AttemptEnded || e.Outcome != sched.Failed {
 		return 0
 	}
-	t, err := task.DecodeTask(d.specs[e.Job].Task)
+	t, err := task.DecodeTask(d.view.Jobs[e.Job].Spec.Task)
 	switch {
 	case err != nil: // then it is not started again
 		return 0
-	case d.specs[e.Job].Retries > 0 && !t.Retries(int(e.Code)):
+	case d.view.Jobs[e.Job].Spec.Retries > 0 && !t.Retries(int(e.Code)):
 		return sched.Never
 	}
 	return sched.Time(t.Backoff)
@@ -289,18 +279,16 @@ func (d *Driver) rest(e *sched.Event) {
 	d.lost[e.Job]++
 }
 
-// collect returns what is to be told at the instant now: what was reported, what users want, who arrives, who uses
-// the devices. What else happened to an attempt whose start is told waits for the next answer, and so do the devices that it
-// left behind.
+// collect returns what is to be told at the instant now: what was reported, who arrives, who uses the devices. What
+// else happened to an attempt whose start is told waits for the next answer, and so do the devices that it left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
 	d.look()
-	d.later = append(append(d.later, d.granted(now)...), d.lend()...)
+	d.later = append(d.later, d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
 		d.o.Jobs = d.o.Jobs[1:]
 	}
 	if len(d.later) == 0 {
-		d.confirm() // there is nothing to wait for
 		return nil
 	}
 	d.now = now
@@ -315,7 +303,7 @@ func (d *Driver) collect(now sched.Time) []sched.Event {
 		started[e.Job] = started[e.Job] || e.Kind == sched.AttemptStarted
 		out = append(out, d.dated(e))
 	}
-	d.later, d.behind = rest, len(rest) > 0
+	d.later = rest
 	return out
 }
 
@@ -325,7 +313,6 @@ func (d *Driver) dated(e sched.Event) sched.Event {
 	switch e.Kind {
 	case sched.JobArrived:
 		e.Spec.Submit = d.now
-		d.specs = append(d.specs, e.Spec)
 	case sched.AttemptStarted, sched.Progressed:
 		e.WorkFrom = d.now
 	case sched.AttemptEnded:
@@ -341,7 +328,8 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 	failpoint.Here("apply")
 	for i := range p.Actions {
 		a := &p.Actions[i]
-		if ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs; ofJob && d.isDone(a.Job) {
+		if ofJob := a.Kind == sched.Start || a.Kind == sched.Stop || a.Kind == sched.WatchEpochs; ofJob &&
+			d.isDone(a.Job) {
 			continue // an old order: nothing is remembered of it
 		}
 		at := d.attempts[a.Job]
@@ -384,7 +372,8 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
 	o := d.odometer(job, 0)
 	o.Begin(width, batch)
-	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job], dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
+	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job],
+		dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
 	d.mu.Lock()
 	d.attempts[job] = a
 	d.mu.Unlock()
@@ -426,7 +415,8 @@ func (d *Driver) start(a *sched.Action) {
 	if err != nil {
 		d.ended[a.Job] = a.Attempt
 		d.resting = append(d.resting, a.Job)
-		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt, Text: err.Error()})
+		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt,
+			Text: err.Error()})
 		return
 	}
 	at := d.begin(a.Job, a.Attempt, len(a.GPUs), int(a.Batch))
@@ -435,19 +425,21 @@ func (d *Driver) start(a *sched.Action) {
 
 // order is what the shim of an attempt is told.
 func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
-	t, err := task.DecodeTask(d.specs[a.Job].Task)
+	t, err := task.DecodeTask(d.view.Jobs[a.Job].Spec.Task)
 	if err != nil {
 		return nil, err
 	}
-	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command, Dir: t.Dir,
-		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup, Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern}
+	o := &shim.Order{State: d.o.State, Job: int32(a.Job), Attempt: a.Attempt, Epoch: d.o.Epoch, Command: t.Command,
+		Dir:   t.Dir,
+		Grace: t.Grace, Shared: a.Share == sched.Shared, Locks: d.o.Devices.Locks(), Cgroup: d.cgroup,
+		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
 		held[i] = d.devices[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
 	told := *a
-	told.LRScale = scale(a, t.LRScaling, int(d.specs[a.Job].Batch.Min))
+	told.LRScale = scale(a, t.LRScaling, int(d.view.Jobs[a.Job].Spec.Batch.Min))
 	o.Env, err = environment(o, &told, t, held, d.o.Devices)
 	o.Command = replaced(t.Command, o.Env)
 	return o, err

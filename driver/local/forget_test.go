@@ -11,20 +11,23 @@ import (
 // remembered counts what a driver keeps of jobs.
 func (w *world) remembered() (n int) {
 	w.Helper()
-	if err := w.d.Do(w.Context(), func() {
-		n = len(w.d.ended) + len(w.d.lost) + len(w.d.watched) + len(w.d.epochs) + len(w.d.progress) + len(w.d.attempts) + len(w.d.resting)
+	if err := w.box.Do(w.Context(), w.done, func(sched.Time) {
+		n = len(w.d.ended) + len(w.d.lost) + len(w.d.watched) + len(w.d.epochs) + len(w.d.progress) +
+			len(w.d.attempts) + len(w.d.resting)
 	}); err != nil {
 		w.Error(err)
 	}
 	return n
 }
 
-// Ensure that a driver keeps nothing of jobs that are done, whether they finished, failed, could not be started or were cancelled
-// while they waited for another attempt; that one of a later manager does not begin with it; and that orders about such jobs do nothing.
+// Ensure that a driver keeps nothing of jobs that are done, whether they finished, failed, could not be started or were
+// cancelled while they waited for another attempt; that one of a later manager does not begin with it; and that orders
+// about such jobs do nothing.
 func TestForgetsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	w := served(t, 1)
-	for _, script := range []string{"exit 0", "exit 3", "echo TRAINYARD step=1 epoch=1; echo TRAINYARD step=2 epoch=2", "kill -9 $PPID; sleep 60"} {
+	for _, script := range []string{"exit 0", "exit 3", "echo TRAINYARD step=1 epoch=1; echo TRAINYARD step=2 epoch=2",
+		"kill -9 $PPID; sleep 60"} {
 		w.submit(script)
 	}
 	for j := range sched.JobID(3) {
@@ -33,7 +36,7 @@ func TestForgetsWhatIsDone(t *testing.T) {
 	if e := w.await(sched.AttemptEnded, 3, 1); e.Outcome != sched.NodeLost {
 		t.Errorf("job 3 ended as %v, want its shim lost", e.Outcome)
 	}
-	w.d.Command(3, sched.CancelJob)
+	w.box.Command(3, sched.CancelJob)
 	none := func() bool { return w.remembered() == 0 }
 	waitFor(t, "nothing remembered", func() bool { w.submitNothing(); return none() })
 	if err := w.leave(); !errors.Is(err, context.Canceled) {
@@ -44,8 +47,10 @@ func TestForgetsWhatIsDone(t *testing.T) {
 		t.Errorf("a later driver begins with %d things", n)
 	}
 	before := len(w.events())
-	if err := w.d.Do(t.Context(), func() {
-		if err := w.d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{start(0, 1, 0), stop(1, 1), {Kind: sched.WatchEpochs, Job: 2, On: true}}}); err != nil {
+	if err := w.box.Do(t.Context(), w.done, func(sched.Time) {
+		if err := w.d.Apply(t.Context(),
+			sched.Plan{Actions: []sched.Action{start(0, 1, 0), stop(1, 1),
+				{Kind: sched.WatchEpochs, Job: 2, On: true}}}); err != nil {
 			t.Error(err)
 		}
 	}); err != nil {
@@ -59,5 +64,5 @@ func TestForgetsWhatIsDone(t *testing.T) {
 
 // submitNothing has the engine come round once.
 func (w *world) submitNothing() {
-	<-w.d.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return nil })
+	<-w.box.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return nil })
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -22,6 +23,8 @@ const patience = 60 * time.Second
 type hand struct {
 	*testing.T
 	d      *Driver
+	box    *host.Mailbox
+	desk   *host.Desk
 	view   sched.View
 	events []sched.Event
 }
@@ -29,8 +32,9 @@ type hand struct {
 // take syncs a driver with what the log knows and lets go of it at the end of the test.
 func take(t *testing.T, d *Driver, v sched.View) *hand {
 	t.Helper()
-	h := &hand{T: t, d: d, view: v}
-	events, err := d.Sync(t.Context(), &h.view)
+	h := &hand{T: t, d: d, box: host.NewMailbox(), view: v}
+	h.desk = host.NewDesk(h.box, d, d.o.Origin)
+	events, err := h.desk.Sync(t.Context(), &h.view)
 	if err != nil {
 		d.Close()
 		t.Fatal(err)
@@ -39,8 +43,13 @@ func take(t *testing.T, d *Driver, v sched.View) *hand {
 	return h
 }
 
+// keep keeps what is reported, and has the View show when it is and which jobs there are.
 func (h *hand) keep(events []sched.Event) {
 	for _, e := range events {
+		h.view.Now = max(h.view.Now, e.Time)
+		if e.Kind == sched.JobArrived {
+			h.view.Jobs = append(h.view.Jobs, sched.Job{Spec: e.Spec, State: sched.Waiting})
+		}
 		if e.Kind == sched.Ticked {
 			continue
 		}
@@ -101,7 +110,7 @@ func (h *hand) until(what string, done func() bool) {
 		if time.Now().After(deadline) {
 			h.Fatalf("%s does not come; had %v", what, h.events)
 		}
-		events, err := h.d.Next(h.Context(), h.d.Now().Add(100*time.Millisecond))
+		events, err := h.desk.Next(h.Context(), h.view.Now.Add(100*time.Millisecond))
 		if err != nil {
 			h.Fatalf("%s: %v", what, err)
 		}
@@ -112,7 +121,7 @@ func (h *hand) until(what string, done func() bool) {
 // arrivals waits until n jobs have arrived.
 func (h *hand) arrivals(n int) {
 	h.Helper()
-	h.until("arrival", func() bool { return len(h.d.specs) >= n })
+	h.until("arrival", func() bool { return len(h.view.Jobs) >= n })
 }
 
 // outputHas waits for a job to write text, whatever the driver hears meanwhile.

@@ -48,13 +48,7 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		d.o.Log.Warn("the speed of a job is measured anew", "job", job, "error", fmt.Errorf("%s: %w", path, err))
 		kept = progress.Kept{}
 	}
-	want := 0
-	switch {
-	case int(job) < len(d.view.Jobs): // as it arrived, whatever its user wants since
-		want = int(d.view.Jobs[job].Unit())
-	case int(job) < len(d.specs):
-		want = int(d.specs[job].GPUs.Want)
-	}
+	want := int(d.view.Jobs[job].Unit()) // as it arrived, whatever its user wants since
 	d.progress[job] = progress.NewOdometer(want, kept, known)
 	d.progress[job].Apart = d.o.Tell / 2
 	return d.progress[job]

@@ -22,7 +22,8 @@ func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(dir), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: device.Slots(slots), Endless: true,
+	d, err := New(Options{State: shim.State(dir), Epoch: epoch, Origin: time.Now(), Node: "here",
+		Devices: device.Slots(slots), Endless: true,
 		Lend: true, Shim: []string{exe, "shim"}})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,8 @@ func lender(t *testing.T, dir string, epoch int64, slots int) *Driver {
 	return d
 }
 
-// renter rents a slot for each job that is not done, gives those that wait the slots there are, and lets go of slots of nobody.
+// renter rents a slot for each job that is not done, gives those that wait the slots there are, and lets go of slots of
+// nobody.
 func renter(v *sched.View, d *sched.Desired) {
 	count, taken := int32(0), make([]bool, len(v.GPUs))
 	for id := range v.Jobs {
@@ -40,7 +42,8 @@ func renter(v *sched.View, d *sched.Desired) {
 		}
 		count++
 		for g := range v.GPUs {
-			if g := sched.GPUID(g); j.State == sched.Waiting && len(j.Target) == 0 && v.Usable(g) && v.GPUs[g].Targets == 0 && !taken[g] {
+			if g := sched.GPUID(g); j.State == sched.Waiting && len(j.Target) == 0 && v.Usable(g) &&
+				v.GPUs[g].Targets == 0 && !taken[g] {
 				taken[g] = true
 				d.Give(sched.JobID(id), []sched.GPUID{g}, sched.Reason{Code: sched.WhyStarted})
 				break
@@ -57,8 +60,8 @@ func renter(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// Ensure that a slot which is drained while nobody rents it is not lent, that one which is drained while it is lent is not lent again
-// after it was let go, that both hold after a restart, and that all are lent again once that is lifted.
+// Ensure that a slot which is drained while nobody rents it is not lent, that one which is drained while it is lent is
+// not lent again after it was let go, that both hold after a restart, and that all are lent again once that is lifted.
 func TestDrainOfWhatIsNotLent(t *testing.T) {
 	t.Parallel()
 	const slots = 3
@@ -78,11 +81,9 @@ func TestDrainOfWhatIsNotLent(t *testing.T) {
 	}
 	drain := func(n sched.NodeID, state sched.NodeState) {
 		t.Helper()
-		durable, err := w.d.Tell(sched.Event{Kind: sched.NodeChanged, Node: n, Code: int32(state)})
-		if err != nil {
+		if err := w.withhold(state == sched.NodeDraining, sched.GPUID(n)); err != nil {
 			t.Fatal(err)
 		}
-		<-durable
 	}
 	drain(0, sched.NodeDraining)
 	goOn := t.TempDir() + "/go"
@@ -112,21 +113,16 @@ func TestDrainOfWhatIsNotLent(t *testing.T) {
 	}
 }
 
-// Ensure that of a list of wishes with a wrong one none is heeded.
+// Ensure that of a list of GPUs with a wrong one none is withheld.
 func TestTellAllOrNothing(t *testing.T) {
 	t.Parallel()
 	w := served(t, 2)
-	off := func(gpu float64) sched.Event {
-		return sched.Event{Kind: sched.GPUChanged, Value: gpu, Code: int32(sched.GPUWithheld)}
-	}
-	if _, err := w.d.Tell(off(0), off(2)); err == nil {
+	if err := w.withhold(true, 0, 2); err == nil {
 		t.Error("GPU 2 of two is taken")
 	}
-	durable, err := w.d.Tell(off(1))
-	if err != nil {
+	if err := w.withhold(true, 1); err != nil {
 		t.Fatal(err)
 	}
-	<-durable
 	if n := w.kinds(sched.GPUChanged); n != 1 {
 		t.Errorf("%d changes of GPUs, want that of GPU 1 alone: %v", n, w.events())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -47,7 +48,7 @@ func TestSharedSlot(t *testing.T) {
 			goOn := filepath.Join(t.TempDir(), "go")
 			list, marks := jobs(t, 10*time.Second, strings.Replace(counting, "GO", goOn, 1), strings.Replace(counting, "GO", goOn+"1", 1), "exec sleep 0.2")
 			list[0].Spec.Share, list[1].Spec.Share = sched.ShareAllow, sched.ShareAllow
-			w := &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{ShareLimit: 2}), news: make(chan struct{})}
+			w := &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{ShareLimit: 2}), box: host.NewMailbox(), news: make(chan struct{})}
 			dec := decide(sharing)
 			if restart { // it leaves when both are up and an end of an epoch is waited for
 				w.run(dec, open(t, dir, 1, 1, list...), nil)
@@ -64,7 +65,7 @@ func TestSharedSlot(t *testing.T) {
 			if ends, starts := w.all(sched.AttemptEnded, 0), w.all(sched.AttemptStarted, 2); len(ends)+len(starts) > 0 {
 				t.Errorf("ends of job 0 %v, starts of job 2 %v, want none yet", ends, starts)
 			}
-			w.d.Command(1, sched.CancelJob)
+			w.box.Command(1, sched.CancelJob)
 			touch(t, goOn)
 			w.await(sched.AttemptEnded, 2, 1)
 			w.finish()

@@ -66,7 +66,7 @@ func TestHangs(t *testing.T) {
 	h.until("a look", func() bool { return d.looking })
 	h.until("a look that hangs", func() bool { return d.looking && time.Since(d.looked) > time.Second })
 	began := time.Now()
-	d.Command(0, sched.PauseJob)
+	h.box.Command(0, sched.PauseJob)
 	h.await(sched.JobCommanded, 0)
 	if took := time.Since(began); took > patience/2 {
 		t.Errorf("a command took %v", took)

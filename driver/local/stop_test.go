@@ -25,7 +25,7 @@ func TestSlotIsNotReusedEarly(t *testing.T) {
 		}
 	})
 	w.await(sched.AttemptStarted, 0, 1)
-	w.d.Command(0, sched.CancelJob)
+	w.box.Command(0, sched.CancelJob)
 	w.finish()
 	if e := w.await(sched.AttemptEnded, 0, 1); e.Outcome != sched.Cancelled {
 		t.Errorf("the first ended as %v", e.Outcome)
@@ -264,7 +264,7 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("rest %v before attempt %d, want %v", rest, i+2, spec.Backoff)
 		}
 	}
-	d := &Driver{specs: []*sched.JobSpec{&a.Spec}}
+	d := &Driver{view: &sched.View{Jobs: []sched.Job{{Spec: &a.Spec}}}}
 	if got := d.backoff(&sched.Event{Outcome: sched.Preempted}); got != 0 {
 		t.Errorf("rest %v after a preemption, want none", got)
 	}

@@ -20,9 +20,6 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view, d.base = v, time.Now()
 	d.now = v.Now
 	d.at = max(sched.Time(d.base.Sub(d.o.Origin)), d.now)
-	for i := range v.Jobs {
-		d.specs = append(d.specs, v.Jobs[i].Spec)
-	}
 	if !d.o.Endless {
 		if len(d.o.Jobs) < len(v.Jobs) {
 			return nil, fmt.Errorf("local: the log has %d jobs, want at most the %d that are to be run", len(v.Jobs), len(d.o.Jobs))

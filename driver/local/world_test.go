@@ -14,6 +14,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
 )
@@ -25,6 +26,8 @@ type world struct {
 	d     *Driver
 	state *engine.State
 	over  chan error
+	box   *host.Mailbox
+	done  chan struct{} // closed when the engine is no longer at work
 
 	mu     sync.Mutex
 	log    []sched.Event
@@ -34,12 +37,14 @@ type world struct {
 }
 
 // newWorld has an engine drive a driver of n slots by the decisions of dec. Hooks see every event as it is logged.
-func newWorld(t *testing.T, dec sched.Decider, n int, jobs []Arrival, hooks ...func(v *sched.View, e *sched.Event)) *world {
+func newWorld(t *testing.T, dec sched.Decider, n int, jobs []Arrival,
+	hooks ...func(v *sched.View, e *sched.Event)) *world {
 	t.Helper()
 	return newWorldIn(t, folder(t), dec, n, jobs, hooks...)
 }
 
-func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arrival, hooks ...func(v *sched.View, e *sched.Event)) *world {
+func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arrival,
+	hooks ...func(v *sched.View, e *sched.Event)) *world {
 	t.Helper()
 	w := newIdle(t, dir)
 	w.hooks = hooks
@@ -49,7 +54,8 @@ func newWorldIn(t *testing.T, dir string, dec sched.Decider, n int, jobs []Arriv
 
 // newIdle returns a world in which nobody is at work yet.
 func newIdle(t *testing.T, dir string) *world {
-	return &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{}), news: make(chan struct{})}
+	return &world{T: t, dir: dir, state: engine.NewState(eventlog.Header{}), box: host.NewMailbox(),
+		news: make(chan struct{})}
 }
 
 // run has the engine go on with the state there is. Its driver is d, or what is wrapped around it.
@@ -60,7 +66,13 @@ func (w *world) run(dec sched.Decider, d *Driver, wrapped sched.Driver) {
 	if wrapped == nil {
 		wrapped = d
 	}
-	go func() { over <- engine.Run(ctx, w.state, wrapped, dec, engine.Options{Sinks: []eventlog.Sink{w}}) }()
+	done := make(chan struct{})
+	w.done = done
+	desk := host.NewDesk(w.box, wrapped, d.o.Origin)
+	go func() {
+		defer close(done)
+		over <- engine.Run(ctx, w.state, desk, dec, engine.Options{Sinks: []eventlog.Sink{w}})
+	}()
 }
 
 // start runs to the end of the test at most.
@@ -69,8 +81,8 @@ func (w *world) start(dec sched.Decider, d *Driver) {
 	w.Cleanup(func() { _ = w.leave() })
 }
 
-// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did. To leave twice is to leave
-// once.
+// leave ends the run, if it has not ended, as the end of a manager does, and returns why it did. To leave twice is to
+// leave once.
 func (w *world) leave() error {
 	if w.d == nil {
 		return nil

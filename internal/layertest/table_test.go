@@ -14,7 +14,7 @@ var rows = []row{
 	{1, []string{"model/...", "trace/...", "cluster/...", "memory", "explain", "api/site"}},
 	{2, []string{"stage/...", "eventlog", "pipeline", "explain/text", "attempt/..."}},
 	{3, []string{"engine/...", "metrics/..."}},
-	{4, []string{"system/...", "replica/...", "driver/..."}},
+	{4, []string{"system/...", "replica/...", "driver/...", "host"}},
 	{5, []string{"whatif/...", "simulate/..."}},
 	{6, []string{"manager/...", "api/server", "cli/contexts"}},
 	{7, []string{"cli/term", "cli/client", "cli/inputs", "cli/machine"}},

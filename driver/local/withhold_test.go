@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -23,7 +24,8 @@ func endless(t *testing.T, folder string, epoch int64, n int) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here", Devices: device.Slots(n),
+	d, err := New(Options{State: shim.State(folder), Epoch: epoch, Origin: time.Now(), Node: "here",
+		Devices: device.Slots(n),
 		Endless: true, Shim: []string{exe, "shim"}})
 	if err != nil {
 		t.Fatal(err)
@@ -52,19 +54,27 @@ func (w *world) again(epoch int64, n int) {
 func (w *world) submit(script string) *sched.JobSpec {
 	w.Helper()
 	spec := arrival(w.T, 0, 1, script).Spec
-	w.d.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return []*sched.JobSpec{&spec} })
+	w.box.Submit(func(sched.JobID, sched.Time) []*sched.JobSpec { return []*sched.JobSpec{&spec} })
 	return &spec
 }
 
-func (w *world) tell(e sched.Event) {
-	w.Helper()
-	if _, err := w.d.Tell(e); err != nil {
-		w.Fatal(err)
-	}
+// withhold has the driver leave GPUs alone, or lifts that, and waits until that is durable.
+func (w *world) withhold(on bool, gpus ...sched.GPUID) (err error) {
+	<-w.box.Post(func(*sched.View, sched.JobID, sched.Time) (events []sched.Event) {
+		events, err = w.d.Withhold(gpus, on)
+		return events
+	})
+	return err
 }
 
-// Ensure that jobs submitted by many at once all arrive, each once, as the very specs given and those of one submitter in
-// their order; that the run does not end when all are done, and goes on with more, after a restart as well.
+// drain does the same with node 0.
+func (w *world) drain(on bool) error {
+	<-w.box.Drain(func(*sched.View) []sched.NodeID { return []sched.NodeID{0} }, on)
+	return nil
+}
+
+// Ensure that jobs submitted by many at once all arrive, each once, as the very specs given and those of one submitter
+// in their order; that the run does not end when all are done, and goes on with more, after a restart as well.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
 	const submitters, each = 4, 3
@@ -118,7 +128,8 @@ func TestSubmit(t *testing.T) {
 
 func TestEndlessHasNoJobs(t *testing.T) {
 	t.Parallel()
-	_, err := New(Options{State: shim.State(t.TempDir()), Devices: device.Slots(1), Endless: true, Jobs: make([]Arrival, 2)})
+	_, err := New(Options{State: shim.State(t.TempDir()), Devices: device.Slots(1), Endless: true,
+		Jobs: make([]Arrival, 2)})
 	if want := "local: 2 jobs for a driver without end, want none: submit them"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -135,7 +146,8 @@ func TestDo(t *testing.T) {
 		asking.Go(func() {
 			for !isClosed(stop) {
 				running, holders := 0, 0
-				if err := w.d.Do(t.Context(), func() { running, holders = census(w.state.View()) }); err != nil || running != holders {
+				if err := w.box.Do(t.Context(), w.done,
+					func(sched.Time) { running, holders = census(w.state.View()) }); err != nil || running != holders {
 					t.Errorf("%v: %d GPUs of live attempts, %d holders", err, running, holders)
 					return
 				}
@@ -156,19 +168,16 @@ func TestDo(t *testing.T) {
 			t.Errorf("version %d, then %d: asking made events", before, after)
 		}
 	}
-	d := w.d
 	if err := w.leave(); !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended: %v", err)
 	}
-	never := func() { t.Error("called") }
-	if err := d.Do(t.Context(), never); !errors.Is(err, ErrClosed) {
+	never := func(sched.Time) { t.Error("called") }
+	if err := w.box.Do(t.Context(), w.done, never); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("%v of a closed driver, want ErrClosed", err)
 	}
-	idle := endless(t, w.dir, 2, 2) // nobody runs it
-	defer idle.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := idle.Do(ctx, never); !errors.Is(err, context.DeadlineExceeded) {
+	if err := host.NewMailbox().Do(ctx, nil, never); !errors.Is(err, context.DeadlineExceeded) { // no one reads it
 		t.Errorf("%v, want the deadline", err)
 	}
 }
@@ -188,21 +197,22 @@ func census(v *sched.View) (live, holders int) {
 
 func (w *world) version() (n uint64) {
 	w.Helper()
-	if err := w.d.Do(w.Context(), func() { n = w.state.View().Version }); err != nil {
+	if err := w.box.Do(w.Context(), w.done, func(sched.Time) { n = w.state.View().Version }); err != nil {
 		w.Error(err)
 	}
 	return n
 }
 
-// Ensure that a GPU withheld, or a node that drains, is given to no new job, while the one on it goes on; that this holds
-// after a restart until it is lifted; and that saying it twice is saying it once.
+// Ensure that a GPU withheld, or a node that drains, is given to no new job, while the one on it goes on; that this
+// holds after a restart until it is lifted; and that saying it twice is saying it once.
 func TestTell(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ off, on sched.Event }{
-		"gpu": {sched.Event{Kind: sched.GPUChanged, Value: 0, Code: int32(sched.GPUWithheld)},
-			sched.Event{Kind: sched.GPUChanged, Value: 0, Code: int32(sched.GPUInUse)}},
-		"node": {sched.Event{Kind: sched.NodeChanged, Node: 0, Code: int32(sched.NodeDraining)},
-			sched.Event{Kind: sched.NodeChanged, Node: 0, Code: int32(sched.NodeUp)}},
+	for name, c := range map[string]struct {
+		kind sched.EventKind
+		tell func(w *world, off bool) error
+	}{
+		"gpu":  {sched.GPUChanged, func(w *world, off bool) error { return w.withhold(off, 0) }},
+		"node": {sched.NodeChanged, (*world).drain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,9 +220,8 @@ func TestTell(t *testing.T) {
 			goOn := t.TempDir() + "/go"
 			w.submit(strings.Replace(waiter, "GO", goOn, 1))
 			w.await(sched.AttemptStarted, 0, 1)
-			w.tell(c.off)
-			w.tell(c.off)
-			w.await(c.off.Kind, 0, 1)
+			twice(t, w, c.tell, true)
+			w.await(c.kind, 0, 1)
 			w.submit("exit 0")
 			w.await(sched.JobArrived, 1, 1)
 			w.again(2, 1)
@@ -221,16 +230,15 @@ func TestTell(t *testing.T) {
 				t.Errorf("the job there ended as %v, want finished", e.Outcome)
 			}
 			w.version() // what follows from the end is decided
-			if w.kinds(c.off.Kind) != 1 || len(w.all(sched.Decided, 1)) > 0 {
-				t.Errorf("want one %v and no target for job 1: %v", c.off.Kind, w.events())
+			if w.kinds(c.kind) != 1 || len(w.all(sched.Decided, 1)) > 0 {
+				t.Errorf("want one %v and no target for job 1: %v", c.kind, w.events())
 			}
-			w.tell(c.on)
-			w.tell(c.on)
+			twice(t, w, c.tell, false)
 			if e := w.await(sched.AttemptEnded, 1, 1); e.Outcome != sched.Finished {
 				t.Errorf("the next job ended as %v, want finished", e.Outcome)
 			}
-			if n := w.kinds(c.off.Kind); n != 2 {
-				t.Errorf("%v told %d times, want twice", c.off.Kind, n)
+			if n := w.kinds(c.kind); n != 2 {
+				t.Errorf("%v told %d times, want twice", c.kind, n)
 			}
 		})
 	}
@@ -246,20 +254,26 @@ func (w *world) kinds(k sched.EventKind) (n int) {
 	return n
 }
 
+// twice says the same twice.
+func twice(t *testing.T, w *world, tell func(*world, bool) error, off bool) {
+	t.Helper()
+	for range 2 {
+		if err := tell(w, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestTellErrors(t *testing.T) {
 	t.Parallel()
 	d := endless(t, t.TempDir(), 1, 2)
 	defer d.Close()
-	for want, e := range map[string]sched.Event{
-		"local: state 3 of a node, want draining or up":               {Kind: sched.NodeChanged, Code: int32(sched.NodeDown)},
-		"local: state 2 of a GPU, want withheld or in use":            {Kind: sched.GPUChanged, Code: int32(sched.GPUMissing)},
-		"local: GPU 2, want one of 2":                                 {Kind: sched.GPUChanged, Value: 2},
-		"local: GPU -1, want one of 2":                                {Kind: sched.GPUChanged, Value: -1},
-		"local: an event \"ended\", want one about a node or a GPU":   {Kind: sched.AttemptEnded},
-		"local: an event \"ordered\", want one about a node or a GPU": {Kind: sched.Ordered},
+	for want, g := range map[string]sched.GPUID{
+		"local: GPU 2, want one of 2":  2,
+		"local: GPU -1, want one of 2": -1,
 	} {
-		if _, err := d.Tell(e); fmt.Sprint(err) != want {
-			t.Errorf("%+v: %v, want %s", e, err, want)
+		if _, err := d.Withhold([]sched.GPUID{g}, true); fmt.Sprint(err) != want {
+			t.Errorf("GPU %d: %v, want %s", g, err, want)
 		}
 	}
 }

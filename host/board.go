@@ -1,4 +1,4 @@
-package manager
+package host
 
 import (
 	"sync"
@@ -43,13 +43,29 @@ func NewBoard() *Board {
 	return &Board{names: make(map[string]sched.JobID), news: make(chan struct{})}
 }
 
+// restart clears the board: what follows is heard from its beginning, or from v on, of which it shows the jobs that are
+// not done.
+func (b *Board) restart(v *sched.View) {
+	b.mu.Lock()
+	b.rows, b.pending, b.changed, b.names = nil, nil, nil, make(map[string]sched.JobID)
+	b.mu.Unlock()
+	if v == nil {
+		return
+	}
+	for id := range v.Jobs {
+		b.note(v, sched.JobID(id))
+	}
+	b.show()
+}
+
 // BeginBatch does nothing.
 func (b *Board) BeginBatch() {}
 
 // Log notes what an event changes; it shows once the batch is durable.
 func (b *Board) Log(v *sched.View, e *sched.Event) {
 	switch e.Kind {
-	case sched.JobArrived, sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed, sched.JobCommanded, sched.Ordered,
+	case sched.JobArrived, sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed, sched.JobCommanded,
+		sched.Ordered,
 		sched.Rejected, sched.Released:
 	default:
 		return
@@ -57,23 +73,34 @@ func (b *Board) Log(v *sched.View, e *sched.Event) {
 	if e.Job < 0 || int(e.Job) >= len(v.Jobs) {
 		return
 	}
-	for len(b.pending) <= int(e.Job) {
-		b.pending = append(b.pending, Row{Name: v.Jobs[len(b.pending)].Spec.Name})
-	}
-	j, row := &v.Jobs[e.Job], &b.pending[e.Job]
-	row.State, row.Attempt, row.Attempts, row.Outcome, row.Cancelled = j.State, j.Attempt, j.Attempts, j.Outcome, j.Cancel
-	row.Failures = j.StartFailures
+	row := b.note(v, e.Job)
 	if e.Kind == sched.AttemptEnded || e.Kind == sched.StartFailed {
 		row.Ended, row.Last, row.Code, row.Text = e.Outcome, e.Attempt, e.Code, e.Text
 	}
-	b.changed = append(b.changed, e.Job)
+}
+
+// note copies how a job stands.
+func (b *Board) note(v *sched.View, id sched.JobID) *Row {
+	for len(b.pending) <= int(id) {
+		b.pending = append(b.pending, Row{Name: v.Jobs[len(b.pending)].Spec.Name})
+	}
+	j, row := &v.Jobs[id], &b.pending[id]
+	row.State, row.Attempt, row.Attempts, row.Outcome, row.Cancelled = j.State, j.Attempt, j.Attempts, j.Outcome,
+		j.Cancel
+	row.Failures = j.StartFailures
+	b.changed = append(b.changed, id)
+	return row
 }
 
 // EndBatch shows the changes of the batch.
 func (b *Board) EndBatch() error {
-	if len(b.changed) == 0 {
-		return nil
+	if len(b.changed) > 0 {
+		b.show()
 	}
+	return nil
+}
+
+func (b *Board) show() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id := len(b.rows); id < len(b.pending); id++ {
@@ -91,7 +118,6 @@ func (b *Board) EndBatch() error {
 	b.changed = b.changed[:0]
 	close(b.news)
 	b.news = make(chan struct{})
-	return nil
 }
 
 // Rows returns how the jobs stand, by JobID.

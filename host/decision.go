@@ -1,4 +1,4 @@
-package manager
+package host
 
 import (
 	"context"
@@ -24,11 +24,12 @@ var (
 
 // Decision is one change of target of the log, decided again.
 type Decision struct {
-	Event   sched.Event // Decided, Refused, Rejected or Noted; a copy
-	Batch   uint64
-	Was     []sched.GPUID // what its job was to hold before
-	Free    []sched.GPUID // that could be used and were nobody's target
-	Order   []sched.JobID // that waited or held GPUs, in the order in which the system looked at them; nil = it has none that could be told
+	Event sched.Event // Decided, Refused, Rejected or Noted; a copy
+	Batch uint64
+	Was   []sched.GPUID // what its job was to hold before
+	Free  []sched.GPUID // that could be used and were nobody's target
+	// that waited or held GPUs, in the order in which the system looked at them; nil = it has none that could be told
+	Order   []sched.JobID
 	Waited  []sched.JobID // those of them, or all, that waited for GPUs
 	Wanted  []Wish        // what the system wanted of the instant, this decision included
 	Facts   []sched.Fact  // on which it rests, of its job, as they were when it was decided
@@ -43,30 +44,30 @@ type Wish struct {
 	Why  sched.Reason
 }
 
-// Explain has the decision of event seq of the log decided again, on a state that is replayed from the log, and tells what
-// went in and what came of it. The time it takes grows with the log: for 100,000 events under tiresias-las about a second of a
-// processor, under elastic six. ErrNoEvent, ErrNoDecision and ErrOtherSystem say why it cannot be, ErrLate that ctx came to its time
-// limit, and where the replay was by then.
-func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
-	batch, from, err := m.locate(ctx, seq)
+// Explain has the decision of event seq of the log decided again, on a state that is replayed from the log, and tells
+// what went in and what came of it. The time it takes grows with the log: for 100,000 events under tiresias-las about a
+// second of a processor, under elastic six. ErrNoEvent, ErrNoDecision and ErrOtherSystem say why it cannot be, ErrLate
+// that ctx came to its time limit, and where the replay was by then.
+func (h *Host) Explain(ctx context.Context, seq uint64) (*Decision, error) {
+	batch, from, err := h.locate(ctx, seq)
 	if err != nil {
 		return nil, err
 	}
-	dec, err := m.fresh()
+	dec, err := h.fresh()
 	if err != nil {
 		return nil, err
 	}
 	w := &witness{Decider: dec, seq: seq, batch: batch, now: 1}
-	r, err := eventlog.NewReader(m.pages(), m.o.Dir)
+	r, err := h.reader()
 	if err != nil {
 		return nil, err
 	}
-	h := r.Header()
 	swap := func(b uint64, _ *sched.View, d sched.Decider) (sched.Decider, error) {
 		w.now = b
 		return d, nil
 	}
-	state, _, err := engine.Recover(ctx, h, upTo(r.Records(), batch), w, engine.ReplayOptions{Sinks: []eventlog.Sink{w}, From: from, Swap: swap})
+	state, _, err := engine.Recover(ctx, r.Header(), upTo(r.Records(), batch), w,
+		engine.ReplayOptions{Sinks: []eventlog.Sink{w}, From: from, Swap: swap})
 	if astray := (*engine.Divergence)(nil); errors.As(err, &astray) {
 		return nil, fmt.Errorf("event %d %w", seq, ErrOtherSystem)
 	}
@@ -80,12 +81,13 @@ func (m *Manager) Explain(ctx context.Context, seq uint64) (*Decision, error) {
 	return w.found, nil
 }
 
-// locate finds the batch of event seq, which must be a decision, and the last batch up to there in which a system began anew.
-func (m *Manager) locate(ctx context.Context, seq uint64) (batch, renewed uint64, err error) {
-	if last := m.LastEvent(); seq == 0 || seq > last {
+// locate finds the batch of event seq, which must be a decision, and the last batch up to there in which a system began
+// anew.
+func (h *Host) locate(ctx context.Context, seq uint64) (batch, renewed uint64, err error) {
+	if last := h.LastEvent(); seq == 0 || seq > last {
 		return 0, 0, fmt.Errorf("event %d: %w; the log has 1 to %d", seq, ErrNoEvent, last)
 	}
-	r, err := eventlog.NewReader(m.pages(), m.o.Dir)
+	r, err := h.reader()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -118,9 +120,11 @@ func decisive(e *sched.Event) error {
 	case sched.Decided, sched.Refused, sched.Rejected, sched.Noted:
 		return nil
 	case sched.Ordered:
-		return fmt.Errorf("event %d (%v) %w: it carries one out; see the decided event of job %d before it", e.Seq, e.Kind, ErrNoDecision, e.Job)
+		return fmt.Errorf("event %d (%v) %w: it carries one out; see the decided event of job %d before it", e.Seq,
+			e.Kind, ErrNoDecision, e.Job)
 	}
-	return fmt.Errorf("event %d (%v) %w: want one of kind %v, %v, %v or %v", e.Seq, e.Kind, ErrNoDecision, sched.Decided, sched.Refused, sched.Rejected, sched.Noted)
+	return fmt.Errorf("event %d (%v) %w: want one of kind %v, %v, %v or %v", e.Seq, e.Kind, ErrNoDecision,
+		sched.Decided, sched.Refused, sched.Rejected, sched.Noted)
 }
 
 // upTo returns the records of a log up to the end of a batch.
@@ -230,14 +234,19 @@ func copyOf(e *sched.Event) sched.Event {
 	return x
 }
 
-// pages reads the log as lines of JSON, its header first, so that nobody is kept from writing: the store is asked for some lines at
-// a time.
-func (m *Manager) pages() io.Reader {
-	return &pages{m: m, last: m.LastEvent(), rest: append(eventlog.AppendHeader(nil, m.header), '\n'), at: 1}
+// reader reads the log from its beginning. No one is kept from writing: the store is asked for some lines at a time.
+func (h *Host) reader() (*eventlog.Reader, error) {
+	pager, ok := h.o.Store.(Pager)
+	if !ok {
+		return nil, ErrNotHere
+	}
+	p := &pages{log: pager, last: h.LastEvent(), rest: append(eventlog.AppendHeader(nil, h.Header()), '\n'), at: 1}
+	return eventlog.NewReader(p, h.o.Folder)
 }
 
+// pages reads a log as lines of JSON, its header first.
 type pages struct {
-	m        *Manager
+	log      Pager
 	at, last uint64
 	rest     []byte
 }
@@ -248,12 +257,12 @@ func (p *pages) Read(b []byte) (int, error) {
 		if p.at > p.last {
 			return 0, io.EOF
 		}
-		lines, err := p.m.store.Page(p.at, int(min(page, p.last-p.at+1)))
+		lines, err := p.log.Page(p.at, int(min(page, p.last-p.at+1)))
 		if err != nil {
 			return 0, err
 		}
 		if len(lines) == 0 {
-			return 0, fmt.Errorf("manager: event %d of %d is not in the log", p.at, p.last)
+			return 0, fmt.Errorf("host: event %d of %d is not in the log", p.at, p.last)
 		}
 		for _, line := range lines {
 			p.rest = append(append(p.rest, line...), '\n')

@@ -1,4 +1,4 @@
-package manager
+package host
 
 import (
 	"context"
@@ -22,6 +22,17 @@ var (
 	_ eventlog.Sink    = (*feed)(nil)
 	_ eventlog.Batcher = (*feed)(nil)
 )
+
+func newFeed() *feed { return &feed{news: make(chan struct{})} }
+
+// restart has it hear the log from its beginning, or from v on.
+func (f *feed) restart(v *sched.View) {
+	f.pending = 0
+	if v != nil {
+		f.pending = v.Version
+	}
+	_ = f.EndBatch()
+}
 
 // BeginBatch does nothing.
 func (f *feed) BeginBatch() {}
@@ -49,29 +60,34 @@ func (f *feed) last() (seq uint64, more <-chan struct{}) {
 }
 
 // LastEvent returns the number of the last event that is durable; 0 = there is none.
-func (m *Manager) LastEvent() uint64 {
-	seq, _ := m.feed.last()
+func (h *Host) LastEvent() uint64 {
+	seq, _ := h.feed.last()
 	return seq
 }
 
 // page is how many events are read from the store at once: short enough to keep nobody from writing.
 const page = 256
 
-// Events calls tell with the lines of the log from the event numbered from on, one by one and each without its newline, first those
-// that are there, then as they become durable. It returns when ctx ends, tell returns an error, or the manager stops (nil).
-func (m *Manager) Events(ctx context.Context, from uint64, tell func(seq uint64, line []byte) error) error {
+// Events calls show with the lines of the log from the event numbered from on, one by one and each without its newline,
+// first those that are there, then as they become durable. It returns when ctx ends, show returns an error, or the host
+// stops (nil).
+func (h *Host) Events(ctx context.Context, from uint64, show func(seq uint64, line []byte) error) error {
+	pager, ok := h.o.Store.(Pager)
+	if !ok {
+		return ErrNotHere
+	}
 	for at := max(from, 1); ; {
-		last, more := m.feed.last()
+		last, more := h.feed.last()
 		for at <= last {
-			lines, err := m.store.Page(at, page)
+			lines, err := pager.Page(at, page)
 			if err != nil {
 				return err
 			}
 			if len(lines) == 0 {
-				return fmt.Errorf("manager: event %d of %d is not in the log", at, last)
+				return fmt.Errorf("host: event %d of %d is not in the log", at, last)
 			}
 			for _, line := range lines {
-				if err := tell(at, line); err != nil {
+				if err := show(at, line); err != nil {
 					return err
 				}
 				at++
@@ -79,8 +95,8 @@ func (m *Manager) Events(ctx context.Context, from uint64, tell func(seq uint64,
 		}
 		select {
 		case <-more:
-		case <-m.over:
-			if last, _ := m.feed.last(); at > last {
+		case <-h.over:
+			if last, _ := h.feed.last(); at > last {
 				return nil
 			}
 		case <-ctx.Done():

@@ -1,28 +1,30 @@
-package manager_test
+package host_test
 
 import (
 	"testing"
 
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Ensure that exit codes are told with the signals they stand for, and ends with what is known of them.
 func TestFailureTexts(t *testing.T) {
 	for _, c := range []struct {
-		row  manager.Row
+		row  host.Row
 		want string
 	}{
-		{manager.Row{}, ""},
-		{manager.Row{Ended: sched.Preempted, Code: 75}, ""},
-		{manager.Row{Ended: sched.Failed, Code: 1}, "exit code 1"},
-		{manager.Row{Ended: sched.Failed, Code: 128}, "exit code 128"},
-		{manager.Row{Ended: sched.Failed, Code: 139}, "exit code 139 (SIGSEGV)"},
-		{manager.Row{Ended: sched.Failed, Code: 137}, "exit code 137 (SIGKILL, by no order of the manager: the kernel kills so where memory is short)"},
-		{manager.Row{Ended: sched.Failed, Code: 255}, "exit code 255"},
-		{manager.Row{Ended: sched.Failed, Code: 3, Text: "what it did in its last 5s is lost"}, "exit code 3: what it did in its last 5s is lost"},
-		{manager.Row{Failures: 1, Text: "no free port"}, "could not be started: no free port"},
+		{host.Row{}, ""},
+		{host.Row{Ended: sched.Preempted, Code: 75}, ""},
+		{host.Row{Ended: sched.Failed, Code: 1}, "exit code 1"},
+		{host.Row{Ended: sched.Failed, Code: 128}, "exit code 128"},
+		{host.Row{Ended: sched.Failed, Code: 139}, "exit code 139 (SIGSEGV)"},
+		{host.Row{Ended: sched.Failed, Code: 137}, "exit code 137 (SIGKILL, by no order of the manager: the kernel " +
+			"kills so where memory is short)"},
+		{host.Row{Ended: sched.Failed, Code: 255}, "exit code 255"},
+		{host.Row{Ended: sched.Failed, Code: 3, Text: "what it did in its last 5s is lost"},
+			"exit code 3: what it did in its last 5s is lost"},
+		{host.Row{Failures: 1, Text: "no free port"}, "could not be started: no free port"},
 	} {
 		if got := c.row.Failure(); got != c.want || c.row.Failed() != (c.want != "") {
 			t.Errorf("%+v: %q, want %q", c.row, got, c.want)
@@ -32,7 +34,7 @@ func TestFailureTexts(t *testing.T) {
 
 // Ensure that the latest job of a name is found, which job had it before, and those beside it that are not done.
 func TestNamesOfJobs(t *testing.T) {
-	b := manager.NewBoard()
+	b := host.NewBoard()
 	v := new(sched.View)
 	for id, name := range []string{"a", "b", "a", "", "a"} {
 		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{Name: name}, State: sched.Waiting})

@@ -1,0 +1,198 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Errors of those who ask.
+var (
+	ErrNoJob   = errors.New("no such job")
+	ErrDone    = errors.New("done already")
+	ErrStopped = errors.New("the manager stops")
+	// ErrNotHere says that this host does not have what was asked for.
+	ErrNotHere = errors.New("not here")
+)
+
+// Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
+// follow it. specs is as with Mailbox.Submit.
+func (h *Host) Submit(ctx context.Context, specs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (sched.JobID,
+	error) {
+	if err := h.running(ctx); err != nil {
+		return sched.None, err
+	}
+	var number sched.JobID = sched.None // not a result: the engine may come to it when no one waits any more
+	durable := h.box.Submit(func(next sched.JobID, now sched.Time) []*sched.JobSpec {
+		if ctx.Err() != nil { // who asked has the answer that it failed
+			return nil
+		}
+		number = next
+		return specs(next, now)
+	})
+	if err := h.await(ctx, durable); err != nil {
+		return sched.None, err
+	}
+	if number == sched.None {
+		return sched.None, ctx.Err()
+	}
+	return number, nil
+}
+
+// Command has done with a job what its user wants, and returns once that is durable. ErrNoJob and ErrDone say why it
+// cannot be.
+func (h *Host) Command(ctx context.Context, id sched.JobID, c sched.Command) error {
+	row, known, _ := h.board.Row(id)
+	switch {
+	case !known:
+		return ErrNoJob
+	case row.State == sched.Done:
+		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+	}
+	if err := h.running(ctx); err != nil {
+		return err
+	}
+	if err := h.await(ctx, h.box.Command(id, c)); err != nil {
+		return err
+	}
+	if row, _, _ := h.board.Row(id); row.State == sched.Done && !row.Cancelled {
+		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+	}
+	return nil
+}
+
+// Drain has nodes be given to no new job, or lifts that, and returns once that is durable.
+func (h *Host) Drain(ctx context.Context, nodes func(v *sched.View) []sched.NodeID, on bool) error {
+	if err := h.running(ctx); err != nil {
+		return err
+	}
+	return h.await(ctx, h.box.Drain(nodes, on))
+}
+
+// Post has a request become events, and returns once what came of it is durable.
+func (h *Host) Post(ctx context.Context, events Request) error {
+	if err := h.running(ctx); err != nil {
+		return err
+	}
+	return h.await(ctx, h.box.Post(events))
+}
+
+// changing is how a job is to be that is not durable yet.
+type changing struct {
+	change  sched.JobChange
+	durable <-chan struct{}
+}
+
+// Change has a job be otherwise from now on: change is given what may be changed of it, as it is, and makes it what it
+// is to be; refuse may say why it cannot be so. It returns once that is durable. One that holds GPUs and may no longer
+// hold as many is stopped, saves, and waits for its turn. ErrNoJob and ErrDone say why it cannot be.
+func (h *Host) Change(ctx context.Context, id sched.JobID, change func(*sched.JobChange),
+	refuse func(*sched.JobSpec, *sched.JobChange) error) (err error) {
+	var durable <-chan struct{}
+	asked := h.Look(ctx, func(v *sched.View) {
+		if id < 0 || int(id) >= len(v.Jobs) {
+			err = ErrNoJob
+			return
+		}
+		j := v.Job(id)
+		if j.State == sched.Done || j.Cancel {
+			err = fmt.Errorf("%w (%v)", ErrDone, j.Outcome)
+			return
+		}
+		c := h.wanted(id, j.Spec)
+		change(&c)
+		if err = refuse(j.Spec, &c); err == nil {
+			durable = h.box.Change(id, c)
+			h.changing[id] = changing{c, durable}
+		}
+	})
+	if failed := errors.Join(asked, err); failed != nil {
+		return failed
+	}
+	if late := h.await(ctx, durable); late != nil {
+		return late
+	}
+	if row, _, _ := h.board.Row(id); row.State == sched.Done { // it may have been before
+		return fmt.Errorf("%w (%v)", ErrDone, row.Outcome)
+	}
+	return nil
+}
+
+// wanted returns how job id is to be from now on, as far as is known: what was asked for a moment ago is not in its
+// spec yet.
+func (h *Host) wanted(id sched.JobID, spec *sched.JobSpec) sched.JobChange {
+	maps.DeleteFunc(h.changing, func(_ sched.JobID, c changing) bool {
+		select {
+		case <-c.durable:
+			return true
+		default:
+			return false
+		}
+	})
+	if c, pending := h.changing[id]; pending {
+		return c.change
+	}
+	return spec.Change()
+}
+
+// Look has f look at the state, the system and its books while nothing changes them. All that f sees is durable; its
+// time is the present, not that of the last event. f must be short, keep nothing of it, and ask for nothing.
+func (h *Host) Look(ctx context.Context, f func(*sched.View)) error {
+	if err := h.running(ctx); err != nil {
+		return err
+	}
+	err := h.box.Do(ctx, h.over, func(now sched.Time) {
+		v := *h.View()
+		v.Now = max(v.Now, now)
+		f(&v)
+	})
+	if errors.Is(err, ErrClosed) {
+		return ErrStopped
+	}
+	return err
+}
+
+// running returns once requests can be taken.
+func (h *Host) running(ctx context.Context) error {
+	select {
+	case <-h.up:
+		return nil
+	case <-h.over:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// await waits until what was asked for is durable.
+func (h *Host) await(ctx context.Context, durable <-chan struct{}) error {
+	select {
+	case <-durable:
+		return nil
+	case <-h.over:
+		select {
+		case <-durable: // both
+			return nil
+		default:
+			return ErrStopped
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Problems says in sentences what someone should look at: jobs that cannot be started. Nothing of it keeps the others
+// from running. Anyone may ask at any time.
+func (h *Host) Problems() []string {
+	list := []string{}
+	for id, row := range h.board.Rows() {
+		if row.Failures > 0 && row.State != sched.Done {
+			list = append(list, fmt.Sprintf("job %d (%s) cannot be started (%d times in a row): %s", id, row.Name,
+				row.Failures, row.Text))
+		}
+	}
+	return list
+}

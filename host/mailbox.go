@@ -1,0 +1,139 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/trainyard/trainyard/sched"
+)
+
+// Mailbox takes what users want: jobs submitted, commands, changes, drains. Each becomes events in front of the
+// driver's next answer, in the order in which they came. Those that come together are one instant and one batch. Its
+// methods may be called by anyone at any time.
+type Mailbox struct {
+	mu      sync.Mutex
+	waiting []*request
+	knock   chan struct{} // something waits
+	visits  chan func(now sched.Time)
+}
+
+// request is what one user wants.
+type request struct {
+	events  Request
+	durable chan struct{} // closed once what came of it is durable
+}
+
+// Request makes the events that a user wants of the instant now. The engine's goroutine calls it once as the batch is
+// made; v shows what is durable by then, and next is the number of the next job to arrive. It must be short. No events:
+// nothing comes of it.
+type Request func(v *sched.View, next sched.JobID, now sched.Time) []sched.Event
+
+// NewMailbox returns an empty one.
+func NewMailbox() *Mailbox {
+	return &Mailbox{knock: make(chan struct{}, 1), visits: make(chan func(sched.Time))}
+}
+
+// Post puts a request in. The channel is closed once what came of it is durable.
+func (m *Mailbox) Post(events Request) (durable <-chan struct{}) {
+	r := &request{events, make(chan struct{})}
+	m.mu.Lock()
+	m.waiting = append(m.waiting, r)
+	m.mu.Unlock()
+	select {
+	case m.knock <- struct{}{}:
+	default:
+	}
+	return r.durable
+}
+
+// Submit has jobs arrive, in the order in which jobs returns them: it is called once, by the engine's goroutine, as the
+// batch is made, with the number that the first of them gets and when that is. So who submits waits for no one, and
+// those who come while a batch is made durable are all in the next one. The events point to the very specs returned, of
+// which Submit sets the times of submission. They must be valid, and After may name only jobs that arrive before.
+func (m *Mailbox) Submit(jobs func(first sched.JobID, now sched.Time) []*sched.JobSpec) (durable <-chan struct{}) {
+	return m.Post(func(_ *sched.View, next sched.JobID, now sched.Time) (events []sched.Event) {
+		for _, spec := range jobs(next, now) {
+			spec.Submit = now
+			events = append(events, sched.Event{Kind: sched.JobArrived, Spec: spec})
+		}
+		return events
+	})
+}
+
+// Command passes on what a user wants done with a job that has arrived.
+func (m *Mailbox) Command(job sched.JobID, c sched.Command) (durable <-chan struct{}) {
+	return m.post(sched.Event{Kind: sched.JobCommanded, Job: job, Code: int32(c)})
+}
+
+// Change passes on how a user wants a job from now on that has arrived; it must be valid.
+func (m *Mailbox) Change(job sched.JobID, c sched.JobChange) (durable <-chan struct{}) {
+	return m.post(sched.Event{Kind: sched.JobChanged, Job: job, Change: &c})
+}
+
+func (m *Mailbox) post(e sched.Event) <-chan struct{} {
+	return m.Post(func(*sched.View, sched.JobID, sched.Time) []sched.Event { return []sched.Event{e} })
+}
+
+// Drain has nodes be given to no new job, or lifts that; attempts on them go on. Of several requests about a node in
+// one batch the last counts, and what is so already makes no event.
+func (m *Mailbox) Drain(nodes func(v *sched.View) []sched.NodeID, on bool) (durable <-chan struct{}) {
+	state := sched.NodeUp
+	if on {
+		state = sched.NodeDraining
+	}
+	return m.Post(func(v *sched.View, _ sched.JobID, _ sched.Time) (events []sched.Event) {
+		for _, n := range nodes(v) {
+			events = append(events, sched.Event{Kind: sched.NodeChanged, Node: n, Code: int32(state)})
+		}
+		return events
+	})
+}
+
+// ErrClosed says that the mailbox was closed, or its driver, before it did what it was asked.
+var ErrClosed = errors.New("closed")
+
+// Do has f called by the engine's goroutine while that waits for the driver, and returns when f has returned: f may
+// read the View and what the Decider remembers, all of which is durable then; now is the present. No event comes of it,
+// and no decision. Nothing is decided meanwhile: f must be short, and must not call Do. The error is that of ctx, or
+// ErrClosed once over is closed, and f was not called then.
+func (m *Mailbox) Do(ctx context.Context, over <-chan struct{}, f func(now sched.Time)) error {
+	done := make(chan struct{})
+	select {
+	case m.visits <- func(now sched.Time) { defer close(done); f(now) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-over:
+		return ErrClosed
+	}
+}
+
+// take empties the mailbox.
+func (m *Mailbox) take() []*request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.waiting
+	m.waiting = nil
+	select {
+	case <-m.knock:
+	default:
+	}
+	return list
+}
+
+// putBack has requests come again, before those that came since.
+func (m *Mailbox) putBack(list []*request) {
+	if len(list) == 0 {
+		return
+	}
+	m.mu.Lock()
+	m.waiting = slices.Concat(list, m.waiting)
+	m.mu.Unlock()
+	select {
+	case m.knock <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,137 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// ErrFixed says that a manager has the jobs of a file.
+var ErrFixed = errors.New("this manager runs the jobs of a file and takes no others")
+
+// Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
+// follow it. Anyone may call it while Run runs, as all requests.
+func (m *Manager) Submit(ctx context.Context, jobs []jobfile.Job) (first sched.JobID, err error) {
+	if m.o.Jobs != nil {
+		return sched.None, ErrFixed
+	}
+	h := m.Header()
+	if err := Fits(&h, jobs, m.o.Unit); err != nil {
+		return sched.None, err
+	}
+	return m.Host.Submit(ctx, arriving(jobs))
+}
+
+// arriving returns what makes specs of jobs as they arrive: places of the list they came with become numbers of jobs,
+// the first being that of the first job.
+func arriving(jobs []jobfile.Job) func(first sched.JobID, now sched.Time) []*sched.JobSpec {
+	specs := make([]*sched.JobSpec, len(jobs))
+	for i := range jobs {
+		spec := jobs[i].Spec
+		spec.Task = jobs[i].Task.Encode()
+		specs[i] = &spec
+	}
+	return func(first sched.JobID, now sched.Time) []*sched.JobSpec {
+		for i, spec := range specs {
+			spec.After = nil
+			for _, place := range jobs[i].Spec.After {
+				spec.After = append(spec.After, first+place)
+			}
+			if jobs[i].Submit > 0 {
+				spec.NotBef = max(spec.NotBef, now.Add(jobs[i].Submit))
+			}
+		}
+		return specs
+	}
+}
+
+// Change has a job be otherwise from now on, see host.Host. ErrRefused says why it cannot be.
+func (m *Manager) Change(ctx context.Context, id sched.JobID, change func(*sched.JobChange)) error {
+	return m.Host.Change(ctx, id, change, m.refuse)
+}
+
+// refuse refuses what would leave a job waiting for ever.
+func (m *Manager) refuse(spec *sched.JobSpec, c *sched.JobChange) error {
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if b := spec.Batch; b.PerGPU > 0 && int64(b.PerGPU)*int64(c.GPUs.Max) < int64(b.Min) {
+		return fmt.Errorf("%w: a batch of at least %d needs more than %d %ss, of %d each", ErrRefused, b.Min,
+			c.GPUs.Max, m.o.Unit,
+			b.PerGPU)
+	}
+	h := m.Header()
+	return Fits(&h, []jobfile.Job{{Spec: *spec.Changed(c)}}, m.o.Unit)
+}
+
+// Plan says when jobs would start and end if they were submitted now, see host.Host.
+func (m *Manager) Plan(ctx context.Context, jobs []jobfile.Job) (f *explain.Forecast, first sched.JobID, err error) {
+	h := m.Header()
+	if misfit := Fits(&h, jobs, m.o.Unit); misfit != nil {
+		return nil, sched.None, misfit
+	}
+	return m.Host.Plan(ctx, arriving(jobs))
+}
+
+// Drain has no new job be given the machine, or lifts that; those on it go on. It returns once that is durable.
+func (m *Manager) Drain(ctx context.Context, on bool) error { return m.DrainNodes(ctx, nil, on) }
+
+// DrainNodes is Drain for some nodes, all of them or none; nil = all that there are.
+func (m *Manager) DrainNodes(ctx context.Context, nodes []sched.NodeID, on bool) error {
+	of := func(v *sched.View) (list []sched.NodeID) {
+		for n := range v.Nodes {
+			if id := sched.NodeID(n); nodes == nil || slices.Contains(nodes, id) {
+				list = append(list, id)
+			}
+		}
+		return list
+	}
+	if len(m.Header().Pools) == 0 {
+		return m.Host.Drain(ctx, of, on)
+	}
+	return m.withhold(ctx, func(v *sched.View) (gpus []sched.GPUID) { // a node is a GPU, be it rented at the moment or not
+		for _, n := range of(v) {
+			gpus = append(gpus, sched.GPUID(n))
+		}
+		return gpus
+	}, on)
+}
+
+// DrainGPUs is Drain for some GPUs, all of them or none.
+func (m *Manager) DrainGPUs(ctx context.Context, gpus []sched.GPUID, on bool) error {
+	return m.withhold(ctx, func(*sched.View) []sched.GPUID { return gpus }, on)
+}
+
+func (m *Manager) withhold(ctx context.Context, gpus func(*sched.View) []sched.GPUID, on bool) error {
+	var refused error
+	err := m.Post(ctx, func(v *sched.View, _ sched.JobID, _ sched.Time) (events []sched.Event) {
+		events, refused = m.driver.Load().Withhold(gpus(v), on)
+		return events
+	})
+	if err != nil {
+		return err
+	}
+	return refused
+}
+
+// Devices returns how the devices were when last looked at, by GPUID; nil before Run has begun.
+func (m *Manager) Devices() []device.Status {
+	if d := m.driver.Load(); d != nil {
+		return d.Status()
+	}
+	return nil
+}
+
+// Dir returns the folder.
+func (m *Manager) Dir() string { return m.o.Dir }
+
+// Expects reports whether a job of that name is among those known beforehand. It may not have arrived yet.
+func (m *Manager) Expects(name string) bool {
+	return slices.ContainsFunc(m.o.jobs(), func(j jobfile.Job) bool { return j.Spec.Name == name })
+}
