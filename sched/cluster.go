@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -63,22 +64,28 @@ type PowerPoint struct {
 func (c *PowerCurve) None() bool { return c.Scale == 0 && len(c.Points) == 0 }
 
 func (c *PowerCurve) validate(idle Watts) error {
-	switch {
-	case len(c.Points) > 0 && (c.Scale != 0 || c.Exponent != 0):
-		return fmt.Errorf("a power curve of both scale and points, want one of them")
-	case !(c.Scale >= 0) || c.Scale > 0 && !(c.Exponent >= 1 && c.Exponent <= 2) || c.Scale == 0 && c.Exponent != 0:
+	if len(c.Points) > 0 && (c.Scale != 0 || c.Exponent != 0) {
+		return errors.New("a power curve of both scale and points, want one of them")
+	}
+	if !(c.Scale >= 0) || c.Scale > 0 && !(c.Exponent >= 1 && c.Exponent <= 2) || c.Scale == 0 && c.Exponent != 0 {
 		return fmt.Errorf("power curve of scale %v and exponent %v, want a scale >= 0 and an exponent from 1 to 2",
 			c.Scale, c.Exponent)
-	case len(c.Points) == 0:
+	}
+	return validatePoints(c.Points, idle)
+}
+
+// validatePoints checks the table of a power curve, if there is one.
+func validatePoints(points []PowerPoint, idle Watts) error {
+	if len(points) == 0 {
 		return nil
 	}
-	first, last := c.Points[0], c.Points[len(c.Points)-1]
-	if len(c.Points) < 2 || first.Use != 0 || last.Use != 1 || first.Watts != idle {
-		return fmt.Errorf("power table from use %v at %v W to %v, want one from 0 at idle power, %v W, to 1", first.Use,
-			first.Watts, last.Use, idle)
+	first, last := points[0], points[len(points)-1]
+	if len(points) < 2 || first.Use != 0 || last.Use != 1 || first.Watts != idle {
+		return fmt.Errorf("power table from use %v at %v W to %v, want one from 0 at idle power, %v W, to 1",
+			first.Use, first.Watts, last.Use, idle)
 	}
-	for i := 1; i < len(c.Points); i++ {
-		if p, q := c.Points[i-1], c.Points[i]; !(q.Use > p.Use) || !(q.Watts >= p.Watts) {
+	for i := 1; i < len(points); i++ {
+		if p, q := points[i-1], points[i]; !(q.Use > p.Use) || !(q.Watts >= p.Watts) {
 			return fmt.Errorf("power table with %v W at use %v after %v W at %v, want rising use and power that does "+
 				"not fall", q.Watts, q.Use, p.Watts, p.Use)
 		}

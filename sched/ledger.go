@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 )
 
@@ -12,36 +11,19 @@ import (
 //
 // A GPU is free when it is usable and has no tenant. All orders are by NodeID, then GPUID.
 type Ledger struct {
+	typeBooks
+	tenancy
+	bookings
+	changes
+
 	view    *View
-	free    Bitset  // by GPU
-	usable  Bitset  // by GPU
-	tenants []int16 // by GPU
-	limit   int     // tenants a GPU may have
-	tenant  []JobID // limit places for each GPU, of which the first tenants[g] are taken, in order of JobID
-	low     int     // no GPU below is free
-	byType  []typeBook
+	free    Bitset // by GPU
+	usable  Bitset // by GPU
+	low     int    // no GPU below is free
 	node    []nodeBook
-	counted bool      // some node counts CPUs or memory
-	set     [][]GPUID // by job: what it has booked
-	holders []JobID   // jobs that have booked something, in no particular order
-	place   []int32   // by job: index in holders
+	counted bool // some node counts CPUs or memory
 	journal []entry
 	logging bool
-
-	followed bool     // somebody asks for Changes
-	changed  []NodeID // whose free GPUs changed: changes number since, since+1, ...
-	since    int
-}
-
-// typeBook holds the nodes of one GPU type.
-type typeBook struct {
-	free, usable int
-	nodes        Bitset   // all of the type that are up
-	bucket       []Bitset // [f] nodes with f free GPUs
-	count        []int32  // members of bucket[f]
-	size         []int32  // [n] nodes with n usable GPUs
-	widest       int      // usable GPUs of the widest node
-	maxFree      int      // upper bound on the index of the last bucket in use
 }
 
 type nodeBook struct {
@@ -70,17 +52,15 @@ func NewLedger(v *View) *Ledger {
 func (l *Ledger) Rebuild() {
 	v := l.view
 	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))
-	l.limit = max(v.ShareLimit, 1)
-	l.tenants, l.tenant = make([]int16, len(v.GPUs)), make([]JobID, len(v.GPUs)*l.limit)
+	l.tenancy = newTenancy(len(v.GPUs), max(v.ShareLimit, 1))
 	l.node = make([]nodeBook, len(v.Nodes))
-	l.byType = l.byType[:0]
+	l.typeBooks = l.typeBooks[:0]
 	l.journal, l.logging, l.counted, l.low = l.journal[:0], false, false, 0
-	l.forgetChanges()
+	l.changes.forget()
 	for i := range v.Nodes {
 		l.addNode(NodeID(i))
 	}
-	clear(l.set)
-	l.holders = l.holders[:0]
+	l.bookings.clear()
 	for j := range v.Jobs {
 		if t := v.Jobs[j].Target; len(t) > 0 {
 			l.Book(JobID(j), append([]GPUID(nil), t...))
@@ -90,19 +70,7 @@ func (l *Ledger) Rebuild() {
 
 func (l *Ledger) addNode(id NodeID) {
 	n := &l.view.Nodes[id]
-	for int(n.Spec.Type) >= len(l.byType) {
-		l.byType = append(l.byType, typeBook{})
-	}
-	t := &l.byType[n.Spec.Type]
-	for len(t.bucket) <= n.Spec.GPUs {
-		t.bucket = append(t.bucket, nil)
-		t.count = append(t.count, 0)
-		t.size = append(t.size, 0)
-	}
-	for f := range t.bucket {
-		t.bucket[f] = t.bucket[f].Grow(len(l.view.Nodes))
-	}
-	t.nodes = t.nodes.Grow(len(l.view.Nodes))
+	t := l.typeBooks.grow(n.Spec.Type, n.Spec.GPUs, len(l.view.Nodes))
 	b := nodeBook{typ: n.Spec.Type, up: n.Open(), cpus: n.Spec.CPUs, memGB: n.Spec.MemoryGB,
 		allCPUs: n.Spec.CPUs, allMemGB: n.Spec.MemoryGB}
 	l.counted = l.counted || n.Spec.CPUs > 0 || n.Spec.MemoryGB > 0
@@ -114,7 +82,7 @@ func (l *Ledger) addNode(id NodeID) {
 		}
 	}
 	l.node[id] = b
-	l.enter(id, &l.node[id])
+	t.enter(id, &l.node[id])
 }
 
 // Refresh brings the book of node n up to the view after its state, or that of its GPUs, changed. It reports false if
@@ -131,15 +99,8 @@ func (l *Ledger) Refresh(n NodeID) bool {
 	if !b.up && !v.Nodes[n].Open() {
 		return true // none of its GPUs is usable, as before
 	}
-	t := &l.byType[b.typ]
-	if b.up {
-		t.nodes.Clear(int(n))
-		t.bucket[b.free].Clear(int(n))
-		t.count[b.free]--
-		t.size[b.usable]--
-		t.free -= int(b.free)
-		t.usable -= int(b.usable)
-	}
+	t := &l.typeBooks[b.typ]
+	t.leave(n, b)
 	b.up, b.free, b.usable = v.Nodes[n].Open(), 0, 0
 	for g := v.Nodes[n].First; g < v.Nodes[n].First+GPUID(spec.GPUs); g++ {
 		l.usable.Clear(int(g))
@@ -155,127 +116,9 @@ func (l *Ledger) Refresh(n NodeID) bool {
 			l.low = min(l.low, int(g))
 		}
 	}
-	l.enter(n, b)
-	l.note(n)
+	t.enter(n, b)
+	l.changes.note(n)
 	return true
-}
-
-// maxChanges is how many changes are remembered. Who is further behind had better look at the whole cluster.
-const maxChanges = 1 << 12
-
-// Changes returns the nodes whose free GPUs changed from change number from on, some of them several times, and the
-// number of the next change; 0 is before the first. It reports false where it no longer knows them: look at all nodes.
-// The nodes are valid until the ledger changes.
-func (l *Ledger) Changes(from int) (nodes []NodeID, next int, known bool) {
-	next, known = l.since+len(l.changed), l.followed && from >= l.since
-	l.followed = true
-	if !known {
-		return nil, next, false
-	}
-	return l.changed[from-l.since:], next, true
-}
-
-func (l *Ledger) note(n NodeID) {
-	if !l.followed {
-		return
-	}
-	if len(l.changed) == maxChanges {
-		l.forgetChanges()
-	}
-	l.changed = append(l.changed, n)
-}
-
-// forgetChanges leaves everybody behind.
-func (l *Ledger) forgetChanges() { l.since, l.changed = l.since+len(l.changed)+1, l.changed[:0] }
-
-// enter puts an up node into the sums and buckets of its type.
-func (l *Ledger) enter(n NodeID, b *nodeBook) {
-	t := &l.byType[b.typ]
-	if b.up {
-		t.nodes.Set(int(n))
-		t.bucket[b.free].Set(int(n))
-		t.count[b.free]++
-		t.size[b.usable]++
-		t.free += int(b.free)
-		t.usable += int(b.usable)
-		t.maxFree = max(t.maxFree, int(b.free))
-	}
-	t.widest = len(t.size) - 1
-	for t.widest > 0 && t.size[t.widest] == 0 {
-		t.widest--
-	}
-}
-
-// Free returns the number of free GPUs of the given types.
-func (l *Ledger) Free(types TypeSet) int {
-	if len(l.byType) == 1 {
-		return l.byType[0].free
-	}
-	n := 0
-	for t := range l.byType {
-		if types.Has(TypeID(t)) {
-			n += l.byType[t].free
-		}
-	}
-	return n
-}
-
-// Usable returns the number of GPUs of type t that are up, free or not.
-func (l *Ledger) Usable(t TypeID) int { return l.byType[t].usable }
-
-// FreeOf returns the number of free GPUs of type t.
-func (l *Ledger) FreeOf(t TypeID) int { return l.byType[t].free }
-
-// Types returns how many GPU types the cluster has; they are numbered from 0.
-func (l *Ledger) Types() int { return len(l.byType) }
-
-// Widest returns the number of usable GPUs of the widest node of type t.
-func (l *Ledger) Widest(t TypeID) int { return l.byType[t].widest }
-
-// MaxFree returns the largest number of free GPUs on one node of type t.
-func (l *Ledger) MaxFree(t TypeID) int {
-	b := &l.byType[t]
-	for b.maxFree > 0 && b.count[b.maxFree] == 0 {
-		b.maxFree--
-	}
-	return b.maxFree
-}
-
-// NodesWith returns how many nodes of type t have exactly f free GPUs.
-func (l *Ledger) NodesWith(t TypeID, f int) int {
-	if f >= len(l.byType[t].count) {
-		return 0
-	}
-	return int(l.byType[t].count[f])
-}
-
-// NodesOf returns how many nodes of type t have exactly n usable GPUs, free or not.
-func (l *Ledger) NodesOf(t TypeID, n int) int {
-	if n >= len(l.byType[t].size) {
-		return 0
-	}
-	return int(l.byType[t].size[n])
-}
-
-// NextNode returns the first node of type t, from node from on, with exactly f free GPUs, or None.
-func (l *Ledger) NextNode(t TypeID, f int, from NodeID) NodeID {
-	if f >= len(l.byType[t].bucket) || l.byType[t].count[f] == 0 {
-		return None
-	}
-	return NodeID(l.byType[t].bucket[f].Next(int(from)))
-}
-
-// NextNodeIn is NextNode among the nodes of set, which has as many bits as one likes.
-func (l *Ledger) NextNodeIn(set Bitset, t TypeID, f int, from NodeID) NodeID {
-	if f >= len(l.byType[t].bucket) || l.byType[t].count[f] == 0 {
-		return None
-	}
-	return NodeID(nextOfBoth(set, l.byType[t].bucket[f], int(from)))
-}
-
-// NextUp returns the first node of type t, from node from on, that is up, or None.
-func (l *Ledger) NextUp(t TypeID, from NodeID) NodeID {
-	return NodeID(l.byType[t].nodes.Next(int(from)))
 }
 
 // FreeOn returns the number of free GPUs of node n.
@@ -287,20 +130,6 @@ func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
 // NextFree returns the first GPU of set, from GPU from on, that is free, or None. set has as many bits as one likes.
 func (l *Ledger) NextFree(set Bitset, from GPUID) GPUID {
 	return GPUID(nextOfBoth(set, l.free, int(from)))
-}
-
-// nextOfBoth returns the smallest member of a and b, from from on, or -1.
-func nextOfBoth(a, b Bitset, from int) int {
-	for w := from >> 6; w < min(len(a), len(b)); w++ {
-		x := a[w] & b[w]
-		if w == from>>6 {
-			x &= ^uint64(0) << (from & 63)
-		}
-		if x != 0 {
-			return w<<6 + bits.TrailingZeros64(x)
-		}
-	}
-	return -1
 }
 
 // TypeOf returns the type of GPU g.
@@ -339,7 +168,7 @@ func (l *Ledger) TakeFrom(n NodeID, k int, dst []GPUID) []GPUID {
 func (l *Ledger) TakeAny(t TypeID, k int, dst []GPUID) []GPUID {
 	l.low = max(l.free.Next(l.low), 0)
 	return l.take(l.low, len(l.view.GPUs), k, dst, func(g int) bool {
-		return len(l.byType) == 1 || l.node[l.view.GPUs[g].Node].typ == t
+		return len(l.typeBooks) == 1 || l.node[l.view.GPUs[g].Node].typ == t
 	})
 }
 
@@ -367,40 +196,6 @@ func (l *Ledger) isLeft(g int) bool { return l.view.GPUs[g].Holders > l.view.GPU
 // NodeOf returns the node of GPU g.
 func (l *Ledger) NodeOf(g GPUID) NodeID { return l.view.GPUs[g].Node }
 
-// Owner returns the one job that has booked GPU g, or None if none or several have.
-func (l *Ledger) Owner(g GPUID) JobID {
-	if l.tenants[g] != 1 {
-		return None
-	}
-	return l.tenant[int(g)*l.limit]
-}
-
-// Tenants returns the jobs that have booked GPU g, in order of JobID. It is valid until the next change.
-func (l *Ledger) Tenants(g GPUID) []JobID {
-	return l.tenant[int(g)*l.limit:][:l.tenants[g]]
-}
-
-// Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
-func (l *Ledger) Untaken(gpus []GPUID) bool {
-	for _, g := range gpus {
-		if l.tenants[g] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Set returns what job j has booked, nil if nothing.
-func (l *Ledger) Set(j JobID) []GPUID {
-	if int(j) >= len(l.set) {
-		return nil
-	}
-	return l.set[j]
-}
-
-// Holders returns the jobs that have booked something, in no particular order. It is valid until the next change.
-func (l *Ledger) Holders() []JobID { return l.holders }
-
 // Book makes job j, which has nothing booked, a tenant of gpus, in GPUID order. The ledger keeps gpus: they must not
 // change until released.
 func (l *Ledger) Book(j JobID, gpus []GPUID) {
@@ -411,19 +206,10 @@ func (l *Ledger) Book(j JobID, gpus []GPUID) {
 }
 
 func (l *Ledger) book(j JobID, gpus []GPUID) {
-	if int(j) >= cap(l.set) {
-		more := max(cap(l.view.Jobs), int(j)+1) - len(l.set)
-		l.set, l.place = slices.Grow(l.set, more), slices.Grow(l.place, more)
-	}
-	for int(j) >= len(l.set) {
-		l.set, l.place = append(l.set, nil), append(l.place, 0)
-	}
-	if l.set[j] != nil {
+	if l.Set(j) != nil {
 		panic(fmt.Sprintf("sched: ledger: job %d books twice, version %d", j, l.view.Version))
 	}
-	l.set[j] = gpus
-	l.place[j] = int32(len(l.holders))
-	l.holders = append(l.holders, j)
+	l.bookings.add(j, gpus, cap(l.view.Jobs))
 	l.apply(j, gpus, 1)
 }
 
@@ -442,11 +228,7 @@ func (l *Ledger) release(j JobID) {
 	if gpus == nil {
 		panic(fmt.Sprintf("sched: ledger: job %d releases nothing, version %d", j, l.view.Version))
 	}
-	l.set[j] = nil
-	last := l.holders[len(l.holders)-1]
-	l.holders[l.place[j]] = last
-	l.place[last] = l.place[j]
-	l.holders = l.holders[:len(l.holders)-1]
+	l.bookings.remove(j)
 	l.apply(j, gpus, -1)
 }
 
@@ -474,74 +256,66 @@ func (l *Ledger) Commit() {
 	l.journal, l.logging = l.journal[:0], false
 }
 
-// apply adds d tenants to each GPU and moves nodes between buckets.
-func (l *Ledger) apply(j JobID, gpus []GPUID, d int16) {
-	for i := 0; i < len(gpus); {
-		n := l.view.GPUs[gpus[i]].Node
+// apply enters job j among the tenants of gpus where d is 1, strikes it out where d is -1, and moves nodes between
+// buckets.
+func (l *Ledger) apply(j JobID, gpus []GPUID, d int) {
+	for len(gpus) > 0 {
+		n := l.view.GPUs[gpus[0]].Node
 		b := &l.node[n]
-		was, first := b.free, i
-		for ; i < len(gpus) && l.view.GPUs[gpus[i]].Node == n; i++ {
-			g := int(gpus[i])
-			switch { // the first two nearly always
-			case l.limit == 1 && d > 0 && l.tenants[g] == 0:
-				l.tenant[g], l.tenants[g] = j, 1
-			case l.limit == 1 && d < 0 && l.tenants[g] == 1 && l.tenant[g] == j:
-				l.tenants[g] = 0
-			default:
-				l.settle(j, g, d)
-			}
-			switch {
-			case !l.usable.Has(g):
-			case d > 0 && l.tenants[g] == 1:
-				l.free.Clear(g)
-				b.free--
-			case d < 0 && l.tenants[g] == 0:
-				l.free.Set(g)
-				l.low = min(l.low, g)
-				b.free++
-			}
+		was, count := b.free, 0
+		if d > 0 {
+			count = l.occupy(n, j, gpus)
+		} else {
+			count = l.vacate(n, j, gpus)
 		}
+		gpus = gpus[count:]
 		if l.counted {
 			s := l.view.Jobs[j].Spec
-			b.cpus -= s.CPUs * float32(d) * float32(i-first)
-			b.memGB -= s.MemoryGB * float32(d) * float32(i-first)
+			b.cpus -= s.CPUs * float32(d) * float32(count)
+			b.memGB -= s.MemoryGB * float32(d) * float32(count)
 		}
 		if b.up && b.free != was {
-			l.rebucket(n, was, b)
+			l.typeBooks[b.typ].move(n, was, b.free)
+			l.changes.note(n)
 		}
 	}
 }
 
-// settle enters job j among the tenants of GPU g, or strikes it out.
-func (l *Ledger) settle(j JobID, g int, d int16) {
-	n := int(l.tenants[g])
-	all := l.tenant[g*l.limit : (g+1)*l.limit]
-	i := 0
-	for i < n && all[i] < j {
-		i++
+// occupy makes job j a tenant of the first of gpus, as far as they are on node n, and returns how many these are.
+func (l *Ledger) occupy(n NodeID, j JobID, gpus []GPUID) (count int) {
+	b := &l.node[n]
+	for ; count < len(gpus) && l.view.GPUs[gpus[count]].Node == n; count++ {
+		g := int(gpus[count])
+		if l.limit == 1 && l.tenants[g] == 0 { // nearly always
+			l.tenant[g], l.tenants[g] = j, 1
+		} else if !l.tenancy.enter(j, g) {
+			panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g,
+				l.tenants[g], l.view.Version))
+		}
+		if l.tenants[g] == 1 && l.usable.Has(g) {
+			l.free.Clear(g)
+			b.free--
+		}
 	}
-	switch {
-	case d > 0 && n == l.limit:
-		panic(fmt.Sprintf("sched: ledger: job %d books GPU %d, which has %d tenants, version %d", j, g, n,
-			l.view.Version))
-	case d < 0 && (i == n || all[i] != j):
-		panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g, l.view.Version))
-	case d > 0:
-		copy(all[i+1:], all[i:n])
-		all[i] = j
-	default:
-		copy(all[i:], all[i+1:n])
-	}
-	l.tenants[g] += d
+	return count
 }
 
-func (l *Ledger) rebucket(n NodeID, was int32, b *nodeBook) {
-	t := &l.byType[b.typ]
-	t.bucket[was].Clear(int(n))
-	t.count[was]--
-	t.bucket[b.free].Set(int(n))
-	t.count[b.free]++
-	t.free += int(b.free - was)
-	t.maxFree = max(t.maxFree, int(b.free))
-	l.note(n)
+// vacate ends the tenancy of job j of the first of gpus, as far as they are on node n, and returns how many these are.
+func (l *Ledger) vacate(n NodeID, j JobID, gpus []GPUID) (count int) {
+	b := &l.node[n]
+	for ; count < len(gpus) && l.view.GPUs[gpus[count]].Node == n; count++ {
+		g := int(gpus[count])
+		if l.limit == 1 && l.tenants[g] == 1 && l.tenant[g] == j { // nearly always
+			l.tenants[g] = 0
+		} else if !l.tenancy.leave(j, g) {
+			panic(fmt.Sprintf("sched: ledger: job %d releases GPU %d, which it has not, version %d", j, g,
+				l.view.Version))
+		}
+		if l.tenants[g] == 0 && l.usable.Has(g) {
+			l.free.Set(g)
+			l.low = min(l.low, g)
+			b.free++
+		}
+	}
+	return count
 }

@@ -1,0 +1,117 @@
+package sched
+
+import "slices"
+
+// tenancy is which jobs have booked which GPU.
+type tenancy struct {
+	limit   int     // tenants a GPU may have
+	tenants []int16 // by GPU: how many
+	tenant  []JobID // limit places for each GPU, of which the first tenants[g] are taken, in order of JobID
+}
+
+func newTenancy(gpus, limit int) tenancy {
+	return tenancy{limit: limit, tenants: make([]int16, gpus), tenant: make([]JobID, gpus*limit)}
+}
+
+// Owner returns the one job that has booked GPU g, or None if none or several have.
+func (t *tenancy) Owner(g GPUID) JobID {
+	if t.tenants[g] != 1 {
+		return None
+	}
+	return t.tenant[int(g)*t.limit]
+}
+
+// Tenants returns the jobs that have booked GPU g, in order of JobID. It is valid until the next change.
+func (t *tenancy) Tenants(g GPUID) []JobID {
+	return t.tenant[int(g)*t.limit:][:t.tenants[g]]
+}
+
+// Untaken reports whether no GPU of gpus has a tenant, usable or not: whether who left it can have it back.
+func (t *tenancy) Untaken(gpus []GPUID) bool {
+	for _, g := range gpus {
+		if t.tenants[g] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// enter makes job j a tenant of GPU g; false if there is no place.
+func (t *tenancy) enter(j JobID, g int) bool {
+	n := int(t.tenants[g])
+	if n == t.limit {
+		return false
+	}
+	all, i := t.find(j, g)
+	copy(all[i+1:], all[i:n])
+	all[i] = j
+	t.tenants[g]++
+	return true
+}
+
+// leave ends the tenancy of job j of GPU g; false if it is no tenant.
+func (t *tenancy) leave(j JobID, g int) bool {
+	n := int(t.tenants[g])
+	all, i := t.find(j, g)
+	if i == n || all[i] != j {
+		return false
+	}
+	copy(all[i:], all[i+1:n])
+	t.tenants[g]--
+	return true
+}
+
+// find returns the places of GPU g, and which of them is that of job j, or would be.
+func (t *tenancy) find(j JobID, g int) (all []JobID, i int) {
+	all = t.tenant[g*t.limit : (g+1)*t.limit]
+	for i < int(t.tenants[g]) && all[i] < j {
+		i++
+	}
+	return all, i
+}
+
+// bookings is what each job has booked.
+type bookings struct {
+	set     [][]GPUID // by job
+	holders []JobID   // jobs that have booked something, in no particular order
+	place   []int32   // by job: index in holders
+}
+
+// Set returns what job j has booked, nil if nothing.
+func (b *bookings) Set(j JobID) []GPUID {
+	if int(j) >= len(b.set) {
+		return nil
+	}
+	return b.set[j]
+}
+
+// Holders returns the jobs that have booked something, in no particular order. It is valid until the next change.
+func (b *bookings) Holders() []JobID { return b.holders }
+
+func (b *bookings) clear() {
+	clear(b.set)
+	b.holders = b.holders[:0]
+}
+
+// add notes what job j, which has nothing booked, books; so many jobs are expected.
+func (b *bookings) add(j JobID, gpus []GPUID, jobs int) {
+	if int(j) >= cap(b.set) {
+		more := max(jobs, int(j)+1) - len(b.set)
+		b.set, b.place = slices.Grow(b.set, more), slices.Grow(b.place, more)
+	}
+	for int(j) >= len(b.set) {
+		b.set, b.place = append(b.set, nil), append(b.place, 0)
+	}
+	b.set[j] = gpus
+	b.place[j] = int32(len(b.holders))
+	b.holders = append(b.holders, j)
+}
+
+// remove takes job j, which has something booked, off.
+func (b *bookings) remove(j JobID) {
+	b.set[j] = nil
+	last := b.holders[len(b.holders)-1]
+	b.holders[b.place[j]] = last
+	b.place[last] = b.place[j]
+	b.holders = b.holders[:len(b.holders)-1]
+}
