@@ -87,25 +87,13 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		r.advance(e.Time)
 	}
 	if r.concernsJob(e) { // before the fold: this event may be its last
-		r.closed, r.end = r.sums, r.now
-		if len(v.Pools) > 0 {
-			r.closed.cost += spent(v) - r.before
-		}
+		r.close(v)
 	}
 	switch e.Kind {
 	case sched.JobArrived:
 		r.arrived(v, e)
 	case sched.Ordered:
-		switch sched.ActionKind(e.Code) {
-		case sched.Start:
-			r.hold(v, e.Job)
-		case sched.Stop:
-			r.stopWork(e.Job, e.Time)
-		case sched.Adjust:
-			r.adjusted(v, e.Job)
-		case sched.SetNode:
-			r.changed(v, e.Node)
-		}
+		r.ordered(v, e)
 	case sched.AttemptStarted:
 		if v.Jobs[e.Job].Attempt == sched.Running { // one that comes up while it is stopped does no work
 			r.from[e.Job] = e.WorkFrom
@@ -117,19 +105,49 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		r.drop(v, e)
 		r.update(v, e)
 	case sched.Decided, sched.Rejected, sched.JobCommanded, sched.JobChanged:
-		if e.Kind == sched.Decided && e.Why.Code == sched.WhyUndone && e.Target.At == sched.AtOnce {
-			r.Undos++ // an exchange at the end of an epoch is decided once more then
-		}
-		r.update(v, e)
+		r.decided(v, e)
 	case sched.Noted:
 		if e.Why.Code == sched.WhyPromoted {
 			r.Jobs[e.Job].Promotions++
 		}
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
-		if r.any && e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown) {
-			r.sums.failures++
-		}
-		r.node(v, e.Node)
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.PriceChanged, sched.Measured:
+		r.logNode(v, e)
+	}
+}
+
+// close closes the sums as of now.
+func (r *Recorder) close(v *sched.View) {
+	r.closed, r.end = r.sums, r.now
+	if len(v.Pools) > 0 {
+		r.closed.cost += spent(v) - r.before
+	}
+}
+
+// ordered folds an order of the engine.
+func (r *Recorder) ordered(v *sched.View, e *sched.Event) {
+	switch sched.ActionKind(e.Code) {
+	case sched.Start:
+		r.hold(v, e.Job)
+	case sched.Stop:
+		r.stopWork(e.Job, e.Time)
+	case sched.Adjust:
+		r.adjusted(v, e.Job)
+	case sched.SetNode:
+		r.changed(v, e.Node)
+	}
+}
+
+// decided folds what was decided about a job, by the system or its user.
+func (r *Recorder) decided(v *sched.View, e *sched.Event) {
+	if e.Kind == sched.Decided && e.Why.Code == sched.WhyUndone && e.Target.At == sched.AtOnce {
+		r.Undos++ // an exchange at the end of an epoch is decided once more then
+	}
+	r.update(v, e)
+}
+
+// logNode folds what happened to nodes.
+func (r *Recorder) logNode(v *sched.View, e *sched.Event) {
+	switch e.Kind {
 	case sched.PriceChanged:
 		for n := range r.nodes {
 			r.reprice(v, sched.NodeID(n))
@@ -138,6 +156,11 @@ func (r *Recorder) Log(v *sched.View, e *sched.Event) {
 		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
 			r.measured(v, e.Node, sched.Watts(e.Value))
 		}
+	default:
+		if r.any && e.Kind == sched.NodeLeft && e.Code == int32(sched.NodeDown) {
+			r.sums.failures++
+		}
+		r.node(v, e.Node)
 	}
 }
 

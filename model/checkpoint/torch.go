@@ -82,17 +82,22 @@ func (m *machine) call(f value, args []value) {
 			return
 		}
 	case f.text == "torch._utils _rebuild_tensor_v3":
-		if len(args) > 6 && args[0].kind == storage && args[1].kind == number && args[2].kind == list {
+		if len(args) > 6 && placed(args) {
 			m.tensor(args[0].box.array.of(args[6].text), args[1].n, args[2].box.items)
 			return
 		}
 	case strings.HasPrefix(f.text, "torch._utils _rebuild_"):
-		if len(args) > 2 && args[0].kind == storage && args[1].kind == number && args[2].kind == list {
+		if placed(args) {
 			m.tensor(*args[0].box.array, args[1].n, args[2].box.items)
 			return
 		}
 	}
 	m.make(other, nil)
+}
+
+// placed reports whether args begin with a storage, a place in it and a shape.
+func placed(args []value) bool {
+	return len(args) > 2 && args[0].kind == storage && args[1].kind == number && args[2].kind == list
 }
 
 // of returns a storage without a type as one of elements of a type, "torch float8_e4m3fn".

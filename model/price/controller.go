@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,30 +54,16 @@ type Controller struct {
 // NewController returns one that starts at now with a price > 0, say that of a plan. It needs no more of a plan than
 // that.
 func NewController(pay Pay, now int64, price float64) (*Controller, error) {
-	if pay.Gain == 0 {
-		pay.Gain = 0.2
-	}
-	if pay.Least == 0 {
-		pay.Least = leastPrice
-	}
-	if pay.Most == 0 {
-		pay.Most = mostPrice
-	}
-	monthly := pay.Month != MonthRule{}
-	switch {
-	case !(price > 0) || math.IsInf(price, 1):
+	pay.Gain = cmp.Or(pay.Gain, 0.2)
+	pay.Least, pay.Most = cmp.Or(pay.Least, leastPrice), cmp.Or(pay.Most, mostPrice)
+	if !(price > 0) || math.IsInf(price, 1) {
 		return nil, fmt.Errorf("price: controller: price %v, want > 0", price)
-	case !(pay.Gain > 0) || math.IsInf(pay.Gain, 1):
-		return nil, fmt.Errorf("price: controller: gain %v, want > 0", pay.Gain)
-	case !(pay.Least >= leastPrice && pay.Least <= pay.Most && pay.Most <= mostPrice):
-		return nil, fmt.Errorf("price: controller: prices from %v to %v, want them from %v to %v", pay.Least, pay.Most,
-			leastPrice, mostPrice)
-	case !(pay.Average >= 0) || math.IsInf(pay.Average, 1) || (pay.Average > 0) == monthly:
-		return nil, fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0",
-			pay.Average, pay.Month.Budget)
+	}
+	if err := pay.validate(); err != nil {
+		return nil, err
 	}
 	c := &Controller{pay: pay, price: price, began: now, last: now}
-	if monthly {
+	if pay.monthly() {
 		m, err := NewMonth(pay.Month, now)
 		if err != nil {
 			return nil, err
@@ -84,6 +71,24 @@ func NewController(pay Pay, now int64, price float64) (*Controller, error) {
 		c.month = m
 	}
 	return c, nil
+}
+
+// monthly reports whether a sum by month was agreed, not an average.
+func (p *Pay) monthly() bool { return p.Month != MonthRule{} }
+
+// validate names the first field that is wrong, defaults having been filled in.
+func (p *Pay) validate() error {
+	switch {
+	case !(p.Gain > 0) || math.IsInf(p.Gain, 1):
+		return fmt.Errorf("price: controller: gain %v, want > 0", p.Gain)
+	case !(p.Least >= leastPrice && p.Least <= p.Most && p.Most <= mostPrice):
+		return fmt.Errorf("price: controller: prices from %v to %v, want them from %v to %v", p.Least, p.Most,
+			leastPrice, mostPrice)
+	case !(p.Average >= 0) || math.IsInf(p.Average, 1) || (p.Average > 0) == p.monthly():
+		return fmt.Errorf("price: controller: average %v with a month's budget %v, want one of them > 0",
+			p.Average, p.Month.Budget)
+	}
+	return nil
 }
 
 // Spend takes in that amount >= 0 was spent since the last call, and moves the price: the further, the less spending

@@ -153,12 +153,19 @@ func (d *decoder) pool() (poolKey, *pool) {
 		cells: make(map[cell]rates)}
 	p.reports, p.fitted = int64(d.count(math.MaxInt64/2)), int64(d.count(math.MaxInt64/2))
 	p.usual = int32(d.count(math.MaxInt32))
-	seen := p.usual == 0
 	var model params
 	for i := range model {
 		model[i] = d.float(0, math.MaxFloat64)
 	}
 	p.model = model.overlap()
+	d.rates(p)
+	d.bad = d.bad || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
+	return key, p
+}
+
+// rates reads the cells of p, one of which must have the usual batch size, if there is one.
+func (d *decoder) rates(p *pool) {
+	seen := p.usual == 0
 	for range d.count(maxCells) {
 		at := d.cell()
 		seen = seen || at.batch == p.usual
@@ -169,11 +176,10 @@ func (d *decoder) pool() (poolKey, *pool) {
 			p.cells[at] = append(p.cells[at], r)
 		}
 		if d.bad = d.bad || !(p.cells[at].mean() > 0); d.bad {
-			return key, p
+			return
 		}
 	}
-	d.bad = d.bad || !seen || key.model == "" || key.want < 1 || p.finished > 0 && p.work <= 0 || p.fitted > p.reports
-	return key, p
+	d.bad = d.bad || !seen
 }
 
 func (d *decoder) cell() cell {

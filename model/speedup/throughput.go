@@ -47,24 +47,44 @@ func ReadThroughputs(r io.Reader, name string) (*Throughputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	type row struct {
-		batch int
-		rates []float64
+	rows, err := batchRows(t, gpus, order)
+	if err != nil {
+		return nil, err
 	}
-	var rows []row
+	slices.SortStableFunc(rows, func(a, b batchRow) int { return a.batch - b.batch })
+	x := &Throughputs{Name: name, GPUs: gpus}
+	possible := false
+	for i, r := range rows {
+		if i > 0 && r.batch == rows[i-1].batch {
+			return nil, t.fail("batch size %d twice, want it once", r.batch)
+		}
+		x.Batches, x.Rates = append(x.Batches, r.batch), append(x.Rates, r.rates)
+		possible = possible || slices.Max(r.rates) > 0
+	}
+	if !possible {
+		return nil, t.fail("no updates per second above 0, want at least one")
+	}
+	return x, nil
+}
+
+// batchRow is a row of a table of updates per second.
+type batchRow struct {
+	batch int
+	rates []float64 // by width; 0: not possible
+}
+
+// batchRows reads all rows of t: column order[i] is about gpus[i].
+func batchRows(t *table, gpus, order []int) (rows []batchRow, err error) {
 	for {
 		ok, err := t.next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
+		if err != nil || !ok {
+			return rows, err
 		}
 		batch, err := t.count(0)
 		if err != nil {
 			return nil, err
 		}
-		r := row{batch, make([]float64, len(gpus))}
+		r := batchRow{batch, make([]float64, len(gpus))}
 		for i, at := range order {
 			if cell := strings.ToLower(t.row[at]); cell == "" || cell == "nan" {
 				continue
@@ -79,20 +99,6 @@ func ReadThroughputs(r io.Reader, name string) (*Throughputs, error) {
 		}
 		rows = append(rows, r)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return a.batch - b.batch })
-	x := &Throughputs{Name: name, GPUs: gpus}
-	possible := false
-	for i, r := range rows {
-		if i > 0 && r.batch == rows[i-1].batch {
-			return nil, t.fail("batch size %d twice, want it once", r.batch)
-		}
-		x.Batches, x.Rates = append(x.Batches, r.batch), append(x.Rates, r.rates)
-		possible = possible || slices.Max(r.rates) > 0
-	}
-	if !possible {
-		return nil, t.fail("no updates per second above 0, want at least one")
-	}
-	return x, nil
 }
 
 // maxRate bounds updates per second.

@@ -152,13 +152,24 @@ func (a *attempt) judge(now sched.Time, margin float64) verdict {
 		a.source = self
 		a.settleAt(a.level(), least, margin)
 		return anchored
-	case a.settle > 0 && a.n >= a.settle && !a.slow && math.Abs(median(a.recent[:])-a.ref) <= a.dead:
+	case !a.slow && a.settled():
 		if !a.backed() {
 			a.source = self
 		}
 		a.settleAt(median(a.recent[:]), warmUp, margin)
 		return anchored
-	case a.checks < checkEvery:
+	}
+	return a.checkUp(excess)
+}
+
+// settled reports whether it is time to settle, and the attempt has gone on where its reference says.
+func (a *attempt) settled() bool {
+	return a.settle > 0 && a.n >= a.settle && math.Abs(median(a.recent[:])-a.ref) <= a.dead
+}
+
+// checkUp says now and then how an attempt is that goes on as before.
+func (a *attempt) checkUp(excess float64) verdict {
+	if a.checks < checkEvery {
 		return nothing
 	}
 	a.checks = 0

@@ -125,17 +125,9 @@ func (d *Detector) LoadRest(b []byte) error {
 		next.nodes[i] = site{rack: int32(r.int(0, maxRack)), gpus: r.gpus()}
 	}
 	next.noise = r.noise()
-	var known []cohort
-	for range r.length(4) {
-		c := cohort{kind: r.kind(), noise: r.noise()}
-		n := r.length(2)
-		if n > maxPeers {
-			return errMemory
-		}
-		for range n {
-			c.jobs, c.refs = append(c.jobs, sched.JobID(r.int(0, math.MaxInt32))), append(c.refs, r.level())
-		}
-		known = append(known, c)
+	known, ok := r.cohorts()
+	if !ok {
+		return errMemory
 	}
 	for range r.length(6) {
 		c := &incident{job: sched.JobID(r.int(0, math.MaxInt32)), gpus: r.gpus(), onset: r.time(), last: r.time(),
@@ -151,6 +143,28 @@ func (d *Detector) LoadRest(b []byte) error {
 			return errMemory
 		}
 	}
+	d.replace(&next, known)
+	return nil
+}
+
+// cohorts reads the cohorts of which something is known; ok is false if one has too many jobs.
+func (r *reader) cohorts() (known []cohort, ok bool) {
+	for range r.length(4) {
+		c := cohort{kind: r.kind(), noise: r.noise()}
+		n := r.length(2)
+		if n > maxPeers {
+			return nil, false
+		}
+		for range n {
+			c.jobs, c.refs = append(c.jobs, sched.JobID(r.int(0, math.MaxInt32))), append(c.refs, r.level())
+		}
+		known = append(known, c)
+	}
+	return known, true
+}
+
+// replace has d know what next knows, running jobs apart, and of cohorts only those given.
+func (d *Detector) replace(next *Detector, known []cohort) {
 	d.gpus, d.nodes, d.noise, d.cases = next.gpus, next.nodes, next.noise, next.cases
 	d.widest = 0
 	for i := range d.nodes {
@@ -162,7 +176,6 @@ func (d *Detector) LoadRest(b []byte) error {
 	for _, c := range known {
 		d.peers[d.kindOf(c.kind)] = c
 	}
-	return nil
 }
 
 // whole reports whether all GPUs and nodes spoken of are there.

@@ -56,7 +56,7 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 	if _, err := t.need(needs...); err != nil {
 		return nil, err
 	}
-	at := t.find("uuid", "perf", "cabinet", "node", "device", "ts")
+	at := t.find(runColumns...)
 	var runs []Run
 	names := make(map[string]string) // names repeat: keep one copy of each
 	for {
@@ -70,28 +70,9 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		field := func(i int) string {
-			if at[i] < 0 {
-				return ""
-			}
-			return row[at[i]]
-		}
-		run := Run{GPU: field(0), Node: place(field(2), field(3))}
-		if by == ByPlace {
-			run.GPU = place(field(2), field(3), field(4))
-		}
-		if !wordOK(run.GPU) || run.Node != "" && !wordOK(run.Node) {
-			return nil, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wishWord)
-		}
-		if run.Perf, err = number(field(1), 1/maxPerf, maxPerf); err != nil {
-			return nil, t.fail("perf %s, want %w", quote(field(1)), err)
-		}
-		if text := field(5); text != "" && text != "-1" {
-			sec, err := number(text, 1e-9, 9e9)
-			if err != nil {
-				return nil, t.fail("ts %s, want seconds of Unix time, %w", quote(text), err)
-			}
-			run.At = sched.Time(sched.Seconds(sec))
+		run, err := readRun(t, row, at, by)
+		if err != nil {
+			return nil, err
 		}
 		run.GPU, run.Node = intern(names, run.GPU), intern(names, run.Node)
 		runs = append(runs, run)
@@ -100,6 +81,38 @@ func ReadRuns(r io.Reader, name string, by NameBy) ([]Run, error) {
 		return nil, t.fail("no runs, want a row for each")
 	}
 	return runs, nil
+}
+
+// runColumns are the columns of which a run is made.
+var runColumns = []string{"uuid", "perf", "cabinet", "node", "device", "ts"}
+
+// readRun reads a row of t; at says where each of runColumns is in it, -1 = nowhere.
+func readRun(t *table, row []string, at []int, by NameBy) (run Run, err error) {
+	field := func(i int) string {
+		if at[i] < 0 {
+			return ""
+		}
+		return row[at[i]]
+	}
+	uuid, perf, cabinet, node, device, ts := field(0), field(1), field(2), field(3), field(4), field(5)
+	run = Run{GPU: uuid, Node: place(cabinet, node)}
+	if by == ByPlace {
+		run.GPU = place(cabinet, node, device)
+	}
+	if !wordOK(run.GPU) || run.Node != "" && !wordOK(run.Node) {
+		return run, t.fail("GPU %s, node %s, want %s", quote(run.GPU), quote(run.Node), wishWord)
+	}
+	if run.Perf, err = number(perf, 1/maxPerf, maxPerf); err != nil {
+		return run, t.fail("perf %s, want %w", quote(perf), err)
+	}
+	if ts != "" && ts != "-1" {
+		sec, err := number(ts, 1e-9, 9e9)
+		if err != nil {
+			return run, t.fail("ts %s, want seconds of Unix time, %w", quote(ts), err)
+		}
+		run.At = sched.Time(sched.Seconds(sec))
+	}
+	return run, nil
 }
 
 func intern(names map[string]string, s string) string {
@@ -145,36 +158,47 @@ func ReadProfiles(r io.Reader, name string) ([]Profile, error) {
 		line := 1 + strings.Count(string(text[:min(int(in.InputOffset()), len(text))]), "\n")
 		return fmt.Errorf("variability: %s: line %d: %s", name, line, fmt.Sprintf(format, args...))
 	}
-	const wish = `want {"classA": "file", ...}`
 	if first, err := in.Token(); err != nil || first != json.Delim('{') {
-		return nil, fail("%s", wish)
+		return nil, fail("%s", wantProfiles)
 	}
 	var list []Profile
 	for in.More() {
-		key, err := in.Token()
-		if err != nil {
-			return nil, fail("%s", wish)
+		p, wrong := readProfile(in, list)
+		if wrong != "" {
+			return nil, fail("%s", wrong)
 		}
-		word, _ := key.(string)
-		class, ok := strings.CutPrefix(word, "class")
-		known := slices.ContainsFunc(list, func(p Profile) bool { return p.Class == class })
-		if !ok || !wordOK(class) || known || len(list) == MaxClasses {
-			return nil, fail("key %s, want class and a name, each once, at most %d", quote(word), MaxClasses)
-		}
-		value, err := in.Token()
-		file, ok := value.(string)
-		if err != nil || !ok || file == "" {
-			return nil, fail("class %s, want the name of its file", quote(class))
-		}
-		list = append(list, Profile{class, file})
+		list = append(list, p)
 	}
 	if _, err := in.Token(); err != nil || len(list) == 0 { // the closing brace
-		return nil, fail("%s", wish)
+		return nil, fail("%s", wantProfiles)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, fail("more behind the closing brace, want nothing")
 	}
 	return list, nil
+}
+
+// wantProfiles is the form of a file of profiles.
+const wantProfiles = `want {"classA": "file", ...}`
+
+// readProfile reads one class and its file, which are to stand behind those of list. It returns what is wrong, or "".
+func readProfile(in *json.Decoder, list []Profile) (p Profile, wrong string) {
+	key, err := in.Token()
+	if err != nil {
+		return p, wantProfiles
+	}
+	word, _ := key.(string)
+	class, ok := strings.CutPrefix(word, "class")
+	known := slices.ContainsFunc(list, func(p Profile) bool { return p.Class == class })
+	if !ok || !wordOK(class) || known || len(list) == MaxClasses {
+		return p, fmt.Sprintf("key %s, want class and a name, each once, at most %d", quote(word), MaxClasses)
+	}
+	value, err := in.Token()
+	file, ok := value.(string)
+	if err != nil || !ok || file == "" {
+		return p, fmt.Sprintf("class %s, want the name of its file", quote(class))
+	}
+	return Profile{class, file}, ""
 }
 
 // checkRun returns what a run should have been, or "".

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/bound"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -304,18 +305,24 @@ func (s *state) load(b []byte) bool {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	s.score, s.penalty = math.Float64frombits(word(0)), math.Float64frombits(word(1))
 	s.at, s.checks = sched.Time(word(2)), int64(word(3))
-	ok := s.score >= MinScore && s.score <= MaxScore && s.penalty >= 0 && s.penalty <= MaxScore/MinScore &&
-		s.checks >= 0
 	for i := range s.recent {
-		x := math.Float64frombits(word(4 + i))
-		s.recent[i] = x
-		if int64(i) < s.checks {
-			ok = ok && x >= MinScore && x <= MaxScore
-		} else {
-			ok = ok && math.Float64bits(x) == 0
-		}
+		s.recent[i] = math.Float64frombits(word(4 + i))
 	}
 	s.bad, s.known = b[stateBytes-2], b[stateBytes-1] == 1
-	return ok && s.at >= 0 && s.bad < 1<<min(s.checks, Recent) && b[stateBytes-1] <= 1 &&
-		(s.known || s.checks < Recent && s.score == 1)
+	return b[stateBytes-1] <= 1 && s.possible()
+}
+
+// possible reports whether checks may have led to s.
+func (s *state) possible() bool {
+	if !bound.Within(s.score, MinScore, MaxScore) || !bound.Within(s.penalty, 0, MaxScore/MinScore) ||
+		s.checks < 0 || s.at < 0 || s.bad >= 1<<min(s.checks, Recent) {
+		return false
+	}
+	for i, x := range s.recent {
+		if checked := int64(i) < s.checks; checked && !bound.Within(x, MinScore, MaxScore) ||
+			!checked && math.Float64bits(x) != 0 {
+			return false
+		}
+	}
+	return s.known || s.checks < Recent && s.score == 1
 }

@@ -3,6 +3,8 @@ package gavel
 import (
 	"fmt"
 	"math"
+
+	"github.com/trainyard/trainyard/internal/bound"
 )
 
 // Defaults of the released scripts.
@@ -96,34 +98,41 @@ type Result struct {
 // Validate reports the first field of p or of jobs that Run cannot work with.
 func (p Params) Validate(jobs []Job) error {
 	switch {
-	case p.Policy < 0 || p.Policy >= policies:
+	case !bound.Within(p.Policy, 0, policies-1):
 		return fmt.Errorf("published: %v is not known, want 0 to %d", p.Policy, policies-1)
-	case p.GPUs <= 0 || p.GPUs > 1<<20:
+	case !bound.Within(p.GPUs, 1, 1<<20):
 		return fmt.Errorf("published: %d GPUs, want 1 to %d", p.GPUs, 1<<20)
-	case !(p.Round >= 0) || !(p.Reset >= 0) || p.Round > 1e9 || p.Reset > 1e9:
+	case !bound.Within(p.Round, 0, 1e9) || !bound.Within(p.Reset, 0, 1e9):
 		return fmt.Errorf("published: round %v s, reset %v s, want 0 (default) to 1e9", p.Round, p.Reset)
 	case p.MaxRounds < 0:
 		return fmt.Errorf("published: max rounds %d, want 0 (default) or more", p.MaxRounds)
 	}
 	last := 0.0
-	for _, j := range jobs {
-		rate, known := p.Rates.Alone[j.Kind]
-		switch {
-		case !(j.Submit >= last) || j.Submit > 1e12:
-			return fmt.Errorf("published: job %q: submit %v s, want %v (that of the job before) to 1e12", j.ID,
-				j.Submit, last)
-		case j.Kind.GPUs <= 0 || j.Kind.GPUs > p.GPUs:
-			return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job never runs", j.ID, j.Kind.GPUs,
-				p.GPUs)
-		case j.Steps <= 0 || j.Steps > 1<<50:
-			return fmt.Errorf("published: job %q: steps %d, want 1 to %d", j.ID, j.Steps, int64(1<<50))
-		case !known || !(rate > 0) || math.IsInf(rate, 1):
-			return fmt.Errorf("published: job %q: throughput of %q on %d GPUs is %v, want one > 0", j.ID, j.Kind.Model,
-				j.Kind.GPUs, rate)
+	for i := range jobs {
+		if err := p.validateJob(&jobs[i], last); err != nil {
+			return err
 		}
-		last = j.Submit
+		last = jobs[i].Submit
 	}
 	return p.validateShared()
+}
+
+// validateJob checks a job, the one before which was submitted at last.
+func (p Params) validateJob(j *Job, last float64) error {
+	rate, known := p.Rates.Alone[j.Kind]
+	switch {
+	case !bound.Within(j.Submit, last, 1e12):
+		return fmt.Errorf("published: job %q: submit %v s, want %v (that of the job before) to 1e12", j.ID, j.Submit,
+			last)
+	case !bound.Within(j.Kind.GPUs, 1, p.GPUs):
+		return fmt.Errorf("published: job %q: gpus %d, want 1 to %d: a wider job never runs", j.ID, j.Kind.GPUs, p.GPUs)
+	case !bound.Within(j.Steps, 1, 1<<50):
+		return fmt.Errorf("published: job %q: steps %d, want 1 to %d", j.ID, j.Steps, int64(1<<50))
+	case !known || !(rate > 0) || math.IsInf(rate, 1):
+		return fmt.Errorf("published: job %q: throughput of %q on %d GPUs is %v, want one > 0", j.ID, j.Kind.Model,
+			j.Kind.GPUs, rate)
+	}
+	return nil
 }
 
 func (p Params) validateShared() error {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/trainyard/trainyard/internal/bound"
 )
 
 // Defaults of the released scripts, except DefaultMaxRounds, which is ours.
@@ -125,19 +127,19 @@ type Result struct {
 // Validate reports the first field of p or of jobs that Run cannot work with.
 func (p Params) Validate(jobs []Job) error {
 	switch {
-	case p.Policy < 0 || p.Policy >= policies:
+	case !bound.Within(p.Policy, 0, policies-1):
 		return fmt.Errorf("published: %v is not known, want 0 to %d", p.Policy, policies-1)
-	case p.Order < 0 || p.Order >= orders:
+	case !bound.Within(p.Order, 0, orders-1):
 		return fmt.Errorf("published: %v is not known, want 0 to %d", p.Order, orders-1)
-	case p.Round <= 0 || p.Round > maxRound:
+	case !bound.Within(p.Round, 1, maxRound):
 		return fmt.Errorf("published: round %d s, want 1 to %d", p.Round, maxRound)
-	case !(p.Locality >= 1) || math.IsInf(p.Locality, 1):
+	case !bound.Within(p.Locality, 1, math.MaxFloat64):
 		return fmt.Errorf("published: locality penalty %v, want >= 1", p.Locality)
-	case p.GPUsPerNode < 0 || p.GPUsPerNode > maxPerNode:
+	case !bound.Within(p.GPUsPerNode, 0, maxPerNode):
 		return fmt.Errorf("published: gpus per node %d, want 0 (default) to %d", p.GPUsPerNode, maxPerNode)
-	case p.Tracked < 0 || p.Tracked > len(jobs):
+	case !bound.Within(p.Tracked, 0, len(jobs)):
 		return fmt.Errorf("published: tracked %d, want 0 (all) to %d", p.Tracked, len(jobs))
-	case p.MaxRounds < 0 || p.MaxRounds > maxRounds:
+	case !bound.Within(p.MaxRounds, 0, maxRounds):
 		return fmt.Errorf("published: max rounds %d, want 0 (default) to %d", p.MaxRounds, maxRounds)
 	case slices.Min(p.Rows[:]) < 0 || slices.Max(p.Rows[:]) > math.MaxInt32:
 		return fmt.Errorf("published: rows %d, want 0 to %d", p.Rows, math.MaxInt32)

@@ -1,6 +1,10 @@
 package pollux
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/trainyard/trainyard/internal/bound"
+)
 
 // Policy is a scheduler of the released simulator.
 type Policy int
@@ -135,12 +139,12 @@ func (r *Result) MeanJCT(jobs []Job) float64 {
 func (p Params) Validate(jobs []Job) error {
 	p = p.withDefaults()
 	switch {
-	case p.Policy < 0 || p.Policy >= policies:
+	case !bound.Within(p.Policy, 0, policies-1):
 		return fmt.Errorf("published: unknown %v", p.Policy)
-	case p.Nodes < 1 || p.Nodes > maxNodes || p.GPUsPerNode < 1 || p.GPUsPerNode > maxPerNode:
+	case !bound.Within(p.Nodes, 1, maxNodes) || !bound.Within(p.GPUsPerNode, 1, maxPerNode):
 		return fmt.Errorf("published: %d nodes of %d GPUs, want 1..%d of 1..%d", p.Nodes, p.GPUsPerNode, maxNodes,
 			maxPerNode)
-	case p.Interval < 1 || p.Interval > maxInterval:
+	case !bound.Within(p.Interval, 1, maxInterval):
 		return fmt.Errorf("published: interval %d s, want 1..%d", p.Interval, maxInterval)
 	case !(p.Interference >= 0 && p.Interference < 1):
 		return fmt.Errorf("published: interference %v, want 0 <= x < 1", p.Interference)
@@ -191,7 +195,7 @@ func (p Params) validateJob(j *Job) error {
 	switch {
 	case a == nil:
 		return fmt.Errorf("published: job %s: no application", j.Name)
-	case j.Submit < 0 || j.Submit > maxSubmit:
+	case !bound.Within(j.Submit, 0, maxSubmit):
 		return fmt.Errorf("published: job %s: submit %d, want 0..%d", j.Name, j.Submit, int64(maxSubmit))
 	case a.Start < 1 || a.Max < a.Start || a.MinPerGPU < 1 || a.MaxPerGPU < a.MinPerGPU || a.MinPerGPU > a.Max:
 		return fmt.Errorf("published: application %s: batch %d..%d, per GPU %d..%d, want 1 <= min <= max, min per "+
@@ -199,9 +203,9 @@ func (p Params) validateJob(j *Job) error {
 			a.Name, a.Start, a.Max, a.MinPerGPU, a.MaxPerGPU)
 	case a.Steps == nil || a.Statistics == nil || len(a.Statistics.Sizes()) == 0:
 		return fmt.Errorf("published: application %s: no steps, statistics or epochs", a.Name)
-	case p.Policy == Tiresias && (j.GPUs < 1 || j.GPUs > p.Nodes*p.GPUsPerNode):
+	case p.Policy == Tiresias && !bound.Within(j.GPUs, 1, p.Nodes*p.GPUsPerNode):
 		return fmt.Errorf("published: job %s: gpus %d, want 1..%d", j.Name, j.GPUs, p.Nodes*p.GPUsPerNode)
-	case p.Policy != Pollux && (j.Batch < a.Start || j.Batch > a.Max):
+	case p.Policy != Pollux && !bound.Within(j.Batch, a.Start, a.Max):
 		return fmt.Errorf("published: job %s: batch %d, want %d..%d", j.Name, j.Batch, a.Start, a.Max)
 	}
 	return nil

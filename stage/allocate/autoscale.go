@@ -95,12 +95,7 @@ func (a *Autoscale) look(v *sched.View) {
 		return
 	}
 	a.looked = v.Now
-	a.claims = a.claims[:0]
-	for _, j := range a.jobs {
-		if v.Jobs[j].Eligible() && len(a.claims) < elastic.MaxJobs {
-			a.claims = append(a.claims, a.Divide.Rates.claim(v, j))
-		}
-	}
+	a.claim(v)
 	least := a.least()
 	if least == 0 || a.nodes < least {
 		a.resize(v, least)
@@ -120,6 +115,16 @@ func (a *Autoscale) look(v *sched.View) {
 	a.seen = slices.Delete(a.seen, 0, 1)
 	if a.nodes > least && mean < Low*a.Utility || a.nodes < a.Most && mean > High*a.Utility {
 		a.resize(v, least)
+	}
+}
+
+// claim lists what jobs that may run make of GPUs.
+func (a *Autoscale) claim(v *sched.View) {
+	a.claims = a.claims[:0]
+	for _, j := range a.jobs {
+		if v.Jobs[j].Eligible() && len(a.claims) < elastic.MaxJobs {
+			a.claims = append(a.claims, a.Divide.Rates.claim(v, j))
+		}
 	}
 }
 
