@@ -58,6 +58,7 @@ var keptUnreached = []struct{ name, reason string }{
 	{"driver/local/shim/shimtest...", kit},
 	{"internal/policytest...", kit},
 	{"internal/shareddata...", kit},
+	{"kube/driver/internal/objects...", kit},
 	{"kube/internal/controlplane...", kit},
 	{"kube/internal/fakenode...", kit},
 	{"kube/internal/realnode...", kit},

@@ -19,7 +19,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// cases runs tests in bubbles of their own, each with two nodes of 4 GPUs and a job of so many GPUs that runs on the first of them.
+// cases runs tests in bubbles of their own, each with two nodes of 4 GPUs and a job of so many GPUs that runs on the
+// first of them.
 type scene struct {
 	name  string
 	width int32
@@ -34,7 +35,10 @@ func play(t *testing.T, scenes []scene) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", s.width, s.env)})...), s.opts)
+				w := open(t,
+					newCluster(t,
+						slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
+							[]client.Object{objects.Job("train", s.width, s.env)})...), s.opts)
 				s.test(w)
 			})
 		})
@@ -60,7 +64,8 @@ func (w *world) run() {
 // bare checks that nothing is left of the first attempt of a job of two ranks.
 func (w *world) bare() {
 	w.Helper()
-	if w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil || w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil {
+	if w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil || w.claimNamed("train-1-r0") != nil ||
+		w.claimNamed("train-1-r1") != nil {
 		w.Error("want no pod and no claim")
 	}
 }
@@ -70,24 +75,27 @@ func (w *world) ended(want sched.Outcome, text string) {
 	w.Helper()
 	e := w.last(sched.AttemptEnded)
 	if e.Outcome != want || !strings.Contains(e.Text, text) || len(w.of(sched.AttemptEnded)) != 1 {
-		w.Fatalf("ended %v, text %q, %d ends, want %v, %q, 1", e.Outcome, e.Text, len(w.of(sched.AttemptEnded)), want, text)
+		w.Fatalf("ended %v, text %q, %d ends, want %v, %q, 1", e.Outcome, e.Text, len(w.of(sched.AttemptEnded)), want,
+			text)
 	}
 }
 
 // Ensure that an attempt ends as it ended, once all of it is gone.
 func TestEnds(t *testing.T) {
 	play(t, []scene{
-		{name: "exit 0 of all ranks is finished", width: 6, env: map[string]string{lifetime: "5s"}, test: func(w *world) {
-			w.run()
-			w.pass(6 * time.Second)
-			w.ended(sched.Finished, "")
-		}},
+		{name: "exit 0 of all ranks is finished", width: 6, env: map[string]string{lifetime: "5s"},
+			test: func(w *world) {
+				w.run()
+				w.pass(6 * time.Second)
+				w.ended(sched.Finished, "")
+			}},
 		{name: "another exit code is failed, and the other ranks are stopped", width: 6, test: func(w *world) {
 			w.run()
 			w.exit(w.Context(), w.podOf("train-1-1"), 7)
 			w.settle()
 			w.ended(sched.Failed, "pod train-1-1: exit code 7")
-			if e := w.last(sched.AttemptEnded); e.Code != 7 || w.podOf("train-1-0") != nil || w.podOf("train-1-1") == nil {
+			if e := w.last(sched.AttemptEnded); e.Code != 7 || w.podOf("train-1-0") != nil ||
+				w.podOf("train-1-1") == nil {
 				w.Errorf("code %d; want 7, the pod of rank 0 gone and that of rank 1 kept for its logs", e.Code)
 			}
 		}},
@@ -100,14 +108,15 @@ func TestEnds(t *testing.T) {
 				w.Error("want all pods gone")
 			}
 		}},
-		{name: "a job that has come to its end before it hears of the stop is finished", width: 1, test: func(w *world) {
-			w.run()
-			w.exit(w.Context(), w.podOf("train-1-0"), 0)
-			w.queue.Take() // the driver does not hear of it
-			w.stop(0)
-			w.settle()
-			w.ended(sched.Finished, "")
-		}},
+		{name: "a job that has come to its end before it hears of the stop is finished", width: 1,
+			test: func(w *world) {
+				w.run()
+				w.exit(w.Context(), w.podOf("train-1-0"), 0)
+				w.queue.Take() // the driver does not hear of it
+				w.stop(0)
+				w.settle()
+				w.ended(sched.Finished, "")
+			}},
 		{name: "a job that says that it is done is finished", width: 1, test: func(w *world) {
 			w.run()
 			change(w.cluster, w.podOf("train-1-0"), func(p *corev1.Pod) {
@@ -118,26 +127,29 @@ func TestEnds(t *testing.T) {
 			w.settle()
 			w.ended(sched.Finished, "")
 		}},
-		{name: "a pod that somebody deletes is lost, not failed", width: 6, test: func(w *world) {
+		{name: "a pod that others delete is lost, not failed", width: 6, test: func(w *world) {
 			w.run()
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
 			w.settle()
 			w.ended(sched.NodeLost, "somebody else deleted pod train-1-1")
 			if w.v.Jobs[0].State != sched.Held || w.v.Jobs[0].Failures != 0 {
-				w.Errorf("%v after %d failures, want held for a moment, and no failure", w.v.Jobs[0].State, w.v.Jobs[0].Failures)
+				w.Errorf("%v after %d failures, want held for a moment, and no failure", w.v.Jobs[0].State,
+					w.v.Jobs[0].Failures)
 			}
 		}},
-		{name: "an evicted pod is lost, and what its peers make of that does not count", width: 6, test: func(w *world) {
-			w.run()
-			changeStatus(w.cluster, w.podOf("train-1-0"), func(p *corev1.Pod) {
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
-					Message: "drained", LastTransitionTime: metav1.NewTime(time.Now().Add(-10 * time.Second))}}
-			})
-			w.exit(w.Context(), w.podOf("train-1-1"), 1)
-			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
-			w.settle()
-			w.ended(sched.NodeLost, "pod train-1-0 was ended from outside (EvictionByEvictionAPI: drained)")
-		}},
+		{name: "an evicted pod is lost, and what its peers make of that does not count", width: 6,
+			test: func(w *world) {
+				w.run()
+				changeStatus(w.cluster, w.podOf("train-1-0"), func(p *corev1.Pod) {
+					p.Status.Conditions = []corev1.PodCondition{
+						{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
+							Message: "drained", LastTransitionTime: metav1.NewTime(time.Now().Add(-10 * time.Second))}}
+				})
+				w.exit(w.Context(), w.podOf("train-1-1"), 1)
+				must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
+				w.settle()
+				w.ended(sched.NodeLost, "pod train-1-0 was ended from outside (EvictionByEvictionAPI: drained)")
+			}},
 		{name: "a job that is deleted is cancelled, and goes", width: 6, test: func(w *world) {
 			w.run()
 			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
@@ -148,21 +160,23 @@ func TestEnds(t *testing.T) {
 			w.stop(0)
 			w.settle()
 			w.ended(sched.Cancelled, "as ordered")
-			if err := w.Get(w.Context(), client.ObjectKeyFromObject(objects.Job("train", 6, nil)), &v1alpha1.TrainingJob{}); !apierrors.IsNotFound(err) {
+			if err := w.Get(w.Context(), client.ObjectKeyFromObject(objects.Job("train", 6, nil)),
+				&v1alpha1.TrainingJob{}); !apierrors.IsNotFound(err) {
 				w.Errorf("%v, want the object gone", err)
 			}
 		}},
-		{name: "a job that is deleted is cancelled, though the garbage collector has its pods go before we do", width: 6, test: func(w *world) {
-			w.run()
-			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
-			must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
-			must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
-			w.settle()
-			w.ended(sched.Cancelled, "as ordered")
-			if w.v.Jobs[0].State != sched.Done || w.v.Jobs[0].Outcome != sched.Cancelled {
-				w.Errorf("%v, %v; want done, cancelled", w.v.Jobs[0].State, w.v.Jobs[0].Outcome)
-			}
-		}},
+		{name: "a job that is deleted is cancelled, though the garbage collector has its pods go before we do",
+			width: 6, test: func(w *world) {
+				w.run()
+				must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
+				must(w, w.Delete(w.Context(), w.podOf("train-1-0")))
+				must(w, w.Delete(w.Context(), w.podOf("train-1-1")))
+				w.settle()
+				w.ended(sched.Cancelled, "as ordered")
+				if w.v.Jobs[0].State != sched.Done || w.v.Jobs[0].Outcome != sched.Cancelled {
+					w.Errorf("%v, %v; want done, cancelled", w.v.Jobs[0].State, w.v.Jobs[0].Outcome)
+				}
+			}},
 		{name: "a start that is called off at once leaves nothing", width: 6, test: func(w *world) {
 			w.start(0, gpus(6)...)
 			w.stop(0)
@@ -209,16 +223,18 @@ func TestNodes(t *testing.T) {
 			w.settle()
 			state(w, sched.GPUInUse, sched.GPUInUse)
 		}},
-		{name: "the pods of a node that is deleted are given up, the other ranks are stopped, then it leaves", width: 6, test: func(w *world) {
-			w.run()
-			w.silent["a"] = true
-			must(w, w.Delete(w.Context(), nodeNamed("a")))
-			w.settle()
-			w.ended(sched.NodeLost, "node a is gone")
-			if e := w.last(sched.NodeLeft); e.Node != 0 || w.v.Nodes[0].State != sched.NodeGone || w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil {
-				w.Errorf("left %+v, node is %v", e, w.v.Nodes[0].State)
-			}
-		}},
+		{name: "the pods of a node that is deleted are given up, the other ranks are stopped, then it leaves", width: 6,
+			test: func(w *world) {
+				w.run()
+				w.silent["a"] = true
+				must(w, w.Delete(w.Context(), nodeNamed("a")))
+				w.settle()
+				w.ended(sched.NodeLost, "node a is gone")
+				if e := w.last(sched.NodeLeft); e.Node != 0 || w.v.Nodes[0].State != sched.NodeGone ||
+					w.podOf("train-1-0") != nil || w.podOf("train-1-1") != nil {
+					w.Errorf("left %+v, node is %v", e, w.v.Nodes[0].State)
+				}
+			}},
 		{name: "slices that vanish take GPUs out of use, and their jobs go on", width: 2, test: func(w *world) {
 			w.run()
 			must(w, w.Delete(w.Context(), objects.Slice("a", 4)))
@@ -230,7 +246,9 @@ func TestNodes(t *testing.T) {
 			state(w, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse)
 		}},
 		{name: "a pool that is being published is no reason to change anything", width: 2, test: func(w *world) {
-			change(w.cluster, objects.Slice("a", 4), func(s *resourceSlice) { s.Spec.Pool.ResourceSliceCount, s.Spec.Devices = 2, s.Spec.Devices[:1] })
+			change(w.cluster, objects.Slice("a", 4), func(s *resourceSlice) {
+				s.Spec.Pool.ResourceSliceCount, s.Spec.Devices = 2, s.Spec.Devices[:1]
+			})
 			w.settle()
 			state(w, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse, sched.GPUInUse)
 			if n := len(w.of(sched.GPUChanged)); n != 0 {
@@ -253,23 +271,26 @@ func TestNodes(t *testing.T) {
 		}},
 		{name: "a GPU that a profile withholds is withheld", width: 2, test: func(w *world) {
 			p := &v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-			p.Spec.GPUs = []v1alpha1.GPUKnown{{UUID: "GPU-a-2", Withheld: true}, {UUID: "GPU-of-nobody", Withheld: true}}
+			p.Spec.GPUs = []v1alpha1.GPUKnown{{UUID: "GPU-a-2", Withheld: true},
+				{UUID: "GPU-of-no-node", Withheld: true}}
 			must(w, w.Create(w.Context(), p))
 			w.settle()
 			state(w, sched.GPUInUse, sched.GPUInUse, sched.GPUWithheld, sched.GPUInUse)
 		}},
-		{name: "a node that joins late has a number, and its withheld GPU is known at once", width: 2, test: func(w *world) {
-			p := &v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
-			p.Spec.GPUs = []v1alpha1.GPUKnown{{UUID: "GPU-c-1", Withheld: true}}
-			must(w, w.Create(w.Context(), p))
-			for _, o := range objects.Node("c", 2) {
-				must(w, w.Create(w.Context(), o))
-			}
-			w.settle()
-			if len(w.v.Nodes) != 3 || w.v.GPUs[9].State != sched.GPUWithheld || w.of(sched.GPUChanged)[0].Time != w.last(sched.NodeJoined).Time {
-				w.Errorf("%d nodes, GPUs %+v", len(w.v.Nodes), w.v.GPUs)
-			}
-		}},
+		{name: "a node that joins late has a number, and its withheld GPU is known at once", width: 2,
+			test: func(w *world) {
+				p := &v1alpha1.GPUProfile{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+				p.Spec.GPUs = []v1alpha1.GPUKnown{{UUID: "GPU-c-1", Withheld: true}}
+				must(w, w.Create(w.Context(), p))
+				for _, o := range objects.Node("c", 2) {
+					must(w, w.Create(w.Context(), o))
+				}
+				w.settle()
+				if len(w.v.Nodes) != 3 || w.v.GPUs[9].State != sched.GPUWithheld ||
+					w.of(sched.GPUChanged)[0].Time != w.last(sched.NodeJoined).Time {
+					w.Errorf("%d nodes, GPUs %+v", len(w.v.Nodes), w.v.GPUs)
+				}
+			}},
 		{name: "a machine that takes a name over joins when the first is gone", width: 2, test: func(w *world) {
 			w.run()
 			w.silent["a"] = true
@@ -344,7 +365,7 @@ func TestStartTimeout(t *testing.T) {
 			w.pass(11 * time.Minute)
 			failed(w, "not up after 10m0s: its devices are not free: claim lab/other-1 has one")
 		}},
-		{name: "an image that is not there is nobody's fault but the user's", width: 2, test: func(w *world) {
+		{name: "an image that is not there is the user's fault alone", width: 2, test: func(w *world) {
 			w.silent["a"] = true
 			w.start(0, 0, 1)
 			w.settle()
@@ -365,14 +386,16 @@ func TestStartTimeout(t *testing.T) {
 				p.Status.Phase, p.Status.Reason = corev1.PodFailed, "UnexpectedAdmissionError"
 			})
 			w.settle()
-			if e := w.last(sched.StartFailed); !strings.Contains(e.Text, "UnexpectedAdmissionError") || !slices.Equal(e.GPUs, []sched.GPUID{0, 1}) {
+			if e := w.last(sched.StartFailed); !strings.Contains(e.Text, "UnexpectedAdmissionError") ||
+				!slices.Equal(e.GPUs, []sched.GPUID{0, 1}) {
 				w.Errorf("%+v", e)
 			}
 		}},
 		{name: "what the API server refuses fails the start", width: 6, test: func(w *world) {
 			w.setFail(func(verb string, o client.Object) error {
 				if p, ok := o.(*corev1.Pod); ok && verb == "create" && p.Name == "train-1-1" {
-					return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, p.Name, fmt.Errorf("exceeded quota"))
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, p.Name,
+						fmt.Errorf("exceeded quota"))
 				}
 				return nil
 			})

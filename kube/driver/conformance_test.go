@@ -20,7 +20,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	short, long := 500*time.Millisecond, 1500*time.Millisecond
 	drivertest.Run(t, func(t *testing.T) (sched.Driver, drivertest.Bench) {
-		jobs := []client.Object{objects.Job("a-endless", 1, nil), objects.Job("b-short", 1, map[string]string{lifetime: "200ms"}), objects.Job("c-endless", 1, nil)}
+		jobs := []client.Object{objects.Job("a-endless", 1, nil),
+			objects.Job("b-short", 1, map[string]string{lifetime: "200ms"}), objects.Job("c-endless", 1, nil)}
 		c := newCluster(t, objects.Node("a", 2)...)
 		o := options(c)
 		o.Origin = time.Now()
@@ -38,12 +39,15 @@ func TestConformance(t *testing.T) {
 			}
 		}()
 		t.Cleanup(func() { close(quit); <-over; d.Close() })
-		return &Folding{Driver: d, API: c, Jobs: jobs, State: engine.NewState(eventlog.Header{Types: []string{"V100"}, ShareLimit: 1})}, drivertest.Bench{Short: short, Long: long, Endless: true}
+		return &Folding{Driver: d, API: c, Jobs: jobs,
+				State: engine.NewState(eventlog.Header{Types: []string{"V100"}, ShareLimit: 1})},
+			drivertest.Bench{Short: short, Long: long, Endless: true}
 	})
 }
 
-// Folding plays the part of the engine that the conformance suite leaves out: it keeps the View in step, which the driver looks at.
-// The events that the suite sees are the driver's; the orders that an engine would not give do not reach it.
+// Folding plays the part of the engine that the conformance suite leaves out: it keeps the View in step, which the
+// driver looks at. The events that the suite sees are the driver's; the orders that an engine would not give do not
+// reach it.
 type Folding struct {
 	*Driver
 	API   client.Client
@@ -81,12 +85,14 @@ func (f *Folding) Apply(ctx context.Context, p sched.Plan) error {
 		j := &f.State.View().Jobs[a.Job]
 		switch {
 		case a.Kind == sched.Start && a.Attempt > j.Attempts && !j.HoldsDevices():
-			f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Decided, Job: a.Job, Target: &sched.Target{Job: a.Job}, GPUs: a.GPUs})
+			f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Decided, Job: a.Job,
+				Target: &sched.Target{Job: a.Job}, GPUs: a.GPUs})
 		case a.Kind == sched.Stop && a.Attempt == j.Attempts && j.HoldsDevices() && j.Attempt != sched.Stopping:
 		default:
 			continue
 		}
-		f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind)})
+		f.State.Apply(&sched.Event{Time: f.Now(), Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt,
+			Code: int32(a.Kind)})
 	}
 	return f.Driver.Apply(ctx, p)
 }

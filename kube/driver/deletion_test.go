@@ -17,7 +17,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that an attempt ends as it does by itself, although the leader changes while its pods are being deleted because of that.
+// Ensure that an attempt ends as it does by itself, although the leader changes while its pods are being deleted
+// because of that.
 func TestFateOutlivesLeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		width int32
@@ -26,23 +27,35 @@ func TestFateOutlivesLeader(t *testing.T) {
 		want  sched.Outcome
 		code  int32
 	}{
-		"done, a container beside it is not":     {2, func(w *world) { w.exitBeside("train-1-0", 0) }, "", sched.Finished, 0},
-		"done, and the one beside it went since": {2, func(w *world) { w.exitBeside("train-1-0", 0) }, "a", sched.Finished, 0},
-		"failed, a container beside it is not":   {2, func(w *world) { w.exitBeside("train-1-0", 3) }, "", sched.Failed, 3},
-		"failed, and the others save":            {12, func(w *world) { w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3) }, "", sched.Failed, 3},
-		"failed, and one of the others is gone":  {12, func(w *world) { w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3) }, "c", sched.Failed, 3},
+		"done, another container is not": {2, func(w *world) { w.exitTrainer("train-1-0", 0) }, "",
+			sched.Finished, 0},
+		"done, and the other one went since": {2, func(w *world) { w.exitTrainer("train-1-0", 0) }, "a",
+			sched.Finished, 0},
+		"failed, another container has not ended": {2, func(w *world) { w.exitTrainer("train-1-0", 3) }, "",
+			sched.Failed,
+			3},
+		"failed, and the others save": {12, func(w *world) {
+			w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3)
+		}, "", sched.Failed, 3},
+		"failed, and one of the others is gone": {12, func(w *world) {
+			w.cluster.exit(w.Context(), w.podOf("train-1-1"), 3)
+		}, "c", sched.Failed, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tj := objects.Job("train", c.width, nil)
-				tj.Spec.Template.Spec.Containers = append(tj.Spec.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side"})
-				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), objects.Node("c", 4), []client.Object{tj})...), nil)
+				tj.Spec.Template.Spec.Containers = append(tj.Spec.Template.Spec.Containers,
+					corev1.Container{Name: "side", Image: "side"})
+				w := open(t,
+					newCluster(t,
+						slices.Concat(objects.Node("a", 4), objects.Node("b", 4), objects.Node("c", 4),
+							[]client.Object{tj})...), nil)
 				w.start(0, gpus(c.width)...)
 				w.pass(10 * time.Second)
 				w.attempt(0, sched.Running)
 				w.silence("a", "b", "c")
 				c.end(w)
-				w.pass(3 * time.Second) // pods are told to go
+				w.pass(3 * time.Second) // pods are deleted
 				w.attempt(0, sched.Running)
 				w.d.Close()
 				w.silence(slices.DeleteFunc([]string{"a", "b", "c"}, func(n string) bool { return n == c.gone })...)
@@ -79,12 +92,14 @@ func TestFateThatCannotBeKept(t *testing.T) {
 	}}})
 }
 
-// exitBeside ends the container that trains of a pod, and not the one beside it.
-func (w *world) exitBeside(name string, code int32) {
+// exitTrainer ends the container that trains of a pod, and not the other one.
+func (w *world) exitTrainer(name string, code int32) {
 	p := w.podOf(name)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{
 		{Name: "side", State: corev1.ContainerState{Running: new(corev1.ContainerStateRunning)}},
-		{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}},
+		{Name: "main",
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
+				FinishedAt: metav1.Now()}}},
 	}
 	must(w, w.Status().Update(w.Context(), p))
 }

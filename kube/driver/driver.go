@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Driver runs attempts as pods. Its methods belong to one goroutine, that of the engine. It passes each step of a look what
-// that needs of the other parts, which do not know each other's fields.
+// Driver runs attempts as pods. Its methods belong to one goroutine, that of the engine. It passes each step of a look
+// what that needs of the other parts, which do not know each other's fields.
 type Driver struct {
 	o     Options
 	api   observer.API
@@ -124,7 +124,7 @@ func (d *Driver) start(ctx context.Context, o *sched.Action) {
 	if missing := a.FindDevices(d.inventory, d.view); err == nil {
 		err = missing
 	}
-	d.attempts.Begun(o.Job, err)
+	d.attempts.Started(o.Job, err)
 	if err == nil {
 		d.objects.Start(a, tj)
 	}

@@ -14,13 +14,17 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a job runs on exactly its GPUs, is told what it needs to know, and that nothing of it is left but its pods.
+// Ensure that a job runs on exactly its GPUs, knows what it needs to know, and that nothing of it is left but its
+// pods.
 func TestJobRunsToItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 3, map[string]string{lifetime: "10s"})})...)
+		c := newCluster(t,
+			slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
+				[]client.Object{objects.Job("train", 3, map[string]string{lifetime: "10s"})})...)
 		w := open(t, c, nil)
-		if len(w.v.Nodes) != 2 || len(w.v.Jobs) != 1 || w.v.Nodes[0].Spec.GPUMemGB != 32 || w.v.Nodes[0].Spec.Devices[3] != "GPU-a-3" {
+		if len(w.v.Nodes) != 2 || len(w.v.Jobs) != 1 || w.v.Nodes[0].Spec.GPUMemGB != 32 ||
+			w.v.Nodes[0].Spec.Devices[3] != "GPU-a-3" {
 			t.Fatalf("nodes %+v, %d jobs", w.v.Nodes, len(w.v.Jobs))
 		}
 		w.start(0, 1, 3, 6)
@@ -34,22 +38,25 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		if first.Spec.NodeName != "a" || second.Spec.NodeName != "b" {
 			t.Errorf("pods on %s and %s, want a and b", first.Spec.NodeName, second.Spec.NodeName)
 		}
-		for name, want := range map[string]string{"WORLD_SIZE": "3", "NODE_RANK": "1", "PET_NNODES": "2", "MASTER_ADDR": "train-1-0.train-1.lab.svc",
-			"TRAINYARD_NUM_GPUS": "3", "TRAINYARD_DEVICES": "GPU-b-2", "TRAINYARD_RESUME": "0", "TRAINYARD_GRACE_SECONDS": "30"} {
+		for name, want := range map[string]string{"WORLD_SIZE": "3", "NODE_RANK": "1", "PET_NNODES": "2",
+			"MASTER_ADDR":        "train-1-0.train-1.lab.svc",
+			"TRAINYARD_NUM_GPUS": "3", "TRAINYARD_DEVICES": "GPU-b-2", "TRAINYARD_RESUME": "0",
+			"TRAINYARD_GRACE_SECONDS": "30"} {
 			if got := variable(second, name); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
 		w.pass(11 * time.Second)
 		if w.v.Jobs[0].Outcome != sched.Finished || len(w.of(sched.AttemptEnded)) != 1 {
-			t.Fatalf("outcome %v, told %v", w.v.Jobs[0].Outcome, kinds0(w.events))
+			t.Fatalf("outcome %v, reported %v", w.v.Jobs[0].Outcome, kinds0(w.events))
 		}
 		if w.claimNamed("train-1-r0") != nil || w.claimNamed("train-1-r1") != nil || w.podOf("train-1-0") == nil {
 			t.Error("want the claims gone, and the pods there for their logs")
 		}
 		must(t, w.Delete(t.Context(), objects.Job("train", 3, nil)))
 		w.settle()
-		if err := w.Get(t.Context(), types.NamespacedName{Namespace: space, Name: "train"}, &v1alpha1.TrainingJob{}); client.IgnoreNotFound(err) != nil || err == nil {
+		err := w.Get(t.Context(), types.NamespacedName{Namespace: space, Name: "train"}, &v1alpha1.TrainingJob{})
+		if client.IgnoreNotFound(err) != nil || err == nil {
 			t.Errorf("the finished job cannot be deleted: %v", err)
 		}
 	})

@@ -22,8 +22,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that no order is lost, and none carried out twice, whatever an API server that is restarted says to each write: that it
-// did nothing, or did it and could not say so.
+// Ensure that no order is lost, and none carried out twice, whatever an API server that is restarted says to each
+// write: that it did nothing, or did it and could not say so.
 func TestWritesThatFail(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []v1alpha1.Mode{v1alpha1.Pinned, v1alpha1.Direct} {
@@ -31,16 +31,22 @@ func TestWritesThatFail(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				class := &deviceClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
-				w := open(t, newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil), class})...), inMode(mode))
-				failures := []error{apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")), apierrors.NewTooManyRequests("slow down", 1),
-					apierrors.NewInternalError(errors.New("etcd")), apierrors.NewServiceUnavailable("stopping"), errors.New("connection refused")}
+				w := open(t,
+					newCluster(t,
+						slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
+							[]client.Object{objects.Job("train", 6, nil), class})...), inMode(mode))
+				failures := []error{apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")),
+					apierrors.NewTooManyRequests("slow down", 1),
+					apierrors.NewInternalError(errors.New("etcd")), apierrors.NewServiceUnavailable("stopping"),
+					errors.New("connection refused")}
 				var mu sync.Mutex
 				random, n := rand.New(rand.NewPCG(1, 2)), map[string]int{}
 				w.setFail(func(verb string, o client.Object) error { // each write fails twice, each time otherwise
 					mu.Lock()
 					defer mu.Unlock()
 					key := fmt.Sprintf("%s %T %s", verb, o, o.GetName())
-					if n[key]++; n[key] > 2 || strings.HasSuffix(verb, "status") && strings.HasSuffix(fmt.Sprintf("%T", o), "Pod") {
+					if n[key]++; n[key] > 2 || strings.HasSuffix(verb, "status") &&
+						strings.HasSuffix(fmt.Sprintf("%T", o), "Pod") {
 						return nil
 					}
 					return failures[random.IntN(len(failures))]
@@ -53,7 +59,7 @@ func TestWritesThatFail(t *testing.T) {
 					w.pass(10 * time.Second)
 				}
 				if got := kinds0(w.events)[3:]; !slices.Equal(got, []string{"started", "ended", "started", "ended"}) {
-					t.Errorf("told %v", got)
+					t.Errorf("reported %v", got)
 				}
 			})
 		})
@@ -64,7 +70,8 @@ func TestWritesThatFail(t *testing.T) {
 func TestAnswersThatAreLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil)})...)
+		c := newCluster(t,
+			slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil)})...)
 		var mu sync.Mutex
 		n := map[string]int{}
 		c.lose = func(verb string, o client.Object) error {
@@ -89,15 +96,17 @@ func TestAnswersThatAreLost(t *testing.T) {
 	})
 }
 
-// Ensure that a driver that takes over at any moment goes on where the last one died: each attempt starts once and ends once, and
-// nothing is made twice.
+// Ensure that a driver that takes over at any moment goes on where the last one died: each attempt starts once and ends
+// once, and nothing is made twice.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for at := range 24 { // writes after which the first one dies
 		t.Run(fmt.Sprint("after write ", at), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, slices.Concat(objects.Node("a", 4), objects.Node("b", 4), []client.Object{objects.Job("train", 6, nil)})...)
+				c := newCluster(t,
+					slices.Concat(objects.Node("a", 4), objects.Node("b", 4),
+						[]client.Object{objects.Job("train", 6, nil)})...)
 				var mu sync.Mutex
 				left, dead := at, false
 				o := options(c)
@@ -112,7 +121,11 @@ func TestTakeover(t *testing.T) {
 				}
 				w := open(t, c, func(p *Options) { *p = o })
 				w.start(0, gpus(6)...)
-				w.live(func() bool { mu.Lock(); defer mu.Unlock(); return dead || w.v.Jobs[0].Attempt == sched.Running })
+				w.live(func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					return dead || w.v.Jobs[0].Attempt == sched.Running
+				})
 				if !dead {
 					w.stop(0)
 					w.live(func() bool {
@@ -127,17 +140,21 @@ func TestTakeover(t *testing.T) {
 				j := &w.v.Jobs[0] // the engine gives again what is not answered
 				switch j.Attempt {
 				case sched.Starting:
-					must(t, w.d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Job: 0, Attempt: 1, GPUs: j.GPUs}}}))
+					must(t, w.d.Apply(t.Context(),
+						sched.Plan{Actions: []sched.Action{{Kind: sched.Start, Job: 0, Attempt: 1, GPUs: j.GPUs}}}))
 				case sched.Stopping:
-					must(t, w.d.Apply(t.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Job: 0, Attempt: 1, Why: sched.Preempted}}}))
+					must(t, w.d.Apply(t.Context(),
+						sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Job: 0, Attempt: 1,
+							Why: sched.Preempted}}}))
 				}
 				w.pass(10 * time.Second)
 				if j = &w.v.Jobs[0]; j.Attempt == sched.Running {
 					w.stop(0)
 					w.pass(10 * time.Second)
 				}
-				if len(w.of(sched.AttemptStarted)) != 1 || len(w.of(sched.AttemptEnded)) != 1 || w.last(sched.AttemptEnded).Outcome != sched.Preempted {
-					t.Errorf("told %v", kinds0(w.events))
+				if len(w.of(sched.AttemptStarted)) != 1 || len(w.of(sched.AttemptEnded)) != 1 ||
+					w.last(sched.AttemptEnded).Outcome != sched.Preempted {
+					t.Errorf("reported %v", kinds0(w.events))
 				}
 				if left := w.leftovers(); len(left) > 0 {
 					t.Errorf("left: %v", left)
@@ -161,7 +178,7 @@ func (w *world) live(until func() bool) {
 		}
 		w.fold(slices.DeleteFunc(events, func(e sched.Event) bool { return e.Kind == sched.Ticked }))
 	}
-	w.Fatalf("it never happens; told %v", kinds0(w.events))
+	w.Fatalf("it never happens; reported %v", kinds0(w.events))
 }
 
 // leftovers are the names of pods, claims and services.
@@ -186,7 +203,7 @@ func (w *world) leftovers() (names []string) {
 	return names
 }
 
-// Ensure that what became of attempts while nobody looked is told.
+// Ensure that what became of attempts while no driver looked is reported.
 func TestSyncTellsWhatHappened(t *testing.T) {
 	meanwhile := func(f func(*world)) func(*world) {
 		return func(w *world) {
@@ -221,7 +238,7 @@ func TestSyncTellsWhatHappened(t *testing.T) {
 			})(w)
 			w.ended(sched.NodeLost, "node b is gone")
 		}},
-		{name: "a pod of nobody is there", width: 6, test: func(w *world) {
+		{name: "a pod of no attempt is there", width: 6, test: func(w *world) {
 			meanwhile(func(w *world) {
 				p := w.podOf("train-1-0")
 				p.Name, p.ResourceVersion, p.Labels[v1alpha1.LabelAttempt] = "train-7-0", "", "7"

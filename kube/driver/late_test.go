@@ -26,19 +26,22 @@ import (
 
 // blind returns a client whose cache has not yet heard of objects.
 func blind(c client.WithWatch, hidden func(o client.Object) bool) client.WithWatch {
-	return interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-		if hidden(o) {
-			return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-		}
-		return api.Get(ctx, key, o, opts...)
-	}})
+	return interceptor.NewClient(c,
+		interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
+			if hidden(o) {
+				return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+			}
+			return api.Get(ctx, key, o, opts...)
+		}})
 }
 
 func isJob(o client.Object) bool  { _, is := o.(*v1alpha1.TrainingJob); return is }
 func isPod(o client.Object) bool  { _, is := o.(*corev1.Pod); return is }
 func isNode(o client.Object) bool { _, is := o.(*corev1.Node); return is }
 
-// Ensure that one who takes the lead with a cache that is late does not take what is not in it for gone, and that what is gone is.
+// Ensure that one who takes the lead with a cache that is late does not take what is not in it for gone, and that what
+// is gone is.
 func TestCacheThatIsLate(t *testing.T) {
 	takeover := func(hidden func(client.Object) bool, meanwhile, then func(*world)) func(*world) {
 		return func(w *world) {
@@ -64,7 +67,7 @@ func TestCacheThatIsLate(t *testing.T) {
 		w.attempt(0, sched.Running)
 		for _, k := range []sched.EventKind{sched.JobCommanded, sched.AttemptEnded, sched.NodeLeft, sched.GPUChanged} {
 			if len(w.of(k)) > 0 {
-				w.Errorf("told %v", kinds0(w.events))
+				w.Errorf("reported %v", kinds0(w.events))
 			}
 		}
 		if w.podOf("train-1-0") == nil || w.podOf("train-1-1") == nil {
@@ -76,16 +79,20 @@ func TestCacheThatIsLate(t *testing.T) {
 		{name: "its pods", width: 6, test: takeover(isPod, nothing, goesOn)},
 		{name: "its nodes", width: 6, test: takeover(isNode, nothing, goesOn)},
 		{name: "a job that is gone", width: 6, test: takeover(isJob, func(w *world) {
-			change(w.cluster, objects.Job("train", 6, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+			change(w.cluster, objects.Job("train", 6, nil), func(tj *v1alpha1.TrainingJob) {
+				controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer)
+			})
 			must(w, w.Delete(w.Context(), objects.Job("train", 6, nil)))
 		}, func(w *world) {
 			if e := w.last(sched.JobCommanded); e.Code != int32(sched.CancelJob) {
-				w.Errorf("told %+v, want a command to cancel", e)
+				w.Errorf("reported %+v, want a command to cancel", e)
 			}
 		})},
-		{name: "a pod of somebody else", width: 6, test: takeover(isPod, func(w *world) {
+		{name: "a pod of others", width: 6, test: takeover(isPod, func(w *world) {
 			must(w, w.Delete(w.Context(), w.podOf("train-1-1"), client.GracePeriodSeconds(0)))
-			must(w, w.Create(w.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"}, Spec: corev1.PodSpec{SchedulerName: "another"}}))
+			must(w, w.Create(w.Context(),
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-1"},
+					Spec: corev1.PodSpec{SchedulerName: "another"}}))
 		}, func(w *world) { w.ended(sched.NodeLost, "somebody else deleted pod train-1-1") })},
 		{name: "a job that is to start", width: 1, test: func(w *world) {
 			w.d.Close()
@@ -110,13 +117,15 @@ func TestClaimThatIsNeverMade(t *testing.T) {
 		w.pass(9 * time.Minute)
 		w.attempt(0, sched.Starting)
 		w.pass(2 * time.Minute)
-		if e := w.last(sched.StartFailed); e.Text != "its claims, or its service, could not be made within 10m0s" || len(e.GPUs) > 0 {
+		if e := w.last(sched.StartFailed); e.Text != "its claims, or its service, could not be made within 10m0s" ||
+			len(e.GPUs) > 0 {
 			w.Errorf("text %q, suspects GPUs %v", e.Text, e.GPUs)
 		}
 	}}})
 }
 
-// Ensure that where the API server makes no pod no GPU is blamed, and that the time counts from when the devices are free.
+// Ensure that where the API server makes no pod no GPU is blamed, and that the time counts from when the devices are
+// free.
 func TestPodThatIsNeverMade(t *testing.T) {
 	play(t, []scene{{name: "", width: 2, test: func(w *world) {
 		w.setFail(func(verb string, o client.Object) error {
@@ -137,14 +146,15 @@ func TestPodThatIsNeverMade(t *testing.T) {
 	}}})
 }
 
-// Ensure that an attempt whose pods the API server will not have deleted for a while ends all the same, and that of its ranks the others
-// do not wait.
+// Ensure that an attempt whose pods the API server will not have deleted for a while ends all the same, and that of its
+// ranks the others do not wait.
 func TestDeletionThatIsRefused(t *testing.T) {
 	play(t, []scene{{name: "", width: 6, test: func(w *world) {
 		w.run()
 		w.setFail(func(verb string, o client.Object) error {
 			if isPod(o) && verb == "delete" && o.GetName() == "train-1-0" {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("it is protected"))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(),
+					errors.New("it is protected"))
 			}
 			return nil
 		})
@@ -161,7 +171,8 @@ func TestDeletionThatIsRefused(t *testing.T) {
 		w.run()
 		w.setFail(func(verb string, o client.Object) error {
 			if isPod(o) && verb == "delete" {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("it is protected"))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(),
+					errors.New("it is protected"))
 			}
 			return nil
 		})
@@ -175,13 +186,14 @@ func TestDeletionThatIsRefused(t *testing.T) {
 	}}})
 }
 
-// Ensure that a claim that the API server will not have deleted for a while is deleted all the same, whether or not the job goes on
-// meanwhile: nobody else would get its devices.
+// Ensure that a claim that the API server will not have deleted for a while is deleted all the same, whether or not the
+// job goes on meanwhile: no other job would get its devices.
 func TestClaimThatStays(t *testing.T) {
 	protected := func(w *world) {
 		w.setFail(func(verb string, o client.Object) error {
 			if _, claim := o.(*resourcev1.ResourceClaim); claim && verb == "delete" {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "resourceclaims"}, o.GetName(), errors.New("it is protected"))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "resourceclaims"}, o.GetName(),
+					errors.New("it is protected"))
 			}
 			return nil
 		})
@@ -216,20 +228,22 @@ func TestClaimThatStays(t *testing.T) {
 	}}})
 }
 
-// Ensure that an attempt that is stopped before its pods were looked at ends all the same: before anybody looked, they are made and gone, or
-// the cache hears of them late, or has what an earlier job left.
+// Ensure that an attempt that is stopped before its pods were looked at ends all the same: before anybody looked, they
+// are made and gone, or the cache hears of them late, or has what an earlier job left.
 func TestStoppedUnseen(t *testing.T) {
 	late := func(has func(o client.Object) error) func(*world) {
 		return func(w *world) {
 			w.d.Close()
 			stale := true
 			o := options(w.cluster)
-			o.Client = interceptor.NewClient(w.WithWatch, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-				if stale && isPod(o) {
-					return has(o)
-				}
-				return api.Get(ctx, key, o, opts...)
-			}})
+			o.Client = interceptor.NewClient(w.WithWatch,
+				interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey,
+					o client.Object, opts ...client.GetOption) error {
+					if stale && isPod(o) {
+						return has(o)
+					}
+					return api.Get(ctx, key, o, opts...)
+				}})
 			w.take(o)
 			w.start(0, 0)
 			w.settle()
@@ -239,7 +253,7 @@ func TestStoppedUnseen(t *testing.T) {
 			w.stop(0)
 			w.settle()
 			if len(w.of(sched.AttemptEnded)) > 0 && w.podOf("train-1-0") != nil {
-				w.Error("told to have ended, and its pod is there")
+				w.Error("reported to have ended, and its pod is there")
 			}
 			stale = false
 			w.pass(time.Minute)
@@ -247,9 +261,14 @@ func TestStoppedUnseen(t *testing.T) {
 		}
 	}
 	play(t, []scene{
-		{name: "the cache is late", width: 1, test: late(func(client.Object) error { return apierrors.NewNotFound(schema.GroupResource{}, "train-1-0") })},
+		{name: "the cache is late", width: 1,
+			test: late(func(client.Object) error {
+				return apierrors.NewNotFound(schema.GroupResource{}, "train-1-0")
+			})},
 		{name: "the cache has a pod of an earlier job", width: 1, test: late(func(o client.Object) error {
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}})
+			o.SetOwnerReferences(
+				[]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train",
+					UID: "earlier"}})
 			return nil
 		})},
 		{name: "made and gone between two looks", width: 1, test: func(w *world) {
@@ -259,7 +278,7 @@ func TestStoppedUnseen(t *testing.T) {
 			must(w, err)
 			synctest.Wait() // the pod
 			if w.podOf("train-1-0") == nil || hasSeen(w.d.attempts, 0, 0) {
-				w.Fatal("want a pod that nobody has seen")
+				w.Fatal("want a pod that no look has shown")
 			}
 			w.stop(0)
 			synctest.Wait()
@@ -274,11 +293,14 @@ func TestStoppedUnseen(t *testing.T) {
 
 // Ensure that what an earlier job of the same name left, and is about to go, is waited for.
 func TestObjectsOfAnEarlierJob(t *testing.T) {
-	earlier := []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train", UID: "earlier"}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-0", OwnerReferences: earlier}, Spec: corev1.PodSpec{SchedulerName: "another"}}
-	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1", Finalizers: []string{"test/held"}}}
+	earlier := []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: "train",
+		UID: "earlier"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1-0", OwnerReferences: earlier},
+		Spec: corev1.PodSpec{SchedulerName: "another"}}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "train-1",
+		Finalizers: []string{"test/held"}}}
 	play(t, []scene{
-		{name: "a pod that nobody has collected yet", width: 1, test: func(w *world) {
+		{name: "a pod that is not collected yet", width: 1, test: func(w *world) {
 			must(w, w.Create(w.Context(), pod.DeepCopy()))
 			w.start(0, 0)
 			w.settle()
@@ -303,7 +325,9 @@ func TestObjectsOfAnEarlierJob(t *testing.T) {
 // Ensure that a job that arrived in a mode with claims cannot go before its pods in one without.
 func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 	play(t, []scene{{name: "", width: 1, test: func(w *world) {
-		change(w.cluster, objects.Job("train", 1, nil), func(tj *v1alpha1.TrainingJob) { controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer) })
+		change(w.cluster, objects.Job("train", 1, nil), func(tj *v1alpha1.TrainingJob) {
+			controllerutil.RemoveFinalizer(tj, v1alpha1.Finalizer)
+		})
 		w.run()
 		w.d.Close()
 		o := options(w.cluster)
@@ -318,7 +342,8 @@ func TestModeWithoutClaimsKeepsJobs(t *testing.T) {
 	}}})
 }
 
-// hasSeen reports whether the cache has shown the pod of a rank of the attempt of a job, which only the part itself may read.
+// hasSeen reports whether the cache has shown the pod of a rank of the attempt of a job, which only the part itself may
+// read.
 func hasSeen(part *attempts.Attempts, job sched.JobID, rank int) bool {
 	a := reflect.ValueOf(part).Elem().FieldByName("alive").MapIndex(reflect.ValueOf(job)).Elem()
 	return a.FieldByName("ranks").Index(rank).FieldByName("seen").Bool()

@@ -67,8 +67,8 @@ func (d *Driver) nodes() pools.Around {
 	}}
 }
 
-// lookAtClaim keeps which claim holds which device, and removes a claim of one attempt that has none, although its name says
-// so: the attempt's end was reported, and then the process died.
+// lookAtClaim keeps which claim holds which device, and removes a claim of one attempt that has none, although its name
+// says so: the attempt's end was reported, and then the process died.
 func (d *Driver) lookAtClaim(ctx context.Context, key types.NamespacedName) (observer.Found, error) {
 	f, c, err := d.claims.Look(ctx, d.api, key, d.inventory.NodeOf)
 	if c != nil && c.DeletionTimestamp == nil && isOfOneAttempt(c) && d.jobs.IsStray(d.view, c) {
@@ -103,7 +103,8 @@ func (d *Driver) lookAtNode(ctx context.Context, name string) (observer.Found, e
 	return seen.Found, nil
 }
 
-// lookAtPod removes a pod of ours that belongs to no attempt that is alive: a leader before us may have made it too late.
+// lookAtPod removes a pod of ours that belongs to no attempt that is alive: a leader before us may have made it too
+// late.
 func (d *Driver) lookAtPod(ctx context.Context, key types.NamespacedName) error {
 	p := new(corev1.Pod)
 	found, err := d.api.Get(ctx, key, p)

@@ -24,25 +24,25 @@ type Options struct {
 	Mode         v1alpha1.Mode
 	DeviceClass  string        // of claims
 	StartTimeout time.Duration // see SchedulerPolicySpec
-	// PriorityClass is that of pods whose template has none; "": none. It should not preempt: kube-scheduler would, without
-	// asking.
+	// PriorityClass is that of pods whose template has none; "": none. It should not preempt: kube-scheduler would,
+	// without asking.
 	PriorityClass string
 
 	Types jobs.Types // gives the product name of a GPU its number
-	// NewType is called with a product that has no number, of which there is a node: that is left out until the product has
-	// one. nil: no one asks.
+	// NewType is called with a product that has no number, of which there is a node: that is left out until the product
+	// has one. nil: no one asks.
 	NewType  func(product string)
 	Provider pools.Provider    // nil: nothing can be rented
 	Follower attempts.Follower // nil: no log is read, progress is reported by annotation alone
 	Deaf     bool              // not even by that
 
-	// Lease returns an error once another may lead. It is asked before each write, and an error ends the driver. nil: no
-	// other may.
+	// Lease returns an error once another may lead. It is asked before each write, and an error ends the driver. nil:
+	// no other may.
 	Lease func() error
 	// Event reports to people what happened to an object; nil: no one asks. Any goroutine calls it.
 	Event func(about client.Object, reason, text string)
-	// Delayed is called with what keeps the live attempt of a job from starting; "": nothing that is known. The goroutine of
-	// the engine calls it, before an answer that has an event; nil: no one asks.
+	// Delayed is called with what keeps the live attempt of a job from starting; "": nothing that is known. The
+	// goroutine of the engine calls it, before an answer that has an event; nil: no one asks.
 	Delayed func(job sched.JobID, why string)
 	// Observe has nothing written, so that nothing that is decided is done.
 	Observe bool

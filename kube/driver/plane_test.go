@@ -50,7 +50,8 @@ func TestConformanceInARealControlPlane(t *testing.T) {
 // install defines TrainingJobs and their like.
 func install(t *testing.T, config *rest.Config) {
 	t.Helper()
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("..", "config", "crds.yaml")}}); err != nil {
+	if _, err := envtest.InstallCRDs(config,
+		envtest.CRDInstallOptions{Paths: []string{filepath.Join("..", "config", "crds.yaml")}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +83,8 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	must(err)
 	within := cache.ByObject{Namespaces: map[string]cache.Config{name: {}}}
 	c, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: map[client.Object]cache.ByObject{
-		&corev1.Node{}: {Label: labels.NewSelector().Add(*mine)}, &corev1.Pod{}: within, &v1alpha1.TrainingJob{}: within}})
+		&corev1.Node{}: {Label: labels.NewSelector().Add(*mine)}, &corev1.Pod{}: within,
+		&v1alpha1.TrainingJob{}: within}})
 	must(err)
 	api, err := client.New(config, client.Options{Scheme: scheme, Cache: &client.CacheOptions{Reader: c}})
 	must(err)
@@ -97,8 +99,10 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 	if !c.WaitForCacheSync(ctx) {
 		t.Fatal("the cache is not in step")
 	}
-	d := driver.New(driver.Options{Client: api, Reader: direct, Queue: queue, Origin: time.Now(), Mode: mode, DeviceClass: fakenode.Driver, StartTimeout: 10 * time.Minute,
-		Types: func(string) (sched.TypeID, error) { return 0, nil }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	d := driver.New(driver.Options{Client: api, Reader: direct, Queue: queue, Origin: time.Now(), Mode: mode,
+		DeviceClass: fakenode.Driver, StartTimeout: 10 * time.Minute,
+		Types: func(string) (sched.TypeID, error) { return 0, nil },
+		Log:   slog.New(slog.NewTextHandler(t.Output(), nil))})
 	t.Cleanup(func() {
 		if t.Failed() {
 			show(t, direct, name)
@@ -110,13 +114,16 @@ func openReal(t *testing.T, config *rest.Config, mode v1alpha1.Mode) *driver.Fol
 		}
 	})
 	var jobs []client.Object
-	for _, j := range []string{"a", "b", "c"} { // with the finalizer, which else is written to all at once: then any may be met first
-		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j, Finalizers: []string{v1alpha1.Finalizer}}}
+	// with the finalizer, which else is written to all at once: then any may be met first
+	for _, j := range []string{"a", "b", "c"} {
+		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: j,
+			Finalizers: []string{v1alpha1.Finalizer}}}
 		tj.Spec.GPUs.Min = 1
 		tj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		jobs = append(jobs, tj)
 	}
-	return &driver.Folding{Driver: d, State: engine.NewState(eventlog.Header{Types: []string{"H100"}, ShareLimit: 1}), API: direct, Jobs: jobs}
+	return &driver.Folding{Driver: d, State: engine.NewState(eventlog.Header{Types: []string{"H100"}, ShareLimit: 1}),
+		API: direct, Jobs: jobs}
 }
 
 // show prints the pods of a namespace.

@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that clocks which disagree, that of the API server with ours or that of one leader with the next one's, fail no start, let none
-// hang, and never have time fall.
+// Ensure that clocks which disagree, that of the API server with ours or that of one leader with the next one's, fail
+// no start, let none hang, and never have time fall.
 func TestClockSkew(t *testing.T) {
 	late := func(w *world) {
 		w.silent["a"] = true
@@ -26,7 +26,8 @@ func TestClockSkew(t *testing.T) {
 		w.take(o)
 		w.settle()
 		w.attempt(0, sched.Running)
-		if passed := time.Duration(w.d.Now() - was); passed < 500*time.Millisecond || passed > max(by, 0)+5*time.Second {
+		if passed := time.Duration(w.d.Now() - was); passed < 500*time.Millisecond ||
+			passed > max(by, 0)+5*time.Second {
 			w.Errorf("%v passed for those whose clock is %v ahead of the last leader's", passed, by)
 		}
 		w.stop(0)

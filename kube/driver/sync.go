@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Sync looks at everything there is, and reports what v does not know. From now on it follows the attempts that v knows,
-// whichever leader made their pods.
+// Sync looks at everything there is, and reports what v does not know. From now on it follows the attempts that v
+// knows, whichever leader made their pods.
 func (d *Driver) Sync(ctx context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view, d.clock = v, clockFrom(d.o.Origin, v.Now)
 	d.jobs.Learn(v)

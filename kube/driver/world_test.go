@@ -46,8 +46,8 @@ const (
 
 var origin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// cluster is an API server without validation, whose watchers push keys into a queue, with a scheduler, a controller-manager and
-// kubelets that do what they do when tick is called.
+// cluster is an API server without validation, whose watchers push keys into a queue, with a scheduler, a
+// controller-manager and kubelets that do what they do when tick is called.
 type cluster struct {
 	testing.TB
 	client.WithWatch
@@ -61,7 +61,7 @@ type cluster struct {
 	stuck  bool                                     // claims are not given back
 	skew   time.Duration                            // by which the clock of the API server is ahead
 	began  map[types.UID]time.Time                  // when processes were started
-	told   map[types.UID]time.Time                  // and told to end
+	asked  map[types.UID]time.Time                  // and asked to end
 	writes []string
 }
 
@@ -69,9 +69,11 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 	scheme := runtime.NewScheme()
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
-	c := &cluster{TB: t, queue: observer.NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{}, told: map[types.UID]time.Time{}}
+	c := &cluster{TB: t, queue: observer.NewQueue(), silent: map[string]bool{}, began: map[types.UID]time.Time{},
+		asked: map[types.UID]time.Time{}}
 	plain := fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &corev1.Pod{}, &corev1.Node{}, &resourcev1.ResourceClaim{}).Build()
+		WithStatusSubresource(&v1alpha1.TrainingJob{}, &v1alpha1.GPUPool{}, &corev1.Pod{}, &corev1.Node{},
+			&resourcev1.ResourceClaim{}).Build()
 	c.WithWatch = interceptor.NewClient(plain, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			o.SetUID(c.uid())
@@ -88,16 +90,20 @@ func newCluster(t testing.TB, objects ...client.Object) *cluster {
 		Update: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			return c.write("update", o, func() error { return api.Update(ctx, o, opts...) })
 		},
-		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			return c.write("patch", o, func() error { return api.Patch(ctx, o, p, opts...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, api client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, api client.Client, sub string, o client.Object,
+			opts ...client.SubResourceUpdateOption) error {
 			return c.write("update "+sub, o, func() error { return api.SubResource(sub).Update(ctx, o, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, api client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, api client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			return c.write("patch "+sub, o, func() error { return api.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
-		SubResourceCreate: func(ctx context.Context, api client.Client, sub string, o, what client.Object, _ ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(ctx context.Context, api client.Client, sub string, o, what client.Object,
+			_ ...client.SubResourceCreateOption) error {
 			b := what.(*corev1.Binding)
 			return c.write("create "+sub, o, func() error {
 				pod := new(corev1.Pod)
@@ -131,7 +137,7 @@ func (c *cluster) uid() types.UID {
 	return types.UID(fmt.Sprint("uid-", c.nextID))
 }
 
-// write does a write, unless it is to fail, and tells the watchers.
+// write does a write, unless it is to fail, and notifies the watchers.
 func (c *cluster) write(verb string, o client.Object, do func() error) error {
 	c.mu.Lock()
 	fail := c.fail
@@ -155,7 +161,8 @@ func (c *cluster) write(verb string, o client.Object, do func() error) error {
 }
 
 // delete is what the API server makes of a deletion: a pod that has ended, or is given up, goes at once.
-func (c *cluster) delete(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+func (c *cluster) delete(ctx context.Context, api client.WithWatch, o client.Object,
+	opts ...client.DeleteOption) error {
 	if pod, ok := o.(*corev1.Pod); ok {
 		now := new(corev1.Pod)
 		if err := api.Get(ctx, client.ObjectKeyFromObject(pod), now); err != nil {
@@ -164,7 +171,8 @@ func (c *cluster) delete(ctx context.Context, api client.WithWatch, o client.Obj
 		o.SetLabels(now.Labels)
 		options := (&client.DeleteOptions{}).ApplyOptions(opts)
 		if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != now.UID {
-			return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name, errors.New("the UID is another"))
+			return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name,
+				errors.New("the UID is another"))
 		}
 		forced := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0
 		if writer.IsOver(now) || forced || now.Spec.NodeName == "" {
@@ -207,21 +215,22 @@ func (c *cluster) tick() {
 	}
 }
 
-// mind does for a pod what a scheduler and a kubelet do. Its writes fail where others were quicker: then the next tick does it.
+// mind does for a pod what a scheduler and a kubelet do. Its writes fail where others were quicker: then the next tick
+// does it.
 func (c *cluster) mind(ctx context.Context, p *corev1.Pod) {
 	c.mu.Lock()
-	began, told := c.began[p.UID], c.told[p.UID]
+	began, asked := c.began[p.UID], c.asked[p.UID]
 	silent := c.silent[p.Spec.NodeName]
 	c.mu.Unlock()
 	over := writer.IsOver(p)
 	switch {
 	case silent:
-	case p.DeletionTimestamp != nil && (over || began.IsZero() || !told.IsZero() && time.Since(told) >= stopping):
+	case p.DeletionTimestamp != nil && (over || began.IsZero() || !asked.IsZero() && time.Since(asked) >= stopping):
 		p.Finalizers = nil
 		_ = c.Update(ctx, p)
-	case p.DeletionTimestamp != nil && told.IsZero():
+	case p.DeletionTimestamp != nil && asked.IsZero():
 		c.mu.Lock()
-		c.told[p.UID] = time.Now()
+		c.asked[p.UID] = time.Now()
 		c.mu.Unlock()
 	case over || p.DeletionTimestamp != nil:
 	case p.Spec.NodeName == "":
@@ -249,7 +258,8 @@ func (c *cluster) exit(ctx context.Context, p *corev1.Pod, code int32) {
 		p.Status.Phase = corev1.PodFailed
 	}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name,
-		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}}}
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
+			FinishedAt: metav1.Now()}}}}
 	_ = c.Status().Update(ctx, p)
 }
 
@@ -266,8 +276,11 @@ func variable(p *corev1.Pod, name string) string {
 func (c *cluster) reserved(ctx context.Context, p *corev1.Pod) bool {
 	for _, x := range p.Spec.ResourceClaims {
 		var claim resourcev1.ResourceClaim
-		if c.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: *x.ResourceClaimName}, &claim) != nil || claim.Status.Allocation == nil ||
-			!slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID }) {
+		if c.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: *x.ResourceClaimName}, &claim) != nil ||
+			claim.Status.Allocation == nil ||
+			!slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
+				return r.UID == p.UID
+			}) {
 			return false
 		}
 	}
@@ -281,7 +294,8 @@ func (c *cluster) schedule(ctx context.Context, p *corev1.Pod) {
 	if p.Spec.SchedulerName != "" {
 		return
 	}
-	node := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+	required := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	node := required.NodeSelectorTerms[0].MatchFields[0].Values[0]
 	var all resourcev1.ResourceClaimList
 	if c.List(ctx, &all) != nil {
 		return
@@ -318,9 +332,11 @@ func (c *cluster) schedule(ctx context.Context, p *corev1.Pod) {
 			if c.Update(ctx, &claim) != nil {
 				return
 			}
-			claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
+			claim.Status.Allocation = &resourcev1.AllocationResult{
+				Devices: resourcev1.DeviceAllocationResult{Results: results}}
 		}
-		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor,
+			resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
 		if c.Status().Update(ctx, &claim) != nil {
 			return
 		}
@@ -336,11 +352,12 @@ func (c *cluster) deallocate(ctx context.Context) {
 	for i := range all.Items {
 		claim := &all.Items[i]
 		n := len(claim.Status.ReservedFor)
-		claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
-			var p corev1.Pod
-			err := c.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}, &p)
-			return client.IgnoreNotFound(err) == nil && (err != nil || p.UID != r.UID || writer.IsOver(&p))
-		})
+		claim.Status.ReservedFor = slices.DeleteFunc(claim.Status.ReservedFor,
+			func(r resourcev1.ResourceClaimConsumerReference) bool {
+				var p corev1.Pod
+				err := c.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}, &p)
+				return client.IgnoreNotFound(err) == nil && (err != nil || p.UID != r.UID || writer.IsOver(&p))
+			})
 		unused := n == 0 && claim.DeletionTimestamp != nil // and never allocated
 		if !unused && len(claim.Status.ReservedFor) == n {
 			continue
@@ -348,24 +365,26 @@ func (c *cluster) deallocate(ctx context.Context) {
 		if len(claim.Status.ReservedFor) == 0 {
 			claim.Status.Allocation = nil
 		}
-		if c.Status().Update(ctx, claim) == nil && claim.Status.Allocation == nil && slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
+		if c.Status().Update(ctx, claim) == nil && claim.Status.Allocation == nil &&
+			slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
 			claim.Finalizers = nil
 			_ = c.Update(ctx, claim)
 		}
 	}
 }
 
-// world is a driver at work in a cluster, and the state of an engine that folds what it tells.
+// world is a driver at work in a cluster, and the state of an engine that folds what it reports.
 type world struct {
 	*cluster
 	d      *Driver
 	s      *engine.State
 	v      *sched.View
-	events []sched.Event // all that was told
+	events []sched.Event // all that was reported
 }
 
 func options(c *cluster) Options {
-	return Options{Client: c, Reader: c, Queue: c.queue, Origin: origin, Mode: v1alpha1.Pinned, DeviceClass: class, StartTimeout: 10 * time.Minute,
+	return Options{Client: c, Reader: c, Queue: c.queue, Origin: origin, Mode: v1alpha1.Pinned, DeviceClass: class,
+		StartTimeout: 10 * time.Minute,
 		Types: func(product string) (sched.TypeID, error) {
 			return sched.TypeID(slices.Index([]string{"V100", "GPU"}, product)), nil
 		}}
@@ -423,7 +442,8 @@ func (w *world) settle() { w.Helper(); w.pass(500 * time.Millisecond) }
 func (w *world) order(id sched.JobID, c sched.Config, gpus ...sched.GPUID) sched.Action {
 	w.Helper()
 	now := w.v.Now
-	w.s.Apply(&sched.Event{Time: now, Kind: sched.Decided, Job: id, Target: &sched.Target{Job: id, Config: c}, GPUs: gpus})
+	w.s.Apply(&sched.Event{Time: now, Kind: sched.Decided, Job: id, Target: &sched.Target{Job: id, Config: c},
+		GPUs: gpus})
 	n := w.v.Jobs[id].Attempts + 1
 	w.s.Apply(&sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: n, Code: int32(sched.Start)})
 	return sched.Action{Kind: sched.Start, Job: id, Attempt: n, GPUs: w.v.Jobs[id].GPUs, Config: c}
@@ -449,10 +469,11 @@ func (w *world) stop(id sched.JobID) {
 	}
 	w.s.Apply(&sched.Event{Time: now, Kind: sched.Decided, Job: id, Target: &sched.Target{Job: id}})
 	w.s.Apply(&sched.Event{Time: now, Kind: sched.Ordered, Job: id, Attempt: n, Code: int32(sched.Stop)})
-	must(w, w.d.Apply(w.Context(), sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Job: id, Attempt: n, Why: why}}}))
+	must(w, w.d.Apply(w.Context(),
+		sched.Plan{Actions: []sched.Action{{Kind: sched.Stop, Job: id, Attempt: n, Why: why}}}))
 }
 
-// of returns what was told of a kind.
+// of returns the events of a kind.
 func (w *world) of(k sched.EventKind) (list []sched.Event) {
 	for _, e := range w.events {
 		if e.Kind == k {
@@ -462,12 +483,12 @@ func (w *world) of(k sched.EventKind) (list []sched.Event) {
 	return list
 }
 
-// last returns the one event of a kind that was told last; the test fails if there is none.
+// last returns the one event of a kind that was reported last; the test fails if there is none.
 func (w *world) last(k sched.EventKind) sched.Event {
 	w.Helper()
 	list := w.of(k)
 	if len(list) == 0 {
-		w.Fatalf("no %v was told, but %v", k, kinds0(w.events))
+		w.Fatalf("no %v was reported, but %v", k, kinds0(w.events))
 	}
 	return list[len(list)-1]
 }
@@ -503,7 +524,7 @@ func (w *world) claimNamed(name string) *resourcev1.ResourceClaim {
 func (w *world) attempt(id sched.JobID, want sched.AttemptState) {
 	w.Helper()
 	if got := w.v.Jobs[id].Attempt; got != want {
-		w.Fatalf("the attempt of job %d is %v, want %v; told: %v", id, got, want, kinds0(w.events))
+		w.Fatalf("the attempt of job %d is %v, want %v; reported: %v", id, got, want, kinds0(w.events))
 	}
 }
 

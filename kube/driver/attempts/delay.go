@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// What keeps an attempt from starting is reported once it has done so for a while: most of what is in the way goes by itself.
-// A node takes longer to make images and volumes ready.
+// What keeps an attempt from starting is reported once it has done so for a while: most of what is in the way goes by
+// itself. A node takes longer to make images and volumes ready.
 const (
 	slowAfter  = 5 * time.Second
 	readyAfter = 30 * time.Second

@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// ending is how an attempt is going to end, once no process of it is left, although no one ordered it: its pods are deleted
-// because of it.
+// ending is how an attempt is going to end, once no process of it is left, although no one ordered it: its pods are
+// deleted because of it.
 type ending struct {
 	outcome sched.Outcome // NoOutcome: its start failed
 	code    int32
@@ -22,9 +22,9 @@ type ending struct {
 	suspect []int // ranks whose GPUs may be to blame that the start failed
 }
 
-// cause returns why an attempt is going to end, nil if it goes on. Of several things that went wrong the first counts, as it
-// is what made the others: at the same instant the loss of a rank. silent says that a node of the attempt does not answer:
-// then a rank that failed did so for want of the others. started says that all ranks were up.
+// cause returns why an attempt is going to end, nil if it goes on. Of several things that went wrong the first counts,
+// as it is what made the others: at the same instant the loss of a rank. silent says that a node of the attempt does
+// not answer: then a rank that failed did so for want of the others. started says that all ranks were up.
 func cause(ranks []podStatus, silent, started bool) *ending {
 	first := -1
 	for i, s := range ranks {
@@ -74,8 +74,8 @@ func tooLate(ranks []podStatus, within time.Duration) *ending {
 	return e
 }
 
-// keptEnding is an ending as the job of the attempt says it while pods are deleted because of it: who leads next could not
-// tell these from pods that others delete, and those that are gone say nothing.
+// keptEnding is an ending as the job of the attempt says it while pods are deleted because of it: who leads next could
+// not distinguish these from pods that others delete, and those that are gone say nothing.
 type keptEnding struct {
 	Attempt int32  `json:"attempt"`
 	Outcome string `json:"outcome,omitempty"` // "": its start failed

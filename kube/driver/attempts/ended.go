@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// AsOrdered is what the text of the end of an attempt that was ordered to stop starts with; behind "; " follows what became
-// of its work.
+// AsOrdered is what the text of the end of an attempt that was ordered to stop starts with; behind "; " follows what
+// became of its work.
 const AsOrdered = "stopped as ordered"
 
 // ended reports that nothing is left of an attempt.
@@ -63,8 +63,8 @@ func (l *look) end(m *meter, ranks []podStatus) sched.Event {
 }
 
 // keep notes in the end of an attempt how much of its work outlives it. What was done since the last checkpoint that it
-// reported is lost, unless it said that all is saved. If it reported none, nothing is said to be lost: the first step of the
-// next attempt will show it.
+// reported is lost, unless it said that all is saved. If it reported none, nothing is said to be lost: the first step
+// of the next attempt will show it.
 func (m *meter) keep(e *sched.Event) {
 	lost, known := m.lost()
 	if !known || e.Kind != sched.AttemptEnded || e.Outcome == sched.Finished {
@@ -82,8 +82,8 @@ func (m *meter) keep(e *sched.Event) {
 	e.Text += what
 }
 
-// lastWords is how long the end of an attempt waits for what its process wrote last. A kubelet looks every second whether a
-// process has ended.
+// lastWords is how long the end of an attempt waits for what its process wrote last. A kubelet looks every second
+// whether a process has ended.
 const lastWords = 3 * time.Second
 
 // mayYetSay reports whether what an attempt wrote last may still be on its way: that it has done all, or saved all.

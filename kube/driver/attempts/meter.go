@@ -13,9 +13,9 @@ import (
 
 // Follower reads what the processes of a pod write.
 type Follower interface {
-	// Follow calls text with all that a container of a pod writes, from the start of what there is of it, each piece once
-	// and in order, with the time at which it was written; and end whenever text has had all there is. It returns when ctx
-	// is done. Each call of text or end returns before the next.
+	// Follow calls text with all that a container of a pod writes, from the start of what there is of it, each piece
+	// once and in order, with the time at which it was written; and end whenever text has had all there is. It returns
+	// when ctx is done. Each call of text or end returns before the next.
 	Follow(ctx context.Context, pod types.NamespacedName, container string,
 		text func(at time.Time, piece []byte), end func())
 }
@@ -62,8 +62,8 @@ func (m *meter) annotated(line string) {
 	}
 }
 
-// hear takes what was written at a time, and says whether there is something to report. What was written while no leader
-// listened counts by when it was written.
+// hear takes what was written at a time, and says whether there is something to report. What was written while no
+// leader listened counts by when it was written.
 func (m *meter) hear(from progress.Source, at time.Time, piece []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,14 +120,14 @@ func (m *meter) newEpoch() (int64, bool) {
 	return m.epoch, news
 }
 
-// due says whether it is time to report progress. A job that was measured otherwise, on other GPUs or with others on them,
-// reports nothing before it is measured as it runs now: a guess would be taken for what is so.
+// due says whether it is time to report progress. A job that was measured otherwise, on other GPUs or with others on
+// them, reports nothing before it is measured as it runs now: a guess would be taken for what is so.
 func (m *meter) due() bool {
 	return m.fresh && m.odo.Known() && time.Since(m.last) >= m.every && !m.recalls()
 }
 
-// mostRecalled is how long at most a leader that takes over an attempt hears what was reported before: the attempt may have
-// gone back since, by a clock behind ours.
+// mostRecalled is how long at most a leader that takes over an attempt hears what was reported before: the attempt may
+// have gone back since, by a clock behind ours.
 const mostRecalled = 10 * time.Minute
 
 // recalls says whether what is heard was written while an earlier leader listened, who reported more.
@@ -135,8 +135,8 @@ func (m *meter) recalls() bool {
 	return m.seen.Before(m.met) && !m.heard && m.odo.Work() < m.known && time.Since(m.met) < mostRecalled
 }
 
-// isDue says whether it is time to report progress, and takes it as reported; news says that there is something to be kept of
-// how fast the job is, with so many tenants.
+// isDue says whether it is time to report progress, and takes it as reported; news says that there is something to be
+// kept of how fast the job is, with so many tenants.
 func (m *meter) isDue(tenants int) (due, news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,8 +175,8 @@ func (m *meter) saidDone() bool {
 	return m.done
 }
 
-// lost returns the time for which an attempt trained after its last checkpoint, as far as it said. known is false if it said
-// nothing of checkpoints.
+// lost returns the time for which an attempt trained after its last checkpoint, as far as it said. known is false if it
+// said nothing of checkpoints.
 func (m *meter) lost() (_ time.Duration, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

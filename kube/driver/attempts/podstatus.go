@@ -205,8 +205,8 @@ func waiting(p *corev1.Pod) *corev1.ContainerStateWaiting {
 // waitsReady is the kind of wait of a pod whose kubelet says no more than that it is at it.
 const waitsReady = "Ready"
 
-// isDevice reports whether kube-scheduler says that the GPUs of a pod cannot be had: those of a claim, or so many. If it
-// refuses a node for another reason (no such volume, too few CPUs, a selector), no GPU is to blame.
+// isDevice reports whether kube-scheduler says that the GPUs of a pod cannot be had: those of a claim, or so many. If
+// it refuses a node for another reason (no such volume, too few CPUs, a selector), no GPU is to blame.
 func isDevice(message string) bool {
 	return strings.Contains(message, "cannot allocate all claims") ||
 		strings.Contains(message, "Insufficient "+string(inventory.ResourceGPU))

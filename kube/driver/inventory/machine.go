@@ -70,8 +70,10 @@ const (
 const AnyProduct = "GPU"
 
 // survey returns what a node is in a mode. The profile may be nil.
-func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alpha1.GPUProfile, mode v1alpha1.Mode) *Machine {
-	m := &Machine{UID: node.UID, Ready: isReady(node), Cordoned: node.Spec.Unschedulable, withheld: make(map[string]bool)}
+func survey(node *corev1.Node, list []*resourcev1.ResourceSlice, profile *v1alpha1.GPUProfile,
+	mode v1alpha1.Mode) *Machine {
+	m := &Machine{UID: node.UID, Ready: isReady(node), Cordoned: node.Spec.Unschedulable,
+		withheld: make(map[string]bool)}
 	if profile != nil {
 		for _, g := range profile.Spec.GPUs {
 			m.withheld[g.UUID] = g.Withheld
@@ -97,8 +99,8 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// read takes GPUs from slices, those of complete pools at their highest generations. It reports false if a pool is incomplete: its
-// slices are being exchanged.
+// read takes GPUs from slices, those of complete pools at their highest generations. It reports false if a pool is
+// incomplete: its slices are being exchanged.
 func (m *Machine) read(list []*resourcev1.ResourceSlice) bool {
 	type pool struct{ driver, name string }
 	newest, count := map[pool]int64{}, map[pool]int64{}
@@ -122,7 +124,8 @@ func (m *Machine) read(list []*resourcev1.ResourceSlice) bool {
 		m.readSlice(s)
 	}
 	slices.SortFunc(m.GPUs, func(a, b Device) int {
-		return cmp.Or(cmp.Compare(number(a.ID.Name), number(b.ID.Name)), strings.Compare(a.ID.Name, b.ID.Name), strings.Compare(a.UUID, b.UUID))
+		return cmp.Or(cmp.Compare(number(a.ID.Name), number(b.ID.Name)), strings.Compare(a.ID.Name, b.ID.Name),
+			strings.Compare(a.UUID, b.UUID))
 	})
 	return true
 }
@@ -131,14 +134,16 @@ func (m *Machine) read(list []*resourcev1.ResourceSlice) bool {
 func (m *Machine) readSlice(s *resourcev1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
-		uuid, product := attribute(d, s.Spec.Driver, "uuid"), cmp.Or(attribute(d, s.Spec.Driver, "productName"), AnyProduct)
+		uuid, product := attribute(d, s.Spec.Driver, "uuid"),
+			cmp.Or(attribute(d, s.Spec.Driver, "productName"), AnyProduct)
 		if kind := attribute(d, s.Spec.Driver, "type"); uuid == "" || kind != "" && kind != "gpu" {
 			continue
 		}
 		if m.Product = cmp.Or(m.Product, product); m.Product != product {
 			continue
 		}
-		g := Device{UUID: uuid, ID: DeviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, Tainted: slices.ContainsFunc(d.Taints, isHard)}
+		g := Device{UUID: uuid, ID: DeviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name},
+			Tainted: slices.ContainsFunc(d.Taints, isHard)}
 		g.Shareable = d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 		for _, name := range []resourcev1.QualifiedName{"memory", resourcev1.QualifiedName(s.Spec.Driver + "/memory")} {
 			if c, ok := d.Capacity[name]; ok {

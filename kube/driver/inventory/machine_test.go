@@ -14,7 +14,8 @@ func TestTaints(t *testing.T) {
 	for _, c := range []struct {
 		effects []resourcev1.DeviceTaintEffect
 		want    bool
-	}{{nil, false}, {[]resourcev1.DeviceTaintEffect{none}, false}, {[]resourcev1.DeviceTaintEffect{hard}, true}, {[]resourcev1.DeviceTaintEffect{hard, none}, true}, {[]resourcev1.DeviceTaintEffect{none, hard}, true}} {
+	}{{nil, false}, {[]resourcev1.DeviceTaintEffect{none}, false}, {[]resourcev1.DeviceTaintEffect{hard}, true},
+		{[]resourcev1.DeviceTaintEffect{hard, none}, true}, {[]resourcev1.DeviceTaintEffect{none, hard}, true}} {
 		s := objects.Slice("a", 1)
 		for _, e := range c.effects {
 			s.Spec.Devices[0].Taints = append(s.Spec.Devices[0].Taints, resourcev1.DeviceTaint{Key: "x", Effect: e})

@@ -17,9 +17,9 @@ func numbersOf(v *sched.View) numbers {
 	return numbers{nodes: v.Nodes, next: sched.GPUID(len(v.GPUs)), taken: make(map[sched.GPUID]bool)}
 }
 
-// first returns the number that the first GPU of a node about to join is going to have: that of its place if it was there
-// before, else of the first free place of its size, else the next. Nodes that leave at this instant are not counted: the
-// next look puts a wrong guess right.
+// first returns the number that the first GPU of a node about to join is going to have: that of its place if it was
+// there before, else of the first free place of its size, else the next. Nodes that leave at this instant are not
+// counted: the next look puts a wrong guess right.
 func (n *numbers) first(spec *sched.NodeSpec) sched.GPUID {
 	fits := func(old *sched.Node) bool { return old.Spec.GPUs == spec.GPUs && !n.taken[old.First] }
 	first := n.next

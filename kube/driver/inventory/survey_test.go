@@ -32,7 +32,8 @@ func (s sliced) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
-// Ensure that a survey shows what a driver tells of: GPUs alone, of the newest slices, and none of nodes that do not join.
+// Ensure that a survey shows what a driver reports: GPUs alone, of the newest slices, and none of nodes that do not
+// join.
 func TestSurvey(t *testing.T) {
 	t.Parallel()
 	plain := func(change func(*corev1.Node)) corev1.Node {
@@ -59,35 +60,46 @@ func TestSurvey(t *testing.T) {
 		want   Shown
 	}{
 		{"by number", v1alpha1.Count, plain(nil), nil, Shown{AnyProduct, 2, nil, true}},
-		{"by number, though there are slices", v1alpha1.Count, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 4)}, Shown{AnyProduct, 2, nil, true}},
+		{"by number, though there are slices", v1alpha1.Count, plain(nil),
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 4)}, Shown{AnyProduct, 2, nil, true}},
 		{"by annotation", v1alpha1.Visible, plain(func(n *corev1.Node) {
-			n.Annotations, n.Labels = map[string]string{v1alpha1.AnnotationGPUs: "x, y,"}, map[string]string{LabelProduct: "V100"}
+			n.Annotations, n.Labels = map[string]string{v1alpha1.AnnotationGPUs: "x, y,"},
+				map[string]string{LabelProduct: "V100"}
 		}), nil, Shown{"V100", 2, []string{"x", "y"}, true}},
-		{"by slice", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), objects.Slice("b", 8)}, Shown{"V100", 2, two, true}},
-		{"other devices", v1alpha1.Direct, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
-			s.Name, s.Spec.Driver = "other", "compute-domain.nvidia.com"
-			s.Spec.Devices = []resourcev1.Device{{Name: "channel-0"}, {Name: "daemon-0"}}
-		})}, Shown{"V100", 2, two, true}},
-		{"an older generation", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
-			s.Name, s.Spec.Pool.Generation = "old", 0
-		})}, Shown{"V100", 2, two, true}},
-		{"a product of the driver's own name", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) {
-			for _, d := range s.Spec.Devices {
-				d.Attributes[objects.Driver+"/productName"] = d.Attributes["productName"]
-				delete(d.Attributes, "productName")
-			}
-		})}, Shown{"V100", 2, two, true}},
-		{"half a pool", v1alpha1.Pinned, plain(nil), []*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) { s.Spec.Pool.ResourceSliceCount = 2 })}, Shown{}},
+		{"by slice", v1alpha1.Pinned, plain(nil),
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), objects.Slice("b", 8)}, Shown{"V100", 2, two, true}},
+		{"other devices", v1alpha1.Direct, plain(nil),
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
+				s.Name, s.Spec.Driver = "other", "compute-domain.nvidia.com"
+				s.Spec.Devices = []resourcev1.Device{{Name: "channel-0"}, {Name: "daemon-0"}}
+			})}, Shown{"V100", 2, two, true}},
+		{"an older generation", v1alpha1.Pinned, plain(nil),
+			[]*resourcev1.ResourceSlice{objects.Slice("a", 2), with(func(s *resourcev1.ResourceSlice) {
+				s.Name, s.Spec.Pool.Generation = "old", 0
+			})}, Shown{"V100", 2, two, true}},
+		{"a product of the driver's own name", v1alpha1.Pinned, plain(nil),
+			[]*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) {
+				for _, d := range s.Spec.Devices {
+					d.Attributes[objects.Driver+"/productName"] = d.Attributes["productName"]
+					delete(d.Attributes, "productName")
+				}
+			})}, Shown{"V100", 2, two, true}},
+		{"half a pool", v1alpha1.Pinned, plain(nil),
+			[]*resourcev1.ResourceSlice{with(func(s *resourcev1.ResourceSlice) { s.Spec.Pool.ResourceSliceCount = 2 })},
+			Shown{}},
 		{"no GPU", v1alpha1.Count, plain(func(n *corev1.Node) { n.Status.Allocatable = nil }), nil, Shown{}},
-		{"cordoned", v1alpha1.Count, plain(func(n *corev1.Node) { n.Spec.Unschedulable = true }), nil, Shown{AnyProduct, 2, nil, false}},
-		{"silent", v1alpha1.Count, plain(func(n *corev1.Node) { n.Status.Conditions = nil }), nil, Shown{AnyProduct, 2, nil, false}},
+		{"cordoned", v1alpha1.Count, plain(func(n *corev1.Node) { n.Spec.Unschedulable = true }), nil,
+			Shown{AnyProduct, 2, nil, false}},
+		{"silent", v1alpha1.Count, plain(func(n *corev1.Node) { n.Status.Conditions = nil }), nil,
+			Shown{AnyProduct, 2, nil, false}},
 	} {
 		got, err := Survey(t.Context(), sliced{slices: c.slices}, []corev1.Node{c.node}, c.mode)
 		if err != nil || !reflect.DeepEqual(got, map[string]Shown{"a": c.want}) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
 		}
 	}
-	if _, err := Survey(t.Context(), sliced{}, nil, v1alpha1.Pinned); err == nil || err.Error() != "driver: survey: no such objects" {
+	_, err := Survey(t.Context(), sliced{}, nil, v1alpha1.Pinned)
+	if err == nil || err.Error() != "driver: survey: no such objects" {
 		t.Errorf("without slices: %v", err)
 	}
 }

@@ -19,11 +19,13 @@ func notKept(tj *v1alpha1.TrainingJob) string {
 	trains := &pod.Containers[0]
 	mount := mountOf(trains, path)
 	if mount == nil {
-		return fmt.Sprintf("checkpoint.path %s is on no volume that container %s mounts: what is saved there goes with its pod",
+		return fmt.Sprintf(
+			"checkpoint.path %s is on no volume that container %s mounts: what is saved there goes with its pod",
 			path, trains.Name)
 	}
 	if mount.ReadOnly {
-		return fmt.Sprintf("checkpoint.path %s is on volume %s, which is mounted to be read only: nothing can be saved there",
+		return fmt.Sprintf(
+			"checkpoint.path %s is on volume %s, which is mounted to be read only: nothing can be saved there",
 			path, mount.Name)
 	}
 	for i := range pod.Volumes {
@@ -56,7 +58,7 @@ func passing(v *corev1.VolumeSource) string {
 	case v.Ephemeral != nil:
 		return "ephemeral"
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil, v.Image != nil:
-		return "made anew for each pod"
+		return "made again for each pod"
 	}
 	return ""
 }

@@ -10,23 +10,31 @@ import (
 
 // Ensure that a job is warned whose checkpoints would go with its pods, and no other.
 func TestNotKept(t *testing.T) {
-	const gone, anew = ": what is saved there goes with its pod", ", which is made anew for each pod"
+	const on, gone = "checkpoint.path /a/b is on ", ": what is saved there goes with its pod"
+	const again = ", which is made again for each pod"
+	const volumes = `[{name: disk, persistentVolumeClaim: {claimName: d}}, {name: none, emptyDir: {}},
+		{name: text, configMap: {name: m}}, {name: claimed, ephemeral: {}}]`
 	for mounts, want := range map[string]string{
-		`[]`:                                                           "checkpoint.path /a/b is on no volume that container c mounts" + gone,
-		`[{name: disk, mountPath: /}]`:                                 "",
-		`[{name: disk, mountPath: /a}]`:                                "",
-		`[{name: disk, mountPath: /a/b/}]`:                             "",
-		`[{name: disk, mountPath: /a/bc}]`:                             "checkpoint.path /a/b is on no volume that container c mounts" + gone,
-		`[{name: disk, mountPath: /a, readOnly: true}]`:                "checkpoint.path /a/b is on volume disk, which is mounted to be read only: nothing can be saved there",
-		`[{name: none, mountPath: /a}]`:                                "checkpoint.path /a/b is on volume none, which is an emptyDir" + gone,
-		`[{name: disk, mountPath: /a}, {name: none, mountPath: /a/b}]`: "checkpoint.path /a/b is on volume none, which is an emptyDir" + gone,
+		`[]`:                               on + "no volume that container c mounts" + gone,
+		`[{name: disk, mountPath: /}]`:     "",
+		`[{name: disk, mountPath: /a}]`:    "",
+		`[{name: disk, mountPath: /a/b/}]`: "",
+		`[{name: disk, mountPath: /a/bc}]`: on + "no volume that container c mounts" + gone,
+		`[{name: disk, mountPath: /a, readOnly: true}]`: on +
+			"volume disk, which is mounted to be read only: nothing can be saved there",
+		`[{name: none, mountPath: /a}]`: on + "volume none, which is an emptyDir" + gone,
+		`[{name: disk, mountPath: /a}, {name: none, mountPath: /a/b}]`: on +
+			"volume none, which is an emptyDir" + gone,
 		`[{name: none, mountPath: /a}, {name: disk, mountPath: /a/b}]`: "",
-		`[{name: text, mountPath: /a}]`:                                "checkpoint.path /a/b is on volume text" + anew + gone,
-		`[{name: claimed, mountPath: /a}]`:                             "checkpoint.path /a/b is on volume claimed, which is ephemeral" + gone,
+		`[{name: text, mountPath: /a}]`:                                on + "volume text" + again + gone,
+		`[{name: claimed, mountPath: /a}]`: on +
+			"volume claimed, which is ephemeral" + gone,
 	} {
 		var tj v1alpha1.TrainingJob
-		err := yaml.Unmarshal([]byte(`{spec: {gpus: {min: 1}, checkpoint: {path: /a/b}, template: {spec: {containers: [{name: c, image: i, volumeMounts: `+mounts+`}],
-			volumes: [{name: disk, persistentVolumeClaim: {claimName: d}}, {name: none, emptyDir: {}}, {name: text, configMap: {name: m}}, {name: claimed, ephemeral: {}}]}}}}`), &tj)
+		container := `{name: c, image: i, volumeMounts: ` + mounts + `}`
+		spec := `{gpus: {min: 1}, checkpoint: {path: /a/b}, template: {spec: {containers: [` + container +
+			`], volumes: ` + volumes + `}}}`
+		err := yaml.Unmarshal([]byte(`{spec: `+spec+`}`), &tj)
 		if err != nil || tj.Spec.Unreadable != "" {
 			t.Fatal(err, tj.Spec.Unreadable)
 		}

@@ -17,9 +17,9 @@ import (
 // Types gives the product name of a GPU its number. The error says why it has none.
 type Types func(product string) (sched.TypeID, error)
 
-// Spec returns what the core knows of a TrainingJob: Name and User are its name and namespace, Task is its UID, by which the
-// driver recognizes it. Times count from origin. GPU types without a number are left out as long as there are others. The
-// error says what of the object cannot be had.
+// Spec returns what the core knows of a TrainingJob: Name and User are its name and namespace, Task is its UID, by
+// which the driver recognizes it. Times count from origin. GPU types without a number are left out as long as there are
+// others. The error says what of the object cannot be had.
 func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSpec, error) {
 	if err := Possible(tj); err != nil {
 		return nil, err
@@ -53,13 +53,13 @@ func Spec(tj *v1alpha1.TrainingJob, origin time.Time, types Types) (*sched.JobSp
 // errNoType says that a job asks for GPUs of types that are not known: they may be, later.
 var errNoType = errors.New("waits for a GPU of type")
 
-// known returns those of the types that a job asks for that have a number, and the names of the others. It is an error if
-// there are none but others: a job without types runs on any.
+// known returns those of the types that a job asks for that have a number, and the names of the others. It is an error
+// if there are none but others: a job without types runs on any.
 func known(products []string, types Types) (set sched.TypeSet, others []string, err error) {
 	for _, product := range products {
 		t, unknown := types(product)
 		if unknown == nil && t >= sched.MaxGPUTypes {
-			const text = "its number is %d, and no more than %d types can be told apart"
+			const text = "its number is %d, and no more than %d types can be distinguished"
 			unknown = fmt.Errorf(text, t+1, sched.MaxGPUTypes)
 		}
 		if unknown != nil {
@@ -87,8 +87,8 @@ func width(w v1alpha1.Width) sched.Range {
 	return r
 }
 
-// Possible returns what of a TrainingJob the API server lets pass but no node can run. The rules of its definition refuse the
-// rest of what could be wrong with one.
+// Possible returns what of a TrainingJob the API server lets pass but no node can run. The rules of its definition
+// refuse the rest of what could be wrong with one.
 func Possible(tj *v1alpha1.TrainingJob) error {
 	pod := &tj.Spec.Template.Spec
 	switch {
@@ -109,12 +109,12 @@ func Possible(tj *v1alpha1.TrainingJob) error {
 	return nil
 }
 
-// MaxSize is how many bytes a job may have. etcd takes 1.5 MiB with all that the API server and we add: which client changed
-// which field, and the status.
+// MaxSize is how many bytes a job may have. etcd takes 1.5 MiB with all that the API server and we add: which client
+// changed which field, and the status.
 const MaxSize = 512 << 10
 
-// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many. It counts the job as it was
-// submitted, so that a job that was accepted stays so.
+// sizeOf returns how many bytes a job has, or fewer of one that is far from having too many. It counts the job as it
+// was submitted, so that a job that was accepted stays so.
 func sizeOf(tj *v1alpha1.TrainingJob) int {
 	n := tj.Spec.Template.Size() + tj.ObjectMeta.Size() // as JSON, in which it is kept, up to six times as many
 	if n < MaxSize/6 {

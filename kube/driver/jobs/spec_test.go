@@ -27,7 +27,8 @@ func TestSpecErrors(t *testing.T) {
 	good := objects.Job("train", 2, nil)
 	good.Spec.GPUTypes = []string{"V100"}
 	good.Spec.Deadline = &metav1.Time{Time: origin.Add(time.Hour)}
-	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 || s.Deadline != sched.Time(time.Hour) || s.User != objects.Namespace || s.Name != "train" {
+	if s, err := Spec(good, origin, types); err != nil || s.Types != 8 || s.Deadline != sched.Time(time.Hour) ||
+		s.User != objects.Namespace || s.Name != "train" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	good.Spec.GPUTypes = []string{"X", "V100", "Y"}
@@ -36,14 +37,25 @@ func TestSpecErrors(t *testing.T) {
 	}
 	good.Spec.GPUTypes = []string{"V100"}
 	last := func(string) (sched.TypeID, error) { return sched.MaxGPUTypes, nil }
-	if s, err := Spec(good, origin, last); err == nil || err.Error() != `waits for a GPU of type "V100": its number is 65, and no more than 64 types can be told apart` {
+	if s, err := Spec(good, origin, last); err == nil ||
+		err.Error() != `waits for a GPU of type "V100": its number is 65, `+
+			`and no more than 64 types can be distinguished` {
 		t.Errorf("of a type beyond the last, which a set does not hold: %+v, %v", s, err)
 	}
 	for want, spoil := range map[string]func(*v1alpha1.TrainingJob){
-		`template has no container, want the one that trains`:               func(tj *v1alpha1.TrainingJob) { tj.Spec.Template.Spec.Containers = nil },
-		`waits for a GPU of type "X" or "Y": no more than 64 types of GPUs`: func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUTypes = []string{"X", "Y"} },
-		`the spec cannot be read: no number`:                                func(tj *v1alpha1.TrainingJob) { tj.Spec.Unreadable = "no number" },
-		`gpus 0, want > 0`:                                                  func(tj *v1alpha1.TrainingJob) { tj.Spec.GPUs.Min = 0; tj.Spec.GPUTypes = []string{"X"} },
+		`template has no container, want the one that trains`: func(tj *v1alpha1.TrainingJob) {
+			tj.Spec.Template.Spec.Containers = nil
+		},
+		`waits for a GPU of type "X" or "Y": no more than 64 types of GPUs`: func(tj *v1alpha1.TrainingJob) {
+			tj.Spec.GPUTypes = []string{"X", "Y"}
+		},
+		`the spec cannot be read: no number`: func(tj *v1alpha1.TrainingJob) {
+			tj.Spec.Unreadable = "no number"
+		},
+		`gpus 0, want > 0`: func(tj *v1alpha1.TrainingJob) {
+			tj.Spec.GPUs.Min = 0
+			tj.Spec.GPUTypes = []string{"X"}
+		},
 	} {
 		tj := objects.Job("train", 2, nil)
 		spoil(tj)
@@ -63,7 +75,8 @@ func TestSizeOfJob(t *testing.T) {
 		t.Fatalf("%d bytes", was)
 	}
 	tj.Annotations[v1alpha1.AnnotationFate] = strings.Repeat("f", 3000)
-	tj.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`"` + strings.Repeat("m", 3000) + `"`)}}
+	tj.ManagedFields = []metav1.ManagedFieldsEntry{
+		{FieldsV1: metav1.NewFieldsV1(`"` + strings.Repeat("m", 3000) + `"`)}}
 	tj.Status.Reason = strings.Repeat("r", 3000)
 	if now := sizeOf(tj); now != was {
 		t.Errorf("%d bytes, %d before", now, was)

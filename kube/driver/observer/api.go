@@ -19,8 +19,8 @@ func (a API) Get(ctx context.Context, key types.NamespacedName, o client.Object)
 	return get(ctx, a.Cache, key, o)
 }
 
-// Ask reads an object from the API server itself. A driver that has just begun to lead may have a cache that is late: what
-// is not in it, though the leader before saw it, may be there still. A driver that only looks on need not know.
+// Ask reads an object from the API server itself. A driver that leads since a moment ago may have a cache that is late:
+// what is not in it, though the leader before saw it, may be there still. A driver that only looks on need not know.
 func (a API) Ask(ctx context.Context, key types.NamespacedName, o client.Object) (found bool, err error) {
 	if a.Server == nil {
 		return false, nil

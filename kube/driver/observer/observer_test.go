@@ -164,7 +164,8 @@ func TestAPI(t *testing.T) {
 		if found, err := a.Get(t.Context(), types.NamespacedName{}, nil); found != c.found || (err != nil) != c.failed {
 			t.Errorf("%v: found %v, %v", c.cache, found, err)
 		}
-		if found, err := a.Ask(t.Context(), types.NamespacedName{}, nil); found != c.asked || (err != nil) != c.askedFails {
+		found, err := a.Ask(t.Context(), types.NamespacedName{}, nil)
+		if found != c.asked || (err != nil) != c.askedFails {
 			t.Errorf("%v: asked %v, %v", c.server, found, err)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 
 // Provider makes the nodes of a pool come and go. Its calls are tried again when they fail, and must be idempotent.
 type Provider interface {
-	// Scale asks for a number of nodes in all. It never chooses which go: fewer than there are calls off those that are not
-	// there yet.
+	// Scale asks for a number of nodes in all. It never chooses which go: fewer than there are calls off those that are
+	// not there yet.
 	Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int32) error
 	// Release gives back exactly this node, on which nothing of ours runs any more.
 	Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error
@@ -54,7 +54,8 @@ func New(o Options, w *writer.Writers) *Pools {
 	return &Pools{o: o, writers: w, troubles: make(map[string]string)}
 }
 
-// Spec returns what the core knows of a GPUPool, whose GPUs are of the type of this number. It may be one that cannot be.
+// Spec returns what the core knows of a GPUPool, whose GPUs are of the type of this number. It may be one that cannot
+// be.
 func Spec(p *v1alpha1.GPUPool, t sched.TypeID) sched.PoolSpec {
 	price := p.Spec.PricePerGPUHour.AsApproximateFloat64() * float64(p.Spec.GPUsPerNode)
 	return sched.PoolSpec{
@@ -91,8 +92,8 @@ func numberOf(v *sched.View, name string) int {
 	return slices.IndexFunc(v.Pools, func(p sched.Pool) bool { return p.Spec.Name == name })
 }
 
-// Look reports what may be rented of a pool. Of one that is deleted nothing may, nor of one whose nodes have other GPUs than
-// it says.
+// Look reports what may be rented of a pool. Of one that is deleted nothing may, nor of one whose nodes have other GPUs
+// than it says.
 func (ps *Pools) Look(ctx context.Context, api observer.API, name string, a Around) (f observer.Found, err error) {
 	var p v1alpha1.GPUPool
 	found, err := api.Get(ctx, types.NamespacedName{Name: name}, &p)
@@ -143,8 +144,8 @@ func (ps *Pools) offer(p *v1alpha1.GPUPool) *sched.PoolSpec {
 	return spec
 }
 
-// noMoreOf returns what the core knows of a deleted pool from now on: nothing may be rented, and once nothing is left of it,
-// it has no name, for another of its name is another pool and has spent nothing.
+// noMoreOf returns what the core knows of a deleted pool from now on: nothing may be rented, and once nothing is left
+// of it, it has no name, for another of its name is another pool and has spent nothing.
 func noMoreOf(p *sched.Pool) *sched.PoolSpec {
 	none := p.Spec
 	none.Min, none.Max = 0, 0
@@ -165,8 +166,8 @@ func (ps *Pools) keep(p *v1alpha1.GPUPool, on bool) {
 	})
 }
 
-// close has the nodes of a deleted pool take no more jobs, and lets the pool go once nothing of it is left, see noMoreOf. i is
-// its number, below 0 if it has none.
+// close has the nodes of a deleted pool take no more jobs, and lets the pool go once nothing of it is left, see
+// noMoreOf. i is its number, below 0 if it has none.
 func (ps *Pools) close(ctx context.Context, p *v1alpha1.GPUPool, i int, a Around) error {
 	nodes := 0
 	for n := range a.View.Nodes {
@@ -192,8 +193,8 @@ func (ps *Pools) close(ctx context.Context, p *v1alpha1.GPUPool, i int, a Around
 	return nil
 }
 
-// Mistyped is what the message of a pool starts with whose nodes have other GPUs than it says. Only another pool mends that,
-// so what the status says holds for as long as the pool is there.
+// Mistyped is what the message of a pool starts with whose nodes have other GPUs than it says. Only another pool mends
+// that, so what the status says holds for as long as the pool is there.
 const Mistyped = "wrong gpuType: "
 
 // isMistyped reports whether it is known that a pool's nodes have other GPUs than it says.
@@ -203,8 +204,8 @@ func (ps *Pools) isMistyped(p *v1alpha1.GPUPool) bool {
 	return strings.HasPrefix(p.Status.Message, Mistyped) || strings.HasPrefix(ps.troubles[p.Name], Mistyped)
 }
 
-// CheckType has the pool of a node that has joined say so, and rent no more, if the node has GPUs of another type than the
-// pool says.
+// CheckType has the pool of a node that has joined say so, and rent no more, if the node has GPUs of another type than
+// the pool says.
 func (ps *Pools) CheckType(v *sched.View, n *sched.Node) {
 	pool := v.PoolOf(n)
 	if pool == nil || pool.Spec.Type == n.Spec.Type || int(max(pool.Spec.Type, n.Spec.Type)) >= len(v.Types) {
@@ -234,13 +235,14 @@ func (ps *Pools) Of(v *sched.View, node *corev1.Node) sched.PoolID {
 	if i := numberOf(v, name); i >= 0 {
 		return sched.PoolID(i)
 	}
-	ps.o.Log.Warn("there is no pool of that name: the node is taken for one of our own", "node", node.Name, "pool", name)
+	ps.o.Log.Warn("there is no pool of that name: the node is taken for one of our own", "node", node.Name, "pool",
+		name)
 	return sched.None
 }
 
-// NodeLeft is called when a node without attempts is reported to have left, and returns what is to be looked at: if its pool is
-// deleted, that may have been what the pool waits for. It asks for the number of nodes again if the node was given back:
-// with it one fewer was asked for, whether or not another is wanted in its place.
+// NodeLeft is called when a node without attempts is reported to have left, and returns what is to be looked at: if its
+// pool is deleted, that may have been what the pool waits for. It asks for the number of nodes again if the node was
+// given back: with it one fewer was asked for, whether or not another is wanted in its place.
 func (ps *Pools) NodeLeft(ctx context.Context, n *sched.Node, a Around) (f observer.Found) {
 	p := a.View.PoolOf(n)
 	if p == nil {

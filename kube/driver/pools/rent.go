@@ -42,8 +42,8 @@ func (ps *Pools) Rent(ctx context.Context, pool sched.PoolID, count int32, a Aro
 	})
 }
 
-// spare returns the nodes of a pool beyond a number of nodes in all that are there and have not joined, since their GPUs are
-// not seen: nothing else would give them back.
+// spare returns the nodes of a pool beyond a number of nodes in all that are there and have not joined, since their
+// GPUs are not seen: nothing else would give them back.
 func (ps *Pools) spare(ctx context.Context, pool sched.PoolID, nodes int32, a Around) (names []string) {
 	names, err := ps.unjoined(ctx, a.View.Pools[pool].Spec.Name, a, func(n *corev1.Node) bool {
 		return n.Annotations[v1alpha1.AnnotationReleased] == ""
@@ -75,9 +75,9 @@ func (ps *Pools) unjoined(ctx context.Context, pool string, a Around, so func(n 
 	return names, nil
 }
 
-// end gives back the nodes of a deleted pool that have not joined, calls off those that are not there yet, and lets the pool
-// go. A node has not joined as long as its GPUs are not seen, which takes it minutes: later no one would know from which pool
-// it is.
+// end gives back the nodes of a deleted pool that have not joined, calls off those that are not there yet, and lets the
+// pool go. A node has not joined as long as its GPUs are not seen, which takes it minutes: later no one would know from
+// which pool it is.
 func (ps *Pools) end(ctx context.Context, p *v1alpha1.GPUPool, a Around) error {
 	boot, err := ps.unjoined(ctx, p.Name, a, func(*corev1.Node) bool { return true })
 	if err != nil {
@@ -139,8 +139,8 @@ const (
 	lastRent = 30 * time.Second
 )
 
-// insist has something done with a provider until it is done or no longer wanted: what it refuses today, for want of a quota, a
-// right or a definition, it may grant tomorrow. Meanwhile the pool says what is in the way.
+// insist has something done with a provider until it is done or no longer wanted: what it refuses today, for want of a
+// quota, a right or a definition, it may grant tomorrow. Meanwhile the pool says what is in the way.
 func (ps *Pools) insist(ctx context.Context, pool string,
 	call func(ctx context.Context, p *v1alpha1.GPUPool) error,
 ) {

@@ -116,7 +116,8 @@ func selector(gpus []*inventory.Device) string {
 
 // ownerOf returns the reference by which the objects of a job go when it goes.
 func ownerOf(tj *v1alpha1.TrainingJob, alone bool) metav1.OwnerReference {
-	o := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: tj.Name, UID: tj.UID}
+	o := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob", Name: tj.Name,
+		UID: tj.UID}
 	if alone {
 		o.Controller, o.BlockOwnerDeletion = &alone, &alone
 	}

@@ -15,7 +15,8 @@ func TestClaimsHaveNamesOfTheirOwn(t *testing.T) {
 	for _, job := range []string{"a", "a-1", "a-1-1", "a-r1", "a-1-r1", "a-1-r1-1", "a-b", "a-1-b"} {
 		for number := int32(1); number <= 2; number++ {
 			for _, ranks := range []int{1, 3} {
-				a := &Attempt{Key: types.NamespacedName{Name: job}, Number: number, base: baseOf(job, number), mode: v1alpha1.Pinned, Ranks: make([]Rank, ranks)}
+				a := &Attempt{Key: types.NamespacedName{Name: job}, Number: number, base: baseOf(job, number),
+					mode: v1alpha1.Pinned, Ranks: make([]Rank, ranks)}
 				for r := range a.Ranks {
 					for range 2*maxResults + 1 {
 						a.Ranks[r].Devices = append(a.Ranks[r].Devices, new(inventory.Device))

@@ -16,9 +16,9 @@ import (
 	"github.com/trainyard/trainyard/kube/driver/inventory"
 )
 
-// masterPort is where the ranks of an attempt meet: torchrun's own default. Behind it are the ports of jobs in the network
-// of their node, as many for the GPUs of a node times as many for jobs: up to 29755, below those that services take on
-// nodes.
+// masterPort is where the ranks of an attempt meet: torchrun's own default. Behind it are the ports of jobs in the
+// network of their node, as many for the GPUs of a node times as many for jobs: up to 29755, below those that services
+// take on nodes.
 const (
 	masterPort = 29500
 	ports      = 16
@@ -51,7 +51,8 @@ func (a *Attempt) service(tj *v1alpha1.TrainingJob) *corev1.Service {
 	}
 }
 
-// pod returns the pod of rank r: the template of the job, on exactly its node and GPUs, with what the rank needs to know.
+// pod returns the pod of rank r: the template of the job, on exactly its node and GPUs, with what the rank needs to
+// know.
 func (a *Attempt) pod(r int, tj *v1alpha1.TrainingJob, priorityClass string) *corev1.Pod {
 	template := tj.Spec.Template.DeepCopy()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -118,8 +119,8 @@ func grace(tj *v1alpha1.TrainingJob) time.Duration {
 	return max(time.Duration(tj.Spec.Checkpoint.GraceSeconds)*time.Second, time.Second)
 }
 
-// equip gives the container that trains its GPUs, in the way of the mode. The other containers that ask for GPUs get the
-// same ones, but for the mode count, which would give containers that run at the same time others.
+// equip gives the container that trains its GPUs, in the way of the mode. The other containers that ask for GPUs get
+// the same ones, but for the mode count, which would give containers that run at the same time others.
 func (a *Attempt) equip(r int, s *corev1.PodSpec) {
 	var claims []corev1.ResourceClaim
 	for i, c := range a.Claims(r) {
@@ -199,13 +200,14 @@ func pinnedTo(a *corev1.Affinity, node string) *corev1.Affinity {
 	return a
 }
 
-// tolerating returns tolerations with two more: for ever of a node that is silent, which ends nothing, and of the taint of
-// nodes that are ours.
+// tolerating returns tolerations with two more: for ever of a node that is silent, which ends nothing, and of the taint
+// of nodes that are ours.
 func tolerating(t []corev1.Toleration) []corev1.Toleration {
 	silent := []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}
 	out := slices.DeleteFunc(t, func(t corev1.Toleration) bool { return slices.Contains(silent, t.Key) })
 	for _, key := range silent {
-		out = append(out, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+		out = append(out,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 	}
 	return append(out, corev1.Toleration{Key: v1alpha1.TaintPool, Operator: corev1.TolerationOpExists})
 }
@@ -218,8 +220,8 @@ func (a *Attempt) uuids(r int) (uuids []string) {
 	return uuids
 }
 
-// port returns where the ranks meet. Jobs in the network of their node have ports of their own: those with other first GPUs
-// never have the same one on nodes of up to 16 GPUs, and seldom on larger ones or where they share a GPU.
+// port returns where the ranks meet. Jobs in the network of their node have ports of their own: those with other first
+// GPUs never have the same one on nodes of up to 16 GPUs, and seldom on larger ones or where they share a GPU.
 func (a *Attempt) port(tj *v1alpha1.TrainingJob) int {
 	if !tj.Spec.Template.Spec.HostNetwork {
 		return masterPort

@@ -17,10 +17,13 @@ import (
 
 // oneRank is an attempt on two GPUs of a node, the first of which is its third.
 func oneRank(m v1alpha1.Mode, id sched.JobID) *Attempt {
-	return &Attempt{Job: id, Number: 1, base: "train-1", mode: m, firstGPU: 2, Ranks: []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1}, Devices: []*inventory.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
+	return &Attempt{Job: id, Number: 1, base: "train-1", mode: m, firstGPU: 2,
+		Ranks: []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1},
+			Devices: []*inventory.Device{{UUID: "GPU-2"}, {UUID: "GPU-3"}}}}}
 }
 
-// Ensure that no container of a pod asks for GPUs by number beside those that were decided, and that those that asked have the same ones.
+// Ensure that no container of a pod asks for GPUs by number in addition to those that were decided, and that those that
+// asked have the same ones.
 func TestEquip(t *testing.T) {
 	two := corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(2)}
 	always := corev1.ContainerRestartPolicyAlways
@@ -28,9 +31,14 @@ func TestEquip(t *testing.T) {
 		tj := objects.Job("train", 2, nil)
 		s := &tj.Spec.Template.Spec
 		s.Containers[0].Resources.Limits = two.DeepCopy()
-		s.Containers = append(s.Containers, corev1.Container{Name: "watch", Resources: corev1.ResourceRequirements{Limits: two.DeepCopy(), Requests: two.DeepCopy()}}, corev1.Container{Name: "log"})
-		s.InitContainers = []corev1.Container{{Name: "check", Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}},
-			{Name: "side", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}}, {Name: "fetch"}}
+		s.Containers = append(s.Containers,
+			corev1.Container{Name: "watch",
+				Resources: corev1.ResourceRequirements{Limits: two.DeepCopy(), Requests: two.DeepCopy()}},
+			corev1.Container{Name: "log"})
+		s.InitContainers = []corev1.Container{{Name: "check",
+			Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}},
+			{Name: "side", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Limits: two.DeepCopy()}},
+			{Name: "fetch"}}
 		p := oneRank(mode, 0).pod(0, tj, "")
 		got := make(map[string]string)
 		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
@@ -51,9 +59,10 @@ func TestEquip(t *testing.T) {
 			}
 			got[c.Name] = has
 		}
-		own := map[v1alpha1.Mode]string{v1alpha1.Pinned: "claims 1", v1alpha1.Direct: "claims 1", v1alpha1.Visible: "sees GPU-2,GPU-3", v1alpha1.Count: "counts 2"}[mode]
+		own := map[v1alpha1.Mode]string{v1alpha1.Pinned: "claims 1", v1alpha1.Direct: "claims 1",
+			v1alpha1.Visible: "sees GPU-2,GPU-3", v1alpha1.Count: "counts 2"}[mode]
 		want := map[string]string{"main": own, "watch": own, "log": "", "check": own, "side": own, "fetch": ""}
-		if mode == v1alpha1.Count { // what runs beside it would have others
+		if mode == v1alpha1.Count { // what runs next to it would have others
 			want["watch"], want["side"] = "", ""
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -97,36 +106,52 @@ func TestHostNetwork(t *testing.T) {
 // Ensure that the user's template is kept as it is, but for what is ours to say.
 func TestPodKeepsTheTemplate(t *testing.T) {
 	t.Parallel()
-	tj := objects.Job("train", 2, map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "1", "TRAINYARD_X": "y", "PET_NNODES": "9"})
+	tj := objects.Job("train", 2,
+		map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "1", "TRAINYARD_X": "y",
+			"PET_NNODES": "9"})
 	tj.UID = "uid"
 	tj.Spec.Checkpoint = v1alpha1.Checkpoint{Path: "/ckpt", ResumeArg: "--resume", GraceSeconds: 90}
 	template := &tj.Spec.Template
-	template.Labels, template.Annotations = map[string]string{"team": "vision"}, map[string]string{"karpenter.sh/do-not-disrupt": "false"}
+	template.Labels, template.Annotations = map[string]string{"team": "vision"},
+		map[string]string{"karpenter.sh/do-not-disrupt": "false"}
 	s := &template.Spec
 	minute := int64(60)
 	s.RestartPolicy, s.ServiceAccountName = corev1.RestartPolicyAlways, "trainer"
-	s.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, TolerationSeconds: &minute}, {Key: "team", Value: "vision"}}
-	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}, {}}}}}
-	s.Containers[0].Resources.Limits = corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(8), corev1.ResourceCPU: *objects.Quantity(4)}
+	s.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
+		TolerationSeconds: &minute}, {Key: "team", Value: "vision"}}
+	s.Affinity = &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "zone", Operator: corev1.NodeSelectorOpExists}}},
+				{}}}}}
+	s.Containers[0].Resources.Limits = corev1.ResourceList{inventory.ResourceGPU: *objects.Quantity(8),
+		corev1.ResourceCPU: *objects.Quantity(4)}
 	s.Containers = append(s.Containers, corev1.Container{Name: "side"})
 	before := tj.DeepCopy()
-	a := &Attempt{Job: 5, Number: 2, Key: types.NamespacedName{Namespace: objects.Namespace, Name: "train"}, UID: "uid", base: "train-2", mode: v1alpha1.Pinned,
+	a := &Attempt{Job: 5, Number: 2, Key: types.NamespacedName{Namespace: objects.Namespace, Name: "train"}, UID: "uid",
+		base: "train-2", mode: v1alpha1.Pinned,
 		Config: sched.Config{Batch: 96, Accum: 3, LRScale: 0.5},
-		Ranks:  []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1}, Devices: []*inventory.Device{{UUID: "GPU-a-0", ID: inventory.DeviceID{Driver: objects.Driver, Pool: "a", Name: "gpu-0"}}, {UUID: "GPU-a-1"}}}}}
+		Ranks: []Rank{{NodeName: "a", GPUs: []sched.GPUID{0, 1},
+			Devices: []*inventory.Device{
+				{UUID: "GPU-a-0", ID: inventory.DeviceID{Driver: objects.Driver, Pool: "a", Name: "gpu-0"}},
+				{UUID: "GPU-a-1"}}}}}
 	p := a.pod(0, tj, "low")
 	if !reflect.DeepEqual(before, tj) {
 		t.Error("the job itself was changed")
 	}
 	c := &p.Spec.Containers[0]
-	for name, want := range map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "29500", "MASTER_ADDR": "127.0.0.1", "TRAINYARD_X": "", "PET_NNODES": "1",
-		"TRAINYARD_RESUME": "1", "TRAINYARD_JOB_ID": "5", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_BATCH_PER_GPU": "16", "TRAINYARD_LR_SCALE": "0.5",
+	for name, want := range map[string]string{"DATA": "$(TRAINYARD_CHECKPOINT_DIR)/x", "MASTER_PORT": "29500",
+		"MASTER_ADDR": "127.0.0.1", "TRAINYARD_X": "", "PET_NNODES": "1",
+		"TRAINYARD_RESUME": "1", "TRAINYARD_JOB_ID": "5", "TRAINYARD_ATTEMPT": "2", "TRAINYARD_BATCH_PER_GPU": "16",
+		"TRAINYARD_LR_SCALE":       "0.5",
 		"TRAINYARD_CHECKPOINT_DIR": "/ckpt", "TRAINYARD_RUN_DIR": runDir, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "80"} {
 		if got := variable(p, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if n := len(c.VolumeMounts); c.VolumeMounts[n-1] != (corev1.VolumeMount{Name: runVolume, MountPath: runDir}) || p.Spec.Volumes[len(p.Spec.Volumes)-1].EmptyDir == nil {
+	if n := len(c.VolumeMounts); c.VolumeMounts[n-1] != (corev1.VolumeMount{Name: runVolume, MountPath: runDir}) ||
+		p.Spec.Volumes[len(p.Spec.Volumes)-1].EmptyDir == nil {
 		t.Errorf("mounts %+v, volumes %+v", c.VolumeMounts, p.Spec.Volumes)
 	}
 	_, plugin := c.Resources.Limits[inventory.ResourceGPU]
@@ -134,18 +159,24 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 	switch {
 	case c.Args[len(c.Args)-1] != "--resume" || plugin || len(c.Resources.Limits) != 1 || len(c.Resources.Claims) != 1:
 		t.Errorf("container %+v", c)
-	case *p.Spec.ResourceClaims[0].ResourceClaimName != "train-2" || len(p.Spec.Containers) != 2 || len(p.Spec.Containers[1].Env) > 0:
+	case *p.Spec.ResourceClaims[0].ResourceClaimName != "train-2" || len(p.Spec.Containers) != 2 ||
+		len(p.Spec.Containers[1].Env) > 0:
 		t.Errorf("claims %+v, containers %+v", p.Spec.ResourceClaims, p.Spec.Containers)
-	case len(terms) != 2 || len(terms[0].MatchExpressions) != 1 || terms[0].MatchFields[0].Values[0] != "a" || terms[1].MatchFields[0].Values[0] != "a":
+	case len(terms) != 2 || len(terms[0].MatchExpressions) != 1 || terms[0].MatchFields[0].Values[0] != "a" ||
+		terms[1].MatchFields[0].Values[0] != "a":
 		t.Errorf("affinity %+v", terms)
-	case p.Labels["team"] != "vision" || p.Labels[v1alpha1.LabelAttempt] != "2" || p.Annotations["karpenter.sh/do-not-disrupt"] != "false" ||
+	case p.Labels["team"] != "vision" || p.Labels[v1alpha1.LabelAttempt] != "2" ||
+		p.Annotations["karpenter.sh/do-not-disrupt"] != "false" ||
 		p.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false":
 		t.Errorf("labels %v, annotations %v", p.Labels, p.Annotations)
-	case *p.Spec.TerminationGracePeriodSeconds != 90 || p.Spec.RestartPolicy != corev1.RestartPolicyNever || p.Spec.PriorityClassName != "low" || p.Spec.ServiceAccountName != "trainer":
+	case *p.Spec.TerminationGracePeriodSeconds != 90 || p.Spec.RestartPolicy != corev1.RestartPolicyNever ||
+		p.Spec.PriorityClassName != "low" || p.Spec.ServiceAccountName != "trainer":
 		t.Errorf("spec %+v", p.Spec)
-	case len(p.Spec.Tolerations) != 4 || slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil }):
+	case len(p.Spec.Tolerations) != 4 ||
+		slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil }):
 		t.Errorf("tolerations %+v", p.Spec.Tolerations)
-	case !*p.OwnerReferences[0].Controller || !*p.OwnerReferences[0].BlockOwnerDeletion || p.OwnerReferences[0].UID != "uid":
+	case !*p.OwnerReferences[0].Controller || !*p.OwnerReferences[0].BlockOwnerDeletion ||
+		p.OwnerReferences[0].UID != "uid":
 		t.Errorf("owner %+v", p.OwnerReferences)
 	}
 }
@@ -153,10 +184,13 @@ func TestPodKeepsTheTemplate(t *testing.T) {
 // Ensure that a template may have a volume of its own for the folder of the attempt, or something else in its place.
 func TestRunDir(t *testing.T) {
 	t.Parallel()
-	claim := corev1.Volume{Name: runVolume, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "runs"}}}
+	claim := corev1.Volume{Name: runVolume,
+		VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "runs"}}}
 	s := &corev1.PodSpec{Volumes: []corev1.Volume{claim}, Containers: []corev1.Container{{}, {}}}
 	giveRunDir(s)
-	if !reflect.DeepEqual(s.Volumes, []corev1.Volume{claim}) || len(s.Containers[0].VolumeMounts) != 1 || len(s.Containers[1].VolumeMounts) != 0 {
+	if !reflect.DeepEqual(s.Volumes, []corev1.Volume{claim}) || len(s.Containers[0].VolumeMounts) != 1 ||
+		len(s.Containers[1].VolumeMounts) != 0 {
 		t.Errorf("a volume of its own: %+v", s)
 	}
 	mine := []corev1.VolumeMount{{Name: "x", MountPath: runDir}}

@@ -33,8 +33,8 @@ func (o *Objects) Start(a *Attempt, tj *v1alpha1.TrainingJob) {
 	})
 }
 
-// carryOut makes everything that an attempt consists of, in order. What is there already is as it should be: it has the name
-// of this attempt. It fails only if the API server refuses something for good, or ctx ends.
+// carryOut makes everything that an attempt consists of, in order. What is there already is as it should be: it has the
+// name of this attempt. It fails only if the API server refuses something for good, or ctx ends.
 func (o *Objects) carryOut(ctx context.Context, a *Attempt, tj *v1alpha1.TrainingJob) error {
 	if len(a.Ranks) > 1 {
 		if _, _, err := o.create(ctx, a, a.service(tj)); err != nil {
@@ -91,9 +91,10 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 	return made, nil
 }
 
-// create makes an object of an attempt and returns it as it is. It takes over one that is there already, an old one, if that is
-// of this very job.
-func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (there client.Object, old bool, err error) {
+// create makes an object of an attempt and returns it as it is. It takes over one that is there already, an old one, if
+// that is of this very job.
+func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (there client.Object, old bool,
+	err error) {
 	err = o.writers.Write(ctx, func(ctx context.Context) error {
 		there = want.DeepCopyObject().(client.Object)
 		made := o.o.Client.Create(ctx, there)
@@ -106,8 +107,10 @@ func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (t
 		case found != nil:
 			return retry(found)
 		case !ours && !isLeaving(there, a):
-			return Fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(want), want.GetName()))
-		case !ours, there.GetDeletionTimestamp() != nil && kindOf(want) == "claim": // of this attempt: no pod of it is there yet
+			return Fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(want),
+				want.GetName()))
+		// of this attempt: no pod of it is there yet
+		case !ours, there.GetDeletionTimestamp() != nil && kindOf(want) == "claim":
 			return retry(fmt.Errorf("%s %s is on its way out", kindOf(want), want.GetName()))
 		}
 		return nil
@@ -115,8 +118,8 @@ func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (t
 	return there, old, err
 }
 
-// isLeaving reports whether an object is about to go: it is being deleted, or it belongs to an earlier job of the name of an
-// attempt's, which is gone.
+// isLeaving reports whether an object is about to go: it is being deleted, or it belongs to an earlier job of the name
+// of an attempt's, which is gone.
 func isLeaving(there client.Object, a *Attempt) bool {
 	earlier := func(r metav1.OwnerReference) bool {
 		return observer.IsJob(r) && r.Name == a.Key.Name && r.UID != a.UID
@@ -124,8 +127,8 @@ func isLeaving(there client.Object, a *Attempt) bool {
 	return there.GetDeletionTimestamp() != nil || slices.ContainsFunc(there.GetOwnerReferences(), earlier)
 }
 
-// createClaim makes a claim of an attempt and returns it as it is. Of a claim that jobs share it makes the attempt's job an
-// owner, and returns nil.
+// createClaim makes a claim of an attempt and returns it as it is. Of a claim that jobs share it makes the attempt's
+// job an owner, and returns nil.
 func (o *Objects) createClaim(ctx context.Context, a *Attempt, c Claim,
 	tj *v1alpha1.TrainingJob,
 ) (*resourcev1.ResourceClaim, error) {

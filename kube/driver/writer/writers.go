@@ -42,8 +42,8 @@ type line struct {
 	over   chan struct{}
 }
 
-// NewWriters returns writers. They ask lease before each write: an error ends their work, as another may lead. nil: no other
-// may. Where idle is set, they carry out no task.
+// NewWriters returns writers. They ask lease before each write: an error ends their work, as another may lead. nil: no
+// other may. Where idle is set, they carry out no task.
 func NewWriters(lease func() error, idle bool, log *slog.Logger) *Writers {
 	w := &Writers{
 		lease: lease, idle: idle, log: log, slots: make(chan struct{}, slots), lost: make(chan struct{}),
@@ -69,7 +69,8 @@ func (w *Writers) Go(f func(ctx context.Context)) context.CancelFunc {
 	return cancel
 }
 
-// Do gives a line a task, which replaces the one that it has: that one is called off, and what it is writing is written first.
+// Do gives a line a task, which replaces the one that it has: that one is called off, and what it is writing is written
+// first.
 func (w *Writers) Do(name string, task func(ctx context.Context)) {
 	if w.idle {
 		return
@@ -98,8 +99,8 @@ func (w *Writers) Do(name string, task func(ctx context.Context)) {
 	})
 }
 
-// Write makes a call to the API server until it succeeds, or fails for good, or the task is called off, which is the error
-// then. It never calls off a call that is under way: no one would know what came of it.
+// Write makes a call to the API server until it succeeds, or fails for good, or the task is called off, which is the
+// error then. It never calls off a call that is under way: no one would know what came of it.
 func (w *Writers) Write(ctx context.Context, call func(ctx context.Context) error) error {
 	for pause := FirstPause; ; pause = min(2*pause, lastPause) {
 		err := w.Once(ctx, call)

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ensure that the tasks of a line follow each other, that a new one calls the old one off, and that other lines do not wait.
+// Ensure that the tasks of a line follow each other, that a new one calls the old one off, and that other lines do not
+// wait.
 func TestLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWriters(nil, false, slog.New(slog.DiscardHandler))
@@ -54,8 +55,10 @@ func TestWrite(t *testing.T) {
 		tries int
 	}{
 		{"at once", nil, 1},
-		{"what mends itself", []error{errors.New("connection refused"), conflict, apierrors.NewInternalError(errors.New("etcd"))}, 4},
-		{"what does not", []error{conflict, apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no right"))}, 2},
+		{"what mends itself",
+			[]error{errors.New("connection refused"), conflict, apierrors.NewInternalError(errors.New("etcd"))}, 4},
+		{"what does not",
+			[]error{conflict, apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no right"))}, 2},
 		{"an error that is said to be final", []error{Fatal(errors.New("it belongs to another"))}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ type Options struct {
 	Every        time.Duration // reports of progress are so far apart at least
 	Deaf         bool          // nothing is heard of progress
 	Follower     Follower      // nil: no log is read
-	// Delayed is called with what keeps the live attempt of a job from starting, "" for nothing that is known; nil: no one
-	// asks.
+	// Delayed is called with what keeps the live attempt of a job from starting, "" for nothing that is known; nil: no
+	// one asks.
 	Delayed func(job sched.JobID, why string)
 	Go      func(f func(ctx context.Context)) context.CancelFunc // runs something until the driver ends
 	Look    func(observer.Key)                                   // has an object looked at; any goroutine calls it
@@ -51,10 +51,11 @@ type live struct {
 	stop    sched.Outcome // why it is stopped; NoOutcome: it is not
 	ending  *ending       // how it ends; nil: it does not
 	leaving bool          // its pods are deleted by us, or by those who led before
-	orphan  bool          // its job is deleted: the garbage collector may delete its pods before we are ordered to stop it
-	removed bool          // its pods were ordered to be deleted
-	forced  map[int]bool  // ranks whose pods were given up
-	meter   *meter        // reads what it writes
+	// its job is deleted: the garbage collector may delete its pods before we are ordered to stop it
+	orphan  bool
+	removed bool         // its pods were ordered to be deleted
+	forced  map[int]bool // ranks whose pods were given up
+	meter   *meter       // reads what it writes
 	unhear  context.CancelFunc
 	quiet   time.Time // since when it is over, but for words that may be on their way; zero: it is not
 }
@@ -101,7 +102,8 @@ func (as *Attempts) Adopt(v *sched.View, id sched.JobID) {
 	}
 }
 
-// Order takes the order to start an attempt. It returns what is to be made, nil if the attempt is being made or is ending.
+// Order takes the order to start an attempt. It returns what is to be made, nil if the attempt is being made or is
+// ending.
 func (as *Attempts) Order(v *sched.View, o *sched.Action) *writer.Attempt {
 	a := as.alive[o.Job]
 	if a == nil {
@@ -113,8 +115,8 @@ func (as *Attempts) Order(v *sched.View, o *sched.Action) *writer.Attempt {
 	return a.Attempt
 }
 
-// Begun notes that an attempt is being made; err says why it cannot be.
-func (as *Attempts) Begun(id sched.JobID, err error) {
+// Started notes that an attempt is being made; err says why it cannot be.
+func (as *Attempts) Started(id sched.JobID, err error) {
 	a := as.alive[id]
 	if err != nil {
 		a.ending = &ending{text: err.Error()}
@@ -191,7 +193,8 @@ func (as *Attempts) Waiting() (keys []observer.Key) {
 	return keys
 }
 
-// UntilDue returns the time until an attempt should have started, at least a moment, and the keys of those that are late.
+// UntilDue returns the time until an attempt should have started, at least a moment, and the keys of those that are
+// late.
 func (as *Attempts) UntilDue(v *sched.View, moment time.Duration) (least time.Duration, late []observer.Key) {
 	least = time.Hour
 	for _, a := range as.alive {

@@ -16,8 +16,8 @@ import (
 )
 
 // Remove has the pods of an attempt deleted, with their grace. What the API server does not delete today, for want of a
-// right or because of a webhook, it may delete tomorrow: an attempt ends in no other way. ending is how the attempt ends, to
-// be written down before; "": nothing is.
+// right or because of a webhook, it may delete tomorrow: an attempt ends in no other way. ending is how the attempt
+// ends, to be written down before; "": nothing is.
 func (o *Objects) Remove(a *Attempt, ending string) {
 	o.writers.Do(a.line(), func(ctx context.Context) {
 		if ending != "" {
@@ -35,8 +35,8 @@ func (o *Objects) Remove(a *Attempt, ending string) {
 	})
 }
 
-// removeRank has the pod of a rank deleted, and reports whether the rest is to be seen: the cache has heard of the pod, or
-// there is none.
+// removeRank has the pod of a rank deleted, and reports whether the rest is to be seen: the cache has heard of the pod,
+// or there is none.
 func (o *Objects) removeRank(ctx context.Context, a *Attempt, r int) bool {
 	key := a.Within(a.PodName(r))
 	var none, met bool
@@ -52,9 +52,9 @@ func (o *Objects) removeRank(ctx context.Context, a *Attempt, r int) bool {
 	return false
 }
 
-// deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost: what
-// ended by itself stays, to be looked at. none says that the API server has no such pod, met that the cache has heard of it:
-// where the cache is late, the pod may come and go before it hears of it.
+// deletePod deletes a pod of an attempt as it is known to be, so that one that came to its end meanwhile is not lost:
+// what ended by itself stays, to be looked at. none says that the API server has no such pod, met that the cache has
+// heard of it: where the cache is late, the pod may come and go before it hears of it.
 func (o *Objects) deletePod(ctx context.Context, a *Attempt, key types.NamespacedName) (none, met bool, err error) {
 	p := new(corev1.Pod)
 	err = o.o.Client.Get(ctx, key, p)
@@ -98,14 +98,15 @@ func (o *Objects) ForcePod(p *corev1.Pod) {
 	})
 }
 
-// Retire takes an attempt whose end is reported: Sweep removes what is left of it, with its pods if they lost their machines.
+// Retire takes an attempt whose end is reported: Sweep removes what is left of it, with its pods if they lost their
+// machines.
 func (o *Objects) Retire(a *Attempt, podsToo bool) {
 	a.podsToo = podsToo
 	o.over = append(o.over, a)
 }
 
-// Sweep has what is left removed of the attempts whose ends are durable by now. A start of the same job that comes before
-// that is done does it first.
+// Sweep has what is left removed of the attempts whose ends are durable by now. A start of the same job that comes
+// before that is done does it first.
 func (o *Objects) Sweep(isAlive func(sched.JobID) bool) {
 	for id, list := range o.unclean {
 		left := slices.DeleteFunc(list, func(a *Attempt) bool { return a.cleaned.Load() })
@@ -128,8 +129,8 @@ func (o *Objects) Sweep(isAlive func(sched.JobID) bool) {
 	o.over = o.over[:0]
 }
 
-// clean removes what is left of attempts that are over, and reports whether nothing is. What the API server does not delete
-// today is to be tried again: no other job gets the devices of a claim that stays.
+// clean removes what is left of attempts that are over, and reports whether nothing is. What the API server does not
+// delete today is to be tried again: no other job gets the devices of a claim that stays.
 func (o *Objects) clean(ctx context.Context, all []*Attempt) (done bool) {
 	done = true
 	for _, a := range all {
@@ -141,8 +142,8 @@ func (o *Objects) clean(ctx context.Context, all []*Attempt) (done bool) {
 	return done
 }
 
-// cleanOne removes the claims and the Service of an attempt, and the pods of one that lost its machines. It reports whether
-// none of them is left. Pods that ended by themselves stay with their logs until their job is deleted.
+// cleanOne removes the claims and the Service of an attempt, and the pods of one that lost its machines. It reports
+// whether none of them is left. Pods that ended by themselves stay with their logs until their job is deleted.
 func (o *Objects) cleanOne(ctx context.Context, a *Attempt) (done bool) {
 	done = true
 	for r := range a.Ranks {
@@ -224,7 +225,8 @@ func (o *Objects) leaveClaim(ctx context.Context, a *Attempt, c Claim) error {
 	return client.IgnoreNotFound(o.o.Client.Patch(ctx, there, Locked(was)))
 }
 
-// RemoveStray has an object deleted that belongs to no attempt that is alive: a leader before us may have made it too late.
+// RemoveStray has an object deleted that belongs to no attempt that is alive: a leader before us may have made it too
+// late.
 func (o *Objects) RemoveStray(stray client.Object) {
 	kind, key := kindOf(stray), client.ObjectKeyFromObject(stray)
 	o.writers.Do(kind+"/"+key.String(), func(ctx context.Context) {

@@ -29,7 +29,8 @@ func Watched(m v1alpha1.Mode) []client.Object {
 // UsesClaims reports whether claims say which devices a pod has.
 func UsesClaims(m v1alpha1.Mode) bool { return m == v1alpha1.Pinned || m == v1alpha1.Direct }
 
-// Watch pushes the keys of everything that changes in the cache, until ctx is done; at first those of all that is there.
+// Watch pushes the keys of everything that changes in the cache, until ctx is done; at first those of all that is
+// there.
 func (q *Queue) Watch(ctx context.Context, c cache.Cache, m v1alpha1.Mode) error {
 	for _, object := range Watched(m) {
 		informer, err := c.GetInformer(ctx, object)

@@ -113,7 +113,8 @@ func TestNodeJoins(t *testing.T) {
 	if spec.Name != "a" || spec.GPUMemGB != 32 || !slices.Equal(spec.Devices, []string{"GPU-a-0", "GPU-a-1"}) {
 		t.Errorf("%+v", spec)
 	}
-	if seen.Node != sched.None || b.in.NodeOf(id) != "a" || b.in.IsSilent("a") || b.in.IsGone("a") || b.in.IsCordoned("a") {
+	if seen.Node != sched.None || b.in.NodeOf(id) != "a" || b.in.IsSilent("a") || b.in.IsGone("a") ||
+		b.in.IsCordoned("a") {
 		t.Errorf("node %v, device on %q", seen.Node, b.in.NodeOf(id))
 	}
 }

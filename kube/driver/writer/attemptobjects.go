@@ -16,7 +16,8 @@ type Options struct {
 	PriorityClass string             // of pods whose template has none; "": none
 }
 
-// Objects makes, marks and deletes the objects of jobs. Its exported methods belong to one goroutine and wait for no write.
+// Objects makes, marks and deletes the objects of jobs. Its exported methods belong to one goroutine and wait for no
+// write.
 type Objects struct {
 	o       Options
 	writers *Writers

@@ -118,7 +118,8 @@ func TestDoubles(t *testing.T) {
 	b.claim("a", true, "", "gpu-0")
 	b.claim("b", true, "", "gpu-0")
 	b.look("b")
-	const text = " DoubleAllocation: device gpu-0 of pool n (gpu.nvidia.com) is allocated to lab/a and lab/b at the same time"
+	const text = " DoubleAllocation: device gpu-0 of pool n (gpu.nvidia.com) is allocated to lab/a and lab/b " +
+		"at the same time"
 	if !slices.Equal(b.events, []string{"a" + text, "b" + text}) {
 		t.Errorf("reported %q", b.events)
 	}
@@ -145,9 +146,11 @@ func TestHolderOf(t *testing.T) {
 		name      string
 		shareable bool
 		want      string
-	}{{"gpu-0", false, ""}, {"gpu-1", false, "other"}, {"gpu-1", true, "other"}, {"gpu-2", true, ""}, {"gpu-2", false, "part"}, {"gpu-3", false, ""}} {
+	}{{"gpu-0", false, ""}, {"gpu-1", false, "other"}, {"gpu-1", true, "other"}, {"gpu-2", true, ""},
+		{"gpu-2", false, "part"}, {"gpu-3", false, ""}} {
 		d := &inventory.Device{ID: device(c.name), Shareable: c.shareable}
-		if h, held := b.c.HolderOf(key("own"), []*inventory.Device{d}); h.Claim.Name != c.want || held != (c.want != "") {
+		h, held := b.c.HolderOf(key("own"), []*inventory.Device{d})
+		if h.Claim.Name != c.want || held != (c.want != "") {
 			t.Errorf("%s: held by %q, want %q", c.name, h.Claim.Name, c.want)
 		}
 	}

@@ -24,7 +24,8 @@ type retryError struct{ error }
 func retry(err error) error { return retryError{err} }
 
 // Transient reports whether what failed may succeed when it is tried again. What the server refuses because of what the
-// object says does not. What could not be asked or answered may: an error that is not the server's is one of the way to it.
+// object says does not. What could not be asked or answered may: an error that is not the server's is one of the way to
+// it.
 func Transient(err error) bool {
 	var hopeless fatalError
 	var hopeful retryError

@@ -16,15 +16,15 @@ import (
 	"github.com/trainyard/trainyard/kube/driver/observer"
 )
 
-// AnnotationPace is what is known of how the progress of a job is counted and how fast it was, on its TrainingJob. It is no
-// part of its record: without it a job is measured again.
+// AnnotationPace is what is known of how the progress of a job is counted and how fast it was, on its TrainingJob. It
+// is no part of its record: without it a job is measured again.
 const AnnotationPace = "trainyard.dev/pace"
 
 // endingTime is how long the pods of an attempt wait at most for how it ends to be written down.
 const endingTime = 10 * time.Second
 
-// noteEnding writes down how an attempt ends, if that can be done in time: its GPUs are not to be held by ranks that wait for
-// one that failed.
+// noteEnding writes down how an attempt ends, if that can be done in time: its GPUs are not to be held by ranks that
+// wait for one that failed.
 func (o *Objects) noteEnding(ctx context.Context, a *Attempt, ending string) {
 	soon, cancel := context.WithTimeout(ctx, endingTime)
 	err := o.annotate(soon, a, v1alpha1.AnnotationFate, ending)
@@ -95,8 +95,8 @@ func WithFinalizer(o client.Object, on bool) client.Object {
 	return then
 }
 
-// TurnAway writes into the status of a job that does not arrive what is in its way. One that waits is pending, any other has
-// failed, which is a condition of this reason.
+// TurnAway writes into the status of a job that does not arrive what is in its way. One that waits is pending, any
+// other has failed, which is a condition of this reason.
 func (o *Objects) TurnAway(tj *v1alpha1.TrainingJob, why string, waits bool, reason string) {
 	key := client.ObjectKeyFromObject(tj)
 	o.writers.Do("turned away/"+key.String(), func(ctx context.Context) {

@@ -40,11 +40,12 @@ func KeyOfPool(name string) Key { return Key{PoolKey, types.NamespacedName{Name:
 func KeyOfJob(job types.NamespacedName) Key { return Key{JobKey, job} }
 
 func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name))
 }
 
-// Queue holds the keys of what changed, each once. NewQueue makes one: its zero value is not ready. Any goroutine may use
-// it at any time.
+// Queue holds the keys of what changed, each once. NewQueue makes one: its zero value is not ready. Any goroutine may
+// use it at any time.
 type Queue struct {
 	mu    sync.Mutex
 	keys  map[Key]bool

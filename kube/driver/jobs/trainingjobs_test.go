@@ -11,9 +11,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a job is taken to be over by its own status alone: what was said of another of its name, that was before, says nothing.
+// Ensure that a job is taken to be over by its own status alone: what was said of another of its name, that was before,
+// says nothing.
 func TestHasEnded(t *testing.T) {
-	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", GPUs: sched.Rigid(1), Task: "first"}, State: sched.Done}}}
+	v := &sched.View{
+		Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", GPUs: sched.Rigid(1), Task: "first"},
+			State: sched.Done}}}
 	rec := record.Of(v, 0, 1)
 	for _, c := range []struct {
 		phase  v1alpha1.Phase
@@ -30,7 +33,8 @@ func TestHasEnded(t *testing.T) {
 		{v1alpha1.Failed, "", "second", true}, // it was refused
 		{v1alpha1.Failed, "unreadable", "second", true},
 	} {
-		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid)}, Status: v1alpha1.TrainingJobStatus{Phase: c.phase, Record: c.record}}
+		tj := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid)},
+			Status: v1alpha1.TrainingJobStatus{Phase: c.phase, Record: c.record}}
 		if got := hasEnded(tj); got != c.want {
 			t.Errorf("phase %q, record %q, UID %s: %v, want %v", c.phase, c.record, c.uid, got, c.want)
 		}

@@ -78,8 +78,8 @@ func (in *Inventory) NodeID(v *sched.View, name string) (sched.NodeID, bool) {
 	return sched.None, false
 }
 
-// Devices returns the devices that GPUs of a node are. The error names one that the node does not show, of which the UUID
-// alone is returned.
+// Devices returns the devices that GPUs of a node are. The error names one that the node does not show, of which the
+// UUID alone is returned.
 func (in *Inventory) Devices(n *sched.Node, gpus []sched.GPUID) (list []*Device, err error) {
 	m := in.machines[n.Spec.Name]
 	for _, id := range gpus {

@@ -54,7 +54,8 @@ func (a *Attempt) meeting(r int, tj *v1alpha1.TrainingJob) [][2]string {
 		{"NNODES", nodes}, {"NODE_RANK", rank}, {"NPROC_PER_NODE", each},
 	}
 	for _, kv := range [][2]string{
-		{"NNODES", nodes}, {"NPROC_PER_NODE", each}, {"NODE_RANK", rank}, {"MASTER_ADDR", master}, {"MASTER_PORT", port},
+		{"NNODES", nodes}, {"NPROC_PER_NODE", each}, {"NODE_RANK", rank}, {"MASTER_ADDR", master},
+		{"MASTER_PORT", port},
 	} {
 		vars = append(vars, [2]string{"PET_" + kv[0], kv[1]}) // torchrun takes its flags from there
 	}

@@ -24,18 +24,19 @@ type Options struct {
 	Origin time.Time // the instant that is time 0
 	Types  Types
 	Event  func(about client.Object, reason, text string) // reports to people what happened to an object
-	// KeepJobs has a job arrive once it has our finalizer, so that it cannot go before its pods: where no claims say which
-	// devices these have, a leader that comes later knows of them by the record of the job alone.
+	// KeepJobs has a job arrive once it has our finalizer, so that it cannot go before its pods: where no claims say
+	// which devices these have, a leader that comes later knows of them by the record of the job alone.
 	KeepJobs bool
 }
 
 // Jobs are the TrainingJobs of a cluster. They belong to one goroutine.
 type Jobs struct {
-	o          Options
-	ids        map[types.NamespacedName]sched.JobID // of the jobs that arrived, the latest of a name
-	counted    int                                  // jobs of the View that ids knows
-	turnedAway map[types.NamespacedName]types.UID   // jobs that do not arrive, as their users were informed, and are there
-	arrivals   []*v1alpha1.TrainingJob              // of the look under way
+	o       Options
+	ids     map[types.NamespacedName]sched.JobID // of the jobs that arrived, the latest of a name
+	counted int                                  // jobs of the View that ids knows
+	// jobs that do not arrive, as their users were informed, and are there
+	turnedAway map[types.NamespacedName]types.UID
+	arrivals   []*v1alpha1.TrainingJob // of the look under way
 }
 
 // New returns jobs of which none is known yet.
@@ -71,8 +72,8 @@ func (js *Jobs) Live(v *sched.View) (keys []observer.Key) {
 	return keys
 }
 
-// IsStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with their
-// owner.
+// IsStray reports whether an object names an attempt that is not alive, of a job that is known: those of others go with
+// their owner.
 func (js *Jobs) IsStray(v *sched.View, o client.Object) bool {
 	labels := o.GetLabels()
 	id, known := js.ids[types.NamespacedName{Namespace: o.GetNamespace(), Name: labels[v1alpha1.LabelJob]}]
@@ -91,8 +92,9 @@ type Read struct {
 	Known bool                  // it has one
 }
 
-// Read reads the TrainingJob of a name. It asks the API server itself for one that is to go on and that the cache lacks. The
-// result is that of the View's job where this is to go before another of its name arrives, although its object is gone.
+// Read reads the TrainingJob of a name. It asks the API server itself for one that is to go on and that the cache
+// lacks. The result is that of the View's job where this is to go before another of its name arrives, although its
+// object is gone.
 func (js *Jobs) Read(ctx context.Context, api observer.API, v *sched.View, key types.NamespacedName) (Read, error) {
 	tj := new(v1alpha1.TrainingJob)
 	found, err := api.Get(ctx, key, tj)
@@ -139,7 +141,8 @@ func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
 	switch {
 	case tj.DeletionTimestamp != nil:
 		return Clear
-	case hasEnded(tj) || js.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID: // its record is gone, or there was none
+	// its record is gone, or there was none
+	case hasEnded(tj) || js.turnedAway[client.ObjectKeyFromObject(tj)] == tj.UID:
 	case js.o.KeepJobs && !controllerutil.ContainsFinalizer(tj, v1alpha1.Finalizer):
 		return Set
 	default:
@@ -148,8 +151,8 @@ func (js *Jobs) Meet(tj *v1alpha1.TrainingJob) Finalizer {
 	return Leave
 }
 
-// hasEnded reports whether the status says that this job is over. The record of an earlier job of its name says nothing of
-// it.
+// hasEnded reports whether the status says that this job is over. The record of an earlier job of its name says nothing
+// of it.
 func hasEnded(tj *v1alpha1.TrainingJob) bool {
 	if tj.Status.Phase != v1alpha1.Succeeded && tj.Status.Phase != v1alpha1.Failed {
 		return false
@@ -169,8 +172,8 @@ type Refusal struct {
 	Reason string // of the Event about it
 }
 
-// Arrive reports the jobs that are new since the last call, in the order in which they were made, and returns those that
-// cannot arrive and whose status does not say so. now is the time of the look.
+// Arrive reports the jobs that are new since the last call, in the order in which they were made, and returns those
+// that cannot arrive and whose status does not say so. now is the time of the look.
 func (js *Jobs) Arrive(ctx context.Context, v *sched.View, now sched.Time) (f observer.Found, refused []Refusal) {
 	list := js.arrivals
 	js.arrivals = nil
@@ -211,8 +214,9 @@ func (js *Jobs) warn(tj *v1alpha1.TrainingJob) {
 	}
 }
 
-// turnAway reports what is in the way of a job that does not arrive. One of which a GPU of its type may join later waits: a
-// driver that starts again with that type lets it arrive then. It returns nothing where the status says all that already.
+// turnAway reports what is in the way of a job that does not arrive. One of which a GPU of its type may join later
+// waits: a driver that starts again with that type lets it arrive then. It returns nothing where the status says all
+// that already.
 func (js *Jobs) turnAway(tj *v1alpha1.TrainingJob, why error) []Refusal {
 	js.turnedAway[client.ObjectKeyFromObject(tj)] = tj.UID
 	r := Refusal{Job: tj, Why: why.Error(), Waits: errors.Is(why, errNoType), Reason: "Invalid"}

@@ -44,8 +44,8 @@ func New(log *slog.Logger, event func(about client.Object, reason, text string))
 	}
 }
 
-// Look keeps who holds which device, and has the nodes looked at whose devices changed hands. It returns the claim, nil if
-// it is gone.
+// Look keeps who holds which device, and has the nodes looked at whose devices changed hands. It returns the claim, nil
+// if it is gone.
 func (c *Claims) Look(ctx context.Context, api observer.API, key types.NamespacedName,
 	nodeOf func(inventory.DeviceID) string,
 ) (f observer.Found, _ *resourcev1.ResourceClaim, err error) {
@@ -140,8 +140,8 @@ func (c *Claims) detect(ctx context.Context, api observer.API, id inventory.Devi
 	}
 }
 
-// HolderOf returns a claim, other than a pod's own, that keeps it from a device of its own claim; ok is false if there is
-// none.
+// HolderOf returns a claim, other than a pod's own, that keeps it from a device of its own claim; ok is false if there
+// is none.
 func (c *Claims) HolderOf(own types.NamespacedName, devices []*inventory.Device) (h Holding, ok bool) {
 	for _, g := range devices {
 		for _, h := range c.holders[g.ID] {

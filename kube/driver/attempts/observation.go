@@ -50,7 +50,8 @@ type look struct {
 	seen Seen
 }
 
-// Observe looks at the pods of the attempt of a job and reports what became of it: its start or its end, never both at a time.
+// Observe looks at the pods of the attempt of a job and reports what became of it: its start or its end, never both at
+// a time.
 func (as *Attempts) Observe(ctx context.Context, api observer.API, id sched.JobID, around Around) (Seen, error) {
 	a := as.alive[id]
 	if a == nil {
@@ -112,8 +113,8 @@ func (l *look) see() (ranks []podStatus, pods []*corev1.Pod, err error) {
 	return ranks, pods, nil
 }
 
-// pod returns the pod of rank i, nil if there is none. A pod that those who led before know, and that the cache has never
-// shown, is asked for at the API server.
+// pod returns the pod of rank i, nil if there is none. A pod that those who led before know, and that the cache has
+// never shown, is asked for at the API server.
 func (l *look) pod(i int) (*corev1.Pod, error) {
 	r, key := &l.a.ranks[i], l.a.Within(l.a.PodName(i))
 	r.seen = r.seen || l.a.HasMet(i)
@@ -201,8 +202,9 @@ func (l *look) neverStarts(ranks []podStatus) *ending {
 	return tooLate(ranks, within)
 }
 
-// devices has the pods made once the devices are free, and sets the time by which the attempt must have started. That counts
-// from the order to start, then from when its claims are made, and once there are pods, from when they were made.
+// devices has the pods made once the devices are free, and sets the time by which the attempt must have started. That
+// counts from the order to start, then from when its claims are made, and once there are pods, from when they were
+// made.
 func (l *look) devices() {
 	p, within := l.a.Progress(), l.as.o.StartTimeout
 	switch {

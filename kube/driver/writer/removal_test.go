@@ -50,7 +50,8 @@ func newBench(t *testing.T, list ...client.Object) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{T: t, look: observer.NewQueue()}
-	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(list...).WithStatusSubresource(&v1alpha1.TrainingJob{})
+	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(list...).WithStatusSubresource(
+		&v1alpha1.TrainingJob{})
 	b.WithWatch = interceptor.NewClient(plain.Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return b.write("create", o, func() error { return api.Create(ctx, o, opts...) })
@@ -58,7 +59,8 @@ func newBench(t *testing.T, list ...client.Object) *bench {
 		Delete: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return b.write("delete", o, func() error { return b.delete(ctx, api, o, opts) })
 		},
-		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			return b.write("patch", o, func() error { return api.Patch(ctx, o, p, opts...) })
 		},
 	})
@@ -145,13 +147,14 @@ func attempt(ranks int) (*Attempt, *v1alpha1.TrainingJob) {
 	}
 	a := NewAttempt(v, v1alpha1.Pinned, 0, 1, gpus, sched.Config{})
 	for r := range a.Ranks {
-		a.Ranks[r].Devices = []*inventory.Device{{UUID: fmt.Sprint("GPU-", r), ID: inventory.DeviceID{Driver: objects.Driver}}}
+		a.Ranks[r].Devices = []*inventory.Device{{UUID: fmt.Sprint("GPU-", r),
+			ID: inventory.DeviceID{Driver: objects.Driver}}}
 	}
 	return a, tj
 }
 
-// Ensure that an attempt is made in order, its pods only once its devices are free, and removed with what belongs to it,
-// each object by one write.
+// Ensure that an attempt is made in order, its pods only once its devices are free, and removed with what belongs to
+// it, each object by one write.
 func TestStartAndRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -187,15 +190,16 @@ func TestStartAndRemove(t *testing.T) {
 	})
 }
 
-// Ensure that what the API server refuses ends a start with the reason, and that a start that is made again finds what is
-// there.
+// Ensure that what the API server refuses ends a start with the reason, and that a start that is made again finds what
+// is there.
 func TestStartIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		a, tj := attempt(1)
 		b.setFail(func(write string) error {
 			if write == "create pod train-1-0" {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "train-1-0", errors.New("exceeded quota"))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "train-1-0",
+					errors.New("exceeded quota"))
 			}
 			return nil
 		})
@@ -262,8 +266,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Ensure that what is to be deleted counts as gone where another has its name by now, which stays; and that a conflict of
-// another kind is tried again.
+// Ensure that what is to be deleted counts as gone where another has its name by now, which stays; and that a conflict
+// of another kind is tried again.
 func TestDeletedByUID(t *testing.T) {
 	b := newBench(t, podNamed("train-1-0", "now"))
 	now, old := podNamed("train-1-0", "now"), podNamed("train-1-0", "before")
