@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -25,11 +24,11 @@ func (c *counts) check(e *sched.Event) error {
 	case e.Kind == sched.PoolChanged && int(e.Pool) == c.pools:
 		c.pools++
 	}
-	job, node, maybe := eventlog.About(e)
+	f := e.Form()
 	switch {
-	case job && e.Kind != sched.JobArrived && !(maybe && e.Job == sched.None) && (e.Job < 0 || int(e.Job) >= c.jobs):
+	case f.Job != sched.Made && misnames(f.Job, int32(e.Job), c.jobs):
 		return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, c.jobs)
-	case node && !(maybe && e.Node == sched.None) && (e.Node < 0 || int(e.Node) >= c.nodes):
+	case misnames(f.Node, int32(e.Node), c.nodes):
 		return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, c.nodes)
 	case poolNamed(e) != sched.None && (poolNamed(e) < 0 || int(poolNamed(e)) >= c.pools):
 		return fmt.Errorf("log: seq %d: %v of pool %d, want one of %d", e.Seq, e.Kind, poolNamed(e), c.pools)
@@ -49,6 +48,11 @@ func (c *counts) check(e *sched.Event) error {
 		}
 	}
 	return nil
+}
+
+// misnames reports whether an event that mentions one of so many names none of them.
+func misnames(m sched.Mention, id int32, of int) bool {
+	return m != sched.NotNamed && !(m == sched.MaybeNamed && id == sched.None) && (id < 0 || int(id) >= of)
 }
 
 // poolNamed returns the pool an event is about, None if none.

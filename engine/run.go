@@ -147,9 +147,11 @@ func (r *run) foldAll(events []sched.Event) {
 	}
 }
 
-// sortEvents sorts by time and kind what nearly always is in that order.
+// sortEvents sorts by time and turn what nearly always is in that order.
 func sortEvents(events []sched.Event) {
-	inOrder := func(a, b *sched.Event) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind, b.Kind)) }
+	inOrder := func(a, b *sched.Event) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Kind.Form().Turn, b.Kind.Form().Turn))
+	}
 	for i := 1; i < len(events); i++ {
 		if inOrder(&events[i-1], &events[i]) > 0 {
 			slices.SortStableFunc(events, func(a, b sched.Event) int { return inOrder(&a, &b) })

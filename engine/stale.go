@@ -11,14 +11,16 @@ import (
 // stale returns why an event of the driver is not folded, or "": it repeats what is known, or speaks of an attempt that
 // is over or of what does not exist. Drivers answer late and twice; what contradicts the state beyond that is a bug.
 func (s *State) stale(e *sched.Event) string {
-	v := &s.view
-	switch e.Kind {
-	case sched.AttemptStarted, sched.AttemptEnded, sched.StartFailed, sched.Progressed, sched.EpochEnded:
+	v, f := &s.view, e.Form()
+	switch {
+	case f.Job == sched.Named && misnames(f.Job, int32(e.Job), len(v.Jobs)):
+		return fmt.Sprintf("job %d is not known", e.Job)
+	case f.Node == sched.Named && misnames(f.Node, int32(e.Node), len(v.Nodes)):
+		return fmt.Sprintf("node %d is not known", e.Node)
+	case f.Attempt:
 		return s.staleAttempt(e)
-	case sched.JobCommanded:
-		if e.Job < 0 || int(e.Job) >= len(v.Jobs) {
-			return fmt.Sprintf("job %d is not known", e.Job)
-		}
+	}
+	switch e.Kind {
 	case sched.JobChanged:
 		return s.staleChange(e)
 	case sched.NodeJoined:
@@ -43,18 +45,11 @@ func (s *State) stale(e *sched.Event) string {
 		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
 			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
 		}
-	case sched.NodeLeft, sched.NodeChanged:
-		if e.Node < 0 || int(e.Node) >= len(v.Nodes) {
-			return fmt.Sprintf("node %d is not known", e.Node)
-		}
 	}
 	return ""
 }
 
 func (s *State) staleChange(e *sched.Event) string {
-	if e.Job < 0 || int(e.Job) >= len(s.view.Jobs) {
-		return fmt.Sprintf("job %d is not known", e.Job)
-	}
 	if s.view.Jobs[e.Job].State == sched.Done {
 		return fmt.Sprintf("job %d is done", e.Job)
 	}
@@ -77,9 +72,6 @@ func (s *State) stalePrice(e *sched.Event) string {
 }
 
 func (s *State) staleAttempt(e *sched.Event) string {
-	if e.Job < 0 || int(e.Job) >= len(s.view.Jobs) {
-		return fmt.Sprintf("job %d is not known", e.Job)
-	}
 	j := &s.view.Jobs[e.Job]
 	switch {
 	case e.Attempt != j.Attempts || !j.HoldsDevices():

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -124,17 +125,17 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 		}
 	}
 	f := formOf(e)
-	if !f.job && !s.job {
+	if f.Job == sched.NotNamed && !s.job {
 		e.Job = 0
 	}
-	if !f.node && !s.node {
+	if f.Node == sched.NotNamed && !s.node {
 		e.Node = 0
 	}
 	s.settleKeys(e, f)
 	switch {
-	case f.job && !f.maybe && e.Job < 0:
+	case (f.Job == sched.Named || f.Job == sched.Made) && e.Job < 0:
 		s.fail("%v of job %d, want a job", e.Kind, e.Job)
-	case f.node && !f.maybe && e.Node < 0:
+	case (f.Node == sched.Named || f.Node == sched.Made) && e.Node < 0:
 		s.fail("%v of node %d, want a node", e.Kind, e.Node)
 	case (e.Spec != nil) != (e.Kind == sched.JobArrived):
 		s.fail("%v with spec %v, want one for an arrival, and for it alone", e.Kind, e.Spec != nil)
@@ -159,16 +160,16 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 // settleKeys checks that Value, Code and WorkFrom stand under the names they have in form f.
 func (s *eventScan) settleKeys(e *sched.Event, f *form) {
 	switch {
-	case len(s.value) > 0 && string(s.value) != or(f.value, "value"), len(s.value) == 0 && f.value != "" && !f.bare:
-		s.fail("%v with key %q, want %q", e.Kind, s.value, or(f.value, "value"))
+	case len(s.value) > 0 && string(s.value) != cmp.Or(f.Value, "value"), len(s.value) == 0 && f.Value != "" && !f.Bare:
+		s.fail("%v with key %q, want %q", e.Kind, s.value, cmp.Or(f.Value, "value"))
 	case len(s.from) > 0 && string(s.from) != f.fromKey():
 		s.fail("%v with key %q, want %q", e.Kind, s.from, f.fromKey())
-	case len(s.code) > 0 && string(s.code) != "code" && string(s.code) != f.code:
-		s.fail("%v with key %q, want %q", e.Kind, s.code, or(f.code, "code"))
+	case len(s.code) > 0 && string(s.code) != "code" && string(s.code) != f.Code:
+		s.fail("%v with key %q, want %q", e.Kind, s.code, cmp.Or(f.Code, "code"))
 	case s.word != "":
-		i := slices.Index(f.words, s.word)
+		i := slices.Index(f.Words, s.word)
 		if i < 0 {
-			s.fail("%s %q, want one of %s", s.code, s.word, wish(f.words))
+			s.fail("%s %q, want one of %s", s.code, s.word, wish(f.Words))
 		}
 		e.Code = int32(i)
 	}

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -9,27 +10,13 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// form says how the fields of an event whose meaning depends on its kind are written.
-type form struct {
-	job, node bool     // it is about one: 0 is a number like any other, and absence means None
-	maybe     bool     // it may be about none all the same
-	pool      bool     // it is about one, which 0 is as well
-	value     string   // key of Value, written even if zero; "" = "value"
-	bare      bool     // Value is left out if zero all the same
-	code      string   // key of Code, written even if zero; "" = "code"
-	words     []string // of Code by number; nil = a number
-	from      string   // key of WorkFrom; "" = "from"
-}
+// form is the declaration that an event is written by.
+type form sched.EventForm
 
 // The words of enumerations that have none of their own, and of those that may be read.
 var (
-	nodeWords     = list(sched.NodeGone, sched.NodeState.String)
 	outcomeWords  = list(sched.RejectedJob, sched.Outcome.String)
 	kindWords     = list(sched.EventKinds-1, sched.EventKind.String)
-	gpuWords      = []string{"in-use", "foreign", "missing", "stuck"}
-	wishWords     = []string{"in-use", "quarantined", "resting", "rested"} // of a GPU
-	commandWords  = []string{"", "cancel", "pause", "resume", "requeue"}
-	actionWords   = []string{"", "stop", "start", "watch", "set-node", "rent", "adjust"}
 	shareWords    = []string{"", "shared"}
 	boundaryWords = []string{"", "epoch-end"}
 	consentWords  = []string{"", "allow", "require"}
@@ -45,82 +32,27 @@ func list[T ~uint8](last T, word func(T) string) []string {
 	return words
 }
 
-// forms by kind; a Moved has three, see formOf.
-var forms = [sched.EventKinds]form{
-	sched.AttemptEnded:   {job: true, value: "steps", bare: true},
-	sched.AttemptStarted: {job: true, value: "steps", bare: true},
-	sched.StartFailed:    {job: true, from: "not_before"},
-	sched.Progressed:     {job: true, value: "steps", bare: true},
-	sched.EpochEnded:     {job: true, value: "epoch"},
-	sched.NodeLeft:       {node: true, code: "state", words: nodeWords},
-	sched.NodeJoined:     {node: true},
-	sched.NodeChanged:    {node: true, code: "state", words: nodeWords},
-	sched.GPUChanged:     {value: "gpu", code: "state", words: gpuWords},
-	sched.PoolChanged:    {pool: true},
-	sched.PriceChanged:   {pool: true, value: "price"},
-	sched.Measured:       {job: true, node: true, maybe: true, value: "watts", bare: true},
-	sched.JobCommanded:   {job: true, code: "command", words: commandWords},
-	sched.JobChanged:     {job: true},
-	sched.JobArrived:     {job: true},
-	sched.Decided:        {job: true},
-	sched.Ordered:        {job: true, maybe: true, code: "action", words: actionWords},
-	sched.Moved:          {node: true, maybe: true, code: "state", words: nodeWords},
-	sched.Refused:        {job: true, maybe: true},
-	sched.Rejected:       {job: true},
-	sched.Noted:          {job: true, maybe: true},
-	sched.Released:       {job: true},
-}
-
-// What a Moved is about if not a node: a GPU, or a pool.
-var (
-	movedGPU  = form{node: true, maybe: true, code: "state", words: wishWords, from: "until"}
-	movedPool = form{node: true, maybe: true, pool: true, code: "count"}
-)
-
 // formOf returns the form of e. Its kind must be known.
-func formOf(e *sched.Event) *form {
-	switch {
-	case e.Kind != sched.Moved:
-		return &forms[e.Kind]
-	case len(e.GPUs) > 0:
-		return &movedGPU
-	case e.Node == sched.None:
-		return &movedPool
-	}
-	return &forms[sched.Moved]
-}
+func formOf(e *sched.Event) *form { return (*form)(e.Form()) }
 
-// About says whether an event of the kind of e is about a job, and about a node. It may still name none where maybe is true.
-func About(e *sched.Event) (job, node, maybe bool) {
-	f := formOf(e)
-	return f.job, f.node, f.maybe
-}
-
-func (f *form) fromKey() string { return or(f.from, "from") }
-
-func or(name, def string) string {
-	if name == "" {
-		return def
-	}
-	return name
-}
+func (f *form) fromKey() string { return cmp.Or(f.From, "from") }
 
 func (f *form) appendValue(b []byte, x float64) []byte {
-	if f.value == "" || f.bare {
-		return appendFloat(b, or(f.value, "value"), x)
+	if f.Value == "" || f.Bare {
+		return appendFloat(b, cmp.Or(f.Value, "value"), x)
 	}
-	return appendNumber(key(b, f.value), x, 64)
+	return appendNumber(key(b, f.Value), x, 64)
 }
 
 // appendCode appends the word for code, or its number where it has none.
 func (f *form) appendCode(b []byte, code int32) []byte {
 	switch {
-	case f.code == "":
+	case f.Code == "":
 		return appendInt(b, "code", code)
-	case f.words == nil:
-		return strconv.AppendInt(key(b, f.code), int64(code), 10)
-	case code >= 0 && int(code) < len(f.words) && f.words[code] != "":
-		return appendWord(b, f.code, f.words[code])
+	case f.Words == nil:
+		return strconv.AppendInt(key(b, f.Code), int64(code), 10)
+	case code >= 0 && int(code) < len(f.Words) && f.Words[code] != "":
+		return appendWord(b, f.Code, f.Words[code])
 	}
 	return appendInt(b, "code", code)
 }

@@ -162,13 +162,13 @@ func AppendEvent(b []byte, batch uint64, e *sched.Event) []byte {
 	b = strconv.AppendUint(append(b, `,"batch":`...), batch, 10)
 	b = appendWord(b, "event", e.Kind.String())
 	f := formOf(e)
-	b = appendID(b, "job", int32(e.Job), f.job)
+	b = appendID(b, "job", int32(e.Job), f.Job != sched.NotNamed)
 	b = appendInt(b, "attempt", e.Attempt)
 	if e.Outcome != sched.NoOutcome {
 		b = appendWord(b, "outcome", e.Outcome.String())
 	}
-	b = appendID(b, "node", int32(e.Node), f.node)
-	if f.pool || e.Pool != 0 {
+	b = appendID(b, "node", int32(e.Node), f.Node != sched.NotNamed)
+	if f.Pool || e.Pool != 0 {
 		b = strconv.AppendInt(key(b, "pool"), int64(e.Pool), 10)
 	}
 	b = f.appendValue(b, e.Value)

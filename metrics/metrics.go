@@ -191,15 +191,8 @@ func (r *Recorder) advance(now sched.Time) {
 // concernsJob reports whether e is about a job that is not done: as long as such events come, time counts. What nodes
 // and prices do afterwards is no part of the run.
 func (r *Recorder) concernsJob(e *sched.Event) bool {
-	switch e.Kind {
-	case sched.JobArrived:
-		return true
-	case sched.AttemptEnded, sched.AttemptStarted, sched.StartFailed, sched.Progressed, sched.EpochEnded,
-		sched.JobCommanded, sched.JobChanged,
-		sched.Decided, sched.Ordered, sched.Rejected, sched.Noted, sched.Released:
-		return e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
-	}
-	return false
+	return e.Kind == sched.JobArrived ||
+		e.Kind.Form().Life && e.Job != sched.None && r.Jobs[e.Job].Outcome == sched.NoOutcome
 }
 
 func (r *Recorder) arrived(v *sched.View, e *sched.Event) {

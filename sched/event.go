@@ -35,8 +35,7 @@ type Event struct {
 // EventKind names what happened. The words are part of the log format.
 type EventKind uint8
 
-// Kinds of events. Those of an instant are folded in the order of this list; the kinds from Decided on are the
-// engine's own.
+// Kinds of events. Their numbers are in the hashes of logs for ever: a new kind goes at the end. eventForms declares all else about them.
 const (
 	NoEvent EventKind = iota
 	// Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all
@@ -65,8 +64,8 @@ const (
 	Decided // Job, Target, GPUs, Why: the job's target is now GPUs
 	// Job, Attempt, Node, Pool, Code = ActionKind, Outcome = why it stops, Value = on, state or count: the intent,
 	// logged
-	Ordered
 	// before the driver hears of it
+	Ordered
 	// the target of a node (Node, Code = NodeState), a pool (Node None, Pool, Code = nodes) or GPUs of Node (GPUs,
 	// Code = UseGPU ...)
 	Moved
@@ -77,14 +76,6 @@ const (
 	EventKinds
 )
 
-var eventWords = [...]string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left",
-	"node-joined",
-	"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed",
-	"decided", "ordered", "moved", "refused", "rejected", "noted", "released"}
-
-// String returns the word of a known kind, which is part of the log format.
-func (k EventKind) String() string { return eventWords[k] }
-
 // GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: nobody is to learn from it.
 const GuessedRate = 1
 
@@ -93,10 +84,7 @@ func (e *Event) TellsRate() bool {
 	return (e.Kind == Progressed || e.Kind == AttemptStarted && e.Code != GuessedRate) && e.Rate > 0
 }
 
-// Own reports whether the engine itself writes events of this kind.
-func (k EventKind) Own() bool { return k >= Decided }
-
-// What a Moved wishes of GPUs, as its Code. A quarantine is lifted by UseGPU, a rest ends at WorkFrom by RestedGPU:
+// What a Moved wants of GPUs, as its Code. A quarantine is lifted by UseGPU, a rest ends at WorkFrom by RestedGPU:
 // neither by the other's.
 const (
 	UseGPU int32 = iota
@@ -105,7 +93,7 @@ const (
 	RestedGPU
 )
 
-// Command is a user's wish about a job.
+// Command is what a user wants of a job.
 type Command int32
 
 // Commands. A cancel takes effect in every state of an attempt; a requeue stops the attempt and lets the job wait.

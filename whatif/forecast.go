@@ -180,13 +180,8 @@ var _ eventlog.Sink = (*timesOf)(nil)
 
 // Log notes the first start and the end of a job of the moment.
 func (t *timesOf) Log(v *sched.View, e *sched.Event) {
-	switch e.Kind {
-	case sched.AttemptStarted, sched.AttemptEnded, sched.JobCommanded, sched.Rejected:
-	default:
-		return
-	}
-	if int(e.Job) >= len(t.start) {
-		return // it came later
+	if !e.Kind.Form().Moves || e.Job < 0 || int(e.Job) >= len(t.start) {
+		return // nothing starts or ends by it, or its job came later
 	}
 	if e.Kind == sched.AttemptStarted && t.start[e.Job] == sched.Never {
 		t.start[e.Job] = e.Time
