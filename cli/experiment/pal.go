@@ -44,6 +44,7 @@ type palRow struct {
 	Busy       float64   `json:"gpu_busy"`
 	Moves      float64   `json:"migrations"`
 	Unfinished int       `json:"unfinished"`
+	Engine     string    `json:"engine"` // what computed it: trainyard, or replica:NAME
 	OverSticky palRatios `json:"over_packed_sticky"`
 	OverPacked palRatios `json:"over_packed"`
 
@@ -156,7 +157,7 @@ func (r *palRow) add(ctx context.Context, p *palPart, c *cluster.Cluster, d palD
 		if err != nil {
 			return err
 		}
-		results = append(results, out.Result)
+		results, r.Engine = append(results, out.Result), out.Engine
 	}
 	r.results = append(r.results, results)
 	return ctx.Err()

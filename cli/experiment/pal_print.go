@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,8 @@ nodes takes 1.7 times as long; PAL and PM-First know the scores and, to weigh
 moves, how long jobs will run.
 `
 
+const palReplica = "ʀ computed by a replica of the released simulator, not by Trainyard's engine.\n"
+
 func printPAL(w io.Writer, parts []*palPart) error {
 	var b strings.Builder
 	b.WriteString(palHead)
@@ -27,6 +30,9 @@ func printPAL(w io.Writer, parts []*palPart) error {
 		p.print(&b)
 	}
 	b.WriteString(palFoot)
+	if slices.ContainsFunc(parts, func(p *palPart) bool { return p.Preset != "" }) {
+		b.WriteString(palReplica)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -34,7 +40,7 @@ func printPAL(w io.Writer, parts []*palPart) error {
 func (p *palPart) print(b *strings.Builder) {
 	engine := "ours"
 	if p.Preset != "" {
-		engine = "preset " + p.Preset
+		engine = "preset " + p.Preset + " ʀ"
 	}
 	fmt.Fprintf(b, "\n== %s\nTrace    %s\nCluster  %s, offered load %.2f\nScores   %s\nRuntime  %s, rounds of %g s, restart %g s, spread penalty %g\nSeeds    1 to %d; intervals: %s\n\n",
 		p.Name, p.Trace, p.Cluster, p.Load, p.Scores, engine, p.Round, p.Restart, p.Spread, p.Seeds, p.Interval)

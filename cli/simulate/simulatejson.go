@@ -41,11 +41,12 @@ type resultDoc struct {
 	AvgActiveNodes *float64 `json:"avg_active_nodes"` // unknown of a replica, which knows no nodes
 	// LogHash is the hash of the event log: equal runs have equal hashes. A replica has no log and none.
 	LogHash string `json:"log_hash"`
+	Engine  string `json:"engine"` // what computed it: trainyard, or replica:NAME
 }
 
 func resultDocOf(r *systemRun) resultDoc {
 	o := &r.outcome.Result
-	doc := resultDoc{Result: *o}
+	doc := resultDoc{Result: *o, Engine: r.outcome.Engine}
 	if !r.replica() {
 		doc.AvgActiveNodes, doc.LogHash = &o.AvgActiveNodes, r.hash.Sum()
 	}

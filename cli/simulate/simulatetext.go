@@ -112,9 +112,30 @@ func (c *comparison) table(width int) string {
 	return t.Text(width)
 }
 
+// mark stands behind the name of a system that a replica of a released simulator ran.
+func (r *systemRun) mark() string {
+	if r.replica() {
+		return " " + replicaMark
+	}
+	return ""
+}
+
+// replicaMark marks what a replica of a released simulator computed, here and in docs/papers.
+const replicaMark = "ʀ"
+
+// replicaNote is the footnote of the mark; "" where no row has it.
+func (c *comparison) replicaNote() string {
+	i := slices.IndexFunc(c.runs, func(r systemRun) bool { return r.replica() })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s computed by a replica of the released simulator (%s), not by Trainyard's engine.", replicaMark,
+		c.runs[i].outcome.Engine)
+}
+
 func resultRow(r *systemRun, better string) []string {
 	o := &r.outcome.Result
-	row := []string{o.System, strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-", strconv.FormatInt(o.Preemptions, 10), "-"}
+	row := []string{o.System + r.mark(), strconv.Itoa(o.Finished), "-", better, "-", "-", "-", "-", strconv.FormatInt(o.Preemptions, 10), "-"}
 	if o.Finished > 0 {
 		row[2], row[4], row[5] = term.ShortTime(o.AvgJCT), term.ShortTime(o.P50JCT), term.ShortTime(o.P95JCT)
 		row[6], row[7] = term.ShortTime(o.AvgQueue), term.ShortTime(o.Makespan)
@@ -154,7 +175,11 @@ func finished(jobs []metrics.Job) map[string]bool {
 // notes says what the table does not: which jobs did not finish, whether averages can be compared, what nodes did and
 // what they cost.
 func (c *comparison) notes() []string {
-	notes := c.fateNotes()
+	var notes []string
+	if n := c.replicaNote(); n != "" {
+		notes = append(notes, n)
+	}
+	notes = append(notes, c.fateNotes()...)
 	if n := c.userNote(); n != "" {
 		notes = append(notes, n)
 	}
