@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -105,6 +106,9 @@ func (m *Mailbox) any() bool {
 // confirm closes the channels of requests that were part of the last answer: it is durable by now, as the engine asks
 // for the next.
 func (d *Desk) confirm() {
+	if len(d.answered) > 0 {
+		failpoint.Here("mailbox.durable")
+	}
 	for _, r := range d.answered {
 		close(r.durable)
 	}
@@ -141,6 +145,9 @@ func (d *Desk) collect(now sched.Time) (events []sched.Event) {
 			e.Time = now
 			events = append(events, e)
 		}
+	}
+	if len(requests) > 0 {
+		failpoint.Here("mailbox.taken")
 	}
 	d.answered, d.version = append(d.answered, requests...), d.view.Version
 	if len(events) == 0 { // there is nothing to wait for

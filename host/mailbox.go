@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/trainyard/trainyard/internal/failpoint"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -41,6 +42,7 @@ func (m *Mailbox) Post(events Request) (durable <-chan struct{}) {
 	m.mu.Lock()
 	m.waiting = append(m.waiting, r)
 	m.mu.Unlock()
+	failpoint.Here("mailbox.posted")
 	select {
 	case m.knock <- struct{}{}:
 	default:

@@ -15,7 +15,7 @@ var rows = []row{
 	{2, []string{"stage/...", "eventlog", "pipeline", "explain/text", "attempt/..."}},
 	{3, []string{"engine/...", "metrics/..."}},
 	{4, []string{"system/...", "replica/...", "driver/...", "host"}},
-	{5, []string{"whatif/...", "simulate/..."}},
+	{5, []string{"whatif/...", "simulate/...", "host/hosttest"}},
 	{6, []string{"manager/...", "api/server", "cli/contexts"}},
 	{7, []string{"cli/term", "cli/client", "cli/inputs", "cli/machine"}},
 	{8, []string{"cli/*"}},

@@ -19,8 +19,13 @@ var points = []string{
 	"attached", "report", "epoch", "stop.before", "stop.after", "over", "synced",
 }
 
+// mailPoints are those between what a user wants and its being durable, in this order. Only managers that are served
+// pass them.
+var mailPoints = []string{"mailbox.posted", "mailbox.taken", "mailbox.durable"}
+
 // shimPoints are those that shims pass, each once.
-var shimPoints = []string{"shim.begun", "shim.grouped", "shim.started", "shim.alive", "shim.over.before", "shim.over.after"}
+var shimPoints = []string{"shim.begun", "shim.grouped", "shim.started", "shim.alive", "shim.over.before",
+	"shim.over.after"}
 
 // once are those that a manager passes once only.
 var once = []string{"epoch", "synced"}
@@ -48,7 +53,7 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := slices.Concat(births, points, shimPoints)
+	known := slices.Concat(births, points, mailPoints, shimPoints)
 	slices.Sort(known)
 	slices.Sort(found)
 	if !slices.Equal(found, known) {

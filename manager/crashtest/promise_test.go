@@ -38,8 +38,8 @@ func evidence(t *testing.T) []*served {
 	return campaigns.list
 }
 
-// Promise 1: a job that was acknowledged is there, under its number and name, however often the daemon is killed; of jobs that were
-// handed in together all are there or none; what was cancelled stays so.
+// Promise 1: a job that was acknowledged is there, under its number and name, however often the daemon is killed; of
+// jobs that were handed in together all are there or none; what was cancelled stays so.
 func TestPromise01NoAcknowledgedJobIsLost(t *testing.T) {
 	kills, acknowledged, points := 0, 0, 0
 	for _, s := range evidence(t) {
@@ -47,6 +47,11 @@ func TestPromise01NoAcknowledgedJobIsLost(t *testing.T) {
 		acknowledged += len(s.jobs)
 		for _, n := range s.at {
 			points += n
+		}
+		for _, p := range mailPoints {
+			if s.at[p] == 0 {
+				t.Errorf("no manager died at %s", p)
+			}
 		}
 		for id, name := range s.jobs {
 			if j, known := s.end[name]; !known || j.ID != id {
@@ -70,13 +75,15 @@ func TestPromise01NoAcknowledgedJobIsLost(t *testing.T) {
 			}
 		}
 		if len(s.jobs) < s.kills || len(s.cancelled) == 0 {
-			t.Errorf("%d jobs and %d cancels acknowledged in %d kills, want a load", len(s.jobs), len(s.cancelled), s.kills)
+			t.Errorf("%d jobs and %d cancels acknowledged in %d kills, want a load", len(s.jobs), len(s.cancelled),
+				s.kills)
 		}
 	}
 	t.Logf("%d kills, %d of them at failpoints; %d jobs acknowledged", kills, points, acknowledged)
 }
 
-// Promise 2: no two processes of a job, or on a device, at a time: by locks that the processes themselves take, and by the log.
+// Promise 2: no two processes of a job, or on a device, at a time: by locks that the processes themselves take, and by
+// the log.
 func TestPromise02AtMostOneLiveAttempt(t *testing.T) {
 	attempts := 0
 	for _, s := range evidence(t) {
@@ -99,8 +106,8 @@ func TestPromise02AtMostOneLiveAttempt(t *testing.T) {
 	t.Logf("%d attempts that ran", attempts)
 }
 
-// Promise 4: who is done never starts again, and all GPU time is accounted for: the service of the jobs as they are told of it, the time
-// in which their processes came up, and idle time are that of the machine.
+// Promise 4: who is done never starts again, and all GPU time is accounted for: the service of the jobs as they are
+// told of it, the time in which their processes came up, and idle time are that of the machine.
 func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 	for _, s := range evidence(t) {
 		b := accounts(t, s)
@@ -116,7 +123,8 @@ func TestPromise04FinishedWorkIsNotRunAgain(t *testing.T) {
 		}
 		whole := float64(s.slots) * b.span
 		if off := math.Abs(told + b.coming + b.idle - whole); off > 1e-3*whole {
-			t.Errorf("jobs %.3f + coming up %.3f + idle %.3f GPU-seconds, want the %.3f of the machine", told, b.coming, b.idle, whole)
+			t.Errorf("jobs %.3f + coming up %.3f + idle %.3f GPU-seconds, want the %.3f of the machine", told, b.coming,
+				b.idle, whole)
 		}
 		t.Logf("jobs %.3f + coming up %.3f + idle %.3f of %.3f GPU-seconds", told, b.coming, b.idle, whole)
 	}
@@ -169,7 +177,8 @@ func accounts(t *testing.T, s *served) *books {
 		for i := range all {
 			x := &all[i]
 			switch mine := x.job == e.Job; {
-			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start && slices.Contains(v.Jobs[e.Job].GPUs, sched.GPUID(i)):
+			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start &&
+				slices.Contains(v.Jobs[e.Job].GPUs, sched.GPUID(i)):
 				turn(x, e.Job, false)
 			case e.Kind == sched.AttemptStarted && mine:
 				turn(x, e.Job, true)

@@ -51,9 +51,11 @@ type served struct {
 	log   *eventLog
 }
 
-// campaignServed kills daemons of a new folder n times, while clients hand in jobs and cancel others, and has a last one end those that run.
+// campaignServed kills daemons of a new folder n times, while clients hand in jobs and cancel others, and has a last
+// one end those that run.
 func campaignServed(t *testing.T, n int, seed uint64) *served {
-	s := &served{daemons: newDaemons(t, 4, "--set", "*.min_run=0", "--set", "*.thresholds=0.2"), rand: rand.New(rand.NewPCG(seed, 7)), at: make(map[string]int)}
+	s := &served{daemons: newDaemons(t, 4, "--set", "*.min_run=0", "--set", "*.thresholds=0.2"),
+		rand: rand.New(rand.NewPCG(seed, 7)), at: make(map[string]int)}
 	s.jobs, s.cancelled = make(map[int]string), make(map[string]bool)
 	ctx, stop := context.WithCancel(t.Context())
 	var load sync.WaitGroup
@@ -74,7 +76,8 @@ func campaignServed(t *testing.T, n int, seed uint64) *served {
 func (s *served) shoot() {
 	armed, after := "", time.Duration(s.rand.Int64N(int64(longest)))
 	if s.kills%2 == 0 {
-		point := points[s.kills/2%len(points)]
+		all := slices.Concat(mailPoints, points)
+		point := all[s.kills/2%len(all)]
 		armed, after = fmt.Sprintf("%s:%d", point, 1+s.rand.IntN(3)), 2*longest
 		if slices.Contains(once, point) {
 			armed = point + ":1"
@@ -84,14 +87,16 @@ func (s *served) shoot() {
 	l.within(after)
 	l.kill()
 	if !l.shot() {
-		s.t.Fatalf("a daemon ended by itself with code %d, armed with %q:\n%s", l.cmd.ProcessState.ExitCode(), armed, &l.stderr)
+		s.t.Fatalf("a daemon ended by itself with code %d, armed with %q:\n%s", l.cmd.ProcessState.ExitCode(), armed,
+			&l.stderr)
 	}
 	if s.kills++; !l.killed {
 		s.at[strings.SplitN(armed, ":", 2)[0]]++
 	}
 }
 
-// client hands in lists of jobs and cancels some, and keeps what was acknowledged. A request that is not answered is forgotten.
+// client hands in lists of jobs and cancels some, and keeps what was acknowledged. A request that is not answered is
+// forgotten.
 func (s *served) client(ctx context.Context, number int, r *rand.Rand) {
 	var c *api.Client
 	defer func() {
@@ -138,7 +143,8 @@ func (s *served) training(name string, r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		args = append(args, "--fail-at", "2")
 	}
-	return fmt.Sprintf("jobs: [{name: %s, gpus: %d, grace: 300ms, %s, command: ['%s']}]", name, 1+r.IntN(2), s.ledgerEnv(), strings.Join(args, "', '"))
+	return fmt.Sprintf("jobs: [{name: %s, gpus: %d, grace: 300ms, %s, command: ['%s']}]", name, 1+r.IntN(2),
+		s.ledgerEnv(), strings.Join(args, "', '"))
 }
 
 func (s *served) handIn(ctx context.Context, c *api.Client, names []string, file string, runs bool) error {
@@ -190,12 +196,16 @@ func (s *served) finish() {
 	l := s.up()
 	s.end = make(map[string]api.Job)
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		clear(s.end)
 		doc, err := s.dial().Jobs(s.t.Context(), api.Filter{})
 		if err != nil {
 			s.t.Fatalf("%v\n%s", err, &l.stderr)
 		}
 		busy := 0
 		for _, j := range doc.Jobs {
+			if other, twice := s.end[j.Name]; twice { // each name was submitted once
+				s.t.Errorf("job %s is there as %d and as %d", j.Name, other.ID, j.ID)
+			}
 			s.end[j.Name] = j
 			if j.State != "done" && j.State != "held" {
 				busy++
