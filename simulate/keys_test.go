@@ -35,8 +35,7 @@ func TestWorldKeysAreRead(t *testing.T) {
 	}
 }
 
-// Ensure that a preset's own keys have defaults that they take, and that a system without the preset does not take
-// them.
+// Ensure that a preset's own keys have defaults that they take, and that a system does not take them without it.
 func TestPresetKeys(t *testing.T) {
 	for i := range Presets {
 		for _, k := range Presets[i].Keys {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainyard/trainyard/model/checkpoint"
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/model/skew"
 	"github.com/trainyard/trainyard/model/variability"
@@ -22,8 +23,8 @@ var (
 	PackLimit = key.New("pack_limit", formatted(skew.PackLimit),
 		"placement skew: share of the largest tensor above which a model is consolidated, or learned", parsePackLimit)
 	Profiles = key.FromFiles("profiles",
-		"MODEL=FILE,...: logs of tensor or message sizes that tell the skew of models (default: published ones)",
-		"a log of tensor or message sizes", profileNames, readProfiles)
+		"MODEL=FILE,...: logs of tensor or message sizes, or checkpoints, that tell the skew of models (default: published ones)",
+		"a log of tensor or message sizes, or a checkpoint", profileNames, readProfiles)
 	MinRun = key.New("min_run", "0", "seconds during which a started job cannot be preempted; "+
 		"auto = 300, or ten times what its restart costs if that is longer", parseMinRun).Lives(AutoMinRun)
 	PreemptLimit = key.Int("preempt_limit", "0", "times that a job may be stopped for others within an hour; 0 = any number").
@@ -160,11 +161,11 @@ func profileNames(value string) (files []key.Name, err error) {
 	return files, nil
 }
 
-// readProfiles returns the skew of models by their logs, and of others as published.
+// readProfiles returns the skew of models by their logs or checkpoints, and of others as published.
 func readProfiles(files []key.File, _ key.About) (func(model string) (float64, bool), error) {
 	skews := make(map[string]float64)
 	for _, f := range files {
-		profile, err := skew.ParseLog(f.Data, f.Path)
+		profile, err := readProfile(f)
 		if err != nil {
 			return nil, err
 		}
@@ -176,6 +177,29 @@ func readProfiles(files []key.File, _ key.About) (func(model string) (float64, b
 		}
 		return skew.Of(model)
 	}, nil
+}
+
+// readProfile reads a checkpoint, which is told by its first bytes, or a log.
+func readProfile(f key.File) (skew.Profile, error) {
+	var head [9]byte
+	data, size, random := f.Random()
+	if random {
+		if n, _ := data.ReadAt(head[:], 0); !checkpoint.Is(head[:n], size) {
+			random = false
+		}
+	}
+	if !random {
+		return skew.ParseLog(f.Data, f.Path)
+	}
+	tensors, err := checkpoint.Read(data, size, f.Path)
+	if err != nil {
+		return skew.Profile{}, err
+	}
+	profile, err := checkpoint.Profile(tensors)
+	if err != nil {
+		err = fmt.Errorf("profiles: %s: %w", f.Path, err)
+	}
+	return profile, err
 }
 
 // readClasses reads a map of models among the classes of the scores.

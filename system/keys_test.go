@@ -1,8 +1,13 @@
 package system_test
 
 import (
+	"encoding/binary"
+	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +117,46 @@ func TestWhereKeysMayBeGiven(t *testing.T) {
 		err = info.CheckKeys(map[string]string{c.key: ""}, c.where)
 		if fault, _ := key.FaultOf(err); (err == nil) != c.taken || err != nil && fault != key.Abroad {
 			t.Errorf("%s.%s at %d: %v, want it taken: %v", c.system, c.key, c.where, err, c.taken)
+		}
+	}
+}
+
+// Ensure that the key profiles takes logs and checkpoints, told by their first bytes, and logs from what can be read in order
+// alone.
+func TestProfilesTakeCheckpoints(t *testing.T) {
+	state, err := os.ReadFile("../model/checkpoint/testdata/state.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := `{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`
+	tensors := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("\x00", 16)
+	const log = "# sizes {of a model}\ntensor a 300\ntensor b 100\n"
+	files := map[string]string{"state.pt": string(state), "model.safetensors": tensors, "log": log, "9th": "#2345678{\n" + log, "pipe": log,
+		"cut.safetensors": tensors[:len(tensors)-1], "empty": ""}
+	open := func(path string) (io.ReadCloser, error) {
+		if path == "pipe" {
+			return io.NopCloser(strings.NewReader(files[path])), nil
+		}
+		return key.InMemory(files[path]), nil
+	}
+	for path, want := range map[string]string{"log": "0.75", "9th": "0.75", "pipe": "0.75", "model.safetensors": "0.75", "state.pt": "known",
+		"cut.safetensors": "checkpoint: cut.safetensors: ", "empty": "skew: empty: "} {
+		got := ""
+		contents, err := system.Common.Read(map[string]string{"profiles": "net=" + path}, key.About{}, open)
+		if err != nil {
+			got = err.Error()
+			if fault, _ := key.FaultOf(err); fault != key.Damaged {
+				t.Errorf("%s: %v, want a damaged file", path, err)
+			}
+		} else {
+			of := system.Profiles.Get(key.NewSettings(map[string]string{"profiles": path}).Bind(system.Common, false, contents))
+			x, known := of("net")
+			if got = fmt.Sprint(x); known && x > 0 && x <= 1 && want == "known" {
+				got = want
+			}
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 }

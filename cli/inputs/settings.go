@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,11 +43,11 @@ func ParseSets(sets []string, infos []*system.Info, keys func(*system.Info) key.
 
 func parseSet(text string) (setting, error) {
 	target, value, ok := strings.Cut(text, "=")
-	name, key, dotted := strings.Cut(target, ".")
-	if !ok || !dotted || name == "" || key == "" {
+	name, word, dotted := strings.Cut(target, ".")
+	if !ok || !dotted || name == "" || word == "" {
 		return setting{}, term.Usagef("--set %q, want NAME.KEY=VALUE such as '*.min_run=0'", text)
 	}
-	return setting{text, name, key, value}, nil
+	return setting{text, name, word, value}, nil
 }
 
 // giveOne gives s to the system it names.
@@ -98,4 +99,23 @@ func NamesOf(infos []*system.Info) []string {
 		names = append(names, i.Name)
 	}
 	return names
+}
+
+// CompleteSets offers NAME.KEY= of systems and the keys that they take, and the words that a key takes.
+func CompleteSets(keys func(*system.Info) key.List) func() []string {
+	return func() []string {
+		all := make(map[string]bool)
+		for _, info := range system.Table() {
+			for _, k := range keys(&info) {
+				for _, name := range []string{info.Name, "*"} {
+					set := name + "." + k.Name + "="
+					all[set] = true
+					for _, word := range k.Choices {
+						all[set+word] = true
+					}
+				}
+			}
+		}
+		return slices.Sorted(maps.Keys(all))
+	}
 }

@@ -47,6 +47,7 @@ func (f *RunsOn) Define(cmd *cobra.Command) {
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
 	fs.StringVar(&f.known, "profiles", "", "with --set NAME.curves=oracle: how fast models train, `PATH` of a folder of profiles, or of tables")
 	term.CompleteFlag(cmd, "system", term.OneOf(inputs.SystemNames))
+	term.CompleteFlag(cmd, "set", term.StartOf(inputs.CompleteSets(takenHere)))
 }
 
 // Options are what the manager is given, but for its folder and its jobs.
@@ -100,6 +101,11 @@ func (f *RunsOn) speeds(ctx context.Context, devices device.Backend) (speedup.So
 
 // simulatedToo are the keys of a system, with those of the simulated world, of which settings says why they are refused.
 func simulatedToo(info *system.Info) key.List { return key.Join(info.All(), system.World) }
+
+// takenHere are the keys of a system that may be given for real jobs.
+func takenHere(info *system.Info) key.List {
+	return key.Join(info.All(), system.Beliefs).At(key.Machine)
+}
 
 // settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
 func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {

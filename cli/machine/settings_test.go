@@ -21,7 +21,7 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keytest.Run(t, slices.Concat(keytest.Cases, keytest.Abroad), folder, put, func(name string, settings map[string]string) error {
+	give := func(name string, settings map[string]string) error {
 		var f RunsOn
 		cmd := &cobra.Command{}
 		f.Define(cmd)
@@ -40,5 +40,6 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 			err = o.Check(t.Context())
 		}
 		return err
-	})
+	}
+	keytest.Run(t, slices.Concat(keytest.Cases, keytest.Abroad), folder, put, give)
 }

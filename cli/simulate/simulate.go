@@ -60,6 +60,7 @@ that runs a simulator of its own knows nothing of nodes.
 	}
 	f.define(cmd)
 	term.CompleteFlag(cmd, "system", term.ListOf(inputs.SystemNames))
+	term.CompleteFlag(cmd, "set", term.StartOf(inputs.CompleteSets(simulated)))
 	term.CompleteFlag(cmd, "preset", term.OneOf(simulate.PresetNames))
 	term.CompleteFlag(cmd, "format", term.OneOf(inputs.FormatNames))
 	return cmd
@@ -309,3 +310,6 @@ func Verbs() []*cobra.Command {
 		newSystems(),
 	}
 }
+
+// simulated are the keys that a system takes in a simulation without preset.
+func simulated(info *system.Info) key.List { return simulate.KeysOf(info, "") }

@@ -126,6 +126,12 @@ type keyDoc struct {
 	Default string `json:"default"`
 	Doc     string `json:"doc"`
 	Scope   string `json:"scope"` // system, common, provision or simulation
+
+	Live    string   `json:"live_default,omitempty"`   // for real jobs, where it is another
+	Scored  string   `json:"scored_default,omitempty"` // where PM scores of the GPUs are known
+	Places  []string `json:"places"`                   // where it may be given: simulation, machine, cluster
+	Choices []string `json:"choices,omitempty"`        // words that it takes
+	File    string   `json:"file,omitempty"`           // what the files are that it names
 }
 
 func systemsDocOf(infos []system.Info) systemsDoc {
@@ -144,6 +150,11 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 
 func (d *systemDoc) addKeys(scope string, keys []system.Key) {
 	for _, k := range keys {
-		d.Keys = append(d.Keys, keyDoc{k.Name, k.Default, k.Doc, scope})
+		doc := keyDoc{Name: k.Name, Default: k.Default, Doc: k.Doc, Scope: scope, Live: k.Live, Scored: k.Scored, Places: k.Places(),
+			Choices: k.Choices}
+		if k.Files != nil {
+			doc.File = k.Files.Want
+		}
+		d.Keys = append(d.Keys, doc)
 	}
 }

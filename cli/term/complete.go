@@ -21,6 +21,13 @@ func OneOf(values func() []string) cobra.CompletionFunc {
 	}
 }
 
+// StartOf offers values that begin with what is typed, and may be typed on.
+func StartOf(values func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return WithPrefix(values(), typed), cobra.ShellCompDirectiveNoSpace
+	}
+}
+
 // FirstArg offers values for the first argument and none for others.
 func FirstArg(values func() []string) cobra.CompletionFunc {
 	offer := OneOf(values)

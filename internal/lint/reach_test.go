@@ -57,6 +57,7 @@ var keptUnreached = []struct{ name, reason string }{
 	{"driver/local/device.NewFake", kit},
 	{"driver/local/shim/shimtest...", kit},
 	{"internal/policytest...", kit},
+	{"system/key/keytest...", kit},
 	{"internal/shareddata...", kit},
 	{"kube/driver/internal/objects...", kit},
 	{"kube/internal/controlplane...", kit},

@@ -35,6 +35,15 @@ func Read(r io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	return tensors, nil
 }
 
+// Is reports whether a file of size bytes that begins with head is for Read, and no text. It needs nine bytes.
+func Is(head []byte, size int64) bool {
+	if len(head) < 9 {
+		return false
+	}
+	header := binary.LittleEndian.Uint64(head) // of text it is larger than any file
+	return string(head[:4]) == "PK\x03\x04" || head[0] == opProto && head[1] == 2 || head[8] == '{' && header <= uint64(size)
+}
+
 // wishKind is what the first bytes should say.
 const wishKind = "safetensors, or what torch.save of PyTorch 1.6 or later writes"
 

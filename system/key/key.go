@@ -29,6 +29,16 @@ const (
 // At reports whether the key may be given there; 0 is anywhere.
 func (k *Key) At(where Use) bool { return k.Use == 0 || where == 0 || k.Use&where != 0 }
 
+// Places returns the names of the places where the key may be given.
+func (k *Key) Places() (names []string) {
+	for i, name := range [...]string{"simulation", "machine", "cluster"} {
+		if k.At(Use(1 << i)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Check returns what is wrong with a value, nil if nothing is. It does not look at files.
 func (k *Key) Check(value string) error {
 	if k.check == nil {

@@ -84,7 +84,7 @@ func (l List) Check(who string, settings map[string]string, where Use) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		k := l.Find(name)
 		if k == nil {
-			return unknown(who, name, l.at(where).Names())
+			return unknown(who, name, l.At(where).Names())
 		}
 		if !k.At(where) {
 			return abroad(who, k, where)
@@ -93,7 +93,7 @@ func (l List) Check(who string, settings map[string]string, where Use) error {
 	return nil
 }
 
-// at returns the keys that are for a place.
-func (l List) at(where Use) List {
+// At returns the keys that are for a place.
+func (l List) At(where Use) List {
 	return slices.DeleteFunc(slices.Clone(l), func(k Key) bool { return !k.At(where) })
 }

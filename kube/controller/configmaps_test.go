@@ -41,37 +41,42 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 	api := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(tables()).Build()
 	c := &Controller{o: Options{Reader: api, Namespace: "ns"}}
 	put := func(t *testing.T, name, text string) { putFile(t, api, name, text) }
-	keytest.Run(t, slices.Concat(keytest.Cases, keytest.Abroad), "tables/", put, func(name string, settings map[string]string) error {
+	give := func(name string, settings map[string]string) error {
 		k, _, err := c.known(t.Context(), &v1alpha1.SchedulerPolicySpec{System: name, Settings: settings}, nil)
 		if err == nil {
 			_, err = system.Live(&eventlog.Header{System: name, Settings: settings, GPUs: 8, NodeGPUs: 4}, k)
 		}
 		return err
-	})
+	}
+	keytest.Run(t, slices.Concat(keytest.Cases, keytest.Abroad), "tables/", put, give)
 }
 
-// Ensure that a file is read from a ConfigMap, that a path that names none is refused, and that no system is made up where the API
-// does not answer.
+// Ensure that a file is read from a ConfigMap, that a path that names none is refused, and that no system is made where
+// the API does not answer.
 func TestFilesAreReadFromConfigMaps(t *testing.T) {
 	silent := false
 	m := tables()
 	m.Data["sizes.csv"] = "duration\n10\n20\n"
-	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(m).Build(), interceptor.Funcs{
-		Get: func(ctx context.Context, api client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if silent {
-				return apierrors.NewServiceUnavailable("away")
-			}
-			return api.Get(ctx, k, o, opts...)
-		}})
+	get := func(ctx context.Context, api client.WithWatch, k client.ObjectKey, o client.Object,
+		opts ...client.GetOption) error {
+		if silent {
+			return apierrors.NewServiceUnavailable("away")
+		}
+		return api.Get(ctx, k, o, opts...)
+	}
+	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(m).Build(),
+		interceptor.Funcs{Get: get})
 	c := &Controller{o: Options{Reader: api, Namespace: "ns"}}
 	spec := func(path string) *v1alpha1.SchedulerPolicySpec {
-		return &v1alpha1.SchedulerPolicySpec{System: "tiresias-gittins", Settings: map[string]string{"distribution": path}}
+		return &v1alpha1.SchedulerPolicySpec{System: "tiresias-gittins",
+			Settings: map[string]string{"distribution": path}}
 	}
 	k, read, err := c.known(t.Context(), spec("tables/sizes.csv"), nil)
 	if err != nil || len(k.Files) != 1 || read["tables"] == "" {
 		t.Errorf("%v, read %v of %v", err, k.Files, read)
 	}
-	want := "distribution: open sizes.csv: want CONFIGMAP/KEY, of a ConfigMap in the controller's namespace; want a file with one column headed duration"
+	want := "distribution: open sizes.csv: want CONFIGMAP/KEY, of a ConfigMap in the controller's namespace; " +
+		"want a file with one column headed duration"
 	if _, _, err = c.known(t.Context(), spec("sizes.csv"), nil); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

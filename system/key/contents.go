@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -28,6 +28,33 @@ type File struct {
 	Name
 	Data io.Reader
 }
+
+// Random returns the file to be read anywhere, and its size; ok is false for what can be read in order alone, as a pipe.
+func (f File) Random() (data io.ReaderAt, size int64, ok bool) {
+	switch x := f.Data.(type) {
+	case interface {
+		io.ReaderAt
+		Size() int64
+	}:
+		return x, x.Size(), true
+	case interface { // an open file
+		io.ReaderAt
+		Stat() (fs.FileInfo, error)
+	}:
+		if info, err := x.Stat(); err == nil && info.Mode().IsRegular() {
+			return x, info.Size(), true
+		}
+	}
+	return nil, 0, false
+}
+
+// InMemory is a file whose text is known.
+func InMemory(text string) io.ReadCloser { return inMemory{strings.NewReader(text)} }
+
+type inMemory struct{ *strings.Reader }
+
+// Close does nothing.
+func (inMemory) Close() error { return nil }
 
 // About is what is known beside the files, which says what they must hold.
 type About struct {
@@ -82,16 +109,6 @@ func (k Of[T]) Or(words ...string) Of[T] {
 
 // Holds returns contents where the key's files hold x.
 func (k Of[T]) Holds(x T) Contents { return Contents{k.Name: x} }
-
-// With returns contents to which more is added.
-func (c Contents) With(more Contents) Contents {
-	all := maps.Clone(c)
-	if all == nil {
-		all = make(Contents)
-	}
-	maps.Copy(all, more)
-	return all
-}
 
 // Paths returns the files that settings name, in the order of the list.
 func (l List) Paths(settings map[string]string) (all []Name, err error) {

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +26,12 @@ type files map[string]string
 // errPath says what a setting that names a file holds here.
 var errPath = errors.New("want CONFIGMAP/KEY, of a ConfigMap in the controller's namespace")
 
-// errUnanswered says that the API did not tell what is in a file.
+// errUnanswered says that the API did not answer what is in a file.
 var errUnanswered = errors.New("controller: a ConfigMap could not be read")
 
-// known is what the settings of a policy tell its system, next to scores: what is in the files that they name.
-func (c *Controller) known(ctx context.Context, p *v1alpha1.SchedulerPolicySpec, scores *variability.Scores) (k system.Knowledge, read files, err error) {
+// known is what the system of a policy knows of GPUs and jobs: scores, and what is in the files that its settings name.
+func (c *Controller) known(ctx context.Context, p *v1alpha1.SchedulerPolicySpec,
+	scores *variability.Scores) (k system.Knowledge, read files, err error) {
 	k.Scores = scores
 	if err := checkKeys(p); err != nil {
 		return k, nil, err
@@ -46,7 +46,8 @@ func (c *Controller) known(ctx context.Context, p *v1alpha1.SchedulerPolicySpec,
 	}
 	var unanswered error
 	read = make(files)
-	k.Files, err = key.Join(info.All(), system.Beliefs).Read(p.Settings, about, func(path string) (io.ReadCloser, error) {
+	keys := key.Join(info.All(), system.Beliefs)
+	k.Files, err = keys.Read(p.Settings, about, func(path string) (io.ReadCloser, error) {
 		data, err := c.file(ctx, path, read)
 		if path := (*fs.PathError)(nil); err != nil && !errors.As(err, &path) && !apierrors.IsForbidden(err) {
 			unanswered = fmt.Errorf("%w: %w", errUnanswered, err)
@@ -72,15 +73,15 @@ func (c *Controller) file(ctx context.Context, path string, read files) (io.Read
 	}
 	read[name] = m.ResourceVersion // "": it is not there
 	if text, there := m.Data[entry]; there {
-		return io.NopCloser(strings.NewReader(text)), nil
+		return key.InMemory(text), nil
 	}
 	if data, there := m.BinaryData[entry]; there {
-		return io.NopCloser(bytes.NewReader(data)), nil
+		return key.InMemory(string(data)), nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT} // in the words of a machine
 }
 
-// filesEvery is how often files are looked at again. To be told of changes would take the right to see all ConfigMaps.
+// filesEvery is how often files are looked at again. To watch them would take the right to see all ConfigMaps.
 const filesEvery = time.Minute
 
 // watchFiles ends the run once one of the files is another.
