@@ -231,7 +231,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 			r, looks := newRig(t, system, nil, 20, 8), 0
 			c := New(Options{Client: r.api, Reader: r.api, Namespace: "trainyard", Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 				Held: func() error { return nil }})
-			live, err := c.load(context.Background())
+			live, err := c.start(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				}
 				watcher := *c
 				watcher.o.Observe = true
-				stored, failed := watcher.load(context.Background())
+				stored, failed := watcher.start(context.Background())
 				if failed != nil {
 					t.Fatal(failed)
 				}
@@ -250,7 +250,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 				}
 				same(t, stored, live)
 			}
-			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []eventlog.Sink{live.store}})
+			err = engine.Run(context.Background(), live.state, looking{r.driver(), look}, live.dec, engine.Options{Sinks: []eventlog.Sink{live.store}})
 			if err != nil || looks < 20 {
 				t.Error(looks, err)
 			}
@@ -258,7 +258,7 @@ func TestLoadsWhatWasStored(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, got, want *loaded) {
+func same(t *testing.T, got, want *started) {
 	t.Helper()
 	a, b := got.state.View(), want.state.View()
 	for id := range b.Jobs {
@@ -267,7 +267,7 @@ func same(t *testing.T, got, want *loaded) {
 			t.Fatalf("job %d is stored as\n%v\nwant\n%v", id, x.String(), y.String())
 		}
 	}
-	m, n := memory.Save(a, got.system.Decider), memory.Save(b, want.system.Decider)
+	m, n := memory.Save(a, got.dec), memory.Save(b, want.dec)
 	if !bytes.Equal(m.Rest, n.Rest) {
 		t.Fatalf("memory is stored as\n%q\nwant\n%q", m.Rest, n.Rest)
 	}

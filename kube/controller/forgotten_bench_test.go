@@ -25,12 +25,12 @@ func BenchmarkForgotten(b *testing.B) {
 		if err := api.Status().Update(b.Context(), &p); err != nil {
 			b.Fatal(err)
 		}
-		var l *loaded
+		var l *started
 		b.Run(name+"/load", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var err error
-				if l, err = c.load(context.Background()); err != nil {
+				if l, err = c.start(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}

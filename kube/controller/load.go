@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/memory"
@@ -30,21 +30,25 @@ import (
 // PolicyName is the name of the one policy there is.
 const PolicyName = "default"
 
-// loaded is the state as the API has it, ready to go on.
+// loaded is what the API has, ready to go on from.
 type loaded struct {
 	header  eventlog.Header
-	gone    int                // jobs that were deleted while nobody led
-	from    eventlog.Beginning // the state as it was read
-	state   *engine.State
-	system  system.System
+	from    *eventlog.Beginning // the state as it was read
+	build   func() (sched.Decider, error)
+	decider sched.Decider // built already; nil once it is taken
 	origin  time.Time
-	store   *store
+	policy  *v1alpha1.SchedulerPolicy
+	said    string // the policy's message, as read
+	was     string // who decided until now
+	jobs    []record.Job
+	written map[sched.JobID]written
+	nodes   *inventory
+	gone    int             // jobs that were deleted while nobody led
 	renewed string          // why the system begins anew; "" = it goes on
 	joins   []string        // nodes that scores were numbered for as if they joined first, in this order
 	scored  map[string]bool // nodes of which profiles tell
 	inputs  inputs
 	files   files           // that the settings name
-	remarks []remark        // of the policy's message
 	blobs   map[string]blob // of which nothing is known but the version
 }
 
@@ -54,7 +58,6 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := policy.Status
 	jobs, written, err := c.records(ctx)
 	switch {
 	case errors.Is(err, errRecord):
@@ -62,15 +65,18 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 	case err != nil:
 		return nil, err
 	}
+	l := &loaded{origin: policy.Status.Origin.Time, policy: policy, said: policy.Status.Message,
+		was:  policy.Status.System,
+		jobs: jobs, written: written, blobs: make(map[string]blob)}
 	if lost := c.outrank(ctx, policy, jobs); lost != nil {
 		return nil, lost
 	}
-	l := &loaded{origin: policy.Status.Origin.Time, blobs: make(map[string]blob)}
 	cl, err := c.cluster(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version), int(policy.Status.Jobs))
+	v, mended, err := record.View(jobs, cl, sched.Time(policy.Status.Now), uint64(policy.Status.Version),
+		int(policy.Status.Jobs))
 	if err != nil {
 		return nil, err
 	}
@@ -78,29 +84,11 @@ func (c *Controller) load(ctx context.Context) (*loaded, error) {
 		c.o.Log.Warn("the last batch of an earlier leader is mended", "what", what)
 	}
 	l.gone = gone(&policy.Status, jobs)
-	if err := c.decide(ctx, l, policy, v, written); err != nil {
-		return nil, err
-	}
-	if err := c.say(ctx, policy, said); err != nil {
-		return nil, err
-	}
-	l.store = &store{ctx: ctx, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: l.state.View(), dec: l.system.Decider, mode: policy.Spec.Mode,
-		space: c.o.Namespace, policy: policy, leader: policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, clock: c.o.Clock, tell: c.o.tell, remarks: l.remarks, every: c.o.every, blobs: l.blobs, cluster: true, jobs: make(map[sched.JobID]*saved, len(jobs))}
-	for i := range jobs {
-		w := written[jobs[i].ID]
-		j := &l.state.View().Jobs[jobs[i].ID]
-		l.store.jobs[jobs[i].ID] = &saved{version: w.version, memory: w.memory, said: w.said, lost: w.lost, work: pace{j.Attempts, j.Work, j.WorkFrom, j.Rate},
-			held: slices.Clone(j.GPUs), target: slices.Clone(j.Target), conditions: w.conditions, wait: waited(j), trouble: troubleOf(w.reason, j), shown: shown{reason: w.reason}}
-		if j.State != sched.Done {
-			l.store.live = append(l.store.live, jobs[i].ID)
-		}
-	}
-	slices.Sort(l.store.live)
-	return l, nil
+	return l, c.decide(ctx, l, v)
 }
 
-// lead writes the number of a new leader. A cluster without a policy gets one, as its definition fills it in: to apply one in the same
-// file as the definition fails, since nobody knows it by then.
+// lead writes the number of a new leader. A cluster without a policy gets one, as its definition fills it in: to apply
+// one in the same file as the definition fails, since nobody knows it by then.
 func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error) {
 	for {
 		if lost := c.o.Held(); lost != nil && !c.o.Observe {
@@ -140,8 +128,8 @@ func (c *Controller) lead(ctx context.Context) (*v1alpha1.SchedulerPolicy, error
 	}
 }
 
-// outrank gives a leader a higher number than those who wrote the records have, as it has not where the policy was deleted that they led by:
-// who finds a record of a higher one takes itself to be replaced.
+// outrank gives a leader a higher number than those who wrote the records have, as it has not where the policy was
+// deleted that they led by: who finds a record of a higher one takes itself to be replaced.
 func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, jobs []record.Job) error {
 	most := int64(0)
 	for i := range jobs {
@@ -157,8 +145,8 @@ func (c *Controller) outrank(ctx context.Context, p *v1alpha1.SchedulerPolicy, j
 	return nil
 }
 
-// origin is the instant that is time 0 where the policy does not say: that of the cluster, if the policy before this one was deleted, as the
-// times of jobs count from it.
+// origin is the instant that is time 0 where the policy does not say: that of the cluster, if the policy before this
+// one was deleted, as the times of jobs count from it.
 func (c *Controller) origin(ctx context.Context) (metav1.Time, error) {
 	cl, err := c.cluster(ctx, &loaded{blobs: make(map[string]blob)})
 	if err != nil || !cl.Origin.IsZero() {
@@ -185,12 +173,14 @@ type written struct {
 	conditions []metav1.Condition
 }
 
-// gone returns how many jobs that were not done at the last complete batch are not there any more: their records went with them.
+// gone returns how many jobs that were not done at the last complete batch are not there any more: their records went
+// with them.
 func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
 	there := 0
 	for i := range jobs {
 		j := &jobs[i]
-		if int(j.ID) < int(s.Jobs) && (j.Job.State != sched.Done || j.Version > uint64(s.Version)) { // else it came, or was done, in that batch
+		// else it came, or was done, in that batch
+		if int(j.ID) < int(s.Jobs) && (j.Job.State != sched.Done || j.Version > uint64(s.Version)) {
 			there++
 		}
 	}
@@ -200,8 +190,8 @@ func gone(s *v1alpha1.SchedulerPolicyStatus, jobs []record.Job) int {
 // errRecord says that a record cannot be read.
 var errRecord = errors.New("a record cannot be read")
 
-// records reads all jobs that have one. Others arrive anew. Where a record cannot be read nobody decides: who goes on without it starts
-// its job twice. Once that job is deleted, and none of its pods is left, it is as if it had none.
+// records reads all jobs that have one. Others arrive anew. Where a record cannot be read nobody decides: who goes on
+// without it starts its job twice. Once that job is deleted, and none of its pods is left, it is as if it had none.
 func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sched.JobID]written, err error) {
 	var list v1alpha1.TrainingJobList
 	if err := c.o.Reader.List(ctx, &list); err != nil {
@@ -216,13 +206,15 @@ func (c *Controller) records(ctx context.Context) (jobs []record.Job, of map[sch
 		rec, err := record.Read(j.Status.Record)
 		if err != nil {
 			var pods corev1.PodList
-			if bad := c.o.Reader.List(ctx, &pods, client.InNamespace(j.Namespace), client.MatchingLabels{v1alpha1.LabelJob: j.Name}); bad != nil {
+			if bad := c.o.Reader.List(ctx, &pods, client.InNamespace(j.Namespace),
+				client.MatchingLabels{v1alpha1.LabelJob: j.Name}); bad != nil {
 				return nil, nil, fmt.Errorf("controller: pods of %s/%s: %w", j.Namespace, j.Name, bad)
 			}
 			if j.DeletionTimestamp != nil && len(pods.Items) == 0 {
 				continue
 			}
-			return nil, nil, fmt.Errorf("%w: that of TrainingJob %s/%s: %w; delete the job and its pods", errRecord, j.Namespace, j.Name, err)
+			return nil, nil, fmt.Errorf("%w: that of TrainingJob %s/%s: %w; delete the job and its pods", errRecord,
+				j.Namespace, j.Name, err)
 		}
 		if at := refOf(rec.Job.Spec); at.uid != j.UID { // a copy of another job's status is not a job's own
 			continue
@@ -257,12 +249,14 @@ func (c *Controller) blob(ctx context.Context, l *loaded, name string) ([]byte, 
 	return m.BinaryData[blobKey], nil
 }
 
-// decide makes the header, the state and the system, which goes on where it was if it is the same.
-func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.SchedulerPolicy, v sched.View, of map[sched.JobID]written) error {
+// decide makes the header of what goes on from v, and the system that decides.
+func (c *Controller) decide(ctx context.Context, l *loaded, v sched.View) error {
+	p := l.policy
 	in, err := c.inventory(ctx, p.Spec.Mode)
 	if err != nil {
 		return err
 	}
+	l.nodes = in
 	l.header = in.header(p, &v)
 	l.header.Version = c.o.Version
 	l.joins, l.scored, l.inputs = in.joins(&v, c.skipped), in.scored(), in.inputs
@@ -276,17 +270,17 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 		return wrong
 	}
 	l.files = read
-	begin := func() (err error) {
+	l.build = func() (sched.Decider, error) {
 		if wrong != nil {
-			return wrong
+			return nil, wrong
 		}
 		h := l.header
 		h.Settings = maps.Clone(h.Settings)
-		l.system, err = system.Live(&h, known)
+		sys, err := system.Live(&h, known)
 		l.header = h
-		return err
+		return sys.Decider, err
 	}
-	if err = begin(); errors.Is(err, system.ErrBudget) {
+	if l.decider, err = l.build(); errors.Is(err, system.ErrBudget) {
 		err = fmt.Errorf("%w; set budgetGPUs of a GPUPool", err)
 	}
 	if err != nil {
@@ -294,49 +288,34 @@ func (c *Controller) decide(ctx context.Context, l *loaded, p *v1alpha1.Schedule
 	}
 	l.header.ShareLimit = max(l.header.ShareLimit, tenants(&v)) // of those who share already
 	v.Types, v.Pools = l.header.Types, pools(v.Pools, l.header.Pools)
-	if l.state, err = engine.Restore(l.header, v); err != nil {
-		return err
-	}
-	l.from.View = v
-	is := systemLine(&l.header)
-	was := p.Status.System
-	p.Status.System = is
-	if err := c.goOn(ctx, l, of, was, is, begin); err != nil {
-		return err
-	}
-	l.remarks = c.remarks(ctx, &p.Spec, in, l.renewed)
-	p.Status.Message = message(l.remarks)
-	return nil
+	l.from = &eventlog.Beginning{View: v}
+	p.Status.System = systemLine(&l.header)
+	return c.goOn(ctx, l)
 }
 
-// goOn has a new system remember what the one before it did, if it is the same, or says in l why it begins anew. begin makes it anew.
-func (c *Controller) goOn(ctx context.Context, l *loaded, of map[sched.JobID]written, was, is string, begin func() error) error {
+// goOn finds what the system is to remember, if it is the one that decided before, or says in l why it begins anew.
+func (c *Controller) goOn(ctx context.Context, l *loaded) error {
 	rest, err := c.blob(ctx, l, MemoryMap)
-	switch {
-	case err != nil || was == "":
+	switch is := l.policy.Status.System; {
+	case err != nil || l.was == "":
 		return err
-	case was != is:
-		l.renewed = eventlog.GivesWay(was, is)
+	case l.was != is:
+		l.renewed = eventlog.GivesWay(l.was, is)
 	case l.gone > 0: // it waits for what has happened already
 		l.renewed = fmt.Sprintf("%s went while nobody led", counted(l.gone, "job"))
 	case rest == nil:
 		l.renewed = "what the system remembered is gone"
 	default:
-		m := memory.Memory{Rest: rest, Jobs: make([][]byte, len(l.state.View().Jobs))}
-		for id, w := range of {
-			m.Jobs[id] = w.memory
+		l.from.Memory = &memory.Memory{Rest: rest, Jobs: make([][]byte, len(l.from.View.Jobs))}
+		for id, w := range l.written {
+			l.from.Memory.Jobs[id] = w.memory
 		}
-		if bad := m.Load(l.state.View(), l.system.Decider); bad != nil {
-			c.o.Log.Warn("what the system remembered cannot be used", "why", bad)
-			l.renewed = "the system begins anew: what it remembered is of another make of it"
-			return begin() // what was read in part is worth nothing
-		}
-		l.from.Memory = &m
 	}
 	return nil
 }
 
-// checkKeys returns an error about the system's name, or about the first setting, in order of name, that it does not take.
+// checkKeys returns an error about the system's name, or about the first setting, in order of name, that it does not
+// take.
 func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	info, err := system.Named(p.System)
 	if err != nil {
@@ -345,18 +324,18 @@ func checkKeys(p *v1alpha1.SchedulerPolicySpec) error {
 	return info.CheckKeys(p.Settings, key.Cluster)
 }
 
-// say writes at once what there is to be said of the policy, where that is another thing than was said. All else is written with the first
-// batch.
-func (c *Controller) say(ctx context.Context, p *v1alpha1.SchedulerPolicy, was v1alpha1.SchedulerPolicyStatus) error {
-	if c.o.Observe || p.Status.Message == was.Message {
+// say writes at once what there is to be said of the policy, where that is another thing than was said. All else is
+// written with the first batch.
+func (c *Controller) say(ctx context.Context, l *loaded) error {
+	if c.o.Observe || l.policy.Status.Message == l.said {
 		return nil
 	}
-	now := p.DeepCopy()
-	now.Status.System = was.System
+	now := l.policy.DeepCopy()
+	now.Status.System = l.was
 	if err := c.o.Client.Status().Update(ctx, now); err != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("controller: policy: %w", err)
 	}
-	p.ResourceVersion = now.ResourceVersion
+	l.policy.ResourceVersion = now.ResourceVersion
 	return nil
 }
 
@@ -371,10 +350,11 @@ func (c *Controller) undecided(ctx context.Context, p *v1alpha1.SchedulerPolicy,
 			return fmt.Errorf("controller: policy: %w", err)
 		}
 	}
-	return fmt.Errorf("%w: %w", errUndecided, cmp.Or(c.pending(ctx, p.Status.Message), why))
+	return fmt.Errorf("%w: %w", host.ErrUndecided, cmp.Or(c.pending(ctx, p.Status.Message), why))
 }
 
-// pending tells those who look at jobs of which nobody has taken note why nothing becomes of them. Whoever decides writes over it.
+// pending tells those who look at jobs of which nobody has taken note why nothing becomes of them. Whoever decides
+// writes over it.
 func (c *Controller) pending(ctx context.Context, reason string) error {
 	if c.o.Observe {
 		return nil
@@ -391,7 +371,8 @@ func (c *Controller) pending(ctx context.Context, reason string) error {
 		was := j.DeepCopy()
 		j.Status.Phase, j.Status.Reason = v1alpha1.Pending, cut(reason, mostTrouble)
 		err := c.o.Client.Status().Patch(ctx, j, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // somebody decides, or its user changes it: next time
+		// somebody decides, or its user changes it: next time
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("controller: status of %s/%s: %w", j.Namespace, j.Name, err)
 		}
 	}
@@ -435,7 +416,7 @@ func systemLine(h *eventlog.Header) string {
 }
 
 // ErrReload says that what the state was read from has changed.
-var ErrReload = errors.New("what the state is read from has changed")
+var ErrReload = host.ErrReload
 
 // Setup is what a driver of the loaded state needs.
 type Setup struct {
@@ -454,9 +435,10 @@ type Setup struct {
 	NewType func(product string)
 }
 
-func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc) Setup {
+func (l *loaded) setup(ctx context.Context, stop context.CancelCauseFunc, delayed func(sched.JobID, string)) Setup {
 	types := l.header.Types
-	return Setup{Context: ctx, Header: l.header, Leader: l.store.leader, Origin: l.origin, Policy: l.store.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: l.store.delayed,
+	return Setup{Context: ctx, Header: l.header, Leader: l.policy.Status.Leader, Origin: l.origin,
+		Policy: l.policy.Spec, Inputs: l.inputs, Stop: stop, Delayed: delayed,
 		Type: func(product string) (sched.TypeID, error) {
 			if product == "" {
 				return 0, nil

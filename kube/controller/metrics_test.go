@@ -45,7 +45,7 @@ func TestMetrics(t *testing.T) {
 	if got := figuresOf(t, m); got["trainyard_deciding"] != 0 || len(got) != 9 {
 		t.Errorf("before: %v", got)
 	}
-	live, err := c.load(t.Context())
+	live, err := c.start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatalf("%v GPUs, want %d: %v", all, len(v.GPUs), got)
 		}
 	}
-	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.system.Decider, engine.Options{Sinks: []eventlog.Sink{live.store, newMeter(m, v)}})
+	err = engine.Run(t.Context(), live.state, looking{r.driver(), look}, live.dec, engine.Options{Sinks: []eventlog.Sink{live.store, newMeter(m, v)}})
 	if err != nil {
 		t.Fatal(err)
 	}
