@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trainyard/trainyard/attempt/progress"
-	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/scaling"
 )
 
 // Limits of a Task.
@@ -38,7 +38,7 @@ type Task struct {
 	Grace   time.Duration     `json:"grace_ns"`      // between SIGTERM and SIGKILL; > 0, at most MaxGrace
 
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
-	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a restart.Scaling; "" = as the system decides
+	LRScaling  string     `json:"lr_scaling,omitempty"` // word of a scaling.Scaling; "" = as the system decides
 	Progress   string     `json:"progress,omitempty"`   // word of a progress.From: which logs tell; "" = auto
 	Pattern    string     `json:"pattern,omitempty"`    // see progress.Pattern: by which its logs are read instead; "" = none
 	// EnvFiles are variables whose values stand in files, by absolute path, which are read at each start: secrets are kept in no log.
@@ -118,7 +118,7 @@ func (t Task) Validate() error {
 	if err := t.Checkpoint.validate(); err != nil {
 		return err
 	}
-	if _, err := restart.ParseScaling(t.LRScaling); t.LRScaling != "" && err != nil {
+	if _, err := scaling.Parse(t.LRScaling); t.LRScaling != "" && err != nil {
 		return err
 	}
 	if _, err := progress.ParseFrom(t.Progress); t.Progress != "" && err != nil {

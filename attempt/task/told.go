@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/scaling"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -41,7 +41,7 @@ func (t *Told) Environment() []string {
 		env = append(env, "TRAINYARD_CHECKPOINT_DIR="+t.Checkpoint)
 	}
 	if c := &t.Config; c.Batch > 0 {
-		each := restart.PerGPU(int(c.Batch), t.GPUs, int(c.Accum))
+		each := scaling.PerGPU(int(c.Batch), t.GPUs, int(c.Accum))
 		env = append(env, fmt.Sprint("TRAINYARD_BATCH_GLOBAL=", c.Batch), fmt.Sprint("TRAINYARD_BATCH_PER_GPU=", each),
 			fmt.Sprint("TRAINYARD_BATCH_ACCUM=", max(c.Accum, 1)), fmt.Sprint("TRAINYARD_LR_SCALE=", cmp.Or(c.LRScale, 1)))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
 	"github.com/trainyard/trainyard/model/restart"
+	"github.com/trainyard/trainyard/model/scaling"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -96,11 +97,11 @@ func readValue(path string) (string, error) {
 // scale returns the factor on the learning rate by the user's rule, from the smallest batch size on, or where there is no rule, or one
 // that needs to know gradients, what the system decided.
 func scale(a *sched.Action, rule string, least int) float32 {
-	s, err := restart.ParseScaling(rule)
-	if err != nil || least == 0 || s == restart.AdaScale && a.LRScale != 0 {
+	s, err := scaling.Parse(rule)
+	if err != nil || least == 0 || s == scaling.AdaScale && a.LRScale != 0 {
 		return a.LRScale
 	}
-	return float32(s.Factor(int(a.Batch), least, 0, 0))
+	return float32(restart.Factor(s, int(a.Batch), least, 0, 0))
 }
 
 // variable is one of ours in an argument, with a second $ where it is to stay.

@@ -426,7 +426,7 @@ func (r *reader) gpus(key string, n ast.Node, dst *sched.Range) {
 	*dst = w
 }
 
-// scalings are the words for a restart.Scaling.
+// scalings are the words for a scaling.Scaling.
 var scalings = []string{"none", "linear", "sqrt", "adascale"}
 
 // batch reads bounds of the batch size, and how the learning rate follows it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/trainyard/trainyard/model/scaling"
 	"github.com/trainyard/trainyard/model/speedup"
 )
 
@@ -37,51 +38,21 @@ func Divide(global, width, limit int) (Split, error) {
 			return Split{global / width / accum, accum}, nil
 		}
 	}
-	return Split{PerGPU(global, width, fewest), fewest}, nil
+	return Split{scaling.PerGPU(global, width, fewest), fewest}, nil
 }
-
-// PerGPU returns the samples on each of width GPUs in one of accum rounds (0 = 1) of a batch: rounded down, but at
-// least 1. A job makes as many rounds as the batch over PerGPU*width, rounded.
-func PerGPU(global, width, accum int) int { return max(global/(width*max(accum, 1)), 1) }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// Scaling says how the learning rate follows the batch size.
-type Scaling uint8
-
-// Scalings. See package speedup for what each keeps.
-const (
-	Unscaled   Scaling = iota
-	Linear             // speedup.LinearLR
-	SquareRoot         // speedup.SquareRootLR
-	AdaScale           // speedup.AdaScaleLR; SquareRoot while gradients are not known
-)
-
-var scalings = [...]string{"none", "linear", "sqrt", "adascale"}
-
-// String returns the word of a known Scaling, as in a job file.
-func (s Scaling) String() string { return scalings[s] }
-
-// ParseScaling returns the Scaling with a word.
-func ParseScaling(word string) (Scaling, error) {
-	for i, w := range scalings {
-		if w == word {
-			return Scaling(i), nil
-		}
-	}
-	return 0, fmt.Errorf("lr_scaling %.40q, want none, linear, sqrt or adascale", word)
-}
 
 // Factor returns the factor on the learning rate at a batch size, where it was chosen for start; both > 0. sqr and
 // variance are those of the gradient at start; both 0 = not known. A job that reports them (grad_sqr, grad_var) at
 // another batch size has the same sqr, and at start a variance larger by that size over start.
-func (s Scaling) Factor(batch, start int, sqr, variance float64) float64 {
+func Factor(s scaling.Scaling, batch, start int, sqr, variance float64) float64 {
 	switch known := sqr+variance > 0 && !math.IsInf(sqr+variance, 1); {
-	case s == Linear:
+	case s == scaling.Linear:
 		return speedup.LinearLR(batch, start)
-	case s == AdaScale && known:
+	case s == scaling.AdaScale && known:
 		return speedup.AdaScaleLR(batch, start, sqr, variance)
-	case s == SquareRoot || s == AdaScale:
+	case s == scaling.SquareRoot || s == scaling.AdaScale:
 		return speedup.SquareRootLR(batch, start)
 	}
 	return 1

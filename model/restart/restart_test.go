@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/model/scaling"
 	"github.com/trainyard/trainyard/sched"
 )
 
@@ -56,7 +57,7 @@ func TestDivideProperties(t *testing.T) {
 			t.Fatalf("%d on %d, at most %d: %v, a job finds fewer rounds", global, width, limit, s)
 		}
 	}
-	if PerGPU(2, 4, 3) != 1 || PerGPU(96, 2, 3) != 16 || PerGPU(96, 2, 0) != 48 {
+	if scaling.PerGPU(2, 4, 3) != 1 || scaling.PerGPU(96, 2, 3) != 16 || scaling.PerGPU(96, 2, 0) != 48 {
 		t.Error("samples on a GPU")
 	}
 }
@@ -64,25 +65,25 @@ func TestDivideProperties(t *testing.T) {
 // Ensure that the learning rate follows the batch by its rule, and is as it was where the batch is.
 func TestScaling(t *testing.T) {
 	for i, c := range []struct {
-		s             Scaling
+		s             scaling.Scaling
 		sqr, variance float64
 		want          float64
-	}{{Unscaled, 1, 1, 1}, {Linear, 0, 0, 4}, {SquareRoot, 0, 0, 2}, {AdaScale, 0, 0, 2}, {AdaScale, 1, 1, 2 / 1.25},
-		{AdaScale, 0, 1, 4},
-		{AdaScale, 1, 0, 1}, {AdaScale, math.Inf(1), 0, 2}, {AdaScale, math.MaxFloat64, math.MaxFloat64, 2}} {
-		if got := c.s.Factor(1024, 256, c.sqr, c.variance); math.Abs(got-c.want) > 1e-12 {
+	}{{scaling.Unscaled, 1, 1, 1}, {scaling.Linear, 0, 0, 4}, {scaling.SquareRoot, 0, 0, 2}, {scaling.AdaScale, 0, 0, 2}, {scaling.AdaScale, 1, 1, 2 / 1.25},
+		{scaling.AdaScale, 0, 1, 4},
+		{scaling.AdaScale, 1, 0, 1}, {scaling.AdaScale, math.Inf(1), 0, 2}, {scaling.AdaScale, math.MaxFloat64, math.MaxFloat64, 2}} {
+		if got := Factor(c.s, 1024, 256, c.sqr, c.variance); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%d: %s: %v, want %v", i, c.s, got, c.want)
 		}
-		if got := c.s.Factor(256, 256, c.sqr, c.variance); got != 1 {
+		if got := Factor(c.s, 256, 256, c.sqr, c.variance); got != 1 {
 			t.Errorf("%d: %s: %v at the batch itself", i, c.s, got)
 		}
 	}
-	for _, w := range scalings {
-		if s, err := ParseScaling(w); err != nil || s.String() != w {
+	for _, w := range []string{"none", "linear", "sqrt", "adascale"} {
+		if s, err := scaling.Parse(w); err != nil || s.String() != w {
 			t.Error(s, err)
 		}
 	}
-	if _, err := ParseScaling("cube"); fmt.Sprint(err) != `lr_scaling "cube", want none, linear, sqrt or adascale` {
+	if _, err := scaling.Parse("cube"); fmt.Sprint(err) != `lr_scaling "cube", want none, linear, sqrt or adascale` {
 		t.Error(err)
 	}
 }
