@@ -25,7 +25,7 @@ TIMEOUT   ?= 50m
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
-CHECKS    ?= fmt vet layers portable lint nvml test-invariants race
+CHECKS    ?= fmt vet layers lints portable lint nvml test-invariants race
 
 # One setting everywhere, so that tests and binaries share the build cache; only the race detector needs cgo.
 export CGO_ENABLED := 0
@@ -59,6 +59,10 @@ test: ## run the tests (TESTFLAGS=...)
 		echo "left out: tests on a real Kubernetes node, which need root and runc; make test-kube-node runs them" >&2; \
 	fi
 
+.PHONY: fast
+fast: ## what changed, and what imports it, within minutes (BASE=commit)
+	@.ci/run fast
+
 .PHONY: check
 check: ## run every gate, cheapest first, and print the time of each (CHECKS=...)
 	@times=; \
@@ -90,6 +94,10 @@ layers: ## check the table of layers and the rules of the pure packages
 portable: ## build the program for every system and processor that it is for
 	@for os in linux darwin; do for arch in amd64 arm64; do \
 		echo "$$os/$$arch"; GOOS=$$os GOARCH=$$arch $(GO) build -o /dev/null ./cmd/trainyard || exit 1; done; done
+
+.PHONY: lints
+lints: ## check width, complexity, sizes, words, names, dead and duplicate code (internal/lint)
+	@$(GO) test ./internal/lint
 
 .PHONY: lint
 lint: tools ## golangci-lint

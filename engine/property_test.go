@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/internal/testsize"
 	"github.com/trainyard/trainyard/model/dist"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
@@ -648,7 +649,8 @@ func firstDifference(a, b []string) string {
 	return "no difference"
 }
 
-var worlds = flag.Int("worlds", 0, "random worlds that each property is tried on; 0 = few")
+var worlds = flag.Int("worlds", 0,
+	"random worlds that each property is tried on; 0: few, ten times as many with -size full")
 
 // cases is how many random worlds a test tries.
 func cases(t *testing.T, n int) int {
@@ -658,7 +660,7 @@ func cases(t *testing.T, n int) int {
 	if testing.Short() {
 		return n / 10
 	}
-	return n
+	return testsize.Times(n, 10)
 }
 
 // checker is a Sink that recounts everything after every event and panics with what does not hold.

@@ -1,7 +1,6 @@
 package whatif_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,13 +11,15 @@ import (
 	"github.com/trainyard/trainyard/driver/sim"
 	"github.com/trainyard/trainyard/engine"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/internal/testsize"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/trace"
 	"github.com/trainyard/trainyard/whatif"
 	"github.com/trainyard/trainyard/whatif/whatiftest"
 )
 
-var forecastSeeds = flag.Uint64("forecast-seeds", defaultSeeds, "traces for each site and system in the test of promise 18")
+var forecastSeeds = testsize.Flag("forecast-seeds", defaultSeeds, 4*defaultSeeds,
+	"traces for each site and system in the test of promise 18")
 
 // Promise 18: ensure, on traces like those of four clusters, with their bursts and hours, under systems that wait, pass over, reserve,
 // preempt and learn, that about eight in ten of the jobs that wait when another comes start within the intervals told then, and about one in ten
@@ -36,7 +37,7 @@ func TestPromise18StartsAreCalibrated(t *testing.T) {
 		var own tally
 		for k, name := range names {
 			var one tally
-			for n := range *forecastSeeds {
+			for n := range uint64(forecastSeeds.N()) {
 				one.add(startTold(t, site, name, 1000*uint64(10*i+k)+n))
 			}
 			t.Logf("%-7s %-13s %v", site, name, &one)

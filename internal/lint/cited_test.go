@@ -48,7 +48,7 @@ func cited(tr *tree) []finding {
 				if missing != "" {
 					found = append(found, finding{
 						at:   fmt.Sprintf("%s:%d", d.name, n),
-						what: fmt.Sprintf("`%s`: there is no %s", m[1], missing),
+						what: fmt.Sprintf("%#q: there is no %s", m[1], missing),
 						name: m[1],
 					})
 				}

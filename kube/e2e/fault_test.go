@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -14,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainyard/trainyard/internal/testsize"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/internal/controlplane"
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-var faults = flag.Int("faults", 20, "times that the controller is killed, with ten jobs for each; the API server is "+
+var faults = testsize.Flag("faults", 20, 200, "times that the controller is killed, with ten jobs for each; the API server is "+
 	"killed a fifth as often")
 
 // world is a rig whose processes are kept account of.
@@ -139,15 +139,15 @@ func TestControllerKilled(t *testing.T) {
 	w := newWorld(t, controlplane.Options{}, 3, preemptive)
 	r := rand.New(rand.NewPCG(10, 10))
 	p := w.launch()
-	for range *faults {
+	for range faults.N() {
 		w.crowd(10, r)
 		w.advance(int64(1 + r.IntN(60)))
 		p.Kill()
 		p = w.launch()
 	}
 	w.settle()
-	if n := w.policy().Status.Leader; n < int64(*faults) {
-		t.Errorf("%d controllers led, want at least %d", n, *faults)
+	if n := w.policy().Status.Leader; n < int64(faults.N()) {
+		t.Errorf("%d controllers led, want at least %d", n, faults.N())
 	}
 }
 
@@ -166,7 +166,7 @@ func TestAPIServerKilled(t *testing.T) {
 	w := newWorld(t, controlplane.Options{}, 3, preemptive)
 	r := rand.New(rand.NewPCG(20, 20))
 	w.serve()
-	for range max(1, *faults/5) {
+	for range max(1, faults.N()/5) {
 		w.crowd(10, r)
 		w.advance(int64(1 + r.IntN(40)))
 		w.plane.StopAPIServer()

@@ -25,7 +25,7 @@ func evidence(t *testing.T) []*served {
 	t.Helper()
 	campaigns.once.Do(func() {
 		var list []*served
-		for left, seed := *servedKills, uint64(1); left > 0; seed++ {
+		for left, seed := servedKills.N(), uint64(1); left > 0; seed++ {
 			n := min(left, perFolder)
 			left -= n
 			list = append(list, campaignServed(t, n, seed))

@@ -3,7 +3,6 @@ package crashtest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -15,12 +14,13 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/internal/testsize"
 )
 
 const sigterm = syscall.SIGTERM
 
 // servedKills is the size of the campaign against daemons; the promise is of 10,000.
-var servedKills = flag.Int("kills", 60, "times that a daemon under load is killed")
+var servedKills = testsize.Flag("kills", 60, 1000, "times that a daemon under load is killed")
 
 // The load of a daemon.
 const (

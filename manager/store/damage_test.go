@@ -2,11 +2,12 @@ package store
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/trainyard/trainyard/internal/testsize"
 )
 
 // image is the files of a log as a crash leaves them: some batches in the database, the others in its write-ahead log.
@@ -181,7 +182,8 @@ func TestReadOnly(t *testing.T) {
 }
 
 // walStride is the distance of the cuts beyond the first page; 1 = every byte.
-var walStride = flag.Int("wal-stride", 997, "distance of the cuts of the write-ahead log beyond one page, in bytes")
+var walStride = testsize.Flag("wal-stride", 997, 97,
+	"distance of the cuts of the write-ahead log beyond one page, in bytes")
 
 // Promise 1, power cut: a write-ahead log that ends anywhere has all batches whose sync had returned before that byte was written, and
 // never half of one, nor is it taken for new. Every byte of one page in the middle, and by stride elsewhere.
@@ -207,10 +209,10 @@ func TestPromise01CutWriteAheadLog(t *testing.T) {
 	}
 	whole := takeImage(t, dir)
 	length, middle := len(whole[fileName+"-wal"]), synced[20]
-	place, cuts, refused := t.TempDir(), 0, 0
+	place, cuts, refused, stride := t.TempDir(), 0, 0, walStride.N()
 	for size := 0; size <= length; size++ {
 		inPage := size >= middle && size < middle+4096+24
-		if !inPage && size%*walStride != 0 && size != length {
+		if !inPage && size%stride != 0 && size != length {
 			continue
 		}
 		cuts++

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +17,7 @@ type event struct {
 	Package string
 	Test    string // empty in an event of the package
 	Output  string
+	Elapsed float64 // seconds, at the end of a test
 }
 
 // line is one piece of output. Its test is empty when the package wrote it.
@@ -33,9 +36,16 @@ type summary struct {
 	noskip bool
 	packs  map[string]*pack
 	skips  []string // "package test: reason", in order of the report
+	slow   []duration
 	passed int
 	failed int
 	err    error
+}
+
+// duration is how long a test took, its subtests included.
+type duration struct {
+	seconds float64
+	test    string // "package test"
 }
 
 func newSummary(out io.Writer, noskip bool) *summary {
@@ -89,6 +99,9 @@ func (s *summary) fold(e event) {
 }
 
 func (s *summary) endTest(p *pack, e event) {
+	if !strings.Contains(e.Test, "/") {
+		s.slow = append(s.slow, duration{e.Elapsed, e.Package + " " + e.Test})
+	}
 	switch e.Action {
 	case "pass":
 		p.passed[e.Test] = true
@@ -164,6 +177,16 @@ func (s *summary) close() string {
 		}
 	}
 	return fmt.Sprintf("%d passed, %d failed\n", s.passed, s.failed)
+}
+
+// slowest returns the n tests that took longest, one a line: seconds, package and name.
+func (s *summary) slowest(n int) string {
+	slices.SortStableFunc(s.slow, func(a, b duration) int { return cmp.Compare(b.seconds, a.seconds) })
+	var b strings.Builder
+	for _, d := range s.slow[:min(n, len(s.slow))] {
+		fmt.Fprintf(&b, "%8.1f %s\n", d.seconds, d.test)
+	}
+	return b.String()
 }
 
 func (s *summary) verdict() error {

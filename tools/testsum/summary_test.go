@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			err := run(strings.NewReader(tt.in), &out, tt.noskip, "")
+			err := run(strings.NewReader(tt.in), &out, options{noskip: tt.noskip})
 			if out.String() != tt.want {
 				t.Errorf("printed\n%s\nwant\n%s", out.String(), tt.want)
 			}
@@ -100,7 +100,7 @@ func TestRunWritesClosingLineToFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "total")
 	var out strings.Builder
 	in := stream([4]string{"pass", "a", "TestX", "-"}, [4]string{"pass", "a", "-", "-"})
-	if err := run(strings.NewReader(in), &out, true, file); err != nil {
+	if err := run(strings.NewReader(in), &out, options{noskip: true, total: file}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -109,5 +109,31 @@ func TestRunWritesClosingLineToFile(t *testing.T) {
 	}
 	if string(got) != "1 passed, 0 failed\n" || out.String() != "" {
 		t.Errorf("file %q, standard output %q", got, out.String())
+	}
+}
+
+// Ensure that the slowest tests are added to the file, the slowest first, without subtests.
+func TestSlowest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(file, []byte("     9.0 z TestBefore\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var in strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&in, `{"Action":"pass","Package":"p","Test":"Test%d","Elapsed":%d}`+"\n", i, i)
+	}
+	in.WriteString(`{"Action":"pass","Package":"p","Test":"Test1/sub","Elapsed":50}` + "\n")
+	in.WriteString(`{"Action":"pass","Package":"p","Elapsed":99}` + "\n")
+	if err := run(strings.NewReader(in.String()), &strings.Builder{}, options{slowest: file}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) != 11 || lines[0] != "     9.0 z TestBefore" || lines[1] != "    11.0 p Test11" ||
+		lines[10] != "     2.0 p Test2" {
+		t.Errorf("slowest: %q", lines)
 	}
 }
