@@ -3,7 +3,6 @@ package system_test
 import (
 	"io"
 	"io/fs"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -18,7 +17,7 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 	files := map[string]string{}
 	open := func(path string) (io.ReadCloser, error) {
 		if text, ok := files[path]; ok {
-			return io.NopCloser(strings.NewReader(text)), nil
+			return key.InMemory(text), nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT}
 	}

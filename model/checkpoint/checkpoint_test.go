@@ -216,3 +216,24 @@ func FuzzUnpickle(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that a checkpoint is known by its first bytes, damaged ones too, and a log of tensors or messages is never one.
+func TestIs(t *testing.T) {
+	for _, c := range []struct {
+		head string
+		want bool
+	}{
+		{string(safe("{}", 0)[:9]), true},
+		{"PK\x03\x04\x14\x00\x08\x08\x00", true},
+		{"\x80\x02\x8a\nl\xfc\x9cF\xf9", true}, // of an old torch.save, which Read refuses with its reason
+		{"", false},
+		{"tensor a{", false}, // a brace where safetensors has one
+		{"0.25 4096", false},
+		{"PK\x05\x06\x00\x00\x00\x00\x00", false},
+		{"\x08\x00\x00\x00\x00\x00\x00\x00[", false},
+	} {
+		if got := Is([]byte(c.head), 1<<40); got != c.want {
+			t.Errorf("%q: %v, want %v", c.head, got, c.want)
+		}
+	}
+}
