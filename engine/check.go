@@ -21,16 +21,26 @@ func checkTarget(v *sched.View, t *sched.Target, set []sched.GPUID) string {
 		return fmt.Sprintf("job is %v", j.State)
 	case !j.Spec.GPUs.Has(len(set)):
 		return fmt.Sprintf("split gang: %d GPUs, want %d..%d", len(set), j.Spec.GPUs.Min, j.Spec.GPUs.Max)
-	case t.Batch != 0 && j.Spec.Batch.Max != 0 && (t.Batch < j.Spec.Batch.Min || t.Batch > j.Spec.Batch.Max):
-		return fmt.Sprintf("batch %d, want %d..%d", t.Batch, j.Spec.Batch.Min, j.Spec.Batch.Max)
-	case !(t.LRScale >= 0) || !(t.Cap >= 0) || t.Accum < 0:
-		return fmt.Sprintf("learning rate x %v, %v W, %d steps, want >= 0", t.LRScale, t.Cap, t.Accum)
 	case t.Trial && t.Share != sched.Shared:
 		return "a trial shares its GPUs"
 	case t.Share == sched.Shared && j.Spec.Share == sched.ShareNever:
 		return "the job does not share"
 	}
+	if why := checkConfig(t, j.Spec.Batch); why != "" {
+		return why
+	}
 	return checkSet(v, j, set)
+}
+
+// checkConfig returns what is wrong with how t is to run, a job that allows these batches, or "".
+func checkConfig(t *sched.Target, batch sched.BatchRange) string {
+	switch {
+	case t.Batch != 0 && batch.Max != 0 && (t.Batch < batch.Min || t.Batch > batch.Max):
+		return fmt.Sprintf("batch %d, want %d..%d", t.Batch, batch.Min, batch.Max)
+	case !(t.LRScale >= 0) || !(t.Cap >= 0) || t.Accum < 0:
+		return fmt.Sprintf("learning rate x %v, %v W, %d steps, want >= 0", t.LRScale, t.Cap, t.Accum)
+	}
+	return ""
 }
 
 // checkSet returns what is wrong with giving set to j: order, repeats, unusable GPUs, mixed or unacceptable types.

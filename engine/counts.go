@@ -34,17 +34,24 @@ func (c *counts) check(e *sched.Event) error {
 		return fmt.Errorf("log: seq %d: %v of pool %d, want one of %d", e.Seq, e.Kind, poolNamed(e), c.pools)
 	case e.Kind == sched.GPUChanged && !(e.Value >= 0 && e.Value < float64(c.gpus)):
 		return fmt.Errorf("log: seq %d: %v of GPU %v, want one of %d", e.Seq, e.Kind, e.Value, c.gpus)
+	}
+	return c.checkOwn(e)
+}
+
+// checkOwn is check for what the fields of some kinds name as well: a node with a state, a target, GPUs.
+func (c *counts) checkOwn(e *sched.Event) error {
+	switch {
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode &&
 		(e.Node < 0 || int(e.Node) >= c.nodes || !(e.Value >= 0 && e.Value <= float64(sched.NodeGone))):
 		return fmt.Errorf("log: seq %d: node %d is told %v, want one of %d and a state", e.Seq, e.Node, e.Value, c.nodes)
 	case e.Kind == sched.Decided && e.Target == nil:
 		return fmt.Errorf("log: seq %d: %v without a target", e.Seq, e.Kind)
+	case e.Kind != sched.Decided && e.Kind != sched.StartFailed && e.Kind != sched.Moved:
+		return nil
 	}
-	if e.Kind == sched.Decided || e.Kind == sched.StartFailed || e.Kind == sched.Moved {
-		for _, g := range e.GPUs {
-			if g < 0 || int(g) >= c.gpus {
-				return fmt.Errorf("log: seq %d: %v names GPU %d, want one of %d", e.Seq, e.Kind, g, c.gpus)
-			}
+	for _, g := range e.GPUs {
+		if g < 0 || int(g) >= c.gpus {
+			return fmt.Errorf("log: seq %d: %v names GPU %d, want one of %d", e.Seq, e.Kind, g, c.gpus)
 		}
 	}
 	return nil

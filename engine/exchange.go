@@ -36,53 +36,21 @@ func (r *run) note(k sched.EventKind, j sched.JobID, why sched.Reason) {
 
 // exchangeTargets checks each target alone, then all of them against each other on the tenant counts, then logs them.
 func (r *run) exchangeTargets(d *sched.Desired) {
-	v := &r.s.view
-	r.fates, r.exchanges = r.fates[:0], r.exchanges+1
-	for i := range d.Jobs {
-		t := &d.Jobs[i]
-		why := checkTarget(v, t, d.Set(t))
-		if why == "" && r.named(t.Job) {
-			why = "named twice"
-		}
-		r.fates = append(r.fates, fate{why: why})
-		if why == "" && len(v.Jobs[t.Job].Target) == 0 {
-			t.At = sched.AtOnce // nothing to exchange
-		}
-		if why == "" && t.At == sched.AtOnce {
-			j := &v.Jobs[t.Job]
-			addTenants(v, j.Target, j.Share, j.Trial, -1)
-		}
-	}
+	r.release(d)
 	for i := range d.Jobs { // who takes what, in the order named
 		if r.exchanged(d, i) {
 			r.take(d, i)
 		}
 	}
-	for i := range d.Jobs { // who was refused keeps what nobody took
-		if t := &d.Jobs[i]; r.fates[i].lost {
-			j := &v.Jobs[t.Job]
-			r.fates[i].keeps = conflict(v, j.Target, j.Share, j.Trial) == ""
-			if r.fates[i].keeps {
-				addTenants(v, j.Target, j.Share, j.Trial, 1)
-			}
-			t.GPUs.Len, t.Config, t.Want, t.Trial = 0, sched.Config{}, 0, false
-		}
-	}
-	for i := range d.Jobs { // the counts go back: the fold of Decided is what changes them
-		if r.exchanged(d, i) && !r.fates[i].keeps {
-			t := &d.Jobs[i]
-			j := &v.Jobs[t.Job]
-			addTenants(v, d.Set(t), t.Share, t.Trial, -1)
-			addTenants(v, j.Target, j.Share, j.Trial, 1)
+	r.keep(d)
+	r.recount(d)
+	for i := range d.Jobs {
+		if v := &r.verdicts[i]; v.why != "" {
+			r.refuse(d.Jobs[i].Job, v.why)
 		}
 	}
 	for i := range d.Jobs {
-		if f := &r.fates[i]; f.why != "" {
-			r.refuse(d.Jobs[i].Job, f.why)
-		}
-	}
-	for i := range d.Jobs {
-		if f := &r.fates[i]; (f.why == "" || f.lost) && !f.keeps {
+		if v := &r.verdicts[i]; (v.why == "" || v.lost) && !v.keeps {
 			r.emitDecided(&d.Jobs[i], d.Set(&d.Jobs[i]))
 			if d.Jobs[i].At == sched.AtEpochEnd {
 				r.watches = append(r.watches, sched.Watch{Job: d.Jobs[i].Job, On: true})
@@ -91,8 +59,62 @@ func (r *run) exchangeTargets(d *sched.Desired) {
 	}
 }
 
-// fate is what becomes of a target of the exchange under way.
-type fate struct {
+// release checks each target alone, and takes the jobs of those that pass, and are for now, off the tenant counts.
+func (r *run) release(d *sched.Desired) {
+	v := &r.s.view
+	r.verdicts, r.exchanges = r.verdicts[:0], r.exchanges+1
+	for i := range d.Jobs {
+		t := &d.Jobs[i]
+		why := checkTarget(v, t, d.Set(t))
+		if why == "" && r.named(t.Job) {
+			why = "named twice"
+		}
+		r.verdicts = append(r.verdicts, verdict{why: why})
+		if why != "" {
+			continue
+		}
+		j := &v.Jobs[t.Job]
+		if len(j.Target) == 0 {
+			t.At = sched.AtOnce // nothing to exchange
+		}
+		if t.At == sched.AtOnce {
+			addTenants(v, j.Target, j.Share, j.Trial, -1)
+		}
+	}
+}
+
+// keep gives jobs whose target is refused because others have its GPUs what they had, as far as no other took it.
+func (r *run) keep(d *sched.Desired) {
+	v := &r.s.view
+	for i := range d.Jobs {
+		if !r.verdicts[i].lost {
+			continue
+		}
+		t := &d.Jobs[i]
+		j := &v.Jobs[t.Job]
+		r.verdicts[i].keeps = conflict(v, j.Target, j.Share, j.Trial) == ""
+		if r.verdicts[i].keeps {
+			addTenants(v, j.Target, j.Share, j.Trial, 1)
+		}
+		t.GPUs.Len, t.Config, t.Want, t.Trial = 0, sched.Config{}, 0, false
+	}
+}
+
+// recount puts the tenant counts back: the fold of Decided is what changes them.
+func (r *run) recount(d *sched.Desired) {
+	v := &r.s.view
+	for i := range d.Jobs {
+		if r.exchanged(d, i) && !r.verdicts[i].keeps {
+			t := &d.Jobs[i]
+			j := &v.Jobs[t.Job]
+			addTenants(v, d.Set(t), t.Share, t.Trial, -1)
+			addTenants(v, j.Target, j.Share, j.Trial, 1)
+		}
+	}
+}
+
+// verdict is what becomes of a target of the exchange under way.
+type verdict struct {
 	why   string // it is refused; "" = not
 	lost  bool   // it is refused because others have its GPUs
 	keeps bool   // its job goes on with what it had
@@ -100,14 +122,14 @@ type fate struct {
 
 // exchanged reports whether target i took part in the exchange of GPUs: it passed the check alone and is for now.
 func (r *run) exchanged(d *sched.Desired, i int) bool {
-	return (r.fates[i].why == "" || r.fates[i].lost) && d.Jobs[i].At == sched.AtOnce
+	return (r.verdicts[i].why == "" || r.verdicts[i].lost) && d.Jobs[i].At == sched.AtOnce
 }
 
 // take has target i take its GPUs, if they are to be had.
 func (r *run) take(d *sched.Desired, i int) {
 	v, t, set := &r.s.view, &d.Jobs[i], d.Set(&d.Jobs[i])
 	if why := conflict(v, set, t.Share, t.Trial); why != "" {
-		r.fates[i].why, r.fates[i].lost = why, true
+		r.verdicts[i].why, r.verdicts[i].lost = why, true
 		return
 	}
 	addTenants(v, set, t.Share, t.Trial, 1)

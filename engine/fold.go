@@ -19,9 +19,21 @@ func (s *State) Apply(e *sched.Event) {
 	e.Seq = s.seq
 	s.view.Version = s.seq
 	s.view.Now = e.Time
+	switch f := e.Form(); {
+	case f.Attempt:
+		s.foldAttempt(e)
+	case f.Cause == sched.ByUser:
+		s.foldUser(e)
+	case f.Cause == sched.ByEngine:
+		s.foldOwn(e)
+	default:
+		s.foldCluster(e)
+	}
+}
+
+// foldAttempt folds what became of an attempt.
+func (s *State) foldAttempt(e *sched.Event) {
 	switch e.Kind {
-	case sched.JobArrived:
-		s.arrived(e)
 	case sched.AttemptStarted:
 		s.started(e)
 	case sched.AttemptEnded:
@@ -32,32 +44,24 @@ func (s *State) Apply(e *sched.Event) {
 		s.progressed(e)
 	case sched.EpochEnded:
 		s.epochEnded(e)
-	case sched.NodeJoined:
-		s.nodeJoined(e)
-	case sched.NodeLeft, sched.NodeChanged:
-		s.nodeChanged(e)
-	case sched.GPUChanged:
-		g := sched.GPUID(e.Value)
-		if s.view.GPUs[g].State == sched.GPUWithheld && sched.GPUState(e.Code) == sched.GPUInUse {
-			s.absolve(g, 1)
-		}
-		if sched.GPUState(e.Code) == sched.GPUInUse && s.view.GPUs[g].State != sched.GPUInUse { // its driver saw what was wrong, and that it is over
-			s.setRest(g, 0)
-		}
-		s.view.GPUs[g].State = sched.GPUState(e.Code)
-		s.dropUnusable()
-	case sched.PoolChanged:
-		s.poolChanged(e)
-	case sched.PriceChanged:
-		s.priceChanged(e)
-	case sched.Measured:
-		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
-			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
-		}
+	}
+}
+
+// foldUser folds what a user wants.
+func (s *State) foldUser(e *sched.Event) {
+	switch e.Kind {
+	case sched.JobArrived:
+		s.arrived(e)
 	case sched.JobCommanded:
 		s.commanded(e)
 	case sched.JobChanged:
 		s.changed(e)
+	}
+}
+
+// foldOwn folds what the engine itself decided.
+func (s *State) foldOwn(e *sched.Event) {
+	switch e.Kind {
 	case sched.Decided:
 		s.decided(e)
 	case sched.Ordered:
@@ -68,6 +72,26 @@ func (s *State) Apply(e *sched.Event) {
 		s.finish(e.Job, &s.view.Jobs[e.Job], sched.RejectedJob)
 	case sched.Released:
 		s.view.Jobs[e.Job].State = sched.Waiting
+	}
+}
+
+// foldCluster folds what became of nodes, GPUs, pools and prices.
+func (s *State) foldCluster(e *sched.Event) {
+	switch e.Kind {
+	case sched.NodeJoined:
+		s.nodeJoined(e)
+	case sched.NodeLeft, sched.NodeChanged:
+		s.nodeChanged(e)
+	case sched.GPUChanged:
+		s.gpuChanged(e)
+	case sched.PoolChanged:
+		s.poolChanged(e)
+	case sched.PriceChanged:
+		s.priceChanged(e)
+	case sched.Measured:
+		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
+			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
+		}
 	}
 }
 

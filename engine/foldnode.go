@@ -125,6 +125,20 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	}
 }
 
+// gpuChanged gives a GPU another state. One that is back in use has been looked at: nothing is held against it any more.
+func (s *State) gpuChanged(e *sched.Event) {
+	g, state := sched.GPUID(e.Value), sched.GPUState(e.Code)
+	gpu := &s.view.GPUs[g]
+	if gpu.State == sched.GPUWithheld && state == sched.GPUInUse {
+		s.absolve(g, 1)
+	}
+	if state == sched.GPUInUse && gpu.State != sched.GPUInUse { // its driver saw what was wrong, and that it is over
+		s.setRest(g, 0)
+	}
+	gpu.State = state
+	s.dropUnusable()
+}
+
 // moved notes what is wished of a node, a pool or a GPU.
 func (s *State) moved(e *sched.Event) {
 	switch {

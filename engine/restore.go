@@ -75,13 +75,8 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if j.Spec == nil {
 		return s.restoreForgotten(&j)
 	}
-	for _, set := range [][]sched.GPUID{j.GPUs, j.Target} {
-		if slices.ContainsFunc(set, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(v.GPUs) }) {
-			return fmt.Errorf("set %v, want GPUs below %d", set, len(v.GPUs))
-		}
-	}
-	if (len(j.GPUs) > 0) != j.HoldsDevices() {
-		return fmt.Errorf("attempt is %v, holds %v", j.Attempt, j.GPUs)
+	if err := checkSets(&j, len(v.GPUs)); err != nil {
+		return err
 	}
 	j.GPUs, j.Target, j.BlockedBy = s.sets.CopyOf(j.GPUs), s.sets.CopyOf(j.Target), 0
 	if j.Later != nil {
@@ -90,14 +85,8 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 		j.Later = &later
 	}
 	s.view.Users.ID(j.Spec.User)
-	for _, d := range j.Spec.After {
-		if d < 0 || d >= id {
-			return fmt.Errorf("depends on job %d, want an earlier one", d)
-		}
-		if s.view.Jobs[d].State != sched.Done {
-			j.BlockedBy++
-			s.dependents[d] = append(s.dependents[d], id)
-		}
+	if err := s.restoreDependencies(&j, id); err != nil {
+		return err
 	}
 	s.hold(j.GPUs, j.Live.Share, 1)
 	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
@@ -110,6 +99,33 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	}
 	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
 		s.alarms.Push(arena.JobAt{At: max(v.Now, j.NotBefore), Job: id})
+	}
+	return nil
+}
+
+// checkSets names a set of a job that cannot be.
+func checkSets(j *sched.Job, gpus int) error {
+	for _, set := range [][]sched.GPUID{j.GPUs, j.Target} {
+		if slices.ContainsFunc(set, func(g sched.GPUID) bool { return g < 0 || int(g) >= gpus }) {
+			return fmt.Errorf("set %v, want GPUs below %d", set, gpus)
+		}
+	}
+	if (len(j.GPUs) > 0) != j.HoldsDevices() {
+		return fmt.Errorf("attempt is %v, holds %v", j.Attempt, j.GPUs)
+	}
+	return nil
+}
+
+// restoreDependencies counts the jobs that job id, which is j, waits for.
+func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
+	for _, d := range j.Spec.After {
+		if d < 0 || d >= id {
+			return fmt.Errorf("depends on job %d, want an earlier one", d)
+		}
+		if s.view.Jobs[d].State != sched.Done {
+			j.BlockedBy++
+			s.dependents[d] = append(s.dependents[d], id)
+		}
 	}
 	return nil
 }

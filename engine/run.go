@@ -88,7 +88,7 @@ type run struct {
 	watches   []sched.Watch // wished in this batch
 	plan      sched.Plan
 	open      []sched.Action // ordered by an earlier run and not answered
-	fates     []fate         // by index in desired.Jobs
+	verdicts  []verdict      // by index in desired.Jobs
 	stamps    []uint32       // by job: the exchange that last named it
 	exchanges uint32
 	own       sched.Event

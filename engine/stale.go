@@ -20,17 +20,18 @@ func (s *State) stale(e *sched.Event) string {
 	case f.Attempt:
 		return s.staleAttempt(e)
 	}
-	switch e.Kind {
-	case sched.JobChanged:
+	if e.Kind == sched.JobChanged {
 		return s.staleChange(e)
+	}
+	return s.staleCluster(e)
+}
+
+// staleCluster is stale for events about nodes, GPUs, pools and prices.
+func (s *State) staleCluster(e *sched.Event) string {
+	v := &s.view
+	switch e.Kind {
 	case sched.NodeJoined:
-		id, known := s.slots[e.NodeSpec.Name]
-		if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
-			return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
-		}
-		if int(e.NodeSpec.Pool) >= len(v.Pools) {
-			return fmt.Sprintf("node %q is of pool %d, which is not known", e.NodeSpec.Name, e.NodeSpec.Pool)
-		}
+		return s.staleJoin(e)
 	case sched.GPUChanged:
 		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
 			return fmt.Sprintf("GPU %v is not known", e.Value)
@@ -45,6 +46,17 @@ func (s *State) stale(e *sched.Event) string {
 		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
 			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
 		}
+	}
+	return ""
+}
+
+func (s *State) staleJoin(e *sched.Event) string {
+	id, known := s.slots[e.NodeSpec.Name]
+	if known && (s.view.Nodes[id].State == sched.NodeUp || s.view.Nodes[id].State == sched.NodeDraining) {
+		return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
+	}
+	if int(e.NodeSpec.Pool) >= len(s.view.Pools) {
+		return fmt.Sprintf("node %q is of pool %d, which is not known", e.NodeSpec.Name, e.NodeSpec.Pool)
 	}
 	return ""
 }

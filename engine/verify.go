@@ -25,6 +25,13 @@ func (r *run) verify() {
 
 // verifyCounts recounts holders and targets by GPU, busy GPUs by node, nodes by pool and live jobs.
 func (s *State) verifyCounts() {
+	want := s.recountJobs()
+	busy := s.verifyGPUs(want)
+	s.verifyNodes(busy)
+}
+
+// recountJobs returns what each GPU should count, and verifies the number of live jobs.
+func (s *State) recountJobs() []sched.GPU {
 	v := &s.view
 	want := make([]sched.GPU, len(v.GPUs))
 	live := 0
@@ -46,7 +53,16 @@ func (s *State) verifyCounts() {
 			want[g].Trials += one(j.Trial)
 		}
 	}
-	busy := make([]int32, len(v.Nodes))
+	if live != s.live {
+		s.wrong("counts %d live jobs; there are %d", s.live, live)
+	}
+	return want
+}
+
+// verifyGPUs compares the GPUs with what they should count, and returns how many are busy by node.
+func (s *State) verifyGPUs(want []sched.GPU) (busy []int32) {
+	v := &s.view
+	busy = make([]int32, len(v.Nodes))
 	for g := range v.GPUs {
 		gpu, w := &v.GPUs[g], want[g]
 		w.Node, w.State, w.Quarantined, w.Blamed, w.Rests = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed, gpu.Rests
@@ -57,6 +73,12 @@ func (s *State) verifyCounts() {
 			busy[gpu.Node]++
 		}
 	}
+	return busy
+}
+
+// verifyNodes compares the nodes with their busy GPUs, and the pools with their nodes.
+func (s *State) verifyNodes(busy []int32) {
+	v := &s.view
 	rented := make([]int32, len(v.Pools))
 	for n := range v.Nodes {
 		x := &v.Nodes[n]
@@ -64,7 +86,7 @@ func (s *State) verifyCounts() {
 			rented[x.Spec.Pool]++
 		}
 		if x.Target != x.Ordered && !slices.Contains(s.moving, sched.NodeID(n)) {
-			s.wrong("node %d is to be %v, was told %v, and nobody looks at it", n, x.Target, x.Ordered)
+			s.wrong("node %d is to be %v, was ordered %v, and is not looked at", n, x.Target, x.Ordered)
 		}
 		if x.Busy != busy[n] {
 			s.wrong("node %d counts %d busy GPUs; there are %d", n, x.Busy, busy[n])
@@ -74,9 +96,6 @@ func (s *State) verifyCounts() {
 		if v.Pools[p].Nodes != rented[p] {
 			s.wrong("pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
 		}
-	}
-	if live != s.live {
-		s.wrong("counts %d live jobs; there are %d", s.live, live)
 	}
 }
 

@@ -44,16 +44,11 @@ func (s *eventScan) read(line []byte, rec *Record, target *sched.Target) error {
 
 // field reads the value of one key.
 func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
+	if s.place(key, rec) {
+		return true
+	}
 	e := &rec.Event
 	switch string(key) {
-	case "seq":
-		e.Seq, s.has[0] = s.unsigned(), true
-	case "time":
-		e.Time, s.has[1] = sched.Time(s.duration()), true
-	case "batch":
-		rec.Batch, s.has[2] = s.unsigned(), true
-	case "event":
-		e.Kind, s.has[3] = sched.EventKind(s.oneOf(kindWords)), true
 	case "job":
 		e.Job, s.job = sched.JobID(s.integer(32)), true
 	case "attempt":
@@ -76,6 +71,33 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		e.Text = s.text()
 	case "why":
 		e.Why = s.reason()
+	default:
+		return s.part(key, e, target) || s.byKind(key, e)
+	}
+	return true
+}
+
+// place reads what every event has: where it stands in the log, and its kind.
+func (s *eventScan) place(key []byte, rec *Record) bool {
+	e := &rec.Event
+	switch string(key) {
+	case "seq":
+		e.Seq, s.has[0] = s.unsigned(), true
+	case "time":
+		e.Time, s.has[1] = sched.Time(s.duration()), true
+	case "batch":
+		rec.Batch, s.has[2] = s.unsigned(), true
+	case "event":
+		e.Kind, s.has[3] = sched.EventKind(s.oneOf(kindWords)), true
+	default:
+		return false
+	}
+	return true
+}
+
+// part reads what stands behind a pointer of the event.
+func (s *eventScan) part(key []byte, e *sched.Event, target *sched.Target) bool {
+	switch string(key) {
 	case "spec":
 		e.Spec = s.jobSpec()
 	case "change":
@@ -88,7 +110,7 @@ func (s *eventScan) field(key []byte, rec *Record, target *sched.Target) bool {
 		s.readTarget(target)
 		e.Target, s.target = target, true
 	default:
-		return s.byKind(key, e)
+		return false
 	}
 	return true
 }
@@ -132,6 +154,18 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 		e.Node = 0
 	}
 	s.settleKeys(e, f)
+	s.settleParts(e, f)
+	target.GPUs.Len = int32(len(e.GPUs))
+	if !s.targetAs.job {
+		target.Job = e.Job
+	}
+	if !s.targetAs.why {
+		target.Why = e.Why
+	}
+}
+
+// settleParts checks that the event names what its kind is about, and has the parts of its kind alone.
+func (s *eventScan) settleParts(e *sched.Event, f *form) {
 	switch {
 	case (f.Job == sched.Named || f.Job == sched.Made) && e.Job < 0:
 		s.fail("%v of job %d, want a job", e.Kind, e.Job)
@@ -147,13 +181,6 @@ func (s *eventScan) settle(e *sched.Event, target *sched.Target) {
 		s.fail("%v with pool_spec %v, want one for a pool that changed, and for it alone", e.Kind, e.PoolSpec != nil)
 	case s.target != (e.Kind == sched.Decided):
 		s.fail("%v with target %v, want one for a decision, and for it alone", e.Kind, s.target)
-	}
-	target.GPUs.Len = int32(len(e.GPUs))
-	if !s.targetAs.job {
-		target.Job = e.Job
-	}
-	if !s.targetAs.why {
-		target.Why = e.Why
 	}
 }
 
@@ -253,7 +280,7 @@ func (s *eventScan) readTarget(t *sched.Target) {
 
 func (s *scan) jobSpec() *sched.JobSpec {
 	p := new(sched.JobSpec)
-	s.object(func(key []byte) bool { return s.jobText(key, p) || s.jobNumber(key, p) })
+	s.object(func(key []byte) bool { return s.jobText(key, p) || s.jobTime(key, p) || s.jobNumber(key, p) })
 	if err := p.Validate(); err != nil {
 		s.fail("%w", err)
 	}
@@ -278,10 +305,24 @@ func (s *scan) jobText(key []byte, p *sched.JobSpec) bool {
 	return true
 }
 
-func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
+func (s *scan) jobTime(key []byte, p *sched.JobSpec) bool {
 	switch string(key) {
 	case "submit":
 		p.Submit = sched.Time(s.duration())
+	case "wall_time":
+		p.WallTime = s.duration()
+	case "deadline":
+		p.Deadline = sched.Time(s.duration())
+	case "not_before":
+		p.NotBef = sched.Time(s.duration())
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
+	switch string(key) {
 	case "priority":
 		p.Priority = int32(s.integer(32))
 	case "gpus":
@@ -305,12 +346,6 @@ func (s *scan) jobNumber(key []byte, p *sched.JobSpec) bool {
 		p.Util = s.float32()
 	case "retries":
 		p.Retries = int32(s.integer(32))
-	case "wall_time":
-		p.WallTime = s.duration()
-	case "deadline":
-		p.Deadline = sched.Time(s.duration())
-	case "not_before":
-		p.NotBef = sched.Time(s.duration())
 	case "after":
 		p.After = int32s(s, p.After)
 	case "task":

@@ -252,55 +252,77 @@ func stepsFrom(schema string, all []upcaster) ([]upcaster, error) {
 
 // header reads the first line.
 func (s *scan) header(h *Header) {
-	s.object(func(key []byte) bool {
-		switch string(key) {
-		case "schema":
-			s.text()
-			h.Schema = Schema
-		case "version":
-			h.Version = s.text()
-		case "origin":
-			h.Origin = s.text()
-		case "zone":
-			h.Zone = s.text()
-		case "trace":
-			h.Trace = s.text()
-		case "cluster":
-			h.Cluster = s.text()
-		case "system":
-			h.System = s.text()
-		case "preset":
-			h.Preset = s.text()
-		case "settings":
-			h.Settings = s.settings()
-		case "round":
-			h.Round = s.duration()
-			s.want(h.Round >= 0, ">= 0")
-		case "budget":
-			h.Budget = s.float(64)
-			s.want(h.Budget >= 0, ">= 0")
-		case "node_gpus":
-			h.NodeGPUs = int(s.integer(32))
-			s.want(h.NodeGPUs >= 0, ">= 0")
-		case "gpus":
-			h.GPUs = int(s.integer(32))
-			s.want(h.GPUs >= 0, ">= 0")
-		case "share_limit":
-			h.ShareLimit = int(s.integer(16))
-			s.want(h.ShareLimit >= 0, ">= 0")
-		case "types":
-			h.Types = s.texts()
-		case "pools":
-			s.array(func() { h.Pools = append(h.Pools, *s.poolSpec()) })
-		case "seed":
-			h.Seed = s.unsigned()
-		case "state":
-			h.State = s.bytes()
-		default:
-			return false
-		}
-		return true
-	})
+	s.object(func(key []byte) bool { return s.headerText(key, h) || s.headerNumber(key, h) || s.headerPart(key, h) })
+}
+
+func (s *scan) headerText(key []byte, h *Header) bool {
+	switch string(key) {
+	case "schema":
+		s.text()
+		h.Schema = Schema
+	case "version":
+		h.Version = s.text()
+	case "origin":
+		h.Origin = s.text()
+	case "zone":
+		h.Zone = s.text()
+	case "trace":
+		h.Trace = s.text()
+	case "cluster":
+		h.Cluster = s.text()
+	case "system":
+		h.System = s.text()
+	case "preset":
+		h.Preset = s.text()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scan) headerNumber(key []byte, h *Header) bool {
+	switch string(key) {
+	case "round":
+		h.Round = s.duration()
+		s.want(h.Round >= 0, ">= 0")
+	case "budget":
+		h.Budget = s.float(64)
+		s.want(h.Budget >= 0, ">= 0")
+	case "node_gpus":
+		h.NodeGPUs = s.count(32)
+	case "gpus":
+		h.GPUs = s.count(32)
+	case "share_limit":
+		h.ShareLimit = s.count(16)
+	case "seed":
+		h.Seed = s.unsigned()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scan) headerPart(key []byte, h *Header) bool {
+	switch string(key) {
+	case "settings":
+		h.Settings = s.settings()
+	case "types":
+		h.Types = s.texts()
+	case "pools":
+		s.array(func() { h.Pools = append(h.Pools, *s.poolSpec()) })
+	case "state":
+		h.State = s.bytes()
+	default:
+		return false
+	}
+	return true
+}
+
+// count reads a whole number of so many bits that is not below 0.
+func (s *scan) count(bits int) int {
+	n := int(s.integer(bits))
+	s.want(n >= 0, ">= 0")
+	return n
 }
 
 // bytes reads a text that stands for bytes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -162,21 +163,15 @@ func (s *scan) boolean() bool {
 func (s *scan) number() []byte {
 	s.space()
 	from := s.i
-	if s.i < len(s.b) && s.b[s.i] == '-' {
-		s.i++
-	}
+	s.skip("-")
 	zero := s.i < len(s.b) && s.b[s.i] == '0'
 	whole := s.digits()
 	ok := whole == 1 || whole > 1 && !zero
-	if s.i < len(s.b) && s.b[s.i] == '.' {
-		s.i++
+	if s.skip(".") {
 		ok = ok && s.digits() > 0
 	}
-	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
-		s.i++
-		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
-			s.i++
-		}
+	if s.skip("eE") {
+		s.skip("+-")
 		ok = ok && s.digits() > 0
 	}
 	if text := s.b[from:s.i]; ok && s.err == nil {
@@ -185,6 +180,15 @@ func (s *scan) number() []byte {
 	s.i = from
 	s.fail("%q, want a number", s.rest())
 	return nil
+}
+
+// skip passes over the next byte if it is one of chars.
+func (s *scan) skip(chars string) bool {
+	if s.i < len(s.b) && strings.IndexByte(chars, s.b[s.i]) >= 0 {
+		s.i++
+		return true
+	}
+	return false
 }
 
 func (s *scan) digits() int {

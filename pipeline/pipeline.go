@@ -79,19 +79,23 @@ func (p *Pipeline) Observe(v *sched.View, e *sched.Event) {
 		p.changed(v, e.Job)
 	case sched.Decided:
 		p.settleIn(v, e)
-	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged:
-		p.nodeChanged(v, e.Node)
-	case sched.Moved:
-		if e.Node != sched.None {
-			p.nodeChanged(v, e.Node)
+	case sched.NodeJoined, sched.NodeLeft, sched.NodeChanged, sched.Moved, sched.GPUChanged:
+		if n := nodeOf(v, e); n != sched.None {
+			p.nodeChanged(v, n)
 		}
-	case sched.GPUChanged:
-		p.nodeChanged(v, v.GPUs[int(e.Value)].Node)
 	case sched.EpochEnded:
 		p.dirty = p.dirty || p.s.Allocate != nil // what a job is worth giving may have changed
 	case sched.Refused:
 		p.stale, p.dirty = true, true
 	}
+}
+
+// nodeOf returns the node that e is about, itself or by one of its GPUs; None if it is about none.
+func nodeOf(v *sched.View, e *sched.Event) sched.NodeID {
+	if e.Kind == sched.GPUChanged {
+		return v.GPUs[int(e.Value)].Node
+	}
+	return e.Node
 }
 
 // nodeChanged follows a node that came, went or changed, and the targets that went with it.
