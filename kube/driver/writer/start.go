@@ -93,8 +93,10 @@ func (o *Objects) createPods(ctx context.Context, a *Attempt, tj *v1alpha1.Train
 
 // create makes an object of an attempt and returns it as it is. It takes over one that is there already, an old one, if
 // that is of this very job.
-func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (there client.Object, old bool,
-	err error) {
+func (o *Objects) create(ctx context.Context, a *Attempt,
+	want client.Object,
+) (there client.Object, old bool, err error) {
+	kind := kindOf(want)
 	err = o.writers.Write(ctx, func(ctx context.Context) error {
 		there = want.DeepCopyObject().(client.Object)
 		made := o.o.Client.Create(ctx, there)
@@ -107,11 +109,9 @@ func (o *Objects) create(ctx context.Context, a *Attempt, want client.Object) (t
 		case found != nil:
 			return retry(found)
 		case !ours && !isLeaving(there, a):
-			return Fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kindOf(want),
-				want.GetName()))
-		// of this attempt: no pod of it is there yet
-		case !ours, there.GetDeletionTimestamp() != nil && kindOf(want) == "claim":
-			return retry(fmt.Errorf("%s %s is on its way out", kindOf(want), want.GetName()))
+			return Fatal(fmt.Errorf("%s %s is there already and belongs to somebody else", kind, want.GetName()))
+		case !ours, there.GetDeletionTimestamp() != nil && kind == "claim": // no pod of this attempt is there yet
+			return retry(fmt.Errorf("%s %s is on its way out", kind, want.GetName()))
 		}
 		return nil
 	})
