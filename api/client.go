@@ -103,13 +103,7 @@ func (c *Client) Jobs(ctx context.Context, f Filter) (doc Jobs, err error) {
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	err = c.read(ctx, http.MethodGet, "/v1/jobs?"+q.Encode(), nil, func(r io.Reader) error {
-		var b bytes.Buffer
-		if _, cut := b.ReadFrom(r); cut != nil {
-			return cut
-		}
-		return readJobs(b.Bytes(), &doc)
-	})
+	err = c.get(ctx, "/v1/jobs?"+q.Encode(), &doc)
 	return doc, err
 }
 
@@ -240,28 +234,23 @@ func (c *Client) post(ctx context.Context, path string, body, doc any) error {
 	return c.ask(ctx, http.MethodPost, path, b, doc)
 }
 
-// ask asks for a document.
+// ask asks for a document. Where nothing is changed it asks again while the manager is away.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte, doc any) error {
-	return c.read(ctx, method, path, body, func(r io.Reader) error { return json.NewDecoder(r).Decode(doc) })
-}
-
-// read asks for something and has f read it, which may be called again where an answer was cut short.
-func (c *Client) read(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
 	for {
-		err := c.readOnce(ctx, method, path, body, f)
+		err := c.askOnce(ctx, method, path, body, doc)
 		if method != http.MethodGet || !c.away.outlasts(ctx, err) {
 			return err
 		}
 	}
 }
 
-func (c *Client) readOnce(ctx context.Context, method, path string, body []byte, f func(io.Reader) error) error {
+func (c *Client) askOnce(ctx context.Context, method, path string, body []byte, doc any) error {
 	resp, err := c.Do(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := f(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(doc); err != nil {
 		return c.failed(ctx, fmt.Errorf("its answer: %w", err))
 	}
 	return nil

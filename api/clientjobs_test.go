@@ -1,10 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -34,62 +34,37 @@ func randomJob(r *rand.Rand) (j Job) {
 	return j
 }
 
-// Ensure that a document of jobs is read as encoding/json reads it, whatever stands in it.
+// Ensure that a client returns the jobs that were written, whatever stands in them and however they are set.
 func TestReadJobs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 500 {
+	var text []byte
+	dir := t.TempDir()
+	stop := serveAt(t, dir, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) })
+	defer stop()
+	c, err := Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for n := range 100 {
 		in := Jobs{Schema: "trainyard.jobs/v1", Now: "now", System: "fifo", Total: n}
 		for range r.IntN(20) {
 			in.Jobs = append(in.Jobs, randomJob(r))
 		}
-		b, err := json.Marshal(in)
-		if err != nil {
+		if text, err = json.Marshal(in); err != nil {
 			t.Fatal(err)
 		}
 		if n%3 == 0 {
-			b, _ = json.MarshalIndent(in, "", " ") // as another server may write it
+			text, _ = json.MarshalIndent(in, "", " ") // as another server may write it
 		}
-		sameJobs(t, b)
-	}
-}
-
-// sameJobs compares readJobs with its naive twin.
-func sameJobs(t *testing.T, b []byte) {
-	t.Helper()
-	var got, want Jobs
-	wrong := json.Unmarshal(b, &want)
-	if err := readJobs(b, &got); wrong == nil && (err != nil || !reflect.DeepEqual(got, want)) {
-		t.Errorf("%s:\n got %+v, %v\nwant %+v", b, got, err, want)
-	}
-}
-
-// Ensure that what most jobs have is read without encoding/json.
-func TestReadJobsPlainly(t *testing.T) {
-	b, err := json.Marshal(known(10))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := jobScan{b: b, i: strings.Index(string(b), jobsKey) + len(jobsKey)}
-	for range 10 {
-		if s.job(new(Job)); s.failed {
-			t.Fatalf("stops at %.50s", s.b[s.i:])
+		var want Jobs
+		if err = json.Unmarshal(text, &want); err != nil { // bytes that are no UTF-8 have become U+FFFD
+			t.Fatal(err)
 		}
-		s.i++
-	}
-}
-
-func FuzzReadJobs(f *testing.F) {
-	b, _ := json.Marshal(known(2))
-	f.Add(b)
-	f.Add([]byte(`{"jobs":[]}`))
-	f.Add([]byte(`{"total":3,"jobs":[{"id":1,"GPUS":null}, {"name":"\u00e9"}],"now":"x"}`))
-	f.Add([]byte(`{"of":{"jobs":[{"id":1}]}}`))
-	f.Add([]byte(`[{"jobs":[{"id":1}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if bytes.Count(bytes.ToLower(b), []byte(`jobs"`)) < 2 { // no Server writes a key twice
-			sameJobs(t, b)
+		if got, err := c.Jobs(t.Context(), Filter{}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", text, got, err, want)
 		}
-	})
+	}
 }
 
 // known is what a manager tells of n jobs, most of which wait.
@@ -117,18 +92,11 @@ func BenchmarkReadJobs(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, read := range map[string]func([]byte, *Jobs) error{
-		"readJobs":      readJobs,
-		"encoding-json": func(t []byte, d *Jobs) error { return json.Unmarshal(t, d) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := read(text, new(Jobs)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := json.Unmarshal(text, new(Jobs)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -80,6 +80,7 @@ type teller struct {
 	origin time.Time
 	brief  *pipeline.Brief
 	says   text.Renderer
+	ref    func(sched.JobID, *sched.JobSpec) string
 }
 
 // teller is for who looks: rows that were read before would be older than the View, and a job that has just failed
@@ -94,7 +95,7 @@ func (s *Server) teller(v *sched.View) *teller {
 		}
 		return last
 	}
-	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says}
+	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref}
 }
 
 // when says a time as RFC 3339.
@@ -118,6 +119,7 @@ func (x *teller) job(id sched.JobID) api.Job {
 		GPUs: make([]string, 0,
 			len(j.GPUs)), Attempt: int(j.Attempts), Preemptions: int(j.Preemptions), Resizes: int(j.Resizes),
 		Submitted: x.when(j.Arrived), RunSec: j.RunNow(now).Seconds(), GPUSeconds: float64(j.ServiceNow(now))}
+	doc.Owner, doc.Ref = spec.User, x.ref(id, spec)
 	if int(id) < len(x.rows) {
 		x.ended(&doc, j, &x.rows[id])
 	}
