@@ -16,7 +16,7 @@ var rows = []row{
 	{3, []string{"engine/...", "metrics/..."}},
 	{4, []string{"system/...", "replica/...", "driver/...", "host"}},
 	{5, []string{"whatif/...", "simulate/...", "host/hosttest"}},
-	{6, []string{"manager/...", "api/server", "cli/contexts"}},
+	{6, []string{"manager/...", "api/server", "api/apitest", "cli/contexts"}},
 	{7, []string{"cli/term", "cli/client", "cli/inputs", "cli/machine"}},
 	{8, []string{"cli/*"}},
 	{9, []string{"cmd/*", "examples/*"}},

@@ -1,0 +1,188 @@
+package apitest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/trainyard/trainyard/api"
+)
+
+// made submits a job that waits, and returns what names it.
+func (s *suite) made(t *testing.T, name string) string {
+	t.Helper()
+	if s.Submit == nil {
+		t.Skip("this host takes no jobs by the API")
+	}
+	in, job := s.Submit(name)
+	doc, err := s.Client.Submit(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Schema != "trainyard.submitted/v1" || len(doc.Jobs) != 1 || doc.Jobs[0].ID < 0 && doc.Jobs[0].Ref != job {
+		t.Fatalf("%+v, want one job with a number, or the ref %s", doc, job)
+	}
+	eventually(t, "known", func(ctx context.Context) bool {
+		j, err := s.Client.Job(ctx, job)
+		if errors.Is(err, api.ErrEarly) && doc.Jobs[0].ID < 0 { // durable, and without a number so far
+			return false
+		}
+		if err != nil || doc.Jobs[0].ID >= 0 && j.ID != doc.Jobs[0].ID {
+			t.Fatalf("%+v, %v, want the job that was submitted: %+v", j, err, doc.Jobs[0])
+		}
+		return true
+	})
+	return job
+}
+
+// stands waits until a job stands so.
+func (s *suite) stands(t *testing.T, job string, want ...string) {
+	t.Helper()
+	eventually(t, job+" "+want[0], func(ctx context.Context) bool {
+		j, err := s.Client.Job(ctx, job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(want, j.State)
+	})
+}
+
+// drop ends a job that the suite has made.
+func (s *suite) drop(t *testing.T, job string) {
+	t.Helper()
+	if _, err := s.Client.Cancel(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	s.stands(t, job, "done")
+}
+
+func (s *suite) submit(t *testing.T) {
+	job := s.made(t, "submitted")
+	s.stands(t, job, "waiting")
+	s.drop(t, job)
+	in, _ := s.Submit("dry")
+	in.Dry = true
+	doc, err := s.Client.Submit(t.Context(), in)
+	if err != nil || !doc.Dry || len(doc.Jobs) != 1 || doc.Jobs[0].ID != -1 || doc.Jobs[0].Ref != "" {
+		t.Errorf("dry: %+v, %v, want no number and no ref", doc, err)
+	}
+	in.File, in.Dry = ":", false
+	if _, err := s.Client.Submit(t.Context(), in); !errors.Is(err, api.ErrMalformed) {
+		t.Errorf("no jobs: %v", err)
+	}
+}
+
+func (s *suite) pause(t *testing.T) {
+	job := s.made(t, "paused")
+	if _, err := s.Client.Pause(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "paused", func(ctx context.Context) bool {
+		doc, err := s.Client.Why(ctx, job, 0, 0)
+		return err == nil && doc.Code == "paused"
+	})
+	s.drop(t, job)
+	s.refused(t, http.MethodPost, "/v1/jobs/no-such/pause", "", "no-job", http.StatusNotFound, api.ErrNoJob)
+}
+
+func (s *suite) resume(t *testing.T) {
+	job := s.made(t, "resumed")
+	if _, err := s.Client.Pause(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Client.Resume(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "resumed", func(ctx context.Context) bool {
+		doc, err := s.Client.Why(ctx, job, 0, 0)
+		return err == nil && doc.Code != "paused"
+	})
+	s.drop(t, job)
+}
+
+func (s *suite) resize(t *testing.T) {
+	job := s.made(t, "resized")
+	if _, err := s.Client.Resize(t.Context(), job, api.Resize{Min: 1, Max: 2}); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "resized", func(ctx context.Context) bool {
+		j, err := s.Client.Job(ctx, job)
+		return err == nil && j.Min == 1 && j.Want == 2 && j.Max == 2
+	})
+	if _, err := s.Client.Resize(t.Context(), job, api.Resize{Max: -1}); !errors.Is(err, api.ErrMalformed) {
+		t.Errorf("-1 GPUs: %v", err)
+	}
+	s.drop(t, job)
+}
+
+func (s *suite) requeue(t *testing.T) {
+	job := s.made(t, "requeued")
+	if _, err := s.Client.Requeue(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	s.stands(t, job, "waiting")
+	s.drop(t, job)
+}
+
+func (s *suite) cancel(t *testing.T) {
+	job := s.made(t, "cancelled")
+	s.drop(t, job)
+	j, err := s.Client.Job(t.Context(), job)
+	if err != nil || j.Outcome != "cancelled" {
+		t.Errorf("%+v, %v", j, err)
+	}
+	if _, err = s.Client.Cancel(t.Context(), job); err != nil {
+		t.Errorf("again: %v, want nothing", err)
+	}
+	_, err = s.Client.Pause(t.Context(), job)
+	if !errors.Is(err, api.ErrDone) {
+		t.Errorf("pause: %v, want done", err)
+	}
+}
+
+func (s *suite) drainGPU(t *testing.T) {
+	last := ""
+	for _, on := range []bool{true, false} {
+		doc, err := s.Client.DrainGPU(t.Context(), "0", on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = doc.GPUs[0].State; (last == "drained") != on {
+			t.Errorf("drained %v: the GPU is %s", on, last)
+		}
+	}
+}
+
+func (s *suite) drainNode(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		if _, err := s.Client.DrainNode(t.Context(), s.Node, on); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "drained", func(ctx context.Context) bool {
+			doc, err := s.Client.Nodes(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drained := 0
+			for _, n := range doc.Nodes {
+				if n.State == "draining" {
+					drained++
+				}
+				if n.Name == s.Node && (n.State == "draining") != on {
+					return false
+				}
+			}
+			return drained == 1 == on
+		})
+	}
+}
+
+func (s *suite) drain(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		if doc, err := s.Client.Drain(t.Context(), on); err != nil || doc.Drained != on {
+			t.Errorf("drained %v, want %v: %v", doc.Drained, on, err)
+		}
+	}
+}
