@@ -10,9 +10,9 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/attempt/task"
+	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/whatif"
 )
 
 // smallFile is how many bytes of a job file are read next to others: its tree takes some 400 times as much memory.
@@ -94,7 +94,7 @@ func (b *batch) Names() []string {
 }
 
 // Plan returns when the jobs would start and end if they were submitted now.
-func (b *batch) Plan(ctx context.Context) (*whatif.Forecast, sched.JobID, error) {
+func (b *batch) Plan(ctx context.Context) (*explain.Forecast, sched.JobID, error) {
 	return b.m.Plan(ctx, b.jobs)
 }
 

@@ -2,10 +2,10 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFixed says that a manager has the jobs of a file.
-var ErrFixed = errors.New("this manager runs the jobs of a file and takes no others")
+var ErrFixed = api.ErrFixed
 
 // Submit has jobs arrive, all of them or none, and returns the number of the first once they are durable; the others
 // follow it. Anyone may call it while Run runs, as all requests.

@@ -1,10 +1,10 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -62,4 +62,4 @@ func Fits(h *eventlog.Header, jobs []jobfile.Job, unit string) error {
 }
 
 // ErrRefused says that a job is not taken: it would never start.
-var ErrRefused = errors.New("refused")
+var ErrRefused = api.ErrRefused

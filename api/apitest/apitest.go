@@ -181,8 +181,8 @@ func (s *suite) notHere(t *testing.T, operation string) {
 
 var methodOf = map[string]string{"get": http.MethodGet, "post": http.MethodPost}
 
-// eventually waits until f is true.
-func eventually(t *testing.T, what string, f func(context.Context) bool) {
+// Eventually waits until f is true.
+func Eventually(t *testing.T, what string, f func(context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()

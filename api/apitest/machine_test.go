@@ -55,11 +55,11 @@ func machine(t *testing.T) apitest.World {
 	written := filepath.Join(t.TempDir(), "written")
 	w.Running = submit(`{name: runs, user: bob, gpus: 2, grace: 1s,
 		command: [sh, -c, 'printf "one\nzwei €\nthree\n"; touch ` + written + `; exec sleep 1h']}`)
-	for ctx.Err() == nil {
-		if _, err := os.Stat(written); err == nil {
-			break
-		}
-	}
+	apitest.Eventually(t, "running", func(ctx context.Context) bool {
+		_, absent := os.Stat(written)
+		j, err := c.Job(ctx, w.Running)
+		return absent == nil && err == nil && j.State == "running"
+	})
 	w.Waiting = submit("{name: waits, user: ann, gpus: 2, command: [x]}")
 	doc, err := c.Nodes(ctx)
 	if err != nil {

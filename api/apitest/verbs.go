@@ -24,7 +24,7 @@ func (s *suite) made(t *testing.T, name string) string {
 	if doc.Schema != "trainyard.submitted/v1" || len(doc.Jobs) != 1 || doc.Jobs[0].ID < 0 && doc.Jobs[0].Ref != job {
 		t.Fatalf("%+v, want one job with a number, or the ref %s", doc, job)
 	}
-	eventually(t, "known", func(ctx context.Context) bool {
+	Eventually(t, "known", func(ctx context.Context) bool {
 		j, err := s.Client.Job(ctx, job)
 		if errors.Is(err, api.ErrEarly) && doc.Jobs[0].ID < 0 { // durable, and without a number so far
 			return false
@@ -40,7 +40,7 @@ func (s *suite) made(t *testing.T, name string) string {
 // stands waits until a job stands so.
 func (s *suite) stands(t *testing.T, job string, want ...string) {
 	t.Helper()
-	eventually(t, job+" "+want[0], func(ctx context.Context) bool {
+	Eventually(t, job+" "+want[0], func(ctx context.Context) bool {
 		j, err := s.Client.Job(ctx, job)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func (s *suite) pause(t *testing.T) {
 	if _, err := s.Client.Pause(t.Context(), job); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "paused", func(ctx context.Context) bool {
+	Eventually(t, "paused", func(ctx context.Context) bool {
 		doc, err := s.Client.Why(ctx, job, 0, 0)
 		return err == nil && doc.Code == "paused"
 	})
@@ -95,7 +95,7 @@ func (s *suite) resume(t *testing.T) {
 	if _, err := s.Client.Resume(t.Context(), job); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "resumed", func(ctx context.Context) bool {
+	Eventually(t, "resumed", func(ctx context.Context) bool {
 		doc, err := s.Client.Why(ctx, job, 0, 0)
 		return err == nil && doc.Code != "paused"
 	})
@@ -107,7 +107,7 @@ func (s *suite) resize(t *testing.T) {
 	if _, err := s.Client.Resize(t.Context(), job, api.Resize{Min: 1, Max: 2}); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "resized", func(ctx context.Context) bool {
+	Eventually(t, "resized", func(ctx context.Context) bool {
 		j, err := s.Client.Job(ctx, job)
 		return err == nil && j.Min == 1 && j.Want == 2 && j.Max == 2
 	})
@@ -160,7 +160,7 @@ func (s *suite) drainNode(t *testing.T) {
 		if _, err := s.Client.DrainNode(t.Context(), s.Node, on); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "drained", func(ctx context.Context) bool {
+		Eventually(t, "drained", func(ctx context.Context) bool {
 			doc, err := s.Client.Nodes(ctx)
 			if err != nil {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ func problemOf(err error) error {
 		err = fmt.Errorf("%w: the manager is busy or its disk is slow", api.ErrTimeout)
 	}
 	for _, e := range hostErrors {
-		if errors.Is(err, e.host) {
+		if errors.Is(err, e.of) {
 			err = translated{err, e.contract}
 			break
 		}

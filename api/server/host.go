@@ -5,11 +5,11 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/whatif"
 )
 
 // Host is what a Server asks of the one who decides. All of it may be asked by any goroutine.
@@ -25,15 +25,13 @@ type Host interface {
 	Why(ctx context.Context, job sched.JobID, o WhyOptions) (*Answer, error)
 }
 
-var _ Host = (*manager.Manager)(nil)
-
 // What a Host answers with.
 type (
-	Board      = manager.Board
-	Row        = manager.Row
-	Answer     = manager.Answer
-	WhyOptions = manager.WhyOptions
-	Decision   = manager.Decision
+	Board      = host.Board
+	Row        = host.Row
+	Answer     = host.Answer
+	WhyOptions = host.WhyOptions
+	Decision   = host.Decision
 )
 
 // Forgetful is a Host that keeps the latest events alone.
@@ -49,22 +47,21 @@ type Explainer interface {
 
 // Planner is a Batch that knows when its jobs would start; without it nothing is known.
 type Planner interface {
-	Plan(ctx context.Context) (f *whatif.Forecast, first sched.JobID, err error)
+	Plan(ctx context.Context) (f *explain.Forecast, first sched.JobID, err error)
 }
 
 var (
-	errLate = manager.ErrLate // of Explain: its time is over
-	signal  = manager.Signal  // names the signal of an exit code
+	errLate = host.ErrLate // of Explain: its time is over
+	signal  = host.Signal  // names the signal of an exit code
 )
 
 // hostErrors are the errors of a host by the errors of the contract. The first that fits holds.
-var hostErrors = []struct{ host, contract error }{
-	{manager.ErrNoJob, api.ErrNoJob},
-	{manager.ErrNoEvent, api.ErrNoEvent},
-	{manager.ErrNoDecision, api.ErrNoDecided},
-	{manager.ErrOtherSystem, api.ErrElsewhere},
-	{manager.ErrDone, api.ErrDone},
-	{manager.ErrFixed, api.ErrFixed},
-	{manager.ErrStopped, api.ErrStopped},
-	{manager.ErrRefused, api.ErrRefused},
+var hostErrors = []struct{ of, contract error }{
+	{host.ErrNoJob, api.ErrNoJob},
+	{host.ErrNoEvent, api.ErrNoEvent},
+	{host.ErrNoDecision, api.ErrNoDecided},
+	{host.ErrOtherSystem, api.ErrElsewhere},
+	{host.ErrDone, api.ErrDone},
+	{host.ErrStopped, api.ErrStopped},
+	{host.ErrNotHere, api.ErrNotHere},
 }

@@ -153,6 +153,7 @@ func (s *Server) info(context.Context, *nothing) (api.Info, error) {
 	doc := api.Info{Schema: "trainyard.info/v1", Version: s.o.Version, Host: s.o.Site.Kind(), Can: s.capabilities(),
 		System: h.System, Settings: settings, Since: s.started.UTC().Format(time.RFC3339), Problems: []string{}}
 	s.o.Site.Describe(&doc)
+	doc.Problems = append([]string{}, doc.Problems...) // a list, also where there are none
 	return doc, nil
 }
 

@@ -100,8 +100,6 @@ var exceptions = []exception{
 		"a kit for tests makes the moments that they ask about"},
 	{[]string{"manager/..."}, []string{"manager/..."},
 		"one service cut into folders"},
-	{[]string{"api/server"}, []string{"manager/..."},
-		"it serves a manager"},
 	{[]string{"cli/client", "cli/inputs", "cli/machine"}, []string{"cli/term", "cli/inputs"},
 		"what verbs share is written with the errors and formats that all of them have"},
 }
