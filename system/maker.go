@@ -2,9 +2,7 @@ package system
 
 import (
 	"reflect"
-	"time"
 
-	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system/key"
 )
 
@@ -13,21 +11,6 @@ type Maker[T any] interface {
 	// Known is the type of what the system is told of jobs and GPUs: it cannot know more.
 	Known() reflect.Type
 	Make(k Knowledge, s *key.Settings) (T, error)
-}
-
-// Facts are of the cluster and of the request, and known to every system.
-type Facts struct {
-	PerNode, MostGPUs int // GPUs of the largest node and of all that are owned or may be rented
-	Types             int // of GPUs, those that have a name
-	Pools             []sched.PoolSpec
-	Budget            float64        // GPUs that may be rented on average; 0: none given
-	Round             time.Duration  // between decisions, instead of the system's own; 0: that
-	Zone              *time.Location // in which months begin
-}
-
-// facts are those of k.
-func (k *Knowledge) facts() Facts {
-	return Facts{PerNode: k.PerNode, MostGPUs: k.MostGPUs, Types: k.types(), Pools: k.Pools, Budget: k.Budget, Round: k.Round, Zone: k.Zone}
 }
 
 // given returns a maker that takes out of all that is known what its family may know, of type K, and builds a system from that.

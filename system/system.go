@@ -9,46 +9,10 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/internal/suggest"
-	"github.com/trainyard/trainyard/model/interference"
-	"github.com/trainyard/trainyard/model/power"
-	"github.com/trainyard/trainyard/model/speedup"
-	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
-	"github.com/trainyard/trainyard/stage/watch"
 	"github.com/trainyard/trainyard/system/key"
 )
-
-// Knowledge is what a system may be given beside what jobs say of themselves.
-type Knowledge struct {
-	Work  sched.Remainer // remaining work of jobs, by an oracle or an estimator
-	Files key.Contents   // of the files that keys name
-	// Speeds tells how fast jobs go, by an oracle; nil = nothing is known but what is learned.
-	Speeds speedup.Source
-	// Mix tells arrival rates and true chains of all applications of the trace, by an oracle; nil = unknown.
-	Mix []speedup.Class
-	// PerNode and MostGPUs are the GPUs of the largest node and of all that are owned or may be rented.
-	PerNode, MostGPUs int
-	// Pools are what may be rented, Budget the GPUs that may be, on average; 0 = none given.
-	Pools  []sched.PoolSpec
-	Budget float64
-	Round  time.Duration // between decisions, instead of the system's own; 0 = that
-	// Sets are what was measured of jobs that share GPUs, in places named as the types of the cluster; nil = nothing.
-	Sets []interference.Set
-	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil = it is of all.
-	Caps  func(model string) power.Caps
-	Types []string       // of the GPUs of the cluster
-	Zone  *time.Location // from the key month_zone; nil = UTC
-	// Scores are the PM scores of the GPUs by number, as known; nil = nothing is known of how they differ.
-	Scores *variability.Scores
-	// Restart is what a restart of a job of a model costs, by an estimator; nil = unknown. The key restart_overhead comes first.
-	Restart func(model string) time.Duration
-	// Learn are the estimators behind the other fields: they hear of every event before the system does, and are saved with it.
-	// Work is one of them if it is a sched.Observer.
-	Learn []sched.Observer
-	// Slow is the truth about GPUs that are slow for a while, for oracles; nil = unknown.
-	Slow watch.Truth
-}
 
 // Info is one row of the table.
 type Info struct {
@@ -74,34 +38,6 @@ type System struct {
 	Decider    sched.Decider
 	ShareLimit int           // tenants it may give a GPU; 0 = 1
 	Every      time.Duration // how often it may take GPUs away although nothing happens: a quantum or a round; 0 = never
-}
-
-// types counts the GPU types that there are: those that have a name. One that is forgotten keeps its number.
-func (k *Knowledge) types() (n int) {
-	for _, name := range k.Types {
-		if name != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// estimators returns Learn, behind Work if that learns.
-func (k *Knowledge) estimators() []sched.Observer {
-	list := slices.Clone(k.Learn)
-	if o, ok := k.Work.(sched.Observer); ok && !slices.Contains(list, o) {
-		list = slices.Insert(list, 0, o)
-	}
-	return list
-}
-
-// restart returns what restarts are believed to cost by model: by the key, else as learned.
-func (k *Knowledge) restart(s *key.Settings) func(model string) time.Duration {
-	given := RestartOverhead.Get(s)
-	if k.Restart != nil && !RestartOverhead.Given(s) {
-		return k.Restart
-	}
-	return given.Of
 }
 
 // Named returns the row called name, or an error that says which name is near.
