@@ -9,7 +9,8 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// assumed are the fields of which a family's Known must have one where a row of the table says that a system assumes so.
+// assumed are the fields of which a family's Known must have one where a row of the table says that a system assumes
+// so.
 var assumed = []struct {
 	words  string
 	fields []string
@@ -54,7 +55,7 @@ func fieldsOf(t reflect.Type) (names []string) {
 	return names
 }
 
-// Ensure that a system can be told what its row says that it assumes, and nothing else.
+// Ensure that a system can be given what its row says that it assumes, and nothing else.
 func TestAssumesFollowsFromKnown(t *testing.T) {
 	for _, info := range system.Table() {
 		var known reflect.Type
@@ -73,11 +74,11 @@ func TestAssumesFollowsFromKnown(t *testing.T) {
 			}
 		}
 		if (info.Assumes == "nothing") != (len(said) == 0) || info.Assumes == "nothing" && known.NumField() > 0 {
-			t.Errorf("%s assumes %q, and is told %v", info.Name, info.Assumes, fieldsOf(known))
+			t.Errorf("%s assumes %q, and is given %v", info.Name, info.Assumes, fieldsOf(known))
 		}
 		for _, f := range fieldsOf(known) {
 			if !slices.Contains(said, f) && besides[f] == "" && unsaid[info.Name+" "+f] == "" {
-				t.Errorf("%s assumes %q and can be told %s of %v", info.Name, info.Assumes, f, known)
+				t.Errorf("%s assumes %q and can be given %s of %v", info.Name, info.Assumes, f, known)
 			}
 		}
 	}

@@ -13,25 +13,29 @@ import (
 	"github.com/trainyard/trainyard/system/key"
 )
 
-// Knowledge is all that is known where a world is made, in addition to what jobs say of themselves. A system is given the part
-// that its family may know, see Maker.
+// Knowledge is all that is known where a world is made, in addition to what jobs say of themselves. A system is given
+// the part that its family may know, see Maker.
 type Knowledge struct {
-	Work   sched.Remainer     // remaining work of jobs, by an oracle or an estimator
-	Files  key.Contents       // of the files that keys name
-	Speeds speedup.Source     // how fast jobs go, by an oracle; nil: only what is learned
-	Mix    []speedup.Class    // arrival rates and true chains of all applications of the trace, by an oracle; nil: unknown
-	Sets   []interference.Set // measured of jobs that share GPUs, in places named as the types of the cluster; nil: none
+	Work   sched.Remainer // remaining work of jobs, by an oracle or an estimator
+	Files  key.Contents   // of the files that keys name
+	Speeds speedup.Source // how fast jobs go, by an oracle; nil: only what is learned
+	// arrival rates and true chains of all applications of the trace, by an oracle; nil: unknown
+	Mix []speedup.Class
+	// measured of jobs that share GPUs, in places named as the types of the cluster; nil: none
+	Sets []interference.Set
 
-	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil: it is unknown of all.
+	// Caps returns what GPUs do under power caps for jobs of a model, none where that is unknown; nil: it is unknown of
+	// all.
 	Caps func(model string) power.Caps
 	// Scores are the PM scores of the GPUs by number, as known; nil: nothing is known of how they differ.
 	Scores *variability.Scores
-	// Restart is what a restart of a job of a model costs, by an estimator; nil: unknown. The key restart_overhead comes first.
+	// Restart is what a restart of a job of a model costs, by an estimator; nil: unknown. The key restart_overhead
+	// comes first.
 	Restart func(model string) time.Duration
 	// Slow is the truth about GPUs that are slow for a while, for oracles; nil: unknown.
 	Slow watch.Truth
-	// Learn are the estimators behind the other fields: they are given every event before the system is, and saved with it.
-	// Work is one of them if it is a sched.Observer.
+	// Learn are the estimators behind the other fields: they are given every event before the system is, and saved with
+	// it. Work is one of them if it is a sched.Observer.
 	Learn []sched.Observer
 
 	// PerNode and MostGPUs are the GPUs of the largest node and of all that are owned or may be rented.
@@ -50,12 +54,13 @@ type Facts struct {
 	Pools             []sched.PoolSpec
 	Budget            float64        // GPUs that may be rented on average; 0: none given
 	Round             time.Duration  // between decisions, instead of the system's own; 0: that
-	Zone              *time.Location // in which months begin
+	Zone              *time.Location // of calendar months
 }
 
 // facts are those of k.
 func (k *Knowledge) facts() Facts {
-	return Facts{PerNode: k.PerNode, MostGPUs: k.MostGPUs, Types: k.types(), Pools: k.Pools, Budget: k.Budget, Round: k.Round, Zone: k.Zone}
+	return Facts{PerNode: k.PerNode, MostGPUs: k.MostGPUs, Types: k.types(), Pools: k.Pools, Budget: k.Budget,
+		Round: k.Round, Zone: k.Zone}
 }
 
 // types counts the GPU types that there are: those that have a name. One that is forgotten keeps its number.

@@ -20,31 +20,41 @@ var (
 	Batch = key.Choice("batch", "free",
 		"batch size: free = the best at each width; fixed: min, max, random, best (at the width asked for), per-gpu",
 		append([]string{"free"}, batchRules...)...)
-	LR      = key.Choice("lr", "linear", "learning rate by batch size, told to the job: linear, sqrt, adascale, none", lrRules...)
+	LR = key.Choice("lr", "linear", "learning rate by batch size, told to the job: linear, sqrt, adascale, none",
+		lrRules...)
 	KMax    = key.Int("k_max", "0", "widest any job may be; 0 = what it says itself")
 	Horizon = key.Seconds("horizon", formatted(DefaultHorizon.Seconds()),
-		"seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not counted")
-	Interval = key.Seconds("interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes its speed")
+		"seconds in which a restart must pay for itself, else a job keeps width and batch size; 0 = restarts are not "+
+			"counted")
+	Interval = key.Seconds("interval", "0", "seconds between decisions; 0 = whenever a job arrives, ends or changes "+
+		"its speed")
 
-	keyRound   = Interval.As(formatted(elastic.PolluxRound.Seconds()), "seconds between decisions, more than restart_overhead")
+	keyRound = Interval.As(formatted(elastic.PolluxRound.Seconds()),
+		"seconds between decisions, more than restart_overhead")
 	keyUtility = key.Positive(1, "a number > 0, at most 1", "utility", "0.5",
 		"speedup of all jobs together over the GPUs there are, at which nodes are rented: > 0, at most 1")
 	keyPay = key.Switch("on", "off", "pay", "off",
-		"on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = as published").
+		"on = a job is resized only where that pays for its restart within horizon, or another needs its GPUs; off = "+
+			"as published").
 		Lives("on")
 	keyMode = key.Choice("mode", "queue",
-		"what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected", "queue", "drop")
-	keyOvertake = Backfill.As("off", "mode=queue: on = those behind one that waits may start before it; off = nobody is overtaken")
-	keyGoal     = key.Choice("objective", "goodput",
-		"sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs", "goodput", "throughput")
+		"what becomes of a job whose fewest GPUs are not to be had: queue = it waits, drop = it is rejected", "queue",
+		"drop")
+	keyOvertake = Backfill.As("off", "mode=queue: on = those behind one that waits may start before it; off = nobody "+
+		"is overtaken")
+	keyGoal = key.Choice("objective", "goodput",
+		"sum of scaling factors of goodput, or of throughput: samples, whatever a batch size costs in epochs",
+		"goodput", "throughput")
 	keyFairness = key.NumberTo(1e3, "fairness", "0",
 		"weight of the logarithm of each share in the sum; 0 = the plain sum, indifferent to who gets what")
 
-	divideKeys   = key.List{keyCurves.Key, Batch.Key, Seed.As("0", "of batch=random").Key, LR.Key, KMax.Key, Horizon.Key}
+	divideKeys = key.List{keyCurves.Key, Batch.Key, Seed.As("0", "of batch=random").Key, LR.Key, KMax.Key,
+		Horizon.Key}
 	polluxKeys   = key.Join(key.List{keyRound.Key}, divideKeys)
 	scalingKeys  = key.Join(key.List{keyUtility.Key, keyRentKeep.Key, keyMaxNodes.Key}, polluxKeys)
 	dividingKeys = key.Join(key.List{Interval.Key, keyPay.Key}, divideKeys)
-	elasticKeys  = key.Join(key.List{Interval.Key, keyMode.Key, keyOvertake.Key, keyGoal.Key, keyFairness.Key}, divideKeys)
+	elasticKeys  = key.Join(key.List{Interval.Key, keyMode.Key, keyOvertake.Key, keyGoal.Key, keyFairness.Key},
+		divideKeys)
 )
 
 // speeds is what the systems that resize jobs know.
@@ -120,8 +130,9 @@ func polluxAutoscale(k elastic.Known, facts Facts, s *key.Settings) (st pipeline
 
 // divideParams returns what the systems that resize jobs have in common.
 func divideParams(k elastic.Known, s *key.Settings) (elastic.Params, error) {
-	p := elastic.Params{Seed: uint64(Seed.Get(s)), Most: int32(min(KMax.Get(s), math.MaxInt32)), Horizon: Horizon.Get(s),
-		Place: placer(s), Interval: Interval.Get(s)}
+	p := elastic.Params{Seed: uint64(Seed.Get(s)), Most: int32(min(KMax.Get(s), math.MaxInt32)),
+		Horizon: Horizon.Get(s),
+		Place:   placer(s), Interval: Interval.Get(s)}
 	batch, lr := Batch.Get(s), LR.Get(s)
 	for i, name := range batchRules {
 		if rule := model.BatchRule(i); name == batch {
@@ -133,11 +144,12 @@ func divideParams(k elastic.Known, s *key.Settings) (elastic.Params, error) {
 			p.LR = allocate.LRRule(i)
 		}
 	}
-	_, told := k.Speeds.(speedup.Batched)
+	_, batched := k.Speeds.(speedup.Batched)
 	switch {
-	case p.Batch != nil && !told:
-		return p, fmt.Errorf("batch=%s, want free, or curves=oracle: what is learned is of the batch sizes that jobs have", batch)
-	case p.LR == allocate.LRAdaScale && !told:
+	case p.Batch != nil && !batched:
+		return p, fmt.Errorf("batch=%s, want free, or curves=oracle: what is learned is of the batch sizes that jobs "+
+			"have", batch)
+	case p.LR == allocate.LRAdaScale && !batched:
 		return p, errors.New("lr=adascale, want another, or curves=oracle: gradients are not learned")
 	}
 	return p, nil
@@ -171,7 +183,8 @@ func elasticScaling(k elastic.Known, _ Facts, s *key.Settings) (st pipeline.Stag
 	if keyGoal.Get(s) == "throughput" {
 		o, ok := k.Speeds.(*speedup.Oracle)
 		if !ok {
-			return st, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is progress, not samples")
+			return st, errors.New("objective=throughput, want goodput, or curves=oracle: what is learned is " +
+				"progress, not samples")
 		}
 		k.Speeds = o.InSamples()
 	}

@@ -13,7 +13,7 @@ type moves struct{}
 
 func (moves) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return true }
 
-// Ensure that a round in which all may be placed anew counts like a quantum, unless moves are weighed.
+// Ensure that a round in which all may be placed again counts like a quantum, unless moves are weighed.
 func TestEvery(t *testing.T) {
 	const m = time.Minute
 	for _, c := range []struct {

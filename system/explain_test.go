@@ -25,7 +25,8 @@ func (a *asker) EndBatch() error {
 		said := map[string]bool{}
 		a.e.Explain(a.v, sched.JobID(id), func(f sched.Fact) {
 			if f.Name == "" || said[f.Name] || math.IsNaN(f.Value) || f.Text != "" && (f.Value != 0 || f.Unit != "") {
-				a.t.Errorf("%v: job %d: %+v: without a name, twice, no number, or word and number at once", a.v.Now, id, f)
+				a.t.Errorf("%v: job %d: %+v: without a name, twice, no number, or word and number at once", a.v.Now,
+					id, f)
 			}
 			said[f.Name], a.facts[f.Name] = true, true
 		})
@@ -33,7 +34,7 @@ func (a *asker) EndBatch() error {
 	return nil
 }
 
-// Ensure that every system explains its jobs, says nothing twice, and decides as if nobody had asked.
+// Ensure that every system explains its jobs, says nothing twice, and decides as if no one had asked.
 func TestExplainChangesNothing(t *testing.T) {
 	tr := small()
 	for i := range tr.Jobs { // those who go by nothing else say nothing of a job that has none

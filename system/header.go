@@ -5,9 +5,9 @@ import (
 	"github.com/trainyard/trainyard/pipeline"
 )
 
-// Begin returns the system that decides, or decided, what a log that begins with h holds. It is built from h and from what k
-// knows beside; Types, Pools, Budget, Round, PerNode and MostGPUs of k are those of h. ShareLimit of h becomes that of the system.
-// adapt, if not nil, changes the stages of a system that has any, after the round of h.
+// Begin returns the system that decides, or decided, the log that h heads. It is built from h and from what k knows in
+// addition; Types, Pools, Budget, Round, PerNode and MostGPUs of k are those of h. ShareLimit of h becomes
+// that of the system. adapt, if not nil, changes the stages of a system that has any, after the round of h.
 func Begin(h *eventlog.Header, k Knowledge, adapt func(*pipeline.Stages)) (System, error) {
 	info, err := Named(h.System)
 	if err != nil {

@@ -14,16 +14,19 @@ import (
 	"github.com/trainyard/trainyard/system"
 )
 
-// Ensure that whatever learns or remembers in the stages of any system is known to the engine: that it is a stage itself or listed
-// among the parts, not hidden inside a stage that wraps it. It would never hear of anything, and be lost with a crash.
+// Ensure that whatever learns or remembers in the stages of any system is known to the engine: that it is a stage
+// itself or listed among the parts, not hidden inside a stage that wraps it. It would never hear of anything, and be
+// lost with a crash.
 func TestNothingLearnsUnheard(t *testing.T) {
 	tr := small()
 	for _, info := range system.Table() {
 		if info.Stages == nil {
 			continue
 		}
-		for _, settings := range []map[string]string{nil, {"placement": "skew", "pack_limit": "learned"}, {"order": "tiresias-gittins"}} {
-			if slices.ContainsFunc(keysOf(settings), func(key string) bool { return !slices.Contains(info.KeyNames(), key) }) {
+		for _, settings := range []map[string]string{nil, {"placement": "skew", "pack_limit": "learned"},
+			{"order": "tiresias-gittins"}} {
+			if slices.ContainsFunc(keysOf(settings),
+				func(key string) bool { return !slices.Contains(info.KeyNames(), key) }) {
 				continue
 			}
 			var hidden []string
@@ -42,7 +45,8 @@ func TestNothingLearnsUnheard(t *testing.T) {
 // Ensure that the test finds what is hidden.
 func TestUnheardIsFound(t *testing.T) {
 	learned, widest := place.NewLearnedSkew(nil), &allocate.Widest{}
-	st := pipeline.Stages{Place: &place.OneType{By: learned}, Allocate: &allocate.Divide{Rule: &allocate.Pollux{Seen: widest}}}
+	st := pipeline.Stages{Place: &place.OneType{By: learned},
+		Allocate: &allocate.Divide{Rule: &allocate.Pollux{Seen: widest}}}
 	if got, want := unheard(&st), []string{"*place.LearnedSkew", "*allocate.Widest"}; !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
@@ -58,8 +62,8 @@ func keysOf(settings map[string]string) (keys []string) {
 	return keys
 }
 
-// unheard returns the types of what implements sched.Observer or sched.Memory inside the stages, and is not one of those that
-// the engine looks at, nor inside one that implements the same and so can tell it.
+// unheard returns the types of what implements sched.Observer or sched.Memory inside the stages, and is not one of
+// those that the engine looks at, nor inside one that implements the same and so can pass it on.
 func unheard(st *pipeline.Stages) []string {
 	s := search{known: map[uintptr]bool{}}
 	stages := []any{st.Order, st.Place, st.Admit, st.Allocate}

@@ -23,12 +23,14 @@ var (
 	PackLimit = key.New("pack_limit", formatted(skew.PackLimit),
 		"placement skew: share of the largest tensor above which a model is consolidated, or learned", parsePackLimit)
 	Profiles = key.FromFiles("profiles",
-		"MODEL=FILE,...: logs of tensor or message sizes, or checkpoints, that tell the skew of models (default: published ones)",
+		"MODEL=FILE,...: logs of tensor or message sizes, or checkpoints, that tell the skew of models (default: "+
+			"published ones)",
 		"a log of tensor or message sizes, or a checkpoint", profileNames, readProfiles)
 	MinRun = key.New("min_run", "0", "seconds during which a started job cannot be preempted; "+
 		"auto = 300, or ten times what its restart costs if that is longer", parseMinRun).Lives(AutoMinRun)
-	PreemptLimit = key.Int("preempt_limit", "0", "times that a job may be stopped for others within an hour; 0 = any number").
-			Lives(strconv.Itoa(restart.DefaultRails.PerHour))
+	PreemptLimit = key.Int("preempt_limit", "0",
+		"times that a job may be stopped for others within an hour; 0 = any number").
+		Lives(strconv.Itoa(restart.DefaultRails.PerHour))
 	UserLimit = key.Int("user_limit", "0", "GPUs one user may hold at a time; 0 = no limit")
 )
 
@@ -37,14 +39,17 @@ var Common = key.List{Placement.Key, PackLimit.Key, Profiles.Key, MinRun.Key, Pr
 
 // The keys of what provides nodes. A machine has its own GPUs.
 var (
-	Provide = key.Choice("provision", "follow", "where nodes may be rented: follow the demand, or reserve", "follow", "reserve").
+	Provide = key.Choice("provision", "follow", "where nodes may be rented: follow the demand, or reserve", "follow",
+		"reserve").
 		Only(rented)
 	Reserve = key.Int("reserve", "0", "provision reserve: GPUs rented at all times").Only(rented)
 	MaxGPUs = key.Int("max_gpus", "0", "provision follow: GPUs wanted at most; 0 = what the pools allow").Only(rented)
-	Keep    = key.Seconds("keep", "0", "provision follow: seconds a node that is not needed is kept before it is let go").Only(rented)
-	Caps    = key.New("power_cap", "off", "power caps: off, WATTS as in 150W, "+
+	Keep    = key.Seconds("keep", "0", "provision follow: seconds a node that is not needed is kept before it is let "+
+		"go").Only(rented)
+	Caps = key.New("power_cap", "off", "power caps: off, WATTS as in 150W, "+
 		"or the slow-down from 1 on up to which the cap of least energy is taken", parseCap).Only(rented)
-	Sleep = key.New("sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never", parseSleep).
+	Sleep = key.New("sleep", "inf", "seconds after which an idle node is put to sleep while no job waits; inf = never",
+		parseSleep).
 		Only(rented)
 )
 
@@ -54,17 +59,21 @@ const rented = key.Simulation | key.Cluster
 // Provisioning are the keys of what provides nodes, which every system takes in addition to its own and Common.
 var Provisioning = key.List{Provide.Key, Reserve.Key, MaxGPUs.Key, Keep.Key, Caps.Key, Sleep.Key}
 
-// The keys of what restarts and distance are taken to cost by the systems that use it. In a simulation that is also the truth.
+// The keys of what restarts and distance are taken to cost by the systems that use it. In a simulation that is also the
+// truth.
 var (
 	RestartOverhead = key.ByModel(DefaultRestart, "restart_overhead", formatted(DefaultRestart.Seconds()),
-		"seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, the last for other models")
+		"seconds a job holds its GPUs without progress at every start but its first; or MODEL=SECONDS,...,SECONDS, "+
+			"the last for other models")
 	LocalityPenalty = key.Number("locality_penalty", "1",
 		"time of an iteration of a gang on several nodes over that on one (default with --variability: 1.7)").
 		WithScores(formatted(variability.PublishedAcross))
-	Classes = key.FromFile("classes", "of jobs: stated (else as published of models); FILE with model,class or with profiles; "+
+	Classes = key.FromFile("classes", "of jobs: stated (else as published of models); FILE with model,class or with "+
+		"profiles; "+
 		"observed = told from how fast jobs run", "class map", "a file with model,class or with profiles", readClasses).
 		Or(StatedClasses, ObservedClasses)
-	Locality = key.FromFile("locality", "FILE with model_or_class,gpus_min,level,penalty: the same by model or class, GPUs "+
+	Locality = key.FromFile("locality", "FILE with model_or_class,gpus_min,level,penalty: the same by model or "+
+		"class, GPUs "+
 		"and distance (node, rack, across); what it leaves open is locality_penalty",
 		"locality", "a file with model_or_class,gpus_min,level,penalty", readLocality)
 )
@@ -72,15 +81,15 @@ var (
 // Beliefs are the keys of what restarts and distance cost.
 var Beliefs = key.List{RestartOverhead.Key, LocalityPenalty.Key, Classes.Key, Locality.Key}
 
-// Values of the key classes that name no file: what jobs say of themselves, else what was published of their models; or told
-// from how fast jobs run.
+// Values of the key classes that name no file: what jobs say of themselves, else what was published of their models; or
+// what follows from how fast jobs run.
 const (
 	StatedClasses   = "stated"
 	ObservedClasses = "observed"
 )
 
-// DefaultRestart is what a restart costs unless the key restart_overhead says otherwise. Source: Gu et al., NSDI'19, section
-// 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
+// DefaultRestart is what a restart costs unless the key restart_overhead says otherwise. Source: Gu et al., NSDI'19,
+// section 5.2.4 as quoted by Lucid's source: 13,724 s over 221 preemptions.
 const DefaultRestart = 62 * time.Second
 
 // formatted is a default as it is written.
@@ -179,7 +188,7 @@ func readProfiles(files []key.File, _ key.About) (func(model string) (float64, b
 	}, nil
 }
 
-// readProfile reads a checkpoint, which is told by its first bytes, or a log.
+// readProfile reads a checkpoint, which shows in its first bytes, or a log.
 func readProfile(f key.File) (skew.Profile, error) {
 	var head [9]byte
 	data, size, random := f.Random()
@@ -210,14 +219,16 @@ func readClasses(data io.Reader, path string, about key.About) (*variability.Cla
 	return variability.ReadClassMap(data, path, about.Classes)
 }
 
-// readLocality reads a table of penalties. It must leave nothing open unless locality_penalty is given, which fills that in.
+// readLocality reads a table of penalties. It must leave nothing open unless locality_penalty is given, which fills
+// that in.
 func readLocality(data io.Reader, path string, about key.About) (*variability.Locality, error) {
 	l, err := variability.ReadLocality(data, path)
 	if err != nil {
 		return nil, err
 	}
 	if _, filled := about.Given["locality_penalty"]; !filled && !l.Whole() {
-		return nil, fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a row *,1,across,PENALTY, "+
+		return nil, fmt.Errorf("variability: %s: nothing is said of models and classes that are not named, want a "+
+			"row *,1,across,PENALTY, "+
 			"or the key locality_penalty", path)
 	}
 	return &l, nil

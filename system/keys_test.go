@@ -19,11 +19,13 @@ import (
 	"github.com/trainyard/trainyard/system/key"
 )
 
-// allKnown is all that a system may be told.
+// allKnown is all that a system may know.
 func allKnown() system.Knowledge {
 	apps := map[string]speedup.App{}
-	return system.Knowledge{Work: small().Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6, Speeds: speedup.NewOracle(apps, 4, 8),
-		Sets: []interference.Set{}, Caps: func(string) power.Caps { return nil }, Pools: []sched.PoolSpec{{Name: "p", GPUs: 4, Max: 2}},
+	return system.Knowledge{Work: small().Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6,
+		Speeds: speedup.NewOracle(apps, 4, 8),
+		Sets:   []interference.Set{}, Caps: func(string) power.Caps { return nil },
+		Pools:   []sched.PoolSpec{{Name: "p", GPUs: 4, Max: 2}},
 		Restart: func(string) time.Duration { return time.Minute },
 		Slow:    func(sched.GPUID, sched.Time) (float64, sched.Time) { return 1, sched.Never }}
 }
@@ -31,15 +33,17 @@ func allKnown() system.Knowledge {
 // elsewhereRead are declared keys that those who make the world read.
 var elsewhereRead = []string{"month_zone"}
 
-// Ensure that a system reads every key that it declares, under one setting or another, and no other key: one that is not declared
-// could not be given.
+// Ensure that a system reads every key that it declares, under one setting or another, and no other key: one that is
+// not declared could not be given.
 func TestDeclaredKeysAreRead(t *testing.T) {
-	variants := []map[string]string{nil, {"provision": "reserve", "reserve": "2"}, {"month_budget": "100", "information": "price"},
+	variants := []map[string]string{nil, {"provision": "reserve", "reserve": "2"},
+		{"month_budget": "100", "information": "price"},
 		{"placement": "skew"}}
 	for _, info := range system.Table() {
 		read := map[string]bool{}
 		for _, values := range variants {
-			if slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(k string) bool { return info.All().Find(k) == nil }) {
+			if slices.ContainsFunc(slices.Collect(maps.Keys(values)),
+				func(k string) bool { return info.All().Find(k) == nil }) {
 				continue
 			}
 			s := key.NewSettings(values)
@@ -69,13 +73,14 @@ func TestUndeclaredKeysAreRefused(t *testing.T) {
 	if system.MinRun.Get(s); s.Err() != nil {
 		t.Errorf("%v, want a declared key read", s.Err())
 	}
-	if system.UserLimit.Get(s); s.Err() == nil || s.Err().Error() != "the key user_limit is read though it is not declared" {
+	if system.UserLimit.Get(s); s.Err() == nil ||
+		s.Err().Error() != "the key user_limit is read though it is not declared" {
 		t.Errorf("%v, want a key that is not declared refused", s.Err())
 	}
 }
 
-// Ensure that every default, for real jobs and with PM scores as well, is a value that the key takes, and that what a key may be
-// said to be is taken.
+// Ensure that every default, for real jobs and with PM scores as well, is a value that the key takes, and that what a
+// key may be said to be is taken.
 func TestDefaultsAreTaken(t *testing.T) {
 	lists := []key.List{system.World}
 	for _, info := range system.Table() {
@@ -105,10 +110,13 @@ func TestWhereKeysMayBeGiven(t *testing.T) {
 		where       key.Use
 		taken       bool
 	}{
-		{"fifo", "keep", key.Simulation, true}, {"fifo", "keep", key.Cluster, true}, {"fifo", "keep", key.Machine, false},
+		{"fifo", "keep", key.Simulation, true}, {"fifo", "keep", key.Cluster, true},
+		{"fifo", "keep", key.Machine, false},
 		{"boa", "keep", key.Machine, false}, {"boa", "budget", key.Machine, true},
-		{"fifo", "restart_overhead", key.Simulation, true}, {"fifo", "restart_overhead", key.Machine, true}, {"pal", "locality", key.Cluster, true},
-		{"fifo", "report_noise", key.Simulation, true}, {"fifo", "report_noise", key.Machine, false}, {"fifo", "report_noise", key.Cluster, false},
+		{"fifo", "restart_overhead", key.Simulation, true}, {"fifo", "restart_overhead", key.Machine, true},
+		{"pal", "locality", key.Cluster, true},
+		{"fifo", "report_noise", key.Simulation, true}, {"fifo", "report_noise", key.Machine, false},
+		{"fifo", "report_noise", key.Cluster, false},
 	} {
 		info, err := system.Named(c.system)
 		if err != nil {
@@ -121,8 +129,8 @@ func TestWhereKeysMayBeGiven(t *testing.T) {
 	}
 }
 
-// Ensure that the key profiles takes logs and checkpoints, told by their first bytes, and logs from what can be read in order
-// alone.
+// Ensure that the key profiles takes logs and checkpoints, distinguished by their first bytes, and logs from what can be read in
+// order alone.
 func TestProfilesTakeCheckpoints(t *testing.T) {
 	state, err := os.ReadFile("../model/checkpoint/testdata/state.pt")
 	if err != nil {
@@ -131,7 +139,8 @@ func TestProfilesTakeCheckpoints(t *testing.T) {
 	header := `{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`
 	tensors := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("\x00", 16)
 	const log = "# sizes {of a model}\ntensor a 300\ntensor b 100\n"
-	files := map[string]string{"state.pt": string(state), "model.safetensors": tensors, "log": log, "9th": "#2345678{\n" + log, "pipe": log,
+	files := map[string]string{"state.pt": string(state), "model.safetensors": tensors, "log": log,
+		"9th": "#2345678{\n" + log, "pipe": log,
 		"cut.safetensors": tensors[:len(tensors)-1], "empty": ""}
 	open := func(path string) (io.ReadCloser, error) {
 		if path == "pipe" {
@@ -139,7 +148,8 @@ func TestProfilesTakeCheckpoints(t *testing.T) {
 		}
 		return key.InMemory(files[path]), nil
 	}
-	for path, want := range map[string]string{"log": "0.75", "9th": "0.75", "pipe": "0.75", "model.safetensors": "0.75", "state.pt": "known",
+	for path, want := range map[string]string{"log": "0.75", "9th": "0.75", "pipe": "0.75",
+		"model.safetensors": "0.75", "state.pt": "known",
 		"cut.safetensors": "checkpoint: cut.safetensors: ", "empty": "skew: empty: "} {
 		got := ""
 		contents, err := system.Common.Read(map[string]string{"profiles": "net=" + path}, key.About{}, open)
@@ -149,7 +159,8 @@ func TestProfilesTakeCheckpoints(t *testing.T) {
 				t.Errorf("%s: %v, want a damaged file", path, err)
 			}
 		} else {
-			of := system.Profiles.Get(key.NewSettings(map[string]string{"profiles": path}).Bind(system.Common, false, contents))
+			of := system.Profiles.Get(key.NewSettings(map[string]string{"profiles": path}).Bind(system.Common, false,
+				contents))
 			x, known := of("net")
 			if got = fmt.Sprint(x); known && x > 0 && x <= 1 && want == "known" {
 				got = want

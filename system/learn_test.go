@@ -30,7 +30,8 @@ func (l *listener) Observe(*sched.View, *sched.Event) { l.heard++ }
 func TestWorkIsHeardOnce(t *testing.T) {
 	for _, info := range system.Table() {
 		l := &listener{}
-		sys, err := info.Build(system.Knowledge{Work: l, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(nil), nil)
+		sys, err := info.Build(system.Knowledge{Work: l, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6},
+			system.NewSettings(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,8 @@ func knowing(t *testing.T, name string, work sched.Remainer) system.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{Work: work, Scores: scores(), PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil)
+	sys, err := info.Build(system.Knowledge{Work: work, Scores: scores(), PerNode: 4, MostGPUs: 8},
+		system.NewSettings(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func simulate(t *testing.T, name string, sys system.System, tr *trace.Trace) (me
 	var b bytes.Buffer
 	h := eventlog.Header{System: name, ShareLimit: sys.ShareLimit}
 	rec, w := metrics.NewRecorder(len(tr.Jobs)), eventlog.NewWriter(&b, h)
-	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(h), d, sys.Decider,
+		engine.Options{Sinks: []eventlog.Sink{rec, w}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -83,8 +86,8 @@ func simulate(t *testing.T, name string, sys system.System, tr *trace.Trace) (me
 	return rec.Result(name), b.Bytes()
 }
 
-// Ensure that systems which need the work of jobs run on what they learn of it, that a new one decides the same again, and
-// also if it is saved and loaded into another between any two instants.
+// Ensure that systems which need the work of jobs run on what they learn of it, that a new one decides the same again,
+// and also if it is saved and loaded into another between any two instants.
 func TestLearnedWorkIsRemembered(t *testing.T) {
 	for _, name := range []string{"fifo-easy", "sjf", "srtf", "srsf", "pal", "eaco", "afs-l", "optimus"} {
 		result, log := simulate(t, name, learningSystem(t, name), small())
@@ -99,14 +102,15 @@ func TestLearnedWorkIsRemembered(t *testing.T) {
 			next := learningSystem(t, name).Decider
 			return next, memory.Save(v, dec).Load(v, next)
 		}}
-		if err := engine.Replay(context.Background(), r.Header(), r.Records(), learningSystem(t, name).Decider, o); err != nil {
+		if err := engine.Replay(context.Background(), r.Header(), r.Records(), learningSystem(t, name).Decider,
+			o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Ensure that what is learned is worth something where models tell long jobs from short ones: shortest first by it saves at least
-// half of what it would save by an oracle, over arrival.
+// Ensure that what is learned is worth something where models separate long jobs from short ones: shortest first by it
+// saves at least half of what it would save by an oracle, over arrival.
 func TestLearnedWorkPays(t *testing.T) {
 	tr := small()
 	for i := range tr.Jobs {
@@ -119,6 +123,7 @@ func TestLearnedWorkPays(t *testing.T) {
 	learned, _ := simulate(t, "srtf", learningSystem(t, "srtf"), tr)
 	oracle, _ := simulate(t, "srtf", knowing(t, "srtf", tr.Oracle()), tr)
 	if fifo.AvgJCT-learned.AvgJCT < (fifo.AvgJCT-oracle.AvgJCT)/2 {
-		t.Errorf("srtf: %v s on average by what it learns, %v by an oracle, fifo-skip %v", learned.AvgJCT, oracle.AvgJCT, fifo.AvgJCT)
+		t.Errorf("srtf: %v s on average by what it learns, %v by an oracle, fifo-skip %v", learned.AvgJCT,
+			oracle.AvgJCT, fifo.AvgJCT)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 )
 
-// Live is Begin for real jobs: what k does not tell is learned as they run, their work, what a restart costs them, and from equal PM
-// scores on which GPUs are slow. Settings of h become those with LiveDefaults.
+// Live makes the system for real jobs, as Begin does: what k does not hold is learned as they run, their work, what a restart costs them, and
+// from equal PM scores on which GPUs are slow. Settings of h become those with LiveDefaults.
 func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 	if k.Work == nil {
 		k.Work = remaining.New()
 	}
 	if o, ok := k.Speeds.(*speedup.Oracle); ok {
-		k.Speeds = o.Fresh() // systems are tried beside the one that decides
+		k.Speeds = o.Fresh() // systems are tried while another decides
 	}
 	if k.Restart == nil {
 		costs := restart.NewCosts(DefaultRestart)
@@ -34,8 +34,9 @@ func Live(h *eventlog.Header, k Knowledge) (_ System, err error) {
 	return Begin(h, k, nil)
 }
 
-// LiveDefaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs where they
-// are not set: those take long to come up, and to be stopped again and again costs more than a simulation has it.
+// LiveDefaults returns settings, which it leaves as they are, with the values that keys of a system have for real jobs
+// where they are not set: those take long to come up, and to be stopped again and again costs more than a simulation
+// has it.
 func LiveDefaults(name string, settings map[string]string) (map[string]string, error) {
 	info, err := Named(name)
 	if err != nil {
@@ -58,7 +59,8 @@ func LiveDefaults(name string, settings map[string]string) (map[string]string, e
 
 // equal returns scores by which so many GPUs are alike for all jobs.
 func equal(gpus int) *variability.Scores {
-	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"}, PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
+	s := &variability.Scores{Name: "equal scores", Classes: []string{"A"},
+		PM: [][]float64{slices.Repeat([]float64{1}, gpus)}}
 	for g := range gpus {
 		s.GPUs = append(s.GPUs, variability.GPU{Name: strconv.Itoa(g)})
 	}

@@ -8,13 +8,15 @@ import (
 
 // Maker makes a system, or its stages, from what its family may know and from settings.
 type Maker[T any] interface {
-	// Known is the type of what the system is told of jobs and GPUs: it cannot know more.
+	// Known is the type of what the system is given to know of jobs and GPUs: it cannot know more.
 	Known() reflect.Type
 	Make(k Knowledge, s *key.Settings) (T, error)
 }
 
-// given returns a maker that takes out of all that is known what its family may know, of type K, and builds a system from that.
-func given[K, T any](know func(Knowledge, *key.Settings) (K, error), build func(K, Facts, *key.Settings) (T, error)) Maker[T] {
+// given returns a maker that takes out of all that is known what its family may know, of type K, and builds a system
+// from that.
+func given[K, T any](know func(Knowledge, *key.Settings) (K, error),
+	build func(K, Facts, *key.Settings) (T, error)) Maker[T] {
 	return maker[K, T]{know, build}
 }
 

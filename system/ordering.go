@@ -13,25 +13,28 @@ import (
 
 // The keys of the systems that are an order of jobs.
 var (
-	Unit = key.Choice("unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds", "gpu-seconds", "seconds")
+	Unit = key.Choice("unit", "gpu-seconds", "what attained service counts: gpu-seconds or seconds", "gpu-seconds",
+		"seconds")
 
 	Thresholds = key.Numbers("thresholds", commas(tiresias.DefaultThresholds),
 		"upper limits of the queues but the last, in the unit; empty = one queue")
 	PromoteKnob = key.Number("promote_knob", "inf",
 		"a waiting job is promoted after waiting so many times as long as it ran; 0 or inf = never")
-	Distribution = key.FromFile("distribution", "file with one column headed duration: service of earlier jobs (default: learned)",
+	Distribution = key.FromFile("distribution",
+		"file with one column headed duration: service of earlier jobs (default: learned)",
 		"distribution", "a file with one column headed duration", readSizes)
 	Delta = key.Number("delta", "", "static Gittins quantum (default: the upper limit of each queue)")
 
-	keyQuantum = key.Seconds("quantum", "300", "seconds between looks at the order while jobs wait; more than restart_overhead")
-	queueKeys  = key.List{Thresholds.Key, PromoteKnob.Key, Unit.Key}
+	keyQuantum = key.Seconds("quantum", "300",
+		"seconds between looks at the order while jobs wait; more than restart_overhead")
+	queueKeys = key.List{Thresholds.Key, PromoteKnob.Key, Unit.Key}
 )
 
 func readSizes(data io.Reader, path string, _ key.About) (*dist.Empirical, error) {
 	return dist.Read(data, path)
 }
 
-// work is what a system knows that is told the work of jobs.
+// work is what a system knows that plans by the work of jobs.
 func work(k Knowledge, _ *key.Settings) (baseline.Known, error) {
 	if k.Work == nil {
 		return baseline.Known{}, errNoWork
@@ -46,7 +49,10 @@ func plain(f func(sched.Placer) pipeline.Stages) Maker[pipeline.Stages] {
 
 // knowing is a system that knows the work of jobs.
 func knowing(f func(sched.Placer, baseline.Known) pipeline.Stages) Maker[pipeline.Stages] {
-	return given(work, func(k baseline.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) { return f(placer(s), k), nil })
+	return given(work, func(k baseline.Known, _ Facts, s *key.Settings) (pipeline.Stages,
+		error) {
+		return f(placer(s), k), nil
+	})
 }
 
 func las(s *key.Settings) (pipeline.Stages, error) {

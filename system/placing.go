@@ -20,15 +20,19 @@ var orders = map[string]Maker[pipeline.Stages]{"fifo": plain(baseline.FIFO), "la
 
 // The keys of the systems that place the jobs of another order.
 var (
-	Order    = key.Choice("order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, tiresias-las, tiresias-gittins", slices.Sorted(maps.Keys(orders))...)
+	Order = key.Choice("order", "fifo", "whose order of jobs, with its defaults: fifo, las, srtf, srsf, "+
+		"tiresias-las, tiresias-gittins", slices.Sorted(maps.Keys(orders))...)
 	Backfill = key.Switch("on", "off", "backfill", "off",
 		"on: jobs behind one that does not fit run where they do, without reservation; off: it holds them up")
-	ReplaceEvery = key.Seconds("replace_every", "0", "seconds between placements of all anew, looked at on the grid of rounds; 0 = every round")
-	MoveCost     = key.Seconds("move_cost", formatted(DefaultRestart.Seconds()),
+	ReplaceEvery = key.Seconds("replace_every", "0",
+		"seconds between placements of all anew, looked at on the grid of rounds; 0 = every round")
+	MoveCost = key.Seconds("move_cost", formatted(DefaultRestart.Seconds()),
 		"seconds a job must gain to be moved (default for real jobs: what its restart costs, as learned)")
-	Tolerance  = key.Number("tolerance", "0.05", "share by which one GPU may be slower than the fastest, to spare a node for a gang")
+	Tolerance = key.Number("tolerance", "0.05",
+		"share by which one GPU may be slower than the fastest, to spare a node for a gang")
 	Stragglers = key.Choice("stragglers", "none",
-		"GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known", "none", "watch", "oracle")
+		"GPUs that are slow for a while: none = unknown, watch = found out by the progress of jobs, oracle = known",
+		"none", "watch", "oracle")
 
 	palKeys = key.List{Order.Key, MoveCost.Key, ReplaceEvery.Key, Backfill.Key, Stragglers.Lives("watch").Key}
 )
@@ -60,8 +64,8 @@ func packingKnows(k Knowledge, _ *key.Settings) (orderAndSlow, error) {
 	return orderAndSlow{k.Work, k.Slow}, nil
 }
 
-// packing is a system that places the jobs of another order on few nodes; again says that it does so for all of them from
-// time to time.
+// packing is a system that places the jobs of another order on few nodes; again says that it does so for all of them
+// from time to time.
 func packing(f func(pipeline.Stages, pal.Options) pipeline.Stages, again bool) Maker[pipeline.Stages] {
 	return given(packingKnows, func(k orderAndSlow, _ Facts, s *key.Settings) (pipeline.Stages, error) {
 		of, err := ordered(k.Work, s)
@@ -88,8 +92,8 @@ func placingKnows(k Knowledge, s *key.Settings) (pal.Known, error) {
 	return known, nil
 }
 
-// placing is a system that places the jobs of another order by what is known of the GPUs; tolerant says that it takes a slower
-// one to spare a node.
+// placing is a system that places the jobs of another order by what is known of the GPUs; tolerant says that it takes a
+// slower one to spare a node.
 func placing(f func(pipeline.Stages, pal.Beliefs, pal.Options) pipeline.Stages, tolerant bool) Maker[pipeline.Stages] {
 	return given(placingKnows, func(k pal.Known, _ Facts, s *key.Settings) (pipeline.Stages, error) {
 		of, err := ordered(k.Work, s)
@@ -106,8 +110,8 @@ func placing(f func(pipeline.Stages, pal.Beliefs, pal.Options) pipeline.Stages, 
 	})
 }
 
-// watching has a system keep its jobs from slow GPUs, as the key says. Where it knows no scores, b is nil and slow GPUs are taken
-// away.
+// watching has a system keep its jobs from slow GPUs, as the key says. Where it knows no scores, b is nil and slow GPUs
+// are taken away.
 func watching(st pipeline.Stages, slow watch.Truth, s *key.Settings, b *pal.Beliefs) (pipeline.Stages, error) {
 	switch Stragglers.Get(s) {
 	case "watch":

@@ -9,15 +9,16 @@ import (
 	"github.com/trainyard/trainyard/system/key"
 )
 
-// provision returns the rules of provision that s asks for, those of Provisioning that are for this system; narrows says that it may start
-// jobs with fewer GPUs than they ask for.
+// provision returns the rules of provision that s asks for, those of Provisioning that are for this system; narrows
+// says that it may start jobs with fewer GPUs than they ask for.
 func (i *Info) provision(k Knowledge, s *key.Settings, narrows bool) (rules []sched.Provisioner, err error) {
 	if !i.Rents && len(k.Pools) > 0 {
 		r := &provision.Rent{Keep: Keep.Get(s)}
 		most, reserved := MaxGPUs.Get(s), Reserve.Get(s)
 		switch Provide.Get(s) {
 		case "follow":
-			r.Demand = &provision.Asked{Most: int32(most), Narrows: narrows, PerUser: int32(min(UserLimit.Get(s), math.MaxInt32))}
+			r.Demand = &provision.Asked{Most: int32(most), Narrows: narrows,
+				PerUser: int32(min(UserLimit.Get(s), math.MaxInt32))}
 		case "reserve":
 			if reserved < 1 {
 				return nil, errors.New("provision=reserve without reserve, want the GPUs to rent")

@@ -19,9 +19,11 @@ import (
 var (
 	keyBudget      = key.Number("budget", "", "GPUs rented on average (default: that of --budget)")
 	keyInformation = key.Choice("information", "estimated",
-		"estimated: arrivals are counted; perfect: rates and speeds are known; price: only what is spent is known", "estimated", "perfect", "price")
+		"estimated: arrivals are counted; perfect: rates and speeds are known; price: only what is spent is known",
+		"estimated", "perfect", "price")
 	keyCurves = key.Choice("curves", "learned",
-		"how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)", "learned", "oracle")
+		"how fast jobs go: learned from their progress, or by an oracle (default with information=perfect)", "learned",
+		"oracle")
 	keyWeight = key.NumberTo(1e3, "priority_weight", "2",
 		"a step of a job's priority multiplies by it what the job's delay is worth; 1 = priorities play no part")
 	keyCorrect = key.Switch("yes", "no", "correct", "yes",
@@ -31,15 +33,17 @@ var (
 	keyMonthBudget = key.Number("month_budget", "0",
 		"information=price: GPU-hours to be rented in each calendar month, instead of budget; used up, all stops")
 	keyMonthCarry = key.Number("month_carry", "0", "of them, those left that go over into the next month at most")
-	keyMonthFrom  = key.New("month_from", "1970-01-01T00:00:00Z", "date and time at the beginning of the trace", parseDate)
-	Seed          = key.Int("seed", "0", "of the search for widths")
+	keyMonthFrom  = key.New("month_from", "1970-01-01T00:00:00Z", "date and time at the beginning of the trace",
+		parseDate)
+	Seed = key.Int("seed", "0", "of the search for widths")
 
 	// MonthZone is looked up where the world is made: the zones are in files.
 	MonthZone = key.Text("month_zone", "UTC", "time zone in which months begin")
 )
 
 // boaKeys are those of the systems that know a price.
-var boaKeys = key.List{keyBudget.Key, keyInformation.Key, keyCurves.Key, keyWeight.Key, keyCorrect.Key, keyRentKeep.Key, keyMaxNodes.Key,
+var boaKeys = key.List{keyBudget.Key, keyInformation.Key, keyCurves.Key, keyWeight.Key, keyCorrect.Key,
+	keyRentKeep.Key, keyMaxNodes.Key,
 	keyMonthBudget.Key, keyMonthCarry.Key, MonthZone.Key, keyMonthFrom.Key}
 
 // equalKeys are those of equal-width, which knows no price.
@@ -82,7 +86,8 @@ func boaParams(k boa.Known, facts Facts, s *key.Settings) (boa.Params, error) {
 		p.Budget = keyBudget.Get(s)
 	}
 	if facts.Types > 1 {
-		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; `trainyard plan` weighs types",
+		return p, fmt.Errorf("GPUs of %d types, want one: no width follows for a job that may take either; "+
+			"`trainyard plan` weighs types",
 			facts.Types)
 	}
 	return p, nil

@@ -29,7 +29,8 @@ type partial struct {
 func (d *partial) Sync(context.Context, *sched.View) (events []sched.Event, err error) {
 	d.tries = make(map[sched.JobID]int)
 	for n := range d.nodes {
-		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: string(rune('a' + n)), GPUs: 8, Pool: sched.None}})
+		events = append(events, sched.Event{Kind: sched.NodeJoined,
+			NodeSpec: &sched.NodeSpec{Name: string(rune('a' + n)), GPUs: 8, Pool: sched.None}})
 	}
 	for _, s := range d.jobs {
 		events = append(events, sched.Event{Kind: sched.JobArrived, Spec: s})
@@ -38,7 +39,8 @@ func (d *partial) Sync(context.Context, *sched.View) (events []sched.Event, err 
 }
 
 func (d *partial) Next(_ context.Context, until sched.Time) ([]sched.Event, error) {
-	if len(d.queue) == 0 && until == sched.Never || d.now > sched.Time(24*time.Hour) { // a job that does not start ticks on
+	// a job that does not start ticks on
+	if len(d.queue) == 0 && until == sched.Never || d.now > sched.Time(24*time.Hour) {
 		return nil, io.EOF
 	}
 	slices.SortStableFunc(d.queue, func(a, b sched.Event) int { return cmp.Compare(a.Time, b.Time) })
@@ -70,7 +72,8 @@ func (d *partial) Apply(_ context.Context, p sched.Plan) error {
 			}
 			e.Kind, e.WorkFrom, e.Rate = sched.AttemptStarted, e.Time, 1
 			over := e
-			over.Kind, over.Outcome, over.Time, over.WorkFrom = sched.AttemptEnded, sched.Finished, e.Time.Add(100*time.Second), 0
+			over.Kind, over.Outcome, over.Time, over.WorkFrom = sched.AttemptEnded, sched.Finished,
+				e.Time.Add(100*time.Second), 0
 			d.queue = append(d.queue, e, over)
 		}
 	}
@@ -118,8 +121,8 @@ func gangs(widths ...int) (specs []*sched.JobSpec) {
 	return specs
 }
 
-// Ensure that under every system a job whose start failed on a broken node is tried on another next, and that nobody waits for that
-// node.
+// Ensure that under every system a job whose start failed on a broken node is tried on another next, and that no one
+// waits for that node.
 func TestABrokenNodeIsLeftAlone(t *testing.T) {
 	each(t, 0, func() *partial {
 		return &partial{nodes: 3, jobs: gangs(1, 1, 1), fails: func(a *sched.Action) []sched.GPUID {
@@ -155,8 +158,8 @@ func TestWhoFitsNowhereElseStartsAfterTheRest(t *testing.T) {
 	})
 }
 
-// Ensure that under every system a gang which fails wherever it starts takes no more than half of the cluster out of use, and that others
-// do not wait for it.
+// Ensure that under every system a gang which fails wherever it starts takes no more than half of the cluster out of
+// use, and that others do not wait for it.
 func TestAJobToBlameDoesNotRestTheCluster(t *testing.T) {
 	each(t, 1, func() *partial {
 		return &partial{nodes: 2, jobs: gangs(16, 1, 2, 4), fails: func(a *sched.Action) []sched.GPUID {

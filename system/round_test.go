@@ -16,15 +16,16 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// Ensure that a round that is asked for is that of all parts of a system, whatever the round of its own: a job on an idle cluster
-// starts at the next round, and a replay decides the same.
+// Ensure that a round that is asked for is that of all parts of a system, whatever the round of its own: a job on an
+// idle cluster starts at the next round, and a replay decides the same.
 func TestRoundIsHeeded(t *testing.T) {
 	for _, info := range system.Table() {
 		if info.Stages == nil { // a system of one piece has no rounds
 			continue
 		}
 		for _, round := range []time.Duration{7 * time.Second, 100 * time.Second} {
-			tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "lone", Submit: sched.Time(3 * time.Second), GPUs: sched.Rigid(2)}, Duration: time.Hour}}}
+			tr := &trace.Trace{Jobs: []trace.Job{{Spec: sched.JobSpec{Name: "lone",
+				Submit: sched.Time(3 * time.Second), GPUs: sched.Rigid(2)}, Duration: time.Hour}}}
 			if started := lone(t, info.Name, tr, round); started > sched.Time(round) {
 				t.Errorf("%s: a job starts at %v, want %v", info.Name, started, round)
 			}
@@ -57,7 +58,8 @@ func lone(t *testing.T, name string, tr *trace.Trace, round time.Duration) sched
 	})
 	var b bytes.Buffer
 	w := eventlog.NewWriter(&b, h)
-	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{first, w}}); err != nil {
+	if err = engine.Run(context.Background(), engine.NewState(h), d, sys.Decider,
+		engine.Options{Sinks: []eventlog.Sink{first, w}}); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if err = w.Close(); err != nil {

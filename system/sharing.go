@@ -23,16 +23,19 @@ var (
 	keyMostJobs = key.New("max_jobs", strconv.Itoa(eaco.DefaultMost), "jobs on a GPU at most, 1 to 8", parseMostJobs)
 	keyPatience = key.Positive(maxPatience, "a number > 0, at most 1e6", "patience", formatted(eaco.DefaultPatience),
 		"a trial ends at the latest after so many times the time it should take at worst")
-	keyExclusive = key.New("exclusive_priority", "1", "jobs of that priority and above share with nobody", parsePriority)
-	keyLate      = key.Choice("late", "admit",
+	keyExclusive = key.New("exclusive_priority", "1", "jobs of that priority and above share with nobody",
+		parsePriority)
+	keyLate = key.Choice("late", "admit",
 		"jobs that would miss their deadline even alone: admit them alone, or wait (as published)", "admit", "wait")
 	keyParallel = key.New("model_parallel", "",
-		"MODEL,...: models that spread over their GPUs, so that memory is added up; * = all (as published)", parseModels)
+		"MODEL,...: models that spread over their GPUs, so that memory is added up; * = all (as published)",
+		parseModels)
 	keyHistory = key.Choice("history", "learned",
 		"what is known of sets at first: learned = nothing, tables = those of --interference", "learned", "tables")
 	keyPairs = keyHistory.As("", keyHistory.Doc+" (default where there are tables)")
 
-	eacoKeys = key.List{keyUse.Key, keyMemory.Key, keySlow.Key, keyMostJobs.Key, keyPatience.Key, keyExclusive.Key, keyLate.Key,
+	eacoKeys = key.List{keyUse.Key, keyMemory.Key, keySlow.Key, keyMostJobs.Key, keyPatience.Key, keyExclusive.Key,
+		keyLate.Key,
 		keyParallel.Key, keyHistory.Key}
 )
 
@@ -82,8 +85,8 @@ func parseModels(text string) ([]string, error) {
 	return models, nil
 }
 
-// sharing returns what a system that shares GPUs knows of jobs and sets; tables says that it is given the tables of sets
-// unless the key history says otherwise.
+// sharing returns what a system that shares GPUs knows of jobs and sets; tables says that it is given the tables of
+// sets unless the key history says otherwise.
 func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings) (eaco.Known, error) {
 	return func(k Knowledge, s *key.Settings) (eaco.Known, error) {
 		known := eaco.Known{Work: k.Work}
@@ -110,8 +113,10 @@ func sharing(history key.Of[string], tables bool) func(Knowledge, *key.Settings)
 
 // eacoSystem is EaCO.
 func eacoSystem(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
-	p := eaco.Params{Known: k, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s), Most: keyMostJobs.Get(s),
-		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait", Parallel: keyParallel.Get(s),
+	p := eaco.Params{Known: k, Use: keyUse.Get(s), Memory: keyMemory.Get(s), Slow: keySlow.Get(s),
+		Most:     keyMostJobs.Get(s),
+		Patience: keyPatience.Get(s), Alone: keyExclusive.Get(s), LateWait: keyLate.Get(s) == "wait",
+		Parallel: keyParallel.Get(s),
 		UserGPUs: UserLimit.Get(s)}
 	if s.Err() != nil {
 		return System{}, s.Err()
@@ -120,7 +125,8 @@ func eacoSystem(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
 	return System{Decider: d, ShareLimit: p.Most}, err
 }
 
-// paired is a system that pairs jobs; seeded says that it draws. The throughputs of pairs are given to it, as they are to Gavel.
+// paired is a system that pairs jobs; seeded says that it draws. The throughputs of pairs are given to it, as they are
+// to Gavel.
 func paired(r eaco.PairRule, seeded bool) Maker[System] {
 	return given(sharing(keyPairs, true), func(k eaco.Known, _ Facts, s *key.Settings) (System, error) {
 		seed := uint64(0)

@@ -36,8 +36,9 @@ type Info struct {
 // System is a system ready to decide, and what must be known to run it.
 type System struct {
 	Decider    sched.Decider
-	ShareLimit int           // tenants it may give a GPU; 0 = 1
-	Every      time.Duration // how often it may take GPUs away although nothing happens: a quantum or a round; 0 = never
+	ShareLimit int // tenants it may give a GPU; 0 = 1
+	// how often it may take GPUs away although nothing happens: a quantum or a round; 0 = never
+	Every time.Duration
 }
 
 // Named returns the row called name, or an error that says which name is near.
@@ -47,7 +48,8 @@ func Named(name string) (*Info, error) {
 			return &table[i], nil
 		}
 	}
-	return nil, fmt.Errorf("system: %q is not known%s; `trainyard systems` lists all", name, suggest.Hint(name, Names()))
+	return nil, fmt.Errorf("system: %q is not known%s; `trainyard systems` lists all", name,
+		suggest.Hint(name, Names()))
 }
 
 // Table returns all rows in the order in which they are listed.
@@ -93,14 +95,14 @@ func (i *Info) All() key.List { return key.Join(i.Keys, i.CommonKeys(), i.Provis
 // KeyNames returns the names of all keys the system takes.
 func (i *Info) KeyNames() []string { return i.All().Names() }
 
-// CheckKeys returns an error about the first key of settings, in order of name, that the system does not take, or not there. It
-// says which key is near.
+// CheckKeys returns an error about the first key of settings, in order of name, that the system does not take, or not
+// there. It says which key is near.
 func (i *Info) CheckKeys(settings map[string]string, where key.Use) error {
 	return key.Join(i.All(), World).Check("system: "+i.Name, settings, where)
 }
 
-// Build returns the system under the given settings, common keys applied. adapt, if not nil, changes its stages; an error
-// is returned if it has none.
+// Build returns the system under the given settings, common keys applied. adapt, if not nil, changes its stages; an
+// error is returned if it has none.
 func (i *Info) Build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages)) (System, error) {
 	s.Bind(key.Join(i.All(), Beliefs), k.Scores != nil, k.Files)
 	sys, err := i.build(k, s, adapt)
@@ -147,12 +149,13 @@ func (i *Info) build(k Knowledge, s *key.Settings, adapt func(*pipeline.Stages))
 var (
 	errNoStages = errors.New("it decides as a whole, in no stages that rounds or a preset could change")
 	errNoScores = errors.New("no PM scores of the GPUs were given; see --variability")
-	errNoTruth  = errors.New("stragglers=oracle: nobody knows which GPUs are slow; only simulations do, of the key slow_gpus")
-	errNoWork   = errors.New("no knowledge of remaining work was given")
+	errNoTruth  = errors.New("stragglers=oracle: nobody knows which GPUs are slow; only simulations do, of the key " +
+		"slow_gpus")
+	errNoWork = errors.New("no knowledge of remaining work was given")
 )
 
-// every returns how often s may take GPUs away although nothing happens: at the quantum or round by which keys grow, or where
-// all are placed anew and nothing weighs whether a move is worth its restart.
+// every returns how often s may take GPUs away although nothing happens: at the quantum or round by which keys grow, or
+// where all are placed again and nothing weighs whether a move is worth its restart.
 func every(s *pipeline.Stages) time.Duration {
 	switch {
 	case s.Quantum > 0 && s.Round > 0:

@@ -24,12 +24,15 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum, and
-// with models, users and widths above a node. Every sixth job may be resized.
+// small is a trace that keeps two nodes of four GPUs busy for a while: long enough to reach every queue and quantum,
+// and with models, users and widths above a node. Every sixth job may be resized.
 func small() *trace.Trace {
-	tr := trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8, Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
-		Mix:       []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1}, {GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
-		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1}, {Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
+	tr := trace.Generate(trace.Generator{Seed: 3, Jobs: 60, Load: 1.3, GPUs: 8,
+		Models: []string{"vgg16", "resnet50", "alexnet"}, Users: 4,
+		Mix: []trace.Width{{GPUs: 1, Share: .5}, {GPUs: 2, Share: .2}, {GPUs: 3, Share: .1},
+			{GPUs: 4, Share: .1}, {GPUs: 6, Share: .1}},
+		Durations: trace.Lognormal{Parts: []trace.Part{{Weight: .8, Mu: 6, Sigma: 1},
+			{Weight: .2, Mu: 8.5, Sigma: .5}}, Max: 20000}})
 	for i := 0; i < len(tr.Jobs); i += 6 {
 		g := &tr.Jobs[i].Spec.GPUs
 		g.Min, g.Max = 1, 8
@@ -38,8 +41,10 @@ func small() *trace.Trace {
 }
 
 // build returns a system under settings, with an oracle and a given distribution if sizes is set.
-func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System, error) {
-	return info.Build(system.Knowledge{Work: tr.Oracle(), Files: filesOf(sizes), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
+func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System,
+	error) {
+	return info.Build(system.Knowledge{Work: tr.Oracle(), Files: filesOf(sizes), Scores: scores(), PerNode: 4,
+		MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
 }
 
 func filesOf(sizes *dist.Empirical) key.Contents {
@@ -51,7 +56,8 @@ func filesOf(sizes *dist.Empirical) key.Contents {
 
 // scores are those of 8 GPUs, some slower than others.
 func scores() *variability.Scores {
-	s := &variability.Scores{Name: "small", Classes: []string{"A", "B"}, PM: [][]float64{{1, 1.2, .9, 1, 2.5, .9, 1, 1.2}, {1, 1, 1.1, 1, 1, 1.1, 1, 1}}}
+	s := &variability.Scores{Name: "small", Classes: []string{"A", "B"},
+		PM: [][]float64{{1, 1.2, .9, 1, 2.5, .9, 1, 1.2}, {1, 1, 1.1, 1, 1, 1.1, 1, 1}}}
 	for g := range s.PM[0] {
 		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
 	}
@@ -72,8 +78,9 @@ func base(info *system.Info) map[string]string {
 	return set
 }
 
-// run simulates a system and returns the hash of its events and its figures. more are sinks that are told its Decider.
-func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string, more ...func(sched.Decider) eventlog.Sink) (string, metrics.Result) {
+// run simulates a system and returns the hash of its events and its figures. more are sinks that are given its Decider.
+func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]string,
+	more ...func(sched.Decider) eventlog.Sink) (string, metrics.Result) {
 	t.Helper()
 	sys, err := build(info, tr, nil, settings)
 	if err != nil {
@@ -83,13 +90,14 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := sim.Runtime{Restart: 30 * time.Second, Slowdown: func(_ *sched.View, j *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
-		f, _ := skew.Of(j.Spec.Model)
-		if nodes <= need {
-			f = 0
-		}
-		return skew.SpreadFactor(f)
-	}}
+	r := sim.Runtime{Restart: 30 * time.Second,
+		Slowdown: func(_ *sched.View, j *trace.Job, _ []sched.GPUID, nodes, need int) float64 {
+			f, _ := skew.Of(j.Spec.Model)
+			if nodes <= need {
+				f = 0
+			}
+			return skew.SpreadFactor(f)
+		}}
 	d, err := sim.New(tr, c, sim.Options{Runtime: r})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +107,8 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 	for _, f := range more {
 		sinks = append(sinks, f(sys.Decider))
 	}
-	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: sinks}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d,
+		sys.Decider, engine.Options{Sinks: sinks}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum(), rec.Result(info.Name)
@@ -109,7 +118,8 @@ func run(t *testing.T, info *system.Info, tr *trace.Trace, settings map[string]s
 func TestTable(t *testing.T) {
 	names := system.Names()
 	for i, info := range system.Table() {
-		if info.Line == "" || info.Assumes == "" || info.Source == "" || info.Name != names[i] || slices.Index(names, info.Name) != i {
+		if info.Line == "" || info.Assumes == "" || info.Source == "" || info.Name != names[i] ||
+			slices.Index(names, info.Name) != i {
 			t.Errorf("row %d: %+v, want all said, and a name of its own", i, info)
 		}
 		found, err := system.Named(info.Name)
@@ -134,7 +144,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Ensure that the common keys carry the defaults of the system, and that asking for them changes nobody else's.
+// Ensure that the common keys carry the defaults of the system, and that asking for them changes no other's.
 func TestCommonKeys(t *testing.T) {
 	for name, want := range map[string]string{"tiresias-las": "skew", "fifo": "consolidate"} {
 		info, err := system.Named(name)
@@ -153,16 +163,18 @@ func TestCommonKeys(t *testing.T) {
 
 // Ensure that a name which is not known gives a hint where one is near.
 func TestNamed(t *testing.T) {
-	for name, want := range map[string]string{"tiresias_las": `did you mean "tiresias-las"?`, "SRTF": `did you mean "srtf"?`,
-		"fifo-easi": `did you mean "fifo-easy"?`, "": `system: "" is not known;`, "quux": `system: "quux" is not known;`} {
+	for name, want := range map[string]string{"tiresias_las": `did you mean "tiresias-las"?`,
+		"SRTF":      `did you mean "srtf"?`,
+		"fifo-easi": `did you mean "fifo-easy"?`, "": `system: "" is not known;`,
+		"quux": `system: "quux" is not known;`} {
 		if _, err := system.Named(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
 	}
 }
 
-// Ensure that every system finishes every job of a small trace, and that its events are the same on each run and however
-// many threads there are.
+// Ensure that every system finishes every job of a small trace, and that its events are the same on each run and
+// however many threads there are.
 func TestAllFinishTheSameWay(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	tr, sums := small(), map[string]string{}
@@ -172,7 +184,8 @@ func TestAllFinishTheSameWay(t *testing.T) {
 			runtime.GOMAXPROCS(threads)
 			sum, res := run(t, &info, tr, nil)
 			if res.Finished != len(tr.Jobs) || res.MaxWait == 0 && !info.Rents {
-				t.Errorf("%s: %d of %d finished, longest wait %v: want all, and some waiting", info.Name, res.Finished, len(tr.Jobs), res.MaxWait)
+				t.Errorf("%s: %d of %d finished, longest wait %v: want all, and some waiting", info.Name, res.Finished,
+					len(tr.Jobs), res.MaxWait)
 			}
 			if i == 0 {
 				first = sum
@@ -181,7 +194,7 @@ func TestAllFinishTheSameWay(t *testing.T) {
 				t.Errorf("%s: run %d gives %s, the first %s", info.Name, i, sum, first)
 			}
 		}
-		if other, ok := sums[first]; ok && !info.Rents { // those are told apart where there is something to rent
+		if other, ok := sums[first]; ok && !info.Rents { // those differ where there is something to rent
 			t.Errorf("%s and %s decide alike: the trace tells nothing", info.Name, other)
 		}
 		sums[first] = info.Name
@@ -209,15 +222,21 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 }
 
-// Ensure that every key is heeded: some value of it other than the default gives other events. The keys that name files
+// Ensure that every key has an effect: some value of it other than the default gives other events. The keys that name files
 // are read elsewhere.
 func TestEveryKeyIsHeeded(t *testing.T) {
-	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "preempt_limit": "1", "user_limit": "4", "unit": "seconds", "quantum": "100",
-		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3", "replace_every": "3000", "backfill": "on",
+	values := map[string]string{"placement": "packed", "pack_limit": "0.05", "min_run": "2000", "preempt_limit": "1",
+		"user_limit": "4", "unit": "seconds", "quantum": "100",
+		"thresholds": "900", "promote_knob": "0.5", "delta": "300", "order": "las", "move_cost": "0", "tolerance": "3",
+		"replace_every": "3000", "backfill": "on",
 		"interval": "1000", "mode": "drop", "k_max": "1"}
 	elsewhere := []string{"profiles", "distribution", "stragglers", "power_cap",
-		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs", "patience", "model_parallel", // where jobs share: system/eaco
-		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes", "seed", // where there is something to rent
+		// where jobs share: system/eaco
+		"history", "late", "exclusive_priority", "u_threshold", "mem_threshold", "slowdown_limit", "max_jobs",
+		"patience", "model_parallel",
+		// where there is something to rent
+		"provision", "reserve", "max_gpus", "keep", "sleep", "budget", "utility", "information", "curves", "max_nodes",
+		"seed",
 		"month_budget", "month_carry", "month_zone", "month_from", "priority_weight", "correct",
 		"objective", "batch", "lr", "fairness", "horizon", "pay"} // known applications: package experiment
 	tr := small()
@@ -228,7 +247,8 @@ func TestEveryKeyIsHeeded(t *testing.T) {
 			if ok == slices.Contains(elsewhere, k.Name) {
 				t.Errorf("key %s: want it here or elsewhere", k.Name)
 			}
-			if !ok || info.Rents && k.Name != "user_limit" || (k.Name == "min_run" || k.Name == "preempt_limit") && !preempts(t, &info, tr) {
+			if !ok || info.Rents && k.Name != "user_limit" || (k.Name == "min_run" || k.Name == "preempt_limit") &&
+				!preempts(t, &info, tr) {
 				continue
 			}
 			settings := base(&info)
@@ -247,7 +267,8 @@ func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 	if info.Stages == nil {
 		return true
 	}
-	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}, system.NewSettings(nil), look); err != nil {
+	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6},
+		system.NewSettings(nil), look); err != nil {
 		t.Fatal(err)
 	}
 	return preempts
@@ -311,11 +332,13 @@ func TestWrongTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = build(info, small(), nil, map[string]string{c.key: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err = build(info, small(), nil, map[string]string{c.key: c.value}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s=%s: %v, want %s", c.name, c.key, c.value, err, c.want)
 		}
 	}
-	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false, "tiresias-gittins": true, "optimus": false, "afs-l": false} {
+	for name, want := range map[string]bool{"fifo": true, "las": true, "fifo-easy": false, "srtf": false,
+		"tiresias-gittins": true, "optimus": false, "afs-l": false} {
 		info, err := system.Named(name)
 		if err != nil {
 			t.Fatal(err)
@@ -324,12 +347,14 @@ func TestWrongTogether(t *testing.T) {
 			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
 		}
 	}
-	for name, want := range map[string]bool{"elastic": true, "elastic-fifo": true, "pollux": true, "pollux-autoscale": true, "optimus": false, "afs-l": false} {
+	for name, want := range map[string]bool{"elastic": true, "elastic-fifo": true, "pollux": true,
+		"pollux-autoscale": true, "optimus": false, "afs-l": false} {
 		info, err := system.Named(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil), nil); (err == nil) != want {
+		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil),
+			nil); (err == nil) != want {
 			t.Errorf("%s without knowledge of work: %v, want it built: %v", name, err, want)
 		}
 	}
@@ -362,11 +387,13 @@ func TestCommonLimitsHold(t *testing.T) {
 					t.Fatalf("%s: %v: user %s holds %d GPUs", info.Name, e.Time, user, n)
 				}
 			}
-			if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop && e.Time.Sub(v.Jobs[e.Job].LastStart) < least {
+			if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Stop &&
+				e.Time.Sub(v.Jobs[e.Job].LastStart) < least {
 				t.Fatalf("%s: job %d, up since %v, is stopped at %v", info.Name, e.Job, v.Jobs[e.Job].LastStart, e.Time)
 			}
 		})
-		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d, sys.Decider, engine.Options{Sinks: []eventlog.Sink{check}}); err != nil {
+		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{ShareLimit: sys.ShareLimit}), d,
+			sys.Decider, engine.Options{Sinks: []eventlog.Sink{check}}); err != nil {
 			t.Fatal(err)
 		}
 	}

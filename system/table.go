@@ -124,8 +124,9 @@ var table = []Info{
 		Common: sharingLimits,
 	},
 	{
-		Name:    "elastic",
-		Line:    "elastic scaling: admission by minima in order of arrival, then GPUs and batch sizes by dynamic programming",
+		Name: "elastic",
+		Line: "elastic scaling: admission by minima in order of arrival, then GPUs and batch sizes by dynamic " +
+			"programming",
 		Assumes: "speeds by width and batch size, learned or known",
 		Source:  "Saxena et al., MASCOTS 2020; see docs/papers/elastic.md",
 		Stages:  given(speeds, elasticScaling), Keys: elasticKeys, Placing: "packed", Batches: true,

@@ -33,8 +33,8 @@ func FIFOEasy(place sched.Placer, k Known) pipeline.Stages {
 	return pipeline.Stages{Order: order.FIFO{}, Admit: &admit.Easy{Work: k.Work, Place: place}, Place: place}
 }
 
-// SJF starts the shortest jobs first and preempts nobody; the first that does not fit holds up all behind it. It assumes
-// an estimate of every job's work.
+// SJF starts the shortest jobs first and preempts no job; the first that does not fit holds up all behind it. It
+// assumes an estimate of every job's work.
 func SJF(place sched.Placer, k Known) pipeline.Stages {
 	return pipeline.Stages{Order: order.SJF{Work: k.Work}, Admit: admit.Stop{}, Place: place}
 }

@@ -1,6 +1,6 @@
-// Package elastic lists the systems that resize jobs: elastic scaling (Saxena, Jayaram, Basu, Sabharwal, Verma, MASCOTS 2020),
-// and those that it is measured against. All see arrivals, speeds by width and what jobs ask for; which of them know
-// remaining work says their constructor.
+// Package elastic lists the systems that resize jobs: elastic scaling (Saxena, Jayaram, Basu, Sabharwal, Verma, MASCOTS
+// 2020), and those that it is measured against. All see arrivals, speeds by width and what jobs ask for; which of them
+// know remaining work says their constructor.
 //
 // See docs/papers/elastic.md for what is known of the paper and what is ours.
 package elastic
@@ -44,7 +44,8 @@ type Params struct {
 
 // rates are what divisions go by.
 func (p Params) rates(k Known) *allocate.Rates {
-	return &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, Batch: p.Batch, Seed: p.Seed, LR: p.LR, Most: p.Most, Horizon: p.Horizon}
+	return &allocate.Rates{Curves: k.Speeds, Restart: k.Restart, Batch: p.Batch, Seed: p.Seed, LR: p.LR, Most: p.Most,
+		Horizon: p.Horizon}
 }
 
 // weighed is rates with the work that is left.
@@ -57,7 +58,8 @@ func (p Params) weighed(k KnownWork) *allocate.Rates {
 // Sum is elastic scaling: those who came first take part as far as their fewest GPUs go, and the sum of scaling factors
 // of all who do is made as large as can be. Who runs is squeezed, never evicted.
 func Sum(k Known, p Params, mode elastic.Mode, fairness float64) pipeline.Stages {
-	return p.stages(&allocate.Divide{Rates: p.rates(k), Rule: &allocate.Sum{Fairness: fairness}, Admits: true, Mode: mode})
+	return p.stages(&allocate.Divide{Rates: p.rates(k), Rule: &allocate.Sum{Fairness: fairness}, Admits: true,
+		Mode: mode})
 }
 
 // FIFO is elastic FIFO: minima in the order of arrival, then equal growth.
@@ -86,24 +88,26 @@ func (p Params) paying(r allocate.Rule) allocate.Rule {
 // PolluxRound is how often Pollux decides.
 const PolluxRound = time.Minute
 
-// Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every minute
-// unless p says otherwise. perNode is the GPUs of a node, > 0.
+// Pollux makes the power mean of the jobs' speedups over their fair share as large as can be, restarts counted, every
+// minute unless p says otherwise. perNode is the GPUs of a node, > 0.
 func Pollux(k Known, p Params, perNode int) pipeline.Stages {
 	if p.Interval == 0 {
 		p.Interval = PolluxRound
 	}
 	seen := &allocate.Widest{}
-	s := p.stages(&allocate.Divide{Rates: p.rates(k), Rule: &allocate.Pollux{PerNode: perNode, Restart: k.Restart, Seen: seen}})
+	s := p.stages(&allocate.Divide{Rates: p.rates(k),
+		Rule: &allocate.Pollux{PerNode: perNode, Restart: k.Restart, Seen: seen}})
 	s.Learn = append(s.Learn, seen)
 	return s
 }
 
-// PolluxAutoscale is Pollux on as many nodes as its utility is worth, at most so many; the others are let go, or stay idle where
-// they are owned.
+// PolluxAutoscale is Pollux on as many nodes as its utility is worth, at most so many; the others are let go, or stay
+// idle where they are owned.
 func PolluxAutoscale(k Known, p Params, utility float64, perNode, most int, rent provision.Rent) pipeline.Stages {
 	s := Pollux(k, p, perNode)
 	by := s.Allocate.(*allocate.Divide)
-	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most, Interval: s.Round}
+	scale := &allocate.Autoscale{Divide: by, Pollux: by.Rule.(*allocate.Pollux), Utility: utility, Most: most,
+		Interval: s.Round}
 	rent.Demand, rent.Drain = provision.Told(scale.GPUs), true
 	s.Allocate, s.Provision = scale, append(s.Provision, scale, &rent)
 	s.Replace, s.Move = true, unmoved{} // off the nodes that drain
@@ -117,7 +121,8 @@ type unmoved struct{}
 func (unmoved) Worth(*sched.View, sched.JobID, []sched.GPUID, []sched.GPUID) bool { return false }
 
 func (p Params) stages(by *allocate.Divide) pipeline.Stages {
-	s := pipeline.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by, Round: p.Interval, Restless: p.Interval > 0,
+	s := pipeline.Stages{Order: order.FIFO{}, Place: &place.OneType{By: p.Place, Of: by.TypeOf}, Allocate: by,
+		Round: p.Interval, Restless: p.Interval > 0,
 		Block: true} // who could never fit is passed over, or rejected, by the rule
 	for _, part := range []any{by.Rates.Curves, p.Place} {
 		if l, ok := part.(sched.Observer); ok {

@@ -12,8 +12,9 @@ import (
 // Files says how values of a key name files, and what is read from them.
 type Files struct {
 	Names func(value string) ([]Name, error) // the files that a value names
-	Want  string                             // what is wanted where one is missing, as in "a file with one column headed duration"
-	read  func(files []File, about About) (any, error)
+	// what is wanted where one is missing, as in "a file with one column headed duration"
+	Want string
+	read func(files []File, about About) (any, error)
 }
 
 // Name names a file.
@@ -29,7 +30,8 @@ type File struct {
 	Data io.Reader
 }
 
-// Random returns the file to be read anywhere, and its size; ok is false for what can be read in order alone, as a pipe.
+// Random returns the file to be read anywhere, and its size; ok is false for what can be read in order alone, as a
+// pipe.
 func (f File) Random() (data io.ReaderAt, size int64, ok bool) {
 	switch x := f.Data.(type) {
 	case interface {
@@ -56,7 +58,7 @@ type inMemory struct{ *strings.Reader }
 // Close does nothing.
 func (inMemory) Close() error { return nil }
 
-// About is what is known beside the files, which says what they must hold.
+// About is what is known in addition to the files, which says what they must hold.
 type About struct {
 	Classes []string // of the PM scores; nil: there are no scores
 	GPUs    int
@@ -72,9 +74,10 @@ type Open func(path string) (io.ReadCloser, error)
 // ErrFolder says that a path is that of a folder.
 var ErrFolder = errors.New("is a directory, want a file")
 
-// FromFile declares a key whose value is the path of a file, which read reads. what names the file in messages, and want says
-// what it should be.
-func FromFile[T any](name, doc, what, want string, read func(data io.Reader, path string, about About) (T, error)) Of[T] {
+// FromFile declares a key whose value is the path of a file, which read reads. what names the file in messages, and
+// want says what it should be.
+func FromFile[T any](name, doc, what, want string,
+	read func(data io.Reader, path string, about About) (T, error)) Of[T] {
 	one := func(value string) ([]Name, error) { return []Name{{What: what, Path: value}}, nil }
 	return FromFiles(name, doc, want, one, func(files []File, about About) (T, error) {
 		return read(files[0].Data, files[0].Path, about)
@@ -85,7 +88,8 @@ func FromFile[T any](name, doc, what, want string, read func(data io.Reader, pat
 func FromFiles[T any](name, doc, want string, names func(value string) ([]Name, error),
 	read func(files []File, about About) (T, error)) Of[T] {
 	k := Of[T]{Key: Key{Name: name, Doc: doc}}
-	k.Files = &Files{Names: names, Want: want, read: func(files []File, about About) (any, error) { return read(files, about) }}
+	k.Files = &Files{Names: names, Want: want,
+		read: func(files []File, about About) (any, error) { return read(files, about) }}
 	k.check = func(value string) error {
 		_, err := names(value)
 		return err
@@ -176,8 +180,8 @@ func (k *Key) load(value string, about About, open Open) (any, error) {
 	return x, err
 }
 
-// Held returns an error about the first key, in the order of the list, whose value names files that were not read into held, or
-// whose value names none though held has some.
+// Held returns an error about the first key, in the order of the list, whose value names files that were not read into
+// held, or whose value names none though held has some.
 func (l List) Held(settings map[string]string, held Contents) error {
 	for i := range l {
 		k := &l[i]

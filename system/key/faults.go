@@ -60,7 +60,8 @@ func wrong(name, value string, want error) error {
 
 func unknown(who, name string, names []string) error {
 	return &Error{Key: name, Fault: Unknown,
-		err: fmt.Errorf("%s takes no key %q%s; it takes %s", who, name, suggest.Hint(name, names), strings.Join(names, ", "))}
+		err: fmt.Errorf("%s takes no key %q%s; it takes %s", who, name, suggest.Hint(name, names),
+			strings.Join(names, ", "))}
 }
 
 // abroad says why a key is not for a place.
@@ -78,8 +79,8 @@ func absent(name, want string, err error) error {
 	return &Error{Key: name, Fault: Absent, err: fmt.Errorf("%s: %w; want %s", name, err, want)}
 }
 
-// Check returns an error about the first key of settings, in order of name, that is not in the list or not for the place. who is
-// the one who takes the keys, as in "system: fifo".
+// Check returns an error about the first key of settings, in order of name, that is not in the list or not for the
+// place. who is the one who takes the keys, as in "system: fifo".
 func (l List) Check(who string, settings map[string]string, where Use) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		k := l.Find(name)

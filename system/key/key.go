@@ -1,5 +1,6 @@
-// Package key declares settings. A key is declared once: its name, default and meaning, how its value is read, which files it
-// names and where it may be given. Help, checks, the files to open and what a program reads all follow from the declaration.
+// Package key declares settings. A key is declared once: its name, default and meaning, how its value is read, which
+// files it names and where it may be given. Help, checks, the files to open and what a program reads all follow from
+// the declaration.
 package key
 
 import "slices"

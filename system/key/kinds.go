@@ -139,8 +139,8 @@ func (d *Durations) Longest() time.Duration {
 	return most
 }
 
-// ByModel declares times in seconds, one for all models or MODEL=SECONDS,...,SECONDS: the last is for models not named, others
-// if there is none.
+// ByModel declares times in seconds, one for all models or MODEL=SECONDS,...,SECONDS: the last is for models not named,
+// others if there is none.
 func ByModel(others time.Duration, name, def, doc string) Of[Durations] {
 	return New(name, def, doc, func(text string) (Durations, error) {
 		if strings.Contains(text, "=") {

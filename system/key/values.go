@@ -16,13 +16,14 @@ type Settings struct {
 	err      error
 }
 
-// NewSettings returns settings with the given values, which it does not copy. Any key may read them until they are bound.
+// NewSettings returns settings with the given values, which it does not copy. Any key may read them until they are
+// bound.
 func NewSettings(values map[string]string) *Settings {
 	return &Settings{values: values, read: make(map[string]bool)}
 }
 
-// Bind has only declared keys read s, by the defaults declared there. scored says that PM scores of the GPUs are known, and
-// contents are of the files that values name.
+// Bind has only declared keys read s, by the defaults declared there. scored says that PM scores of the GPUs are known,
+// and contents are of the files that values name.
 func (s *Settings) Bind(declared List, scored bool, contents Contents) *Settings {
 	s.declared, s.scored, s.contents = declared, scored, contents
 	return s

@@ -65,8 +65,9 @@ func (f *forgetful) BeginBatch() {
 // Ensure that the classes of models come to be known from how fast their jobs run, and that a restart between any two
 // instants loses nothing of it.
 func TestClassesAreObserved(t *testing.T) {
-	scores := &variability.Scores{Name: "s", GPUs: make([]variability.GPU, 8), Classes: []string{"A", "B"}, PM: [][]float64{
-		{1, 1.1, .9, 1.3, 1, 1.2, 1.4, .95}, {1, 1.02, .99, 1, 1.05, 1.04, 1, 1}}}
+	scores := &variability.Scores{Name: "s", GPUs: make([]variability.GPU, 8), Classes: []string{"A", "B"},
+		PM: [][]float64{
+			{1, 1.1, .9, 1.3, 1, 1.2, 1.4, .95}, {1, 1.02, .99, 1, 1.05, 1.04, 1, 1}}}
 	class := pal.Class(scores.Classes, nil)
 	tr := &trace.Trace{}
 	for i := range 60 {
@@ -79,24 +80,27 @@ func TestClassesAreObserved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second, Slowdown: func(_ *sched.View, j *trace.Job, gpus []sched.GPUID, _, _ int) float64 {
-			x := 0.0
-			for _, g := range gpus {
-				x = max(x, scores.PM[class(&j.Spec)][g])
-			}
-			return x
-		}}})
+		d, err := sim.New(tr, c, sim.Options{Runtime: sim.Runtime{Restart: 62 * time.Second,
+			Slowdown: func(_ *sched.View, j *trace.Job, gpus []sched.GPUID, _, _ int) float64 {
+				x := 0.0
+				for _, g := range gpus {
+					x = max(x, scores.PM[class(&j.Spec)][g])
+				}
+				return x
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := &forgetful{keep: keep, told: map[string]int{}, make: func() (sched.Decider, *place.Observed) {
 			seen := place.NewObserved(scores)
-			k := pal.Beliefs{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class), Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
+			k := pal.Beliefs{Scores: place.NewScores(variability.Rule{}.All(scores), seen.Class),
+				Penalty: place.TwoLevel(1.7), Work: tr.Oracle(), Observed: seen}
 			return pal.PAL(baseline.FIFO(nil), k, pal.Options{}).Decider(), seen
 		}}
 		f.Decider, f.seen = f.make()
 		var h eventlog.Hash
-		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, f, engine.Options{Sinks: []eventlog.Sink{f, &h}}); err != nil {
+		if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, f,
+			engine.Options{Sinks: []eventlog.Sink{f, &h}}); err != nil {
 			t.Fatal(err)
 		}
 		return h.Sum(), f.told

@@ -1,8 +1,8 @@
-// Package pal is the system of Jain et al., "PAL: A Variability-Aware Policy for Scheduling ML Workloads in GPU Clusters",
-// SC'24: placement on exact GPUs by class of application, PM score and locality, under any order of jobs.
+// Package pal is the system of Jain et al., "PAL: A Variability-Aware Policy for Scheduling ML Workloads in GPU
+// Clusters", SC'24: placement on exact GPUs by class of application, PM score and locality, under any order of jobs.
 //
 // It changes where jobs run. Who runs is the longest prefix of the order that the cluster has GPUs for. All of them are
-// placed anew at every round, those of sensitive classes first; one moves only if that is worth a restart.
+// placed again at every round, those of sensitive classes first; one moves only if that is worth a restart.
 package pal
 
 import (
@@ -21,7 +21,8 @@ type Known struct {
 	Work    sched.Remainer                   // what jobs have left to do; nil: as much as they have done
 	Restart func(model string) time.Duration // what a restart costs, where that is learned; nil: Options say
 	Scores  *variability.Scores              // PM scores of the GPUs by number
-	Classes *variability.ClassMap            // of models, among the classes of the scores; nil: what jobs say, else what was published
+	// of models, among the classes of the scores; nil: what jobs say, else what was published
+	Classes *variability.ClassMap
 	// Locality is what distance costs, by model or class; nil: Options say.
 	Locality *variability.Locality
 	Slow     watch.Truth // which GPUs are slow for a while; nil: unknown
@@ -57,12 +58,14 @@ func (k Known) Beliefs(o Options) Beliefs {
 
 // Options say how far the system goes. The zero value is as published.
 type Options struct {
-	MoveCost     time.Duration   // a job moves if it gains more; what is known of restarts comes first
-	ReplaceEvery time.Duration   // all are placed again in the first round at or after each multiple of it; 0: in every round
+	MoveCost time.Duration // a job moves if it gains more; what is known of restarts comes first
+	// all are placed again in the first round at or after each multiple of it; 0: in every round
+	ReplaceEvery time.Duration
 	Grants       sched.Allocator // who runs; nil: allocate.Prefix, the longest prefix of the order
-	Tolerance    float64         // by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL
-	Across       float64         // what distance costs where no table says; < 1: nothing
-	Observe      bool            // jobs are of the class that their speeds tell
+	// by how much a single GPU may be slower than the fastest one to spare a node; see place.PAL
+	Tolerance float64
+	Across    float64 // what distance costs where no table says; < 1: nothing
+	Observe   bool    // jobs are of the class that their speeds show
 }
 
 // FirstRound is the default time between placements. Source: blox-pal, 300 s.
@@ -160,8 +163,8 @@ func (b Beliefs) Expected(v *sched.View, j sched.JobID, gpus []sched.GPUID) floa
 	return worst * b.Penalty(v, j, len(gpus))[place.Distance(v, gpus)]
 }
 
-// Class returns the class of a job among classes: that of its model on the map, nil = none, else what its submitter said,
-// else that of its model in the published experiments, else the first, the most sensitive.
+// Class returns the class of a job among classes: that of its model on the map, nil = none, else what its submitter
+// said, else that of its model in the published experiments, else the first, the most sensitive.
 func Class(classes []string, models *variability.ClassMap) func(*sched.JobSpec) int {
 	number := make(map[string]int, len(classes))
 	for c, name := range classes {
@@ -182,8 +185,8 @@ func Class(classes []string, models *variability.ClassMap) func(*sched.JobSpec) 
 	}
 }
 
-// Locality is what is known of distance by a table whose rows speak of models and of the classes that of tells, named by
-// names.
+// Locality is what is known of distance by a table whose rows speak of models and of the classes that of returns, named
+// by names.
 func Locality(table variability.Locality, names []string, of place.ClassOf) place.Penalty {
 	return func(v *sched.View, j sched.JobID, n int) (p place.Penalties) {
 		class := names[of(v, j)]

@@ -27,11 +27,12 @@ import (
 	"github.com/trainyard/trainyard/trace"
 )
 
-// The tests run the systems in the engine on a simulated cluster. Sections of the paper are not numbered here: we know it
-// by its abstract, its slides and its released simulator.
+// The tests run the systems in the engine on a simulated cluster. Sections of the paper are not numbered here: we know
+// it by its abstract, its slides and its released simulator.
 
 // run plays t on a cluster and returns what became of its jobs, in order of arrival.
-func run(tb testing.TB, t *trace.Trace, spec string, s pipeline.Stages, r sim.Runtime, sinks ...eventlog.Sink) []metrics.Job {
+func run(tb testing.TB, t *trace.Trace, spec string, s pipeline.Stages, r sim.Runtime,
+	sinks ...eventlog.Sink) []metrics.Job {
 	tb.Helper()
 	c, err := cluster.Load(spec)
 	if err != nil {
@@ -61,7 +62,8 @@ func las(q tiresias.Queues, p sched.Placer) pipeline.Stages { return must(tiresi
 
 // job is a row of a trace: times in seconds.
 func job(name string, submit, gpus, duration int, model string) trace.Job {
-	return trace.Job{Spec: sched.JobSpec{Name: name, Submit: sched.Time(submit) * second, GPUs: sched.Rigid(gpus), Model: model},
+	return trace.Job{Spec: sched.JobSpec{Name: name, Submit: sched.Time(submit) * second, GPUs: sched.Rigid(gpus),
+		Model: model},
 		Duration: time.Duration(duration) * time.Second}
 }
 
@@ -113,7 +115,8 @@ func TestWorkedExample(t *testing.T) {
 		{"discretised 2D-LAS, K=2", las(queues(4), p), []float64{2, 12, 16}, "10.00"},
 		{"discretised 2D-LAS, K=3", las(queues(4, 8), p), []float64{2, 12, 16}, "10.00"},
 		{"discretised 2D-LAS, limit 2", las(queues(2), p), []float64{5, 11, 16}, "10.67"},
-		{"discretised LAS by time", las(tiresias.Queues{Thresholds: []float64{4}, Seconds: true}, p), []float64{2, 14, 16}, "10.67"},
+		{"discretised LAS by time", las(tiresias.Queues{Thresholds: []float64{4}, Seconds: true}, p),
+			[]float64{2, 14, 16}, "10.67"},
 		{"discretised 2D-Gittins, K=2", gittins(0, 4), []float64{2, 12, 16}, "10.00"},
 		{"discretised 2D-Gittins, K=3", gittins(0, 4, 8), []float64{2, 12, 16}, "10.00"},
 		{"discretised 2D-Gittins, quantum 4", gittins(4, 4), []float64{2, 12, 16}, "10.00"},
@@ -176,16 +179,16 @@ func TestSkewedJobWaitsLowSkewJobSpreads(t *testing.T) {
 		d := &diary{}
 		got := run(t, tr, "2x4", las(tiresias.Queues{}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{}, d)
 		if got[2].Start != c.start || d.nodes["new"] != c.nodes {
-			t.Errorf("%s: starts %v on %d nodes, want %v on %d", c.model, got[2].Start, d.nodes["new"], c.start, c.nodes)
+			t.Errorf("%s: starts %v on %d nodes, want %v on %d", c.model, got[2].Start, d.nodes["new"], c.start,
+				c.nodes)
 		}
 	}
 }
 
-// Ensure that a skewed job preempts nobody as long as that would not give it a place of its own: on each node three GPUs
-// are held by a job of a lower queue and one by a job of its own queue. Once high0 ends on the first node it takes that
-// node, and the lowest-ranked job alone is preempted: low0, which ranks before low1, moves over. A job that may be spread
-// preempts both at once.
-// Reference: Gu et al., NSDI'19, placement by model profile.
+// Ensure that a skewed job preempts no job as long as that would not give it a place of its own: on each node three
+// GPUs are held by a job of a lower queue and one by a job of its own queue. Once high0 ends on the first node it takes
+// that node, and the lowest-ranked job alone is preempted: low0, which ranks before low1, moves over. A job that may be
+// spread preempts both at once. Reference: Gu et al., NSDI'19, placement by model profile.
 func TestSkewedJobPreemptsNobodyInVain(t *testing.T) {
 	for _, c := range []struct {
 		model       string
@@ -195,11 +198,15 @@ func TestSkewedJobPreemptsNobodyInVain(t *testing.T) {
 		{"vgg19", 80 * second, []int32{0, 1}},
 		{"resnet50", 60 * second, []int32{1, 1}},
 	} {
-		tr := traceOf(job("low0", 0, 3, 500, ""), job("low1", 0, 3, 500, ""), job("high0", 40, 1, 40, ""), job("high1", 40, 1, 60, ""),
+		tr := traceOf(job("low0", 0, 3, 500, ""), job("low1", 0, 3, 500, ""), job("high0", 40, 1, 40, ""),
+			job("high1", 40, 1, 60, ""),
 			job("new", 60, 4, 10, c.model))
-		got := run(t, tr, "2x4", las(tiresias.Queues{Thresholds: []float64{100}}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
-		if p := []int32{got[0].Preemptions, got[1].Preemptions}; got[4].Start != c.start || !slices.Equal(p, c.preemptions) {
-			t.Errorf("%s: starts %v, low jobs preempted %d times, want %v, %d", c.model, got[4].Start, p, c.start, c.preemptions)
+		got := run(t, tr, "2x4", las(tiresias.Queues{Thresholds: []float64{100}},
+			tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
+		if p := []int32{got[0].Preemptions, got[1].Preemptions}; got[4].Start != c.start ||
+			!slices.Equal(p, c.preemptions) {
+			t.Errorf("%s: starts %v, low jobs preempted %d times, want %v, %d", c.model, got[4].Start, p, c.start,
+				c.preemptions)
 		}
 		if wide := c.model == "vgg19"; wide != (got[0].Migrations == 1) {
 			t.Errorf("%s: low0 moved %d times", c.model, got[0].Migrations)
@@ -210,8 +217,8 @@ func TestSkewedJobPreemptsNobodyInVain(t *testing.T) {
 	}
 }
 
-// Ensure that a job is demoted at the very nanosecond at which width times run time reaches the limit, also when its run
-// was broken off, and that an equal job that waits starts then: 100 GPU-seconds are 33.333333334 s on 3 GPUs.
+// Ensure that a job is demoted at the very nanosecond at which width times run time reaches the limit, also when its
+// run was broken off, and that an equal job that waits starts then: 100 GPU-seconds are 33.333333334 s on 3 GPUs.
 // Reference: Gu et al., NSDI'19, discretised 2D-LAS: a job is demoted when its attained service reaches the threshold.
 func TestDemotedAtTheThreshold(t *testing.T) {
 	q := tiresias.Queues{Thresholds: []float64{100}}
@@ -224,7 +231,8 @@ func TestDemotedAtTheThreshold(t *testing.T) {
 		got := run(t, tr, fmt.Sprintf("1x%d", c.gpus), las(q, place.Count{}), sim.Runtime{}, d)
 		want := []string{fmt.Sprintf("%v demoted old", c.at)}
 		if got[1].Start != c.at || !slices.Equal(d.notes, want) {
-			t.Errorf("%d GPUs: next job starts %v, want %v; notes %q, want %q", c.gpus, got[1].Start, c.at, d.notes, want)
+			t.Errorf("%d GPUs: next job starts %v, want %v; notes %q, want %q", c.gpus, got[1].Start, c.at, d.notes,
+				want)
 		}
 	}
 	// Demoted at 10 s after 20 GPU-seconds, off from 10 to 15, at 30 GPU-seconds 20 s after the start.
@@ -237,15 +245,15 @@ func TestDemotedAtTheThreshold(t *testing.T) {
 }
 
 // Ensure that a job is promoted to the first queue when it has waited knob times as long as it ran, both since its last
-// promotion, and that both clocks start anew then. With knob 1/2 and limit 4, on one GPU: a runs 0-4 and is promoted at 6
-// behind b, which runs 4-8; a runs 8-12, because its four seconds count anew, and is promoted at 14 after two more of
-// waiting; b, promoted at 10, runs 12-14.
-// Reference: Gu et al., NSDI'19, PROMOTEKNOB.
+// promotion, and that both clocks start again then. With knob 1/2 and limit 4, on one GPU: a runs 0-4 and is promoted at
+// 6 behind b, which runs 4-8; a runs 8-12, because its four seconds count again, and is promoted at 14 after two more of
+// waiting; b, promoted at 10, runs 12-14. Reference: Gu et al., NSDI'19, PROMOTEKNOB.
 func TestPromotionResetsBothClocks(t *testing.T) {
 	tr := traceOf(job("a", 0, 1, 9, ""), job("b", 0, 1, 6, ""))
 	d := &diary{}
 	got := run(t, tr, "1x1", las(tiresias.Queues{Thresholds: []float64{4}, Knob: 0.5}, place.Count{}), sim.Runtime{}, d)
-	want := []string{"4s demoted a", "6s promoted a", "8s demoted b", "10s promoted b", "12s demoted a", "14s promoted a"}
+	want := []string{"4s demoted a", "6s promoted a", "8s demoted b", "10s promoted b", "12s demoted a",
+		"14s promoted a"}
 	if !slices.Equal(d.notes, want) {
 		t.Errorf("notes %q, want %q", d.notes, want)
 	}
@@ -253,7 +261,8 @@ func TestPromotionResetsBothClocks(t *testing.T) {
 		t.Errorf("ends %v, want 15s, 14s", ends)
 	}
 	// Knob inf: pure two-dimensional attained service.
-	got = run(t, tr, "1x1", las(tiresias.Queues{Thresholds: []float64{4}, Knob: math.Inf(1)}, place.Count{}), sim.Runtime{})
+	got = run(t, tr, "1x1", las(tiresias.Queues{Thresholds: []float64{4}, Knob: math.Inf(1)}, place.Count{}),
+		sim.Runtime{})
 	if ends := finishes(got); !slices.Equal(ends, []sched.Time{13 * second, 15 * second}) {
 		t.Errorf("without promotion: ends %v, want 13s, 15s", ends)
 	}
@@ -264,10 +273,12 @@ func TestPromotionResetsBothClocks(t *testing.T) {
 func TestOneQueueIsFIFOSkip(t *testing.T) {
 	for seed := range uint64(5) {
 		tr := trace.Testbed(seed)
-		for _, p := range []sched.Placer{place.Count{}, place.Consolidate{}, tiresias.Known{}.Placement(skew.PackLimit)} {
+		for _, p := range []sched.Placer{place.Count{}, place.Consolidate{},
+			tiresias.Known{}.Placement(skew.PackLimit)} {
 			want := run(t, tr, "15x4", baseline.FIFOSkip(p), sim.Runtime{Restart: time.Minute})
 			for _, limits := range [][]float64{nil, {1e7}, {1e7, 2e7}} {
-				got := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: limits}, p), sim.Runtime{Restart: time.Minute})
+				got := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: limits}, p),
+					sim.Runtime{Restart: time.Minute})
 				if diff := firstDifference(got, want); diff != "" {
 					t.Errorf("seed %d, %T, limits %v: %s", seed, p, limits, diff)
 				}
@@ -291,7 +302,8 @@ func TestOneGPUPerJobHasOneDimension(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, diff)
 		}
 		got = run(t, tr, "2x4", baseline.SRSF(place.Count{}, baseline.Known{Work: tr.Oracle()}), sim.Runtime{})
-		if diff := firstDifference(got, run(t, tr, "2x4", baseline.SRTF(place.Count{}, baseline.Known{Work: tr.Oracle()}), sim.Runtime{})); diff != "" {
+		if diff := firstDifference(got, run(t, tr, "2x4",
+			baseline.SRTF(place.Count{}, baseline.Known{Work: tr.Oracle()}), sim.Runtime{})); diff != "" {
 			t.Errorf("seed %d: SRSF and SRTF: %s", seed, diff)
 		}
 	}
@@ -311,8 +323,8 @@ func firstDifference(got, want []metrics.Job) string {
 }
 
 // Ensure that a clock that ticks k times as fast changes nothing: with all times of the trace, thresholds, restart and
-// quantum times k, every time of every job is times k. Promotion is a ratio of times and has no unit. Limits are multiples
-// of all widths, so that all moments are whole seconds and nothing is rounded.
+// quantum times k, every time of every job is times k. Promotion is a ratio of times and has no unit. Limits are
+// multiples of all widths, so that all moments are whole seconds and nothing is rounded.
 func TestScalingTimeScalesOutcomes(t *testing.T) {
 	systems := map[string]func(tr *trace.Trace, k int) pipeline.Stages{
 		"fifo":      func(*trace.Trace, int) pipeline.Stages { return baseline.FIFO(place.Consolidate{}) },
@@ -335,7 +347,8 @@ func TestScalingTimeScalesOutcomes(t *testing.T) {
 		"queues with an index": func(_ *trace.Trace, k int) pipeline.Stages {
 			q := scaledQueues(k, 2)
 			o, err := order.NewMLFQ(q.Thresholds, false, q.Knob, steps(1280*k))
-			return must(pipeline.Stages{Order: o, Place: tiresias.Known{}.Placement(skew.PackLimit), Preempt: true}, err)
+			return must(pipeline.Stages{Order: o, Place: tiresias.Known{}.Placement(skew.PackLimit), Preempt: true},
+				err)
 		},
 	}
 	for seed := range uint64(2) {
@@ -383,28 +396,31 @@ func scaled(tr *trace.Trace, k int) *trace.Trace {
 	return traceOf(jobs...)
 }
 
-// Ensure that the order of rows in a file means nothing where no two jobs are submitted together: each job, by its name,
-// fares the same.
+// Ensure that the order of rows in a file means nothing where no two jobs are submitted together: each job, by its
+// name, fares the same.
 func TestOrderOfRowsMeansNothing(t *testing.T) {
 	for seed := range uint64(3) {
 		tr := trace.Testbed(seed)
 		for i := range tr.Jobs {
 			tr.Jobs[i].Spec.Submit = sched.Time(30*i) * second
 		}
-		want := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
+		want := run(t, tr, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2},
+			tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
 		rows := slices.Clone(tr.Jobs)
 		rand.New(rand.NewPCG(seed, 7)).Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
 		var file bytes.Buffer
 		fmt.Fprintln(&file, "job_id,num_gpu,submit_time,iterations,model_name,duration,interval")
 		for i := range rows {
 			s := &rows[i].Spec
-			fmt.Fprintf(&file, "%s,%d,%d,1,%s,%d,0\n", s.Name, s.GPUs.Want, s.Submit/second, s.Model, int(rows[i].Duration.Seconds()))
+			fmt.Fprintf(&file, "%s,%d,%d,1,%s,%d,0\n", s.Name, s.GPUs.Want, s.Submit/second, s.Model,
+				int(rows[i].Duration.Seconds()))
 		}
 		shuffled, err := trace.Parse(&file, "shuffled.csv", trace.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := run(t, shuffled, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2}, tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
+		got := run(t, shuffled, "15x4", las(tiresias.Queues{Thresholds: tiresias.DefaultThresholds, Knob: 2},
+			tiresias.Known{}.Placement(skew.PackLimit)), sim.Runtime{})
 		if diff := firstDifference(got, want); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)
 		}
@@ -412,7 +428,7 @@ func TestOrderOfRowsMeansNothing(t *testing.T) {
 }
 
 // naive is discretised 2D-LAS written down as plainly as possible: every second it settles every job, moves it between
-// queues and hands all GPUs out anew, down the queues. Limits must be multiples of all widths, knobs whole.
+// queues and hands all GPUs out again, down the queues. Limits must be multiples of all widths, knobs whole.
 type naive struct {
 	gpus   int
 	limits []int
@@ -475,7 +491,8 @@ func (n *naive) enter(j *naiveJob, queue int) {
 	n.queues[queue] = append(n.queues[queue], j)
 }
 
-// move demotes a running job whose service has reached the limit of its queue, and promotes one that waited long enough.
+// move demotes a running job whose service has reached the limit of its queue, and promotes one that waited long
+// enough.
 func (n *naive) move(j *naiveJob) {
 	switch {
 	case j.running && j.queue < len(n.limits) && j.executed*j.gpus >= n.limits[j.queue]:
@@ -489,7 +506,7 @@ func (n *naive) move(j *naiveJob) {
 	}
 }
 
-// handOut gives all GPUs out anew, skipping jobs that do not fit, and sorts those that run before those that wait.
+// handOut gives all GPUs out again, skipping jobs that do not fit, and sorts those that run before those that wait.
 func (n *naive) handOut(now int) {
 	free := n.gpus
 	for _, q := range n.queues {
@@ -517,8 +534,8 @@ func rank(j *naiveJob) int {
 	return 1
 }
 
-// Ensure that the engine, which acts on events alone and through indices, decides what the naive twin decides that looks
-// at everything every second: on random small traces, in starts, ends, preemptions and promotions.
+// Ensure that the engine, which acts on events alone and through indices, decides what the naive twin decides that
+// looks at everything every second: on random small traces, in starts, ends, preemptions and promotions.
 func TestNaiveTwin(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -542,7 +559,8 @@ func TestNaiveTwin(t *testing.T) {
 			got := [4]int{int(g.Start / second), int(g.Finish / second), int(g.Preemptions), int(g.Promotions)}
 			want := [4]int{w.start, w.end, w.preemptions, w.promotions}
 			if got != want || g.Finish%second != 0 {
-				t.Errorf("seed %d, limits %v, knob %d: job %d: start, end, preemptions, promotions %v, want %v", seed, limits, n.knob, i, got, want)
+				t.Errorf("seed %d, limits %v, knob %d: job %d: start, end, preemptions, promotions %v, want %v", seed,
+					limits, n.knob, i, got, want)
 				break
 			}
 		}

@@ -2,8 +2,8 @@
 // NSDI'19: age-based scheduling without job durations, and placement by model profile.
 //
 // It decides which jobs run, by discretised two-dimensional attained service with preemption, and where: skewed models
-// are consolidated, others take any free GPUs. The number of GPUs of a job is its user's. A job that cannot be placed is
-// passed over and preempts nobody.
+// are consolidated, others take any free GPUs. The number of GPUs of a job is its user's. A job that cannot be placed
+// is passed over and preempts no job.
 package tiresias
 
 import (
@@ -29,8 +29,8 @@ var DefaultThresholds = []float64{3250, 7200}
 type Known struct {
 	// Sizes is the service of earlier jobs, in the unit of the queues; nil: it is learned from jobs that finish.
 	Sizes *dist.Empirical
-	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil: what was
-	// published of nine models.
+	// Skew returns the share of a model's largest tensor in all its bytes, and whether the model is known; nil: what
+	// was published of nine models.
 	Skew func(model string) (float64, bool)
 }
 
@@ -54,7 +54,8 @@ func LAS(q Queues, p sched.Placer) (pipeline.Stages, error) {
 	return pipeline.Stages{Order: o, Place: p, Preempt: true}, err
 }
 
-// Gittins is discretised 2D-Gittins. It assumes the distribution of the service of earlier jobs, known or learned. Delta is the quantum; 0 takes each queue's upper limit.
+// Gittins is discretised 2D-Gittins. It assumes the distribution of the service of earlier jobs, known or learned.
+// Delta is the quantum; 0 takes each queue's upper limit.
 func Gittins(q Queues, k Known, delta float64, p sched.Placer) (pipeline.Stages, error) {
 	if k.Sizes == nil {
 		o, err := order.NewLearnedGittins(q.Thresholds, q.Seconds, q.Knob, delta)
