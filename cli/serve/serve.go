@@ -23,6 +23,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/access"
+	"github.com/trainyard/trainyard/manager/kept"
 )
 
 // serveFlags are the flags of serve as given.
@@ -84,7 +85,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	f.Begun = manager.Folder(dir).Slots()
+	f.Begun = kept.Folder(dir).Slots()
 	o, err := f.Options(cmd.Context(), cmd)
 	if err != nil {
 		return err
