@@ -62,7 +62,7 @@ has it listen on the network too, with TLS, for those who have a token.`,
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
-	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/jobs.md)")
+	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
 	return cmd
 }
 
