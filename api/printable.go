@@ -144,21 +144,29 @@ func (p *Printer) plain(dst []byte, r rune) []byte {
 		}
 	}
 	switch {
-	case r == '\r':
-		p.cr = true
-	case r == esc:
-		p.state = escaped
-	case r == 0x9b: // the same as ESC [, in one character
-		p.state, p.held, p.styles = sequence, append(p.held[:0], esc, '['), false
-	case r == 0x90 || r == 0x98 || r >= 0x9d && r <= 0x9f:
-		p.state = text
 	case r == '\n' || r == '\t':
-		dst = append(dst, byte(r))
-	case r < ' ' || r >= 0x7f && r < 0xa0 || turns(r):
-	default:
-		dst = utf8.AppendRune(dst, r)
+		return append(dst, byte(r))
+	case r < ' ' || r >= 0x7f && r < 0xa0:
+		p.control(r)
+		return dst
+	case turns(r):
+		return dst
 	}
-	return dst
+	return utf8.AppendRune(dst, r)
+}
+
+// control takes a control character outside of sequences.
+func (p *Printer) control(r rune) {
+	switch r {
+	case '\r':
+		p.cr = true
+	case esc:
+		p.state = escaped
+	case 0x9b: // the same as ESC [, in one character
+		p.state, p.held, p.styles = sequence, append(p.held[:0], esc, '['), false
+	case 0x90, 0x98, 0x9d, 0x9e, 0x9f:
+		p.state = text
+	}
 }
 
 // turns reports whether r changes the direction of text.

@@ -19,6 +19,7 @@ import (
 	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/host"
+	"github.com/trainyard/trainyard/host/hosttest"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
@@ -34,13 +35,14 @@ const (
 // namespaces own its jobs.
 var namespaces = []string{"nlp", "speech", "vision"}
 
-// pretended is a host that decides for a cluster of 500 nodes that are not there: its store is memory, and what it
-// starts runs until it is stopped, but for jobs called done. No file is read or written.
+// pretended is a host that decides for a cluster of 500 nodes that are not there. Its store is memory; no file is read
+// or written.
 type pretended struct {
 	*host.Host
-	store *memoryStore
-	books atomic.Pointer[metrics.Recorder]
-	site  *clusterSite
+	store  *forgetful
+	driver *hosttest.Driver
+	books  atomic.Pointer[metrics.Recorder]
+	site   *clusterSite
 }
 
 // Result returns the figures so far.
@@ -52,14 +54,34 @@ func (p *pretended) Result() (metrics.Result, []metrics.Job) {
 // FirstEvent is the first event that the store keeps.
 func (p *pretended) FirstEvent() uint64 { return p.store.first() }
 
+// forgetful is a store that keeps the latest lines of its log.
+type forgetful struct{ *hosttest.Store }
+
+var _ host.Pager = (*forgetful)(nil)
+
+func (f *forgetful) first() uint64 { return uint64(max(len(f.Lines())-keptEvents, 0) + 1) }
+
+// Page returns lines from the event numbered seq on.
+func (f *forgetful) Page(seq uint64, n int) ([][]byte, error) {
+	if from := f.first(); seq < from {
+		return nil, fmt.Errorf("event %d is gone, %d is the first", seq, from)
+	}
+	return f.Store.Page(seq, n)
+}
+
 // startCluster has a pretended cluster decide until the test ends.
 func startCluster(t *testing.T) (*pretended, *server.Server) {
 	t.Helper()
-	h := eventlog.Header{Version: "test", Origin: time.Now().UTC().Format(time.RFC3339Nano), Zone: "UTC",
+	origin := time.Now().UTC()
+	h := eventlog.Header{Version: "test", Origin: origin.Format(time.RFC3339Nano), Zone: "UTC",
 		Cluster: "pretended", System: "fifo-skip", Types: []string{"H100"}, NodeGPUs: nodeGPUs,
 		GPUs: clusterNodes * nodeGPUs}
 	meter := server.NewMeter()
-	p := &pretended{store: newMemoryStore(h)}
+	nodes := hosttest.Nodes(clusterNodes, nodeGPUs)
+	for i := range nodes {
+		nodes[i].Rack = int32(1 + i/20)
+	}
+	p := &pretended{store: &forgetful{hosttest.NewStore(hosttest.NewDisk(h))}, driver: hosttest.NewDriver(nodes, origin)}
 	var err error
 	p.Host, err = host.Open(t.Context(), host.Options{
 		Store: p.store,
@@ -67,7 +89,7 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 			s, err := system.Live(h, system.Knowledge{})
 			return s.Decider, err
 		},
-		Driver: func(s *host.Start) (host.Driver, error) { return newFakeDriver(s.Header.Origin) },
+		Driver: func(*host.Start) (host.Driver, error) { return p.driver, nil },
 		Recorder: func() eventlog.Sink {
 			r := metrics.NewRecorder(0)
 			p.books.Store(r)
@@ -127,6 +149,23 @@ func (p *pretended) arrive(t *testing.T, owner, name string, gpus int) string {
 	return owner + "." + name
 }
 
+// finish has a job run and end, and returns its ref.
+func (p *pretended) finish(t *testing.T, c *api.Client, owner, name string) string {
+	t.Helper()
+	ref := p.arrive(t, owner, name, 1)
+	apitest.Eventually(t, "done", func(ctx context.Context) bool {
+		j, err := c.Job(ctx, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.State == "running" {
+			p.driver.Finish(sched.JobID(j.ID))
+		}
+		return j.State == "done"
+	})
+	return ref
+}
+
 // cluster is the world of a pretended cluster: in each namespace a job called train runs, and enough others that the
 // store has forgotten its first events.
 func cluster(t *testing.T) apitest.World {
@@ -134,12 +173,12 @@ func cluster(t *testing.T) apitest.World {
 	p, answers := startCluster(t)
 	c := serveCluster(t, answers)("root")
 	w := apitest.World{Client: c, Kind: api.Cluster, Name: "vision.train", Output: "rank 0\nzwei €\nthree\n",
-		Node: "node-007", Width: nodeGPUs}
+		Node: "node-7", Width: nodeGPUs}
 	for _, owner := range namespaces {
 		p.arrive(t, owner, "train", nodeGPUs)
 	}
 	w.Running = "vision.train"
-	w.Done = p.arrive(t, "speech", "done", 1)
+	w.Done = p.finish(t, c, "speech", "done")
 	for i := range 200 {
 		p.arrive(t, namespaces[i%len(namespaces)], fmt.Sprintf("fills-%d", i), 1)
 	}
@@ -152,9 +191,6 @@ func cluster(t *testing.T) apitest.World {
 			j, err := c.Job(ctx, owner+".train")
 			return err == nil && j.State == "running"
 		})
-	}
-	if _, err := c.Wait(t.Context(), w.Done); err != nil {
-		t.Fatal(err)
 	}
 	if p.FirstEvent() < 2 {
 		t.Fatalf("the store forgot nothing of %d events", p.LastEvent())
@@ -215,7 +251,7 @@ func TestClusterRights(t *testing.T) {
 	if _, err := ann.Submit(t.Context(), api.Submission{File: "nlp.x 1"}); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("into another namespace: %v", err)
 	}
-	if _, err := ann.DrainNode(t.Context(), "node-001", true); !errors.Is(err, api.ErrForbidden) {
+	if _, err := ann.DrainNode(t.Context(), "node-1", true); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("a node: %v", err)
 	}
 	if _, err := of("").Info(t.Context()); !errors.Is(err, api.ErrForbidden) {
@@ -255,10 +291,7 @@ func TestClusterRanks(t *testing.T) {
 func TestClusterNotLeading(t *testing.T) {
 	p, answers := startCluster(t)
 	c := serveCluster(t, answers)("root")
-	job := p.arrive(t, "nlp", "done", 1)
-	if _, err := c.Wait(t.Context(), job); err != nil {
-		t.Fatal(err)
-	}
+	job := p.finish(t, c, "nlp", "done")
 	p.site.follows.Store(true)
 	_, err := c.Jobs(t.Context(), api.Filter{})
 	problem := (*api.Problem)(nil)

@@ -66,6 +66,25 @@ func (s *suite) nodes(t *testing.T) {
 	if doc.Schema != "trainyard.nodes/v1" || doc.Unit == "" || len(doc.Nodes) == 0 {
 		t.Errorf("schema %q, unit %q, %d nodes", doc.Schema, doc.Unit, len(doc.Nodes))
 	}
+	s.listed(t, &doc)
+	j, err := s.Client.Job(t.Context(), s.Running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, g := range doc.GPUs {
+		if slices.Contains(g.Jobs, j.ID) {
+			held++
+		}
+	}
+	if held != s.Width || len(j.GPUs) != s.Width {
+		t.Errorf("job %s holds %d GPUs of nodes and %v, want %d", s.Running, held, j.GPUs, s.Width)
+	}
+}
+
+// listed checks that the GPUs of all nodes, in order, are the flat list.
+func (s *suite) listed(t *testing.T, doc *api.Nodes) {
+	t.Helper()
 	at := 0
 	for _, n := range doc.Nodes {
 		if n.Name == "" || !slices.Contains([]string{"up", "asleep", "draining", "down", "gone"}, n.State) {
@@ -80,19 +99,6 @@ func (s *suite) nodes(t *testing.T) {
 	}
 	if at != len(doc.GPUs) {
 		t.Errorf("%d GPUs, and %d on nodes", len(doc.GPUs), at)
-	}
-	j, err := s.Client.Job(t.Context(), s.Running)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := 0
-	for _, g := range doc.GPUs {
-		if slices.Contains(g.Jobs, j.ID) {
-			held++
-		}
-	}
-	if held != s.Width || len(j.GPUs) != s.Width {
-		t.Errorf("job %s holds %d GPUs of nodes and %v, want %d", s.Running, held, j.GPUs, s.Width)
 	}
 }
 
@@ -112,6 +118,13 @@ func (s *suite) jobs(t *testing.T) {
 			t.Errorf("job %d behind %d", j.ID, all.Jobs[i-1].ID)
 		}
 	}
+	s.filtered(t, &all)
+	s.refused(t, http.MethodGet, "/v1/jobs?state=dead", "", "malformed", http.StatusBadRequest, api.ErrMalformed)
+}
+
+// filtered checks what a list leaves out of all jobs.
+func (s *suite) filtered(t *testing.T, all *api.Jobs) {
+	t.Helper()
 	for _, state := range []string{"running", "waiting", "done"} {
 		for _, j := range s.list(t, api.Filter{States: []string{state}}).Jobs {
 			if j.State != state {
@@ -129,7 +142,6 @@ func (s *suite) jobs(t *testing.T) {
 	if len(last.Jobs) != 1 || last.Total != all.Total || last.Jobs[0].ID != all.Jobs[len(all.Jobs)-1].ID {
 		t.Errorf("the latest: %+v of %d, want that of %d", last.Jobs, last.Total, all.Total)
 	}
-	s.refused(t, http.MethodGet, "/v1/jobs?state=dead", "", "malformed", http.StatusBadRequest, api.ErrMalformed)
 }
 
 func (s *suite) list(t *testing.T, f api.Filter) api.Jobs {
