@@ -34,7 +34,7 @@ type Client struct {
 // silence is how long a manager that is there may say nothing.
 const silence = Patience + 5*time.Second
 
-// Dial returns a client of the manager of a state folder. Whether there is one the first request tells: ErrNoManager. A
+// Dial returns a client of the manager of a state folder. The first request returns ErrNoManager where there is none. A
 // folder that is not there is an error that wraps fs.ErrNotExist.
 func Dial(dir string) (*Client, error) {
 	folder, address, err := Socket(dir)
@@ -129,7 +129,7 @@ func (c *Client) Submit(ctx context.Context, in Submission) (doc Submitted, err 
 	return doc, err
 }
 
-// Cancel ends a job, whatever it does at the moment. The wish is durable when it returns, like those of all that
+// Cancel ends a job, whatever it does at the moment. The request is durable when it returns, like those of all that
 // follow; the processes may take their grace still.
 func (c *Client) Cancel(ctx context.Context, job string) (doc Job, err error) {
 	err = c.post(ctx, jobPath(job, "cancel"), nil, &doc)
@@ -304,7 +304,7 @@ func (c *Client) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: %w: %w", c.name, ErrNoManager, err)
 }
 
-// problem is the error that an answer tells.
+// problem is the error that an answer has.
 func (c *Client) problem(resp *http.Response) error {
 	p := Problem{Title: resp.Status, Status: resp.StatusCode}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

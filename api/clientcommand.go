@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// DialCommand returns a client whose connections are runs of a command: what it reads is what the client sends, what it writes is what the
-// client receives, as `ssh lab trainyard connect`. No shell runs it. name is what errors call the host. A command that is not there, that
-// ends before it answers, or that writes something that is not HTTP is ErrNoManager, with the last line that it wrote to its stderr.
+// DialCommand returns a client whose connections are runs of a command: what it reads is what the client sends, what it
+// writes is what the client receives, as `ssh lab trainyard connect`. No shell runs it. name is what errors call the
+// host. A command that is not there, that ends before it answers, or that writes something that is not HTTP is
+// ErrNoManager, with the last line that it wrote to its stderr.
 func DialCommand(name string, command []string) *Client {
 	c := &Client{base: "http://" + HostName, name: name}
 	c.via(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return runCommand(command) }})
@@ -28,7 +29,7 @@ type commandConn struct {
 	to, from *os.File // pipes; their ends here, which know deadlines
 	said     *lastWords
 	ended    chan struct{} // closed once the command has ended
-	answers  bool          // what it wrote begins as HTTP does
+	answers  bool          // what it wrote starts as HTTP does
 	once     sync.Once
 }
 
@@ -64,7 +65,8 @@ type commandError struct{ why string }
 
 func (e *commandError) Error() string { return e.why }
 
-// Read reads what the command writes. Where it ends, the error has what it said last; what does not begin as HTTP does is an error.
+// Read reads what the command writes. Where it ends, the error has what it said last; what does not start as HTTP does
+// is an error.
 func (c *commandConn) Read(b []byte) (int, error) {
 	n, err := c.from.Read(b)
 	if n > 0 && !c.answers {
@@ -77,7 +79,7 @@ func (c *commandConn) Read(b []byte) (int, error) {
 	return n, c.because(n == 0, err)
 }
 
-// protocol begins every answer, and maxNoise is how many bytes of something else are shown.
+// protocol starts every answer, and maxNoise is how many bytes of something else are shown.
 const (
 	protocol = "HTTP/"
 	maxNoise = 200
@@ -94,7 +96,8 @@ func (c *commandConn) because(broke bool, err error) error {
 	return err
 }
 
-// lastSaid returns the last line that a command which has closed its output wrote to its stderr; "" if it wrote none, or goes on.
+// lastSaid returns the last line that a command which has closed its output wrote to its stderr; "" if it wrote none,
+// or goes on.
 func (c *commandConn) lastSaid() string {
 	select {
 	case <-c.ended:

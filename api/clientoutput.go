@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// readOutput reads a piece of an output, of which there may be gigabytes. What a Server writes is mostly read at sight,
-// anything else by encoding/json, which takes ten times as long: the result is the same.
+// readOutput reads a piece of an output, of which there may be gigabytes. What a Server writes is mostly read by
+// scanOutput, anything else by encoding/json, which takes ten times as long: the result is the same.
 func readOutput(b []byte, out *Output) error {
 	if scanOutput(b, out) {
 		return nil

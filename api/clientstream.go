@@ -24,10 +24,10 @@ type LogOptions struct {
 	Rank    int       // of the job's ranks, where each has an output of its own
 }
 
-// Logs calls tell with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is
+// Logs calls show with what a job wrote, piece by piece, and returns how it ended, or stands where nothing more is
 // followed. When the stream breaks it goes on where it was.
 func (c *Client) Logs(
-	ctx context.Context, job string, o LogOptions, tell func(Output) error) (end OutputEnd, err error) {
+	ctx context.Context, job string, o LogOptions, show func(Output) error) (end OutputEnd, err error) {
 	q := url.Values{"attempt": {strconv.Itoa(o.Attempt)}, "follow": {strconv.FormatBool(o.Follow)},
 		"tail": {strconv.Itoa(o.Tail)}}
 	if o.Rank > 0 {
@@ -48,14 +48,14 @@ func (c *Client) Logs(
 		if bad := readOutput(e.Data, &out); bad != nil {
 			return bad
 		}
-		return tell(out)
+		return show(out)
 	})
 	return end, err
 }
 
-// Events calls tell with the lines of the log from the one numbered from on, 0 = all, -1 = only what is new, as they
+// Events calls show with the lines of the log from the one numbered from on, 0 = all, -1 = only what is new, as they
 // become durable, until the context ends. When the stream breaks it goes on where it was.
-func (c *Client) Events(ctx context.Context, from int64, tell func(seq uint64, line []byte) error) error {
+func (c *Client) Events(ctx context.Context, from int64, show func(seq uint64, line []byte) error) error {
 	path := "/v1/events"
 	if from >= 0 {
 		path += "?from=" + strconv.FormatInt(from, 10)
@@ -65,23 +65,23 @@ func (c *Client) Events(ctx context.Context, from int64, tell func(seq uint64, l
 		if err != nil {
 			return fmt.Errorf("event %q: %w", e.ID, err)
 		}
-		return tell(seq, e.Data)
+		return show(seq, e.Data)
 	})
 }
 
-// errTold marks an error of those who are told: it ends the stream.
-type errTold struct{ error }
+// errEnough marks an error of the one who is called with the events: it ends the stream.
+type errEnough struct{ error }
 
 // again is how long to wait before a stream that broke is asked for again.
 const again = 250 * time.Millisecond
 
-// follow calls tell with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks
+// follow calls show with the events of a stream until it returns an error; io.EOF is the good end. A stream that breaks
 // is asked for again, from its last event on, as long as the manager is there or its absence is borne: see Outlast.
-func (c *Client) follow(ctx context.Context, path string, tell func(StreamEvent) error) error {
+func (c *Client) follow(ctx context.Context, path string, show func(StreamEvent) error) error {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	for {
-		broke, err := c.stream(ctx, path, header, tell)
-		end := errTold{}
+		broke, err := c.stream(ctx, path, header, show)
+		end := errEnough{}
 		switch {
 		case errors.As(err, &end) && errors.Is(end.error, io.EOF):
 			return nil
@@ -104,10 +104,10 @@ func pause(ctx context.Context) {
 	}
 }
 
-// stream calls tell with the events of a stream, and notes the last in header, until it breaks or an error is to be
-// told.
+// stream calls show with the events of a stream, and notes the last in header, until it breaks or show returns an
+// error.
 func (c *Client) stream(
-	ctx context.Context, path string, header http.Header, tell func(StreamEvent) error) (broke bool, err error) {
+	ctx context.Context, path string, header http.Header, show func(StreamEvent) error) (broke bool, err error) {
 	resp, err := c.Do(ctx, http.MethodGet, path, nil, header)
 	if err != nil {
 		return false, err
@@ -115,23 +115,23 @@ func (c *Client) stream(
 	defer resp.Body.Close()
 	_ = c.away.bears(nil, time.Time{})
 	err = ReadEvents(resp.Body, func(e StreamEvent) error {
-		wish := tell
+		take := show
 		switch {
 		case e.Kind == "problem":
-			wish = problemIn
+			take = problemIn
 		case e.Data == nil: // nothing but where the stream is
-			wish = func(StreamEvent) error { return nil }
+			take = func(StreamEvent) error { return nil }
 		}
-		if stop := wish(e); stop != nil {
-			return errTold{stop}
+		if stop := take(e); stop != nil {
+			return errEnough{stop}
 		}
 		header.Set("Last-Event-ID", e.ID)
 		return nil
 	})
-	return !errors.As(err, new(errTold)), err
+	return !errors.As(err, new(errEnough)), err
 }
 
-// problemIn is the error that the last event of a stream tells.
+// problemIn is the error that the last event of a stream has.
 func problemIn(e StreamEvent) error {
 	var p Problem
 	if err := json.Unmarshal(e.Data, &p); err != nil {
@@ -146,8 +146,8 @@ type StreamEvent struct {
 	Data     []byte // valid until the next
 }
 
-// ReadEvents calls tell with the events of a stream. The end of it is io.ErrUnexpectedEOF.
-func ReadEvents(r io.Reader, tell func(StreamEvent) error) error {
+// ReadEvents calls show with the events of a stream. The end of it is io.ErrUnexpectedEOF.
+func ReadEvents(r io.Reader, show func(StreamEvent) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), MaxEvent)
 	var e StreamEvent
@@ -155,7 +155,7 @@ func ReadEvents(r io.Reader, tell func(StreamEvent) error) error {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if len(line) == 0 && (e.Data != nil || e.ID != "") {
-			if err := tell(e); err != nil {
+			if err := show(e); err != nil {
 				return err
 			}
 			e = StreamEvent{}

@@ -8,7 +8,7 @@ import (
 )
 
 // AsSuits asks for a look into the future where that is not hopeless: one of 2,000 jobs takes half a second of a
-// processor, and beyond the reason is to be told at once all the same.
+// processor, and beyond the reason is to be had at once all the same.
 const AsSuits = -time.Millisecond
 
 // Why returns why a job stands as it does. ahead bounds the look into the future, see AsSuits, try the time in

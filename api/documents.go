@@ -4,7 +4,7 @@ package api
 type Job struct {
 	ID       int      `json:"id" doc:"number, by which it is asked for"`
 	Name     string   `json:"name"`
-	User     string   `json:"user,omitempty" doc:"who handed it in"`
+	User     string   `json:"user,omitempty" doc:"who submitted it"`
 	Model    string   `json:"model,omitempty"`
 	Class    string   `json:"class,omitempty"`
 	State    string   `json:"state" doc:"held, waiting, starting, running, stopping or done"`
@@ -44,7 +44,7 @@ type Job struct {
 type Failure struct {
 	Attempt int      `json:"attempt" doc:"its number; 0 = it could not be started"`
 	Text    string   `json:"text" doc:"exit code or what kept it from starting, in words"`
-	Signal  string   `json:"signal,omitempty" doc:"that ended it, such as SIGKILL, as far as its exit code tells"`
+	Signal  string   `json:"signal,omitempty" doc:"that ended it, such as SIGKILL, as far as its exit code says"`
 	Retries int      `json:"retries" doc:"failures after which it is tried again"`
 	Left    int      `json:"retries_left" doc:"0 once it is done"`
 	Tail    []string `json:"tail,omitempty" doc:"the last lines of what it wrote, as written: not safe for a terminal. Not in lists"`
@@ -56,7 +56,7 @@ type Jobs struct {
 	Unit   string `json:"unit" doc:"what jobs hold: GPU or slot"`
 	Now    string `json:"now"`
 	System string `json:"system"`
-	Total  int    `json:"total" doc:"jobs that fit what was asked for, told or not"`
+	Total  int    `json:"total" doc:"jobs that fit what was asked for, listed or not"`
 	Jobs   []Job  `json:"jobs" doc:"by number"`
 }
 
@@ -95,7 +95,7 @@ type Nodes struct {
 	Nodes   []Node `json:"nodes"`
 }
 
-// Submission are jobs to be handed in.
+// Submission are jobs to be submitted.
 type Submission struct {
 	File string `json:"file" doc:"a job file, in YAML"`
 	Name string `json:"name,omitempty" doc:"of that file, for what is said of mistakes in it"`
@@ -105,7 +105,7 @@ type Submission struct {
 	Dry bool              `json:"dry,omitempty" doc:"only say what would become of them"`
 }
 
-// Submitted are the jobs that were handed in, durably, or would be.
+// Submitted are the jobs that were submitted, durably, or would be.
 type Submitted struct {
 	Schema string     `json:"schema" doc:"trainyard.submitted/v1"`
 	Dry    bool       `json:"dry,omitempty"`
@@ -115,7 +115,7 @@ type Submitted struct {
 
 // Estimate is when and where a job is expected to run.
 type Estimate struct {
-	ID    int     `json:"id" doc:"-1 = none: it was not handed in or, with a ref, has no number yet"`
+	ID    int     `json:"id" doc:"-1 = none: it was not submitted or, with a ref, has no number yet"`
 	Ref   string  `json:"ref,omitempty" doc:"names it, and no other, in a request, also while it has no number"`
 	Name  string  `json:"name"`
 	Older *int    `json:"older,omitempty" doc:"number of the latest job before it that has its name"`
@@ -125,7 +125,7 @@ type Estimate struct {
 
 // Within is an interval of time that holds in 8 of 10 cases, and its middle.
 type Within struct {
-	Low    string `json:"low" doc:"RFC 3339; empty = not in sight"`
+	Low    string `json:"low" doc:"RFC 3339; empty = not to be foreseen"`
 	Median string `json:"median"`
 	High   string `json:"high"`
 }
@@ -153,7 +153,7 @@ type Why struct {
 	End      *Within    `json:"end,omitempty"`
 	Draws    int        `json:"draws" doc:"simulated futures behind start and end"`
 	Rests    string     `json:"rests_on,omitempty" doc:"what start and end rest on; nothing if there are none"`
-	Soon     string     `json:"soon,omitempty" doc:"when the system starts it by itself if nobody else comes"`
+	Soon     string     `json:"soon,omitempty" doc:"when the system starts it by itself if no other job comes"`
 	Remedies []Remedy   `json:"remedies" doc:"changes that would start it now, each tried on a copy"`
 	Tried    int        `json:"tried" doc:"changes that were tried"`
 	Hurried  bool       `json:"hurried,omitempty" doc:"the time was over before all were tried"`
@@ -177,7 +177,7 @@ type Remedy struct {
 	Text    string   `json:"text"`
 	Change  string   `json:"change" doc:"what would change of the job, gpus, types, wall_time, share, priority, or of the machine, undrain"`
 	Value   string   `json:"value" doc:"what it would be"`
-	Command string   `json:"command,omitempty" doc:"that does it; empty = it is to be handed in again"`
+	Command string   `json:"command,omitempty" doc:"that does it; empty = it is to be submitted again"`
 	Resize  *Resize  `json:"resize,omitempty"`
 	GPUs    []string `json:"gpus" doc:"that it would be given"`
 	Takes   []int    `json:"displaces" doc:"jobs that would have to go for it"`
@@ -193,7 +193,7 @@ type Figure struct {
 
 // Displaced is how a job lost its GPUs.
 type Displaced struct {
-	By      int     `json:"by" doc:"the job that took them; -1 = nobody is named"`
+	By      int     `json:"by" doc:"the job that took them; -1 = none is named"`
 	Name    string  `json:"name"`
 	Rule    string  `json:"rule" doc:"word of the reason in the log"`
 	Text    string  `json:"text" doc:"both in words"`
@@ -259,7 +259,7 @@ type Info struct {
 	Settings map[string]string `json:"settings"`
 	PID      int               `json:"pid,omitempty" doc:"of a machine"`
 	Since    string            `json:"since"`
-	Problems []string          `json:"problems" doc:"what doctor would tell"`
+	Problems []string          `json:"problems" doc:"what doctor would report"`
 }
 
 // Output is a piece of what a job wrote. Pieces end anywhere, but not within a character.
@@ -269,7 +269,7 @@ type Output struct {
 	Text    string `json:"text" doc:"as it was written; bytes that are no UTF-8 are U+FFFD. Not safe for a terminal"`
 }
 
-// OutputEnd says that an output was told to its end: all that there is, or, of one that is followed, all that there
+// OutputEnd says that an output was sent to its end: all that there is, or, of one that is followed, all that there
 // will be.
 type OutputEnd struct {
 	Attempt  int    `json:"attempt"`

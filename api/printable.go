@@ -21,8 +21,8 @@ func Printable(text string) string {
 // It keeps a few bytes of the last piece at most, whatever is written.
 type Printer struct {
 	state  escape
-	held   []byte // the beginning of a sequence that may be SGR
-	part   []byte // the beginning of a rune
+	held   []byte // the first bytes of a sequence that may be SGR
+	part   []byte // the first bytes of a rune
 	cr     bool   // the last was a carriage return
 	styled bool   // the last SGR was no reset
 	styles bool   // that in held is none
@@ -88,7 +88,7 @@ func (p *Printer) End(dst []byte) []byte {
 	return dst
 }
 
-// plainBytes returns how many bytes at the beginning of b are printable ASCII, newlines or tabs.
+// plainBytes returns how many of the first bytes of b are printable ASCII, newlines or tabs.
 func plainBytes(b []byte) int {
 	for i, c := range b {
 		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {

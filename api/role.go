@@ -2,15 +2,15 @@ package api
 
 import "fmt"
 
-// Role is what somebody may do. Roles are ordered: each may do all that a lesser one may.
+// Role is what a user may do. Roles are ordered: each may do all that a lesser one may.
 type Role uint8
 
 // Roles.
 const (
 	Nobody Role = iota // may do nothing
 	Viewer             // may see everything but secrets
-	User               // may hand in jobs as himself, and end, pause, resume, requeue and resize his own
-	Admin              // may do everything, for everybody
+	User               // may submit jobs as himself, and end, pause, resume, requeue and resize his own
+	Admin              // may do everything, for everyone
 )
 
 var roleWords = [...]string{"nobody", "viewer", "user", "admin"}
@@ -28,7 +28,7 @@ func ParseRole(word string) (Role, error) {
 	return Nobody, fmt.Errorf("role %q, want viewer, user or admin", word)
 }
 
-// Who is somebody who asks for something.
+// Who is the one who asks for something.
 type Who struct {
 	Name string // whose jobs are his own
 	Role Role

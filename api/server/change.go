@@ -31,7 +31,7 @@ func (s *Server) foresee(ctx context.Context, batch site.Batch, doc *api.Submitt
 	if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 		return err
 	}
-	x := whyTeller{Renderer: s.says(nil)}
+	x := whyWriter{Renderer: s.says(nil)}
 	x.Forecast = f
 	doc.Rests = x.Rests()
 	for i := range doc.Jobs {

@@ -28,7 +28,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 	if err != nil {
 		return api.Decision{}, err
 	}
-	x := whyTeller{Renderer: s.says(d.View)}
+	x := whyWriter{Renderer: s.says(d.View)}
 	e := &d.Event
 	doc := api.Decision{Schema: "trainyard.decision/v1", Seq: e.Seq, Event: e.Kind.String(), At: x.rfc3339(e.Time),
 		System: x.System, Unit: x.Unit, Job: int(e.Job),
@@ -50,7 +50,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (api.Decision, e
 }
 
 // waited lists who waited, with what they wanted then.
-func (x *whyTeller) waited(d *Decision) []api.Ahead {
+func (x *whyWriter) waited(d *Decision) []api.Ahead {
 	docs := x.list(d.Waited)
 	for i := range docs {
 		docs[i].GPUs, docs[i].State = int(x.View.Job(d.Waited[i]).Spec.GPUs.Want), "waiting"
@@ -58,7 +58,7 @@ func (x *whyTeller) waited(d *Decision) []api.Ahead {
 	return docs
 }
 
-func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason, text string) api.Chosen {
+func (x *whyWriter) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason, text string) api.Chosen {
 	doc := api.Chosen{Job: int(id), GPUs: x.gpuNames(gpus), Reason: x.reason(why), Text: text}
 	if id >= 0 && int(id) < len(x.View.Jobs) {
 		doc.Name = x.View.Job(id).Spec.Name
@@ -67,7 +67,7 @@ func (x *whyTeller) chosen(id sched.JobID, gpus []sched.GPUID, why sched.Reason,
 }
 
 // reason says why, with the numbers that the code has.
-func (x *whyTeller) reason(r sched.Reason) api.Reason {
+func (x *whyWriter) reason(r sched.Reason) api.Reason {
 	doc := api.Reason{Code: r.Code.String(), Job: int(sched.None), A: r.A, B: r.B}
 	other := "another job"
 	if slices.Contains(withJob, r.Code) && r.Job >= 0 && int(r.Job) < len(x.View.Jobs) {
@@ -112,10 +112,10 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 		return fmt.Sprintf("it joins %s on trial; %g jobs are there", other, r.A)
 	},
 	sched.WhyKept: func(_ sched.Reason, other string) string {
-		return "its trial beside " + other + " is over: it stays"
+		return "its trial with " + other + " is over: it stays"
 	},
 	sched.WhyUndone: func(_ sched.Reason, other string) string {
-		return "beside " + other + " a deadline or a limit would be missed"
+		return "with " + other + " a deadline or a limit would be missed"
 	},
 	sched.WhyPaired: func(_ sched.Reason, other string) string { return "it shares with " + other },
 	sched.WhyAtRisk: func(sched.Reason, string) string { return "it would miss its deadline even alone" },
@@ -125,7 +125,7 @@ var reasonTexts = map[sched.ReasonCode]func(r sched.Reason, other string) string
 }
 
 // decided says a decision in a sentence.
-func (x *whyTeller) decided(d *Decision) string {
+func (x *whyWriter) decided(d *Decision) string {
 	e := &d.Event
 	who := "the cluster"
 	if e.Job != sched.None {

@@ -32,7 +32,7 @@ func stateOf(j *sched.Job) string {
 func (s *Server) list(ctx context.Context, in *jobsInput) (api.Jobs, error) {
 	doc := api.Jobs{Schema: "trainyard.jobs/v1", Unit: s.o.Site.Unit(), System: s.o.Host.Header().System}
 	err := s.o.Host.Look(ctx, func(v *sched.View) {
-		x := s.teller(v)
+		x := s.writer(v)
 		ids := make([]sched.JobID, 0, len(v.Jobs))
 		for id := range v.Jobs {
 			j := &v.Jobs[id]
@@ -59,7 +59,7 @@ func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err erro
 	defer cancel()
 	err = s.o.Host.Look(ctx, func(v *sched.View) {
 		if int(id) < len(v.Jobs) {
-			doc = s.teller(v).job(id)
+			doc = s.writer(v).job(id)
 		}
 	})
 	if f := doc.Failure; f != nil && f.Attempt > 0 {
@@ -71,8 +71,8 @@ func (s *Server) one(ctx context.Context, id sched.JobID) (doc api.Job, err erro
 // tailLines are the last lines of an output that the document of a failure has.
 const tailLines = 10
 
-// teller makes documents of a View, while it may be looked at.
-type teller struct {
+// writer makes documents of a View, while it may be looked at.
+type writer struct {
 	v      *sched.View
 	rows   []Row         // by job
 	books  []metrics.Job // by job
@@ -83,9 +83,9 @@ type teller struct {
 	ref    func(sched.JobID, *sched.JobSpec) string
 }
 
-// teller is for who looks: rows that were read before would be older than the View, and a job that has just failed
-// would have no exit code.
-func (s *Server) teller(v *sched.View) *teller {
+// writer is for the one who looks: rows that were read before would be older than the View, and a job that has just
+// failed would have no exit code.
+func (s *Server) writer(v *sched.View) *writer {
 	rows := s.o.Host.Board().Rows()
 	_, books := s.o.Host.Result()
 	says := s.says(v)
@@ -95,11 +95,11 @@ func (s *Server) teller(v *sched.View) *teller {
 		}
 		return last
 	}
-	return &teller{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref}
+	return &writer{v, rows, books, s.o.Meter.steps, s.origin, s.o.Host.Brief(v), says, s.o.Site.Ref}
 }
 
 // when says a time as RFC 3339.
-func (x *teller) when(t sched.Time) string {
+func (x *writer) when(t sched.Time) string {
 	at := x.origin.Add(time.Duration(t)).UTC()
 	// A layout with milliseconds takes five times as long, and lists are long.
 	b := at.AppendFormat(make([]byte, 0, 24), time.RFC3339)
@@ -108,7 +108,7 @@ func (x *teller) when(t sched.Time) string {
 }
 
 // job returns the document of a job.
-func (x *teller) job(id sched.JobID) api.Job {
+func (x *writer) job(id sched.JobID) api.Job {
 	j := &x.v.Jobs[id]
 	spec := j.Spec
 	now := x.v.Now
@@ -150,7 +150,7 @@ func (x *teller) job(id sched.JobID) api.Job {
 }
 
 // ended says how the last attempt of a job ended.
-func (x *teller) ended(doc *api.Job, j *sched.Job, row *Row) {
+func (x *writer) ended(doc *api.Job, j *sched.Job, row *Row) {
 	doc.ExitCode, doc.Text = int(row.Code), row.Text
 	if !row.Failed() {
 		return
@@ -171,7 +171,7 @@ func (x *teller) ended(doc *api.Job, j *sched.Job, row *Row) {
 }
 
 // why says in a sentence why a job that is not done does not run, or why it is kept at its width.
-func (x *teller) why(j *sched.Job, id sched.JobID) string {
+func (x *writer) why(j *sched.Job, id sched.JobID) string {
 	if j.Attempt != sched.Running {
 		w := x.brief.Why(id)
 		return x.says.Sentence(id, &w)
@@ -183,7 +183,7 @@ func (x *teller) why(j *sched.Job, id sched.JobID) string {
 }
 
 // place says what a job holds, and with whom.
-func (x *teller) place(doc *api.Job, j *sched.Job, id sched.JobID) {
+func (x *writer) place(doc *api.Job, j *sched.Job, id sched.JobID) {
 	shared := false
 	for _, g := range j.GPUs {
 		doc.GPUs = append(doc.GPUs, text.GPUName(x.v, g))
@@ -248,7 +248,7 @@ func nodeDoc(v *sched.View, n *sched.Node) api.Node {
 }
 
 // drained reports whether nothing new starts on n because its user wants that, of the node or of all its GPUs. One that
-// is rented to nobody at the moment is not drained by that.
+// is not rented at the moment is not drained by that.
 func drained(v *sched.View, n *sched.Node) bool {
 	if n.State != sched.NodeGone && !n.Open() {
 		return true
@@ -261,7 +261,7 @@ func drained(v *sched.View, n *sched.Node) bool {
 	return true
 }
 
-// gpuDoc says how a GPU stands as far as the View tells.
+// gpuDoc says how a GPU stands as far as the View says.
 func gpuDoc(v *sched.View, g sched.GPUID) api.GPU {
 	gpu := &v.GPUs[g]
 	doc := api.GPU{Name: text.GPUName(v, g), State: gpuStates[gpu.State], Jobs: []int{}}

@@ -46,7 +46,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, in *logsInput) err
 		return site.Standing{Done: row.State == sched.Done, Ended: row.Attempt == sched.Ended,
 			Attempts: row.Attempts}, changed
 	}
-	if err := read.Begin(); err != nil {
+	if err := read.Settle(); err != nil {
 		return err
 	}
 	out, ctx, stop := newStream(w, r)
@@ -88,7 +88,7 @@ func (in *eventsInput) first(next uint64) (uint64, error) {
 	return n + behind, nil
 }
 
-// events tells the lines of the log as they become durable: events of type event.
+// events sends the lines of the log as they become durable: events of type event.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput) error {
 	from, err := in.first(s.o.Host.LastEvent() + 1)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, in *eventsInput)
 	}
 	out, ctx, stop := newStream(w, r)
 	defer stop()
-	// Should it break before anything is told.
-	if in.From == "" && in.Last == "" && out.begin(strconv.FormatUint(from-1, 10)) != nil {
+	// Should it break before anything is sent.
+	if in.From == "" && in.Last == "" && out.start(strconv.FormatUint(from-1, 10)) != nil {
 		return nil
 	}
 	s.end(out, s.o.Host.Events(ctx, from, func(seq uint64, line []byte) error {
@@ -133,10 +133,10 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, _ *nothing) error {
 	return nil
 }
 
-// errLast says that all was told.
+// errLast says that all was sent.
 var errLast = errors.New("the last event")
 
-// end tells the client of a stream why it ended early: without that it would ask for it again. One that left is told
+// end says to the client of a stream why it ended early: without that it would ask for it again. One that left is told
 // nothing.
 func (s *Server) end(out *stream, err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errLast) {
@@ -157,7 +157,7 @@ func (s *stream) output(p site.Point, rank int, text []byte) error {
 	return s.document("output", p.String(), api.Output{Attempt: int(p.Attempt), Rank: rank, Text: string(text)})
 }
 
-// document tells a document as an event.
+// document sends a document as an event.
 func (s *stream) document(kind, id string, doc any) error {
 	b, err := json.Marshal(doc)
 	if err != nil {

@@ -19,7 +19,7 @@ type Meter struct {
 	commits prometheus.Counter
 	took    prometheus.Histogram
 	all     []prometheus.Collector
-	steps   []int64 // of training, by job, as told last; of Run's goroutine
+	steps   []int64 // of training, by job, as reported last; of Run's goroutine
 	batch   bool    // has events
 }
 
@@ -82,7 +82,7 @@ func (s *Server) newMetrics() http.Handler {
 		DisableCompression: true})
 }
 
-// standing tells how jobs and GPUs stand when figures are asked for.
+// standing says how jobs and GPUs stand when figures are asked for.
 type standing struct{ s *Server }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -103,7 +103,7 @@ var (
 	descStreams = desc("streams", "Streams that are open.")
 )
 
-// Describe tells the names of the figures.
+// Describe sends the names of the figures.
 func (standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descJobs, descOutcomes, descQueue, descGPUs, descPreemptions, descRestarts,
 		descResizes, descService, descEnergy, descStreams} {
@@ -127,27 +127,27 @@ func (x standing) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(descJobs, err)
 		return
 	}
-	tell := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	}
 	for _, state := range states {
-		tell(descJobs, prometheus.GaugeValue, float64(t.jobs[state]), state)
+		send(descJobs, prometheus.GaugeValue, float64(t.jobs[state]), state)
 	}
 	for o := sched.Finished; o <= sched.RejectedJob; o++ {
 		if o != sched.Preempted && o != sched.NodeLost {
-			tell(descOutcomes, prometheus.CounterValue, float64(t.outcomes[o.String()]), o.String())
+			send(descOutcomes, prometheus.CounterValue, float64(t.outcomes[o.String()]), o.String())
 		}
 	}
 	for _, state := range append([]string{"busy", "quarantined"}, gpuStates[:]...) {
-		tell(descGPUs, prometheus.GaugeValue, float64(t.gpus[state]), state)
+		send(descGPUs, prometheus.GaugeValue, float64(t.gpus[state]), state)
 	}
-	tell(descQueue, prometheus.GaugeValue, float64(t.jobs["waiting"]))
-	tell(descPreemptions, prometheus.CounterValue, float64(t.preemptions))
-	tell(descRestarts, prometheus.CounterValue, float64(t.restarts))
-	tell(descResizes, prometheus.CounterValue, float64(t.resizes))
-	tell(descService, prometheus.CounterValue, t.service)
-	tell(descEnergy, prometheus.CounterValue, t.energy)
-	tell(descStreams, prometheus.GaugeValue, float64(len(x.s.guard.streams)))
+	send(descQueue, prometheus.GaugeValue, float64(t.jobs["waiting"]))
+	send(descPreemptions, prometheus.CounterValue, float64(t.preemptions))
+	send(descRestarts, prometheus.CounterValue, float64(t.restarts))
+	send(descResizes, prometheus.CounterValue, float64(t.resizes))
+	send(descService, prometheus.CounterValue, t.service)
+	send(descEnergy, prometheus.CounterValue, t.energy)
+	send(descStreams, prometheus.GaugeValue, float64(len(x.s.guard.streams)))
 }
 
 // count counts the jobs and GPUs of a View.

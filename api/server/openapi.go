@@ -10,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 )
 
-// describe begins the description of the routes. What each takes and answers is added with the route itself.
+// describe starts the description of the routes. What each takes and answers is added with the route itself.
 func describe(version string) *huma.OpenAPI {
 	const prefix = "#/components/schemas/"
 	return &huma.OpenAPI{OpenAPI: "3.1.0",

@@ -16,7 +16,7 @@ type rule struct {
 	stream bool          // lasts until the client has enough: it has no deadline, but there are few of them at a time
 }
 
-// rules is the table of all that anybody may ask for. What it does not name is refused, to everybody.
+// rules is the table of all that may be asked for. What it does not name is refused to all.
 var rules = map[string]rule{
 	"GET /openapi.json": {least: api.Viewer, always: true},
 	"GET /metrics":      {least: api.Viewer},

@@ -127,7 +127,7 @@ func (g *guard) check(r *http.Request) (c caller, ru rule, err error) {
 	}
 	ru, known := g.rules[pattern]
 	if !known {
-		return c, ru, api.Refusal(http.StatusForbidden, "nobody may %s", pattern)
+		return c, ru, api.Refusal(http.StatusForbidden, "no one may %s", pattern)
 	}
 	if err = g.admit(r, pattern, &c, &ru); err != nil {
 		return c, ru, err
@@ -234,7 +234,7 @@ func (g *guard) unambiguous(r *http.Request, pattern string, c *caller) error {
 	return g.sole(r.Context(), c, strings.Split(r.URL.Path, "/")[i])
 }
 
-// checkBody refuses a body that does not belong, as far as its headers tell.
+// checkBody refuses a body that does not belong, as far as its headers say.
 func checkBody(r *http.Request, limit int64) error {
 	if r.ContentLength == 0 {
 		return nil

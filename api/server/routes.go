@@ -26,7 +26,7 @@ type answer[T any] struct{ Body T }
 // streamed is an answer that the handler writes itself.
 type streamed = huma.StreamResponse
 
-// get and post add a route: what f returns is its answer. Errors are told as problems.
+// get and post add a route: what f returns is its answer. Errors become problems.
 func get[I, O any](s *Server, path, id, summary string, f func(context.Context, *I) (O, error)) {
 	add(s, s.operation(http.MethodGet, path, id, summary), f)
 }
@@ -235,7 +235,7 @@ func (s *Server) command(ctx context.Context, name string, c sched.Command) (api
 	id := callerOf(ctx).job
 	err := s.o.Site.Command(ctx, callerOf(ctx).who, id, c)
 	if row, _, _ := s.o.Host.Board().Row(id); c == sched.CancelJob && row.Cancelled {
-		err = nil // who asks again is not told otherwise
+		err = nil // who asks again gets the same answer
 	}
 	if err != nil {
 		return api.Job{}, fmt.Errorf("job %q: %w", name, err)

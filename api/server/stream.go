@@ -15,7 +15,7 @@ const (
 	keepAlive = 15 * time.Second       // a comment after so much silence finds clients that are gone
 )
 
-// stream writes server-sent events, or text as it is. A client that does not read holds up nobody but its own stream,
+// stream writes server-sent events, or text as it is. A client that does not read holds up no stream but its own,
 // which ends if it takes nothing for a minute: it can go on later from where it was.
 type stream struct {
 	mu      sync.Mutex
@@ -26,8 +26,8 @@ type stream struct {
 	last    time.Time
 }
 
-// newStream begins a stream to the client of a request. It is over when the context is, at the latest when its client
-// is no longer admitted. Once stop returns nobody writes to it.
+// newStream starts a stream to the client of a request. It is over when the context is, at the latest when its client
+// is no longer admitted. Once stop returns no one writes to it.
 func newStream(w http.ResponseWriter, r *http.Request) (_ *stream, _ context.Context, stop context.CancelFunc) {
 	s := &stream{w: w, control: http.NewResponseController(w), last: time.Now()}
 	s.text = strings.HasPrefix(r.Header.Get("Accept"), "text/plain")
@@ -85,8 +85,8 @@ func (s *stream) send(kind, id string, data []byte) error {
 	return s.write(append(s.buf, "\n\n"...))
 }
 
-// begin tells behind which event a stream begins. In a stream of text it is nothing.
-func (s *stream) begin(id string) error {
+// start says behind which event a stream starts. In a stream of text it is nothing.
+func (s *stream) start(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text {

@@ -78,13 +78,13 @@ func (s *Server) why(ctx context.Context, in *whyInput) (api.Why, error) {
 	if err != nil {
 		return api.Why{}, err
 	}
-	x := whyTeller{s.says(a.View), a, id}
+	x := whyWriter{s.says(a.View), a, id}
 	x.Forecast = a.Forecast
 	return x.why(doc), nil
 }
 
-// whyTeller makes documents of an answer.
-type whyTeller struct {
+// whyWriter makes documents of an answer.
+type whyWriter struct {
 	text.Renderer
 	a  *Answer
 	id sched.JobID
@@ -93,7 +93,7 @@ type whyTeller struct {
 // mostAhead is how many of the jobs ahead are listed.
 const mostAhead = 20
 
-func (x *whyTeller) why(job api.Job) api.Why {
+func (x *whyWriter) why(job api.Job) api.Why {
 	a, w := x.a, &x.a.Waiting
 	doc := api.Why{Schema: "trainyard.why/v1", Job: job, Unit: x.Unit, Sentence: x.sentence(), Code: w.Code.String(),
 		Ahead:    x.list(w.Ahead[:min(len(w.Ahead), mostAhead)]),
@@ -126,7 +126,7 @@ func (x *whyTeller) why(job api.Job) api.Why {
 }
 
 // sentence says how the job stands, also of one that runs or is done.
-func (x *whyTeller) sentence() string {
+func (x *whyWriter) sentence() string {
 	if said := x.Sentence(x.id, &x.a.Waiting); said != "" {
 		return said
 	}
@@ -154,7 +154,7 @@ func (x *whyTeller) sentence() string {
 }
 
 // list says how jobs stand in short.
-func (x *whyTeller) list(ids []sched.JobID) []api.Ahead {
+func (x *whyWriter) list(ids []sched.JobID) []api.Ahead {
 	docs := make([]api.Ahead, len(ids))
 	for i, id := range ids {
 		j := x.View.Job(id)
@@ -176,7 +176,7 @@ func figures(facts []sched.Fact) []api.Figure {
 	return docs
 }
 
-// largest is what infinity is told as: JSON has none.
+// largest is what infinity is written as: JSON has none.
 const largest = 1e308
 
 func figure(f sched.Fact) api.Figure {
@@ -188,7 +188,7 @@ func figure(f sched.Fact) api.Figure {
 }
 
 // remedy says what would start the job.
-func (x *whyTeller) remedy(r *whatif.Remedy) api.Remedy {
+func (x *whyWriter) remedy(r *whatif.Remedy) api.Remedy {
 	doc := api.Remedy{Change: r.Change.String(), GPUs: x.gpuNames(r.GPUs), Takes: make([]int, len(r.Displaces))}
 	for i, id := range r.Displaces {
 		doc.Takes[i] = int(id)
@@ -222,7 +222,7 @@ func undrain(r *whatif.Remedy, gpus string) string {
 }
 
 // changed says what of the job would be otherwise: as it would stand in a job file, and in words.
-func (x *whyTeller) changed(r *whatif.Remedy) (value, said string) {
+func (x *whyWriter) changed(r *whatif.Remedy) (value, said string) {
 	s := r.Spec
 	switch r.Change {
 	case whatif.Undrain:
@@ -233,15 +233,15 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, said string) {
 				value = name
 			}
 		}
-		return value, "handed in again for GPUs of type " + value + " too"
+		return value, "submitted again for GPUs of type " + value + " too"
 	case whatif.ShorterWallTime:
 		value = sched.FormatSeconds(s.WallTime)
-		return value, fmt.Sprintf("handed in again with a wall time of %v, if that is enough", s.WallTime)
+		return value, fmt.Sprintf("submitted again with a wall time of %v, if that is enough", s.WallTime)
 	case whatif.AllowSharing:
-		return "allow", "handed in again with share: allow"
+		return "allow", "submitted again with share: allow"
 	case whatif.HigherPriority:
 		value = strconv.Itoa(int(s.Priority))
-		return value, "handed in again with priority " + value
+		return value, "submitted again with priority " + value
 	}
 	value = text.Widths(s.GPUs)
 	if s.GPUs.Want != s.GPUs.Max {
@@ -251,7 +251,7 @@ func (x *whyTeller) changed(r *whatif.Remedy) (value, said string) {
 }
 
 // displaced says how the job lost its GPUs.
-func (x *whyTeller) displaced(d *whatif.Displacement) *api.Displaced {
+func (x *whyWriter) displaced(d *whatif.Displacement) *api.Displaced {
 	doc := &api.Displaced{By: int(d.By), Rule: d.Why.String(), Text: x.Rule(d), At: x.rfc3339(d.At),
 		LostSec: d.Lost.Seconds()}
 	if d.By != sched.None {
@@ -263,7 +263,7 @@ func (x *whyTeller) displaced(d *whatif.Displacement) *api.Displaced {
 	return doc
 }
 
-func (x *whyTeller) gpuNames(gpus []sched.GPUID) []string {
+func (x *whyWriter) gpuNames(gpus []sched.GPUID) []string {
 	names := make([]string, len(gpus))
 	for i, g := range gpus {
 		names[i] = text.GPUName(x.View, g)
@@ -271,12 +271,12 @@ func (x *whyTeller) gpuNames(gpus []sched.GPUID) []string {
 	return names
 }
 
-func (x *whyTeller) within(s whatif.Span) *api.Within {
+func (x *whyWriter) within(s whatif.Span) *api.Within {
 	return &api.Within{Low: x.rfc3339(s.P10), Median: x.rfc3339(s.P50), High: x.rfc3339(s.P90)}
 }
 
 // rfc3339 says a time for programs; "" = never.
-func (x *whyTeller) rfc3339(t sched.Time) string {
+func (x *whyWriter) rfc3339(t sched.Time) string {
 	if t == sched.Never {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 // pollOutput is the time between looks at what an attempt writes.
 const pollOutput = 200 * time.Millisecond
 
-// Start is the place where every output begins.
+// Start is the place where every output starts.
 const Start = "0"
 
 // Point is how far an output was sent: a place in what an attempt wrote.
@@ -60,8 +60,8 @@ type Reading struct {
 // source is where an attempt writes.
 func (r *Reading) source(attempt int32) Source { return Source{r.Job, attempt, r.Rank} }
 
-// Begin settles where the output begins. There may be no attempt yet.
-func (r *Reading) Begin() error {
+// Settle finds where the output starts. There may be no attempt yet.
+func (r *Reading) Settle() error {
 	now, _ := r.Current()
 	at := r.From
 	switch {
@@ -84,10 +84,10 @@ func (r *Reading) Begin() error {
 	return nil
 }
 
-// Run reads the output, piece by piece, from where it begins. It waits for the one who takes the pieces and for no one
+// Run reads the output, piece by piece, from where it starts. It waits for the one who takes the pieces and for no one
 // else: a job writes, whoever reads.
 func (r *Reading) Run(ctx context.Context) error {
-	if err := r.Begin(); err != nil {
+	if err := r.Settle(); err != nil {
 		return err
 	}
 	var open Output

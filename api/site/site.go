@@ -125,7 +125,7 @@ type Output interface {
 	// piece does not end within a character unless over, which says that nothing more will be written. It is valid
 	// until the next call.
 	Next(place string, over bool) (text []byte, behind string, err error)
-	// Tail returns the place where the last lines begin that lie behind a place.
+	// Tail returns the place where the last lines start that lie behind a place.
 	Tail(place string, lines int) string
 	Close() error
 }

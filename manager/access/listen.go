@@ -42,7 +42,7 @@ func (d *Door) Listen(answers http.Handler) (stop func(), err error) {
 	for _, l := range listeners {
 		serving.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				d.o.Log.Error("nobody is answered any more", "address", l.Addr(), "error", err)
+				d.o.Log.Error("no one is answered any more", "address", l.Addr(), "error", err)
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func removeOld(address, dir string) error {
 		filepath.Join(dir, filepath.Base(address)), err)
 }
 
-// ListenNetwork listens on the network, where nobody is answered without an identity, on this machine neither.
+// ListenNetwork listens on the network, where no one is answered without an identity, also on this machine.
 func (d *Door) ListenNetwork() (net.Listener, error) {
 	list, err := d.tokens.List()
 	switch {
@@ -117,7 +117,7 @@ func (d *Door) ListenNetwork() (net.Listener, error) {
 	case d.o.Cert == "" || d.o.Key == "":
 		return nil, fmt.Errorf("%w without a certificate and its key", api.ErrRefused)
 	case len(list) == 0:
-		return nil, fmt.Errorf("%w: nobody could ask: make a token first", api.ErrRefused)
+		return nil, fmt.Errorf("%w: no one could ask: make a token first", api.ErrRefused)
 	}
 	pair, err := tls.LoadX509KeyPair(d.o.Cert, d.o.Key)
 	if err != nil {

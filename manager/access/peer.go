@@ -10,7 +10,7 @@ import (
 // peerKey is under which a connection's peer stands in the context of its requests.
 type peerKey struct{}
 
-// Peer is who is at the other end of a unix socket, as the kernel tells.
+// Peer is who is at the other end of a unix socket, as the kernel says.
 type Peer struct {
 	UID uint32
 	Err error
@@ -41,7 +41,7 @@ func PeerOf(ctx context.Context) (p Peer, local bool) {
 	return p, local
 }
 
-// UserName names a user of this machine. One without a name gets one that nobody else can have: names have no colon.
+// UserName names a user of this machine. One without a name gets one that no one else can have: names have no colon.
 func UserName(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {

@@ -36,7 +36,7 @@ const (
 	maxTokenName  = 64
 )
 
-// Token admits somebody over the network: who bears a secret, or has the key of a certificate. Neither is kept, only a
+// Token admits a user over the network: who bears a secret, or has the key of a certificate. Neither is kept, only a
 // hash: a secret is 32 random bytes, which no search finds from theirs.
 type Token struct {
 	Name    string    `json:"name"`           // by which it is revoked; unique
@@ -75,7 +75,7 @@ type Tokens struct {
 	err   error
 }
 
-// stamp tells one state of a file from another: it is replaced, never written to.
+// stamp is one state of a file: it is replaced, never written to.
 type stamp struct {
 	inode uint64
 	size  int64
@@ -94,7 +94,7 @@ func (t *Tokens) List() ([]Token, error) {
 	return slices.Clone(t.list), err
 }
 
-// refresh reads the file if it is another than before. After an error nobody is admitted.
+// refresh reads the file if it is another than before. After an error no one is admitted.
 func (t *Tokens) refresh() error {
 	path := filepath.Join(t.dir, TokensName)
 	info, err := os.Lstat(path)
@@ -152,10 +152,10 @@ func readTokens(path string, info fs.FileInfo) (list []Token, err error) {
 	return list, nil
 }
 
-// secretPrefix begins every secret, so that one that was published by mistake is found by a search.
+// secretPrefix starts every secret, so that one that was published by mistake is found by a search.
 const secretPrefix = "trainyard_"
 
-// Add makes a token and returns its secret, which is told nobody else and nowhere kept. Of t, Name, User, Role and
+// Add makes a token and returns its secret, which is given to no one else and kept nowhere. Of t, Name, User, Role and
 // Expires count.
 func (t *Tokens) Add(token Token) (secret string, err error) {
 	var b [32]byte
@@ -217,7 +217,7 @@ func (t *Tokens) Revoke(name string) error {
 	})
 }
 
-// change replaces the file, durably, while nobody else does.
+// change replaces the file, durably, while no one else does.
 func (t *Tokens) change(f func([]Token) ([]Token, error)) error {
 	folder, err := os.Open(t.dir)
 	if err != nil {
@@ -270,7 +270,7 @@ func (t *Tokens) Bearer(secret string, now time.Time) (api.Who, bool) {
 // Certified returns whom a certificate, in DER, admits. That its key is there was proved.
 func (t *Tokens) Certified(der []byte, now time.Time) (api.Who, bool) { return t.find(true, der, now) }
 
-// find looks at all tokens, whichever fits, so that the time it takes tells nothing of them.
+// find looks at all tokens, whichever fits, so that the time it takes says nothing of them.
 func (t *Tokens) find(cert bool, what []byte, now time.Time) (who api.Who, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Folder reads what the folder of a manager keeps, for when nobody serves it. It changes nothing of that.
+// Folder reads what the folder of a manager keeps, for when no one serves it. It changes nothing of that.
 type Folder string
 
 // WriteLog is that of a Client.

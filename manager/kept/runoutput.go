@@ -93,7 +93,7 @@ func (o *output) Next(place string, over bool) (text []byte, behind string, err 
 	return text, strconv.FormatInt(at+int64(len(text)), 10), nil
 }
 
-// Tail returns where the last lines behind a place begin.
+// Tail returns where the last lines behind a place start.
 func (o *output) Tail(place string, lines int) string {
 	return strconv.FormatInt(max(offset(place), tailOffset(o.file, lines)), 10)
 }
@@ -101,7 +101,7 @@ func (o *output) Tail(place string, lines int) string {
 // Close closes the file.
 func (o *output) Close() error { return o.file.Close() }
 
-// wholeRunes returns b without the beginning of a rune at its end.
+// wholeRunes returns b without the first bytes of a rune at its end.
 func wholeRunes(b []byte) []byte {
 	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
@@ -177,7 +177,7 @@ func (o Outputs) Tail(job sched.JobID, attempt int32, lines int) (list []string)
 	return list
 }
 
-// tailOffset returns where the last lines of f begin, as far as it looks back. A last line without its end counts.
+// tailOffset returns where the last lines of f start, as far as it looks back. A last line without its end counts.
 func tailOffset(f *os.File, lines int) int64 {
 	info, err := f.Stat()
 	if err != nil {
