@@ -1,4 +1,4 @@
-// Package bench holds the benchmarks behind docs/inside/benchmarks.md. Times on a shared machine are noisy: quote the CPU
+// Package bench holds the benchmarks behind docs/benchmarks.md. Times on a shared machine are noisy: quote the CPU
 // seconds, and the ratio to the bare event heap measured in the same run.
 package bench
 
@@ -95,7 +95,7 @@ func philly(b *testing.B) *trace.Trace {
 }
 
 // BenchmarkPhilly replays all 111,549 Philly jobs on 352 nodes of 8 GPUs, with the default placement and restart cost
-// of each system. Bound: 0.5 s CPU and 200 MB beside reading, log off.
+// of each system. Bound: 0.5 s CPU and 200 MB in addition to reading, log off.
 func BenchmarkPhilly(b *testing.B) {
 	t, c := philly(b), load(b, "352x8")
 	for _, name := range []string{"fifo", "fifo-skip", "fifo-easy", "sjf", "srtf", "srsf", "las", "tiresias-las",
@@ -307,7 +307,7 @@ func BenchmarkPALArtifact(b *testing.B) {
 }
 
 // BenchmarkPALRound measures the rounds of a run on 1,250 nodes of 8 GPUs: 11,500 jobs of Philly's widths, 1 to 10
-// hours long, arrive at once, so that some 5,800 run and as many wait, and all are placed anew every 300 s. Bound: p99
+// hours long, arrive at once, so that some 5,800 run and as many wait, and all are placed again every 300 s. Bound: p99
 // 20 ms. Times are of the processor, the collection of garbage included, so that what else runs on the machine counts
 // little.
 func BenchmarkPALRound(b *testing.B) {

@@ -23,7 +23,7 @@ const maxFile = 1 << 20
 // wish is what Load takes.
 const wish = "want NODESxGPUS such as 15x4 or 15x4:v100, or a YAML file"
 
-// Cluster is what a simulated or described cluster consists of. Nobody changes it after it was read.
+// Cluster is what a simulated or described cluster consists of. No one changes it after it was read.
 type Cluster struct {
 	Name  string           // the shorthand, the name given in the file, or the name of the file
 	Nodes []sched.NodeSpec // in slot order, with Pool None; their names are distinct, their specs valid
@@ -42,7 +42,7 @@ type Pool struct {
 	Node sched.NodeSpec // without Name and Pool
 }
 
-// PoolSpecs returns what a log begins with.
+// PoolSpecs returns what a log starts with.
 func (c *Cluster) PoolSpecs() []sched.PoolSpec {
 	var list []sched.PoolSpec
 	for i := range c.Pools {

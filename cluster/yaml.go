@@ -13,8 +13,8 @@ import (
 )
 
 // Parse reads a YAML description, see the package comment. name is the file's and stands in errors, all of which have
-// the form "cluster: FILE:LINE:COLUMN: what, want wish"; its last element is the cluster's name unless the description
-// gives one.
+// the form "cluster: FILE:LINE:COLUMN: what is wrong, what is wanted"; its last element is the cluster's name unless
+// the description gives one.
 func Parse(yaml []byte, name string) (*Cluster, error) {
 	r := &reader{&strictyaml.Reader{Prefix: "cluster", File: name}}
 	doc := r.Document(yaml, maxFile, "nodes")

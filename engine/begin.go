@@ -7,7 +7,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// begin returns the state that a log with header h begins with. If dec goes on from there, it is given what was remembered by then.
+// begin returns the state that a log with header h starts with. If dec goes on from there, it is given what was
+// remembered by then.
 func begin(h eventlog.Header, dec sched.Decider, goesOn bool) (*State, error) {
 	b, err := h.Beginning()
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that a rented node is paid for from the request to the end of the billing period in which it goes, by the price of
-// then, and that without periods it is paid for to the nanosecond.
+// Ensure that a rented node is paid for from the request to the end of the billing period in which it goes, by the
+// price of then, and that without periods it is paid for to the nanosecond.
 func TestBilling(t *testing.T) {
 	for _, c := range []struct {
 		billing time.Duration
 		want    float64 // of a node requested at 0, there at 10 s, gone at 70 s, at 3.60 an hour
 	}{{0, .07}, {time.Minute, .12}, {70 * time.Second, .07}, {time.Hour, 3.6}} {
-		s := engine.NewState(eventlog.Header{Pools: []sched.PoolSpec{{Name: "p", GPUs: 1, Price: 3.6, Boot: 10 * time.Second, Billing: c.billing, Max: 1}}})
+		s := engine.NewState(eventlog.Header{Pools: []sched.PoolSpec{{Name: "p", GPUs: 1, Price: 3.6,
+			Boot: 10 * time.Second, Billing: c.billing, Max: 1}}})
 		for _, e := range []sched.Event{
 			{Kind: sched.Moved, Node: sched.None, Code: 1},
 			{Kind: sched.Ordered, Job: sched.None, Node: sched.None, Code: int32(sched.Rent), Value: 1},

@@ -66,8 +66,8 @@ func TestChangeKeepsTheUnitOfWork(t *testing.T) {
 	}
 }
 
-// Ensure, on random worlds in which jobs change, that all invariants hold and all ends, that both walks agree, that saving
-// and loading changes nothing, and that the log replays byte for byte.
+// Ensure, on random worlds in which jobs change, that all invariants hold and all ends, that both walks agree, that
+// saving and loading changes nothing, and that the log replays byte for byte.
 func TestChange(t *testing.T) {
 	stopped := 0
 	for seed := range uint64(cases(t, 1500)) {
@@ -103,7 +103,8 @@ func TestChange(t *testing.T) {
 		}
 		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
-			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())), engine.ReplayOptions{})
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())),
+				engine.ReplayOptions{})
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -114,12 +115,13 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// Ensure that a spec which others may hold stays as it was, and that a change of what is not there, not to be, or over is
-// dropped with the reason.
+// Ensure that a spec which others may hold stays as it was, and that a change of what is not there, not to be, or over
+// is dropped with the reason.
 func TestChangeOfSpec(t *testing.T) {
 	spec := &sched.JobSpec{Name: "a", GPUs: sched.Rigid(2), Priority: 1, Task: "t"}
 	changed := spec.Changed(&sched.JobChange{GPUs: sched.Rigid(3), Deadline: 9})
-	if spec.GPUs != sched.Rigid(2) || spec.Priority != 1 || changed.GPUs != sched.Rigid(3) || changed.Priority != 0 || changed.Deadline != 9 || changed.Task != "t" {
+	if spec.GPUs != sched.Rigid(2) || spec.Priority != 1 || changed.GPUs != sched.Rigid(3) || changed.Priority != 0 ||
+		changed.Deadline != 9 || changed.Task != "t" {
 		t.Errorf("%+v changed to %+v", spec, changed)
 	}
 	if again := changed.Change(); again != (sched.JobChange{GPUs: sched.Rigid(3), Deadline: 9}) {
@@ -134,7 +136,8 @@ func TestChangeOfSpec(t *testing.T) {
 		{-1, sched.JobChange{GPUs: sched.Rigid(1)}, "job -1 is not known"},
 		{0, sched.JobChange{GPUs: sched.Rigid(1)}, "job 0 is done"},
 		{0, sched.JobChange{}, "gpus 0, want > 0"},
-		{0, sched.JobChange{GPUs: sched.Range{Min: 2, Want: 1, Max: 2}}, "gpus 2..2 with default 1, want min <= default <= max"},
+		{0, sched.JobChange{GPUs: sched.Range{Min: 2, Want: 1, Max: 2}}, "gpus 2..2 with default 1, want min <= " +
+			"default <= max"},
 		{0, sched.JobChange{GPUs: sched.Rigid(1), WallTime: -1}, "wall time -1ns, want >= 0"},
 		{0, sched.JobChange{GPUs: sched.Rigid(1), Deadline: -second}, "deadline -1s, want >= 0"},
 	} {
@@ -149,7 +152,10 @@ func TestChangeOfSpec(t *testing.T) {
 		}
 		got := ""
 		d := &answers{list: [][]sched.Event{{{Kind: sched.JobChanged, Job: c.job, Change: &c.change}}}}
-		must(engine.Run(context.Background(), s, d, pipeline.New(plainFIFO), engine.Options{Dropped: func(_ *sched.Event, why string) { got = why }}))
+		must(engine.Run(context.Background(), s, d, pipeline.New(plainFIFO),
+			engine.Options{Dropped: func(_ *sched.Event, why string) {
+				got = why
+			}}))
 		if got != c.want {
 			t.Errorf("%d %+v: dropped for %q, want %q", c.job, c.change, got, c.want)
 		}

@@ -13,8 +13,8 @@ func countsOf(v *sched.View) counts {
 	return counts{len(v.Jobs), len(v.Nodes), len(v.GPUs), len(v.Pools)}
 }
 
-// check returns an error if e names a job, node or GPU which cannot exist by then, and counts a job that arrives and a node
-// that joins.
+// check returns an error if e names a job, node or GPU which cannot exist by then, and counts a job that arrives and a
+// node that joins.
 func (c *counts) check(e *sched.Event) error {
 	switch {
 	case e.Kind == sched.JobArrived: // what its user wants of it may come at the same instant
@@ -27,9 +27,11 @@ func (c *counts) check(e *sched.Event) error {
 	f := e.Form()
 	switch {
 	case f.Job != sched.Made && misnames(f.Job, int32(e.Job), c.jobs):
-		return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job, c.jobs)
+		return fmt.Errorf("log: seq %d: %v of job %d, want one of the %d that have arrived", e.Seq, e.Kind, e.Job,
+			c.jobs)
 	case misnames(f.Node, int32(e.Node), c.nodes):
-		return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node, c.nodes)
+		return fmt.Errorf("log: seq %d: %v of node %d, want one of the %d that have joined", e.Seq, e.Kind, e.Node,
+			c.nodes)
 	case poolNamed(e) != sched.None && (poolNamed(e) < 0 || int(poolNamed(e)) >= c.pools):
 		return fmt.Errorf("log: seq %d: %v of pool %d, want one of %d", e.Seq, e.Kind, poolNamed(e), c.pools)
 	case e.Kind == sched.GPUChanged && !(e.Value >= 0 && e.Value < float64(c.gpus)):
@@ -43,7 +45,8 @@ func (c *counts) checkOwn(e *sched.Event) error {
 	switch {
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode &&
 		(e.Node < 0 || int(e.Node) >= c.nodes || !(e.Value >= 0 && e.Value <= float64(sched.NodeGone))):
-		return fmt.Errorf("log: seq %d: node %d is told %v, want one of %d and a state", e.Seq, e.Node, e.Value, c.nodes)
+		return fmt.Errorf("log: seq %d: node %d is told %v, want one of %d and a state", e.Seq, e.Node, e.Value,
+			c.nodes)
 	case e.Kind == sched.Decided && e.Target == nil:
 		return fmt.Errorf("log: seq %d: %v without a target", e.Seq, e.Kind)
 	case e.Kind != sched.Decided && e.Kind != sched.StartFailed && e.Kind != sched.Moved:

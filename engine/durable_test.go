@@ -18,7 +18,7 @@ import (
 	"github.com/trainyard/trainyard/stage/place"
 )
 
-// answers is a driver that says what it is given to say, and notes what it is told and when.
+// answers is a driver that says what it is given to say, and notes what it hears and when.
 type answers struct {
 	list [][]sched.Event // the first is what Sync says
 	now  sched.Time
@@ -56,7 +56,7 @@ type batchLog struct {
 	failAt int // 0 = never
 	batch  int
 	events int // of the batch under way
-	told   int // orders the driver had heard of when it began
+	told   int // orders the driver had heard of when it started
 	err    error
 }
 
@@ -99,12 +99,14 @@ func finished(at sched.Time, job sched.JobID) sched.Event {
 // Ensure that no order is given before its batch is durable, and none of a batch that cannot be made so.
 func TestNoOrderBeforeItIsDurable(t *testing.T) {
 	script := func() *answers {
-		return &answers{list: [][]sched.Event{{joined(1)}, {arrived(1)}, {started(2, 0)}, {arrived(3)}, {finished(4, 0)}, {started(5, 1)}, {finished(6, 1)}}}
+		return &answers{list: [][]sched.Event{{joined(1)}, {arrived(1)}, {started(2, 0)}, {arrived(3)},
+			{finished(4, 0)}, {started(5, 1)}, {finished(6, 1)}}}
 	}
 	for failAt := range 8 {
 		d := script()
 		log := &batchLog{d: d, failAt: failAt}
-		err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(), engine.Options{Sinks: []eventlog.Sink{log}})
+		err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(),
+			engine.Options{Sinks: []eventlog.Sink{log}})
 		if errors.Is(err, errDisk) != (failAt > 0) || log.err != nil {
 			t.Errorf("fails at %d: %v, %v", failAt, err, log.err)
 		}
@@ -121,23 +123,25 @@ func TestNoOrderBeforeItIsDurable(t *testing.T) {
 	}
 }
 
-// Ensure that what Sync tells of several instants is folded in order of time, in one batch with one decision, and that the
-// log of it replays.
+// Ensure that what Sync reports of several instants is folded in order of time, in one batch with one decision, and
+// that the log of it replays.
 func TestSyncOfSeveralInstants(t *testing.T) {
 	first := &answers{list: [][]sched.Event{{joined(2)}, {arrived(1)}, {arrived(2)}, {arrived(3)}}}
 	var log bytes.Buffer
 	w := eventlog.NewWriter(&log, eventlog.Header{ShareLimit: 1})
-	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), first, fifo(), engine.Options{Sinks: []eventlog.Sink{w}}); err != nil {
+	if err := engine.Run(context.Background(), engine.NewState(eventlog.Header{}), first, fifo(),
+		engine.Options{Sinks: []eventlog.Sink{w}}); err != nil {
 		t.Fatal(err)
 	}
 	must(w.Flush())
 	p := readTape(t, log.Bytes())
 	dec := fifo()
-	s, batch, err := engine.Recover(context.Background(), p.header, p.until(len(p.batches)), dec, engine.ReplayOptions{})
+	s, batch, err := engine.Recover(context.Background(), p.header, p.until(len(p.batches)), dec,
+		engine.ReplayOptions{})
 	if err != nil || batch != 4 {
 		t.Fatalf("batch %d, %v", batch, err)
 	}
-	// Told out of order: job 1 came up at 6 and ended at 9, job 0 came up at 5 and goes on.
+	// Reported out of order: job 1 came up at 6 and ended at 9, job 0 came up at 5 and goes on.
 	second := &answers{list: [][]sched.Event{{finished(9, 1), started(6, 1), started(5, 0)}, {started(11, 2)}}}
 	var kinds []string
 	note := sinkFunc(func(_ *sched.View, e *sched.Event) {
@@ -167,19 +171,22 @@ func TestSyncOfSeveralInstants(t *testing.T) {
 	}
 }
 
-// Ensure that Fold tells its sinks of batches as a run does.
+// Ensure that Fold notifies its sinks of batches as a run does.
 func TestFoldTellsBatches(t *testing.T) {
 	var log bytes.Buffer
 	w := eventlog.NewWriter(&log, eventlog.Header{ShareLimit: 1})
 	d := &answers{list: [][]sched.Event{{joined(1)}, {}, {arrived(1)}, {started(2, 0)}, {finished(4, 0)}}}
-	must(engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(), engine.Options{Sinks: []eventlog.Sink{w}}))
+	must(engine.Run(context.Background(), engine.NewState(eventlog.Header{}), d, fifo(),
+		engine.Options{Sinks: []eventlog.Sink{w}}))
 	must(w.Flush())
 	p := readTape(t, log.Bytes())
 	count := &batchLog{d: &answers{}}
-	if _, batch, err := engine.Fold(p.header, p.until(len(p.batches)), count); err != nil || batch != 5 || count.batch != 4 || count.events == 0 {
+	if _, batch, err := engine.Fold(p.header, p.until(len(p.batches)), count); err != nil || batch != 5 ||
+		count.batch != 4 || count.events == 0 {
 		t.Errorf("batch %d, %d told, %v; want the 4 with events of 5", batch, count.batch, err)
 	}
-	if _, _, err := engine.Fold(p.header, p.until(len(p.batches)), &batchLog{d: &answers{}, failAt: 2}); !errors.Is(err, errDisk) {
+	if _, _, err := engine.Fold(p.header, p.until(len(p.batches)), &batchLog{d: &answers{}, failAt: 2}); !errors.Is(err,
+		errDisk) {
 		t.Errorf("got %v, want the error of the sink", err)
 	}
 }

@@ -27,17 +27,19 @@ func newElastic(seed uint64) *world {
 	return w
 }
 
-// evenly is an Allocator that shares what there is: each gets its minimum in order of rank, then one more in turn, up to
-// its maximum. How a job runs depends on the width, and what it wants on how many there are.
+// evenly is an Allocator that shares what there is: each gets its minimum in order of rank, then one more in turn, up
+// to its maximum. How a job runs depends on the width, and what it wants on how many there are.
 type evenly struct{}
 
-func (evenly) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (evenly) Allocate(v *sched.View, room []int32, order []sched.JobID, _ *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	for _, j := range order {
 		s := v.Jobs[j].Spec
 		for t := range room {
 			if s.Types.Has(sched.TypeID(t)) && room[t] >= s.GPUs.Min {
 				room[t] -= s.GPUs.Min
-				dst = append(dst, sched.Grant{Job: j, GPUs: s.GPUs.Min, Least: s.GPUs.Min, Want: min(s.GPUs.Max, int32(len(order)))})
+				dst = append(dst, sched.Grant{Job: j, GPUs: s.GPUs.Min, Least: s.GPUs.Min,
+					Want: min(s.GPUs.Max, int32(len(order)))})
 				break
 			}
 		}
@@ -72,8 +74,8 @@ func leftWaiting(v *sched.View, s pipeline.Stages) string {
 	return ""
 }
 
-// Ensure that in worlds of changing widths all invariants hold, that attempts run as was granted, that all ends, and that
-// the log replays.
+// Ensure that in worlds of changing widths all invariants hold, that attempts run as was granted, that all ends, and
+// that the log replays.
 func TestElastic(t *testing.T) {
 	resized, reconfigured, wanting := 0, 0, 0
 	for seed := range uint64(cases(t, 1500)) {
@@ -104,7 +106,8 @@ func TestElastic(t *testing.T) {
 		}
 		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
-			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())), engine.ReplayOptions{})
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(pipeline.New(w.stages())),
+				engine.ReplayOptions{})
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

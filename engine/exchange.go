@@ -8,8 +8,8 @@ import (
 
 // exchange turns what the system wants into events of the log. All targets of one Desired change hands together: what
 // one job gives up another may take, whatever their order. A target that breaks an invariant is refused alone and
-// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing. It reports whether GPUs may be
-// used from now on, or no longer.
+// leaves its job as it was, unless another took its GPUs, which leaves the job with nothing. It reports whether GPUs
+// may be used from now on, or no longer.
 func (r *run) exchange() (opened bool) {
 	d := &r.desired
 	if d.Empty() {
@@ -135,8 +135,8 @@ func (r *run) take(d *sched.Desired, i int) {
 	addTenants(v, set, t.Share, t.Trial, 1)
 }
 
-// conflict says which GPU of set cannot be had beside those that took theirs before, or "": beyond the limit, beside one
-// who does not share, or beside another newcomer on trial.
+// conflict says which GPU of set cannot be had after others took theirs, or "": beyond the limit, or together with one
+// who does not share, or with another newcomer on trial.
 func conflict(v *sched.View, set []sched.GPUID, share sched.Share, trial bool) string {
 	limit := int16(1)
 	if share == sched.Shared {
@@ -175,7 +175,7 @@ func (r *run) refuse(id sched.JobID, why string) {
 		Why: sched.Reason{Code: sched.WhyInvalid}})
 }
 
-// quarantine logs what is wished of a GPU, and reports whether it is new.
+// quarantine logs what is requested of a GPU, and reports whether it is new.
 func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool {
 	v := &r.s.view
 	if q.GPU < 0 || int(q.GPU) >= len(v.GPUs) {
@@ -185,7 +185,8 @@ func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool 
 	if v.GPUs[q.GPU].Quarantined == q.Quarantined {
 		return false
 	}
-	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why, Text: text}
+	e := sched.Event{Time: v.Now, Kind: sched.Moved, Node: v.GPUs[q.GPU].Node, GPUs: []sched.GPUID{q.GPU}, Why: why,
+		Text: text}
 	if q.Quarantined {
 		e.Code = sched.QuarantineGPU
 	}
@@ -197,7 +198,8 @@ func (r *run) quarantine(q sched.GPUTarget, why sched.Reason, text string) bool 
 // same bad GPU for ever; fewer would take a job's own fault for the GPU's.
 const mostBlamed = 3
 
-// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed, as long as enough are left, see mayLose.
+// quarantineSuspects takes out of use the GPUs that too many failed starts in a row have blamed, as long as enough are
+// left, see mayLose.
 func (r *run) quarantineSuspects(suspects []sched.GPUID) {
 	v := &r.s.view
 	for _, g := range suspects {
@@ -205,14 +207,15 @@ func (r *run) quarantineSuspects(suspects []sched.GPUID) {
 			continue
 		}
 		if v.GPUs[g].Rests != 0 || r.s.mayLose(v.Nodes[v.GPUs[g].Node].Spec.Type) > 0 {
-			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true}, sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
+			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true},
+				sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
 				fmt.Sprintf("%d starts in a row failed on GPU %d", mostBlamed, g))
 		}
 	}
 }
 
-// move logs what is wished of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether something is
-// of nodes.
+// move logs what is requested of nodes and pools, if it is new; Reconcile makes actions of it. It reports whether
+// something is of nodes.
 func (r *run) move(d *sched.Desired) (nodes bool) {
 	v := &r.s.view
 	for _, n := range d.Nodes {

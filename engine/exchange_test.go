@@ -13,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// deal is a Decider and Driver of one instant after another: at instant k each job i is to hold sets[k][i]. The targets are
-// named in an order drawn from r.
+// deal is a Decider and Driver of one instant after another: at instant k each job i is to hold sets[k][i]. The targets
+// are named in an order drawn from r.
 type deal struct {
 	script
 	r    *rand.Rand
@@ -25,7 +25,8 @@ type deal struct {
 func (d *deal) Sync(context.Context, *sched.View) ([]sched.Event, error) {
 	events := []sched.Event{{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "a", GPUs: 8, Pool: sched.None}}}
 	for range d.sets[0] {
-		events = append(events, sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 8}}})
+		events = append(events, sched.Event{Kind: sched.JobArrived,
+			Spec: &sched.JobSpec{GPUs: sched.Range{Min: 1, Want: 1, Max: 8}}})
 	}
 	return events, nil
 }
@@ -44,12 +45,12 @@ func (d *deal) Decide(_ *sched.View, to *sched.Desired) {
 }
 
 // Ensure that a Desired in which nothing conflicts gives the same targets in whatever order it names them, also where
-// every set is somebody else's at the time.
+// every set is someone else's at the time.
 func TestExchangeIsOrderFree(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		jobs, sets := 1+r.IntN(6), make([][][]sched.GPUID, 5)
-		for k := range sets { // each instant deals all GPUs anew
+		for k := range sets { // each instant deals all GPUs again
 			sets[k] = make([][]sched.GPUID, jobs)
 			for g := range sched.GPUID(8) {
 				if i := r.IntN(jobs + 1); i < jobs {
@@ -65,7 +66,8 @@ func TestExchangeIsOrderFree(t *testing.T) {
 					t.Fatalf("seed %d, order %d: refused job %d: %s", seed, order, e.Job, e.Text)
 				}
 			})
-			if err := engine.Run(context.Background(), s, d, d, engine.Options{Sinks: []eventlog.Sink{refused, &checker{}}}); err != nil {
+			if err := engine.Run(context.Background(), s, d, d,
+				engine.Options{Sinks: []eventlog.Sink{refused, &checker{}}}); err != nil {
 				t.Fatal(err)
 			}
 			for i, want := range sets[len(sets)-1] {
@@ -77,7 +79,7 @@ func TestExchangeIsOrderFree(t *testing.T) {
 	}
 }
 
-// Ensure that wild wishes, most of them wrong, never break an invariant: they are refused.
+// Ensure that wild requests, most of them wrong, never break an invariant: they are refused.
 func TestWildWishes(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 6))
@@ -88,7 +90,8 @@ func TestWildWishes(t *testing.T) {
 		}
 		for at := range 40 {
 			for range r.IntN(4) {
-				text += fmt.Sprintf("%d give %d %s as=%s at=%s batch=%d\n", at, r.IntN(6), pick(r, "-", "0", "1", "0,1", "1,2", "3,4", "2,3", "4"),
+				text += fmt.Sprintf("%d give %d %s as=%s at=%s batch=%d\n", at, r.IntN(6),
+					pick(r, "-", "0", "1", "0,1", "1,2", "3,4", "2,3", "4"),
 					pick(r, "", "shared", "trial"), pick(r, "now", "now", "epoch"), r.IntN(2))
 			}
 			if r.IntN(3) == 0 {
@@ -99,7 +102,8 @@ func TestWildWishes(t *testing.T) {
 		must(err)
 		s.answers = r
 		s.state = engine.NewState(eventlog.Header{ShareLimit: s.share})
-		if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil {
+		if err := engine.Run(context.Background(), s.state, s, s,
+			engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

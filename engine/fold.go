@@ -240,10 +240,11 @@ func (s *State) startFailed(e *sched.Event) {
 	s.rest(e.Job, j)
 }
 
-// backoff returns how long a job rests after its n-th failed start in a row: a second, doubled each time, 256 s at most.
+// backoff returns how long a job rests after its n-th failed start in a row: a second, doubled each time, 256 s at
+// most.
 func backoff(n int32) time.Duration { return time.Second << min(n-1, 8) }
 
-// finish marks the job done and tells those that wait for it.
+// finish marks the job done and notifies those that wait for it.
 func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 	j.State, j.Outcome, j.End = sched.Done, o, s.view.Now
 	s.dropTarget(j)
@@ -327,7 +328,7 @@ func (s *State) decided(e *sched.Event) {
 	s.markDirty(e.Job)
 }
 
-// ordered notes that the driver is being told to start or stop an attempt.
+// ordered notes that the driver is being asked to start or stop an attempt.
 func (s *State) ordered(e *sched.Event) {
 	switch sched.ActionKind(e.Code) {
 	case sched.SetNode:
@@ -392,8 +393,8 @@ func (s *State) commanded(e *sched.Event) {
 	}
 }
 
-// changed gives a job that is not done another spec. What it holds goes if it may not be so wide any more, or must be wider:
-// then its attempt is stopped, and it waits for as much as it wants now, at the rank that its order gives it.
+// changed gives a job that is not done another spec. What it holds goes if it may not be so wide any more, or must be
+// wider: then its attempt is stopped, and it waits for as much as it wants now, at the rank that its order gives it.
 func (s *State) changed(e *sched.Event) {
 	j := &s.view.Jobs[e.Job]
 	if j.State == sched.Done {
@@ -417,8 +418,8 @@ func (s *State) dropUnusable() {
 	}
 }
 
-// dropIfUnusable takes away the target of j if a GPU of it may no longer be given to a job. An attempt that is on such a
-// GPU already, of a node that drains, stays.
+// dropIfUnusable takes away the target of j if a GPU of it may no longer be given to a job. An attempt that is on such
+// a GPU already, of a node that drains, stays.
 func (s *State) dropIfUnusable(j *sched.Job) {
 	if slices.ContainsFunc(j.Target, func(g sched.GPUID) bool { return !s.view.Usable(g) && !holds(j, g) }) {
 		s.dropTarget(j)

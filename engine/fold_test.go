@@ -22,11 +22,18 @@ func TestContradictionsPanic(t *testing.T) {
 		events     []sched.Event
 	}{
 		{"time falls", "time falls", []sched.Event{{Time: 5, Kind: sched.Ticked}, {Time: 4, Kind: sched.Ticked}}},
-		{"later job needed", "want an earlier one", append(begin[:1:1], sched.Event{Kind: sched.JobArrived, Spec: &sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0}}})},
-		{"end without attempt", "attempt is none", append(begin[:2:2], sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished})},
-		{"end of another attempt", "latest attempt is 1", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 2, Outcome: sched.Finished})},
-		{"start twice", "attempt is running", append(start[:4:4], sched.Event{Kind: sched.AttemptStarted, Attempt: 1}, sched.Event{Kind: sched.AttemptStarted, Attempt: 1})},
-		{"end twice", "attempt is ended", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted}, sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted})},
+		{"later job needed", "want an earlier one",
+			append(begin[:1:1], sched.Event{Kind: sched.JobArrived,
+				Spec: &sched.JobSpec{GPUs: sched.Rigid(1), After: []sched.JobID{0}}})},
+		{"end without attempt", "attempt is none",
+			append(begin[:2:2], sched.Event{Kind: sched.AttemptEnded, Outcome: sched.Finished})},
+		{"end of another attempt", "latest attempt is 1",
+			append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 2, Outcome: sched.Finished})},
+		{"start twice", "attempt is running", append(start[:4:4], sched.Event{Kind: sched.AttemptStarted, Attempt: 1},
+			sched.Event{Kind: sched.AttemptStarted, Attempt: 1})},
+		{"end twice", "attempt is ended",
+			append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted},
+				sched.Event{Kind: sched.AttemptEnded, Attempt: 1, Outcome: sched.Preempted})},
 		{"no outcome", "outcome", append(start[:4:4], sched.Event{Kind: sched.AttemptEnded, Attempt: 1})},
 		{"node up twice", "is up already", []sched.Event{begin[0], begin[0]}},
 	} {
@@ -48,15 +55,19 @@ func TestContradictionsPanic(t *testing.T) {
 func TestReconcileIsPure(t *testing.T) {
 	s := engine.NewState(eventlog.Header{})
 	node, spec := &sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}, &sched.JobSpec{GPUs: sched.Rigid(1)}
-	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec}, {Kind: sched.JobArrived, Spec: spec},
-		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}, {Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
-		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{1}}, {Kind: sched.Decided, Job: 1, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}} {
+	for _, e := range []sched.Event{{Kind: sched.NodeJoined, NodeSpec: node}, {Kind: sched.JobArrived, Spec: spec},
+		{Kind: sched.JobArrived, Spec: spec},
+		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{0}},
+		{Kind: sched.Ordered, Attempt: 1, Code: int32(sched.Start)},
+		{Kind: sched.Decided, Target: &sched.Target{}, GPUs: []sched.GPUID{1}},
+		{Kind: sched.Decided, Job: 1, Target: &sched.Target{}, GPUs: []sched.GPUID{0}}} {
 		s.Apply(&e)
 	}
 	var a, b sched.Plan
 	s.Reconcile(&a)
 	s.Reconcile(&b)
-	if len(a.Actions) != 1 || len(b.Actions) != 1 || a.Actions[0].Kind != sched.Stop || b.Actions[0].Kind != sched.Stop {
+	if len(a.Actions) != 1 || len(b.Actions) != 1 || a.Actions[0].Kind != sched.Stop ||
+		b.Actions[0].Kind != sched.Stop {
 		t.Errorf("first %+v, then %+v", a, b)
 	}
 }
@@ -65,7 +76,8 @@ func TestReconcileIsPure(t *testing.T) {
 func TestRestoreRefuses(t *testing.T) {
 	good := func() sched.View {
 		spec := &sched.JobSpec{GPUs: sched.Rigid(1)}
-		return sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}}}, GPUs: make([]sched.GPU, 2),
+		return sched.View{Nodes: []sched.Node{{Spec: sched.NodeSpec{Name: "a", GPUs: 2, Pool: sched.None}}},
+			GPUs: make([]sched.GPU, 2),
 			Jobs: []sched.Job{{Spec: spec, State: sched.Waiting}, {Spec: spec, State: sched.Waiting}}}
 	}
 	for _, c := range []struct {
@@ -115,7 +127,8 @@ func TestMeasured(t *testing.T) {
 	if got := s.View().Nodes[0].Watts; got != 350 {
 		t.Errorf("%v W, want 350", got)
 	}
-	for _, e := range []sched.Event{{Kind: sched.NodeLeft, Code: int32(sched.NodeDown)}, {Kind: sched.NodeJoined, NodeSpec: node}} {
+	for _, e := range []sched.Event{{Kind: sched.NodeLeft, Code: int32(sched.NodeDown)},
+		{Kind: sched.NodeJoined, NodeSpec: node}} {
 		s.Apply(&e)
 	}
 	if got := s.View().Nodes[0].Watts; got != 0 {

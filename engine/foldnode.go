@@ -7,7 +7,7 @@ import (
 )
 
 // nodeJoined lets a node take the slot of its name, or of a node that is gone and has as many GPUs, or a new one. What
-// was wished of a node and its GPUs holds on when it comes back, unless it was to go.
+// was requested of a node and its GPUs holds on when it comes back, unless it was to go.
 func (s *State) nodeJoined(e *sched.Event) {
 	v := &s.view
 	id, known := s.slots[e.NodeSpec.Name]
@@ -58,7 +58,8 @@ func (s *State) slotFor(gpus int) sched.NodeID {
 		return sched.NodeID(id)
 	}
 	id := sched.NodeID(len(v.Nodes))
-	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None}, First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
+	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None},
+		First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
 	for range gpus {
 		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
 	}
@@ -74,7 +75,7 @@ func (s *State) goneOf(gpus int) sched.Bitset {
 	return s.gone[gpus]
 }
 
-// nodeChanged gives a node another state. Of a rented node that went without being told to, none is ordered any more:
+// nodeChanged gives a node another state. Of a rented node that went without being asked to, none is ordered any more:
 // the next plan rents another.
 func (s *State) nodeChanged(e *sched.Event) {
 	n := &s.view.Nodes[e.Node]
@@ -92,7 +93,8 @@ func (s *State) nodeChanged(e *sched.Event) {
 	s.dropUnusable()
 }
 
-// absolve lifts the quarantine, and ends the rest, of GPUs that were taken out of use from outside, and are back: somebody has looked at them.
+// absolve lifts the quarantine, and ends the rest, of GPUs that were taken out of use from outside, and are back:
+// someone has looked at them.
 func (s *State) absolve(first sched.GPUID, count int) {
 	for g := first; g < first+sched.GPUID(count); g++ {
 		s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = false, 0
@@ -125,7 +127,8 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	}
 }
 
-// gpuChanged gives a GPU another state. One that is back in use has been looked at: nothing is held against it any more.
+// gpuChanged gives a GPU another state. One that is back in use has been looked at: nothing is held against it any
+// more.
 func (s *State) gpuChanged(e *sched.Event) {
 	g, state := sched.GPUID(e.Value), sched.GPUState(e.Code)
 	gpu := &s.view.GPUs[g]
@@ -139,7 +142,7 @@ func (s *State) gpuChanged(e *sched.Event) {
 	s.dropUnusable()
 }
 
-// moved notes what is wished of a node, a pool or a GPU.
+// moved notes what is requested of a node, a pool or a GPU.
 func (s *State) moved(e *sched.Event) {
 	switch {
 	case len(e.GPUs) > 0:

@@ -20,8 +20,8 @@ type older struct{ sched.Decider }
 
 func (older) Format() string { return "pipeline/0" }
 
-// Ensure that memory of another version, or of a system made of other parts, is refused with what was found and wanted, and
-// never misread.
+// Ensure that memory of another version, or of a system made of other parts, is refused with what was found and wanted,
+// and never misread.
 func TestMemoryOfOthers(t *testing.T) {
 	queues := func(learned bool) sched.Orderer {
 		if learned {
@@ -41,7 +41,10 @@ func TestMemoryOfOthers(t *testing.T) {
 	}
 	fifo := func() sched.Decider { return pipeline.New(plainFIFO) }
 	skew := func() sched.Decider {
-		return pipeline.New(pipeline.Stages{Order: queues(false), Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
+		return pipeline.New(pipeline.Stages{Order: queues(false),
+			Place: place.NewLearnedSkew(func(string) (float64, bool) {
+				return 0, false
+			})})
 	}
 	sleeps := func() sched.Decider {
 		return pipeline.Compose(plain(), pipeline.Parts{Provision: []sched.Provisioner{&provision.Sleep{}}})
@@ -57,7 +60,8 @@ func TestMemoryOfOthers(t *testing.T) {
 		{sleeps, sleeps, ""},
 		{old, plain, `engine: memory of job 0: found memory of "pipeline/0", want that of pipeline/1`},
 		{plain, sleeps, `engine: memory of job 0: found memory of "pipeline/1", want that of parts/1`},
-		{plain, learned, `engine: memory of job 0: pipeline/1: found memory of "mlfq/1", want that of learned-gittins/1`},
+		{plain, learned, `engine: memory of job 0: pipeline/1: found memory of "mlfq/1", want that of ` +
+			`learned-gittins/1`},
 		{plain, fifo, `engine: memory of job 0: pipeline/1: found memory of "mlfq/1", want no more`},
 		{fifo, plain, `engine: memory of job 0: pipeline/1: found nothing more, want memory of mlfq/1`},
 		{plain, skew, `engine: memory of job 0: pipeline/1: found nothing more, want memory of learned-skew/1`},
@@ -87,7 +91,10 @@ func FuzzLoadMemory(f *testing.F) {
 	new := func() *pipeline.Pipeline {
 		q, err := order.NewLearnedGittins([]float64{5}, false, 2, 0)
 		must(err)
-		return pipeline.New(pipeline.Stages{Order: q, KeepOrder: true, Place: place.NewLearnedSkew(func(string) (float64, bool) { return 0, false })})
+		return pipeline.New(pipeline.Stages{Order: q, KeepOrder: true,
+			Place: place.NewLearnedSkew(func(string) (float64, bool) {
+				return 0, false
+			})})
 	}
 	v := &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{GPUs: sched.Rigid(1)}, State: sched.Waiting}},
 		Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: 1, Pool: sched.None}}}, GPUs: make([]sched.GPU, 1)}
@@ -104,7 +111,8 @@ func FuzzLoadMemory(f *testing.F) {
 // Ensure that what the store looks for is in the line of every Renewed, and in no other that quotes it.
 func TestRenewedMark(t *testing.T) {
 	for kind, want := range map[sched.EventKind]bool{sched.Renewed: true, sched.Noted: false} {
-		line := eventlog.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: kind, Job: sched.None, Text: eventlog.RenewedMark})
+		line := eventlog.AppendEvent(nil, 1,
+			&sched.Event{Seq: 1, Kind: kind, Job: sched.None, Text: eventlog.RenewedMark})
 		if got := bytes.Contains(line, []byte(eventlog.RenewedMark)); got != want {
 			t.Errorf("%v: %s has the mark: %v, want %v", kind, line, got, want)
 		}

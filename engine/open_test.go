@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// deaf is a driver that writes down how many nodes it is told to rent, and ends.
+// deaf is a driver that writes down how many nodes it is asked to rent, and ends.
 type deaf struct{ rent []int32 }
 
 func (*deaf) Sync(context.Context, *sched.View) ([]sched.Event, error) { return nil, nil }
@@ -36,8 +36,8 @@ func (*fewer) Decide(_ *sched.View, d *sched.Desired) {
 	d.Pools = append(d.Pools, sched.PoolTarget{Pool: 0, Count: 2})
 }
 
-// Ensure that of an order which an earlier run gave, and the first decision of this one replaces, the driver hears the old
-// one first: what it is told last holds.
+// Ensure that of an order which an earlier run gave, and the first decision of this one replaces, the driver hears the
+// old one first: what it is asked last holds.
 func TestAnOldOrderComesBeforeTheNew(t *testing.T) {
 	s := engine.NewState(eventlog.Header{Pools: []sched.PoolSpec{{Name: "spot", GPUs: 1, Max: 5}}})
 	for _, e := range []sched.Event{
@@ -65,16 +65,19 @@ func (*sated) Observe(*sched.View, *sched.Event)     {}
 func (*sated) Waits() (until sched.Time, known bool) { return 0, true }
 func (s *sated) Decide(*sched.View, *sched.Desired)  { s.asked++ }
 
-// Ensure that the replay of a log that goes on from a state asks a system that waits no sooner than the run did: not before something
-// happens, though what is rented may have changed since it was asked.
+// Ensure that the replay of a log that goes on from a state asks a system that waits no sooner than the run did: not
+// before something happens, though what is rented may have changed since it was asked.
 func TestAReplayGoesOnWaiting(t *testing.T) {
 	packed, err := (&eventlog.Beginning{View: sched.View{Now: 5e9, Version: 7}}).Pack()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, tick := new(sated), &eventlog.Record{Batch: 2, Event: sched.Event{Seq: 8, Time: 6e9, Kind: sched.Ticked, Job: sched.None, Node: sched.None, Pool: sched.None}}
+	dec, tick := new(sated),
+		&eventlog.Record{Batch: 2, Event: sched.Event{Seq: 8, Time: 6e9, Kind: sched.Ticked, Job: sched.None,
+			Node: sched.None, Pool: sched.None}}
 	log := func(yield func(*eventlog.Record, error) bool) { yield(tick, nil) }
-	if err := engine.Replay(t.Context(), eventlog.Header{Schema: eventlog.Schema, State: packed}, log, dec, engine.ReplayOptions{}); err != nil {
+	if err := engine.Replay(t.Context(), eventlog.Header{Schema: eventlog.Schema, State: packed}, log, dec,
+		engine.ReplayOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if dec.asked != 1 {

@@ -27,15 +27,15 @@ func (p *planting) Observe(v *sched.View, e *sched.Event) {
 
 func (p *planting) Verify(v *sched.View) { p.Decider.(sched.Verifier).Verify(v) }
 
-// Ensure that -tags invariants finds a wrong count of holders in the state, and a target that the ledger of the pipeline does not have,
-// also where the pipeline is composed with parts.
+// Ensure that -tags invariants finds a wrong count of holders in the state, and a target that the ledger of the
+// pipeline does not have, also where the pipeline is composed with parts.
 func TestPlantedFaults(t *testing.T) {
 	plain := func() sched.Decider { return pipeline.New(plainFIFO) }
 	parts := func() sched.Decider {
 		return pipeline.Compose(plain(), pipeline.Parts{Learn: []sched.Observer{blank{}}})
 	}
 	holders := func(v *sched.View) { v.GPUs[0].Holders++ }
-	target := func(v *sched.View) { // counts agree: the ledger alone can tell
+	target := func(v *sched.View) { // counts agree: only the ledger shows it
 		j := &v.Jobs[0]
 		v.GPUs[j.Target[0]].Targets--
 		v.GPUs[j.Target[0]].Alone--
@@ -61,7 +61,8 @@ func TestPlantedFaults(t *testing.T) {
 				}
 			}()
 			d := &answers{list: [][]sched.Event{{joined(2)}, {arrived(1)}, {started(2, 0)}}}
-			must(engine.Run(t.Context(), engine.NewState(eventlog.Header{}), d, &planting{c.dec(), c.fault}, engine.Options{}))
+			must(engine.Run(t.Context(), engine.NewState(eventlog.Header{}), d, &planting{c.dec(), c.fault},
+				engine.Options{}))
 			return ""
 		}()
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {

@@ -13,14 +13,14 @@ import (
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// Ensure that a log with a wrong number in one line folds, or is an error that says where, and that it is no crash to replay it
-// either: a bad line must not end one manager after the other.
+// Ensure that a log with a wrong number in one line folds, or is an error that says where, and that it is no crash to
+// replay it either: a bad line must not end one manager after the other.
 func TestFoldPoisoned(t *testing.T) {
 	errs := 0
 	for seed := range uint64(10) {
 		rec := record(t, []string{"fifo-easy", "tiresias-las"}[seed%2], seed)
 		decider := func() sched.Decider { return rec.decider(t) }
-		if seed >= 8 { // nodes, pools and GPUs are told things as well
+		if seed >= 8 { // nodes, pools and GPUs change as well
 			rec, decider = recordErratic(t, seed), func() sched.Decider { return erratic{} }
 		}
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -29,7 +29,7 @@ import (
 )
 
 // world is one random case: a trace, a cluster, what it does and a system. It is a value that can be printed, shrunk
-// and run again; every run builds its stages anew, because orders have memory.
+// and run again; every run builds its stages again, because orders have memory.
 type world struct {
 	seed    uint64
 	jobs    []trace.Job
@@ -70,8 +70,9 @@ var (
 func (w *world) stages() pipeline.Stages {
 	c := &w.system
 	oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
-	s := pipeline.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round, UserLimit: c.userLimit,
-		Block: c.block, KeepOrder: c.keepOrder}
+	s := pipeline.Stages{Preempt: c.preempt, MinRun: c.minRun, Guard: c.guard, Quantum: c.quantum, Round: c.round,
+		UserLimit: c.userLimit,
+		Block:     c.block, KeepOrder: c.keepOrder}
 	sample, err := dist.NewEmpirical([]float64{0.5, 1, 2, 4, 4, 9, 20, 60})
 	must(err)
 	switch c.order {
@@ -105,7 +106,9 @@ func (w *world) stages() pipeline.Stages {
 	case "yarn":
 		s.Place = place.Yarn{}
 	case "skew":
-		s.Place = place.Skew{Of: func(m string) (float64, bool) { return float64(len(m)) / 10, m != "unknown" }, Limit: 0.3}
+		s.Place = place.Skew{Of: func(m string) (float64, bool) {
+			return float64(len(m)) / 10, m != "unknown"
+		}, Limit: 0.3}
 	}
 	switch c.admit {
 	case "stop":
@@ -169,7 +172,8 @@ func (w *world) drawCluster(r *rand.Rand) {
 		w.types = []string{"a", "b"}
 	}
 	for i := range 1 + r.IntN(5) {
-		n := sched.NodeSpec{Name: fmt.Sprintf("n%d", i), GPUs: size, Type: sched.TypeID(r.IntN(types)), Pool: sched.None}
+		n := sched.NodeSpec{Name: fmt.Sprintf("n%d", i), GPUs: size, Type: sched.TypeID(r.IntN(types)),
+			Pool: sched.None}
 		if i == 0 {
 			n.Type = 0
 		}
@@ -182,7 +186,8 @@ func (w *world) drawCluster(r *rand.Rand) {
 		w.nodes = append(w.nodes, n)
 	}
 	if r.IntN(6) == 0 {
-		w.failing = cluster.Failures{MTBF: 40 * time.Second, Repair: pick(r, 0, time.Second, 7*time.Second), Seed: w.seed}
+		w.failing = cluster.Failures{MTBF: 40 * time.Second, Repair: pick(r, 0, time.Second, 7*time.Second),
+			Seed: w.seed}
 	}
 }
 
@@ -201,7 +206,8 @@ func (w *world) drawJobs(r *rand.Rand) {
 		}
 		width := pick(r, 1, 1, 2, 2, 3, 4, w.nodes[0].GPUs, 2*w.nodes[0].GPUs, 1+r.IntN(3*w.nodes[0].GPUs), gpus)
 		spec := sched.JobSpec{Name: fmt.Sprintf("j%02d", i), Submit: at, GPUs: sched.Rigid(width),
-			User: pick(r, "", "ann", "bob", "cy"), Model: pick(r, "", "m", "vgg19", "unknown"), Priority: int32(pick(r, 0, 0, 0, 1, -1))}
+			User: pick(r, "", "ann", "bob", "cy"), Model: pick(r, "", "m", "vgg19", "unknown"),
+			Priority: int32(pick(r, 0, 0, 0, 1, -1))}
 		if len(w.types) > 1 && r.IntN(2) == 0 {
 			spec.Types = spec.Types.With(sched.TypeID(r.IntN(2)))
 		}
@@ -254,7 +260,8 @@ func (w *world) drawSystem(r *rand.Rand) {
 		c.admit = pick(r, "", "stop", "easy")
 		c.block = r.IntN(8) == 0
 	}
-	if rt := &w.runtime; slices.Contains([]string{"mlfq", "gittins", "learned"}, c.order) && (rt.Restart+rt.StartDelay+rt.StopDelay > 0 || rt.Penalty != nil) {
+	if rt := &w.runtime; slices.Contains([]string{"mlfq", "gittins", "learned"}, c.order) &&
+		(rt.Restart+rt.StartDelay+rt.StopDelay > 0 || rt.Penalty != nil) {
 		c.minRun = 4 * time.Second // limits as small as these and a cost of restarts would else go in circles for ever
 	}
 	if c.order == "las" {
@@ -293,7 +300,8 @@ func (w *world) drawInjected(r *rand.Rand) {
 		if command == sched.PauseJob { // what is paused is resumed, so that everything ends
 			for range 1 + r.IntN(2) {
 				at += second * sched.Time(r.IntN(4))
-				w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.JobCommanded, Job: j, Code: int32(sched.ResumeJob)})
+				w.inject = append(w.inject,
+					sched.Event{Time: at, Kind: sched.JobCommanded, Job: j, Code: int32(sched.ResumeJob)})
 			}
 		}
 	}
@@ -301,12 +309,14 @@ func (w *world) drawInjected(r *rand.Rand) {
 	if w.failing.MTBF == 0 && r.IntN(2) == 0 {
 		n := sched.NodeID(r.IntN(len(w.nodes)))
 		at := sched.Time(r.Int64N(int64(last)))
-		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.NodeChanged, Node: n, Code: int32(sched.NodeDraining)},
+		w.inject = append(w.inject,
+			sched.Event{Time: at, Kind: sched.NodeChanged, Node: n, Code: int32(sched.NodeDraining)},
 			sched.Event{Time: at + second*5, Kind: sched.NodeChanged, Node: n, Code: int32(sched.NodeUp)})
 	}
 	if r.IntN(2) == 0 {
 		g, at := r.IntN(w.nodes[0].GPUs), sched.Time(r.Int64N(int64(last)))
-		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUForeign)},
+		w.inject = append(w.inject, sched.Event{Time: at, Kind: sched.GPUChanged, Value: float64(g),
+			Code: int32(sched.GPUForeign)},
 			sched.Event{Time: at + second*9, Kind: sched.GPUChanged, Value: float64(g), Code: int32(sched.GPUInUse)})
 	}
 	w.sortInjected()
@@ -318,19 +328,21 @@ func (w *world) drawPools(r *rand.Rand) {
 		return
 	}
 	for i := range 1 + r.IntN(2) {
-		w.pools = append(w.pools, sched.PoolSpec{Name: fmt.Sprintf("p%d", i), Type: sched.TypeID(r.IntN(len(w.types))), GPUs: pick(r, 1, 2, 4),
+		w.pools = append(w.pools, sched.PoolSpec{Name: fmt.Sprintf("p%d", i), Type: sched.TypeID(r.IntN(len(w.types))),
+			GPUs:  pick(r, 1, 2, 4),
 			Price: sched.Dollars(r.IntN(4)), Boot: pick(r, 0, time.Second, 5*time.Second), Max: int32(1 + r.IntN(3))})
-		w.inject = append(w.inject, sched.Event{Time: second * sched.Time(r.IntN(30)), Kind: sched.PriceChanged, Pool: sched.PoolID(i), Value: r.Float64()})
+		w.inject = append(w.inject, sched.Event{Time: second * sched.Time(r.IntN(30)), Kind: sched.PriceChanged,
+			Pool: sched.PoolID(i), Value: r.Float64()})
 	}
 	w.sortInjected()
 }
 
-// header begins the log of w.
+// header starts the log of w.
 func (w *world) header() eventlog.Header {
 	return eventlog.Header{Types: w.types, Pools: w.pools, ShareLimit: w.share}
 }
 
-// renter rents and releases nodes at random, at fixed times, beside what the system wants.
+// renter rents and releases nodes at random, at fixed times, whatever the system wants.
 type renter struct {
 	noMemory
 	seed  uint64
@@ -484,7 +496,9 @@ func (w *world) shrink(bad func(*world) bool) *world {
 		for _, f := range []func(*world){
 			func(x *world) { x.failing = cluster.Failures{} },
 			func(x *world) {
-				x.pools, x.inject = nil, slices.DeleteFunc(slices.Clone(x.inject), func(e sched.Event) bool { return e.Kind == sched.PriceChanged })
+				x.pools, x.inject = nil, slices.DeleteFunc(slices.Clone(x.inject), func(e sched.Event) bool {
+					return e.Kind == sched.PriceChanged
+				})
 			},
 			func(x *world) { x.runtime = sim.Runtime{} },
 			func(x *world) { x.runtime.StopDelay = 0 },
@@ -524,8 +538,10 @@ func (w *world) shrink(bad func(*world) bool) *world {
 // String prints all there is to know of a world, for a failure.
 func (w *world) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d system %+v\nrestart %v/%v start %v stop %v slowdown %v penalty %v failing %+v\n", w.seed, w.system, w.runtime.Restart,
-		w.runtime.RestartAtFirst, w.runtime.StartDelay, w.runtime.StopDelay, w.runtime.Slowdown != nil, w.runtime.Penalty != nil, w.failing)
+	fmt.Fprintf(&b, "seed %d system %+v\nrestart %v/%v start %v stop %v slowdown %v penalty %v failing %+v\n", w.seed,
+		w.system, w.runtime.Restart,
+		w.runtime.RestartAtFirst, w.runtime.StartDelay, w.runtime.StopDelay, w.runtime.Slowdown != nil,
+		w.runtime.Penalty != nil, w.failing)
 	for _, n := range w.nodes {
 		fmt.Fprintf(&b, "node %s gpus %d type %d rack %d\n", n.Name, n.GPUs, n.Type, n.Rack)
 	}
@@ -534,11 +550,13 @@ func (w *world) String() string {
 	}
 	for i, j := range w.jobs {
 		s := &j.Spec
-		fmt.Fprintf(&b, "job %d submit %v gpus %d duration %v user %q model %q priority %d types %b not-before %v after %v\n",
+		fmt.Fprintf(&b, "job %d submit %v gpus %d duration %v user %q model %q priority %d types %b not-before %v "+
+			"after %v\n",
 			i, s.Submit, s.GPUs.Want, j.Duration, s.User, s.Model, s.Priority, s.Types, s.NotBef, s.After)
 	}
 	for _, e := range w.inject {
-		fmt.Fprintf(&b, "inject %v %v job %d code %d node %d gpu %v change %+v\n", e.Time, e.Kind, e.Job, e.Code, e.Node, e.Value, e.Change)
+		fmt.Fprintf(&b, "inject %v %v job %d code %d node %d gpu %v change %+v\n", e.Time, e.Kind, e.Job, e.Code,
+			e.Node, e.Value, e.Change)
 	}
 	return b.String()
 }
@@ -555,7 +573,8 @@ func (w *world) run(dec sched.Decider, sinks ...eventlog.Sink) (v *sched.View, e
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	c := &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types, Racks: []string{"", "r1", "r2"}, Failures: w.failing}
+	c := &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types, Racks: []string{"", "r1", "r2"},
+		Failures: w.failing}
 	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, c, sim.Options{Runtime: w.runtime, Inject: w.inject})
 	if err != nil {
 		return nil, err
@@ -642,7 +661,8 @@ func firstDifference(a, b []string) string {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
 			from := max(i-15, 0)
-			return fmt.Sprintf("common:\n  %s\nfirst:\n  %s\nsecond:\n  %s", strings.Join(a[from:min(i, len(a))], "\n  "),
+			return fmt.Sprintf("common:\n  %s\nfirst:\n  %s\nsecond:\n  %s",
+				strings.Join(a[from:min(i, len(a))], "\n  "),
 				strings.Join(a[i:min(i+6, len(a))], "\n  "), strings.Join(b[i:min(i+6, len(b))], "\n  "))
 		}
 	}
@@ -742,7 +762,8 @@ func (c *checker) order(v *sched.View, e *sched.Event) {
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Start:
 		j := &v.Jobs[e.Job]
 		if j.Cancel || j.Paused || v.Now < j.NotBefore || v.Now < j.Spec.NotBef || !slices.Equal(j.GPUs, j.Target) {
-			c.fail(e, "cancelled %v, paused %v, not before %v, holds %v, target %v", j.Cancel, j.Paused, j.NotBefore, j.GPUs, j.Target)
+			c.fail(e, "cancelled %v, paused %v, not before %v, holds %v, target %v", j.Cancel, j.Paused, j.NotBefore,
+				j.GPUs, j.Target)
 		}
 		for _, a := range j.Spec.After {
 			if v.Jobs[a].State != sched.Done {
@@ -785,9 +806,12 @@ func (c *checker) recount(v *sched.View, e *sched.Event) {
 	}
 	for g := range v.GPUs {
 		gpu := &v.GPUs[g]
-		many := int(holders[g]) > v.ShareLimit || int(targets[g]) > v.ShareLimit && e.Kind != sched.Decided // an exchange is under way
-		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || gpu.HeldAlone != heldAlone[g] || gpu.Alone != alone[g] || gpu.Trials != trials[g] || many {
-			c.fail(e, "GPU %d counts %d holders, %d targets, want %d, %d", g, gpu.Holders, gpu.Targets, holders[g], targets[g])
+		// an exchange is under way
+		many := int(holders[g]) > v.ShareLimit || int(targets[g]) > v.ShareLimit && e.Kind != sched.Decided
+		if gpu.Holders != holders[g] || gpu.Targets != targets[g] || gpu.HeldAlone != heldAlone[g] ||
+			gpu.Alone != alone[g] || gpu.Trials != trials[g] || many {
+			c.fail(e, "GPU %d counts %d holders, %d targets, want %d, %d", g, gpu.Holders, gpu.Targets, holders[g],
+				targets[g])
 		}
 	}
 	for n := range v.Nodes {
@@ -865,7 +889,8 @@ func spare(v *sched.View, of sched.GPUID) (n int) {
 // rented checks what pools count and cost against a recount of their nodes, and that no node leaves under a job.
 func (c *checker) rented(v *sched.View, e *sched.Event) {
 	if e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode {
-		if n, s := &v.Nodes[e.Node], sched.NodeState(e.Value); (s == sched.NodeAsleep || s == sched.NodeGone) && !idle(v, &sched.Desired{}, n) {
+		if n, s := &v.Nodes[e.Node], sched.NodeState(e.Value); (s == sched.NodeAsleep || s == sched.NodeGone) &&
+			!idle(v, &sched.Desired{}, n) {
 			c.fail(e, "node %d is told %v and is not empty", e.Node, s)
 		}
 	}
@@ -875,7 +900,8 @@ func (c *checker) rented(v *sched.View, e *sched.Event) {
 	for i := range v.Pools {
 		p, nodes := &v.Pools[i], 0
 		for k := range v.Nodes {
-			if n := &v.Nodes[k]; n.Spec.Pool == sched.PoolID(i) && n.State != sched.NodeDown && n.State != sched.NodeGone {
+			if n := &v.Nodes[k]; n.Spec.Pool == sched.PoolID(i) && n.State != sched.NodeDown &&
+				n.State != sched.NodeGone {
 				nodes++
 			}
 		}
@@ -909,7 +935,8 @@ func (c *checker) job(v *sched.View, id sched.JobID, e *sched.Event) {
 		if len(set) == 0 {
 			continue
 		}
-		if !j.Spec.GPUs.Has(len(set)) && (i == 1 || slices.Equal(j.GPUs, j.Target)) { // one of another width is to be stopped
+		// one of another width is to be stopped
+		if !j.Spec.GPUs.Has(len(set)) && (i == 1 || slices.Equal(j.GPUs, j.Target)) {
 			c.fail(e, "job %d has a split gang %v", id, set)
 		}
 		for i, g := range set {
@@ -970,7 +997,9 @@ func (w *world) atEnd(v *sched.View) string {
 			return fmt.Sprintf("job %d holds %v, target %v at the end", id, j.GPUs, j.Target)
 		case fits && j.Eligible() && !over && !w.system.block:
 			return fmt.Sprintf("job %d is %v for ever, but would fit", id, j.State)
-		case j.State == sched.Held && !slices.ContainsFunc(j.Spec.After, func(a sched.JobID) bool { return v.Jobs[a].State != sched.Done }):
+		case j.State == sched.Held && !slices.ContainsFunc(j.Spec.After, func(a sched.JobID) bool {
+			return v.Jobs[a].State != sched.Done
+		}):
 			return fmt.Sprintf("job %d is held for ever", id)
 		}
 	}
@@ -987,9 +1016,9 @@ func (w *world) broken() string {
 	return w.atEnd(v)
 }
 
-// Ensure, after every event of random worlds, that no GPU has two owners, gangs are whole and of one type, counters equal
-// a recount, service equals its integral and never falls, nothing starts against its user's wish or before its time,
-// stops come once; and at the end that every job that fits has finished, whatever nodes failed.
+// Ensure, after every event of random worlds, that no GPU has two owners, gangs are whole and of one type, counters
+// equal a recount, service equals its integral and never falls, nothing starts against its user's request or before its
+// time, stops come once; and at the end that every job that fits has finished, whatever nodes failed.
 func TestInvariants(t *testing.T) {
 	for seed := range uint64(cases(t, 3000)) {
 		if w := newWorld(seed); breaks(w) {

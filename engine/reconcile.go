@@ -66,10 +66,11 @@ func capped(j *sched.Job) bool { return !astray(j) && j.HoldsDevices() && j.Cap 
 
 // astray reports whether the attempt of j must go.
 func astray(j *sched.Job) bool {
-	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) || !arena.SameSet(j.GPUs, j.Target)
+	return j.Cancel || j.Requeued || j.Attempt == sched.Stopping || j.Config.Restarts(&j.Live) ||
+		!arena.SameSet(j.GPUs, j.Target)
 }
 
-// moveNodes appends what nodes are to be told, and forgets those that need to hear nothing.
+// moveNodes appends what is to be asked of nodes, and forgets those of which nothing is asked.
 func (s *State) moveNodes(plan *sched.Plan) {
 	s.moving = slices.DeleteFunc(s.moving, func(id sched.NodeID) bool {
 		return s.view.Nodes[id].Target == s.view.Nodes[id].Ordered
@@ -111,7 +112,8 @@ func (s *State) stopIfAstray(id sched.JobID, plan *sched.Plan) (stay, start bool
 		if !astray(j) {
 			return capped(j), false
 		}
-		plan.Actions = append(plan.Actions, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
+		plan.Actions = append(plan.Actions,
+			sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
 		return true, false
 	default:
 		return false, j.State == sched.Waiting && len(j.Target) > 0

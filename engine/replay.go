@@ -15,8 +15,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Divergence is the first difference between a recorded log and what its replay gave: the same event told otherwise, or
-// an event that only one of them has. It is an error.
+// Divergence is the first difference between a recorded log and what its replay gave: the same event reported
+// otherwise, or an event that only one of them has. It is an error.
 type Divergence struct {
 	Seq      uint64
 	Batch    uint64
@@ -28,34 +28,37 @@ type Divergence struct {
 func (d *Divergence) Error() string {
 	nothing := "nothing more in this batch"
 	recorded, replayed := cmp.Or(d.Recorded, nothing), cmp.Or(d.Replayed, nothing)
-	return fmt.Sprintf("log: seq %d, batch %d: the replay differs\nrecorded: %s\nreplayed: %s", d.Seq, d.Batch, recorded, replayed)
+	return fmt.Sprintf("log: seq %d, batch %d: the replay differs\nrecorded: %s\nreplayed: %s", d.Seq, d.Batch,
+		recorded, replayed)
 }
 
-// ReplayOptions are what a replay may be given beside the log and its Decider.
+// ReplayOptions are what a replay may be given in addition to the log and its Decider.
 type ReplayOptions struct {
-	Sinks []eventlog.Sink // told every event, as in the run that was recorded
+	Sinks []eventlog.Sink // are given every event, as in the run that was recorded
 	// Swap is asked before each batch but the first who decides from there on: dec, or another that knows as much, such
 	// as a new one that was given the memory of dec. nil = dec all along.
 	Swap func(batch uint64, v *sched.View, dec sched.Decider) (sched.Decider, error)
-	// From is the first batch that is decided again: those before are folded as they were recorded. dec begins there. A Renewed in a
-	// later one is an error: another Decider decided what comes before it, see LastRenewed.
+	// From is the first batch that is decided again: those before are folded as they were recorded. dec starts there. A
+	// Renewed in a later one is an error: another Decider decided what comes before it, see LastRenewed.
 	From uint64
 }
 
 // Replay runs the engine's own loop on a recorded log: what came from outside is played back, batch by batch, and dec
-// decides anew. It returns a *Divergence at the first event that differs from the recorded one, byte for byte in the
+// decides again. It returns a *Divergence at the first event that differs from the recorded one, byte for byte in the
 // encoding of the log. A log that contradicts itself (an attempt that ends but was never ordered) is an error as well.
 //
-// A log that does not begin with an empty cluster begins with the state that its header tells, and dec is given the memory that goes with
-// it. An error of the log, or ctx, ends the replay.
-func Replay(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider, o ReplayOptions) error {
+// A log that does not start with an empty cluster starts with the state that its header says, and dec is given the
+// memory that goes with it. An error of the log, or ctx, ends the replay.
+func Replay(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider,
+	o ReplayOptions) error {
 	_, _, err := Recover(ctx, h, log, dec, o)
 	return err
 }
 
-// Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec (or who came after
-// it) has decided all along, and the number of the last batch.
-func Recover(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider, o ReplayOptions) (*State, uint64, error) {
+// Recover is Replay for a run that is to go on: it returns the state that the log leads to, in which dec (or who came
+// after it) has decided all along, and the number of the last batch.
+func Recover(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Record, error], dec sched.Decider,
+	o ReplayOptions) (*State, uint64, error) {
 	next, stop := iter.Pull2(log)
 	defer stop()
 	state, err := begin(h, dec, o.From == 0)
@@ -77,7 +80,7 @@ func Recover(ctx context.Context, h eventlog.Header, log iter.Seq2[*eventlog.Rec
 }
 
 // Fold returns the state that a log leads to and the number of its last batch, whoever decided: what is left when a
-// Decider no longer gives what was recorded. sinks are told every event, and every batch that has one.
+// Decider no longer gives what was recorded. sinks are given every event, and every batch that has one.
 func Fold(h eventlog.Header, log iter.Seq2[*eventlog.Record, error], sinks ...eventlog.Sink) (*State, uint64, error) {
 	return Recover(context.Background(), h, log, nil, ReplayOptions{Sinks: sinks, From: math.MaxUint64})
 }
@@ -113,7 +116,7 @@ func (p *player) skip(from uint64) (err error) {
 	return p.err
 }
 
-// nextBatch ends the batch under way, if there is one, and begins another.
+// nextBatch ends the batch under way, if there is one, and starts another.
 func (r *run) nextBatch(underWay bool) error {
 	if underWay {
 		if err := r.endBatch(); err != nil {
@@ -124,7 +127,7 @@ func (r *run) nextBatch(underWay bool) error {
 	return nil
 }
 
-// brokenPrefix begins what State panics with when an event contradicts it, see State.broken.
+// brokenPrefix starts what State panics with when an event contradicts it, see State.broken.
 const brokenPrefix = "engine: version "
 
 // player is the driver, the first sink and the Decider of a replay.
@@ -172,7 +175,7 @@ func brokenLog(cause any) error {
 	return errors.New("log: " + text)
 }
 
-// Sync plays the first batch back, which is empty if the log begins with a later one.
+// Sync plays the first batch back, which is empty if the log starts with a later one.
 func (p *player) Sync(ctx context.Context, _ *sched.View) ([]sched.Event, error) {
 	events, err := p.Next(ctx, sched.Never)
 	if errors.Is(err, io.EOF) { // a log of a header alone
@@ -192,7 +195,8 @@ func (p *player) Next(ctx context.Context, _ sched.Time) ([]sched.Event, error) 
 	case p.ahead == nil:
 		return nil, io.EOF
 	case p.ahead.Batch > p.batch+maxEmpty:
-		p.err = fmt.Errorf("log: seq %d: batch %d after %d, want at most %d without events", p.ahead.Event.Seq, p.ahead.Batch, p.batch, maxEmpty)
+		p.err = fmt.Errorf("log: seq %d: batch %d after %d, want at most %d without events", p.ahead.Event.Seq,
+			p.ahead.Batch, p.batch, maxEmpty)
 		return nil, p.err
 	}
 	if p.batch++; p.o.Swap != nil && p.batch > 1 {
@@ -201,7 +205,8 @@ func (p *player) Next(ctx context.Context, _ sched.Time) ([]sched.Event, error) 
 		}
 	}
 	p.gather()
-	if p.err == nil && p.batch != p.o.From && slices.ContainsFunc(p.outside, func(e sched.Event) bool { return e.Kind == sched.Renewed }) {
+	if p.err == nil && p.batch != p.o.From &&
+		slices.ContainsFunc(p.outside, func(e sched.Event) bool { return e.Kind == sched.Renewed }) {
 		p.err = fmt.Errorf("log: batch %d: the system is %v, want a replay from there on", p.batch, sched.Renewed)
 	}
 	if p.err == nil {
@@ -288,7 +293,7 @@ func (p *player) recorded(i int) []byte {
 	return p.lines[from:p.ends[i]]
 }
 
-// Observe tells the Decider of the moment.
+// Observe notifies the Decider of the moment.
 func (p *player) Observe(v *sched.View, e *sched.Event) { p.dec.Observe(v, e) }
 
 // Decide asks the Decider of the moment, unless the replay has gone astray.
@@ -298,7 +303,8 @@ func (p *player) Decide(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// Waits is that of the Decider of the moment: one that waited before the log begins was not asked again until something happened.
+// Waits is that of the Decider of the moment: one that waited before the log starts was not asked again until something
+// happened.
 func (p *player) Waits() (until sched.Time, known bool) {
 	if w, ok := p.dec.(sched.Waker); ok {
 		return w.Waits()

@@ -53,7 +53,8 @@ func record(t testing.TB, name string, seed uint64) *recording {
 	var hash eventlog.Hash
 	w := eventlog.NewWriter(&log, eventlog.Header{Version: "test", Origin: "start of the trace", Trace: "testbed",
 		System: name, Cluster: rec.cluster.String(), Settings: rec.keys, Seed: seed})
-	s := simulate.Request{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys, Known: scoresOf(rec.cluster.GPUs()),
+	s := simulate.Request{Trace: rec.trace, Cluster: rec.cluster, System: name, Settings: rec.keys,
+		Known:  scoresOf(rec.cluster.GPUs()),
 		Inject: rec.inject, Sinks: []eventlog.Sink{w, &hash}}
 	if _, err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -67,7 +68,8 @@ func record(t testing.TB, name string, seed uint64) *recording {
 
 // scoresOf are PM scores of n GPUs, every third of them slow.
 func scoresOf(n int) *variability.Scores {
-	s := &variability.Scores{Name: "every third", Classes: []string{"A", "B"}, PM: [][]float64{make([]float64, n), make([]float64, n)}}
+	s := &variability.Scores{Name: "every third", Classes: []string{"A", "B"},
+		PM: [][]float64{make([]float64, n), make([]float64, n)}}
 	for g := range n {
 		s.GPUs = append(s.GPUs, variability.GPU{Name: fmt.Sprint(g)})
 		s.PM[0][g], s.PM[1][g] = 1+float64(g%3/2)/2, 1
@@ -115,7 +117,9 @@ func (rec *recording) drawWorld(t testing.TB, r *rand.Rand) {
 // drawInjected draws commands to jobs that have arrived, changes of GPUs, and prices.
 func (rec *recording) drawInjected(r *rand.Rand) {
 	last := rec.trace.Jobs[len(rec.trace.Jobs)-1].Spec.Submit
-	rec.inject = append(rec.inject, sched.Event{Kind: sched.PoolChanged, PoolSpec: &sched.PoolSpec{Name: "spot", GPUs: 4, Boot: time.Minute, Price: 2, Max: 3}})
+	rec.inject = append(rec.inject,
+		sched.Event{Kind: sched.PoolChanged, PoolSpec: &sched.PoolSpec{Name: "spot", GPUs: 4, Boot: time.Minute,
+			Price: 2, Max: 3}})
 	for range 60 {
 		job := r.IntN(len(rec.trace.Jobs))
 		at := rec.trace.Jobs[job].Spec.Submit.Add(time.Duration(1+r.IntN(3000)) * time.Second)
@@ -150,21 +154,22 @@ func (rec *recording) drawInjected(r *rand.Rand) {
 	slices.SortStableFunc(rec.inject, func(a, b sched.Event) int { return int(max(-1, min(1, a.Time-b.Time))) })
 }
 
-// decider makes the system anew.
+// decider makes the system again.
 func (rec *recording) decider(t testing.TB) sched.Decider {
 	t.Helper()
 	info, err := system.Named(rec.system)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs()), PerNode: 4, MostGPUs: rec.cluster.GPUs()}, system.NewSettings(rec.keys), nil)
+	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs()), PerNode: 4,
+		MostGPUs: rec.cluster.GPUs()}, system.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sys.Decider
 }
 
-// open reads the log anew.
+// open reads the log again.
 func (rec *recording) open(t testing.TB) *eventlog.Reader {
 	t.Helper()
 	r, err := eventlog.NewReader(bytes.NewReader(rec.log), "log")
@@ -188,7 +193,8 @@ func TestReplay(t *testing.T) {
 				var log bytes.Buffer
 				var hash eventlog.Hash
 				w := eventlog.NewWriter(&log, r.Header())
-				if err := replay(r, rec.decider(t), engine.ReplayOptions{Sinks: []eventlog.Sink{w, &hash}}); err != nil {
+				if err := replay(r, rec.decider(t),
+					engine.ReplayOptions{Sinks: []eventlog.Sink{w, &hash}}); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.Close(); err != nil {
@@ -314,8 +320,8 @@ func TestReplayContradiction(t *testing.T) {
 	}
 }
 
-// erratic is a Decider that does all a Decider can, much of it wrong, drawing what it does from the version of the view:
-// its memory is empty.
+// erratic is a Decider that does all a Decider can, much of it wrong, drawing what it does from the version of the
+// view: its memory is empty.
 type erratic struct{ noMemory }
 
 type noMemory struct{}
@@ -335,8 +341,10 @@ func (erratic) Decide(v *sched.View, d *sched.Desired) {
 			continue
 		}
 		j := sched.JobID(id)
-		t := d.Give(j, someGPUs(v, r, int(v.Jobs[id].Spec.GPUs.Want)), sched.Reason{Code: sched.ReasonCode(r.IntN(14)), A: r.Float64()})
-		t.Batch, t.LRScale, t.Cap, t.Accum = int32(r.IntN(2)), float32(r.IntN(2))*.1, sched.Watts(r.IntN(2)), int16(r.IntN(2))
+		t := d.Give(j, someGPUs(v, r, int(v.Jobs[id].Spec.GPUs.Want)),
+			sched.Reason{Code: sched.ReasonCode(r.IntN(14)), A: r.Float64()})
+		t.Batch, t.LRScale, t.Cap, t.Accum = int32(r.IntN(2)), float32(r.IntN(2))*.1, sched.Watts(r.IntN(2)),
+			int16(r.IntN(2))
 		t.At = sched.Boundary(r.IntN(2))
 		d.Watch = append(d.Watch, sched.Watch{Job: j, On: r.IntN(2) == 0})
 		d.Notes = append(d.Notes, sched.Note{Job: j, Why: sched.Reason{Code: sched.WhyPromoted, A: r.NormFloat64()}})
@@ -345,10 +353,12 @@ func (erratic) Decide(v *sched.View, d *sched.Desired) {
 		}
 	}
 	if r.IntN(5) == 0 {
-		d.GPUTargets = append(d.GPUTargets, sched.GPUTarget{GPU: sched.GPUID(r.IntN(len(v.GPUs))), Quarantined: r.IntN(3) == 0})
+		d.GPUTargets = append(d.GPUTargets,
+			sched.GPUTarget{GPU: sched.GPUID(r.IntN(len(v.GPUs))), Quarantined: r.IntN(3) == 0})
 	}
 	if n := sched.NodeID(r.IntN(len(v.Nodes))); v.Nodes[n].State != sched.NodeDown && r.IntN(5) == 0 {
-		d.Nodes = append(d.Nodes, sched.NodeTarget{Node: n, State: []sched.NodeState{sched.NodeUp, sched.NodeDraining}[r.IntN(2)]})
+		d.Nodes = append(d.Nodes,
+			sched.NodeTarget{Node: n, State: []sched.NodeState{sched.NodeUp, sched.NodeDraining}[r.IntN(2)]})
 	}
 	if len(v.Pools) > 0 && r.IntN(5) == 0 {
 		d.Pools = append(d.Pools, sched.PoolTarget{Pool: sched.PoolID(r.IntN(8) / 7), Count: int32(r.IntN(5))})
@@ -398,7 +408,8 @@ func TestReplayErratic(t *testing.T) {
 			t.Fatalf("a new Decider for each of %d batches: %v", batch, err)
 		}
 	}
-	for _, k := range []sched.EventKind{sched.EpochEnded, sched.Refused, sched.Rejected, sched.Noted, sched.Moved, sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged} {
+	for _, k := range []sched.EventKind{sched.EpochEnded, sched.Refused, sched.Rejected, sched.Noted, sched.Moved,
+		sched.NodeChanged, sched.GPUChanged, sched.PoolChanged, sched.PriceChanged} {
 		if kinds[k] == 0 {
 			t.Errorf("no %v in the logs, want some", k)
 		}
@@ -417,7 +428,8 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 	rec.drawWorld(t, r)
 	rec.drawInjected(r)
 	epoch := func(_ *trace.Job, n int) time.Duration { return time.Duration(n) * 20 * time.Second }
-	d, err := sim.New(rec.trace, rec.cluster, sim.Options{Inject: rec.inject, Runtime: sim.Runtime{EpochEnd: epoch, StopDelay: 3 * time.Second}})
+	d, err := sim.New(rec.trace, rec.cluster,
+		sim.Options{Inject: rec.inject, Runtime: sim.Runtime{EpochEnd: epoch, StopDelay: 3 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +442,8 @@ func recordErratic(t *testing.T, seed uint64) *recording {
 			cancel()
 		}
 	}
-	err = engine.Run(ctx, engine.NewState(eventlog.Header{}), d, erratic{}, engine.Options{Sinks: []eventlog.Sink{w, logFunc(stop)}})
+	err = engine.Run(ctx, engine.NewState(eventlog.Header{}), d, erratic{},
+		engine.Options{Sinks: []eventlog.Sink{w, logFunc(stop)}})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -464,7 +477,8 @@ func TestSaveLoad(t *testing.T) {
 }
 
 // swap replaces the Decider by a new one with its memory, once in so many batches.
-func (rec *recording) swap(t testing.TB, every int, r *rand.Rand) func(uint64, *sched.View, sched.Decider) (sched.Decider, error) {
+func (rec *recording) swap(t testing.TB, every int, r *rand.Rand) func(uint64, *sched.View,
+	sched.Decider) (sched.Decider, error) {
 	return func(_ uint64, v *sched.View, dec sched.Decider) (sched.Decider, error) {
 		if r.IntN(every) > 0 {
 			return dec, nil

@@ -8,18 +8,18 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// How long GPUs rest after a failed start that is blamed on one of them: firstRest, doubled with each further start that is blamed on
-// the same GPU of their node, lastRest at most. Systems that decide in rounds do so every five minutes or sooner: with less the next round would try the
-// same GPUs again.
+// How long GPUs rest after a failed start that is blamed on one of them: firstRest, doubled with each further start
+// that is blamed on the same GPU of their node, lastRest at most. Systems that decide in rounds do so every five
+// minutes or sooner: with less the next round would try the same GPUs again.
 const (
 	firstRest = 5 * time.Minute
 	lastRest  = time.Hour
 )
 
-// restSuspects has the GPUs that a failed start is blamed on rest, and those of their nodes with them: who is placed by what fits best
-// would else be placed beside them, and what is broken is more often the node than the GPU. The job may be to
-// blame, so at most half of the GPUs of a type are out of use at a time, see mayLose: where a node is too much, its suspects rest alone,
-// and where they are too many, none.
+// restSuspects has the GPUs that a failed start is blamed on rest, and those of their nodes with them: who is placed by
+// what fits best would else be placed next to them, and what is broken is more often the node than the GPU. The job may
+// be to blame, so at most half of the GPUs of a type are out of use at a time, see mayLose: where a node is too much,
+// its suspects rest alone, and where they are too many, none.
 func (r *run) restSuspects(suspects []sched.GPUID) {
 	v := &r.s.view
 	suspects = slices.Clone(suspects)
@@ -46,7 +46,8 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 			all = append(all, g)
 		}
 	}
-	some := slices.DeleteFunc(suspects, func(g sched.GPUID) bool { return !v.Usable(g) }) // they rest already, or are out of use
+	// they rest already, or are out of use
+	some := slices.DeleteFunc(suspects, func(g sched.GPUID) bool { return !v.Usable(g) })
 	free := r.s.mayLose(node.Spec.Type)
 	rest := all
 	if len(all) > free {
@@ -56,8 +57,10 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 		return
 	}
 	d := min(firstRest<<min(max(fails-1, 0), 4), lastRest)
-	r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n, GPUs: rest, Code: sched.RestGPU, WorkFrom: v.Now.Add(d),
-		Why: sched.Reason{Code: sched.WhyStartFailed, A: float64(fails)}, Text: fmt.Sprintf("a start failed on GPU %d", some[0])})
+	r.emit(&sched.Event{Time: v.Now, Kind: sched.Moved, Node: n, GPUs: rest, Code: sched.RestGPU,
+		WorkFrom: v.Now.Add(d),
+		Why:      sched.Reason{Code: sched.WhyStartFailed, A: float64(fails)},
+		Text:     fmt.Sprintf("a start failed on GPU %d", some[0])})
 }
 
 // mayLose returns how many more GPUs of a type may rest or be quarantined for failed starts: half of them in all.

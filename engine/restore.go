@@ -9,12 +9,12 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Restore returns the state that shows v, of which it keeps nothing, under a log with header h: it goes on from there as
-// the state that v was taken from would have. v is that of a moment between two batches. What can be counted is counted
-// anew: holders and targets of GPUs, busy GPUs, nodes of pools, jobs to be waited for.
+// Restore returns the state that shows v, of which it keeps nothing, under a log with header h: it goes on from there
+// as the state that v was taken from would have. v is that of a moment between two batches. What can be counted is
+// counted again: holders and targets of GPUs, busy GPUs, nodes of pools, jobs to be waited for.
 //
-// A job without Spec is one that is done and of which its keeper has forgotten all but, maybe, Outcome and End. It keeps its
-// number.
+// A job without Spec is one that is done and of which its keeper has forgotten all but, maybe, Outcome and End. It
+// keeps its number.
 func Restore(h eventlog.Header, v sched.View) (*State, error) {
 	s := NewState(h)
 	s.view.Now, s.view.Version, s.seq = v.Now, v.Version, v.Version
@@ -44,7 +44,8 @@ func (s *State) restoreNodes(v *sched.View) error {
 	for i := range s.view.Nodes {
 		n, id := &s.view.Nodes[i], sched.NodeID(i)
 		if n.First != next || n.Spec.GPUs < 1 || n.Spec.GPUs > len(v.GPUs)-int(next) {
-			return fmt.Errorf("node %d has GPUs from %d, %d of them; want some from %d, %d in all", i, n.First, n.Spec.GPUs, next, len(v.GPUs))
+			return fmt.Errorf("node %d has GPUs from %d, %d of them; want some from %d, %d in all", i, n.First,
+				n.Spec.GPUs, next, len(v.GPUs))
 		}
 		for ; next < n.First+sched.GPUID(n.Spec.GPUs); next++ {
 			g, rests := &s.view.GPUs[next], v.GPUs[next].Rests
@@ -130,13 +131,15 @@ func (s *State) restoreDependencies(j *sched.Job, id sched.JobID) error {
 	return nil
 }
 
-// forgotten stands in for the Spec of jobs of which nothing is known any more: everybody may read the Spec of every job.
+// forgotten stands in for the Spec of jobs of which nothing is known any more: everybody may read the Spec of every
+// job.
 var forgotten = sched.JobSpec{GPUs: sched.Rigid(1)}
 
 // restoreForgotten keeps the number of a job that is done.
 func (s *State) restoreForgotten(j *sched.Job) error {
 	if j.State != sched.Done && j.State != sched.Held || len(j.GPUs)+len(j.Target) > 0 || j.HoldsDevices() {
-		return fmt.Errorf("without a spec and %v, attempt %v, holds %v, target %v; want one that is done", j.State, j.Attempt, j.GPUs, j.Target)
+		return fmt.Errorf("without a spec and %v, attempt %v, holds %v, target %v; want one that is done", j.State,
+			j.Attempt, j.GPUs, j.Target)
 	}
 	s.view.Jobs = append(s.view.Jobs, sched.Job{Spec: &forgotten, State: sched.Done, Outcome: j.Outcome, End: j.End,
 		FirstStart: sched.None, LastStart: sched.None})

@@ -67,7 +67,8 @@ func (p *tape) until(n int) func(func(*eventlog.Record, error) bool) {
 // open returns the orders of the first n batches that they do not answer, in the words of orderText: the naive twin.
 func (p *tape) open(n int) (orders []string) {
 	starts, stops, is := map[string]bool{}, map[string]bool{}, map[sched.NodeID]sched.NodeState{}
-	nodes, of, ordered, joined := map[sched.NodeID]sched.NodeState{}, map[sched.NodeID]sched.PoolID{}, map[sched.PoolID]int{}, map[sched.PoolID]int{}
+	nodes, of, ordered, joined := map[sched.NodeID]sched.NodeState{}, map[sched.NodeID]sched.PoolID{},
+		map[sched.PoolID]int{}, map[sched.PoolID]int{}
 	for _, batch := range p.batches[:n] {
 		for i := range batch {
 			e := &batch[i]
@@ -80,7 +81,7 @@ func (p *tape) open(n int) (orders []string) {
 				delete(starts, attempt) // the stop says all
 			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.SetNode:
 				nodes[e.Node] = sched.NodeState(e.Value)
-				if is[e.Node] == sched.NodeState(e.Value) { // somebody else has seen to it
+				if is[e.Node] == sched.NodeState(e.Value) { // someone else has seen to it
 					delete(nodes, e.Node)
 				}
 			case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.Rent:
@@ -137,8 +138,8 @@ func outside(batch []sched.Event) (events []sched.Event) {
 	return events
 }
 
-// rest is a driver that says what is recorded from some batch on, checks that it is asked until then at least, and keeps
-// what it is told to do.
+// rest is a driver that says what is recorded from some batch on, checks that it is asked until then at least, and
+// keeps what it is asked to do.
 type rest struct {
 	batches [][]sched.Event
 	now     sched.Time
@@ -195,7 +196,8 @@ func orderText(a *sched.Action) string {
 	case sched.Rent:
 		return fmt.Sprintf("rent %d of pool %d", a.Count, a.Pool)
 	}
-	return fmt.Sprintf("%s job %d attempt %d", map[sched.ActionKind]string{sched.Start: "start", sched.Stop: "stop"}[a.Kind], a.Job, a.Attempt)
+	return fmt.Sprintf("%s job %d attempt %d",
+		map[sched.ActionKind]string{sched.Start: "start", sched.Stop: "stop"}[a.Kind], a.Job, a.Attempt)
 }
 
 // recorded runs a world and returns its log.
@@ -212,8 +214,8 @@ func (w *world) recorded(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// Ensure that a run which is cut after any batch, recovered, and gone on with what the driver said from there on gives the
-// rest of the log as it was, and that the orders not answered at the cut are given again: once, and no others.
+// Ensure that a run which is cut after any batch, recovered, and gone on with what the driver said from there on gives
+// the rest of the log as it was, and that the orders not answered at the cut are given again: once, and no others.
 func TestRecoverGoesOn(t *testing.T) {
 	again := 0
 	for seed := range uint64(500) {
@@ -224,7 +226,8 @@ func TestRecoverGoesOn(t *testing.T) {
 		p := readTape(t, w.recorded(t))
 		r := rand.New(rand.NewPCG(seed, 5))
 		for _, n := range cuts(r, len(p.batches), seed) {
-			again += goOn(t, fmt.Sprintf("seed %d cut after %d of %d", seed, n, len(p.batches)), p, w, n, r.IntN(2) == 0)
+			again += goOn(t, fmt.Sprintf("seed %d cut after %d of %d", seed, n, len(p.batches)), p, w, n,
+				r.IntN(2) == 0)
 			if t.Failed() {
 				return
 			}
@@ -281,7 +284,7 @@ func goOn(t *testing.T, name string, p *tape, w *world, n int, merge bool) (agai
 	return d.again(t, name, p, n)
 }
 
-// restored returns the state made anew from what s shows, and a new Decider with the memory of dec.
+// restored returns the state made again from what s shows, and a new Decider with the memory of dec.
 func restored(t *testing.T, w *world, s *engine.State, dec sched.Decider) (*engine.State, sched.Decider) {
 	t.Helper()
 	v := *s.View()
@@ -343,7 +346,8 @@ func (d *rest) again(t *testing.T, name string, p *tape, n int) int {
 	for _, b := range p.batches[n:] {
 		for i := range b {
 			if e := &b[i]; e.Kind == sched.Ordered {
-				a := sched.Action{Kind: sched.ActionKind(e.Code), Job: e.Job, Attempt: e.Attempt, Node: e.Node, State: sched.NodeState(e.Value), Pool: e.Pool, Count: int32(e.Value)}
+				a := sched.Action{Kind: sched.ActionKind(e.Code), Job: e.Job, Attempt: e.Attempt, Node: e.Node,
+					State: sched.NodeState(e.Value), Pool: e.Pool, Count: int32(e.Value)}
 				if at := slices.Index(given, orderText(&a)); at >= 0 {
 					given = slices.Delete(given, at, at+1)
 				} else {

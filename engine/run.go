@@ -12,19 +12,21 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Options are what a run may be given beside its driver and its Decider.
+// Options are what a run may be given in addition to its driver and its Decider.
 type Options struct {
 	Sinks []eventlog.Sink
-	// Clock, in nanoseconds, and Decided measure how long each Decide that changes something takes; both nil or both set.
+	// Clock, in nanoseconds, and Decided measure how long each Decide that changes something takes; both nil or both
+	// set.
 	Clock   func() int64
 	Decided func(nanoseconds int64)
-	// Dropped is told of events of the driver that say nothing new, or speak of what is not there, and are not folded; nil
-	// = nobody is.
+	// Dropped hears of events of the driver that say nothing new, or speak of what is not there, and are not folded;
+	// nil = no one is.
 	Dropped func(e *sched.Event, why string)
 }
 
 // Run is the loop: it drives s with events of d and decisions of dec until nothing can happen any more (nil), the
-// context ends, the driver fails or the log cannot be kept. s and dec may be new, or those of an earlier run, see Recover.
+// context ends, the driver fails or the log cannot be kept. s and dec may be new, or those of an earlier run, see
+// Recover.
 func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Options) error {
 	r := &run{s: s, dec: dec, o: o}
 	events, err := d.Sync(ctx, &s.view)
@@ -33,20 +35,21 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 	}
 	for first := true; ; first = false {
 		before := s.view.Version
-		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come, jobs and GPUs.
+		// 1. Fold all events of the instant: ends, then nodes, then arrivals; then release those whose time has come,
+		//    jobs and GPUs.
 		r.beginBatch()
 		r.watches = r.watches[:0]
 		r.foldAll(events)
 		if first {
 			r.open = s.unanswered()
 		}
-		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not tell
+		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not say
 		r.endRests(r.s.view.Now)
 		// 2. Ask the system once for this instant, unless it has been asked and nothing has happened since.
 		if !first || s.view.Version != before || !r.goesOnWaiting() {
 			r.decide()
-			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If it changed
-			// what may be used, ask once more: nothing else may happen for long.
+			// 3. Check what it wants and exchange targets; each accepted or refused change is an event of the log. If
+			// it changed what may be used, ask once more: nothing else may happen for long.
 			if r.exchange() {
 				r.decide()
 				r.exchange()
@@ -68,7 +71,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 				return fmt.Errorf("engine: apply: %w", err)
 			}
 		}
-		// 6. Wait for the next instant, at most until somebody asked to be woken.
+		// 6. Wait for the next instant, at most until someone asked to be woken.
 		events, err = d.Next(ctx, r.wake())
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -85,7 +88,7 @@ type run struct {
 	dec       sched.Decider
 	o         Options
 	desired   sched.Desired
-	watches   []sched.Watch // wished in this batch
+	watches   []sched.Watch // requested in this batch
 	plan      sched.Plan
 	open      []sched.Action // ordered by an earlier run and not answered
 	verdicts  []verdict      // by index in desired.Jobs
@@ -94,7 +97,7 @@ type run struct {
 	own       sched.Event
 }
 
-// emit folds one event, tells the sinks, then the system.
+// emit folds one event, notifies the sinks, then the system.
 func (r *run) emit(e *sched.Event) {
 	r.s.Apply(e)
 	for _, k := range r.o.Sinks {
@@ -122,7 +125,7 @@ func (r *run) endBatch() error {
 	return nil
 }
 
-// foldAll folds an answer of the driver: those of an instant in the order of their kinds. Only Sync tells of more than
+// foldAll folds an answer of the driver: those of an instant in the order of their kinds. Only Sync reports more than
 // one instant.
 func (r *run) foldAll(events []sched.Event) {
 	sortEvents(events)
@@ -211,7 +214,8 @@ func (r *run) wake() sched.Time {
 func (r *run) order() {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
-		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt, Code: int32(a.Kind),
+		r.own = sched.Event{Time: r.s.view.Now, Kind: sched.Ordered, Job: a.Job, Attempt: a.Attempt,
+			Code: int32(a.Kind),
 			Node: a.Node, Pool: a.Pool, Outcome: a.Why, Value: orderValue(a)}
 		r.emit(&r.own)
 		if a.Kind == sched.Start {
@@ -225,7 +229,8 @@ func (r *run) order() {
 	}
 }
 
-// orderValue is the one number of an action that Ordered carries in Value: on or off, the state, the count or the cap wanted.
+// orderValue is the one number of an action that Ordered carries in Value: on or off, the state, the count or the cap
+// wanted.
 func orderValue(a *sched.Action) float64 {
 	switch {
 	case a.Kind == sched.WatchEpochs && a.On:
@@ -240,8 +245,8 @@ func orderValue(a *sched.Action) float64 {
 	return 0
 }
 
-// watch adds to the plan the epochs that the system asked for, or no longer needs. Of several wishes about a job the last
-// counts.
+// watch adds to the plan the epochs that the system asked for, or no longer needs. Of several requests about a job the
+// last counts.
 func (r *run) watch() {
 	a := &r.plan.Actions
 	slices.SortStableFunc(r.watches, func(a, b sched.Watch) int { return cmp.Compare(a.Job, b.Job) })

@@ -22,22 +22,23 @@ import (
 
 var rewriteCore = flag.Bool("rewrite", false, "write the transcripts of testdata/core anew")
 
-// A script is a file of testdata/core. Lines before "----" are commands; what the engine logs follows it. Comments begin
-// with '#'; the first says what the file ensures. At any instant the events are folded first, then the wishes taken as one
-// Desired, in the order of the file.
+// A script is a file of testdata/core. Lines before "----" are commands; what the engine logs follows it. Comments
+// start with '#'; the first says what the file ensures. At any instant the events are folded first, then the requests
+// taken as one Desired, in the order of the file.
 //
 //	share N                    tenants a GPU may have (before anything else)
 //	node NAME GPUS [type=T]    a node joins at time 0
 //	pool NAME GPUS MIN-MAX     may be rented from, at 1 per node and hour
 //	T job NAME GPUS|MIN-MAX [key=value]...  arrives: share=allow types=0,2 after=0,1 not-before=T retries=N batch=MIN-MAX
-//	T give JOB GPU,GPU... [key=value]...    wish: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
+//	T give JOB GPU,GPU... [key=value]...  request: as=shared,trial at=epoch batch=N cap=W; no GPUs ("-") takes all away
 //	T reject JOB; T watch JOB on|off; T node-target NODE STATE; T quarantine GPU [off]; T pool-target POOL NODES
 //	T cancel|pause|resume|requeue JOB       a user's command
-//	T change JOB GPUS|MIN-MAX [priority=N]  another wish of its user
+//	T change JOB GPUS|MIN-MAX [priority=N]  another request of its user
 //	T started JOB [work=T] [rate=R]; T ended JOB OUTCOME; T start-failed JOB [GPUS] [not-before=T]; T epoch JOB
 //	T node-left N STATE; T node-changed N STATE; T join NAME GPUS [pool=P]; T gpu-changed GPU STATE; T price POOL PRICE
 //
-// Times are in seconds, jobs are numbered by arrival, a report is about the latest attempt. Nothing is answered by itself.
+// Times are in seconds, jobs are numbered by arrival, a report is about the latest attempt. Nothing is answered by
+// itself.
 type script struct {
 	share   int
 	nodes   []sched.NodeSpec
@@ -45,7 +46,7 @@ type script struct {
 	steps   []step
 	state   *engine.State
 	out     strings.Builder
-	pending []step // wishes of the instant under way
+	pending []step // requests of the instant under way
 	now     sched.Time
 	answers *rand.Rand // if set, live attempts are reported on at random
 }
@@ -86,10 +87,12 @@ func parseScript(text string) (*script, error) {
 		case "share":
 			s.share = num(st.args[0])
 		case "node":
-			s.nodes = append(s.nodes, sched.NodeSpec{Name: st.args[0], GPUs: num(st.args[1]), Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None})
+			s.nodes = append(s.nodes, sched.NodeSpec{Name: st.args[0], GPUs: num(st.args[1]),
+				Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None})
 		case "pool":
 			lo, hi, _ := strings.Cut(st.args[2], "-")
-			s.pools = append(s.pools, sched.PoolSpec{Name: st.args[0], GPUs: num(st.args[1]), Price: 1, Min: int32(num(lo)), Max: int32(num(hi))})
+			s.pools = append(s.pools, sched.PoolSpec{Name: st.args[0], GPUs: num(st.args[1]), Price: 1,
+				Min: int32(num(lo)), Max: int32(num(hi))})
 		default:
 			s.steps = append(s.steps, st)
 		}
@@ -189,11 +192,13 @@ func (s *script) answer() (events []sched.Event) {
 		if !j.HoldsDevices() || s.answers.IntN(2) == 0 {
 			continue
 		}
-		e := sched.Event{Time: s.now, Job: sched.JobID(id), Attempt: j.Attempts, WorkFrom: s.now, Rate: 1, Kind: sched.AttemptEnded,
+		e := sched.Event{Time: s.now, Job: sched.JobID(id), Attempt: j.Attempts, WorkFrom: s.now, Rate: 1,
+			Kind:    sched.AttemptEnded,
 			Outcome: pick(s.answers, sched.Failed, sched.NodeLost, sched.Preempted)}
 		switch {
 		case j.Attempt == sched.Starting:
-			if e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted, sched.StartFailed); e.Kind == sched.StartFailed {
+			if e.Kind = pick(s.answers, sched.AttemptStarted, sched.AttemptStarted,
+				sched.StartFailed); e.Kind == sched.StartFailed {
 				e.GPUs = slices.Clone(j.GPUs[:s.answers.IntN(2)])
 			}
 		case j.Attempt == sched.Running:
@@ -213,7 +218,8 @@ func (s *script) event(st step) sched.Event {
 		}
 		return ""
 	}
-	command := map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob, "requeue": sched.RequeueJob}
+	command := map[string]sched.Command{"cancel": sched.CancelJob, "pause": sched.PauseJob, "resume": sched.ResumeJob,
+		"requeue": sched.RequeueJob}
 	switch st.verb {
 	case "job":
 		e.Kind, e.Spec = sched.JobArrived, s.spec(st)
@@ -225,7 +231,8 @@ func (s *script) event(st step) sched.Event {
 		}
 		return e
 	case "join":
-		e.Kind, e.NodeSpec = sched.NodeJoined, &sched.NodeSpec{Name: arg(0), GPUs: num(arg(1)), Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None}
+		e.Kind, e.NodeSpec = sched.NodeJoined, &sched.NodeSpec{Name: arg(0), GPUs: num(arg(1)),
+			Type: sched.TypeID(num(st.keys["type"])), Pool: sched.None}
 		if pool, ok := st.keys["pool"]; ok {
 			e.NodeSpec.Pool = sched.PoolID(num(pool))
 		}
@@ -267,7 +274,8 @@ func (s *script) event(st step) sched.Event {
 
 func (s *script) spec(st step) *sched.JobSpec {
 	lo, hi, isRange := strings.Cut(st.args[1], "-")
-	spec := &sched.JobSpec{Name: st.args[0], Submit: st.at, GPUs: sched.Rigid(num(lo)), Retries: int32(num(st.keys["retries"])), NotBef: secs(st.keys["not-before"])}
+	spec := &sched.JobSpec{Name: st.args[0], Submit: st.at, GPUs: sched.Rigid(num(lo)),
+		Retries: int32(num(st.keys["retries"])), NotBef: secs(st.keys["not-before"])}
 	if isRange {
 		spec.GPUs = sched.Range{Min: int32(num(lo)), Want: int32(num(lo)), Max: int32(num(hi))}
 	}
@@ -295,7 +303,7 @@ func (s *script) Now() sched.Time { return s.now }
 // Observe does nothing.
 func (s *script) Observe(*sched.View, *sched.Event) {}
 
-// Decide wishes what the file says for this instant.
+// Decide requests what the file says for this instant.
 func (s *script) Decide(v *sched.View, d *sched.Desired) {
 	for _, st := range s.pending {
 		id := sched.JobID(num(st.args[0]))
@@ -392,7 +400,8 @@ func (s *script) Log(v *sched.View, e *sched.Event) {
 			return
 		}
 		n := &v.Nodes[e.Node]
-		fmt.Fprintf(&s.out, "%v %v node %d: %v, generation %d, GPUs from %d", sec, e.Kind, e.Node, n.State, n.Generation, n.First)
+		fmt.Fprintf(&s.out, "%v %v node %d: %v, generation %d, GPUs from %d", sec, e.Kind, e.Node, n.State,
+			n.Generation, n.First)
 	default:
 		return
 	}
@@ -407,17 +416,20 @@ func (s *script) play() (out string) {
 			out = fmt.Sprintf("%spanic: %v\n", s.out.String(), p)
 		}
 	}()
-	if err := engine.Run(context.Background(), s.state, s, s, engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil && !errors.Is(err, io.EOF) {
+	if err := engine.Run(context.Background(), s.state, s, s,
+		engine.Options{Sinks: []eventlog.Sink{s, &checker{scripted: true}}}); err != nil && !errors.Is(err, io.EOF) {
 		return err.Error()
 	}
 	for id := range s.state.View().Jobs {
 		j := &s.state.View().Jobs[id]
-		fmt.Fprintf(&s.out, "job %d %v %v gpus %v target %v next %v attempts %d preempted %d moved %d resized %d failed %d batch %d trial %v\n", id, j.State, j.Outcome,
+		fmt.Fprintf(&s.out, "job %d %v %v gpus %v target %v next %v attempts %d preempted %d moved %d resized %d "+
+			"failed %d batch %d trial %v\n", id, j.State, j.Outcome,
 			j.GPUs, j.Target, next(j), j.Attempts, j.Preemptions, j.Migrations, j.Resizes, j.Failures, j.Batch, j.Trial)
 	}
 	for i := range s.state.View().Pools {
 		p := &s.state.View().Pools[i]
-		fmt.Fprintf(&s.out, "pool %d target %d ordered %d nodes %d spent %.6f\n", i, p.Target, p.Ordered, p.Nodes, p.SpentNow(s.state.View().Now))
+		fmt.Fprintf(&s.out, "pool %d target %d ordered %d nodes %d spent %.6f\n", i, p.Target, p.Ordered, p.Nodes,
+			p.SpentNow(s.state.View().Now))
 	}
 	fmt.Fprintf(&s.out, "live %d\n", s.state.Live())
 	return s.out.String()
@@ -431,7 +443,7 @@ func next(j *sched.Job) []sched.GPUID {
 	return j.Later.GPUs
 }
 
-// Ensure that each script of testdata/core is logged as it was when somebody last read and understood it.
+// Ensure that each script of testdata/core is logged as it was when someone last read and understood it.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {

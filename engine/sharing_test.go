@@ -117,9 +117,9 @@ func (s *sharer) serve(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// Ensure, after every event of worlds in which jobs share GPUs, that no GPU has more tenants than it may, that who shares
-// with nobody has its GPUs alone, that one newcomer is on trial at a time and that counters equal a recount; that all ends,
-// and that the log replays.
+// Ensure, after every event of worlds in which jobs share GPUs, that no GPU has more tenants than it may, that who
+// shares with no one has its GPUs alone, that one newcomer is on trial at a time and that counters equal a recount;
+// that all ends, and that the log replays.
 func TestSharing(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(cases(t, 1500)) {
@@ -141,7 +141,8 @@ func TestSharing(t *testing.T) {
 		}
 		r, err := eventlog.NewReader(&log, "log")
 		if err == nil {
-			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(w.decider()), engine.ReplayOptions{})
+			err = engine.Replay(context.Background(), r.Header(), r.Records(), w.renting(w.decider()),
+				engine.ReplayOptions{})
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -169,7 +170,9 @@ func note(seen map[string]int, v *sched.View, e *sched.Event) {
 		seen["adjust"]++
 	case e.Kind == sched.Ordered && sched.ActionKind(e.Code) == sched.WatchEpochs:
 		seen["watch"]++
-	case e.Kind == sched.AttemptStarted && slices.ContainsFunc(v.Jobs[e.Job].GPUs, func(g sched.GPUID) bool { return v.GPUs[g].Holders > 1 }):
+	case e.Kind == sched.AttemptStarted && slices.ContainsFunc(v.Jobs[e.Job].GPUs, func(g sched.GPUID) bool {
+		return v.GPUs[g].Holders > 1
+	}):
 		seen["shared"]++
 	}
 }

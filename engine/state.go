@@ -9,8 +9,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// State is a fold over the log: the View everybody reads, and what the engine needs beside it. Apply is the only
-// method that changes it. All beside the View can be rebuilt from it, see Restore.
+// State is a fold over the log: the View everybody reads, and what the engine needs in addition to it. Apply is the
+// only method that changes it. All but the View can be rebuilt from it, see Restore.
 type State struct {
 	view  sched.View
 	seq   uint64
@@ -30,7 +30,7 @@ type State struct {
 	due *sched.Later // what was left for the epoch end just folded
 }
 
-// NewState returns the empty cluster that a log with header h begins with.
+// NewState returns the empty cluster that a log with header h starts with.
 func NewState(h eventlog.Header) *State {
 	pools := make([]sched.Pool, len(h.Pools))
 	for i := range pools {

@@ -60,7 +60,8 @@ func smallWorld(sizes ...int) *world {
 
 // job adds a job that arrives at, and runs for, so many seconds.
 func (w *world) job(at float64, gpus int, runs float64, user string, priority int32) {
-	spec := sched.JobSpec{Name: fmt.Sprint("j", len(w.jobs)), Submit: sched.Time(sched.Seconds(at)), GPUs: sched.Rigid(gpus), User: user, Priority: priority}
+	spec := sched.JobSpec{Name: fmt.Sprint("j", len(w.jobs)), Submit: sched.Time(sched.Seconds(at)),
+		GPUs: sched.Rigid(gpus), User: user, Priority: priority}
 	w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: sched.Seconds(runs)})
 }
 
@@ -78,8 +79,8 @@ func bothWalks(t *testing.T, w *world, stages func() pipeline.Stages, test func(
 	}
 }
 
-// Ensure that a victim is preempted at the very moment its protection ends, although nothing else happens then, whether it
-// had started at once or after a delay, and that a second one follows when its own protection ends.
+// Ensure that a victim is preempted at the very moment its protection ends, although nothing else happens then, whether
+// it had started at once or after a delay, and that a second one follows when its own protection ends.
 func TestPreemptsWhenProtectionEnds(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -95,7 +96,8 @@ func TestPreemptsWhenProtectionEnds(t *testing.T) {
 			w.job(5, 1, 60, "", 0)
 			stages := func() pipeline.Stages {
 				oracle := (&trace.Trace{Jobs: w.jobs}).Oracle()
-				return pipeline.Stages{Order: order.SRTF{Work: oracle}, Place: place.Count{}, Preempt: true, MinRun: 10 * time.Second}
+				return pipeline.Stages{Order: order.SRTF{Work: oracle}, Place: place.Count{}, Preempt: true,
+					MinRun: 10 * time.Second}
 			}
 			bothWalks(t, w, stages, func(t *testing.T, s *starts) {
 				for j, want := range map[sched.JobID]float64{0: c.first, 1: c.next} {
@@ -110,8 +112,8 @@ func TestPreemptsWhenProtectionEnds(t *testing.T) {
 	}
 }
 
-// Ensure that a job passed over because its user held too much starts at the very moment the user holds less: one of his
-// jobs ends, is cancelled, or is preempted in the same walk, behind the job in the order.
+// Ensure that a job passed over because its user held too much starts at the very moment the user holds less: one of
+// his jobs ends, is cancelled, or is preempted in the same walk, behind the job in the order.
 func TestUserBelowTheLimitAgain(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -120,10 +122,12 @@ func TestUserBelowTheLimitAgain(t *testing.T) {
 	}{
 		{"a job ends", func(*world) {}, 40},
 		{"a job is cancelled", func(w *world) {
-			w.inject = append(w.inject, sched.Event{Time: 7 * second, Kind: sched.JobCommanded, Job: 0, Code: int32(sched.CancelJob)})
+			w.inject = append(w.inject, sched.Event{Time: 7 * second, Kind: sched.JobCommanded, Job: 0,
+				Code: int32(sched.CancelJob)})
 		}, 7},
 		{"a job is paused", func(w *world) {
-			w.inject = append(w.inject, sched.Event{Time: 7 * second, Kind: sched.JobCommanded, Job: 0, Code: int32(sched.PauseJob)},
+			w.inject = append(w.inject, sched.Event{Time: 7 * second, Kind: sched.JobCommanded, Job: 0,
+				Code: int32(sched.PauseJob)},
 				sched.Event{Time: 90 * second, Kind: sched.JobCommanded, Job: 0, Code: int32(sched.ResumeJob)})
 		}, 7},
 		{"a job is preempted", func(w *world) { w.job(5, 2, 100, "bob", 5) }, 5},
@@ -156,8 +160,8 @@ func (c clumsy) Place(v *sched.View, l *sched.Ledger, j sched.JobID, n int, dst 
 	return c.Count.Place(v, l, j, n, dst)
 }
 
-// Ensure that a job whose target is refused waits again, in front of those that came later, takes nothing from those that
-// hold GPUs in its queue, and gets its GPUs when they are free.
+// Ensure that a job whose target is refused waits again, in front of those that came later, takes nothing from those
+// that hold GPUs in its queue, and gets its GPUs when they are free.
 func TestRefusedTurnWaitsAgain(t *testing.T) {
 	w := smallWorld(2, 1)
 	w.nodes[1].Type = 1
@@ -179,7 +183,8 @@ func TestRefusedTurnWaitsAgain(t *testing.T) {
 			refused = 0
 			queues, err := order.NewMLFQ([]float64{1000}, false, 0, nil)
 			must(err)
-			s, got := pipeline.Stages{Order: queues, Place: clumsy{erred: new(bool)}, Preempt: true, WholePass: whole}, newStarts()
+			s, got := pipeline.Stages{Order: queues, Place: clumsy{erred: new(bool)}, Preempt: true, WholePass: whole},
+				newStarts()
 			if _, err := w.run(pipeline.New(s), got, count, &checker{scripted: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -239,12 +244,13 @@ func (d *echo) repeat(events []sched.Event) []sched.Event {
 func booked(v *sched.View) (all []string) {
 	for id := range v.Jobs {
 		j := &v.Jobs[id]
-		all = append(all, fmt.Sprint(id, j.State, j.Outcome, j.FirstStart, j.LastStart, j.End, j.Attempts, j.Preemptions, j.Work, j.Run, j.Service))
+		all = append(all, fmt.Sprint(id, j.State, j.Outcome, j.FirstStart, j.LastStart, j.End, j.Attempts,
+			j.Preemptions, j.Work, j.Run, j.Service))
 	}
 	return append(all, fmt.Sprintf("%+v", v.Nodes))
 }
 
-// Ensure that reports told again, at once and long after, by a driver that repeats itself change nothing.
+// Ensure that reports that come again, at once and long after, from a driver that repeats itself change nothing.
 func TestRepeatedReports(t *testing.T) {
 	for seed := range uint64(cases(t, 200)) {
 		w := newWorld(seed)
@@ -261,7 +267,8 @@ func TestRepeatedReports(t *testing.T) {
 		var ends [2][]string
 		for i, d := range []sched.Driver{open(), &echo{Driver: open()}} {
 			s := engine.NewState(eventlog.Header{})
-			if err := engine.Run(t.Context(), s, d, pipeline.New(w.stages()), engine.Options{Sinks: []eventlog.Sink{&logs[i], &checker{}}}); err != nil {
+			if err := engine.Run(t.Context(), s, d, pipeline.New(w.stages()),
+				engine.Options{Sinks: []eventlog.Sink{&logs[i], &checker{}}}); err != nil {
 				t.Fatalf("%v\n%v", w, err)
 			}
 			ends[i] = booked(s.View())
@@ -272,11 +279,12 @@ func TestRepeatedReports(t *testing.T) {
 	}
 }
 
-// Ensure that what a driver drops in repeating itself is told with the reason.
+// Ensure that what a driver drops in repeating itself is reported with the reason.
 func TestRepeatedReportsAreTold(t *testing.T) {
 	w := smallWorld(1)
 	w.job(0, 1, 5, "", 0)
-	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types}, sim.Options{})
+	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, &cluster.Cluster{Name: "test", Nodes: w.nodes, Types: w.types},
+		sim.Options{})
 	must(err)
 	told := map[sched.EventKind]int{}
 	dropped := func(e *sched.Event, why string) {
@@ -284,7 +292,8 @@ func TestRepeatedReportsAreTold(t *testing.T) {
 			t.Errorf("%v is dropped for no reason", e.Kind)
 		}
 	}
-	if err := engine.Run(t.Context(), engine.NewState(eventlog.Header{}), &echo{Driver: d}, pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
+	if err := engine.Run(t.Context(), engine.NewState(eventlog.Header{}), &echo{Driver: d},
+		pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
 		engine.Options{Dropped: dropped}); err != nil {
 		t.Fatal(err)
 	}
@@ -323,15 +332,19 @@ func TestImpossibleReports(t *testing.T) {
 			if e.Kind == sched.JobCommanded { // the simulation refuses it itself
 				x.inject = nil
 			}
-			d, err := sim.New(&trace.Trace{Jobs: x.jobs}, &cluster.Cluster{Name: "test", Nodes: x.nodes, Types: x.types}, sim.Options{Inject: x.inject})
+			d, err := sim.New(&trace.Trace{Jobs: x.jobs},
+				&cluster.Cluster{Name: "test", Nodes: x.nodes, Types: x.types}, sim.Options{Inject: x.inject})
 			must(err)
 			var driver sched.Driver = d
 			if x.inject == nil {
 				driver = &also{Driver: d, e: e}
 			}
 			dropped, got, s := 0, newStarts(), engine.NewState(eventlog.Header{})
-			if err := engine.Run(t.Context(), s, driver, pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
-				engine.Options{Sinks: []eventlog.Sink{got, &checker{}}, Dropped: func(*sched.Event, string) { dropped++ }}); err != nil {
+			if err := engine.Run(t.Context(), s, driver,
+				pipeline.New(pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}),
+				engine.Options{Sinks: []eventlog.Sink{got, &checker{}}, Dropped: func(*sched.Event, string) {
+					dropped++
+				}}); err != nil {
 				t.Fatal(err)
 			}
 			got.want(t, 0, 0)
@@ -367,7 +380,7 @@ type stubborn struct {
 	fails     int           // starts that fail before one goes well, and after each that went well
 	runs      time.Duration // of an attempt that started, before it fails too or the job is done
 	crashes   int           // attempts that run and then lose their node
-	notBefore time.Duration // the driver's own wish
+	notBefore time.Duration // the driver's own request
 	soon      []sched.Event
 	end       *sched.Event
 	failed    int
@@ -417,8 +430,10 @@ func (d *stubborn) Apply(_ context.Context, p sched.Plan) error {
 			continue
 		}
 		d.failed = 0
-		d.soon = append(d.soon, sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: a.Job, Attempt: a.Attempt, WorkFrom: d.now, Rate: 1})
-		d.end = &sched.Event{Time: d.now.Add(d.runs), Kind: sched.AttemptEnded, Job: a.Job, Attempt: a.Attempt, Outcome: sched.Finished, Work: d.runs}
+		d.soon = append(d.soon, sched.Event{Time: d.now, Kind: sched.AttemptStarted, Job: a.Job, Attempt: a.Attempt,
+			WorkFrom: d.now, Rate: 1})
+		d.end = &sched.Event{Time: d.now.Add(d.runs), Kind: sched.AttemptEnded, Job: a.Job, Attempt: a.Attempt,
+			Outcome: sched.Finished, Work: d.runs}
 		if d.crashes > 0 {
 			d.crashes--
 			d.end.Outcome = sched.NodeLost
@@ -448,8 +463,8 @@ func (d *stubborn) run(t *testing.T) *sched.View {
 	return s.View()
 }
 
-// Ensure that a job whose starts fail at once, each told twice, rests a second, then twice as long each time up to some
-// minutes, so that no run spins at one instant; and that it runs in the end.
+// Ensure that a job whose starts fail at once, each reported twice, rests a second, then twice as long each time up to
+// some minutes, so that no run spins at one instant; and that it runs in the end.
 func TestFailingStartsTakeTime(t *testing.T) {
 	d := &stubborn{fails: 20, runs: 10 * time.Second}
 	v := d.run(t)

@@ -2,10 +2,10 @@ package engine
 
 import "github.com/trainyard/trainyard/sched"
 
-// unanswered returns the orders that the log shows as given but not as answered: the starts of attempts that are not up,
-// the stops of attempts that have not ended, the power caps that hold, the epochs to be watched, the states of nodes and the numbers of nodes to be
-// rented. A driver that is new to them, because the last one
-// died, is given them once more; to one that has carried them out they say nothing new.
+// unanswered returns the orders that the log shows as given but not as answered: the starts of attempts that are not
+// up, the stops of attempts that have not ended, the power caps that hold, the epochs to be watched, the states of
+// nodes and the numbers of nodes to be rented. A driver that is new to them, because the last one died, is given them
+// once more; to one that has carried them out they say nothing new.
 func (s *State) unanswered() (orders []sched.Action) {
 	for i := range s.view.Jobs {
 		id, j := sched.JobID(i), &s.view.Jobs[i]

@@ -10,8 +10,8 @@ import (
 // verifyJobs is the number of jobs up to which every instant is verified; beyond, one in 64.
 const verifyJobs = 200
 
-// verify recounts what the state keeps as counters, and has the Decider verify itself. It panics at the first difference.
-// It is called only where invariants is set.
+// verify recounts what the state keeps as counters, and has the Decider verify itself. It panics at the first
+// difference. It is called only where invariants is set.
 func (r *run) verify() {
 	v := &r.s.view
 	if len(v.Jobs) > verifyJobs && v.Version%64 != 0 {

@@ -78,7 +78,8 @@ func newCrowd(seed uint64) *world {
 	at := sched.Time(0)
 	for i := range 150 {
 		at += second * sched.Time(r.IntN(3))
-		spec := sched.JobSpec{Name: fmt.Sprintf("j%03d", i), Submit: at, GPUs: sched.Rigid(pick(r, 1, 1, 1, 2, 4, 8, 12, 16, 20, 32)),
+		spec := sched.JobSpec{Name: fmt.Sprintf("j%03d", i), Submit: at,
+			GPUs: sched.Rigid(pick(r, 1, 1, 1, 2, 4, 8, 12, 16, 20, 32)),
 			User: pick(r, "ann", "bob"), Model: pick(r, "m", "vgg19")}
 		w.jobs = append(w.jobs, trace.Job{Spec: spec, Duration: time.Second * time.Duration(pick(r, 2, 5, 10, 20, 60))})
 	}
@@ -150,7 +151,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// tapped is a Pipeline whose decisions somebody looks at.
+// tapped is a Pipeline whose decisions someone looks at.
 type tapped struct {
 	*pipeline.Pipeline
 	look func(*sched.View, *sched.Desired)
@@ -163,7 +164,8 @@ func (t *tapped) Decide(v *sched.View, d *sched.Desired) {
 
 // steadyWorld is a cluster under a stream of small jobs that it can just carry.
 func steadyWorld(order string) *world {
-	w := &world{types: []string{"a"}, system: systemCase{order: order, place: "consolidate", preempt: order != "fifo", limits: []float64{5, 20}}}
+	w := &world{types: []string{"a"}, system: systemCase{order: order, place: "consolidate", preempt: order != "fifo",
+		limits: []float64{5, 20}}}
 	if order == "las" {
 		w.system.quantum = 10 * time.Second
 	}

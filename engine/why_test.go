@@ -29,7 +29,7 @@ func (a *asker) Log(v *sched.View, _ *sched.Event) { a.v = v }
 func (a *asker) BeginBatch()                       {}
 func (a *asker) EndBatch() error                   { return a.ask(a.v) }
 
-// gang is a job that arrives at a time in seconds, of so many GPUs, and takes 100 s unless told otherwise.
+// gang is a job that arrives at a time in seconds, of so many GPUs, and takes 100 s unless it says otherwise.
 func gang(at, gpus int, change ...func(*sched.JobSpec)) trace.Job {
 	s := sched.JobSpec{Submit: sched.Time(at) * second, GPUs: sched.Rigid(gpus)}
 	for _, f := range change {
@@ -43,7 +43,8 @@ func by(user string) func(*sched.JobSpec) { return func(s *sched.JobSpec) { s.Us
 // stingy is an Allocator that grants the first job alone.
 type stingy struct{}
 
-func (stingy) Allocate(v *sched.View, _ []int32, order []sched.JobID, _ *sched.Desired, dst []sched.Grant) []sched.Grant {
+func (stingy) Allocate(v *sched.View, _ []int32, order []sched.JobID, _ *sched.Desired,
+	dst []sched.Grant) []sched.Grant {
 	for _, id := range order[:min(len(order), 1)] {
 		n := v.Jobs[id].Spec.GPUs.Want
 		dst = append(dst, sched.Grant{Job: id, GPUs: n, Least: n})
@@ -53,16 +54,18 @@ func (stingy) Allocate(v *sched.View, _ []int32, order []sched.JobID, _ *sched.D
 
 var plainFIFO = pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}}
 
-// Ensure, one case for each constraint, that a waiting job is told which one binds, and its numbers. The cluster has two
-// nodes of 4 GPUs; the last job is asked about after the last event at or before 5 s.
+// Ensure, one case for each constraint, that a waiting job gets the one that binds, and its numbers. The cluster has
+// two nodes of 4 GPUs; the last job is asked about after the last event at or before 5 s.
 func TestWhy(t *testing.T) {
-	las := pipeline.Stages{Order: order.LAS{}, Place: place.Count{}, Preempt: true, Quantum: 10 * time.Second, MinRun: 60 * time.Second}
+	las := pipeline.Stages{Order: order.LAS{}, Place: place.Count{}, Preempt: true, Quantum: 10 * time.Second,
+		MinRun: 60 * time.Second}
 	command := func(at sched.Time, j sched.JobID, c sched.Command) sched.Event {
 		return sched.Event{Time: at * second, Kind: sched.JobCommanded, Job: j, Code: int32(c)}
 	}
 	oracle := func(jobs ...trace.Job) trace.Oracle { return (&trace.Trace{Jobs: jobs}).Oracle() }
 	easy := func(jobs ...trace.Job) pipeline.Stages {
-		return pipeline.Stages{Order: order.FIFO{}, Place: place.Count{}, Admit: &admit.Easy{Work: oracle(jobs...), Place: place.Count{}}}
+		return pipeline.Stages{Order: order.FIFO{}, Place: place.Count{},
+			Admit: &admit.Easy{Work: oracle(jobs...), Place: place.Count{}}}
 	}
 	with := func(s pipeline.Stages, f func(*pipeline.Stages)) pipeline.Stages { f(&s); return s }
 	backfill := []trace.Job{gang(0, 6), gang(1, 8), gang(2, 2, by("slow"))}
@@ -78,44 +81,63 @@ func TestWhy(t *testing.T) {
 		want   string
 	}{
 		{name: "runs", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, want: "{}"},
-		{name: "starts", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, rt: sim.Runtime{StartDelay: 9 * time.Second}, want: "{starts}"},
-		{name: "stops, requeued", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, inject: []sched.Event{command(4, 0, sched.RequeueJob)},
-			rt: sim.Runtime{StopDelay: 9 * time.Second}, want: "{stops}"},
-		{name: "stops, cancelled", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, inject: []sched.Event{command(4, 0, sched.CancelJob)},
-			rt: sim.Runtime{StopDelay: 9 * time.Second}, want: "{stops}"},
-		{name: "freeing", stages: plainFIFO, jobs: []trace.Job{gang(0, 8), gang(1, 6)}, inject: []sched.Event{command(4, 0, sched.CancelJob)},
-			rt: sim.Runtime{StopDelay: 9 * time.Second}, want: "{freeing jobs [0] gpus [0 1 2 3 4 5]}"},
-		{name: "paused", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, inject: []sched.Event{command(4, 0, sched.PauseJob)}, want: "{paused}"},
-		{name: "after", stages: plainFIFO, jobs: []trace.Job{gang(0, 1), gang(0, 1), gang(0, 1, func(s *sched.JobSpec) { s.After = []sched.JobID{0, 1} })},
+		{name: "starts", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)}, rt: sim.Runtime{StartDelay: 9 * time.Second},
+			want: "{starts}"},
+		{name: "stops, requeued", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)},
+			inject: []sched.Event{command(4, 0, sched.RequeueJob)},
+			rt:     sim.Runtime{StopDelay: 9 * time.Second}, want: "{stops}"},
+		{name: "stops, cancelled", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)},
+			inject: []sched.Event{command(4, 0, sched.CancelJob)},
+			rt:     sim.Runtime{StopDelay: 9 * time.Second}, want: "{stops}"},
+		{name: "freeing", stages: plainFIFO, jobs: []trace.Job{gang(0, 8), gang(1, 6)},
+			inject: []sched.Event{command(4, 0, sched.CancelJob)},
+			rt:     sim.Runtime{StopDelay: 9 * time.Second}, want: "{freeing jobs [0] gpus [0 1 2 3 4 5]}"},
+		{name: "paused", stages: plainFIFO, jobs: []trace.Job{gang(0, 1)},
+			inject: []sched.Event{command(4, 0, sched.PauseJob)}, want: "{paused}"},
+		{name: "after", stages: plainFIFO,
+			jobs: []trace.Job{gang(0, 1), gang(0, 1), gang(0, 1, func(s *sched.JobSpec) {
+				s.After = []sched.JobID{0, 1}
+			})},
 			inject: []sched.Event{command(3, 0, sched.CancelJob)}, want: "{after jobs [1]}"},
-		{name: "until", stages: plainFIFO, jobs: []trace.Job{gang(0, 1, func(s *sched.JobSpec) { s.NotBef = 77 * second })}, want: "{until 77s}"},
-		{name: "too wide", stages: plainFIFO, jobs: []trace.Job{gang(0, 2), gang(1, 9)}, want: "{too-wide need 9 have 8 largest 4}"},
+		{name: "until", stages: plainFIFO,
+			jobs: []trace.Job{gang(0, 1, func(s *sched.JobSpec) { s.NotBef = 77 * second })}, want: "{until 77s}"},
+		{name: "too wide", stages: plainFIFO, jobs: []trace.Job{gang(0, 2), gang(1, 9)},
+			want: "{too-wide need 9 have 8 largest 4}"},
 		{name: "quota", stages: with(plainFIFO, func(s *pipeline.Stages) { s.UserLimit = 3 }),
-			jobs: []trace.Job{gang(0, 1, by("bob")), gang(0, 2, by("ann")), gang(1, 2, by("ann"))}, want: "{quota need 2 have 2 limit 3 largest 4 jobs [1]}"},
-		{name: "rented", stages: plainFIFO, jobs: []trace.Job{gang(0, 10)}, pools: []sched.PoolSpec{{GPUs: 2, Max: 1, Price: 1}},
-			want: "{rented need 10 have 8 largest 4}"},
+			jobs: []trace.Job{gang(0, 1, by("bob")), gang(0, 2, by("ann")), gang(1, 2, by("ann"))},
+			want: "{quota need 2 have 2 limit 3 largest 4 jobs [1]}"},
+		{name: "rented", stages: plainFIFO, jobs: []trace.Job{gang(0, 10)},
+			pools: []sched.PoolSpec{{GPUs: 2, Max: 1, Price: 1}},
+			want:  "{rented need 10 have 8 largest 4}"},
 		{name: "unusable", stages: plainFIFO, jobs: []trace.Job{gang(0, 1), gang(3, 7)}, inject: []sched.Event{
 			{Time: second, Kind: sched.GPUChanged, Value: 7, Code: int32(sched.GPUForeign)},
-			{Time: second, Kind: sched.GPUChanged, Value: 6, Code: int32(sched.GPUStuck)}}, want: "{unusable need 7 have 6 largest 3 gpus [6 7]}"},
+			{Time: second, Kind: sched.GPUChanged, Value: 6, Code: int32(sched.GPUStuck)}},
+			want: "{unusable need 7 have 6 largest 3 gpus [6 7]}"},
 		{name: "never fits", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Place = place.Packed{} }), cpus: 4,
-			jobs: []trace.Job{gang(0, 5, func(s *sched.JobSpec) { s.CPUs = 2 })}, want: "{never-fits need 5 have 8 largest 4}"},
+			jobs: []trace.Job{gang(0, 5, func(s *sched.JobSpec) {
+				s.CPUs = 2
+			})}, want: "{never-fits need 5 have 8 largest 4}"},
 		{name: "behind", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Admit = admit.Stop{} }),
-			jobs: []trace.Job{gang(0, 6), gang(1, 3), gang(2, 4), gang(3, 1)}, want: "{behind need 1 have 2 largest 2 jobs [1] ahead [1 2]}"},
+			jobs: []trace.Job{gang(0, 6), gang(1, 3), gang(2, 4), gang(3, 1)}, want: "{behind need 1 have 2 largest " +
+				"2 jobs [1] ahead [1 2]}"},
 		{name: "busy", stages: plainFIFO, jobs: []trace.Job{gang(0, 4), gang(1, 3), gang(2, 5), gang(3, 2)},
 			want: "{busy need 2 have 1 largest 1 jobs [0 1] ahead [2]}"},
 		{name: "busy, protected", stages: las, jobs: []trace.Job{gang(0, 4), gang(1, 3), gang(3, 2)},
 			want: "{busy need 2 have 1 largest 1 until 60s jobs [1 0]}"},
 		{name: "fragmented", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Place = place.Consolidate{} }),
 			jobs: []trace.Job{gang(0, 2), gang(0, 3), gang(2, 3)}, want: "{fragmented need 3 have 3 largest 2}"},
-		{name: "reserved", stages: easy(backfill...), jobs: backfill, want: "{reserved need 2 have 2 largest 2 jobs [1] ahead [1]}"},
+		{name: "reserved", stages: easy(backfill...), jobs: backfill, want: "{reserved need 2 have 2 largest 2 jobs " +
+			"[1] ahead [1]}"},
 		{name: "ungranted", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate = stingy{} }),
 			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
 		{name: "undecided", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Round = 30 * time.Second }),
 			jobs: []trace.Job{gang(0, 1), gang(4, 2)}, want: "{undecided need 2 have 7 largest 4 until 30s}"},
-		{name: "not divided since it came", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
-			jobs: []trace.Job{gang(4, 2)}, want: "{undecided need 2 have 8 largest 4 until 30s}"},
-		{name: "not granted in a round", stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
-			jobs: []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
+		{name: "not divided since it came",
+			stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+			jobs:   []trace.Job{gang(4, 2)}, want: "{undecided need 2 have 8 largest 4 until 30s}"},
+		{name: "not granted in a round",
+			stages: with(plainFIFO, func(s *pipeline.Stages) { s.Allocate, s.Round = stingy{}, 30*time.Second }),
+			jobs:   []trace.Job{gang(0, 1), gang(0, 2)}, want: "{ungranted need 2 have 7 largest 4}"},
 	} {
 		w := &world{jobs: c.jobs, inject: c.inject, types: []string{"a"}, runtime: c.rt, pools: c.pools}
 		for i := range 2 {
@@ -127,7 +149,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// Ensure that of a Decider that is not made of Stages what the view tells is told.
+// Ensure that of a Decider that is not made of Stages the view alone explains.
 func TestWhyOfTheViewAlone(t *testing.T) {
 	spec := &sched.JobSpec{GPUs: sched.Range{Min: 2, Want: 4, Max: 8}}
 	for _, c := range []struct {
@@ -142,14 +164,16 @@ func TestWhyOfTheViewAlone(t *testing.T) {
 		{4, sched.Job{State: sched.Done}, "{}"},
 	} {
 		c.job.Spec = spec
-		v := &sched.View{Jobs: []sched.Job{c.job}, Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: c.gpus, Pool: sched.None}}}, GPUs: make([]sched.GPU, c.gpus)}
+		v := &sched.View{Jobs: []sched.Job{c.job},
+			Nodes: []sched.Node{{Spec: sched.NodeSpec{GPUs: c.gpus, Pool: sched.None}}},
+			GPUs:  make([]sched.GPU, c.gpus)}
 		if got := show(pipeline.Why(v, &sharer{}, 0)); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }
 
-// why tells why the last job waits after the last event at or before 5 s.
+// why returns why the last job waits after the last event at or before 5 s.
 func (w *world) why(t *testing.T, s pipeline.Stages) (text string) {
 	t.Helper()
 	dec := s.Decider()
@@ -162,7 +186,8 @@ func (w *world) why(t *testing.T, s pipeline.Stages) (text string) {
 	c := &cluster.Cluster{Nodes: w.nodes, Types: w.types, Racks: []string{""}}
 	d, err := sim.New(&trace.Trace{Jobs: w.jobs}, c, sim.Options{Runtime: w.runtime, Inject: w.inject})
 	must(err)
-	if err := engine.Run(t.Context(), engine.NewState(w.header()), d, dec, engine.Options{Sinks: []eventlog.Sink{a}}); err != nil {
+	if err := engine.Run(t.Context(), engine.NewState(w.header()), d, dec,
+		engine.Options{Sinks: []eventlog.Sink{a}}); err != nil {
 		t.Fatal(err)
 	}
 	return text
@@ -197,7 +222,7 @@ func show(w explain.Waiting) string {
 	return s + "}"
 }
 
-// Ensure, after every instant of random worlds, that every job that waits is told one constraint, that it is true of the
+// Ensure, after every instant of random worlds, that every job that waits gets one constraint, that it is true of the
 // view by a plain count, and that asking changes nothing of the run.
 func TestWhyIsTrue(t *testing.T) {
 	seen := map[explain.Code]int{}
@@ -214,7 +239,8 @@ func TestWhyIsTrue(t *testing.T) {
 				x := pipeline.Why(v, p, sched.JobID(id))
 				seen[x.Code]++
 				if untrue := w.untrue(v, sched.JobID(id), x); untrue != "" {
-					return fmt.Errorf("%v: job %d %v/%v target %v: %s: %s", v.Now, id, v.Jobs[id].State, v.Jobs[id].Attempt, v.Jobs[id].Target, show(x), untrue)
+					return fmt.Errorf("%v: job %d %v/%v target %v: %s: %s", v.Now, id, v.Jobs[id].State,
+						v.Jobs[id].Attempt, v.Jobs[id].Target, show(x), untrue)
 				}
 			}
 			return nil
@@ -250,7 +276,8 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x explain.Waiting) string 
 		there++
 		if v.Usable(sched.GPUID(g)) {
 			usable++
-			if !slices.ContainsFunc(v.Jobs, func(o sched.Job) bool { return slices.Contains(o.Target, sched.GPUID(g)) }) {
+			if !slices.ContainsFunc(v.Jobs,
+				func(o sched.Job) bool { return slices.Contains(o.Target, sched.GPUID(g)) }) {
 				free++
 			}
 		}
@@ -278,7 +305,9 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x explain.Waiting) string 
 	case explain.WaitStops:
 		return is(j.Attempt == sched.Stopping)
 	case explain.WaitFreeing:
-		return is(len(x.Jobs) > 0 && !slices.ContainsFunc(x.Jobs, func(o sched.JobID) bool { return v.Jobs[o].Attempt != sched.Stopping }))
+		return is(len(x.Jobs) > 0 && !slices.ContainsFunc(x.Jobs, func(o sched.JobID) bool {
+			return v.Jobs[o].Attempt != sched.Stopping
+		}))
 	case explain.WaitPaused:
 		return is(j.Paused)
 	case explain.WaitAfter:
@@ -296,13 +325,16 @@ func (w *world) untrue(v *sched.View, id sched.JobID, x explain.Waiting) string 
 	case explain.WaitNeverFits:
 		return is(usable >= n && !fits(id, n))
 	case explain.WaitBehind:
-		return is(w.system.admit == "stop" && len(x.Ahead) > 0 && slices.Contains(x.Ahead, x.Jobs[0]) && !fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
+		return is(w.system.admit == "stop" && len(x.Ahead) > 0 && slices.Contains(x.Ahead, x.Jobs[0]) &&
+			!fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
 	case explain.WaitBusy:
-		return is(free == int(x.Have) && free < n && n <= usable && len(x.Jobs) > 0 && (x.Until == 0 || x.Until > v.Now && (w.system.minRun > 0 || w.system.guard != nil)))
+		return is(free == int(x.Have) && free < n && n <= usable && len(x.Jobs) > 0 &&
+			(x.Until == 0 || x.Until > v.Now && (w.system.minRun > 0 || w.system.guard != nil)))
 	case explain.WaitFragmented:
 		return is(free == int(x.Have) && free >= n && !fits(id, n))
 	case explain.WaitReserved:
-		return is(w.system.admit == "easy" && fits(id, n) && slices.Contains(x.Ahead, x.Jobs[0]) && !fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
+		return is(w.system.admit == "easy" && fits(id, n) && slices.Contains(x.Ahead, x.Jobs[0]) &&
+			!fits(x.Jobs[0], int(v.Jobs[x.Jobs[0]].Spec.GPUs.Want)))
 	case explain.WaitUngranted:
 		return is(s.Allocate != nil && fits(id, n))
 	case explain.WaitUndecided:

@@ -11,15 +11,15 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Beginning is what a log goes on from that does not begin with an empty cluster: the state of a moment between two batches, and what
-// the Decider remembers by then.
+// Beginning is what a log goes on from that does not start with an empty cluster: the state of a moment between two
+// batches, and what the Decider remembers by then.
 type Beginning struct {
 	View   sched.View     // as Restore takes it
-	Memory *memory.Memory // nil = the Decider begins anew
+	Memory *memory.Memory // nil = the Decider starts again
 }
 
-// Pack returns b as bytes for Header.State: JSON, compressed, as a job takes a kilobyte of it. The checksum of the compression has
-// what was damaged refused.
+// Pack returns b as bytes for Header.State: JSON, compressed, as a job takes a kilobyte of it. The checksum of the
+// compression has what was damaged refused.
 func (b *Beginning) Pack() ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -35,7 +35,7 @@ func (b *Beginning) Pack() ([]byte, error) {
 // maxState bounds what a state is unpacked to, in bytes: some hundred thousand jobs and GPUs.
 const maxState = 512 << 20
 
-// Beginning returns what the log goes on from; nil if it begins with an empty cluster.
+// Beginning returns what the log goes on from; nil if it starts with an empty cluster.
 func (h *Header) Beginning() (*Beginning, error) {
 	if len(h.State) == 0 {
 		return nil, nil

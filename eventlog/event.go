@@ -216,7 +216,9 @@ func (s *scan) oneOf(words []string) int {
 
 // wish lists words in an error, without the stopgaps of numbers that have none.
 func wish(words []string) string {
-	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" || strings.HasPrefix(w, "reason-") })
+	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool {
+		return w == "" || strings.HasPrefix(w, "reason-")
+	})
 	return strings.Join(known, ", ")
 }
 

@@ -115,7 +115,8 @@ func (h *Hash) Log(_ *sched.View, e *sched.Event) {
 
 // parts says which pointers of e are set, and whether its memory is.
 func parts(e *sched.Event) (set uint64) {
-	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0, e.Change != nil} {
+	for i, is := range [...]bool{e.Spec != nil, e.NodeSpec != nil, e.Target != nil, e.PoolSpec != nil, e.MemGB != 0,
+		e.Change != nil} {
 		if is {
 			set |= 1 << i
 		}
@@ -178,15 +179,16 @@ func (h *Hash) nodeSpec(s *sched.NodeSpec) {
 	h.power(s)
 }
 
-// curveMark opens the words of a node that has a power curve or a wake delay: the hash of others is as it was before there
-// were any.
+// curveMark opens the words of a node that has a power curve or a wake delay: the hash of others is as it was before
+// there were any.
 const curveMark = 0x637572_7665
 
 func (h *Hash) power(s *sched.NodeSpec) {
 	if s.Curve.None() && s.Wake == 0 {
 		return
 	}
-	for _, x := range [...]uint64{curveMark, math.Float64bits(float64(s.Curve.Scale)), math.Float64bits(s.Curve.Exponent),
+	for _, x := range [...]uint64{curveMark, math.Float64bits(float64(s.Curve.Scale)),
+		math.Float64bits(s.Curve.Exponent),
 		uint64(s.Wake), uint64(len(s.Curve.Points))} {
 		h.word(x)
 	}

@@ -24,7 +24,8 @@ func ExampleWriter() {
 	for i, e := range []sched.Event{
 		{Kind: sched.NodeJoined, NodeSpec: &sched.NodeSpec{Name: "n0", GPUs: 4, Pool: sched.None}},
 		{Kind: sched.JobArrived, Time: half, Spec: &sched.JobSpec{Name: "a", GPUs: sched.Rigid(2)}},
-		{Kind: sched.Decided, Time: half, GPUs: []sched.GPUID{0, 1}, Target: &sched.Target{Trial: true, Why: started}, Why: started},
+		{Kind: sched.Decided, Time: half, GPUs: []sched.GPUID{0, 1}, Target: &sched.Target{Trial: true, Why: started},
+			Why: started},
 		{Kind: sched.Ordered, Time: half, Attempt: 1, Code: int32(sched.Start)},
 		{Kind: sched.AttemptStarted, Time: 3 * half, Attempt: 1, WorkFrom: 3 * half, Rate: 1},
 		{Kind: sched.AttemptEnded, Time: 9 * half, Attempt: 1, Outcome: sched.Finished, Work: 3 * time.Second},
@@ -72,7 +73,8 @@ func (d drawing) duration() time.Duration {
 }
 
 func (d drawing) float() float64 {
-	return []float64{0, math.Copysign(0, -1), 1, 1.0 / 3, -2.5e-300, 1e300, 5e-324, math.Inf(1), math.Inf(-1), math.NaN(),
+	return []float64{0, math.Copysign(0, -1), 1, 1.0 / 3, -2.5e-300, 1e300, 5e-324, math.Inf(1), math.Inf(-1),
+		math.NaN(),
 		math.Float64frombits(d.Uint64() &^ (1 << 62))}[d.IntN(11)]
 }
 
@@ -80,7 +82,8 @@ func (d drawing) float() float64 {
 func (d drawing) amount() float32 { return []float32{0, .1, 3, 1e30, 1e-45}[d.IntN(5)] }
 
 func (d drawing) text() string {
-	return []string{"", "a", `quote " \ slash`, "line\nnul\x00del\x7f", "héllo 世界 🚂", "broken \xff\xc3( utf-8", "\xed\xb2\x80",
+	return []string{"", "a", `quote " \ slash`, "line\nnul\x00del\x7f", "héllo 世界 🚂", "broken \xff\xc3( utf-8",
+		"\xed\xb2\x80",
 		"\u2028\ufffd", strings.Repeat("long", 1+d.IntN(1000))}[d.IntN(9)]
 }
 
@@ -97,10 +100,12 @@ func (d drawing) reason() sched.Reason {
 
 func (d drawing) jobSpec() *sched.JobSpec {
 	s := &sched.JobSpec{Name: d.text(), User: d.text(), Group: d.text(), Model: d.text(), Class: d.text(),
-		Submit: sched.Time(d.duration()), Priority: d.i32(), GPUs: sched.Rigid(1 + d.IntN(9)), Types: sched.TypeSet(d.Uint64()),
-		CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(), Share: sched.Consent(d.IntN(3)),
+		Submit: sched.Time(d.duration()), Priority: d.i32(), GPUs: sched.Rigid(1 + d.IntN(9)),
+		Types: sched.TypeSet(d.Uint64()),
+		CPUs:  d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(), Share: sched.Consent(d.IntN(3)),
 		Retries: int32(d.int(0, math.MaxInt32)), WallTime: d.duration(), Deadline: sched.Time(d.duration()),
-		NotBef: sched.Time(d.duration()), After: drawIDs[sched.JobID](d), Epochs: int32(d.IntN(3)), Util: float32(d.IntN(3)) / 3}
+		NotBef: sched.Time(d.duration()), After: drawIDs[sched.JobID](d), Epochs: int32(d.IntN(3)),
+		Util: float32(d.IntN(3)) / 3}
 	if d.IntN(2) == 0 {
 		s.GPUs.Max += 5
 		s.Batch = sched.BatchRange{Min: int32(d.IntN(3)), Max: 64, PerGPU: d.i32()}
@@ -110,13 +115,16 @@ func (d drawing) jobSpec() *sched.JobSpec {
 
 func (d drawing) nodeSpec() *sched.NodeSpec {
 	s := &sched.NodeSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Rack: d.i32(),
-		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), Sharing: sched.Mechanism(d.IntN(3)), CPUs: d.amount(), MemoryGB: d.amount(), GPUMemGB: d.amount(),
-		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3, DollarsHr: sched.Dollars(d.amount())}
+		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), Sharing: sched.Mechanism(d.IntN(3)), CPUs: d.amount(),
+		MemoryGB: d.amount(), GPUMemGB: d.amount(),
+		IdleW: sched.Watts(d.amount()), BusyGPUW: sched.Watts(d.amount()), SleepW: 1.0 / 3,
+		DollarsHr: sched.Dollars(d.amount())}
 	switch d.IntN(3) {
 	case 0:
 		s.Curve = sched.PowerCurve{Scale: 1.0 / 3, Exponent: 1.55}
 	case 1:
-		s.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: s.IdleW}, {Use: 1.0 / 3, Watts: s.IdleW}, {Use: 1, Watts: 2e30}}
+		s.Curve.Points = []sched.PowerPoint{{Use: 0, Watts: s.IdleW}, {Use: 1.0 / 3, Watts: s.IdleW},
+			{Use: 1, Watts: 2e30}}
 		s.Wake = d.duration()
 	}
 	for i := 0; i < s.GPUs && s.GPUs < 4; i++ {
@@ -126,15 +134,18 @@ func (d drawing) nodeSpec() *sched.NodeSpec {
 }
 
 func (d drawing) poolSpec() *sched.PoolSpec {
-	return &sched.PoolSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)), Price: sched.Dollars(d.amount()), Billing: time.Duration(d.IntN(1e9)),
+	return &sched.PoolSpec{Name: d.text(), GPUs: 1 + d.IntN(16), Type: sched.TypeID(d.IntN(64)),
+		Price: sched.Dollars(d.amount()), Billing: time.Duration(d.IntN(1e9)),
 		Boot: d.duration(), Min: int32(d.IntN(3)), Max: int32(3 + d.IntN(9)), FromJoin: d.IntN(2) == 0}
 }
 
 // event draws an event of the given kind, with values in all fields, whether they mean something for it or not.
 func (d drawing) event(kind sched.EventKind) *sched.Event {
 	e := &sched.Event{Kind: kind, Job: sched.JobID(d.int(0, 99)), Attempt: d.i32(), Outcome: sched.Outcome(d.IntN(7)),
-		Node: sched.NodeID(d.int(0, 99)), Code: d.i32(), Work: d.duration(), WorkFrom: sched.Time(d.duration()), Rate: d.float(),
-		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), MemGB: d.amount(), Value: d.float(), GPUs: drawIDs[sched.GPUID](d), Why: d.reason(), Text: d.text()}
+		Node: sched.NodeID(d.int(0, 99)), Code: d.i32(), Work: d.duration(), WorkFrom: sched.Time(d.duration()),
+		Rate: d.float(),
+		Pool: sched.PoolID(d.int(-1, math.MaxInt16)), MemGB: d.amount(), Value: d.float(),
+		GPUs: drawIDs[sched.GPUID](d), Why: d.reason(), Text: d.text()}
 	if d.IntN(2) == 0 && (kind == sched.Ordered || kind == sched.Moved) {
 		e.Job, e.Node = sched.None, sched.None
 	}
@@ -149,9 +160,11 @@ func (d drawing) event(kind sched.EventKind) *sched.Event {
 	case sched.PoolChanged:
 		e.PoolSpec = d.poolSpec()
 	case sched.Decided:
-		e.Target = &sched.Target{Job: e.Job, Want: d.i32(), Config: sched.Config{Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
-			LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float())}, Trial: d.IntN(2) == 0,
-			At: sched.Boundary(d.IntN(2)), Why: e.Why}
+		e.Target = &sched.Target{Job: e.Job, Want: d.i32(),
+			Config: sched.Config{Batch: d.i32(), Accum: int16(d.int(math.MinInt16, math.MaxInt16)),
+				LRScale: float32(d.float()), Share: sched.Share(d.IntN(2)), Cap: sched.Watts(d.float())},
+			Trial: d.IntN(2) == 0,
+			At:    sched.Boundary(d.IntN(2)), Why: e.Why}
 		if d.IntN(2) == 0 {
 			e.Target.Job, e.Target.Why = sched.JobID(d.i32()), d.reason()
 		}
@@ -164,7 +177,9 @@ func TestLogRoundTrip(t *testing.T) {
 	d := drawing{rand.New(rand.NewPCG(1, 2))}
 	var log bytes.Buffer
 	var written, read eventlog.Hash
-	head := eventlog.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`, Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Round: 90 * time.Second, Budget: 2.5, NodeGPUs: 8, GPUs: 24, Seed: math.MaxUint64,
+	head := eventlog.Header{Version: d.text(), Zone: "a\xffb", Preset: `"`,
+		Settings: map[string]string{"": "\n", "k": ""}, ShareLimit: 3, Round: 90 * time.Second, Budget: 2.5,
+		NodeGPUs: 8, GPUs: 24, Seed: math.MaxUint64,
 		Types: []string{"a", "\""}, Pools: []sched.PoolSpec{*d.poolSpec(), *d.poolSpec()}}
 	w := eventlog.NewWriter(&log, head)
 	now, n := sched.Time(0), uint64(0)
@@ -223,7 +238,7 @@ const (
 	tickLine = `{"seq":1,"time":0,"batch":1,"event":"tick"}` + "\n"
 )
 
-// Ensure that what a reader must not accept is refused, with line and wish.
+// Ensure that what a reader must not accept is refused, with the line and what is wanted.
 func TestReadLogRefuses(t *testing.T) {
 	tick := func(seq, time, batch string) string {
 		return `{"seq":` + seq + `,"time":` + time + `,"batch":` + batch + `,"event":"tick"}` + "\n"
@@ -233,7 +248,8 @@ func TestReadLogRefuses(t *testing.T) {
 		{"", "log: x: line 1: nothing there, want a header"},
 		{"\n", `line 1: schema "", want a header that begins with {"schema":"trainyard.log/v1"`},
 		{`{"version":"1","schema":"trainyard.log/v1"}` + "\n", "want a header that begins with"},
-		{`{"schema":"trainyard.log/v2","new":1}` + "\n", "schema trainyard.log/v2 was written by a newer Trainyard, want trainyard.log/v1 or older"},
+		{`{"schema":"trainyard.log/v2","new":1}` + "\n", "schema trainyard.log/v2 was written by a newer Trainyard, " +
+			"want trainyard.log/v1 or older"},
 		{`{"schema":"trainyard.log/v0"}` + "\n", `schema "trainyard.log/v0", want`},
 		{`{"schema":"trainyard.log/v1","colour":1}` + "\n", `line 1: header: key "colour" is not known`},
 		{`{"schema":"trainyard.log/v1","seed":-1}` + "\n", "seed: -1, want a whole number >= 0"},
@@ -308,7 +324,7 @@ func readAll(from io.Reader) (n int, err error) {
 	return n, nil
 }
 
-// Ensure that a caller can tell a log that a crash cut short, and gets all whole lines of it.
+// Ensure that a caller recognises a log that a crash cut short, and gets all whole lines of it.
 func TestReadLogCutShort(t *testing.T) {
 	n, err := readAll(strings.NewReader(headLine + tickLine + `{"seq":2,`))
 	if n != 1 || !errors.Is(err, eventlog.ErrCutShort) {
@@ -336,8 +352,10 @@ func TestLogLongLines(t *testing.T) {
 
 // Ensure that spaces, order of keys and escapes of other writers of JSON are no matter.
 func TestReadLogLenient(t *testing.T) {
-	text := "\ufeff" + headLine + `{ "gpus" : [ 3 , 4 ],"job":1, "why":{"code":"st\u0061rted"} , "target":{},"event":"decided","seq":1,"batch":1,"time":1.50 } ` + "\r\n"
-	want := headLine + `{"seq":1,"time":1.5,"batch":1,"event":"decided","job":1,"gpus":[3,4],"target":{},"why":{"code":"started"}}` + "\n"
+	text := "\ufeff" + headLine + `{ "gpus" : [ 3 , 4 ],"job":1, "why":{"code":"st\u0061rted"} , ` +
+		`"target":{},"event":"decided","seq":1,"batch":1,"time":1.50 } ` + "\r\n"
+	want := headLine + `{"seq":1,"time":1.5,"batch":1,"event":"decided","job":1,"gpus":[3,4],"target":{},` +
+		`"why":{"code":"started"}}` + "\n"
 	if got, err := rewritten(text); got != want || err != nil {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
@@ -350,7 +368,7 @@ func (w *brokenWriter) Write([]byte) (int, error) {
 	return 0, errors.New("disk full")
 }
 
-// Ensure that the first write error is told at the end, and that nothing is written after it.
+// Ensure that the first write error is reported at the end, and that nothing is written after it.
 func TestLogWriterError(t *testing.T) {
 	var to brokenWriter
 	w := eventlog.NewWriter(&to, eventlog.Header{})
@@ -382,7 +400,8 @@ func everyKind() []sched.Event {
 	gpus := []sched.GPUID{4, 5, 6, 7}
 	return []sched.Event{
 		{Kind: sched.JobArrived, Spec: spec, Job: 12},
-		{Kind: sched.Decided, Job: 12, GPUs: gpus, Target: &sched.Target{Job: 12}, Why: sched.Reason{Code: sched.WhyStarted}},
+		{Kind: sched.Decided, Job: 12, GPUs: gpus, Target: &sched.Target{Job: 12},
+			Why: sched.Reason{Code: sched.WhyStarted}},
 		{Kind: sched.Ordered, Job: 12, Attempt: 1, Code: int32(sched.Start)},
 		{Kind: sched.AttemptStarted, Job: 12, Attempt: 1, WorkFrom: 123456789012, Rate: 1.0 / 3},
 		{Kind: sched.Noted, Job: 12, Why: sched.Reason{Code: sched.WhyDemoted, A: 1, B: 3250}},
@@ -394,7 +413,8 @@ func everyKind() []sched.Event {
 // Ensure that writing and hashing allocate nothing.
 func TestLogAllocations(t *testing.T) {
 	events := everyKind()
-	for name, sink := range map[string]eventlog.Sink{"writer": eventlog.NewWriter(io.Discard, eventlog.Header{}), "hash": new(eventlog.Hash)} {
+	for name, sink := range map[string]eventlog.Sink{"writer": eventlog.NewWriter(io.Discard, eventlog.Header{}),
+		"hash": new(eventlog.Hash)} {
 		for i := range events {
 			e := &events[i]
 			e.Time = 1234567890123

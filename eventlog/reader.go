@@ -27,9 +27,9 @@ type Record struct {
 	Event sched.Event
 }
 
-// Reader reads what Writer wrote. It is strict: a key or word it does not know, a repeated key, a value out of
-// range, a line that is cut short or longer than 16 MiB, a sequence number that is not the next, a time or a batch that
-// falls is an error that names file and line and says what is wanted. So is another header, unless the log is read part by part.
+// Reader reads what Writer wrote. It is strict: a key or word it does not know, a repeated key, a value out of range, a
+// line that is cut short or longer than 16 MiB, a sequence number that is not the next, a time or a batch that falls is
+// an error that names file and line and says what is wanted. So is another header, unless the log is read part by part.
 type Reader struct {
 	in     *bufio.Reader
 	name   string
@@ -54,7 +54,9 @@ type upcaster struct {
 // upcasters lead from each older schema to the next, oldest first, the last of them to Schema. There is no older one
 // yet; the first would read
 //
-//	{"trainyard.log/v1", func(line []byte) []byte { return bytes.Replace(line, []byte(`"cpus":`), []byte(`"cores":`), 1) }},
+//	{"trainyard.log/v1", func(line []byte) []byte {
+//		return bytes.Replace(line, []byte(`"cpus":`), []byte(`"cores":`), 1)
+//	}},
 var upcasters = []upcaster{}
 
 // NewReader reads the header of a log. Errors call the log by name.
@@ -98,10 +100,11 @@ func (l *Reader) begin(line []byte) (err error) {
 	return nil
 }
 
-// headerMark is how each header begins.
+// headerMark is how each header starts.
 var headerMark = []byte(`{"schema":`)
 
-// Another goes on to the next part, once the events of the one before were read to their end, and reports whether there is one.
+// Another goes on to the next part, once the events of the one before were read to their end, and reports whether there
+// is one.
 func (l *Reader) Another() (bool, error) {
 	if !errors.Is(l.err, ErrHeader) {
 		//nolint:errorlint // see Records
@@ -114,7 +117,7 @@ func (l *Reader) Another() (bool, error) {
 	return true, l.begin(l.head)
 }
 
-// Line returns the number of the line in which the part begins, from 1.
+// Line returns the number of the line in which the part starts, from 1.
 func (l *Reader) Line() int { return l.from }
 
 // Header returns the first line of the log, or of the part that Another went on to.

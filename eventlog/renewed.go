@@ -10,11 +10,12 @@ import (
 // gives stands between the two systems in the Text of a Renewed.
 const gives = " gives way to "
 
-// GivesWay is the Text of a Renewed by which another system goes on, or the same one with other settings. Each is named with its
-// settings behind it, as in "las quantum=30".
+// GivesWay is the Text of a Renewed by which another system goes on, or the same one with other settings. Each is named
+// with its settings behind it, as in "las quantum=30".
 func GivesWay(was, is string) string { return was + gives + is }
 
-// GaveWay returns the system that decided until a Renewed with that Text, with its settings; "" if the same system begins anew.
+// GaveWay returns the system that decided until a Renewed with that Text, with its settings; "" if the same system
+// starts again.
 func GaveWay(text string) string {
 	was, _, ok := strings.Cut(text, gives)
 	if !ok {
@@ -26,8 +27,8 @@ func GaveWay(text string) string {
 // RenewedMark is in the line of every Renewed, and of no other event: in a text its quotes would be escaped.
 const RenewedMark = `"event":"renewed"`
 
-// LastRenewed reads a log to its end and returns the last record in which a system began anew: before it, others may have decided
-// than the one of the header. Its Batch is 0 if there is none.
+// LastRenewed reads a log to its end and returns the last record in which a system started again: before it, others may
+// have decided than the one of the header. Its Batch is 0 if there is none.
 func LastRenewed(log iter.Seq2[*Record, error]) (last Record, err error) {
 	for rec, err := range log {
 		if err != nil {

@@ -54,7 +54,7 @@ func (s *scan) want(ok bool, wish string) {
 	}
 }
 
-// rest returns the beginning of what was not read yet, for errors.
+// rest returns the start of what was not read yet, for errors.
 func (s *scan) rest() []byte {
 	const some = 20
 	return s.b[s.i:min(s.i+some, len(s.b))]
@@ -334,7 +334,7 @@ func plain(text []byte) bool {
 
 var errText = errors.New(`text without an end, want "`)
 
-// unescape returns the text of the string that begins b, without its first quote, and how long it is in b.
+// unescape returns the text of the string that starts b, without its first quote, and how long it is in b.
 func unescape(b []byte) (text []byte, n int, err error) {
 	text = []byte{}
 	for n < len(b) {
@@ -362,7 +362,7 @@ func unescape(b []byte) (text []byte, n int, err error) {
 	return nil, 0, errText
 }
 
-// appendEscape appends what the escape at the begin of b stands for, and returns how long that is, 0 if it is none. The
+// appendEscape appends what the escape at the start of b stands for, and returns how long that is, 0 if it is none. The
 // surrogates by which bytes that are not UTF-8 are written, see appendQuoted, give those bytes.
 func appendEscape(text, b []byte) ([]byte, int) {
 	if len(b) < 2 {
@@ -389,7 +389,7 @@ func appendEscape(text, b []byte) ([]byte, int) {
 	return text, 0
 }
 
-// hex4 returns the number in \uXXXX at the begin of b.
+// hex4 returns the number in \uXXXX at the start of b.
 func hex4(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false

@@ -19,8 +19,9 @@ const Schema = "trainyard.log/v1"
 // maxLine is the longest line of a log in bytes, newline excluded. A line grows with the GPUs of a target only.
 const maxLine = 16 << 20
 
-// Header is the first line of a log: what the cluster is at its beginning, nearly always empty, and what else a reader must know to
-// replay the events behind it. A log may have several parts, each with a header of its own, where who wrote it began anew.
+// Header is the first line of a log: what the cluster is at its start, nearly always empty, and what else a reader must
+// know to replay the events behind it. A log may have several parts, each with a header of its own, where who wrote it
+// started again.
 type Header struct {
 	Schema     string            // Schema; set by the writer
 	Version    string            // of the program that wrote the log
@@ -48,12 +49,12 @@ type Header struct {
 //	{"seq":7,"time":12.5,"batch":3,"event":"started","job":0,"attempt":1,"from":12.5,"rate":1}
 //
 // Times are exact decimal seconds, floats the shortest text that reads back as the same number ("NaN", "+Inf" and
-// "-Inf" as strings), GPU sets arrays. Fields that are zero are left out, unless the kind of event gives zero a meaning;
-// what the kind calls by a name of its own stands under that name (epoch, gpu, price, command, state). The batch is the
-// number of the answer of the driver by which the event came or which caused it: events of one batch share one Decide.
-// Nothing of an event is lost, so that Reader gives back what was written.
+// "-Inf" as strings), GPU sets arrays. Fields that are zero are left out, unless the kind of event gives zero a
+// meaning; what the kind calls by a name of its own stands under that name (epoch, gpu, price, command, state). The
+// batch is the number of the answer of the driver by which the event came or which caused it: events of one batch share
+// one Decide. Nothing of an event is lost, so that Reader gives back what was written.
 //
-// It allocates nothing per event in steady state. After an error it writes nothing more; Close tells.
+// It allocates nothing per event in steady state. After an error it writes nothing more; Close returns it.
 type Writer struct {
 	w     io.Writer
 	buf   []byte // whole lines not yet written
@@ -69,7 +70,7 @@ var (
 // flushAt is how many bytes Writer gathers before it writes them.
 const flushAt = 64 << 10
 
-// NewWriter returns a writer of a log that begins with h. It does not close w.
+// NewWriter returns a writer of a log that starts with h. It does not close w.
 func NewWriter(w io.Writer, h Header) *Writer {
 	l := &Writer{w: w, buf: make([]byte, 0, flushAt+4<<10)}
 	l.line(AppendHeader(l.buf, h))
@@ -232,7 +233,8 @@ func appendTarget(b []byte, e *sched.Event) []byte {
 
 // sameReason compares numbers by their bits.
 func sameReason(a, b sched.Reason) bool {
-	return a.Code == b.Code && a.Job == b.Job && math.Float64bits(a.A) == math.Float64bits(b.A) && math.Float64bits(a.B) == math.Float64bits(b.B)
+	return a.Code == b.Code && a.Job == b.Job && math.Float64bits(a.A) == math.Float64bits(b.A) &&
+		math.Float64bits(a.B) == math.Float64bits(b.B)
 }
 
 func appendReason(b []byte, why sched.Reason) []byte {

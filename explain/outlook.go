@@ -64,8 +64,8 @@ var bases = [...]string{"steps", "class", "user", "width", "all", "wall-time", "
 func (b Basis) String() string { return bases[b] }
 
 // Change is something about a job, the machine or the budget that could be otherwise. The order is that of what it
-// costs the one who makes it, the least first: GPUs that lie idle by a wish, where else the job may run, a promise
-// about its length, company on its GPUs, its speed, the turns of others, money.
+// costs the one who makes it, the least first: GPUs that lie idle because a user wants it, where else the job may run,
+// a promise about its length, company on its GPUs, its speed, the turns of others, money.
 type Change uint8
 
 // Changes.
@@ -100,14 +100,14 @@ type Remedy struct {
 type Remedies struct {
 	Unchanged bool       // it would start as it is, by At
 	At        sched.Time // see Unchanged
-	List      []Remedy   // the cheapest of each kind; those that displace nobody before others, then by Change
+	List      []Remedy   // the cheapest of each kind; those that displace no one before others, then by Change
 	Tried     int        // changes that were verified, these included
 }
 
-// Displacement tells how a job last lost its GPUs to a decision.
+// Displacement says how a job last lost its GPUs to a decision.
 type Displacement struct {
 	Job  sched.JobID
-	By   sched.JobID      // who took them; None where the decision names nobody
+	By   sched.JobID      // who took them; None where the decision names no one
 	Why  sched.ReasonCode // the rule, such as sched.WhyPreempted
 	At   sched.Time
 	Lost time.Duration // work that was done and not saved; 0 until the attempt has ended

@@ -17,43 +17,50 @@ type Waiting struct {
 	Largest int32        // most free GPUs of the type on one node
 	Type    sched.TypeID // of the GPUs counted: of those that the job accepts, the one that is nearest to doing
 	Until   sched.Time   // see the codes; 0 = unknown
-	// Unmeasured: the job allows other widths than Need, but nothing is known of its speed at any, so that it is given Need or none.
+	// Unmeasured: the job allows other widths than Need, but nothing is known of its speed at any, so that it is given
+	// Need or none.
 	Unmeasured bool
 	Jobs       []sched.JobID // see the codes
 	GPUs       []sched.GPUID // see the codes
-	// Ahead are the waiting jobs that rank before it, best first; nil where the system has no order that could be told.
+	// Ahead are the waiting jobs that rank before it, best first; nil where the system has no order that could be
+	// shown.
 	Ahead []sched.JobID
 }
 
 // Code names the constraint that keeps a job from running. The words are for programs that read answers.
 type Code uint8
 
-// Constraints. Those from WaitTooWide on are of jobs that may be given GPUs and are to hold none; they fill in Need, Have,
-// Largest and Type.
+// Constraints. Those from WaitTooWide on are of jobs that may be given GPUs and are to hold none; they fill in Need,
+// Have, Largest and Type.
 const (
-	NotWaiting     Code = iota // it runs, or is done
-	WaitStarts                 // it was told to start and is not up yet
-	WaitStops                  // its attempt is to end first: it is stopped, to run elsewhere or for good
-	WaitFreeing                // GPUs of its target are not free yet: Jobs are on GPUs still
-	WaitPaused                 // its user paused it
-	WaitAfter                  // Jobs, on which it depends, are not done
-	WaitUntil                  // its user wants it not before Until
-	WaitRetry                  // after a failed start, or a lost node, it is not tried before Until
-	WaitTooWide                // there will never be more than Have GPUs of the type, rented ones included
-	WaitQuota                  // its user holds Have GPUs, by Jobs, of Limit
-	WaitRented                 // Have GPUs are there; others of the type may be rented
-	WaitUnusable               // Have GPUs may be used; GPUs are down, draining, asleep, foreign, missing, stuck, withheld, quarantined or resting
-	WaitNeverFits              // the placement would refuse it though the whole cluster were free: nodes, CPUs or memory do not suit it
-	WaitBehind                 // Jobs[0], which ranks before it, does not fit, and nobody may pass
-	WaitBusy                   // Have GPUs are free; Jobs hold the others, and some of them cannot be preempted before Until
-	WaitFragmented             // Have GPUs are free, but not where the placement wants them, or without the CPUs and memory that it asks for
-	WaitReserved               // it would take GPUs that are reserved for Jobs[0], which ranks before it
-	WaitUngranted              // Have GPUs are free, but the division of GPUs gives it none
-	WaitUndecided              // it fits, Have GPUs are free; the system decides again at Until
-	WaitSystem                 // Have GPUs are free; the system has its own reasons, see Explain
+	NotWaiting  Code = iota // it runs, or is done
+	WaitStarts              // it was asked to start and is not up yet
+	WaitStops               // its attempt is to end first: it is stopped, to run elsewhere or for good
+	WaitFreeing             // GPUs of its target are not free yet: Jobs are on GPUs still
+	WaitPaused              // its user paused it
+	WaitAfter               // Jobs, on which it depends, are not done
+	WaitUntil               // its user wants it not before Until
+	WaitRetry               // after a failed start, or a lost node, it is not tried before Until
+	WaitTooWide             // there will never be more than Have GPUs of the type, rented ones included
+	WaitQuota               // its user holds Have GPUs, by Jobs, of Limit
+	WaitRented              // Have GPUs are there; others of the type may be rented
+	// Have GPUs may be used; GPUs are down, draining, asleep, foreign, missing, stuck, withheld, quarantined or resting
+	WaitUnusable
+	// the placement would refuse it though the whole cluster were free: nodes, CPUs or memory do not suit it
+	WaitNeverFits
+	WaitBehind // Jobs[0], which ranks before it, does not fit, and no one may pass
+	// Have GPUs are free; Jobs hold the others, and some of them cannot be preempted before Until
+	WaitBusy
+	// Have GPUs are free, but not where the placement wants them, or without the CPUs and memory that it asks for
+	WaitFragmented
+	WaitReserved  // it would take GPUs that are reserved for Jobs[0], which ranks before it
+	WaitUngranted // Have GPUs are free, but the division of GPUs gives it none
+	WaitUndecided // it fits, Have GPUs are free; the system decides again at Until
+	WaitSystem    // Have GPUs are free; the system has its own reasons, see Explain
 )
 
-var waitWords = [...]string{"", "starts", "stops", "freeing", "paused", "after", "until", "retry", "too-wide", "quota", "rented",
+var waitWords = [...]string{"", "starts", "stops", "freeing", "paused", "after", "until", "retry", "too-wide", "quota",
+	"rented",
 	"unusable", "never-fits", "behind", "busy", "fragmented", "reserved", "ungranted", "undecided", "system"}
 
 // String returns the word of c; NotWaiting is "".
@@ -64,7 +71,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("wait-%d", uint8(c))
 }
 
-// OfView says what the view alone tells of job id. free is true of a job that may be given GPUs and is to hold none.
+// OfView says what the view alone shows of job id. free is true of a job that may be given GPUs and is to hold none.
 func OfView(v *sched.View, id sched.JobID) (w Waiting, free bool) {
 	j := &v.Jobs[id]
 	switch {
@@ -126,7 +133,7 @@ func whyNotFree(v *sched.View, id sched.JobID) Waiting {
 	return w
 }
 
-// limitOf returns how many may be on a GPU beside one another.
+// limitOf returns how many may be on a GPU next to one another.
 func limitOf(v *sched.View, share sched.Share) int16 {
 	if share == sched.Shared {
 		return int16(v.ShareLimit)
@@ -140,7 +147,7 @@ type Stock struct {
 	ever    int // that may be there, rented ones included
 	there   int // of nodes that are not gone for good
 	usable  int
-	free    int // usable and nobody's target
+	free    int // usable and no one's target
 	largest int // free on one node
 }
 

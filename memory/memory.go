@@ -1,7 +1,9 @@
-// Package memory saves and loads what Deciders remember: each job's share apart, and the rest. Every part bears the name and version of
-// its format, so that memory of another version, or of a system made of other parts, is refused and never misread.
+// Package memory saves and loads what Deciders remember: each job's share apart, and the rest. Every part bears the
+// name and version of its format, so that memory of another version, or of a system made of other parts, is refused and
+// never misread.
 //
-// The package deliberately does not know where memory is kept: in the header of a log, or with the objects of a cluster.
+// The package deliberately does not know where memory is kept: in the header of a log, or with the objects of a
+// cluster.
 package memory
 
 import (
@@ -11,8 +13,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Memory is all that a Decider remembers, as Save wrote it: each job's share, and the rest. Each part of it bears the name and
-// version of its format.
+// Memory is all that a Decider remembers, as Save wrote it: each job's share, and the rest. Each part of it bears the
+// name and version of its format.
 type Memory struct {
 	Jobs [][]byte // by JobID; empty = nothing
 	Rest []byte   // all that belongs to no job
@@ -33,9 +35,9 @@ func SaveJob(dec sched.Memory, j sched.JobID) []byte { return AppendJob(nil, j, 
 // SaveRest saves what dec remembers that belongs to no job: Memory.Rest. It is to be called as Save is.
 func SaveRest(dec sched.Memory) []byte { return AppendRest(nil, []sched.Memory{dec}) }
 
-// Load gives m to dec, which must be new: made alike, and told nothing yet. v is the view of the moment at which m was
-// saved. Jobs of which nothing was saved are left out. Memory of another version, or of a system made of other parts, is an
-// error that names the part, what was found and what was wanted.
+// Load gives m to dec, which must be new: made alike, and must have seen nothing yet. v is the view of the moment at
+// which m was saved. Jobs of which nothing was saved are left out. Memory of another version, or of a system made of
+// other parts, is an error that names the part, what was found and what was wanted.
 func (m Memory) Load(v *sched.View, dec sched.Memory) error {
 	all := []sched.Memory{dec}
 	for j, b := range m.Jobs {
@@ -55,7 +57,8 @@ func (m Memory) Load(v *sched.View, dec sched.Memory) error {
 	return nil
 }
 
-// AppendJob appends what each of ms remembers of job j, behind the name of its format; of one that remembers nothing, nothing.
+// AppendJob appends what each of ms remembers of job j, behind the name of its format; of one that remembers nothing,
+// nothing.
 func AppendJob(b []byte, j sched.JobID, ms []sched.Memory) []byte {
 	for _, m := range ms {
 		if part := m.SaveJob(j, nil); len(part) > 0 {

@@ -28,7 +28,7 @@ type moment struct {
 	held   int                     // GPUs held by attempts
 	usable int                     // GPUs of nodes up or draining
 	active int                     // nodes with a GPU held
-	idle   float64                 // W, of GPUs nobody holds
+	idle   float64                 // W, of GPUs no one holds
 	sleep  float64                 // W
 	all    float64                 // W
 	price  float64                 // per hour
@@ -138,7 +138,7 @@ type stretch struct {
 	from, to sched.Time
 }
 
-// worked returns the GPU-seconds in which somebody works.
+// worked returns the GPU-seconds in which someone works.
 func worked(list []stretch) (sum float64) {
 	slices.SortFunc(list, func(a, b stretch) int {
 		return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.from, b.from))

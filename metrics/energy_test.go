@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// bench is a state with a Recorder that is told events by hand.
+// bench is a state with a Recorder that is given events by hand.
 type bench struct {
 	s   *engine.State
 	rec *metrics.Recorder
@@ -31,7 +31,7 @@ func (b *bench) tell(e sched.Event) {
 	b.rec.Log(b.s.View(), &e)
 }
 
-// start lets a new job begin on the given GPUs at a time in hours.
+// start lets a new job start on the given GPUs at a time in hours.
 func (b *bench) start(at float64, util float32, cap sched.Watts, gpus ...sched.GPUID) {
 	now, id := hours(at), sched.JobID(len(b.s.View().Jobs))
 	b.tell(sched.Event{Time: now, Kind: sched.JobArrived, Spec: &sched.JobSpec{Util: util, GPUs: sched.Rigid(len(gpus)),

@@ -243,7 +243,8 @@ func (r *Recorder) drop(v *sched.View, e *sched.Event) {
 }
 
 // stopWork notes that the attempt of job id, if it has one, works no longer. A GPU on which several work counts once:
-// all that work there do so up to now, so the time since it was last counted, or since the first of them began, is new.
+// all that work there do so up to now, so the time since it was last counted, or since the first of them started, is
+// new.
 func (r *Recorder) stopWork(id sched.JobID, now sched.Time) {
 	if now > r.from[id] {
 		gpus, last := 0, time.Duration(0)

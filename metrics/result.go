@@ -38,7 +38,7 @@ type Result struct {
 	DeadlineMisses int64   `json:"deadline_misses"`  // jobs that finished after their deadline
 	EnergyKWh      float64 `json:"energy_kwh"`       // of all nodes, the sum of the next three
 	EnergyBusy     float64 `json:"energy_busy_kwh"`  // that jobs answer for, see Job.Energy
-	EnergyIdle     float64 `json:"energy_idle_kwh"`  // of GPUs that nobody held, on nodes that were up or waking
+	EnergyIdle     float64 `json:"energy_idle_kwh"`  // of GPUs that no one held, on nodes that were up or waking
 	EnergySleep    float64 `json:"energy_sleep_kwh"` // of nodes asleep
 	EnergyCost     float64 `json:"energy_cost"`      // of that energy, where its price is known; no part of cost
 	Carbon         float64 `json:"carbon_g"`         // grams of CO2 equivalent of that energy, where known

@@ -26,8 +26,8 @@ func (p *Pipeline) allocatePass(v *sched.View, d *sched.Desired) {
 	}
 }
 
-// replacesAt reports whether all are placed again in this round. It follows from the time alone, so that nothing need be
-// remembered.
+// replacesAt reports whether all are placed again in this round. It follows from the time alone, so that nothing need
+// be remembered.
 func (s *Stages) replacesAt(now sched.Time) bool {
 	if !s.Replace || s.ReplaceEvery <= s.Round {
 		return s.Replace
@@ -35,8 +35,8 @@ func (s *Stages) replacesAt(now sched.Time) bool {
 	return time.Duration(now)%s.ReplaceEvery < max(s.Round, 1)
 }
 
-// able returns the jobs that may be granted GPUs, best rank first, and leaves in grants.room those there are. Protected holders
-// keep what they have. A job that could never be placed would hold up those behind it for ever: it is left out.
+// able returns the jobs that may be granted GPUs, best rank first, and leaves in grants.room those there are. Protected
+// holders keep what they have. A job that could never be placed would hold up those behind it for ever: it is left out.
 func (p *Pipeline) able(v *sched.View) []sched.JobID {
 	l, room := p.books.ledger, p.grants.room[:0]
 	for t := range l.Types() {

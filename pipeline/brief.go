@@ -5,8 +5,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Brief says why jobs do not run as far as a View and widths tell, for lists of many: the cost of a job does not grow with the
-// number of others that wait. It holds while the View stays as it is.
+// Brief says why jobs do not run as far as a View and widths show, for lists of many: the cost of a job does not grow
+// with the number of others that wait. It holds while the View stays as it is.
 type Brief struct {
 	v        *sched.View
 	p        *Pipeline // nil = the Decider is none
@@ -30,8 +30,8 @@ func pipelineOf(dec sched.Decider) *Pipeline {
 	return nil
 }
 
-// Why is the function Why of a job without those ahead of it and those who hold GPUs. Its code is explain.WaitSystem where enough GPUs are
-// free, whatever the system has against it.
+// Why is the function Why of a job without those ahead of it and those who hold GPUs. Its code is explain.WaitSystem
+// where enough GPUs are free, whatever the system has against it.
 func (b *Brief) Why(id sched.JobID) explain.Waiting {
 	w, free := explain.OfView(b.v, id)
 	if !free {
@@ -55,7 +55,8 @@ func (b *Brief) Why(id sched.JobID) explain.Waiting {
 	return w
 }
 
-// Unmeasured reports whether job id is kept at the width that it asks for, or has, because nothing is known of its speed at others.
+// Unmeasured reports whether job id is kept at the width that it asks for, or has, because nothing is known of its
+// speed at others.
 func (b *Brief) Unmeasured(id sched.JobID) bool {
 	_, known := b.starts(id)
 	return !known
@@ -77,8 +78,8 @@ func (b *Brief) unusableOf(t sched.TypeID) []sched.GPUID {
 	return list
 }
 
-// Order returns the jobs that wait or hold GPUs in the order in which dec, who decided last, looked at them; nil where it has
-// no order that could be told. It changes nothing.
+// Order returns the jobs that wait or hold GPUs in the order in which dec, who decided last, looked at them; nil where
+// it has no order that could be shown. It changes nothing.
 func Order(v *sched.View, dec sched.Decider) []sched.JobID {
 	if p := pipelineOf(dec); p != nil {
 		return p.ranks.all(&p.books, v.Now.Seconds())

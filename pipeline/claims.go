@@ -7,9 +7,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// claims are a second ledger. Where all jobs are placed again but a move has its price, those whose turn has not come yet have a claim to
-// what they held. The ledger of the books knows nothing of claims: on it a job chooses freely. On this one it chooses where it is in the
-// way of no other job.
+// claims are a second ledger. Where all jobs are placed again but a move has its price, those whose turn has not come
+// yet have a claim to what they held. The ledger of the books knows nothing of claims: on it a job chooses freely. On
+// this one it chooses where it is in the way of no other job.
 type claims struct {
 	laid   bool // there are claims in the walk under way
 	ledger *sched.Ledger
@@ -57,8 +57,8 @@ func (c *claims) drop(id sched.JobID) {
 	}
 }
 
-// settle has job id hold here too what it now has on the books. Whoever had a claim to any of it has none any more. A job that stays
-// where it was, as most do, costs nothing.
+// settle has job id hold here too what it now has on the books. Whoever had a claim to any of it has none any more. A
+// job that stays where it was, as most do, costs nothing.
 func (c *claims) settle(id sched.JobID, set []sched.GPUID) {
 	if len(set) > 0 && arena.SameSet(set, c.ledger.Set(id)) {
 		return
@@ -80,9 +80,11 @@ type mover struct {
 	worth sched.Mover
 }
 
-// weigh returns where job id, which could have the n GPUs gpus, is to go: there if that is worth a restart, its own and that of one that
-// is in the way; else where it is in the way of none, if that is worth its own; else where it was. l is the ledger of the books.
-func (m mover) weigh(v *sched.View, l *sched.Ledger, c *claims, id sched.JobID, n int, gpus []sched.GPUID) []sched.GPUID {
+// weigh returns where job id, which could have the n GPUs gpus, is to go: there if that is worth a restart, its own and
+// that of one that is in the way; else where it is in the way of none, if that is worth its own; else where it was. l
+// is the ledger of the books.
+func (m mover) weigh(v *sched.View, l *sched.Ledger, c *claims, id sched.JobID, n int,
+	gpus []sched.GPUID) []sched.GPUID {
 	was := v.Jobs[id].Target
 	stays := len(was) == n && reusable(v, l, was)
 	if stays && (arena.SameSet(was, gpus) || !m.worth.Worth(v, id, was, gpus)) {

@@ -8,10 +8,11 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Parts are what a Decider may be put together with. All of them hear every event, in the order of the fields; those that
-// remember something (sched.Memory) are saved and loaded with it.
+// Parts are what a Decider may be put together with. All of them hear every event, in the order of the fields; those
+// that remember something (sched.Memory) are saved and loaded with it.
 type Parts struct {
-	Learn     []sched.Observer    // estimators that several stages read: they hear of an event before anybody decides on it
+	// estimators that several stages read: they hear of an event before anybody decides on it
+	Learn     []sched.Observer
 	Provision []sched.Provisioner // asked in order, after the Decider, in each Decide
 }
 
@@ -55,7 +56,7 @@ func (c *composed) remember(part any) {
 	}
 }
 
-// Observe tells the estimators, then the Decider, then the other stages.
+// Observe notifies the estimators, then the Decider, then the other stages.
 func (c *composed) Observe(v *sched.View, e *sched.Event) {
 	for _, o := range c.before {
 		o.Observe(v, e)
@@ -85,13 +86,13 @@ func (c *composed) Resume(v *sched.View) {
 	}
 }
 
-// Format names what is remembered beside the Decider and its parts, which have formats of their own.
+// Format names what is remembered in addition to the Decider and its parts, which have formats of their own.
 func (c *composed) Format() string { return "parts/1" }
 
 // SaveJob appends what the Decider and each part remember of job j.
 func (c *composed) SaveJob(j sched.JobID, b []byte) []byte { return memory.AppendJob(b, j, c.memories) }
 
-// SaveRest appends when it asked to be woken, and what they remember beside.
+// SaveRest appends when it asked to be woken, and what they remember that belongs to no job.
 func (c *composed) SaveRest(b []byte) []byte {
 	return memory.AppendRest(memo.Int(memo.Bool(b, c.asked), int64(c.wake)), c.memories)
 }
@@ -101,7 +102,7 @@ func (c *composed) LoadJob(j sched.JobID, b []byte) error {
 	return memory.ReadJob(memo.NewReader(b), j, c.memories)
 }
 
-// LoadRest gives each what it saved beside.
+// LoadRest gives each what it saved that belongs to no job.
 func (c *composed) LoadRest(b []byte) error {
 	r := memo.NewReader(b)
 	c.asked, c.wake = r.Bool(), sched.Time(r.Int(0, math.MaxInt64))

@@ -23,13 +23,14 @@ func (f *failure) covers(jobs []entry, id sched.JobID) bool {
 func (x *victims) noteFailure(g *group, id sched.JobID) {
 	f := &g.fail
 	f.id, f.key, f.at = id, x.books.jobs[id].key, x.books.given.now()
-	f.cleared = x.cleared && !x.protection.any() // see walk.headBehind: it may be its second turn, and others have been placed
+	// see walk.headBehind: it may be its second turn, and others have been placed
+	f.cleared = x.cleared && !x.protection.any()
 	f.nodes = append(f.nodes[:0], x.clear...)
 }
 
-// sinceFailure returns the nodes that were given up on since a job of the group of id, ranked no worse, did not fit, and
-// that failure; nil if there is none, or so much was given up that all nodes are as well looked at. Nor does given tell when a
-// Guard changes its mind.
+// sinceFailure returns the nodes that were given up on since a job of the group of id, ranked no worse, did not fit,
+// and that failure; nil if there is none, or so much was given up that all nodes are as well looked at. Nor does given
+// note when a Guard changes its mind.
 func (x *victims) sinceFailure(v *sched.View, id sched.JobID) ([]sched.NodeID, *failure) {
 	f := &x.ranks.groups.list[x.books.jobs[id].group].fail
 	if x.ranks.rising || x.protection.guard != nil || !f.covers(x.books.jobs, id) {

@@ -9,7 +9,7 @@ type given struct {
 	nodes []sched.NodeID
 }
 
-// maxGiven is the length at which the log begins anew: looking at all nodes is cheaper then.
+// maxGiven is the length at which the log starts again: looking at all nodes is cheaper then.
 const maxGiven = 4096
 
 // now returns the present place; it changes whenever anything is given up.

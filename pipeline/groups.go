@@ -91,8 +91,8 @@ func before(a, b *sched.Key, i, j sched.JobID) bool {
 	return i < j
 }
 
-// beforeAt is before at time t for keys of any slope. Values that only rounding makes equal at t keep the order they have
-// inside their group.
+// beforeAt is before at time t for keys of any slope. Values that only rounding makes equal at t keep the order they
+// have inside their group.
 func beforeAt(a, b *entry, i, j sched.JobID, t float64) bool {
 	if a.key.Level != b.key.Level {
 		return a.key.Level < b.key.Level
@@ -109,8 +109,8 @@ func beforeAt(a, b *entry, i, j sched.JobID, t float64) bool {
 	return i < j
 }
 
-// atZero returns the value at time 0 of key k as given at time t. Rounding never makes the value at t larger than it was
-// given: else two jobs of equal rank could evict each other for ever at one instant.
+// atZero returns the value at time 0 of key k as given at time t. Rounding never makes the value at t larger than it
+// was given: else two jobs of equal rank could evict each other for ever at one instant.
 func atZero(k sched.Key, t float64) float64 {
 	given := k.Value
 	k.Value -= float64(k.Slope * t)

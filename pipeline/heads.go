@@ -4,8 +4,8 @@ import "github.com/trainyard/trainyard/sched"
 
 // heads is the heap, best first, of the waiting groups whose best job may still fit in the walk under way.
 //
-// The walk works at its top. Evictions change more: they add groups and better jobs to groups; then the heap is built again before the
-// next job is looked at.
+// The walk works at its top. Evictions change more: they add groups and better jobs to groups; then the heap is built
+// again before the next job is looked at.
 type heads struct {
 	heap     []int32 // groups by index
 	changed  bool    // heap is to be built again

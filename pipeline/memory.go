@@ -8,8 +8,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// A Pipeline's own memory is the keys of jobs, which asked for at another moment might round otherwise, and the order of
-// its list, where ties keep it. All else is in its stages or follows from the View: indices and ledger are rebuilt.
+// A Pipeline's own memory is the keys of jobs, which asked for at another moment might round otherwise, and the order
+// of its list, where ties keep it. All else is in its stages or follows from the View: indices and ledger are rebuilt.
 
 // Format names what a Pipeline remembers; its stages have formats of their own.
 func (p *Pipeline) Format() string { return "pipeline/1" }
@@ -25,10 +25,11 @@ func (p *Pipeline) SaveJob(j sched.JobID, b []byte) []byte {
 	return memory.AppendJob(b, j, p.s.memories())
 }
 
-// SaveRest appends the rest: whether and when a decision is due, whether the ledger is to be rebuilt first, when it asked to
-// be woken, the revision keys were asked at, the list, then what the stages remember.
+// SaveRest appends the rest: whether and when a decision is due, whether the ledger is to be rebuilt first, when it
+// asked to be woken, the revision keys were asked at, the list, then what the stages remember.
 func (p *Pipeline) SaveRest(b []byte) []byte {
-	for _, is := range []bool{p.dirty, p.asked, p.stale} { // stale has keys asked for anew at the next decision, whatever happens until then
+	// stale has keys asked for again at the next decision, whatever happens until then
+	for _, is := range []bool{p.dirty, p.asked, p.stale} {
 		b = memo.Bool(b, is)
 	}
 	b = memo.Int(memo.Uint(memo.Int(b, int64(p.wake)), p.revisions.seen), int64(p.protection.retry))
@@ -47,7 +48,8 @@ func (p *Pipeline) SaveRest(b []byte) []byte {
 func (p *Pipeline) LoadJob(j sched.JobID, b []byte) error {
 	r := memo.NewReader(b)
 	if r.Bool() {
-		x := entry{key: sched.Key{Level: int32(r.Int(math.MinInt32, math.MaxInt32)), Value: r.Float(), Slope: r.Float(), Seq: r.Int(math.MinInt64, math.MaxInt64)}}
+		x := entry{key: sched.Key{Level: int32(r.Int(math.MinInt32, math.MaxInt32)), Value: r.Float(), Slope: r.Float(),
+			Seq: r.Int(math.MinInt64, math.MaxInt64)}}
 		x.due = sched.Time(r.Int(math.MinInt64, math.MaxInt64))
 		if p.restored.keys == nil {
 			p.restored.keys = make(map[sched.JobID]entry)

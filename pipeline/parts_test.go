@@ -21,7 +21,8 @@ func cluster(nodes, gpus, jobs int) *sched.View {
 		}
 	}
 	for j := range jobs {
-		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(1), User: string(rune('u' + j%2))}, State: sched.Waiting})
+		v.Jobs = append(v.Jobs, sched.Job{Spec: &sched.JobSpec{GPUs: sched.Rigid(1), User: string(rune('u' + j%2))},
+			State: sched.Waiting})
 	}
 	return v
 }
@@ -35,8 +36,8 @@ func booksOf(v *sched.View) *books {
 	return b
 }
 
-// Ensure that books count users, waiting jobs and GPUs given up as a recount of the ledger does, whatever is booked, suspended, given back
-// and given up.
+// Ensure that books count users, waiting jobs and GPUs given up as a recount of the ledger does, whatever is booked,
+// suspended, given back and given up.
 func TestBooksCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	v := cluster(3, 4, 8)
@@ -60,7 +61,8 @@ func TestBooksCount(t *testing.T) {
 			b.move(id, b.standing(id))
 			gave = true
 		default:
-			if g := sched.GPUID(r.IntN(len(v.GPUs))); b.ledger.IsFree(g) && !slices.ContainsFunc(valuesOf(suspended), func(s sched.GPUID) bool { return s == g }) {
+			if g := sched.GPUID(r.IntN(len(v.GPUs))); b.ledger.IsFree(g) &&
+				!slices.ContainsFunc(valuesOf(suspended), func(s sched.GPUID) bool { return s == g }) {
 				b.book(id, []sched.GPUID{g})
 				b.move(id, b.standing(id))
 			}
@@ -193,7 +195,8 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// Ensure that protection ends minRun after the start, that a start under way protects from now on, and that the earliest end is kept.
+// Ensure that protection ends minRun after the start, that a start under way protects from now on, and that the
+// earliest end is kept.
 func TestProtection(t *testing.T) {
 	v := cluster(1, 4, 3)
 	v.Now = 100e9

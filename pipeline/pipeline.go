@@ -36,7 +36,8 @@ type Pipeline struct {
 
 // New returns the Decider of the stages of s that decide about jobs: without its Parts.
 func New(s Stages) *Pipeline {
-	p := &Pipeline{s: s, protection: protection{minRun: s.MinRun, guard: s.Guard, retry: sched.Never}, revisions: newRevisions(&s)}
+	p := &Pipeline{s: s, protection: protection{minRun: s.MinRun, guard: s.Guard, retry: sched.Never},
+		revisions: newRevisions(&s)}
 	p.ranks = ranks{order: s.Order, whole: s.whole(), keepOrder: s.KeepOrder, holders: s.Preempt}
 	p.ranks.turns, _ = s.Order.(sched.Turns)
 	p.walk.victims = victims{books: &p.books, ranks: &p.ranks, protection: &p.protection, place: s.Place}

@@ -2,8 +2,8 @@ package pipeline
 
 import "github.com/trainyard/trainyard/sched"
 
-// possible knows what the cluster could hold with nothing on it: nodes that are gone for good do not count, nodes that may come back,
-// and GPUs that rest, do.
+// possible knows what the cluster could hold with nothing on it: nodes that are gone for good do not count, nodes that
+// may come back, and GPUs that rest, do.
 type possible struct {
 	empty *sched.Ledger // with nothing booked
 	ghost sched.View    // behind empty

@@ -22,7 +22,8 @@ func (p *protection) covers(v *sched.View, id sched.JobID) bool {
 	return p.any() && v.Now < p.until(v, id)
 }
 
-// until returns when job id will have run for minRun, at the earliest, and as long as it is guarded; 0 where it does not run.
+// until returns when job id will have run for minRun, at the earliest, and as long as it is guarded; 0 where it does
+// not run.
 func (p *protection) until(v *sched.View, id sched.JobID) sched.Time {
 	started := v.Now
 	switch j := &v.Jobs[id]; j.Attempt {
@@ -42,8 +43,8 @@ func (p *protection) until(v *sched.View, id sched.JobID) sched.Time {
 // retryBy asks for another walk at time at, at the latest.
 func (p *protection) retryBy(at sched.Time) { p.retry = min(p.retry, at) }
 
-// freedAt returns when the first of the holders that rank behind job id may be preempted for it; 0 if there is none, or that time has
-// come.
+// freedAt returns when the first of the holders that rank behind job id may be preempted for it; 0 if there is none, or
+// that time has come.
 func (p *protection) freedAt(v *sched.View, b *books, id sched.JobID, holders []sched.JobID) (at sched.Time) {
 	for _, h := range holders {
 		until := p.until(v, h)

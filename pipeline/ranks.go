@@ -39,8 +39,8 @@ func (r *ranks) keyOf(v *sched.View, id sched.JobID, saved map[sched.JobID]entry
 	return k, until
 }
 
-// rekey moves job id, which is not away, to the group of its key, asked for afresh unless it was saved. It reports whether the job holds
-// GPUs and has fallen in rank: others may now have them.
+// rekey moves job id, which is not away, to the group of its key, asked for afresh unless it was saved. It reports
+// whether the job holds GPUs and has fallen in rank: others may now have them.
 func (r *ranks) rekey(v *sched.View, b *books, id sched.JobID, saved map[sched.JobID]entry) (fell bool) {
 	x := &b.jobs[id]
 	k, until := r.keyOf(v, id, saved)

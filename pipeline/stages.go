@@ -17,8 +17,8 @@ type Stages struct {
 	MinRun time.Duration
 	// Guard, if set, protects attempts as well, for as long as it says. It is Learn that has it hear events.
 	Guard sched.Guard
-	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only. Orders
-	// whose keys grow while jobs run need one, else nothing would ever preempt between events.
+	// Quantum has order looked at again at every multiple of it while jobs run and jobs wait; 0 = at events only.
+	// Orders whose keys grow while jobs run need one, else nothing would ever preempt between events.
 	Quantum time.Duration
 	// Round restricts decisions to multiples of it; 0 = at every event.
 	Round time.Duration
@@ -28,14 +28,14 @@ type Stages struct {
 	// Replace has all that are not protected give up what they hold before the grants are placed: jobs move to whatever
 	// the placement finds best now.
 	Replace bool
-	// ReplaceEvery has Replace do so only in the first round at or after each multiple of it; in the others all keep what
-	// they hold. 0 = in every round.
+	// ReplaceEvery has Replace do so only in the first round at or after each multiple of it; in the others all keep
+	// what they hold. 0 = in every round.
 	ReplaceEvery time.Duration
-	// Move, if set, is asked before a job moves although nobody has taken its GPUs, and, with Replace, before a job takes
-	// GPUs of another that would then have to move; nil = they do.
+	// Move, if set, is asked before a job moves although no one has taken its GPUs, and, with Replace, before a job
+	// takes GPUs of another that would then have to move; nil = they do.
 	Move sched.Mover
-	// Restless has the grid of Round or Quantum hold although no job waits, while any holds GPUs: what Allocate knows of
-	// jobs changes with time.
+	// Restless has the grid of Round or Quantum hold although no job waits, while any holds GPUs: what Allocate knows
+	// of jobs changes with time.
 	Restless bool
 	// KeepOrder breaks ties of Key by the order of the previous walk instead of JobID. Such a system always walks the
 	// whole list.

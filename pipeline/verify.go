@@ -21,7 +21,8 @@ func (p *Pipeline) Verify(v *sched.View) {
 	for i := range v.Jobs {
 		id, j := sched.JobID(i), &v.Jobs[i]
 		if !arena.SameSet(p.books.ledger.Set(id), j.Target) {
-			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version, p.books.ledger.Set(id), id, j.Target))
+			panic(fmt.Sprintf("engine: version %d: ledger has %v for job %d, target is %v", v.Version,
+				p.books.ledger.Set(id), id, j.Target))
 		}
 		want := away
 		switch {
@@ -31,7 +32,8 @@ func (p *Pipeline) Verify(v *sched.View) {
 			want = waiting
 		}
 		if i >= len(p.books.jobs) || p.books.jobs[i].in != want {
-			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.books.jobs[i].in, want))
+			panic(fmt.Sprintf("engine: version %d: job %d is taken for %v, want %v", v.Version, id, p.books.jobs[i].in,
+				want))
 		}
 	}
 }

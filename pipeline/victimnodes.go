@@ -18,7 +18,8 @@ func (x *victims) evictOnNode(v *sched.View, id sched.JobID, n int, t sched.Type
 	for _, g := range x.books.ledger.Set(last) {
 		first := v.Nodes[v.GPUs[g].Node].First
 		for h := first; h < first+sched.GPUID(v.Nodes[v.GPUs[g].Node].Spec.GPUs); h++ {
-			if o := x.books.ledger.Owner(h); o != sched.None && x.evictable(v, o, last, now) && !slices.Contains(x.tenants, o) {
+			if o := x.books.ledger.Owner(h); o != sched.None && x.evictable(v, o, last, now) &&
+				!slices.Contains(x.tenants, o) {
 				x.tenants = append(x.tenants, o)
 			}
 		}
@@ -41,8 +42,8 @@ func (x *victims) evictTenants(now float64) {
 	}
 }
 
-// evictOnNodes is evictFor for a gang that fits iff so many nodes are wholly free, when as many of x.clear can be. A node
-// is free once its best holder goes; evicting from the worst on, the last victim is one of these.
+// evictOnNodes is evictFor for a gang that fits iff so many nodes are wholly free, when as many of x.clear can be. A
+// node is free once its best holder goes; evicting from the worst on, the last victim is one of these.
 func (x *victims) evictOnNodes(v *sched.View, nodes int, now float64) {
 	x.tenants, x.tenantGPUs = x.tenants[:0], x.tenantGPUs[:0]
 	for _, node := range x.clear {
@@ -60,7 +61,8 @@ func (x *victims) evictOnNodes(v *sched.View, nodes int, now float64) {
 		}
 		first := v.Nodes[node].First
 		for g := first; g < first+sched.GPUID(v.Nodes[node].Spec.GPUs); g++ {
-			if o := x.books.ledger.Owner(g); o != sched.None && x.books.ledger.IsUsable(g) && !slices.Contains(x.tenants, o) {
+			if o := x.books.ledger.Owner(g); o != sched.None && x.books.ledger.IsUsable(g) &&
+				!slices.Contains(x.tenants, o) {
 				x.tenants = append(x.tenants, o)
 			}
 		}
@@ -103,8 +105,8 @@ func (x *victims) lastVictimOf(v *sched.View, id sched.JobID, n int, t sched.Typ
 	return last
 }
 
-// lastVictim returns the holder whose eviction, after that of all worse ones, gives job id its n GPUs on the node; None if
-// that takes a holder which is not worse than both id and the best found so far on other nodes.
+// lastVictim returns the holder whose eviction, after that of all worse ones, gives job id its n GPUs on the node; None
+// if that takes a holder which is not worse than both id and the best found so far on other nodes.
 func (x *victims) lastVictim(v *sched.View, node sched.NodeID, id, best sched.JobID, n int, now float64) sched.JobID {
 	usable, free := x.books.ledger.UsableOn(node), x.books.ledger.FreeOn(node)
 	if usable < n {
@@ -177,7 +179,8 @@ func (x *victims) clearable(v *sched.View, id sched.JobID, need sched.NodeNeed, 
 		if !x.mayYield(v, id, need.Whole*need.Size, now) {
 			return 0
 		}
-		for node := x.books.ledger.NextUp(need.Type, 0); node != sched.None; node = x.books.ledger.NextUp(need.Type, node+1) {
+		for node := x.books.ledger.NextUp(need.Type, 0); node != sched.None; node = x.books.ledger.NextUp(need.Type,
+			node+1) {
 			look(node)
 		}
 	}

@@ -2,8 +2,8 @@ package pipeline
 
 import "github.com/trainyard/trainyard/sched"
 
-// victims are the holders evicted for the one job that is being placed: found here, and given back what they held where it was not
-// needed after all.
+// victims are the holders evicted for the one job that is being placed: found here, and given back what they held where
+// it was not needed after all.
 type victims struct {
 	books      *books
 	ranks      *ranks
@@ -35,7 +35,8 @@ func (x *victims) evictFor(v *sched.View, id sched.JobID, n int, now float64) bo
 // noteProtected asks for another walk when the first lower-ranked holder that was spared may be evicted.
 func (x *victims) noteProtected(v *sched.View, id sched.JobID, now float64) {
 	for _, h := range x.books.ledger.Holders() {
-		if until := x.protection.until(v, h); until > v.Now && x.books.jobs[h].in == holding && x.books.beforeAt(id, h, now) {
+		if until := x.protection.until(v, h); until > v.Now && x.books.jobs[h].in == holding &&
+			x.books.beforeAt(id, h, now) {
 			x.protection.retryBy(until)
 		}
 	}
@@ -118,8 +119,8 @@ func (x *victims) mayYield(v *sched.View, id sched.JobID, n int, now float64) bo
 	return n <= 0
 }
 
-// yield takes from n what the holder at i of the heap of g and those below it there hold, as far as they rank behind job
-// id, and returns what is left of n. Where a holder does not, nobody below it does.
+// yield takes from n what the holder at i of the heap of g and those below it there hold, as far as they rank behind
+// job id, and returns what is left of n. Where a holder does not, no one below it does.
 func (x *victims) yield(v *sched.View, g *group, i int, id sched.JobID, n int, now float64) int {
 	h := g.heap[i]
 	if !x.books.beforeAt(id, h, now) {

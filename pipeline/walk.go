@@ -27,7 +27,7 @@ func (w *walk) grow(id sched.JobID, more int) {
 	}
 }
 
-// begin begins another walk.
+// begin starts another walk.
 func (w *walk) begin() {
 	w.no++
 	w.taken, w.touched, w.aside = w.taken[:0], w.touched[:0], w.aside[:0]
@@ -44,8 +44,9 @@ func (w *walk) touch(id sched.JobID) {
 // touches reports whether this walk changes what job id holds.
 func (w *walk) touches(id sched.JobID) bool { return w.stamp[id] == w.no }
 
-// headBehind has group i looked at after job id was placed. A group whose best job ranks before id has had its turn, and more to choose
-// from: none in it fits. Where holders are protected it is looked at again: books.given does not say whose protection has ended.
+// headBehind has group i looked at after job id was placed. A group whose best job ranks before id has had its turn,
+// and more to choose from: none in it fits. Where holders are protected it is looked at again: books.given does not say
+// whose protection has ended.
 func (w *walk) headBehind(b *books, r *ranks, id sched.JobID, i int32, now float64) {
 	if best := r.groups.list[i].heap[0]; w.victims.protection.any() || b.beforeAt(id, best, now) {
 		w.heads.add(&r.groups, i, w.no)
@@ -82,7 +83,8 @@ func (w *walk) settleVictims(b *books, r *ranks, id sched.JobID, now float64) (g
 	return gone
 }
 
-// giveUpUngranted takes their GPUs from the holders of list that are granted none, or another number, or are to be placed again.
+// giveUpUngranted takes their GPUs from the holders of list that are granted none, or another number, or are to be
+// placed again.
 func (w *walk) giveUpUngranted(v *sched.View, b *books, list []sched.JobID, g *grants, replaces bool) {
 	for _, id := range list {
 		x := g.to(id)
@@ -144,7 +146,7 @@ func (p *Pipeline) indexed(v *sched.View) {
 	}
 }
 
-// gatherHeads begins with the groups whose best job may fit; all if admission decides about each.
+// gatherHeads starts with the groups whose best job may fit; all if admission decides about each.
 func (w *walk) gatherHeads(b *books, r *ranks, all bool, now float64) {
 	w.heads.begin()
 	worst := r.worstHolder(b, now)
@@ -157,8 +159,8 @@ func (w *walk) gatherHeads(b *books, r *ranks, all bool, now float64) {
 	}
 }
 
-// mayFit is false when the best job of g cannot fit unless some job is evicted, at the price of a few comparisons. worst is the holder
-// that ranks last, or None.
+// mayFit is false when the best job of g cannot fit unless some job is evicted, at the price of a few comparisons.
+// worst is the holder that ranks last, or None.
 func (w *walk) mayFit(b *books, r *ranks, g *group, worst sched.JobID, now float64) bool {
 	best := g.heap[0]
 	if !w.victims.protection.any() && g.fail.at == b.given.now() && !r.rising && g.fail.covers(b.jobs, best) {
@@ -171,7 +173,8 @@ func (w *walk) mayFit(b *books, r *ranks, g *group, worst sched.JobID, now float
 	return worst != sched.None && b.beforeAt(best, worst, now)
 }
 
-// stops reports whether the misfit of job id ends the walk. A job that could not fit an empty cluster holds up no other.
+// stops reports whether the misfit of job id ends the walk. A job that could not fit an empty cluster holds up no
+// other.
 func (p *Pipeline) stops(v *sched.View, id sched.JobID) bool {
 	if p.s.Admit == nil || !p.s.Block && !p.canEverFit(v, id) {
 		return false
@@ -215,7 +218,8 @@ func (p *Pipeline) try(v *sched.View, id sched.JobID, n int, now float64) verdic
 	return tookIt
 }
 
-// overLimit reports whether the user of job id may not hold n GPUs more, or could not for another job of its shape in this walk.
+// overLimit reports whether the user of job id may not hold n GPUs more, or could not for another job of its shape in
+// this walk.
 func (w *walk) overLimit(b *books, r *ranks, id sched.JobID, n, limit int) bool {
 	x := &b.jobs[id]
 	s := &r.groups.shapes[x.shape]
@@ -243,7 +247,8 @@ func (w *walk) choose(v *sched.View, s *Stages, l *sched.Ledger, c *claims, id s
 	return gpus
 }
 
-// winner returns the job that took, in this walk, the first GPU taken of those that evicted job id held, for the explanation.
+// winner returns the job that took, in this walk, the first GPU taken of those that evicted job id held, for the
+// explanation.
 func (w *walk) winner(v *sched.View, l *sched.Ledger, id sched.JobID) sched.JobID {
 	w.takers.note(l, w.taken, len(v.GPUs), w.no)
 	return w.takers.firstOf(v.Jobs[id].Target, w.no)

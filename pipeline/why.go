@@ -7,8 +7,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Why says why job j of v does not run, on demand: it changes nothing and is to be called between two instants, with the
-// Decider that decided last. Of one that is not made of Stages only the View tells. The cost grows with jobs and GPUs.
+// Why says why job j of v does not run, on demand: it changes nothing and is to be called between two instants, with
+// the Decider that decided last. Of one that is not made of Stages only the View is known. The cost grows with jobs and
+// GPUs.
 func Why(v *sched.View, dec sched.Decider, j sched.JobID) explain.Waiting {
 	w, free := explain.OfView(v, j)
 	if !free {
@@ -31,7 +32,9 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 	w := explain.Room(v, id, n)
 	w.Unmeasured = !known
 	order := p.ranks.all(&p.books, v.Now.Seconds())
-	w.Ahead = slices.DeleteFunc(order[:slices.Index(order, id):len(order)], func(o sched.JobID) bool { return p.books.jobs[o].in != waiting })
+	w.Ahead = slices.DeleteFunc(order[:slices.Index(order, id):len(order)], func(o sched.JobID) bool {
+		return p.books.jobs[o].in != waiting
+	})
 	switch {
 	case w.Code == explain.WaitTooWide:
 		return w
@@ -55,7 +58,8 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 		}
 	case !p.s.Place.Fits(v, l, id, n):
 		w.Code = explain.WaitFragmented
-	case p.s.Allocate != nil && p.dirty && !p.s.atTurn(v.Now): // something happened, such as its arrival, since they were divided
+	case p.s.Allocate != nil && p.dirty && !p.s.atTurn(v.Now):
+		// something happened, such as its arrival, since they were divided
 		w.Code, w.Until = explain.WaitUndecided, nextMultiple(v.Now, p.s.Round)
 	case p.s.Allocate != nil:
 		w.Code = explain.WaitUngranted
@@ -67,8 +71,8 @@ func (p *Pipeline) why(v *sched.View, id sched.JobID) explain.Waiting {
 	return w
 }
 
-// starts returns the fewest GPUs that job id would be started with, as far as that can be told, and whether it is as narrow as the
-// job allows where its speed is known; see sched.Narrowest.
+// starts returns the fewest GPUs that job id would be started with, as far as that can be said, and whether it is as
+// narrow as the job allows where its speed is known; see sched.Narrowest.
 func (s *Stages) starts(v *sched.View, id sched.JobID) (gpus int, known bool) {
 	if a, ok := s.Allocate.(sched.Narrowest); ok {
 		n, measured := a.Least(v, id)
@@ -102,8 +106,8 @@ func (s *Stages) whyQuota(v *sched.View, id sched.JobID, w explain.Waiting) expl
 	return w
 }
 
-// firstMisfit goes down the waiting jobs ahead and returns the first that Admit is told does not fit, or None, and whether
-// that ends a walk. Admit is left as it is when the turn of the job behind them comes.
+// firstMisfit goes down the waiting jobs ahead and returns the first that does not fit, as Admit then hears,, or None,
+// and whether that ends a walk. Admit is left as it is when the turn of the job behind them comes.
 func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.JobID) (first sched.JobID, stops bool) {
 	if a, ok := p.s.Allocate.(sched.Narrowest); ok {
 		for _, id := range ahead {
@@ -118,7 +122,8 @@ func (p *Pipeline) firstMisfit(v *sched.View, l *sched.Ledger, ahead []sched.Job
 	}
 	p.s.Admit.Begin(v, l)
 	for _, id := range ahead {
-		if n := width(v, id); p.s.overQuota(v, id, n) || p.s.Place.Fits(v, l, id, n) || !p.s.Block && !p.canEverFit(v, id) {
+		if n := width(v, id); p.s.overQuota(v, id, n) || p.s.Place.Fits(v, l, id, n) ||
+			!p.s.Block && !p.canEverFit(v, id) {
 			continue
 		}
 		return id, p.s.Admit.Misfit(v, l, id)

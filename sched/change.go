@@ -14,7 +14,7 @@ type JobChange struct {
 	Deadline Time
 }
 
-// Validate returns the first thing wrong with c: field, value, wish.
+// Validate returns the first thing wrong with c: field, value, what is wanted.
 func (c *JobChange) Validate() error {
 	switch {
 	case c.GPUs.Min < 1:
@@ -30,7 +30,7 @@ func (c *JobChange) Validate() error {
 	return nil
 }
 
-// Change returns what may be changed of s, as it is: a JobChange begins with it.
+// Change returns what may be changed of s, as it is: a JobChange starts with it.
 func (s *JobSpec) Change() JobChange {
 	return JobChange{GPUs: s.GPUs, Priority: s.Priority, WallTime: s.WallTime, Deadline: s.Deadline}
 }

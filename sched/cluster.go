@@ -21,7 +21,7 @@ type NodeSpec struct {
 	BusyGPUW  Watts     // added per busy GPU
 	SleepW    Watts     // node power asleep
 	Curve     PowerCurve
-	Wake      time.Duration // from the wish that it be up until it is, asleep before; 0 = the driver's own
+	Wake      time.Duration // from the request that it be up until it is, asleep before; 0 = the driver's own
 	DollarsHr Dollars       // per node and hour while it is paid for; that of a rented node is its pool's affair
 	Devices   []string      // names of the GPUs in order, such as UUIDs; nil = unknown
 }
@@ -114,8 +114,8 @@ func (s NodeState) String() string { return nodeStates[s] }
 type Node struct {
 	Spec       NodeSpec
 	State      NodeState
-	Target     NodeState // as wished
-	Ordered    NodeState // as its driver was told last
+	Target     NodeState // as requested
+	Ordered    NodeState // as its driver was asked last
 	Awaited    bool      // that order has not been answered yet
 	Generation int32     // raised each time a machine takes the slot
 	First      GPUID
@@ -142,7 +142,7 @@ type PoolSpec struct {
 	Boot     time.Duration // from the request until a node joins
 	Billing  time.Duration // each node is paid for in whole multiples of it; 0 = to the nanosecond
 	Min, Max int32         // nodes that may be wanted
-	// a node is paid for from when it joins, not from the request: whether that was taken nobody tells
+	// a node is paid for from when it joins, not from the request: whether that was taken is not reported
 	FromJoin bool
 }
 
@@ -164,8 +164,8 @@ func (s *PoolSpec) Validate() error {
 type Pool struct {
 	Spec    PoolSpec
 	Price   Dollars // per node and hour now
-	Target  int32   // nodes, as wished
-	Ordered int32   // nodes, as its driver was told last, less those that were lost since
+	Target  int32   // nodes, as requested
+	Ordered int32   // nodes, as its driver was asked last, less those that were lost since
 	Nodes   int32   // that have joined, see Node.Joined
 	Spent   Dollars // up to Settled
 	Settled Time
@@ -183,8 +183,8 @@ func (p *Pool) SpentNow(now Time) Dollars {
 	return p.Spent + p.Price*Dollars(paid)*Dollars(now.Sub(p.Settled).Hours())
 }
 
-// PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period begun.
-// The first period began with the request, or as the node joined.
+// PayRest adds what is paid for a node that goes, having joined at since, up to the end of the billing period started.
+// The first period started with the request, or as the node joined.
 func (p *Pool) PayRest(since, now Time) {
 	if b := p.Spec.Billing; b > 0 {
 		paid := now.Sub(since)
@@ -206,9 +206,9 @@ type GPUState uint8
 // States of a GPU.
 const (
 	GPUInUse    GPUState = iota
-	GPUForeign           // somebody who is not a job of ours uses it
+	GPUForeign           // someone who is not a job of ours uses it
 	GPUMissing           // its driver does not find it
-	GPUStuck             // its memory is in use although nobody uses it, or nobody can tell
+	GPUStuck             // its memory is in use although no one uses it, or no one can say
 	GPUWithheld          // its user wants it given to no new job
 )
 
@@ -217,14 +217,15 @@ const (
 type GPU struct {
 	Node        NodeID
 	State       GPUState
-	Quarantined bool  // as wished: it is given to nobody until that is lifted
+	Quarantined bool  // as requested: it is given to no one until that is lifted
 	Blamed      uint8 // failed starts in a row that suspect it, none on it having come up since
-	Rests       Time  // until then it is given to nobody, since a start failed on it or beside it; 0 = it does not rest
-	HeldAlone   int8
-	Alone       int8
-	Trials      int8
-	Holders     int16
-	Targets     int16
+	// until then it is given to no one, since a start failed on it or next to it; 0 = it does not rest
+	Rests     Time
+	HeldAlone int8
+	Alone     int8
+	Trials    int8
+	Holders   int16
+	Targets   int16
 }
 
 // Usable reports whether g may be given to a job if its node is open.

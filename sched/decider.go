@@ -91,7 +91,7 @@ type NodeBound interface {
 	Need(v *View, l *Ledger, j JobID, n int) NodeNeed
 }
 
-// Turns is an Orderer that remembers who has held GPUs: it is told after each walk, in walk order.
+// Turns is an Orderer that remembers who has held GPUs: it hears after each walk, in walk order.
 type Turns interface {
 	Took(v *View, j JobID) // job j now holds a target, or goes on holding one after its rank changed
 	Lost(v *View, j JobID) // job j no longer holds one and waits
@@ -109,9 +109,9 @@ type Reviser interface{ Revision() uint64 }
 
 // Admitter says what a misfit means to those behind it. A nil Admitter skips the misfit and goes on.
 type Admitter interface {
-	// Begin is told that a walk starts.
+	// Begin hears that a walk starts.
 	Begin(v *View, l *Ledger)
-	// Misfit is told that job j does not fit, and says whether the walk ends here.
+	// Misfit hears that job j does not fit, and says whether the walk ends here.
 	Misfit(v *View, l *Ledger, j JobID) (stop bool)
 	// May reports whether job j may take gpus although a job before it waits.
 	May(v *View, j JobID, gpus []GPUID) bool
@@ -124,7 +124,7 @@ type Grant struct {
 	Least  int32  // where so many do not fit, fewer are worth starting with, down to this; GPUs = all or nothing
 	Want   int32  // width wanted, >= GPUs where more would be taken if it were there; 0 = GPUs
 	Config Config // how it is to run; with fewer GPUs than granted, too
-	Anew   bool   // it is to be placed anew: what it holds is on a node that drains
+	Anew   bool   // it is to be placed again: what it holds is on a node that drains
 }
 
 // Wanted returns the width wanted.
@@ -139,7 +139,7 @@ type Allocator interface {
 	Allocate(v *View, room []int32, order []JobID, d *Desired, dst []Grant) []Grant
 }
 
-// Narrowest is an Allocator that can tell how few GPUs it would start a job with, and who has to go before.
+// Narrowest is an Allocator that can say how few GPUs it would start a job with, and who has to go before.
 type Narrowest interface {
 	// Least returns the fewest GPUs that job j would be started with. known is false if the job allows other widths, of
 	// which this one alone is considered because nothing is known of its speed at any.
@@ -156,7 +156,7 @@ type Mover interface {
 
 // Guard says how long an attempt is to be left alone.
 type Guard interface {
-	// Until returns from when on job j, whose attempt began to run at started, may be stopped for others.
+	// Until returns from when on job j, whose attempt started to run at started, may be stopped for others.
 	Until(v *View, j JobID, started Time) Time
 }
 

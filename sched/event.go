@@ -35,7 +35,8 @@ type Event struct {
 // EventKind names what happened. The words are part of the log format.
 type EventKind uint8
 
-// Kinds of events. Their numbers are in the hashes of logs for ever: a new kind goes at the end. eventForms declares all else about them.
+// Kinds of events. Their numbers are in the hashes of logs for ever: a new kind goes at the end. eventForms declares
+// all else about them.
 const (
 	NoEvent EventKind = iota
 	// Job, Attempt, Outcome, Code, Work, Value = steps, of NodeLost and Failed WorkFrom = not again before: all
@@ -76,7 +77,7 @@ const (
 	EventKinds
 )
 
-// GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: nobody is to learn from it.
+// GuessedRate is the Code of an AttemptStarted whose Rate was never measured on such GPUs: no one is to learn from it.
 const GuessedRate = 1
 
 // TellsRate reports whether e says how fast a job is that runs as its does, and is no guess.

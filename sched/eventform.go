@@ -62,14 +62,18 @@ func wordsOf[T ~uint8](last T, word func(T) string) []string {
 	return words
 }
 
-// eventForms declares the kinds. A new one takes the next free number, since numbers are in the hashes of logs for ever, and any Turn.
+// eventForms declares the kinds. A new one takes the next free number, since numbers are in the hashes of logs for
+// ever, and any Turn.
 var eventForms = [EventKinds]EventForm{
-	NoEvent:        {Word: "none"},
-	AttemptEnded:   {Word: "ended", Turn: 1, Job: Named, Attempt: true, Life: true, Moves: true, Value: "steps", Bare: true},
-	AttemptStarted: {Word: "started", Turn: 2, Job: Named, Attempt: true, Life: true, Moves: true, Value: "steps", Bare: true},
-	StartFailed:    {Word: "start-failed", Turn: 3, Job: Named, Attempt: true, Life: true, Moves: true, From: "not_before"},
-	Progressed:     {Word: "progressed", Turn: 4, Job: Named, Attempt: true, Life: true, Value: "steps", Bare: true},
-	EpochEnded:     {Word: "epoch", Turn: 5, Job: Named, Attempt: true, Life: true, Value: "epoch"},
+	NoEvent: {Word: "none"},
+	AttemptEnded: {Word: "ended", Turn: 1, Job: Named, Attempt: true, Life: true, Moves: true, Value: "steps",
+		Bare: true},
+	AttemptStarted: {Word: "started", Turn: 2, Job: Named, Attempt: true, Life: true, Moves: true, Value: "steps",
+		Bare: true},
+	StartFailed: {Word: "start-failed", Turn: 3, Job: Named, Attempt: true, Life: true, Moves: true,
+		From: "not_before"},
+	Progressed: {Word: "progressed", Turn: 4, Job: Named, Attempt: true, Life: true, Value: "steps", Bare: true},
+	EpochEnded: {Word: "epoch", Turn: 5, Job: Named, Attempt: true, Life: true, Value: "epoch"},
 
 	NodeLeft:     {Word: "node-left", Turn: 6, Node: Named, Code: "state", Words: nodeStateWords},
 	NodeJoined:   {Word: "node-joined", Turn: 7, Node: Made},
@@ -79,14 +83,16 @@ var eventForms = [EventKinds]EventForm{
 	PriceChanged: {Word: "price", Turn: 11, Pool: true, Value: "price"},
 	Measured:     {Word: "measured", Turn: 12, Job: MaybeNamed, Node: MaybeNamed, Value: "watts", Bare: true},
 
-	JobArrived:   {Word: "arrived", Turn: 13, Cause: ByUser, Job: Made, Life: true, Moves: true},
-	JobCommanded: {Word: "command", Turn: 14, Cause: ByUser, Job: Named, Life: true, Moves: true, Code: "command", Words: commandWords},
-	JobChanged:   {Word: "changed", Turn: 15, Cause: ByUser, Job: Named, Life: true},
-	Ticked:       {Word: "tick", Turn: 16},
-	Renewed:      {Word: "renewed", Turn: 17},
+	JobArrived: {Word: "arrived", Turn: 13, Cause: ByUser, Job: Made, Life: true, Moves: true},
+	JobCommanded: {Word: "command", Turn: 14, Cause: ByUser, Job: Named, Life: true, Moves: true, Code: "command",
+		Words: commandWords},
+	JobChanged: {Word: "changed", Turn: 15, Cause: ByUser, Job: Named, Life: true},
+	Ticked:     {Word: "tick", Turn: 16},
+	Renewed:    {Word: "renewed", Turn: 17},
 
-	Decided:  {Word: "decided", Turn: 18, Cause: ByEngine, Job: Named, Life: true},
-	Ordered:  {Word: "ordered", Turn: 19, Cause: ByEngine, Job: MaybeNamed, Life: true, Moves: true, Code: "action", Words: actionWords},
+	Decided: {Word: "decided", Turn: 18, Cause: ByEngine, Job: Named, Life: true},
+	Ordered: {Word: "ordered", Turn: 19, Cause: ByEngine, Job: MaybeNamed, Life: true, Moves: true, Code: "action",
+		Words: actionWords},
 	Moved:    {Word: "moved", Turn: 20, Cause: ByEngine, Node: MaybeNamed, Code: "state", Words: nodeStateWords},
 	Refused:  {Word: "refused", Turn: 21, Cause: ByEngine, Job: MaybeNamed},
 	Rejected: {Word: "rejected", Turn: 22, Cause: ByEngine, Job: Named, Life: true, Moves: true},
@@ -96,14 +102,16 @@ var eventForms = [EventKinds]EventForm{
 
 // What a Moved is about if not a node: GPUs of one, or a pool.
 var (
-	movedGPUs = EventForm{Word: "moved", Turn: 20, Cause: ByEngine, Node: MaybeNamed, Code: "state", Words: gpuTargetWords, From: "until"}
+	movedGPUs = EventForm{Word: "moved", Turn: 20, Cause: ByEngine, Node: MaybeNamed, Code: "state",
+		Words: gpuTargetWords, From: "until"}
 	movedPool = EventForm{Word: "moved", Turn: 20, Cause: ByEngine, Node: MaybeNamed, Pool: true, Code: "count"}
 )
 
 // Form returns the declaration of a known kind, for reading.
 func (k EventKind) Form() *EventForm { return &eventForms[k] }
 
-// Form returns the declaration that e goes by: that of its kind, of a Moved that of what it is about. Its kind must be known.
+// Form returns the declaration that e goes by: that of its kind, of a Moved that of what it is about. Its kind must be
+// known.
 func (e *Event) Form() *EventForm {
 	switch {
 	case e.Kind != Moved:

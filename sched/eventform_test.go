@@ -6,7 +6,8 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Ensure that every kind is declared, with a word and a turn of its own, and that those that the engine writes come last in an instant.
+// Ensure that every kind is declared, with a word and a turn of its own, and that those that the engine writes come
+// last in an instant.
 func TestEventForms(t *testing.T) {
 	words, turns := map[string]sched.EventKind{}, map[uint8]sched.EventKind{}
 	for k := range sched.EventKinds {
@@ -35,8 +36,10 @@ func TestEventForms(t *testing.T) {
 
 // Ensure that numbers of kinds stay: they are in the hashes of logs that exist.
 func TestEventNumbers(t *testing.T) {
-	for number, word := range []string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left", "node-joined",
-		"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed", "decided", "ordered",
+	for number, word := range []string{"none", "ended", "started", "start-failed", "progressed", "epoch", "node-left",
+		"node-joined",
+		"node-changed", "gpu-changed", "pool", "price", "measured", "arrived", "command", "changed", "tick", "renewed",
+		"decided", "ordered",
 		"moved", "refused", "rejected", "noted", "released"} {
 		if got := sched.EventKind(number).String(); got != word {
 			t.Errorf("kind %d is %q, want %q", number, got, word)

@@ -8,7 +8,7 @@ type Fact struct {
 	Unit  string  // of Value: "GPU-seconds", "s", "GPUs"; "" = a pure number
 }
 
-// Explainer is a Decider, a stage or an estimator that can tell on what its decisions about a job rest.
+// Explainer is a Decider, a stage or an estimator that can say on what its decisions about a job rest.
 type Explainer interface {
 	// Explain says the figures of job j as of v.Now, the weightiest first; nothing of a job it does not know. It is
 	// called between two instants only, for people who ask, and changes nothing that a decision, or what is saved,

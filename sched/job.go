@@ -56,7 +56,7 @@ const (
 	ShareRequire
 )
 
-// Validate returns the first thing wrong with s: field, value, wish.
+// Validate returns the first thing wrong with s: field, value, what is wanted.
 func (s *JobSpec) Validate() error {
 	switch {
 	case s.GPUs.Min < 1:
@@ -144,7 +144,7 @@ type Job struct {
 	Watched  bool         // its epoch ends are reported
 	Up       bool         // the attempt has started: service is being attained, stopping included
 
-	Attempts      int32 // attempts begun
+	Attempts      int32 // attempts started
 	Preemptions   int32 // targets taken away with none given in exchange
 	Migrations    int32 // targets exchanged for another set of the same size
 	Resizes       int32 // targets exchanged for a set of another size
@@ -165,7 +165,7 @@ type Job struct {
 	FirstStart Time // None before the first attempt has started
 	LastStart  Time // of the latest attempt that started
 	End        Time // valid once Done
-	NotBefore  Time // after a failed start or a user's wish
+	NotBefore  Time // after a failed start or a user's request
 
 	Service GPUSeconds    // attained service up to Settled
 	Run     time.Duration // time from started to ended, stopping included, up to Settled
@@ -216,7 +216,7 @@ func (j *Job) RunNow(now Time) time.Duration {
 	return j.Run + now.Sub(j.Settled)
 }
 
-// WorkNow returns the work done at now as far as reports tell: the last report, plus Rate times the time since.
+// WorkNow returns the work done at now as far as reports show: the last report, plus Rate times the time since.
 func (j *Job) WorkNow(now Time) time.Duration {
 	if j.Attempt != Running || now <= j.WorkFrom {
 		return j.Work

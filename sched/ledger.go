@@ -48,7 +48,7 @@ func NewLedger(v *View) *Ledger {
 	return l
 }
 
-// Rebuild forgets everything and books the targets of the view anew.
+// Rebuild forgets everything and books the targets of the view again.
 func (l *Ledger) Rebuild() {
 	v := l.view
 	l.free, l.usable = NewBitset(len(v.GPUs)), NewBitset(len(v.GPUs))

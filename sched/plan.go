@@ -33,16 +33,16 @@ const (
 	WatchEpochs                       // EpochEnded from now on, or no longer
 	SetNode                           // answered by NodeChanged, NodeLeft or NodeJoined
 	// Rent is absolute and answered by NodeJoined. The driver never chooses who goes: fewer nodes than there are
-	// cancels boots and releases nobody, that is the affair of SetNode.
+	// cancels boots and releases no one, that is handled by SetNode.
 	Rent
 	Adjust // sets the power cap of a live attempt; not answered
 )
 
 // Driver carries plans out and answers by events. It decides nothing.
 type Driver interface {
-	// Sync is called once, before any decision. v is what the log tells so far: nothing but the header in a new one.
-	// Sync reports what became of all that v shows, in order of time: the inventory (what v knows already may be told
-	// again), the end of every live attempt that is over and the start of those that came up, the GPUs somebody else
+	// Sync is called once, before any decision. v is what the log says so far: nothing but the header in a new one.
+	// Sync reports what became of all that v shows, in order of time: the inventory (what v knows already may come
+	// again), the end of every live attempt that is over and the start of those that came up, the GPUs someone else
 	// uses. The orders that v shows as not answered yet are given again by the first Apply. v stays the same object for
 	// the life of the state: a driver may keep it and read it inside Sync, Next and Apply, and never changes it.
 	Sync(ctx context.Context, v *View) ([]Event, error)

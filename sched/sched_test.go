@@ -135,7 +135,7 @@ func TestWorkNow(t *testing.T) {
 	}
 }
 
-// Ensure that only jobs that wait or run, and that nobody wants gone or paused, may be given GPUs.
+// Ensure that only jobs that wait or run, and that no one wants gone or paused, may be given GPUs.
 func TestEligible(t *testing.T) {
 	for _, c := range []struct {
 		job  sched.Job

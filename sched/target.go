@@ -85,7 +85,7 @@ type NodeTarget struct {
 	State NodeState
 }
 
-// GPUTarget asks for a GPU to be given to nobody from now on, or lifts that. An attempt on it stays.
+// GPUTarget asks for a GPU to be given to no one from now on, or lifts that. An attempt on it stays.
 type GPUTarget struct {
 	GPU         GPUID
 	Quarantined bool
@@ -171,8 +171,8 @@ const (
 	WhyInvalid                // breaks an invariant; the text says which
 	WhyStartFailed            // the last start failed [failures]
 	WhyTrial                  // it joins Job and others on trial [jobs there]
-	WhyKept                   // its trial beside Job is over: it stays
-	WhyUndone                 // beside Job, or for it, a deadline or a limit would be missed: its trial is undone
+	WhyKept                   // its trial next to Job is over: it stays
+	WhyUndone                 // next to Job, or for it, a deadline or a limit would be missed: its trial is undone
 	WhyPaired                 // it shares the GPUs of Job
 	WhyAtRisk                 // it would miss its deadline even alone
 	WhyNoRoom                 // its fewest GPUs are not to be had, and it is not to wait [fewest, free]

@@ -13,7 +13,7 @@ type View struct {
 
 	ShareLimit int      // tenants one GPU may have, >= 1
 	Users      Names    // numbers of the user names
-	Types      []string // names of the GPU types by TypeID, as far as the header of the log tells
+	Types      []string // names of the GPU types by TypeID, as far as the header of the log shows
 }
 
 // Job returns job j.

@@ -42,7 +42,7 @@ func stage() text.Renderer {
 			{Job: 2, End: span(20*minute, 30*minute, sched.Never)}}}}
 }
 
-// Ensure that every constraint is told in a sentence with its numbers, the very words.
+// Ensure that every constraint is reported in a sentence with its numbers, the very words.
 func TestSentences(t *testing.T) {
 	told := map[explain.Code]bool{explain.NotWaiting: true}
 	at := func(f func(j *sched.Job)) func(*text.Renderer) {
@@ -162,7 +162,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// Ensure that it is told what a forecast rests on, and how little that is.
+// Ensure that it says what a forecast rests on, and how little that is.
 func TestRests(t *testing.T) {
 	s := stage()
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func TestRests(t *testing.T) {
 	}
 }
 
-// Ensure that times are told as exactly as they are known.
+// Ensure that times are reported as exactly as they are known.
 func TestAround(t *testing.T) {
 	s := stage()
 	for _, c := range []struct {
@@ -204,7 +204,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Ensure that reasons tell times by the clock, with the day where it is another, and count one GPU as one.
+// Ensure that reasons give times by the clock, with the day where it is another, and count one GPU as one.
 func TestReason(t *testing.T) {
 	const hour = sched.Time(time.Hour)
 	origin := time.Date(2026, 11, 22, 15, 0, 30, 0, time.FixedZone("CET", 3600))
@@ -238,7 +238,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// everyCode is a job on which each code can be said, with numbers that tell the blanks of a template apart.
+// everyCode is a job on which each code can be said, with numbers that show which blank of a template is which.
 func everyCode(y text.Vocabulary) (*text.Renderer, explain.Waiting) {
 	r := stage()
 	r.Vocabulary, r.Forecast = y, nil

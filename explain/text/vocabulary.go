@@ -39,7 +39,7 @@ const (
 	failed    = "failed"    // WaitRetry: its last attempt failed
 )
 
-// Machine is the vocabulary of one machine, whose jobs hold so-called units. Sentences tell users which command helps.
+// Machine is the vocabulary of one machine, whose jobs hold so-called units. Sentences show users which command helps.
 func Machine(unit string) Vocabulary {
 	return Vocabulary{Unit: unit, Owner: "user", phrases: machinePhrases, job: numbered, joined: andMore,
 		clock: shortClock, are: isFree}
@@ -111,8 +111,8 @@ var clusterPhrases = map[phrase]string{
 // Suspended is the sentence about a job on a cluster whose user wants it to rest.
 const Suspended = "suspended by its user"
 
-// template returns the template of a code in the first of some cases that the vocabulary tells apart; ok is false where
-// it has none.
+// template returns the template of a code in the first of some cases that the vocabulary distinguishes; ok is false
+// where it has none.
 func (y *Vocabulary) template(c explain.Code, cases ...string) (template string, ok bool) {
 	for _, is := range append(cases, "") {
 		if template, ok = y.phrases[phrase{c, is}]; ok {

@@ -35,7 +35,7 @@ type Table struct {
 	row          []string
 }
 
-// Open reads the header. Errors begin with prefix, the package that reads, and call the table by name.
+// Open reads the header. Errors start with prefix, the package that reads, and call the table by name.
 func Open(r io.Reader, prefix, name string) (*Table, error) {
 	t := &Table{prefix: prefix, name: name, text: &io.LimitedReader{R: r, N: MaxBytes}, line: 1}
 	in := bufio.NewReader(t.text)

@@ -7,7 +7,7 @@
 //     small trace run. results-data.txt is the same for what needs shared data (TestResultsOnData).
 //   - documents.txt: a digest of what other verbs print: plans, traces, experiments, replays, what-ifs (TestDocuments).
 //     Experiments that take longer than seconds are left out: elastic.
-//   - live/: event logs of real processes, whole, and in parts that begin with a packed state and memory. A replay must
+//   - live/: event logs of real processes, whole, and in parts that start with a packed state and memory. A replay must
 //     decide every decision again alike (TestReplay).
 //   - state/: the state folder of a manager, with jobs in every state. The present program must take it over and keep
 //     its log (TestTakeOver). With -tags handover, an older program takes part: running jobs go from it to the present

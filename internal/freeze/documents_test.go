@@ -101,7 +101,7 @@ func unpackLogs(t *testing.T, dir string) {
 }
 
 // parted returns the names of the same logs in three parts each, as a controller writes them: the second and third part
-// begin with the state and the memory of that moment, packed in their headers.
+// start with the state and the memory of that moment, packed in their headers.
 func parted() (names []string) {
 	for _, system := range liveLogs {
 		names = append(names, "parts-"+system)

@@ -57,8 +57,8 @@ func NoFolder(what, path string) error {
 	return nil
 }
 
-// Read reads the file at a path by a reader, which is told the path too; what names the file. Without a path it returns
-// the zero value.
+// Read reads the file at a path by a reader, which is given the path too; what names the file. Without a path it
+// returns the zero value.
 func Read[T any](what, path string, read func(io.Reader, string) (T, error)) (x T, err error) {
 	if path == "" {
 		return x, nil

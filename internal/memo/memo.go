@@ -1,5 +1,5 @@
 // Package memo writes and reads what the parts of a system remember: numbers and texts one behind the other, in parts
-// that begin with the name and version of their format. It writes no types: reader and writer agree on the order.
+// that start with the name and version of their format. It writes no types: reader and writer agree on the order.
 package memo
 
 import (

@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Ensure that the first thing wrong is told, and sticks, and that all is zero from then on.
+// Ensure that the first thing wrong is reported, and sticks, and that all is zero from then on.
 func TestErrors(t *testing.T) {
 	for want, c := range map[string]struct {
 		b    []byte

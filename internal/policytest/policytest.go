@@ -9,8 +9,8 @@
 //	  free 2: n0, 4: n1
 //	  n0: 2-3
 //
-// A line is a verb, words and key=value pairs; '#' begins a comment. Lines that begin with a space are the outcome of
-// the command above. With -rewrite they are written anew: read the diff.
+// A line is a verb, words and key=value pairs; '#' starts a comment. Lines that start with a space are the outcome of
+// the command above. With -rewrite they are written again: read the diff.
 package policytest
 
 import (
@@ -28,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write the outcomes in testdata anew")
 // Intent opens every data file: one sentence that says what it ensures.
 const Intent = "# Ensure that "
 
-// Run plays every data file of the folder testdata, each with a handler of its own from begin, and compares outcomes.
+// Run plays every data file of the folder testdata, each with a handler of its own from start, and compares outcomes.
 func Run(t *testing.T, begin func() Handler) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -186,7 +186,7 @@ func (c *Command) Int(what, w string, low int) int {
 	return n
 }
 
-// done finds what nobody asked for.
+// done finds what no one asked for.
 func (c *Command) done() {
 	if c.More() {
 		c.Fail("%q is one word too many", c.words[0])

@@ -7,7 +7,7 @@ import (
 	"github.com/trainyard/trainyard/internal/policytest"
 )
 
-// sum prints the sum of its words times a factor; what it is told to "keep" it says nothing of.
+// sum prints the sum of its words times a factor; what it is asked to "keep" it says nothing of.
 func sum(c *policytest.Command) string {
 	if c.Verb != "sum" {
 		return ""
@@ -37,7 +37,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// Ensure that a file is refused, with the number of the line, for what nobody would notice otherwise.
+// Ensure that a file is refused, with the number of the line, for what no one would notice otherwise.
 func TestPlayRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"sum 1":                  "line 1: want an intent",

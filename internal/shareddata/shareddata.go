@@ -14,7 +14,7 @@ const (
 	RequireVar = "TRAINYARD_REQUIRE_DATA" // set: a missing folder is a failure, not a skip
 )
 
-// DataDir returns the data folder: the value of TRAINYARD_DATA, else the first folder shared/data found beside the
+// DataDir returns the data folder: the value of TRAINYARD_DATA, else the first folder shared/data found next to the
 // working directory or any folder above it. If there is none it skips t, or fails it when TRAINYARD_REQUIRE_DATA is
 // set.
 func DataDir(t testing.TB) string {

@@ -18,7 +18,7 @@ type Reader struct {
 	err error
 }
 
-// Err returns the first thing wrong, or nil: "PREFIX: FILE:LINE:COLUMN: what, want wish".
+// Err returns the first thing wrong, or nil: "PREFIX: FILE:LINE:COLUMN: what is wrong, what is wanted".
 func (r *Reader) Err() error { return r.err }
 
 // Fail keeps the first error, at the position of n.
@@ -31,7 +31,7 @@ func (r *Reader) FailAt(p *token.Position, format string, args ...any) {
 	}
 }
 
-// position returns where n begins. The tree gives the first colon for a mapping in block style.
+// position returns where n starts. The tree gives the first colon for a mapping in block style.
 func position(n ast.Node) *token.Position {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		return m.Values[0].Key.GetToken().Position

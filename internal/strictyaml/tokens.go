@@ -123,7 +123,7 @@ func (s *scan) value(t *token.Token, column int, after *token.Token) {
 		return
 	}
 	p := after.Position
-	// may begin at the column of its key
+	// may start at the column of its key
 	listOf := t.Type == token.MappingValueType && after.Type == token.SequenceEntryType
 	if len(s.flows) == 0 && p.Line > t.Position.Line && (p.Column < column || p.Column == column && !listOf) {
 		s.absent++

@@ -28,7 +28,7 @@ func Whole[T ~int | ~int32](r *Reader, dst *T, lo, hi int) func(string, ast.Node
 	}
 }
 
-// padded reports whether s begins with a 0 that some take for octal.
+// padded reports whether s starts with a 0 that some take for octal.
 func padded(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	return len(s) > 1 && s[0] == '0'

@@ -1,4 +1,4 @@
-// Package suggest finds the word somebody probably meant, for error messages about unknown names.
+// Package suggest finds the word someone probably meant, for error messages about unknown names.
 package suggest
 
 import (
@@ -33,7 +33,7 @@ func Nearest(word string, among []string) string {
 	return bestAt
 }
 
-// startingWith returns the first of the shortest candidates that begin with prefix, or "".
+// startingWith returns the first of the shortest candidates that start with prefix, or "".
 func startingWith(prefix string, among []string) string {
 	best := ""
 	for _, c := range among {

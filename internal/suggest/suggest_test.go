@@ -13,7 +13,7 @@ func TestNearest(t *testing.T) {
 		{"jobid", "job_id"},
 		{"sumbit_s", "submit_s"},
 		{"duration", "duration_s"},
-		{"tiresias", "tiresias-las"}, // no near word: the shortest that begins so
+		{"tiresias", "tiresias-las"}, // no near word: the shortest that starts so
 		{"colour", ""},
 		{"", ""},
 		{"x", ""},

@@ -1,8 +1,6 @@
-package kept
+package manager
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // openBeneath opens a file below a folder for reading. No link leads out of it.
 func openBeneath(folder int, path string) (int, error) {

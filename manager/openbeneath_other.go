@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kept
+package manager
 
 import "errors"
 
