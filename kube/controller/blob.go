@@ -36,54 +36,56 @@ func (s *store) writeCluster() error {
 }
 
 // writeBlob writes a ConfigMap, if it is to hold something else than this leader wrote before.
-func (s *store) writeBlob(name string, data []byte) error {
-	mine := s.blobs[name]
+func (w *fencedWriter) writeBlob(name string, data []byte) error {
+	mine := w.blobs[name]
 	if mine.written && bytes.Equal(mine.data, data) {
 		return nil
 	}
 	for try := 0; ; try++ {
-		version, err := s.tryBlob(name, data, mine.version)
+		version, err := w.tryBlob(name, data, mine.version)
 		switch {
 		case err == nil:
-			s.blobs[name] = blob{true, bytes.Clone(data), version}
+			w.blobs[name] = blob{true, bytes.Clone(data), version}
 			return nil
 		case apierrors.IsNotFound(err) && mine.version != "": // else there is no such namespace
 			mine.version = ""
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-			if mine.version, err = s.blobVersion(name); err != nil {
+			if mine.version, err = w.blobVersion(name); err != nil {
 				return err
 			}
 		default:
-			if final := s.pause(try, err); final != nil {
+			if final := w.pause(try, err); final != nil {
 				return fmt.Errorf("controller: config map %s: %w", name, final)
 			}
 		}
 	}
 }
 
-// tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that it has then.
-func (s *store) tryBlob(name string, data []byte, version string) (string, error) {
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.space, Name: name, ResourceVersion: version}, BinaryData: map[string][]byte{blobKey: data}}
-	err := s.call(func(ctx context.Context) error {
+// tryBlob writes a ConfigMap over the one of a version, which is "" where there is none, and returns the version that
+// it has then.
+func (w *fencedWriter) tryBlob(name string, data []byte, version string) (string, error) {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name, ResourceVersion: version},
+		BinaryData: map[string][]byte{blobKey: data}}
+	err := w.call(func(ctx context.Context) error {
 		if version == "" {
-			return s.api.Create(ctx, m)
+			return w.api.Create(ctx, m)
 		}
-		return s.api.Update(ctx, m)
+		return w.api.Update(ctx, m)
 	})
 	return m.ResourceVersion, err
 }
 
-// blobVersion returns the version of a ConfigMap that somebody else has written, if that was no leader after this one: the version is
-// read first, so that what a leader writes who comes after the look is not written over.
-func (s *store) blobVersion(name string) (string, error) {
+// blobVersion returns the version of a ConfigMap that somebody else has written, if that was no leader after this one:
+// the version is read first, so that what a leader writes who comes after the look is not written over.
+func (w *fencedWriter) blobVersion(name string) (string, error) {
 	for try := 0; ; try++ {
 		var m corev1.ConfigMap
-		err := client.IgnoreNotFound(s.reader.Get(s.ctx, types.NamespacedName{Namespace: s.space, Name: name}, &m))
+		err := client.IgnoreNotFound(w.reader.Get(w.ctx, types.NamespacedName{Namespace: w.space, Name: name}, &m))
 		if err == nil {
-			_, err = s.ours()
+			_, err = w.ours()
 			return m.ResourceVersion, err
 		}
-		if final := s.pause(try, err); final != nil {
+		if final := w.pause(try, err); final != nil {
 			return "", fmt.Errorf("controller: config map %s: %w", name, final)
 		}
 	}

@@ -18,10 +18,10 @@ const lateFor = 2 * time.Minute
 // the next leader would take it for what is.
 func (s *store) writeOverLate() {
 	now := s.clock()
-	if s.settled.IsZero() {
-		s.settled = now.Add(lateFor)
+	if s.rounds.settled.IsZero() {
+		s.rounds.settled = now.Add(lateFor)
 	}
-	if now.After(s.settled) {
+	if now.After(s.rounds.settled) {
 		return
 	}
 	var list v1alpha1.TrainingJobList

@@ -10,8 +10,9 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// What was told of a job goes out of date though nothing happens to it: others come, go and rank otherwise, nodes join, its service
-// grows. Every retellEvery such jobs are told again, a few at a time, as each costs the API server a write (ADR 26).
+// What was told of a job goes out of date though nothing happens to it: others come, go and rank otherwise, nodes join,
+// its service grows. Every retellEvery such jobs are told again, a few at a time, as each costs the API server a write
+// (ADR 26).
 const (
 	retellEvery = 10 * time.Second
 	mostRetold  = 20          // jobs that are written in a pass
@@ -19,6 +20,15 @@ const (
 	busyWrites  = 200         // of jobs since the last pass: then it is put off, ...
 	mostPutOff  = time.Minute // ... for so long
 )
+
+// rounds is when jobs are looked at again whose status may be out of date.
+type rounds struct {
+	every   time.Duration // see Options
+	due     sched.Time
+	retold  sched.Time // when that was done last
+	writes  int        // of jobs, since then
+	settled time.Time  // from when on no earlier leader's write can come; zero = no batch was written yet
+}
 
 // shown is what a job's status says, as far as that goes out of date by itself.
 type shown struct {
@@ -44,25 +54,25 @@ func (s *store) wake() sched.Time {
 	if len(s.live)+len(s.remarks) == 0 {
 		return sched.Never
 	}
-	return s.due
+	return s.rounds.due
 }
 
-// retell touches jobs of which something else is to be told now: first those that wait for another kind of thing, then those whose
-// status was looked at longest ago. It looks at so many only as the order of the system may be asked for, and while much is written anyway
-// it leaves the API server to that.
+// retell touches jobs of which something else is to be told now: first those that wait for another kind of thing, then
+// those whose status was looked at longest ago. It looks at so many only as the order of the system may be asked for,
+// and while much is written anyway it leaves the API server to that.
 func (s *store) retell() {
 	now := s.v.Now
-	if now < s.due {
+	if now < s.rounds.due {
 		return
 	}
-	s.due = now.Add(cmp.Or(s.every, retellEvery))
+	s.rounds.due = now.Add(cmp.Or(s.rounds.every, retellEvery))
 	s.remind()
 	s.writeOverLate()
-	if busy := s.writes > busyWrites; busy && now < s.retold.Add(mostPutOff) {
-		s.writes = 0
+	if busy := s.rounds.writes > busyWrites; busy && now < s.rounds.retold.Add(mostPutOff) {
+		s.rounds.writes = 0
 		return
 	}
-	s.writes, s.retold = 0, now
+	s.rounds.writes, s.rounds.retold = 0, now
 	brief, n := pipeline.NewBrief(s.v, s.dec), 0
 	for _, id := range s.outOfDate(brief) {
 		mine := &s.jobs[id].shown

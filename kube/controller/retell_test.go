@@ -115,7 +115,7 @@ func crowd(t *testing.T, n int) (d *desk, writes map[string]int) {
 		d.live = append(d.live, sched.JobID(i))
 		d.touch(sched.JobID(i))
 	}
-	d.tell = func(...note) {}
+	d.news.tell = func(...note) {}
 	d.pass(0)
 	clear(writes)
 	return d, writes
@@ -164,11 +164,11 @@ func TestRetoldInOrder(t *testing.T) {
 	}
 	last := sched.JobID(len(d.live) - 1)
 	d.jobs[last].shown.gist = gist{stuck: true}
-	if d.pass(d.due - 1); len(writes) != 0 {
+	if d.pass(d.rounds.due - 1); len(writes) != 0 {
 		t.Errorf("%d jobs are written before it is time", len(writes))
 	}
-	for d.writes = busyWrites + 1; len(writes) == 0; d.writes = busyWrites + 1 {
-		if d.pass(d.due); d.v.Now > sched.Time(mostPutOff) && len(writes) == 0 {
+	for d.rounds.writes = busyWrites + 1; len(writes) == 0; d.rounds.writes = busyWrites + 1 {
+		if d.pass(d.rounds.due); d.v.Now > sched.Time(mostPutOff) && len(writes) == 0 {
 			t.Fatalf("put off until %v", d.v.Now)
 		}
 	}

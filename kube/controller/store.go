@@ -2,27 +2,20 @@ package controller
 
 import (
 	"bytes"
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
 	"github.com/trainyard/trainyard/explain/text"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
-	"github.com/trainyard/trainyard/kube/driver/writer"
 	"github.com/trainyard/trainyard/kube/record"
 	"github.com/trainyard/trainyard/memory"
 	"github.com/trainyard/trainyard/pipeline"
@@ -46,36 +39,23 @@ const Writers = 16
 // harmless: jobs that give GPUs up come before those that take some, the version comes last, and orders are given after
 // it.
 type store struct {
-	ctx    context.Context
-	api    client.Client // writes, and reads from the cache
-	reader client.Reader // reads what the API has now
-	log    *slog.Logger
-	v      *sched.View
-	dec    sched.Decider
-	mode   v1alpha1.Mode
-	space  string                    // namespace of the ConfigMaps
-	policy *v1alpha1.SchedulerPolicy // as last written
-	leader int64
-	held   func() error     // see Options
-	fatal  func(error) bool // see Options
-	clock  func() time.Time
-	tell   func(...note) // see Options
+	fencedWriter
+
+	v     *sched.View
+	dec   sched.Decider
+	mode  v1alpha1.Mode
+	clock func() time.Time
 
 	jobs     map[sched.JobID]*saved // but for those that are forgotten
 	live     []sched.JobID          // not done when they were written last, by rising number
 	touched  []sched.JobID
-	cluster  bool            // nodes or GPUs changed
-	batch    bool            // something was told, ...
-	happened bool            // ... and it was more than the time
-	blobs    map[string]blob // by name of the ConfigMap
-	pools    []told          // by PoolID
-	remarks  []remark        // of the policy's message
-	news     []note          // of this batch
-	every    time.Duration   // see Options
-	due      sched.Time      // see retell
-	retold   sched.Time      // when that was done last
-	writes   int             // of jobs, since then
-	settled  time.Time       // from when on no earlier leader's write can come; zero = no batch was written yet
+	cluster  bool     // nodes or GPUs changed
+	batch    bool     // an event came, ...
+	happened bool     // ... and it was more than the time
+	pools    []told   // by PoolID
+	remarks  []remark // of the policy's message
+	news     news
+	rounds   rounds
 }
 
 // saved is what the API has of one job.
@@ -195,7 +175,7 @@ func (s *store) EndBatch() error {
 	if err := s.commit(); err != nil {
 		return err
 	}
-	s.spread()
+	s.news.spread()
 	s.writePools()
 	s.touched, s.batch, s.happened = s.touched[:0], false, false
 	s.live = slices.DeleteFunc(s.live, func(id sched.JobID) bool { return s.v.Jobs[id].State == sched.Done })
@@ -204,7 +184,7 @@ func (s *store) EndBatch() error {
 
 // isIdle reports whether a batch has changed nothing but the time; rest is what the system remembers beside jobs.
 func (s *store) isIdle(rest []byte) bool {
-	return !s.happened && len(s.touched)+len(s.news) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) &&
+	return !s.happened && len(s.touched)+len(s.news.notes) == 0 && bytes.Equal(s.blobs[MemoryMap].data, rest) &&
 		message(s.remarks) == s.policy.Status.Message
 }
 
@@ -289,7 +269,7 @@ func (s *store) prepare(tenants map[sched.GPUID][]sched.JobID) {
 		mine.conditions = conditions(mine.conditions, &mine.next, s.clock())
 		mine.next.Conditions = mine.conditions
 	}
-	s.writes += len(s.touched)
+	s.rounds.writes += len(s.touched)
 }
 
 // reason is why a job is where it is, for people.
@@ -355,52 +335,6 @@ func (s *store) writeJob(id sched.JobID) error {
 	return nil
 }
 
-// writeStatus writes the status of one job, or nothing if it is gone. It touches nothing but what is the job's own.
-func (s *store) writeStatus(ref ref, mine *saved) error {
-	from := client.Reader(s.api)
-	for try := 0; ; try++ {
-		if mine.version == "" { // without one the write would hit whoever has the name now
-			version, err := s.current(ref, from)
-			if err != nil || version == "" {
-				return err
-			}
-			mine.version = version
-		}
-		body, err := patch(mine.version, mine.next)
-		if err != nil {
-			return err
-		}
-		job := metadataOf(ref.name)
-		err = s.call(func(ctx context.Context) error {
-			return s.api.Status().Patch(ctx, job, client.RawPatch(types.MergePatchType, body))
-		})
-		switch {
-		case err == nil:
-			mine.version = job.ResourceVersion
-			return nil
-		case apierrors.IsNotFound(err): // removed by force: the driver will tell
-			return nil
-		case apierrors.IsConflict(err):
-			mine.version, from = "", s.reader // what is cached may be as old as what is known
-		case writer.IsTooLarge(err): // its user has made it so since it came: the others cannot wait for it
-			s.log.Error("a job is too large for its status to be written; a leader that comes after this one takes "+
-				"it for what it was", "job", ref.name, "error", err)
-			return nil
-		default:
-			if final := s.pause(try, fmt.Errorf("status of %s: %w", ref.name, err)); final != nil {
-				return final
-			}
-		}
-	}
-}
-
-// metadataOf is what a write of a job's status answers with: all else is known.
-func metadataOf(name types.NamespacedName) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
-		Kind: "TrainingJob"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
-}
-
 // ref names a TrainingJob for good: one that was deleted and made anew under its name is another.
 type ref struct {
 	name types.NamespacedName
@@ -412,124 +346,14 @@ func refOf(s *sched.JobSpec) ref {
 	return ref{types.NamespacedName{Namespace: s.User, Name: s.Name}, types.UID(s.Task)}
 }
 
-// current returns the version of a job that was not written yet, or that somebody has changed meanwhile: its user the
-// wishes, which is well, or another controller the status. "" says that it is gone, which a cache is not believed.
-func (s *store) current(ref ref, from client.Reader) (string, error) {
-	for try := 0; ; try++ {
-		var job v1alpha1.TrainingJob
-		err := from.Get(s.ctx, ref.name, &job)
-		switch gone := apierrors.IsNotFound(err) || err == nil && job.UID != ref.uid; {
-		case gone && from != s.reader:
-			from = s.reader
-			continue
-		case gone:
-			return "", nil
-		case err == nil:
-			if rec, bad := record.Read(job.Status.Record); bad == nil && rec.Leader > s.leader {
-				return "", ErrFenced
-			}
-			return job.ResourceVersion, nil
-		}
-		if final := s.pause(try, fmt.Errorf("status of %s: %w", ref.name, err)); final != nil {
-			return "", final
-		}
-	}
-}
-
-// origin is the instant that is time 0.
-func (s *store) origin() time.Time {
-	if s.policy.Status.Origin == nil {
-		return time.Time{}
-	}
-	return s.policy.Status.Origin.Time
-}
-
-// call has a write made, if this leader leads: it may come long after the try before it. One that is under way is never
-// called off, since nobody would know what came of it, nor would who reads next.
-func (s *store) call(write func(ctx context.Context) error) error {
-	if err := cmp.Or(s.ctx.Err(), s.leads()); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), callTime)
-	defer cancel()
-	return write(ctx)
-}
-
-// callTime is how long a write may take.
-const callTime = 20 * time.Second
-
-// leads returns an error once another may lead.
-func (s *store) leads() error {
-	if err := s.held(); err != nil {
-		return fmt.Errorf("%w: %w", ErrFenced, err)
-	}
-	return nil
-}
-
-// pause waits before another try. An error says that there is no sense in one.
-func (s *store) pause(try int, err error) error {
-	if errors.Is(err, ErrFenced) || s.fatal != nil && s.fatal(err) || apierrors.IsInvalid(err) ||
-		apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-		return err
-	}
-	if s.ctx.Err() == nil {
-		s.log.Warn("the API does not take a write; trying again", "error", err)
-	}
-	select {
-	case <-s.ctx.Done():
-		return errors.Join(s.ctx.Err(), err)
-	case <-time.After(min(50*time.Millisecond<<min(try, 6), 2*time.Second)):
-		return nil
-	}
-}
-
-// commit writes the version last: the batch is complete. Who finds that another has written it leads no more.
+// commit writes the version last: the batch is complete.
 func (s *store) commit() error {
 	next := s.policy.DeepCopy()
 	st := &next.Status
 	st.Leader, st.Version, st.Now, st.Jobs = s.leader, int64(s.v.Version), int64(s.v.Now), int32(len(s.v.Jobs))
 	st.GPUs, st.Running, st.Waiting = figures(s.v, s.live)
 	st.Message = message(s.remarks)
-	for try := 0; ; try++ {
-		err := s.call(func(ctx context.Context) error { return s.api.Status().Update(ctx, next) })
-		if err == nil {
-			s.policy = next
-			return nil
-		}
-		if apierrors.IsConflict(err) {
-			fresh, gone := s.ours()
-			if gone != nil {
-				return gone
-			}
-			next.ResourceVersion, next.Spec = fresh.ResourceVersion, fresh.Spec
-			continue
-		}
-		if final := s.pause(try, err); final != nil {
-			return fmt.Errorf("controller: status of the policy: %w", final)
-		}
-	}
-}
-
-// ours returns the policy as it is now, if nobody but its user has changed it. A cache would not know yet who has.
-func (s *store) ours() (*v1alpha1.SchedulerPolicy, error) {
-	for try := 0; ; try++ {
-		var p v1alpha1.SchedulerPolicy
-		err := s.reader.Get(s.ctx, types.NamespacedName{Name: s.policy.Name}, &p)
-		switch {
-		case err == nil && p.Status.Leader != s.leader:
-			return nil, fenced(&p, s.leader)
-		case err == nil:
-			return &p, nil
-		}
-		if final := s.pause(try, err); final != nil {
-			return nil, final
-		}
-	}
-}
-
-// fenced says who leads.
-func fenced(p *v1alpha1.SchedulerPolicy, leader int64) error {
-	return fmt.Errorf("%w: number %d, this is %d", ErrFenced, p.Status.Leader, leader)
+	return s.writePolicy(next)
 }
 
 // progress says what a job told of how far it is.
@@ -568,23 +392,4 @@ func figures(v *sched.View, live []sched.JobID) (gpus string, running, waiting i
 	}
 	count := gpusOf(v) // a busy GPU counts though it may not be given to another, as on a node that is silent
 	return fmt.Sprintf("%d of %d", count[0], count[0]+count[1]), running, waiting
-}
-
-// patch is a merge patch that makes the status of an object st, if it still is of that version: a UID would not be
-// compared. Fields of which st has nothing are taken away.
-func patch(version string, st v1alpha1.TrainingJobStatus) ([]byte, error) {
-	b, err := json.Marshal(st)
-	if err != nil {
-		return nil, err
-	}
-	fields := make(map[string]json.RawMessage, len(statusFields))
-	if err := json.Unmarshal(b, &fields); err != nil {
-		return nil, err
-	}
-	for _, name := range statusFields {
-		if _, ok := fields[name]; !ok {
-			fields[name] = json.RawMessage("null")
-		}
-	}
-	return json.Marshal(map[string]any{"metadata": map[string]string{"resourceVersion": version}, "status": fields})
 }

@@ -32,14 +32,19 @@ type desk struct {
 // newDesk prepares a desk whose requests go through funcs. The API has a policy, and no job yet.
 func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 	t.Helper()
-	policy := &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName}, Status: v1alpha1.SchedulerPolicyStatus{Leader: 1}}
-	api := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(policy).WithStatusSubresource(&v1alpha1.TrainingJob{}, policy).Build()
+	policy := &v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName},
+		Status: v1alpha1.SchedulerPolicyStatus{Leader: 1}}
+	api := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(policy).WithStatusSubresource(
+		&v1alpha1.TrainingJob{}, policy).Build()
 	d := &desk{t: t, api: api}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
 		t.Fatal(err)
 	}
-	d.store = &store{ctx: t.Context(), api: interceptor.NewClient(api, funcs), reader: api, log: slog.New(slog.DiscardHandler), space: "trainyard",
-		policy: policy, leader: 1, held: func() error { return nil }, clock: time.Now, blobs: make(map[string]blob), jobs: map[sched.JobID]*saved{0: {}},
+	d.store = &store{fencedWriter: fencedWriter{ctx: t.Context(), api: interceptor.NewClient(api, funcs), reader: api,
+		log: slog.New(slog.DiscardHandler), space: "trainyard", policy: policy, leader: 1, held: func() error {
+			return nil
+		},
+		blobs: make(map[string]blob)}, clock: time.Now, jobs: map[sched.JobID]*saved{0: {}},
 		v: &sched.View{Jobs: []sched.Job{{Spec: &sched.JobSpec{User: "lab", Name: "a", Task: "first"}}}}}
 	return d
 }
@@ -47,7 +52,8 @@ func newDesk(t *testing.T, funcs interceptor.Funcs) *desk {
 // submit makes the job lab/a, as the API server does: with the UID of this one.
 func (d *desk) submit(uid types.UID) {
 	d.t.Helper()
-	if err := d.api.Create(d.t.Context(), &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "a", UID: uid}}); err != nil {
+	if err := d.api.Create(d.t.Context(),
+		&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "a", UID: uid}}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -81,7 +87,8 @@ func (d *desk) usurp() {
 	}
 }
 
-// Ensure that of a job that was deleted nothing is written to another that was made under its name, whether or not it was written before.
+// Ensure that of a job that was deleted nothing is written to another that was made under its name, whether or not it
+// was written before.
 func TestStatusOfAnother(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		d := newDesk(t, interceptor.Funcs{})
@@ -106,8 +113,8 @@ func TestStatusOfAnother(t *testing.T) {
 	}
 }
 
-// Ensure that where the cache is behind a conflict is solved by one look at the API, and that a job is not taken to be gone because
-// the cache has not heard of it.
+// Ensure that where the cache is behind a conflict is solved by one look at the API, and that a job is not taken to be
+// gone because the cache has not heard of it.
 func TestLateCache(t *testing.T) {
 	for name, late := range map[string]func(*v1alpha1.TrainingJob) error{
 		"old": func(j *v1alpha1.TrainingJob) error { j.ResourceVersion = "1"; return nil },
@@ -118,13 +125,15 @@ func TestLateCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tries := 0
 			d := newDesk(t, interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+					opts ...client.GetOption) error {
 					if err := c.Get(ctx, key, o, opts...); err != nil {
 						return err
 					}
 					return late(o.(*v1alpha1.TrainingJob))
 				},
-				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object,
+					p client.Patch, opts ...client.SubResourcePatchOption) error {
 					if tries++; tries > 9 {
 						return errDied
 					}
@@ -149,7 +158,8 @@ func TestLateCache(t *testing.T) {
 // Ensure that a job which is too large to be written keeps nobody waiting.
 func TestTooLarge(t *testing.T) {
 	tries := 0
-	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	d := newDesk(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object,
+		client.Patch, ...client.SubResourcePatchOption) error {
 		if tries++; tries > 1 {
 			return errDied
 		}
@@ -176,10 +186,12 @@ func TestLeaseEndsBetweenTries(t *testing.T) {
 	}
 	d = newDesk(t, interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return fail() },
-		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(context.Context, client.Client, string, client.Object,
+			...client.SubResourceUpdateOption) error {
 			return fail()
 		},
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+			...client.SubResourcePatchOption) error {
 			return fail()
 		}})
 	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
@@ -196,8 +208,8 @@ func TestLeaseEndsBetweenTries(t *testing.T) {
 	}
 }
 
-// Ensure that a leader that was replaced in the midst of a batch writes no ConfigMap over that of the next, and that one that was not
-// writes over what anybody else has written.
+// Ensure that a leader that was replaced in the midst of a batch writes no ConfigMap over that of the next, and that
+// one that was not writes over what anybody else has written.
 func TestBlobOfAnother(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		for _, replaced := range []bool{false, true} {
@@ -212,7 +224,8 @@ func TestBlobOfAnother(t *testing.T) {
 			if err := client.IgnoreNotFound(d.api.Delete(t.Context(), m)); err != nil {
 				t.Fatal(err)
 			}
-			m = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, BinaryData: map[string][]byte{blobKey: []byte("other")}}
+			m = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+				BinaryData: map[string][]byte{blobKey: []byte("other")}}
 			if err := d.api.Create(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +242,8 @@ func TestBlobOfAnother(t *testing.T) {
 			if bad := d.api.Get(t.Context(), key, m); bad != nil {
 				t.Fatal(bad)
 			}
-			if got := string(m.BinaryData[blobKey]); errors.Is(err, ErrFenced) != replaced || got != want || !replaced && err != nil {
+			if got := string(m.BinaryData[blobKey]); errors.Is(err, ErrFenced) != replaced || got != want ||
+				!replaced && err != nil {
 				t.Errorf("first %v, replaced %v: %v, the ConfigMap has %q, want %q", first, replaced, err, got, want)
 			}
 		}
@@ -242,7 +256,8 @@ func TestBlobOfNoNamespace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		tries := 0
-		d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		d := newDesk(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+			...client.CreateOption) error {
 			if tries++; tries > 99 {
 				return errDied
 			}
@@ -279,7 +294,8 @@ func TestDoneIsLetGoOf(t *testing.T) {
 		t.Fatal(err, d.jobs[0])
 	}
 	d.v.Jobs[0].State = sched.Done
-	if err := d.write(v1alpha1.Succeeded); err != nil || d.jobs[0].memory != nil || !reflect.ValueOf(d.jobs[0].next).IsZero() {
+	if err := d.write(v1alpha1.Succeeded); err != nil || d.jobs[0].memory != nil ||
+		!reflect.ValueOf(d.jobs[0].next).IsZero() {
 		t.Errorf("%v, held is %+v", err, d.jobs[0])
 	}
 }

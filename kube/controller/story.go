@@ -37,17 +37,23 @@ func (s *store) say(id sched.JobID, kind, reason, said string) {
 	if ref.uid == "" { // forgotten
 		return
 	}
-	s.news = append(s.news, note{kind: kind, reason: reason, text: said,
+	s.news.notes = append(s.news.notes, note{kind: kind, reason: reason, text: said,
 		about: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "TrainingJob", Namespace: ref.name.Namespace, Name: ref.name.Name, UID: ref.uid}})
 }
 
-// spread tells what was to be told of a batch that is durable now.
-func (s *store) spread() {
-	if len(s.news) > 0 {
-		s.tell(s.news...)
+// news are the notes of a batch, which are written once it is durable.
+type news struct {
+	tell  func(...note) // see Options
+	notes []note
+}
+
+// spread has the notes of a batch written that is durable now.
+func (n *news) spread() {
+	if len(n.notes) > 0 {
+		n.tell(n.notes...)
 	}
-	s.news = s.news[:0]
+	n.notes = n.notes[:0]
 }
 
 // story notes what an event that was folded tells those who follow the life of its job.

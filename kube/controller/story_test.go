@@ -17,10 +17,10 @@ import (
 
 // told returns what the store would tell, by kind, reason and text.
 func (s *store) told() (list []string) {
-	for _, n := range s.news {
+	for _, n := range s.news.notes {
 		list = append(list, strings.TrimSpace(n.kind+" "+n.reason+" "+n.text))
 	}
-	s.news = nil
+	s.news.notes = nil
 	return list
 }
 
@@ -122,7 +122,7 @@ func TestToldOnceDurable(t *testing.T) {
 	d.fatal = func(err error) bool { return errors.Is(err, errDied) }
 	d.dec, d.v.Jobs[0].State, d.v.Jobs[0].Attempt = nobody{}, sched.Active, sched.Running
 	var told []note
-	d.tell = func(n ...note) { told = append(told, n...) }
+	d.news.tell = func(n ...note) { told = append(told, n...) }
 	d.submit("first")
 	d.batch, lost = true, true
 	d.say(0, "Normal", toldStarted, "attempt 1 runs")

@@ -67,11 +67,12 @@ func (k *keeper) Start(s *host.Start) error {
 
 // newStore returns the store of a start.
 func (c *Controller) newStore(s *host.Start, l *loaded, remarks []remark) *store {
-	t := &store{ctx: s.Context, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, v: s.View, dec: s.Decider,
-		mode:  l.policy.Spec.Mode,
-		space: c.o.Namespace, policy: l.policy, leader: l.policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal,
-		clock: c.o.Clock,
-		tell:  c.o.tell, remarks: remarks, every: c.o.every, blobs: l.blobs, cluster: true,
+	w := fencedWriter{ctx: s.Context, api: c.o.Client, reader: c.o.Reader, log: c.o.Log, space: c.o.Namespace,
+		policy: l.policy,
+		leader: l.policy.Status.Leader, held: c.o.Held, fatal: c.o.fatal, blobs: l.blobs}
+	t := &store{fencedWriter: w, v: s.View, dec: s.Decider, mode: l.policy.Spec.Mode, clock: c.o.Clock,
+		news:    news{tell: c.o.tell},
+		remarks: remarks, rounds: rounds{every: c.o.every}, cluster: true,
 		jobs: make(map[sched.JobID]*saved, len(l.jobs))}
 	for i := range l.jobs {
 		id := l.jobs[i].ID
