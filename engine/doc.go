@@ -27,5 +27,5 @@
 // goroutine. A bad target of a system is refused, a bad log is an error; an event of a driver that contradicts the
 // state is a bug and panics.
 //
-// See docs/architecture.md for the way of one decision through the packages.
+// See docs/inside/architecture.md for the way of one decision through the packages.
 package engine

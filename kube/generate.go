@@ -1,4 +1,4 @@
-// Package kube runs jobs on Kubernetes; see docs/kubernetes.md of the root module for how to, kube/driver and
+// Package kube runs jobs on Kubernetes; see docs/guide/kubernetes.md of the root module for how to, kube/driver and
 // kube/controller for how it works.
 package kube
 

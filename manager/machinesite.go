@@ -10,13 +10,14 @@ import (
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
+	"github.com/trainyard/trainyard/manager/kept"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // Site is the machine of a Manager, as the server of the API needs it.
 type Site struct {
 	*access.Door
-	outputs
+	kept.Outputs
 	m       *Manager
 	parsing chan struct{} // a large job file is read by one at a time: its tree takes much memory
 }
@@ -25,7 +26,7 @@ var _ site.Site = (*Site)(nil)
 
 // NewSite returns the machine of m, which is reached by door.
 func NewSite(m *Manager, door *access.Door) *Site {
-	return &Site{Door: door, outputs: outputs(m.Dir()), m: m, parsing: make(chan struct{}, 1)}
+	return &Site{Door: door, Outputs: kept.Outputs(m.Dir()), m: m, parsing: make(chan struct{}, 1)}
 }
 
 // Kind is that of one machine.
@@ -58,7 +59,7 @@ func (s *Site) Ready() error { return nil }
 func (s *Site) Missing(string) (instead string, missing bool) { return "", false }
 
 // Redact hides the values of variables.
-func (s *Site) Redact(line []byte) []byte { return redact(line) }
+func (s *Site) Redact(line []byte) []byte { return kept.Redact(line) }
 
 // Command does to a job what its user wants.
 func (s *Site) Command(ctx context.Context, _ api.Who, job sched.JobID, c sched.Command) error {

@@ -61,9 +61,9 @@ func TestPromise19EveryRouteHasARule(t *testing.T) {
 	}
 }
 
-// Ensure that docs/api.md lists every route with the least role that its rule asks for, and nothing else.
+// Ensure that docs/guide/api.md lists every route with the least role that its rule asks for, and nothing else.
 func TestRoutesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/api.md")
+	page, err := os.ReadFile("../../docs/guide/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@
 //
 //	{"step": 120, "total": 90000, "loss": 2.1, "samples": 30720}
 //
-// and from all of them lines made for us (docs/jobs.md has the words):
+// and from all of them lines made for us (docs/guide/jobs.md has the words):
 //
 //	TRAINYARD step=120 total=90000 loss=2.1 samples=30720
 //	TRAINYARD saved step=100

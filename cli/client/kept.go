@@ -12,12 +12,12 @@ import (
 
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/kept"
 )
 
 // resumable adds to the error that no manager serves a folder how one that has a log is taken up again.
 func (c *choice) resumable(err error) error {
-	if _, held := Holder(c.State); held || !manager.Folder(c.State).Kept() {
+	if _, held := Holder(c.State); held || !kept.Folder(c.State).Kept() {
 		return err
 	}
 	return &term.CodedError{Code: term.ExitUnreachable, Err: fmt.Errorf("%w; what began it takes it up again: `trainyard serve --state %s`, or the same `trainyard run` with --state %s",
@@ -25,14 +25,14 @@ func (c *choice) resumable(err error) error {
 }
 
 // OrFolder is Asking for a verb that, where no manager serves a folder that has a log, reads that.
-func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, manager.Folder, []string) error) func(*cobra.Command, []string) error {
+func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error, read func(*cobra.Command, kept.Folder, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := t.Asking(ask)(cmd, args)
 		if !errors.Is(err, api.ErrNoManager) || errors.Is(err, api.ErrForbidden) {
 			return err
 		}
 		chosen, bad := t.choose()
-		dir := manager.Folder(chosen.State)
+		dir := kept.Folder(chosen.State)
 		if bad != nil || chosen.Kind() != "state" || !dir.Kept() {
 			return err
 		}
@@ -45,7 +45,7 @@ func (t *Target) OrFolder(ask func(*cobra.Command, *api.Client, []string) error,
 }
 
 // Unserved is the error of what takes a manager.
-func Unserved(dir manager.Folder, why string) error {
+func Unserved(dir kept.Folder, why string) error {
 	return &term.CodedError{Code: term.ExitUnreachable, Err: fmt.Errorf("%s: %w, and %s; start one by `trainyard serve`, or name its folder by --state", dir, api.ErrNoManager, why)}
 }
 

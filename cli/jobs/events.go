@@ -9,7 +9,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/kept"
 )
 
 func newEvents() *cobra.Command {
@@ -46,7 +46,7 @@ goes on.`,
 				return nil
 			}
 			return err
-		}, func(cmd *cobra.Command, dir manager.Folder, _ []string) error {
+		}, func(cmd *cobra.Command, dir kept.Folder, _ []string) error {
 			if follow {
 				return client.Unserved(dir, "--follow needs one")
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/manager/kept"
 )
 
 // logsFlags are the flags of logs as given.
@@ -82,7 +82,7 @@ func (f *logsFlags) logs(cmd *cobra.Command, c *api.Client, args []string) error
 }
 
 // kept prints what is kept of the output of a job where nobody serves.
-func (f *logsFlags) kept(cmd *cobra.Command, dir manager.Folder, args []string) error {
+func (f *logsFlags) kept(cmd *cobra.Command, dir kept.Folder, args []string) error {
 	if f.follow {
 		return client.Unserved(dir, "--follow needs one")
 	}

@@ -51,7 +51,7 @@ func newRun() *cobra.Command {
 NVIDIA GPUs, or on CPU slots where it has none. The system decides who runs
 when, on which of them; a job that is preempted gets SIGTERM, its grace, then
 SIGKILL, and starts again when its turn comes (see examples/jobs.yaml and
-docs/jobs.md).
+docs/guide/jobs.md).
 
 Where a manager serves (` + "`trainyard serve`" + `), the jobs are handed in there and
 followed. Else, or with flags that say who decides or on what, this command is

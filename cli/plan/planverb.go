@@ -94,7 +94,7 @@ random, widths rounded, less budget until it fits.`,
 func (f *planFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML, see docs/plan.md; with --profiles a trace: `FILE`, required")
+	fs.StringVar(&f.workload, "workload", "", "table of classes, YAML, see docs/guide/plans.md; with --profiles a trace: `FILE`, required")
 	fs.StringVar(&f.budget, "budget", "", "`GPUS` to rent on average, or money per hour where GPU types have prices; required")
 	fs.BoolVar(&f.continuous, "continuous", false, "let a job have a fraction of a GPU")
 	fs.StringVar(&f.method, "method", methodExact, "how widths are found: `NAME` boa-exact or boa")

@@ -21,7 +21,7 @@ const (
 	maxWidth    = 1024    // GPUs of a job whose curve is a formula, unless it has fewer
 )
 
-// parseWorkload reads a table of classes, see docs/plan.md. Errors have the form "workload: FILE:LINE:COLUMN: what,
+// parseWorkload reads a table of classes, see docs/guide/plans.md. Errors have the form "workload: FILE:LINE:COLUMN: what,
 // want wish".
 func parseWorkload(yaml []byte, path string) (*workload, error) {
 	r := &workloadReader{Reader: &strictyaml.Reader{Prefix: "workload", File: path}, w: &workload{path: path}}

@@ -44,7 +44,7 @@ A class of applications is measured by a command of yours, run by /bin/sh with
 one GPU to see (CUDA_VISIBLE_DEVICES, TRAINYARD_DEVICES). Its wall time counts,
 or what it prints last: a word seconds=1.5 or iterations_per_s=80. Name classes
 from the one that suffers most from slow GPUs on. CPU slots have a measurement
-of our own; GPUs have none. See docs/probe.md.
+of our own; GPUs have none. See docs/guide/probe.md.
 
 One run is made at a time, one GPU after another; GPUs must be idle, and no job
 of ours starts on them meanwhile. Exit code 10 says that a command failed or

@@ -23,6 +23,7 @@ import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/access"
+	"github.com/trainyard/trainyard/manager/kept"
 )
 
 // serveFlags are the flags of serve as given.
@@ -61,7 +62,7 @@ has it listen on the network too, with TLS, for those who have a token.`,
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key")
 	fs.IntVar(&f.group, "group", -1, "number `GID` of a group whose users may hand in jobs and control their own")
-	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/jobs.md)")
+	fs.StringVar(&f.notify, "notify", "", "`PROGRAM` to run when a job is done or preempted (docs/guide/jobs.md)")
 	return cmd
 }
 
@@ -84,7 +85,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	f.Begun = manager.Folder(dir).Slots()
+	f.Begun = kept.Folder(dir).Slots()
 	o, err := f.Options(cmd.Context(), cmd)
 	if err != nil {
 		return err

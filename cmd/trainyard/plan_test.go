@@ -35,9 +35,9 @@ func scriptNear(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// Ensure that what docs/plan.md shows is what a script runs: every file and output, and every command.
+// Ensure that what docs/guide/plans.md shows is what a script runs: every file and output, and every command.
 func TestPlanDoc(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/plan.md")
+	doc, err := os.ReadFile("../../docs/guide/plans.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 )
 
-// Ensure that docs/first-steps.md holds, word for word: each of its commands is typed into a shell, in an empty folder,
+// Ensure that docs/start/machine.md holds, word for word: each of its commands is typed into a shell, in an empty folder,
 // with what the text around it promises.
 func TestWalkThrough(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ type walk struct {
 // stepsOf returns the commands of the text.
 func stepsOf(t *testing.T) (steps []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/first-steps.md")
+	text, err := os.ReadFile("../../docs/start/machine.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -271,8 +271,8 @@ func (a *attempt) ordered() *shim.Order {
 	}
 	a.d.o.Log.Warn("an order cannot be read", "job", a.job, "attempt", a.number, "error", err)
 	o = &shim.Order{State: a.d.o.State, Job: int32(a.job), Attempt: a.number, Cgroup: a.d.cgroup}
-	for i := range a.d.devices {
-		o.Devices = append(o.Devices, a.d.devices[i].Name)
+	for i := range a.d.dev.list {
+		o.Devices = append(o.Devices, a.d.dev.list[i].Name)
 	}
 	return o
 }
@@ -322,7 +322,7 @@ func (a *attempt) verdict(x *end) sched.Event {
 	case x.over.Failed != "" && stopped:
 		return sched.Event{Kind: sched.AttemptEnded, Outcome: a.why, Text: x.over.Failed}
 	case x.over.Failed != "":
-		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.numbers(x.over.Suspects)}
+		return sched.Event{Kind: sched.StartFailed, Text: x.over.Failed, GPUs: a.d.dev.numbers(x.over.Suspects)}
 	}
 	e := sched.Event{Kind: sched.AttemptEnded, Code: int32(x.over.Code), Outcome: a.outcome(x.over), Text: x.over.Text}
 	switch {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/trainyard/trainyard/driver/local/device"
@@ -25,44 +27,82 @@ const (
 	checkEvery   = 250 * time.Millisecond // how often while devices are not free after a job
 )
 
+// deviceWatch knows the devices of the machine: which there are, whether each may be given to jobs, and what users want
+// of them. Its methods belong to the engine's goroutine, but for those that say otherwise.
+type deviceWatch struct {
+	folder  shim.State
+	backend device.Backend
+	log     *slog.Logger
+	work    *sync.WaitGroup // the driver's, which ends a look as well
+	quit    chan struct{}
+
+	list     []device.Device  // by GPUID
+	state    []sched.GPUState // by device, as last reported
+	withheld []bool           // by device: its user wants it left alone
+	heldIdle []bool           // by device: users were warned of it
+	barred   []string         // devices whose lock another process had at the last look
+	eye      *device.Sampler
+	watch    *device.Watch
+	looked   time.Time  // when the devices were last looked at
+	looking  bool       // that is under way
+	seen     chan sight // what it showed
+
+	rule                device.Rule   // the default, but for tests
+	lookEvery, lookSoon time.Duration // the constants, but for tests
+
+	mu     sync.Mutex
+	status []device.Status // see Driver.Status
+}
+
+// watchDevices returns the devices of a folder.
+func watchDevices(o *Options, work *sync.WaitGroup, quit chan struct{}) (*deviceWatch, error) {
+	w := &deviceWatch{folder: o.State, backend: o.Devices, log: o.Log, work: work, quit: quit, rule: device.DefaultRule,
+		lookEvery: lookEvery, lookSoon: lookSoon, seen: make(chan sight),
+		eye: device.NewSampler(o.Devices, lookPatience)}
+	if err := w.inventory(); err != nil {
+		return nil, fmt.Errorf("local: devices: %w", err)
+	}
+	return w, nil
+}
+
 // inventory fixes the devices at those which the folder was begun with: their numbers are in the log. One that is new
 // is not used.
-func (d *Driver) inventory() error {
-	found, err := d.o.Devices.List(context.Background())
+func (w *deviceWatch) inventory() error {
+	found, err := w.backend.List(context.Background())
 	if err != nil {
 		return err
 	}
 	const name = "devices.json"
-	path := filepath.Join(string(d.o.State), name)
+	path := filepath.Join(string(w.folder), name)
 	b, missing := os.ReadFile(path)
 	switch {
 	case errors.Is(missing, fs.ErrNotExist):
-		d.devices = device.Grouped(found)
+		w.list = device.Grouped(found)
 		if len(found) == 0 {
 			return errNoDevices
 		}
-		if err := d.o.State.Save(name, d.devices); err != nil {
+		if err := w.folder.Save(name, w.list); err != nil {
 			return err
 		}
 		failpoint.Here("devices.made")
 	case missing != nil:
 		return missing
 	default:
-		if err := json.Unmarshal(b, &d.devices); err != nil {
+		if err := json.Unmarshal(b, &w.list); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	d.watch = device.NewWatch(d.rule, d.devices)
-	d.state = make([]sched.GPUState, len(d.devices))
-	d.withheld, d.heldIdle = make([]bool, len(d.devices)), make([]bool, len(d.devices))
-	for i := range d.devices {
-		if !has(found, d.devices[i].Name) {
-			d.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
+	w.watch = device.NewWatch(w.rule, w.list)
+	w.state = make([]sched.GPUState, len(w.list))
+	w.withheld, w.heldIdle = make([]bool, len(w.list)), make([]bool, len(w.list))
+	for i := range w.list {
+		if !has(found, w.list[i].Name) {
+			w.watch.Set(i, device.Verdict{State: sched.GPUMissing, Why: "it is not there"})
 		}
 	}
 	for i := range found {
-		if !has(d.devices, found[i].Name) {
-			d.o.Log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by "+
+		if !has(w.list, found[i].Name) {
+			w.log.Warn("device is new and not used: once the jobs of this state folder are done, begin another by "+
 				"--state to use it", "device", found[i].Name)
 		}
 	}
@@ -76,25 +116,25 @@ func has(list []device.Device, name string) bool {
 
 // nodes returns the devices as nodes, one for each type: the GPUs of a node are alike.
 func (d *Driver) nodes() (events []sched.Event, err error) {
-	known, types := d.o.Types, device.Types(d.devices)
+	known, types := d.o.Types, device.Types(d.dev.list)
 	if known == nil {
 		known = types
 	}
-	for first := 0; first < len(d.devices); {
-		kind := d.devices[first].Type
+	for first := 0; first < len(d.dev.list); {
+		kind := d.dev.list[first].Type
 		spec := &sched.NodeSpec{Name: d.o.Node, Pool: sched.None, Type: sched.TypeID(slices.Index(known, kind)),
-			GPUMemGB: d.devices[first].MemoryGB}
+			GPUMemGB: d.dev.list[first].MemoryGB}
 		if !slices.Contains(known, kind) || spec.Type >= sched.MaxGPUTypes {
 			return nil, fmt.Errorf("local: device %s of type %q, want one of the %d types of the log",
-				d.devices[first].Name, kind, len(known))
+				d.dev.list[first].Name, kind, len(known))
 		}
 		if len(types) > 1 {
 			spec.Name += "/" + kind
 		}
-		for ; first < len(d.devices) && d.devices[first].Type == kind; first++ {
+		for ; first < len(d.dev.list) && d.dev.list[first].Type == kind; first++ {
 			spec.GPUs++
-			spec.Devices = append(spec.Devices, d.devices[first].Name)
-			spec.GPUMemGB = min(spec.GPUMemGB, d.devices[first].MemoryGB)
+			spec.Devices = append(spec.Devices, d.dev.list[first].Name)
+			spec.GPUMemGB = min(spec.GPUMemGB, d.dev.list[first].MemoryGB)
 		}
 		events = append(events, sched.Event{Kind: sched.NodeJoined, NodeSpec: spec})
 	}
@@ -109,108 +149,108 @@ type sight struct {
 }
 
 // ask looks at the devices, and at the locks of barred.
-func (d *Driver) ask(barred []string) sight {
+func (w *deviceWatch) ask(barred []string) sight {
 	s := sight{held: make(map[string]bool)}
 	for _, name := range barred {
-		lock, err := shim.Lock(filepath.Join(d.o.State.Locks(d.o.Devices.Locks()), name), false)
+		lock, err := shim.Lock(filepath.Join(w.folder.Locks(w.backend.Locks()), name), false)
 		if s.held[name] = err != nil; err == nil {
 			_ = lock.Close()
 		}
 	}
-	s.sample, s.err = d.eye.Sample(context.Background())
+	s.sample, s.err = w.eye.Sample(context.Background())
 	return s
 }
 
 // pause returns how long after a look the next one is due.
-func (d *Driver) pause() time.Duration {
-	if d.watch.Pending() {
-		return min(d.lookSoon, d.lookEvery)
+func (w *deviceWatch) pause() time.Duration {
+	if w.watch.Pending() {
+		return min(w.lookSoon, w.lookEvery)
 	}
-	return d.lookEvery
+	return w.lookEvery
 }
 
 // look has it found out, now and then, how the devices are. That may take long: nobody waits for it.
-func (d *Driver) look() {
-	if d.looking || time.Since(d.looked) < d.pause() {
+func (w *deviceWatch) look() {
+	if w.looking || time.Since(w.looked) < w.pause() {
 		return
 	}
-	d.looking = true
-	barred := slices.Clone(d.barred)
-	d.work.Go(func() {
+	w.looking = true
+	barred := slices.Clone(w.barred)
+	w.work.Go(func() {
 		select {
-		case d.seen <- d.ask(barred):
-		case <-d.quit:
+		case w.seen <- w.ask(barred):
+		case <-w.quit:
 		}
 	})
 }
 
 // judge returns what a look tells: which devices may be used, and what they do.
 func (d *Driver) judge(s sight) []sched.Event {
-	d.looked, d.looking = time.Now(), false
+	d.dev.looked, d.dev.looking = time.Now(), false
 	if s.err != nil {
 		d.o.Log.Warn("cannot tell how the devices are", "error", s.err)
 		return nil
 	}
-	d.barred = slices.DeleteFunc(d.barred, func(name string) bool {
+	d.dev.barred = slices.DeleteFunc(d.dev.barred, func(name string) bool {
 		held, looked := s.held[name]
 		return looked && !held
 	})
 	o := d.owners(nil)
-	d.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
-	return append(d.changes(), d.gauge.read(d, s.sample, o)...)
+	d.dev.watch.See(s.sample, device.Owners{Ours: o.owns, Gone: gone, Held: o.holds})
+	return append(d.dev.changes(), d.gauge.read(d.view, d.dev.list, s.sample, o)...)
 }
 
 // changes tells the devices whose state is another than was last told, and remembers how all are for those who ask.
 // Users are warned of those that are given to no job, and of memory that is held idle, be it by a job of ours.
-func (d *Driver) changes() (events []sched.Event) {
-	list := make([]device.Status, len(d.devices))
+func (w *deviceWatch) changes() (events []sched.Event) {
+	list := make([]device.Status, len(w.list))
 	for i := range list {
-		s := d.watch.Of(i)
+		s := w.watch.Of(i)
 		switch {
-		case d.withheld[i]:
+		case w.withheld[i]:
 			s.Verdict = device.Verdict{State: sched.GPUWithheld, Why: "its user wants it left alone"}
-		case slices.Contains(d.barred, s.Name):
+		case slices.Contains(w.barred, s.Name):
 			s.Verdict = device.Verdict{State: sched.GPUForeign, Why: "somebody else has its lock"}
 		}
-		if s.State != d.state[i] {
-			d.state[i] = s.State
+		if s.State != w.state[i] {
+			w.state[i] = s.State
 			events = append(events, sched.Event{Kind: sched.GPUChanged, Value: float64(i), Code: int32(s.State),
 				Text: s.Why})
 			if s.Why != "" {
-				d.o.Log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
+				w.log.Warn("a device is given to no job", "device", s.Name, "why", s.Why)
 			}
 		}
-		if idle := s.HeldIdle(&d.rule); idle != d.heldIdle[i] {
-			if d.heldIdle[i] = idle; idle {
-				d.o.Log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since",
+		if idle := s.HeldIdle(&w.rule); idle != w.heldIdle[i] {
+			if w.heldIdle[i] = idle; idle {
+				w.log.Warn("memory of a device is held and nothing done with it", "device", s.Name, "since",
 					s.IdleSince, "by", s.By())
 			}
 		}
 		list[i] = s
 	}
-	d.mu.Lock()
-	d.status = list
-	d.mu.Unlock()
+	w.mu.Lock()
+	w.status = list
+	w.mu.Unlock()
 	return events
 }
 
 // Status returns how the devices were when last looked at, in the order of their GPUIDs. It may be called by anybody at
 // any time.
 func (d *Driver) Status() []device.Status {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.status
+	d.dev.mu.Lock()
+	defer d.dev.mu.Unlock()
+	return d.dev.status
 }
 
 // release returns once the devices of an attempt that has ended are free, or the patience is over. Then it returns
 // those that are not, and why.
 func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
 	began := time.Now()
-	check := device.NewCheck(d.rule, names, began)
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(d.rule.Patience))
+	check := device.NewCheck(d.dev.rule, names, began)
+	ctx, cancel := context.WithDeadline(context.Background(), began.Add(d.dev.rule.Patience))
 	defer cancel()
 	for !isClosed(d.quit) {
-		s, err := d.eye.Sample(ctx)
+		s, err := d.dev.eye.Sample(ctx)
 		o := d.owners(a)
 		if check.See(s, err, time.Now(), device.Owners{Ours: o.owns, Gone: gone, Held: o.holds}) {
 			break
@@ -225,9 +265,9 @@ func (d *Driver) release(a *attempt, names []string) map[string]device.Verdict {
 }
 
 // numbers returns the GPUs of the named devices.
-func (d *Driver) numbers(names []string) (list []sched.GPUID) {
-	for i := range d.devices {
-		if slices.Contains(names, d.devices[i].Name) {
+func (w *deviceWatch) numbers(names []string) (list []sched.GPUID) {
+	for i := range w.list {
+		if slices.Contains(names, w.list[i].Name) {
 			list = append(list, sched.GPUID(i))
 		}
 	}
@@ -240,12 +280,12 @@ func (d *Driver) numbers(names []string) (list []sched.GPUID) {
 // next one has it.
 func (d *Driver) Withhold(gpus []sched.GPUID, on bool) ([]sched.Event, error) {
 	for _, g := range gpus {
-		if g < 0 || int(g) >= len(d.devices) {
-			return nil, fmt.Errorf("local: GPU %d, want one of %d", g, len(d.devices))
+		if g < 0 || int(g) >= len(d.dev.list) {
+			return nil, fmt.Errorf("local: GPU %d, want one of %d", g, len(d.dev.list))
 		}
 	}
 	for _, g := range gpus {
-		d.withheld[g] = on
+		d.dev.withheld[g] = on
 	}
-	return d.changes(), nil
+	return d.dev.changes(), nil
 }

@@ -97,7 +97,7 @@ func TestDevicesChange(t *testing.T) {
 		}
 		v = sched.View{Now: d.now, Nodes: []sched.Node{{State: sched.NodeUp}}, GPUs: make([]sched.GPU, 2)}
 		for j := range v.GPUs {
-			v.GPUs[j].State = d.state[j]
+			v.GPUs[j].State = d.dev.state[j]
 		}
 	}
 }
@@ -174,8 +174,8 @@ func atoi(t *testing.T, s string) (n int) {
 func (h *hand) passes(n int) {
 	h.Helper()
 	for ; n > 0; n-- {
-		last := h.d.looked
-		h.until("a look", func() bool { return h.d.looked.After(last) })
+		last := h.d.dev.looked
+		h.until("a look", func() bool { return h.d.dev.looked.After(last) })
 	}
 }
 
@@ -204,12 +204,12 @@ func TestNotFree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.rule.Patience = patience; c.stays {
-				d.rule.Patience = 300 * time.Millisecond
+			if d.dev.rule.Patience = patience; c.stays {
+				d.dev.rule.Patience = 300 * time.Millisecond
 			}
 			h := take(t, d, sched.View{})
 			h.arrivals(1)
-			d.lookEvery = time.Hour // the check alone
+			d.dev.lookEvery = time.Hour // the check alone
 			f.Set("A", c.r)
 			h.apply(start(0, 1, 0))
 			h.until("over.json", func() bool { _, err := d.o.State.RunDir(0, 1).Over(); return err == nil })
@@ -223,7 +223,7 @@ func TestNotFree(t *testing.T) {
 				f.Set("A", by())
 			}
 			h.end(0, sched.Finished)
-			if d.lookEvery = 10 * time.Millisecond; !c.stays {
+			if d.dev.lookEvery = 10 * time.Millisecond; !c.stays {
 				h.passes(3)
 				if len(h.changes()) > 0 {
 					t.Errorf("changes %v, want none", h.changes())

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trainyard/trainyard/attempt/progress"
 	"github.com/trainyard/trainyard/attempt/task"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/procs"
@@ -51,42 +50,20 @@ type Arrival struct {
 // Driver runs attempts as processes of this machine. Its methods belong to one goroutine, that of the engine, but for
 // those that say otherwise.
 type Driver struct {
-	o        Options
-	cgroup   string     // under which groups of processes are made; "" = none
-	now      sched.Time // of the last answer
-	base     time.Time  // with a monotonic reading: the clock was at at
-	at       sched.Time
-	devices  []device.Device  // by GPUID
-	state    []sched.GPUState // by device, as last told
-	withheld []bool           // by device: its user wants it left alone
-	heldIdle []bool           // by device: users were warned of it
-	barred   []string         // devices whose lock somebody else had at the last look
-	eye      *device.Sampler
-	watch    *device.Watch
-	gauge    gauge
-	lending  lending
-	looked   time.Time  // when the devices were last looked at
-	looking  bool       // that is under way
-	seen     chan sight // what it showed
-
-	rule                device.Rule   // the default, but for tests
-	lookEvery, lookSoon time.Duration // the constants, but for tests
-
-	view     *sched.View              // the engine's, from Sync on
-	attempts map[sched.JobID]*attempt // alive, or about to be; changed under mu
-	ended    map[sched.JobID]int32    // the last attempt whose end was told
-	lost     map[sched.JobID]int      // ends in a row for which nobody knows the reason
-	watched  map[sched.JobID]bool     // epochs wanted
-	epochs   map[sched.JobID]int64    // the last known to have ended
-	progress map[sched.JobID]*progress.Odometer
-	resting  []sched.JobID  // had an attempt that ended: to be forgotten once they are done
-	later    []sched.Event  // to be told by the next answer
-	reports  chan report    // of attempts
-	quit     chan struct{}  // closed by Close
-	work     sync.WaitGroup // goroutines of attempts
-
-	mu     sync.Mutex
-	status []device.Status // see Status
+	o       Options
+	cgroup  string     // under which groups of processes are made; "" = none
+	now     sched.Time // of the last answer
+	base    time.Time  // with a monotonic reading: the clock was at at
+	at      sched.Time
+	dev     *deviceWatch
+	gauge   gauge
+	lending lending
+	runs    *attemptBook
+	view    *sched.View    // the engine's, from Sync on
+	later   []sched.Event  // to be reported by the next answer
+	reports chan report    // of attempts
+	quit    chan struct{}  // closed by Close
+	work    sync.WaitGroup // goroutines of attempts
 }
 
 var _ sched.Driver = (*Driver)(nil)
@@ -105,15 +82,12 @@ func New(o Options) (*Driver, error) {
 	if err := o.State.SetEpoch(o.Epoch); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	d := &Driver{o: o, cgroup: procs.Root(), rule: device.DefaultRule, lookEvery: lookEvery, lookSoon: lookSoon,
-		seen: make(chan sight),
-		eye:  device.NewSampler(o.Devices, lookPatience), gauge: gauge{every: measureEvery},
-		lending:  lending{on: o.Lend},
-		attempts: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
-		lost: make(map[sched.JobID]int), watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
-		progress: make(map[sched.JobID]*progress.Odometer), reports: make(chan report), quit: make(chan struct{})}
-	if err := d.inventory(); err != nil {
-		return nil, fmt.Errorf("local: devices: %w", err)
+	d := &Driver{o: o, cgroup: procs.Root(), gauge: gauge{every: measureEvery}, lending: lending{on: o.Lend},
+		runs:    newAttemptBook(),
+		reports: make(chan report), quit: make(chan struct{})}
+	var err error
+	if d.dev, err = watchDevices(&d.o, &d.work, d.quit); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -121,7 +95,7 @@ func New(o Options) (*Driver, error) {
 // Close lets go of all attempts, which go on, and returns once nothing of the driver is at work.
 func (d *Driver) Close() {
 	close(d.quit)
-	d.eye.Close()
+	d.dev.eye.Close()
 	d.work.Wait()
 }
 
@@ -135,7 +109,7 @@ func (d *Driver) clock() sched.Time { return max(d.at.Add(time.Since(d.base)), d
 func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, error) {
 	d.now = max(d.now, d.view.Now) // others may have been first
 	d.countTenants()
-	d.forget()
+	d.runs.forget(d.isDone)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -153,7 +127,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 		case !d.o.Endless && d.idle(until):
 			return nil, io.EOF
 		}
-		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.pause())).Sub(now)); err != nil {
+		if err := d.wait(ctx, min(until, d.nextArrival(), now.Add(d.dev.pause())).Sub(now)); err != nil {
 			return nil, err
 		}
 	}
@@ -162,7 +136,7 @@ func (d *Driver) Next(ctx context.Context, until sched.Time) ([]sched.Event, err
 // idle reports whether nothing can come any more that anybody waits for: nobody arrives, nothing runs, and all jobs are
 // done, or wait for nothing, neither for a time nor for a device that is not free.
 func (d *Driver) idle(until sched.Time) bool {
-	if len(d.o.Jobs) > 0 || len(d.attempts) > 0 {
+	if len(d.o.Jobs) > 0 || len(d.runs.live) > 0 {
 		return false
 	}
 	waits := slices.ContainsFunc(d.view.Jobs, func(j sched.Job) bool { return j.State != sched.Done })
@@ -172,8 +146,8 @@ func (d *Driver) idle(until sched.Time) bool {
 // away reports whether a device is not used for now and may come back.
 func (d *Driver) away() bool {
 	drains := func(n sched.Node) bool { return n.State == sched.NodeDraining }
-	return slices.Contains(d.state, sched.GPUForeign) || slices.Contains(d.state, sched.GPUStuck) ||
-		slices.Contains(d.state, sched.GPUWithheld) || slices.ContainsFunc(d.view.Nodes, drains)
+	return slices.Contains(d.dev.state, sched.GPUForeign) || slices.Contains(d.dev.state, sched.GPUStuck) ||
+		slices.Contains(d.dev.state, sched.GPUWithheld) || slices.ContainsFunc(d.view.Nodes, drains)
 }
 
 func (d *Driver) nextArrival() sched.Time {
@@ -193,7 +167,7 @@ func (d *Driver) wait(ctx context.Context, atMost time.Duration) error {
 			return nil
 		case <-timer.C:
 			return nil
-		case s := <-d.seen:
+		case s := <-d.dev.seen:
 			d.later = append(d.later, d.judge(s)...)
 		case r := <-d.reports:
 			if err := d.take(r); err != nil {
@@ -213,21 +187,21 @@ func (d *Driver) take(r report) error {
 	if r.fatal != nil {
 		return fmt.Errorf("local: job %d attempt %d: %w", r.job, r.number, r.fatal)
 	}
-	a := d.attempts[r.job]
+	a := d.runs.live[r.job]
 	if a == nil || a.number != r.number {
 		return nil
 	}
 	r.event.Job, r.event.Attempt = r.job, r.number
 	switch r.event.Kind {
 	case sched.AttemptEnded, sched.StartFailed:
-		d.over(r.job, r.number)
-		d.rest(&r.event)
+		d.runs.over(r.job, r.number)
+		d.runs.rest(&r.event, d.backoff(&r.event))
 		d.later = append(d.later, r.event)
 		d.withhold(&r)
 		return nil
 	case sched.EpochEnded:
-		d.epochs[r.job] = int64(r.event.Value)
-		if !d.watched[r.job] {
+		d.runs.epochs[r.job] = int64(r.event.Value)
+		if !d.runs.watched[r.job] {
 			return nil
 		}
 	}
@@ -238,19 +212,19 @@ func (d *Driver) take(r report) error {
 // withhold takes the devices that an end speaks of out of use: those that did not become free, and those that a failed
 // start blames, because somebody else has their locks.
 func (d *Driver) withhold(r *report) {
-	for i := range d.devices {
-		if v, found := r.unfree[d.devices[i].Name]; found {
-			d.watch.Set(i, v)
+	for i := range d.dev.list {
+		if v, found := r.unfree[d.dev.list[i].Name]; found {
+			d.dev.watch.Set(i, v)
 		}
 	}
 	if r.event.Kind == sched.StartFailed {
 		for _, g := range r.event.GPUs {
-			if name := d.devices[g].Name; !slices.Contains(d.barred, name) {
-				d.barred = append(d.barred, name)
+			if name := d.dev.list[g].Name; !slices.Contains(d.dev.barred, name) {
+				d.dev.barred = append(d.dev.barred, name)
 			}
 		}
 	}
-	d.later = append(d.later, d.changes()...)
+	d.later = append(d.later, d.dev.changes()...)
 }
 
 // backoff returns how long a job wants to rest after an end; sched.Never: after this one it wants to be tried no more.
@@ -268,21 +242,10 @@ func (d *Driver) backoff(e *sched.Event) sched.Time {
 	return sched.Time(t.Backoff)
 }
 
-// rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
-func (d *Driver) rest(e *sched.Event) {
-	if e.Outcome != sched.NodeLost {
-		delete(d.lost, e.Job)
-		e.WorkFrom = d.backoff(e)
-		return
-	}
-	e.WorkFrom = sched.Time(time.Second << min(d.lost[e.Job], 8))
-	d.lost[e.Job]++
-}
-
 // collect returns what is to be told at the instant now: what was reported, who arrives, who uses the devices. What
 // else happened to an attempt whose start is told waits for the next answer, and so do the devices that it left behind.
 func (d *Driver) collect(now sched.Time) []sched.Event {
-	d.look()
+	d.dev.look()
 	d.later = append(d.later, d.lend()...)
 	for d.nextArrival() <= now {
 		d.later = append(d.later, sched.Event{Kind: sched.JobArrived, Spec: &d.o.Jobs[0].Spec})
@@ -332,23 +295,23 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 			d.isDone(a.Job) {
 			continue // an old order: nothing is remembered of it
 		}
-		at := d.attempts[a.Job]
+		at := d.runs.live[a.Job]
 		switch known := at != nil && at.number == a.Attempt; a.Kind {
 		case sched.Start:
-			if known || a.Attempt <= d.ended[a.Job] {
+			if known || a.Attempt <= d.runs.ended[a.Job] {
 				break
 			}
 			d.start(a)
 		case sched.Stop:
 			if known {
 				at.stop(a.Why)
-			} else if a.Attempt > d.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
+			} else if a.Attempt > d.runs.ended[a.Job] { // of a start that was ordered, but perhaps not carried out
 				at = d.begin(a.Job, a.Attempt, 1, 0)
 				at.stop(a.Why)
 				d.work.Go(func() { at.run(nil) })
 			}
 		case sched.WatchEpochs:
-			d.watched[a.Job] = a.On
+			d.runs.watched[a.Job] = a.On
 		case sched.Rent:
 			if d.lending.on {
 				d.lending.wanted[a.Pool] = a.Count // the next answer tells
@@ -372,21 +335,10 @@ func (d *Driver) Apply(_ context.Context, p sched.Plan) error {
 func (d *Driver) begin(job sched.JobID, number int32, width, batch int) *attempt {
 	o := d.odometer(job, 0)
 	o.Begin(width, batch)
-	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.epochs[job],
+	a := &attempt{d: d, job: job, number: number, odo: o, epoch: d.runs.epochs[job],
 		dir: d.o.State.RunDir(int32(job), number), stopped: make(chan struct{})}
-	d.mu.Lock()
-	d.attempts[job] = a
-	d.mu.Unlock()
+	d.runs.begin(a)
 	return a
-}
-
-// over notes that an attempt has ended.
-func (d *Driver) over(job sched.JobID, number int32) {
-	d.mu.Lock()
-	delete(d.attempts, job)
-	d.mu.Unlock()
-	d.ended[job] = number
-	d.resting = append(d.resting, job)
 }
 
 // isDone reports whether nothing can come of a job any more.
@@ -394,27 +346,11 @@ func (d *Driver) isDone(job sched.JobID) bool {
 	return int(job) < len(d.view.Jobs) && d.view.Jobs[job].State == sched.Done
 }
 
-// forget lets go of what is known of jobs that are done: a manager runs for months.
-func (d *Driver) forget() {
-	d.resting = slices.DeleteFunc(d.resting, func(job sched.JobID) bool {
-		if !d.isDone(job) {
-			return d.attempts[job] != nil // its end will tell again
-		}
-		delete(d.ended, job)
-		delete(d.lost, job)
-		delete(d.watched, job)
-		delete(d.epochs, job)
-		delete(d.progress, job)
-		return true
-	})
-}
-
 // start has the attempt of an order begun, or tells why it cannot be.
 func (d *Driver) start(a *sched.Action) {
 	o, err := d.order(a)
 	if err != nil {
-		d.ended[a.Job] = a.Attempt
-		d.resting = append(d.resting, a.Job)
+		d.runs.never(a.Job, a.Attempt)
 		d.later = append(d.later, sched.Event{Kind: sched.StartFailed, Job: a.Job, Attempt: a.Attempt,
 			Text: err.Error()})
 		return
@@ -435,7 +371,7 @@ func (d *Driver) order(a *sched.Action) (*shim.Order, error) {
 		Save: t.Checkpoint, Progress: t.Progress, Pattern: t.Pattern}
 	held := make([]device.Device, len(a.GPUs))
 	for i, g := range a.GPUs {
-		held[i] = d.devices[g]
+		held[i] = d.dev.list[g]
 		o.Devices = append(o.Devices, held[i].Name)
 	}
 	told := *a

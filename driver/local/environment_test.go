@@ -37,7 +37,7 @@ func variables(t *testing.T, lines string) map[string]string {
 	return env
 }
 
-// Ensure that a job has exactly the variables that docs/jobs.md promises, and nothing of its manager's but what is passed.
+// Ensure that a job has exactly the variables that docs/guide/jobs.md promises, and nothing of its manager's but what is passed.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	job := task.Task{Command: []string{"env"}, Dir: t.TempDir(), Grace: 45 * time.Second, Env: map[string]string{"DATA": "/data", "LANG": "tlh"}}

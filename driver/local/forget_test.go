@@ -12,8 +12,8 @@ import (
 func (w *world) remembered() (n int) {
 	w.Helper()
 	if err := w.box.Do(w.Context(), w.done, func(sched.Time) {
-		n = len(w.d.ended) + len(w.d.lost) + len(w.d.watched) + len(w.d.epochs) + len(w.d.progress) +
-			len(w.d.attempts) + len(w.d.resting)
+		n = len(w.d.runs.ended) + len(w.d.runs.lost) + len(w.d.runs.watched) + len(w.d.runs.epochs) + len(w.d.runs.progress) +
+			len(w.d.runs.live) + len(w.d.runs.resting)
 	}); err != nil {
 		w.Error(err)
 	}

@@ -11,9 +11,9 @@ import (
 // measureEvery is how often what the devices draw and do is told.
 const measureEvery = 30 * time.Second
 
-// gauge makes events of samples: what the GPUs of each node draw and how much they are used, and the same of each job. The
-// power of a node is that of its GPUs: what else the machine draws is not seen. What is about the same as it was told last is
-// not told again, so that the log of an idle machine does not grow.
+// gauge makes events of samples: what the GPUs of each node draw and how much they are used, and the same of each job.
+// The power of a node is that of its GPUs: what else the machine draws is not seen. What is about the same as it was
+// told last is not told again, so that the log of an idle machine does not grow.
 type gauge struct {
 	every time.Duration
 	meter device.Meter
@@ -23,12 +23,12 @@ type gauge struct {
 }
 
 // read folds a sample and returns what is to be told.
-func (g *gauge) read(d *Driver, s *device.Sample, o *owners) (events []sched.Event) {
+func (g *gauge) read(v *sched.View, list []device.Device, s *device.Sample, o *owners) (events []sched.Event) {
 	g.meter.See(s)
 	if g.last.IsZero() {
 		g.last = s.At
 	}
-	if s.At.Sub(g.last) < g.every || len(d.view.Nodes) == 0 {
+	if s.At.Sub(g.last) < g.every || len(v.Nodes) == 0 {
 		return nil
 	}
 	g.last = s.At
@@ -36,20 +36,20 @@ func (g *gauge) read(d *Driver, s *device.Sample, o *owners) (events []sched.Eve
 	if g.nodes == nil {
 		g.nodes, g.jobs = make(map[sched.NodeID]sched.Event), make(map[sched.JobID]sched.Event)
 	}
-	for n := range d.view.Nodes {
+	for n := range v.Nodes {
 		id := sched.NodeID(n)
-		if e := d.measureNode(id, means); !alike(e, g.nodes[id]) {
+		if e := measureNode(v, list, id, means); !alike(e, g.nodes[id]) {
 			g.nodes[id] = e
 			events = append(events, e)
 		}
 	}
-	for id := range d.view.Jobs {
+	for id := range v.Jobs {
 		id := sched.JobID(id)
-		if j := &d.view.Jobs[id]; !j.Up || !j.HoldsDevices() {
+		if j := &v.Jobs[id]; !j.Up || !j.HoldsDevices() {
 			delete(g.jobs, id)
 			continue
 		}
-		if e := d.measureJob(id, means, s, o); !alike(e, g.jobs[id]) {
+		if e := measureJob(v, list, id, means, s, o); !alike(e, g.jobs[id]) {
 			g.jobs[id] = e
 			events = append(events, e)
 		}
@@ -58,30 +58,32 @@ func (g *gauge) read(d *Driver, s *device.Sample, o *owners) (events []sched.Eve
 }
 
 // measureNode returns what the GPUs of a node draw, and the use of those that jobs hold.
-func (d *Driver) measureNode(n sched.NodeID, means map[string]device.Mean) sched.Event {
-	node := &d.view.Nodes[n]
+func measureNode(v *sched.View, list []device.Device, n sched.NodeID, means map[string]device.Mean) sched.Event {
+	node := &v.Nodes[n]
 	var all, busy []string
 	for i := range node.Spec.GPUs {
 		g := node.First + sched.GPUID(i)
-		all = append(all, d.devices[g].Name)
-		if d.view.GPUs[g].Holders > 0 {
-			busy = append(busy, d.devices[g].Name)
+		all = append(all, list[g].Name)
+		if v.GPUs[g].Holders > 0 {
+			busy = append(busy, list[g].Name)
 		}
 	}
 	use, _ := device.Use(means, busy)
 	_, mem := device.Use(means, all)
-	return sched.Event{Kind: sched.Measured, Node: n, Job: sched.None, Value: float64(device.Power(means, all)), Rate: use, MemGB: mem}
+	return sched.Event{Kind: sched.Measured, Node: n, Job: sched.None, Value: float64(device.Power(means, all)),
+		Rate: use, MemGB: mem}
 }
 
 // measureJob returns what the GPUs of a job draw, if it has them alone, their use, and the most memory it has on one.
-func (d *Driver) measureJob(id sched.JobID, means map[string]device.Mean, s *device.Sample, o *owners) sched.Event {
-	j := &d.view.Jobs[id]
+func measureJob(v *sched.View, list []device.Device, id sched.JobID, means map[string]device.Mean, s *device.Sample,
+	o *owners) sched.Event {
+	j := &v.Jobs[id]
 	e := sched.Event{Kind: sched.Measured, Node: sched.None, Job: id}
 	alone := true
 	names := make([]string, len(j.GPUs))
 	for i, g := range j.GPUs {
-		names[i] = d.devices[g].Name
-		alone = alone && d.view.GPUs[g].Holders == 1
+		names[i] = list[g].Name
+		alone = alone && v.GPUs[g].Holders == 1
 		r := s.Readings[names[i]]
 		e.MemGB = max(e.MemGB, float32(memoryOf(&r, id, o)/1024))
 	}

@@ -35,8 +35,8 @@ func onGPUs(t *testing.T, f *device.Fake, scripts ...string) *world {
 
 // hurry has the driver look often, and believe at the second look.
 func (d *Driver) hurry() {
-	d.lookEvery, d.rule.Enter, d.rule.Leave = 10*time.Millisecond, 0, 0
-	d.watch.Rule = d.rule
+	d.dev.lookEvery, d.dev.rule.Enter, d.dev.rule.Leave = 10*time.Millisecond, 0, 0
+	d.dev.watch.Rule = d.dev.rule
 }
 
 // awaitGPU returns the n-th change of GPU g, from 1, once it is logged.
@@ -103,7 +103,7 @@ func TestMemoryStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.hurry()
-	d.rule.Patience = 200 * time.Millisecond
+	d.dev.rule.Patience = 200 * time.Millisecond
 	w := newIdle(t, dir)
 	w.hooks = append(w.hooks, func(_ *sched.View, e *sched.Event) {
 		if e.Kind == sched.AttemptStarted && e.Job == 0 {
@@ -176,11 +176,11 @@ func TestBackendHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.rule.Patience = 200 * time.Millisecond
+	d.dev.rule.Patience = 200 * time.Millisecond
 	h := take(t, d, sched.View{})
 	h.arrivals(2)
 	answer := f.Hang()
-	h.until("a look", func() bool { return d.looking })
+	h.until("a look", func() bool { return d.dev.looking })
 	h.apply(start(0, 1, 0), start(1, 1, 1))
 	h.end(0, sched.Finished)
 	if want := [][2]int32{{0, int32(sched.GPUStuck)}}; !slices.Equal(h.changes(), want) {
@@ -221,10 +221,10 @@ func TestHeldIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Close)
-	d.rule.IdleAfter = 50 * time.Millisecond
+	d.dev.rule.IdleAfter = 50 * time.Millisecond
 	d.hurry()
 	h := take(t, d, sched.View{})
-	held := func() bool { s := d.Status()[0]; return s.HeldIdle(&d.rule) }
+	held := func() bool { s := d.Status()[0]; return s.HeldIdle(&d.dev.rule) }
 	h.until("held idle", held)
 	h.passes(5)
 	want := fmt.Sprintf(`by="process %d (1.0 GiB)"`, os.Getpid())

@@ -18,16 +18,8 @@ type owners struct {
 
 // owners returns the attempts that live, all but one. It may be called by anybody.
 func (d *Driver) owners(but *attempt) *owners {
-	d.mu.Lock()
-	live := make([]*attempt, 0, len(d.attempts))
-	for _, a := range d.attempts {
-		if a != but {
-			live = append(live, a)
-		}
-	}
-	d.mu.Unlock()
 	o := &owners{}
-	for _, a := range live {
+	for _, a := range d.runs.others(but) {
 		if order, err := a.dir.Order(); err == nil { // else it has not begun
 			o.orders = append(o.orders, order)
 		}

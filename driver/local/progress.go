@@ -35,7 +35,7 @@ const odometerFile = "odometer.json"
 
 // odometer returns that of a job: known is the work that the log knows of.
 func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odometer {
-	if o := d.progress[job]; o != nil {
+	if o := d.runs.progress[job]; o != nil {
 		return o
 	}
 	var kept progress.Kept
@@ -49,9 +49,9 @@ func (d *Driver) odometer(job sched.JobID, known time.Duration) *progress.Odomet
 		kept = progress.Kept{}
 	}
 	want := int(d.view.Jobs[job].Unit()) // as it arrived, whatever its user wants since
-	d.progress[job] = progress.NewOdometer(want, kept, known)
-	d.progress[job].Apart = d.o.Tell / 2
-	return d.progress[job]
+	d.runs.progress[job] = progress.NewOdometer(want, kept, known)
+	d.runs.progress[job].Apart = d.o.Tell / 2
+	return d.runs.progress[job]
 }
 
 // keepOdometer writes down what is to be known of the job later.
@@ -65,14 +65,14 @@ func (a *attempt) keepOdometer() {
 // countTenants tells the attempts how many jobs compute on their GPUs.
 func (d *Driver) countTenants() {
 	up := make(map[sched.GPUID]int32)
-	for job := range d.attempts {
+	for job := range d.runs.live {
 		if int(job) < len(d.view.Jobs) && d.view.Jobs[job].Up {
 			for _, g := range d.view.Jobs[job].GPUs {
 				up[g]++
 			}
 		}
 	}
-	for job, a := range d.attempts {
+	for job, a := range d.runs.live {
 		most := int32(1)
 		if int(job) < len(d.view.Jobs) {
 			for _, g := range d.view.Jobs[job].GPUs {

@@ -376,7 +376,7 @@ func TestUnitOfChangedJob(t *testing.T) {
 		"changed":       {sched.Job{Spec: spec.Changed(&c), Asked: 4}, .5},
 	} {
 		d := &Driver{o: Options{State: shim.State(t.TempDir()), Log: slog.New(slog.DiscardHandler)}, view: &sched.View{Jobs: []sched.Job{want.job}},
-			progress: make(map[sched.JobID]*progress.Odometer)}
+			runs: newAttemptBook()}
 		o := d.odometer(0, 0)
 		if o.Begin(2, 0); o.Rate() != want.rate {
 			t.Errorf("%s: rate %v on two GPUs, want %v", name, o.Rate(), want.rate)

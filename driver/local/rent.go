@@ -70,7 +70,7 @@ func (d *Driver) lend() (events []sched.Event) {
 		}
 	}
 	for i, lent := range d.lending.lent {
-		if pool := d.poolOf(i); !lent && short[pool] > 0 && d.state[i] == sched.GPUInUse {
+		if pool := d.poolOf(i); !lent && short[pool] > 0 && d.dev.state[i] == sched.GPUInUse {
 			short[pool]--
 			d.lending.lent[i] = true
 			spec := d.view.Nodes[i].Spec

@@ -89,7 +89,7 @@ func TestDeviceLocked(t *testing.T) {
 	list, _ := jobs(t, time.Second, "exit 0")
 	list[0].Spec.GPUs = sched.Rigid(2)
 	w, d := newIdle(t, dir), open(t, dir, 1, 2, list...)
-	d.lookEvery = 50 * time.Millisecond
+	d.dev.lookEvery = 50 * time.Millisecond
 	w.start(fifo(t), d)
 	e := w.await(sched.StartFailed, 0, 1)
 	if !slices.Equal(e.GPUs, []sched.GPUID{1}) || !strings.Contains(e.Text, "slot-1") {

@@ -49,7 +49,7 @@ func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 
 // machine returns the machine as nodes, if v does not know it. The states of its GPUs were told as v has them.
 func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
-	d.lending.resume(v, len(d.devices))
+	d.lending.resume(v, len(d.dev.list))
 	if len(v.Nodes) == 0 {
 		events, err = d.nodes()
 		if d.lending.on {
@@ -57,9 +57,9 @@ func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 		}
 		return events, err
 	}
-	for i := range d.devices {
-		d.state[i] = v.GPUs[i].State
-		d.withheld[i] = d.state[i] == sched.GPUWithheld
+	for i := range d.dev.list {
+		d.dev.state[i] = v.GPUs[i].State
+		d.dev.withheld[i] = d.dev.state[i] == sched.GPUWithheld
 	}
 	return nil, nil
 }
@@ -67,18 +67,18 @@ func (d *Driver) machine(v *sched.View) (events []sched.Event, err error) {
 // firstLook returns how the devices are. Of attempts that ended while no driver was there nobody has checked what they left:
 // as long as devices cannot be looked at, those that no attempt holds are given to nobody.
 func (d *Driver) firstLook() []sched.Event {
-	s := d.ask(nil)
+	s := d.dev.ask(nil)
 	events := d.judge(s)
 	if s.err == nil {
 		return events
 	}
 	o := d.owners(nil)
-	for i := range d.devices {
-		if st := d.watch.Of(i); st.State == sched.GPUInUse && !o.holds(st.Name) {
-			d.watch.Set(i, device.Verdict{State: sched.GPUStuck, Why: s.err.Error()})
+	for i := range d.dev.list {
+		if st := d.dev.watch.Of(i); st.State == sched.GPUInUse && !o.holds(st.Name) {
+			d.dev.watch.Set(i, device.Verdict{State: sched.GPUStuck, Why: s.err.Error()})
 		}
 	}
-	return d.changes()
+	return d.dev.changes()
 }
 
 // adopt takes over the attempt that a job has, and tells of it what happened meanwhile. An attempt that was ordered but
@@ -88,20 +88,20 @@ func (d *Driver) adopt(id sched.JobID, j *sched.Job) []sched.Event {
 		return nil
 	}
 	if j.Watched {
-		d.watched[id] = true
+		d.runs.watched[id] = true
 	}
 	if j.Attempts == 0 { // nothing else is known of it
 		return nil
 	}
-	d.resting = append(d.resting, id)
-	d.ended[id], d.epochs[id] = j.Attempts, int64(j.Epoch)
+	d.runs.resting = append(d.runs.resting, id)
+	d.runs.ended[id], d.runs.epochs[id] = j.Attempts, int64(j.Epoch)
 	if j.Attempt != sched.Stopping { // then it is a guess
 		d.odometer(id, j.Work)
 	}
 	if !j.HoldsDevices() {
 		return nil
 	}
-	d.ended[id]--
+	d.runs.ended[id]--
 	if !j.Up && !d.o.State.Begun(int32(id), j.Attempts) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *Driver) missed(a *attempt, x *end) (events []sched.Event) {
 	for i := range events {
 		events[i].Job, events[i].Attempt = a.job, a.number
 	}
-	d.over(a.job, a.number)
+	d.runs.over(a.job, a.number)
 	return events
 }
 

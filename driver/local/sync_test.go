@@ -44,7 +44,7 @@ func begun(t *testing.T) *past {
 // known is a View of the first job of d, which holds slot 0.
 func known(d *Driver, j sched.Job) sched.View {
 	j.Spec, j.State, j.GPUs = d.view.Jobs[0].Spec, sched.Active, []sched.GPUID{0}
-	return sched.View{Now: d.now, Jobs: []sched.Job{j}, Nodes: []sched.Node{{State: sched.NodeUp}}, GPUs: make([]sched.GPU, len(d.devices))}
+	return sched.View{Now: d.now, Jobs: []sched.Job{j}, Nodes: []sched.Node{{State: sched.NodeUp}}, GPUs: make([]sched.GPU, len(d.dev.list))}
 }
 
 // next opens the driver of the next manager of the folder, not yet synced.

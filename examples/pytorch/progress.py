@@ -1,4 +1,4 @@
-"""What a run tells about itself, see docs/jobs.md."""
+"""What a run tells about itself, see docs/guide/jobs.md."""
 
 import json
 import os

@@ -34,16 +34,16 @@ func TestExamplesApply(t *testing.T) {
 	if len(kinds) != 4 {
 		t.Errorf("examples of %v, want one of each kind", kinds)
 	}
-	page, err := os.ReadFile("../../docs/kubernetes.md")
+	page, err := os.ReadFile("../../docs/guide/kubernetes.md")
 	must(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) < 4 {
 		t.Errorf("%d blocks of YAML, want more", len(blocks))
 	}
 	for _, block := range blocks {
-		apply(t, api, "docs/kubernetes.md", block[1])
+		apply(t, api, "docs/guide/kubernetes.md", block[1])
 		if !texts[block[1]] {
-			t.Errorf("no file of kube/examples holds this block of docs/kubernetes.md:\n%s", block[1])
+			t.Errorf("no file of kube/examples holds this block of docs/guide/kubernetes.md:\n%s", block[1])
 		}
 	}
 }

@@ -46,7 +46,7 @@ func Client(config *rest.Config) (typedcorev1.PodsGetter, error) {
 // streamBuffer is how many bytes of a log may have come and not been read.
 const streamBuffer = 64 << 10
 
-// Follower follows any number of logs. Its methods may be called by anybody. It is a driver.Follower.
+// Follower follows any number of logs. Its methods may be called by anybody. It is an attempts.Follower.
 type Follower struct {
 	pods  typedcorev1.PodsGetter
 	rate  flowcontrol.RateLimiter

@@ -22,10 +22,10 @@ type schema struct {
 	Minimum, Maximum     *float64
 }
 
-// published reads docs/jobs.schema.json, with the keys that it refers to put in their places.
+// published reads docs/guide/jobs.schema.json, with the keys that it refers to put in their places.
 func published(t *testing.T) *schema {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/jobs.schema.json")
+	b, err := os.ReadFile("../../docs/guide/jobs.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type SchedulerPolicyList struct {
 // +kubebuilder:validation:Enum=dra-pinned;dra-direct;visible-devices;count
 type Mode string
 
-// Modes. See docs/kubernetes.md for what each needs of the cluster.
+// Modes. See docs/guide/kubernetes.md for what each needs of the cluster.
 const (
 	Pinned  Mode = "dra-pinned"      // a claim that selects the devices by UUID; kube-scheduler allocates
 	Direct  Mode = "dra-direct"      // we allocate; only for nodes that are ours alone

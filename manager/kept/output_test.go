@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestGrowingOutput(t *testing.T) {
 	defer cancel()
 	now := make(chan struct{})
 	close(now)
-	r := site.Reading{Of: outputs(dir), From: site.Point{Attempt: 1}, Follow: true, Lines: -1}
+	r := site.Reading{Of: Outputs(dir), From: site.Point{Attempt: 1}, Follow: true, Lines: -1}
 	quiet := 0
 	r.Current = func() (site.Standing, <-chan struct{}) {
 		switch quiet++; {

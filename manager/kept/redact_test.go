@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func FuzzRedact(f *testing.F) {
 		}
 		spec := sched.JobSpec{GPUs: sched.Rigid(1), Name: "n", User: user, Task: encoded(name, arg, canary)}
 		line := eventlog.AppendEvent(nil, 1, &sched.Event{Seq: 1, Kind: sched.JobArrived, Spec: &spec})
-		if got := redact(line); bytes.Contains(got, []byte(canary)) {
+		if got := Redact(line); bytes.Contains(got, []byte(canary)) {
 			t.Errorf("%s", got)
 		}
 	})

@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func (f Folder) WriteLog(w io.Writer) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(make([]byte, 64<<10), api.MaxEvent)
 	for lines.Scan() {
-		if _, err := w.Write(append(redact(lines.Bytes()), '\n')); err != nil {
+		if _, err := w.Write(append(Redact(lines.Bytes()), '\n')); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (f Folder) Logs(ctx context.Context, job string, o api.LogOptions, report f
 		attempts++
 	}
 	standing := site.Standing{Done: true, Attempts: attempts}
-	r := site.Reading{Of: outputs(f), Job: id, From: site.Point{Attempt: int32(o.Attempt)}, Lines: o.Tail,
+	r := site.Reading{Of: Outputs(f), Job: id, From: site.Point{Attempt: int32(o.Attempt)}, Lines: o.Tail,
 		Since:   o.Since,
 		Current: func() (site.Standing, <-chan struct{}) { return standing, nil },
 		Piece: func(p site.Point, text []byte) error {

@@ -1,6 +1,8 @@
-package manager
+package kept
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // openBeneath opens a file below a folder for reading. No link leads out of it.
 func openBeneath(folder int, path string) (int, error) {

@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 // hidden stands for the value of a variable.
 const hidden = "(hidden)"
 
-// redact returns a line of the log without the values of the variables that a job's environment is given: passwords and
+// Redact returns a line of the log without the values of the variables that a job's environment is given: passwords and
 // tokens are among them. It is the same to all who replay it, but for those who would start processes.
-func redact(line []byte) []byte {
+func Redact(line []byte) []byte {
 	if !bytes.Contains(line, []byte(`"event":"arrived"`)) {
 		return line
 	}

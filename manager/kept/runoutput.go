@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"bytes"
@@ -26,12 +26,12 @@ const (
 	maxTail  = 8 << 20  // bytes that Tail looks back
 )
 
-// outputs are what the jobs of a state folder write: one file for each attempt. A place in one is the number of bytes
+// Outputs are what the jobs of a state folder write: one file for each attempt. A place in one is the number of bytes
 // before it.
-type outputs string
+type Outputs string
 
 // Open opens what an attempt wrote.
-func (o outputs) Open(_ context.Context, from site.Source) (site.Output, error) {
+func (o Outputs) Open(_ context.Context, from site.Source) (site.Output, error) {
 	if from.Rank != 0 {
 		return nil, fmt.Errorf("%w: rank %d; all ranks of a job of one machine write one output, that of rank 0",
 			api.ErrRefused, from.Rank)
@@ -44,7 +44,7 @@ func (o outputs) Open(_ context.Context, from site.Source) (site.Output, error) 
 }
 
 // Last returns when an attempt last wrote.
-func (o outputs) Last(from site.Source) (time.Time, bool) {
+func (o Outputs) Last(from site.Source) (time.Time, bool) {
 	info, err := os.Lstat(outputPath(string(o), from.Job, from.Attempt))
 	if err != nil {
 		return time.Time{}, false
@@ -53,7 +53,7 @@ func (o outputs) Last(from site.Source) (time.Time, bool) {
 }
 
 // Place reads a place.
-func (outputs) Place(text string) error {
+func (Outputs) Place(text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != text {
 		return fmt.Errorf("%w: place %q, want a number of bytes", api.ErrMalformed, text)
@@ -151,7 +151,7 @@ const maxLine = 500
 
 // Tail returns at most so many of the last lines that an attempt wrote, of which those that are long are cut; none if
 // it wrote nothing, or that cannot be read. They are as written, but for bytes that are no UTF-8: see Printable.
-func (o outputs) Tail(job sched.JobID, attempt int32, lines int) (list []string) {
+func (o Outputs) Tail(job sched.JobID, attempt int32, lines int) (list []string) {
 	f, err := openOutput(string(o), job, attempt)
 	if err != nil || f == nil {
 		return nil

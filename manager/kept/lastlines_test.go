@@ -1,4 +1,4 @@
-package manager
+package kept
 
 import (
 	"os"
@@ -34,7 +34,7 @@ func TestLastLines(t *testing.T) {
 		if err := os.WriteFile(run.Output(), []byte(c.wrote), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := outputs(dir).Tail(3, 1, 3)
+		got := Outputs(dir).Tail(3, 1, 3)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %.200q, want %.200q", name, got, c.want)
 		}

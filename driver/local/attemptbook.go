@@ -1,0 +1,91 @@
+package local
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trainyard/trainyard/attempt/progress"
+	"github.com/trainyard/trainyard/sched"
+)
+
+// attemptBook is what a driver knows of attempts: those that live, and what of earlier ones counts for the next. It
+// belongs to the engine's goroutine, but for others.
+type attemptBook struct {
+	mu       sync.Mutex               // of live, for others
+	live     map[sched.JobID]*attempt // alive, or about to be
+	ended    map[sched.JobID]int32    // the last attempt whose end was reported
+	lost     map[sched.JobID]int      // ends in a row of which the reason is not known
+	watched  map[sched.JobID]bool     // epochs wanted
+	epochs   map[sched.JobID]int64    // the last known to have ended
+	progress map[sched.JobID]*progress.Odometer
+	resting  []sched.JobID // had an attempt that ended: to be forgotten once they are done
+}
+
+func newAttemptBook() *attemptBook {
+	return &attemptBook{live: make(map[sched.JobID]*attempt), ended: make(map[sched.JobID]int32),
+		lost:    make(map[sched.JobID]int),
+		watched: make(map[sched.JobID]bool), epochs: make(map[sched.JobID]int64),
+		progress: make(map[sched.JobID]*progress.Odometer)}
+}
+
+// begin makes an attempt the live one of its job.
+func (b *attemptBook) begin(a *attempt) {
+	b.mu.Lock()
+	b.live[a.job] = a
+	b.mu.Unlock()
+}
+
+// over notes that an attempt has ended.
+func (b *attemptBook) over(job sched.JobID, number int32) {
+	b.mu.Lock()
+	delete(b.live, job)
+	b.mu.Unlock()
+	b.never(job, number)
+}
+
+// never notes that an attempt ended, or was never begun.
+func (b *attemptBook) never(job sched.JobID, number int32) {
+	b.ended[job] = number
+	b.resting = append(b.resting, job)
+}
+
+// others returns the attempts that live, all but one. Anyone may call it.
+func (b *attemptBook) others(but *attempt) []*attempt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make([]*attempt, 0, len(b.live))
+	for _, a := range b.live {
+		if a != but {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// rest has a job whose shims die one after the other rest in between, longer each time; what kills them is not known.
+// After other ends it rests for its backoff.
+func (b *attemptBook) rest(e *sched.Event, backoff sched.Time) {
+	if e.Outcome != sched.NodeLost {
+		delete(b.lost, e.Job)
+		e.WorkFrom = backoff
+		return
+	}
+	e.WorkFrom = sched.Time(time.Second << min(b.lost[e.Job], 8))
+	b.lost[e.Job]++
+}
+
+// forget lets go of what is known of jobs that are done: a manager runs for months.
+func (b *attemptBook) forget(isDone func(sched.JobID) bool) {
+	b.resting = slices.DeleteFunc(b.resting, func(job sched.JobID) bool {
+		if !isDone(job) {
+			return b.live[job] != nil // its end will say so again
+		}
+		delete(b.ended, job)
+		delete(b.lost, job)
+		delete(b.watched, job)
+		delete(b.epochs, job)
+		delete(b.progress, job)
+		return true
+	})
+}
