@@ -150,3 +150,15 @@ func dataVariants() []variant {
 			args: of("data/pollux/osdi21/workloads/workload-1.csv", "16x4", measured...)},
 	}
 }
+
+// withOthers adds a variant of the systems that are in none: a new system needs no more than its rows.
+func withOthers(list []variant, known []string) []variant {
+	others := slices.DeleteFunc(slices.Clone(known), func(name string) bool {
+		return slices.ContainsFunc(list, func(v variant) bool { return slices.Contains(v.systems, name) })
+	})
+	if len(others) == 0 {
+		return list
+	}
+	return append(list, variant{name: "mixed-others", small: true, systems: others,
+		args: of("mixed.csv", "6x4", "--variability", "scores24.csv")})
+}
