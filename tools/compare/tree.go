@@ -117,11 +117,8 @@ func (in *inputs) prepare(ctx context.Context, trainyard string) error {
 	if err != nil {
 		return fmt.Errorf("trace generate: %w", err)
 	}
-	if err = os.WriteFile(in.long(), text, 0o666); err != nil {
-		return err
-	}
 	in.all, err = systems(ctx, trainyard)
-	return err
+	return errors.Join(err, os.WriteFile(in.long(), text, 0o666))
 }
 
 func (in *inputs) long() string { return filepath.Join(in.dir, "long.csv") }
