@@ -49,23 +49,20 @@ func TestReached(t *testing.T) {
 	judge(t, "reached", found)
 }
 
+// A package whose name ends in "test" and that no program has is a kit, and need not be listed.
+//
 // keptUnreached is what stays although no program reaches it: functions by "folder.Func" or "folder.Type.Method", and
 // all whose name starts so by "folder...".
 var keptUnreached = []struct{ name, reason string }{
-	{"api/apitest...", kit},
 	{"api.Client.DrainNode", "programs that use the client drain one node of several by it"},
-	{"driver/drivertest...", kit},
 	{"driver/local/device.Fake...", kit},
 	{"driver/local/device.NewFake", kit},
-	{"driver/local/shim/shimtest...", kit},
-	{"internal/policytest...", kit},
-	{"system/key/keytest...", kit},
 	{"internal/shareddata...", kit},
+	{"internal/testsize...", kit},
 	{"kube/driver/internal/objects...", kit},
 	{"kube/internal/controlplane...", kit},
 	{"kube/internal/fakenode...", kit},
 	{"kube/internal/realnode...", kit},
-	{"whatif/whatiftest...", kit},
 }
 
 const kit = "a kit that tests of several packages share"
@@ -81,6 +78,7 @@ type program struct {
 	bodies  map[*types.Func]*ast.FuncDecl
 	info    map[*ast.FuncDecl]*types.Info
 	reached map[types.Object]bool
+	linked  map[string]bool          // packages that a program has, by import path
 	live    map[*types.TypeName]bool // types of ours that reached code uses
 	used    map[*types.Interface]bool
 	called  map[string]bool    // methods of interfaces without a name that reached code calls, by name
@@ -114,8 +112,8 @@ func loadProgram(dir string) (*program, error) {
 	p := &program{
 		files: token.NewFileSet(), root: dir, packages: map[string]*checked{}, exports: map[string]string{},
 		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
-		reached: map[types.Object]bool{},
-		live:    map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
+		reached: map[types.Object]bool{}, linked: map[string]bool{},
+		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	var ours []*listed
 	// Of a package of others that both modules use, kube's version counts: it is the newer.
@@ -257,7 +255,7 @@ func (p *program) collectForeign() {
 
 // walk marks what is reached, until nothing more is.
 func (p *program) walk() {
-	linked := map[string]bool{}
+	linked := p.linked
 	var link func(pkg *types.Package)
 	link = func(pkg *types.Package) {
 		if linked[pkg.Path()] {
@@ -438,12 +436,17 @@ func (p *program) satisfies(named *types.Named, fn *types.Func) bool {
 	return slices.ContainsFunc(p.foreign, has)
 }
 
-// unreached lists the functions of ours, less generated ones and those of tests' packages that keptUnreached names.
+// isKit says whether a package is one that tests share, by its name, and no program has.
+func (p *program) isKit(pkg *types.Package) bool {
+	return strings.HasSuffix(pkg.Name(), "test") && !p.linked[pkg.Path()]
+}
+
+// unreached lists the functions of ours that nothing reaches, less generated ones and those of kits.
 func (p *program) unreached() []finding {
 	var found []finding
 	for fn, d := range p.bodies {
 		pos := p.files.Position(d.Pos())
-		if p.reached[fn] || d.Name.Name == "_" || d.Body == nil {
+		if p.reached[fn] || d.Name.Name == "_" || d.Body == nil || p.isKit(fn.Pkg()) {
 			continue
 		}
 		rel, err := filepath.Rel(p.root, pos.Filename)
@@ -523,8 +526,8 @@ func (unused) String() string { return "" }
 	p := &program{
 		files: token.NewFileSet(), root: ".", packages: map[string]*checked{}, others: importer.Default(),
 		bodies: map[*types.Func]*ast.FuncDecl{}, info: map[*ast.FuncDecl]*types.Info{},
-		reached: map[types.Object]bool{},
-		live:    map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
+		reached: map[types.Object]bool{}, linked: map[string]bool{},
+		live: map[*types.TypeName]bool{}, used: map[*types.Interface]bool{}, called: map[string]bool{},
 	}
 	p.others = importer.ForCompiler(p.files, "source", nil)
 	f, err := parser.ParseFile(p.files, "main.go", text, parser.SkipObjectResolution)
