@@ -1,6 +1,7 @@
 package system
 
 import (
+	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/system/boa"
 	"github.com/trainyard/trainyard/system/eaco"
@@ -9,7 +10,7 @@ import (
 	"github.com/trainyard/trainyard/system/pal"
 )
 
-// table lists all systems. A policy is added by its file, a data file for its test, and a row here.
+// table lists all systems. A policy is added by its file, a name and a data file for its test, and a row here.
 var table = []Info{
 	{
 		Name: "fifo", Line: "by arrival; the first that does not fit holds up all behind it",
@@ -44,7 +45,7 @@ var table = []Info{
 	{
 		Name: "fewest-gpus", Line: "narrowest job first, preemptive",
 		Assumes: "nothing", Source: "released Tiresias simulator (sjf)",
-		Stages: plain(baseline.FewestGPUs),
+		Stages: plain(baseline.Preempting(order.FewestGPUs{})),
 	},
 	{
 		Name: "las", Line: "least attained service first, preemptive, looked at every quantum",

@@ -25,7 +25,9 @@ var apiCodes = []struct {
 	{api.ErrNoManager, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound}, {api.ErrNoEvent, term.ExitNotFound},
 	{api.ErrAmbiguous, term.ExitConflict}, {api.ErrNoDecided, term.ExitRefused}, {api.ErrElsewhere, term.ExitRefused}, {api.ErrDone, term.ExitConflict},
 	{api.ErrEarly, term.ExitRefused}, {api.ErrFixed, term.ExitConflict}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrRefused, term.ExitRefused},
-	{api.ErrForbidden, term.ExitPermission}, {api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout}, {api.ErrMalformed, term.ExitMalformed},
+	{api.ErrForbidden, term.ExitPermission}, {api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout},
+	{api.ErrNoNode, term.ExitNotFound}, {api.ErrNotHere, term.ExitRefused}, {api.ErrGone, term.ExitRefused},
+	{api.ErrNotLeading, term.ExitUnreachable}, {api.ErrMalformed, term.ExitMalformed},
 }
 
 // ApiError gives an error of a request its exit code, and says what to do where that helps.

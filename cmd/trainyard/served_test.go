@@ -143,6 +143,8 @@ func TestAnswerCodes(t *testing.T) {
 		{api.ErrNoManager, term.ExitUnreachable}, {api.ErrStopped, term.ExitUnreachable}, {api.ErrNoJob, term.ExitNotFound}, {api.ErrNoGPU, term.ExitNotFound},
 		{api.ErrDone, term.ExitConflict}, {api.ErrEarly, term.ExitRefused}, {api.ErrRefused, term.ExitRefused}, {api.ErrFixed, term.ExitConflict},
 		{api.ErrForbidden, term.ExitPermission}, {fs.ErrPermission, term.ExitPermission}, {api.ErrTimeout, term.ExitTimeout}, {api.ErrBusy, term.ExitTimeout},
+		{api.ErrNoNode, term.ExitNotFound}, {api.ErrNotHere, term.ExitRefused}, {api.ErrGone, term.ExitRefused},
+		{api.ErrNotLeading, term.ExitUnreachable},
 		{api.ErrMalformed, term.ExitMalformed}, {context.Canceled, term.ExitInterrupted}, {fs.ErrInvalid, term.ExitGeneral}, {nil, term.ExitOK},
 	} {
 		got := term.ExitOK

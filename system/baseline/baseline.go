@@ -41,18 +41,20 @@ func SJF(place sched.Placer, k Known) pipeline.Stages {
 
 // SRTF runs the jobs with the shortest remaining time, preempting others. It assumes an estimate of it.
 func SRTF(place sched.Placer, k Known) pipeline.Stages {
-	return pipeline.Stages{Order: order.SRTF{Work: k.Work}, Place: place, Preempt: true}
+	return Preempting(order.SRTF{Work: k.Work})(place)
 }
 
 // SRSF runs the jobs with the least remaining service, time times GPUs, preempting others. It assumes an estimate of
 // the remaining time.
 func SRSF(place sched.Placer, k Known) pipeline.Stages {
-	return pipeline.Stages{Order: order.SRSF{Work: k.Work}, Place: place, Preempt: true}
+	return Preempting(order.SRSF{Work: k.Work})(place)
 }
 
-// FewestGPUs runs the narrowest jobs, preempting others. It assumes nothing.
-func FewestGPUs(place sched.Placer) pipeline.Stages {
-	return pipeline.Stages{Order: order.FewestGPUs{}, Place: place, Preempt: true}
+// Preempting runs the jobs that come first in an order, preempting others.
+func Preempting(o sched.Orderer) func(place sched.Placer) pipeline.Stages {
+	return func(place sched.Placer) pipeline.Stages {
+		return pipeline.Stages{Order: o, Place: place, Preempt: true}
+	}
 }
 
 // LAS runs the jobs of least attained service, GPU time or time, and looks at the order again every quantum. It assumes

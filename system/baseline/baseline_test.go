@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/pipeline"
 	"github.com/trainyard/trainyard/sched"
+	"github.com/trainyard/trainyard/stage/order"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system/baseline"
 	"github.com/trainyard/trainyard/trace"
@@ -82,7 +83,7 @@ func TestStarts(t *testing.T) {
 		// Job 1 has 20 GPU-seconds left, job 0 has 27; job 2 has 3, job 3 has 20.
 		{"srsf", func(w sched.Remainer) pipeline.Stages { return baseline.SRSF(p, baseline.Known{Work: w}) },
 			[]int{0, 1, 2, 3, 4}},
-		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.FewestGPUs(p) }, []int{0, 23, 2, 3, 4}},
+		{"fewest-gpus", func(sched.Remainer) pipeline.Stages { return baseline.Preempting(order.FewestGPUs{})(p) }, []int{0, 23, 2, 3, 4}},
 	} {
 		if got := starts(t, "1x4", rows, c.stages); !slices.Equal(got, c.want) {
 			t.Errorf("%s: starts %d, want %d", c.name, got, c.want)

@@ -23,9 +23,9 @@ type Case struct {
 // Cases are all kinds of faults.
 var Cases = []Case{
 	{"a key that is near another", "tiresias-las", map[string]string{"tresholds": "1"}, nil, key.Unknown,
-		`system: tiresias-las takes no key "tresholds" (did you mean "thresholds"?); it takes thresholds, promote_knob, unit, placement, `},
+		`system: tiresias-las takes no key "tresholds" (did you mean "thresholds"?); it takes `},
 	{"a key of another system", "fifo", map[string]string{"month_zone": "UTC"}, nil, key.Unknown,
-		`system: fifo takes no key "month_zone"; it takes placement, `},
+		`system: fifo takes no key "month_zone"; it takes `},
 	{"no number", "fifo", map[string]string{"user_limit": "many"}, nil, key.Value,
 		`system: fifo: user_limit="many", want a whole number >= 0`},
 	{"no time", "las", map[string]string{"quantum": "inf"}, nil, key.Value,
@@ -68,8 +68,8 @@ var Abroad = []Case{
 		`it belongs to the simulated world; real jobs take the time they take`},
 }
 
-// Run has give take each case. folder is the first part of a path there, and put makes a file, both as the program names
-// files.
+// Run has give take each case. folder is the first part of a path there, and put makes a file, both as the program
+// names files.
 func Run(t *testing.T, cases []Case, folder string, put func(t *testing.T, name, text string),
 	give func(system string, settings map[string]string) error) {
 	for _, c := range cases {
