@@ -65,7 +65,7 @@ func newWidths(cmd *cobra.Command, gpus string, args []string) (r api.Resize, er
 
 // widthsText says what a job asks for.
 func widthsText(j *api.Job) string {
-	text := widths(j.Min, j.Max)
+	text := term.Widths(j.Min, j.Max)
 	if j.Want != j.Max {
 		text += fmt.Sprintf(", %d where the system does not resize", j.Want)
 	}

@@ -1,40 +1,21 @@
 package jobs
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/cli/client"
-	"github.com/trainyard/trainyard/cli/machine"
-	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/eventlog"
-	"github.com/trainyard/trainyard/manager"
-	"github.com/trainyard/trainyard/manager/access"
-	"github.com/trainyard/trainyard/manager/jobfile"
-	"github.com/trainyard/trainyard/metrics"
-	"github.com/trainyard/trainyard/sched"
 )
 
 // runFlags are the flags of run as given.
 type runFlags struct {
-	machine.RunsOn
 	handIn
-	context   string // host that is to take the jobs; "": none named
+	alone     client.Own // what runs the jobs where no manager serves
+	state     string     // folder, of the manager that serves or of our own
+	context   string     // host that is to take the jobs; "": none named
 	propagate bool
 	json      bool
 	quiet     bool
@@ -42,8 +23,8 @@ type runFlags struct {
 	eventsOut string
 }
 
-func newRun() *cobra.Command {
-	var f runFlags
+func newRun(alone client.Own) *cobra.Command {
+	f := runFlags{alone: alone}
 	cmd := &cobra.Command{
 		Use:   "run {JOBS.yaml | -- COMMAND ARGUMENTS...}",
 		Short: "Run jobs on this machine, as a system decides, and follow them",
@@ -69,9 +50,9 @@ Exit code: that of a job which failed, from 1 to 125, where it was handed in;
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.State, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
+	fs.StringVar(&f.state, "state", "", "`FOLDER` that keeps log, output and checkpoints (default: JOBS.state beside the file)")
 	client.AddContext(cmd, &f.context)
-	f.RunsOn.Define(cmd)
+	f.alone.Define(cmd)
 	f.handIn.define(cmd)
 	fs.BoolVar(&f.propagate, "propagate", true, "where jobs are handed in: exit with the code of one that failed, from 1 to 125")
 	fs.BoolVar(&f.json, "json", false, "one JSON document instead of the table")
@@ -92,264 +73,6 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		defer c.Close()
 		return f.runServed(cmd, c, args)
 	}
-	if err := term.OnLinux("run as the manager of its jobs"); err != nil {
-		return err
-	}
-	o, err := f.options(cmd, args)
-	if err != nil {
-		return err
-	}
-	if f.dry {
-		return term.WriteText(cmd.OutOrStdout(), fmt.Sprintf("%s on %s under %s; state in %s\n", term.Counted(len(o.Jobs.Jobs), "job"), o.Place, o.System, o.Dir))
-	}
-	meter := server.NewMeter()
-	o.Sinks, o.Decided = append(o.Sinks, meter), meter.Decided
-	m, err := manager.Open(cmd.Context(), o)
-	if err != nil {
-		return machine.ManagerError(err)
-	}
-	defer m.Close()
-	f.alone(cmd, o.Dir)
-	if m.Resumed() && !f.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s\n", resumedText(m.Board().Rows(), len(o.Jobs.Jobs), o.Dir))
-	}
-	f.warn(cmd, o.Jobs)
-	if !m.Resumed() {
-		warnMissing(cmd, o.Jobs.Jobs)
-	}
-	stop, err := machine.Listen(m, meter, &o, access.Options{})
-	if err != nil {
-		return err
-	}
-	defer stop()
-	err = m.Run(cmd.Context())
-	if errors.Is(err, context.Canceled) {
-		return f.detached(cmd, m, args, o.Dir)
-	}
-	if err != nil {
-		return err
-	}
-	return f.report(cmd, m)
-}
-
-// alone says that this command is the manager of its jobs although another folder is named, or nobody serves that of
-// the user.
-func (f *runFlags) alone(cmd *cobra.Command, dir string) {
-	named := os.Getenv(client.StateVariable)
-	if f.quiet || f.State != "" || named == "" {
-		return
-	}
-	why := "no trainyard serves " + named
-	then := "to hand jobs in there, start `trainyard serve` first"
-	if flag := f.own(cmd); flag != "" {
-		why, then = "--"+flag+" asks for a manager of its own", "without it they are handed in where "+named+" is served"
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "trainyard: %s: this command runs its jobs itself, in %s; %s\n", why, dir, then)
-}
-
-// resumedText says what a folder that was begun before has.
-func resumedText(rows []manager.Row, jobs int, dir string) string {
-	done, live := 0, 0
-	for i := range rows {
-		switch {
-		case rows[i].State == sched.Done:
-			done++
-		case rows[i].Attempt != sched.NoAttempt && rows[i].Attempt != sched.Ended:
-			live++
-		}
-	}
-	if done == jobs {
-		return fmt.Sprintf("all jobs of %s are over; to run them again remove the folder, or give --state another", dir)
-	}
-	return fmt.Sprintf("going on with %s: %d of %s done, %d running when it was left", dir, done, term.Counted(jobs, "job"), live)
-}
-
-// warn tells what a job file asks for and nobody sees to.
-func (f *runFlags) warn(cmd *cobra.Command, jobs *jobfile.File) {
-	counts := slices.ContainsFunc(jobs.Jobs, func(j jobfile.Job) bool { return j.Spec.CPUs > 0 || j.Spec.MemoryGB > 0 || j.Spec.GPUMemGB > 0 })
-	if counts && !f.quiet {
-		fmt.Fprintln(cmd.ErrOrStderr(), "trainyard: warning: cpus, memory_gb and gpu_memory_gb of jobs are not looked at yet")
-	}
-}
-
-// options are what a manager of our own is given.
-func (f *runFlags) options(cmd *cobra.Command, args []string) (manager.Options, error) {
-	o, err := f.RunsOn.Options(cmd.Context(), cmd)
-	if err != nil {
-		return o, err
-	}
-	err = f.jobs(cmd, args, &o)
-	if err != nil {
-		return o, err
-	}
-	o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	err = cmp.Or(machine.Refused(o.Check(cmd.Context())), f.checkOut(args[0]))
-	if err != nil {
-		return o, err
-	}
-	if isCommand(cmd) && f.State == "" && !f.dry {
-		if o.Dir, err = newFolder(strings.TrimSuffix(o.Dir, stateSuffix)); err != nil {
-			return o, err
-		}
-	}
-	if !f.quiet {
-		o.Sinks = []eventlog.Sink{newFollower(cmd.ErrOrStderr(), f.Unit, o.Dir)}
-	}
-	return o, nil
-}
-
-// stateSuffix ends the name of a state folder that nobody named.
-const stateSuffix = ".state"
-
-// newFolder makes a state folder that nobody else has: name.state or, where there are such already, name-2.state,
-// name-3.state and so on.
-func newFolder(name string) (dir string, err error) {
-	dir = name + stateSuffix
-	for n := 2; ; n++ {
-		if err = os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
-			return dir, err
-		}
-		dir = fmt.Sprintf("%s-%d%s", name, n, stateSuffix)
-	}
-}
-
-// jobs are those to be run, and the folder in which all is kept: beside the file, or for a command one of the time,
-// which newFolder makes.
-func (f *runFlags) jobs(cmd *cobra.Command, args []string, o *manager.Options) (err error) {
-	o.Dir = f.State
-	if !isCommand(cmd) {
-		if o.Jobs, err = jobfile.Read(args[0]); err != nil {
-			return jobFileError(err)
-		}
-		o.Dir = cmp.Or(o.Dir, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+stateSuffix)
-		return nil
-	}
-	s, err := f.submission(cmd, args)
-	if err != nil {
-		return err
-	}
-	if o.Jobs, err = jobfile.Parse([]byte(s.File), "command"); err != nil || o.Dir != "" {
-		return err
-	}
-	o.Dir = o.Jobs.Jobs[0].Spec.Name + "-" + time.Now().Format("20060102-150405") + stateSuffix
-	return nil
-}
-
-// checkOut tries the files to be written once the jobs are done, so that a wrong name is told before anything runs.
-func (f *runFlags) checkOut(jobs string) error {
-	for _, w := range []term.PathUse{{What: "--jobs-out", Path: f.jobsOut}, {What: "--events-out", Path: f.eventsOut}} {
-		switch {
-		case w.Path == "":
-			continue
-		case term.SamePath(w.Path, jobs):
-			return term.Usagef("%s %s: that is the job file that is read, want another file to write", w.What, w.Path)
-		case w.What == "--events-out" && f.jobsOut != "" && term.SamePath(w.Path, f.jobsOut):
-			return term.Usagef("--jobs-out and --events-out both write %s, want two files", w.Path)
-		}
-		if info, err := os.Stat(w.Path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			continue // a pipe is opened once, when there is something to write
-		}
-		out, err := term.CreateOut(w.Path)
-		if err != nil {
-			return err
-		}
-		out.Discard()
-	}
-	return nil
-}
-
-// jobFileError gives an error about the job file its exit code.
-func jobFileError(err error) error {
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return err
-	}
-	return term.Malformed(err)
-}
-
-// detached says what goes on without us, and how it is taken up: a command for which we made a folder must be told
-// which.
-func (f *runFlags) detached(cmd *cobra.Command, m *manager.Manager, args []string, dir string) error {
-	by := "the same command takes"
-	if isCommand(cmd) && f.State == "" {
-		by = "the command above takes"
-		fmt.Fprintln(cmd.ErrOrStderr(), again(cmd, args, dir)) // not in the error, of which blanks are made one
-	}
-	return &term.CodedError{Code: term.ExitInterrupted, Err: fmt.Errorf("interrupted; jobs that go on running: %d, nothing new starts; %s up %s again", machine.Alive(m.Board().Rows()), by, dir)}
-}
-
-// again is the command line that takes up the state folder of a command, for a shell.
-func again(cmd *cobra.Command, args []string, dir string) string {
-	words := strings.Fields(cmd.CommandPath())
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			words = append(words, term.ShellWord("--"+flag.Name+"="+v))
-		}
-	})
-	words = append(words, term.ShellWord("--state="+dir), "--")
-	for _, arg := range args {
-		words = append(words, term.ShellWord(arg))
-	}
-	return strings.Join(words, " ")
-}
-
-// report tells how the jobs ended, and fails if one did.
-func (f *runFlags) report(cmd *cobra.Command, m *manager.Manager) error {
-	result, jobs := m.Result()
-	rows := m.Board().Rows()
-	if err := f.write(m, jobs); err != nil {
-		return err
-	}
-	var err error
-	if f.json {
-		err = term.WriteJSON(cmd.OutOrStdout(), newRunDoc(&result, jobs, rows))
-	} else {
-		err = term.WriteText(cmd.OutOrStdout(), runText(&result, jobs, rows, f.Unit, term.WidthOf(cmd.OutOrStdout())))
-	}
-	return cmp.Or(err, failures(jobs))
-}
-
-// write writes the files that were asked for.
-func (f *runFlags) write(m *manager.Manager, jobs []metrics.Job) error {
-	err := writeFile(f.jobsOut, func(w io.Writer) error {
-		_, err := io.WriteString(w, term.JobColumns)
-		return cmp.Or(err, term.WriteJobRows(w, f.System, jobs))
-	})
-	return cmp.Or(err, writeFile(f.eventsOut, m.WriteLog))
-}
-
-// writeFile writes a file whole or not at all; without a path it does nothing.
-func writeFile(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	out, err := term.CreateOut(path)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	return cmp.Or(write(out), out.Commit())
-}
-
-// failures is the error of a run in which jobs failed, or for which there was never room.
-func failures(jobs []metrics.Job) error {
-	var failed, left []string
-	for i := range jobs {
-		switch jobs[i].Outcome {
-		case sched.Failed:
-			failed = append(failed, jobs[i].Name)
-		case sched.NoOutcome:
-			left = append(left, jobs[i].Name)
-		}
-	}
-	if len(failed) > 0 {
-		return &term.CodedError{Code: term.ExitJobFailed, Err: fmt.Errorf("%s failed: %s", term.Counted(len(failed), "job"), strings.Join(failed, ", "))}
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("%s could not be run for want of GPUs or slots: %s", term.Counted(len(left), "job"), strings.Join(left, ", "))
-	}
-	return nil
+	return f.alone.Run(cmd, args, client.Work{State: f.state, Asked: f.own(cmd), Dry: f.dry, JSON: f.json, Quiet: f.quiet,
+		JobsOut: f.jobsOut, EventsOut: f.eventsOut, Submission: f.submission, Warn: warnMissing})
 }

@@ -30,7 +30,7 @@ func (f *runFlags) served(cmd *cobra.Command) (*api.Client, error) {
 	if own != "" {
 		return nil, nil
 	}
-	to := client.Target{State: f.State, Context: f.context}
+	to := client.Target{State: f.state, Context: f.context}
 	c, err := to.Dial()
 	if err == nil {
 		client.Outlast(cmd, c)

@@ -119,9 +119,10 @@ func jobNames(to *client.Target) cobra.CompletionFunc {
 var unfinished = []string{"held", "waiting", "starting", "running", "stopping"}
 
 // Verbs returns the verbs about jobs and what they run on.
-func Verbs() []*cobra.Command {
+// alone runs jobs where no manager serves.
+func Verbs(alone client.Own) []*cobra.Command {
 	return []*cobra.Command{
-		newRun(),
+		newRun(alone),
 		newSubmit(),
 		newSbatch(),
 		newPs(),

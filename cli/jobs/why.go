@@ -110,7 +110,7 @@ func endedText(j *api.Job, unit string, now time.Time) string {
 	if j.Started == "" {
 		return text + "; it never ran"
 	}
-	on := widths(j.Min, j.Max) + " " + unit + "s"
+	on := term.Widths(j.Min, j.Max) + " " + unit + "s"
 	switch {
 	case j.Min == j.Max:
 		on = term.Counted(j.Want, unit)
@@ -131,12 +131,12 @@ func aheadText(doc *api.Why) string {
 	if n := doc.AheadAll - most; n > 0 {
 		words = append(words, fmt.Sprintf("%d more", n))
 	}
-	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"), widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
+	return fmt.Sprintf("%s, for %s in all: %s", term.Counted(doc.AheadAll, "job"), term.Widths(doc.AheadMin, doc.AheadMax), strings.Join(words, ", "))
 }
 
 // aheadName names a job with its size.
 func aheadName(a *api.Ahead) string {
-	return fmt.Sprintf("%d %s (%s)", a.ID, a.Name, widths(a.Min, a.Max))
+	return fmt.Sprintf("%d %s (%s)", a.ID, a.Name, term.Widths(a.Min, a.Max))
 }
 
 // failureText says how the last attempt failed, as far as the sentence does not, and shows the last of what it wrote.

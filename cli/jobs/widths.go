@@ -41,17 +41,9 @@ func parseWidths(verb, text string) (r sched.Range, err error) {
 	return r, nil
 }
 
-// widths writes those that are allowed.
-func widths(least, most int) string {
-	if least == most {
-		return strconv.Itoa(least)
-	}
-	return fmt.Sprintf("%d-%d", least, most)
-}
-
 // widthText is what a job holds of the widths that it allows, or these where it holds nothing.
 func widthText(j *api.Job) string {
-	allowed := widths(j.Min, j.Max)
+	allowed := term.Widths(j.Min, j.Max)
 	switch n := len(j.GPUs); {
 	case n == 0:
 		return allowed
@@ -67,7 +59,7 @@ func briefWidth(j *api.Job) string {
 	if n := len(j.GPUs); n > 0 {
 		return strconv.Itoa(n)
 	}
-	return widths(j.Min, j.Max)
+	return term.Widths(j.Min, j.Max)
 }
 
 // unitHead is the head of a column of widths: gpus or slots.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trainyard/trainyard/cli/machine"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/driver/local/device"
 	"github.com/trainyard/trainyard/driver/local/shim"
@@ -142,7 +141,7 @@ func (f *probeFlags) options(cmd *cobra.Command) (probe.Options, device.Backend,
 
 // devices are what is measured, and the measurement of our own that there is for them; given says that --slots was.
 func (f *probeFlags) devices(ctx context.Context, given bool) (device.Backend, probe.Bench, error) {
-	if err := machine.CheckSlots(f.slots); given && err != nil {
+	if err := checkSlots(f.slots); given && err != nil {
 		return nil, nil, err
 	}
 	if !given {

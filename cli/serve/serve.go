@@ -18,7 +18,6 @@ import (
 
 	"github.com/trainyard/trainyard/api/server"
 	"github.com/trainyard/trainyard/cli/client"
-	"github.com/trainyard/trainyard/cli/machine"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/manager"
@@ -28,7 +27,7 @@ import (
 
 // serveFlags are the flags of serve as given.
 type serveFlags struct {
-	machine.RunsOn
+	runsOn
 	network   string
 	cert, key string
 	group     int
@@ -56,7 +55,7 @@ has it listen on the network too, with TLS, for those who have a token.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	client.AddState(cmd, &f.State)
+	client.AddState(cmd, &f.state)
 	f.Define(cmd)
 	fs.StringVar(&f.network, "listen", "", "`ADDRESS` on the network, as in :7070; needs --tls-cert and --tls-key")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the address, in PEM")
@@ -78,20 +77,20 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if f.group < -1 || int64(f.group) >= math.MaxUint32 { // which tells chown to leave the group alone
 		return term.Usagef("--group %d, want the number of a group, from 0 to %d", f.group, uint32(math.MaxUint32-1))
 	}
-	dir, err := client.StateFolder(f.State)
+	dir, err := client.StateFolder(f.state)
 	if err != nil {
 		return err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	f.Begun = kept.Folder(dir).Slots()
-	o, err := f.Options(cmd.Context(), cmd)
+	f.begun = kept.Folder(dir).Slots()
+	o, err := f.options(cmd.Context(), cmd)
 	if err != nil {
 		return err
 	}
 	o.Dir = dir
-	err = machine.Refused(o.Check(cmd.Context()))
+	err = refused(o.Check(cmd.Context()))
 	if err != nil {
 		return err
 	}
@@ -108,14 +107,14 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	}
 	m, err := manager.Open(cmd.Context(), o)
 	if err != nil {
-		return machine.ManagerError(err)
+		return managerError(err)
 	}
 	defer m.Close()
 	a := access.Options{Network: f.network, Cert: f.cert, Key: f.key}
 	if f.group >= 0 {
 		a.Group = &f.group
 	}
-	stop, err := machine.Listen(m, meter, &o, a)
+	stop, err := listen(m, meter, &o, a)
 	if err != nil {
 		return err
 	}
@@ -133,11 +132,11 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 func (f *serveFlags) hello(m *manager.Manager) string {
 	h := m.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(h.GPUs, f.Unit), h.System, m.Dir())
+	fmt.Fprintf(&b, "trainyard: %s on %s under %s; state in %s\n", cmp.Or(f.took(m), "ready"), term.Counted(h.GPUs, f.unit), h.System, m.Dir())
 	b.WriteString(f.otherSlots())
 	option := ""
-	if f.State != "" {
-		option = " --state " + f.State
+	if f.state != "" {
+		option = " --state " + f.state
 	}
 	fmt.Fprintf(&b, "trainyard: hand in jobs by `trainyard submit%s -- python train.py`, look by `trainyard ps%s`\n", option, option)
 	if f.network != "" {
@@ -148,14 +147,14 @@ func (f *serveFlags) hello(m *manager.Manager) string {
 
 // otherSlots says what another number of slots than the folder was begun on means.
 func (f *serveFlags) otherSlots() string {
-	begun := term.Counted(f.Begun, "slot")
+	begun := term.Counted(f.begun, "slot")
 	switch {
-	case f.Begun == 0 || f.Unit != "slot" || f.Slots == f.Begun:
+	case f.begun == 0 || f.unit != "slot" || f.slots == f.begun:
 		return ""
-	case f.Slots < f.Begun:
-		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was begun on only so many are used; wider jobs wait\n", f.Slots, begun)
+	case f.slots < f.begun:
+		return fmt.Sprintf("trainyard: --slots %d: of the %s that the folder was begun on only so many are used; wider jobs wait\n", f.slots, begun)
 	}
-	return fmt.Sprintf("trainyard: --slots %d: the folder was begun on %s and keeps to them; for more begin a new one by --state\n", f.Slots, begun)
+	return fmt.Sprintf("trainyard: --slots %d: the folder was begun on %s and keeps to them; for more begin a new one by --state\n", f.slots, begun)
 }
 
 // took says what was found in the folder.
@@ -164,12 +163,12 @@ func (f *serveFlags) took(m *manager.Manager) string {
 		return ""
 	}
 	rows := m.Board().Rows()
-	return fmt.Sprintf("goes on, %s known, %d running", term.Counted(len(rows), "job"), machine.Alive(rows))
+	return fmt.Sprintf("goes on, %s known, %d running", term.Counted(len(rows), "job"), alive(rows))
 }
 
 // goOn says how many jobs run although nobody manages them.
 func goOn(m *manager.Manager, dir string) string {
-	switch n := machine.Alive(m.Board().Rows()); n {
+	switch n := alive(m.Board().Rows()); n {
 	case 0:
 		return "no job runs, and the next serve of " + dir + " knows them all"
 	case 1:

@@ -112,3 +112,11 @@ func ShellWord(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Widths writes the widths that a job allows: N, or MIN-MAX.
+func Widths(least, most int) string {
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d-%d", least, most)
+}

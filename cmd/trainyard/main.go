@@ -13,7 +13,6 @@ import (
 
 	"github.com/trainyard/trainyard/cli/experiment"
 	"github.com/trainyard/trainyard/cli/jobs"
-	"github.com/trainyard/trainyard/cli/machine"
 	"github.com/trainyard/trainyard/cli/past"
 	"github.com/trainyard/trainyard/cli/plan"
 	"github.com/trainyard/trainyard/cli/serve"
@@ -24,7 +23,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == machine.ShimVerb {
+	if len(os.Args) == 3 && os.Args[1] == serve.ShimVerb {
 		os.Exit(shim.Main(shim.RunDir(os.Args[2])))
 	}
 	ctx, stop := term.Interruptible()
@@ -40,5 +39,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // newRoot returns the command with all its verbs.
 func newRoot() *cobra.Command {
-	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(), past.Verbs(), simulate.Verbs(), trace.Verbs(), plan.Verbs(), experiment.Verbs())...)
+	return term.Root(slices.Concat(serve.Verbs(), jobs.Verbs(new(serve.Own)), past.Verbs(), simulate.Verbs(), trace.Verbs(), plan.Verbs(), experiment.Verbs())...)
 }

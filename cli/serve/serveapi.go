@@ -1,4 +1,4 @@
-package machine
+package serve
 
 import (
 	"github.com/trainyard/trainyard/api/server"
@@ -6,8 +6,8 @@ import (
 	"github.com/trainyard/trainyard/manager/access"
 )
 
-// Listen serves the API of a manager to those whom a names, until stop is called.
-func Listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options) (stop func(), err error) {
+// listen serves the API of a manager to those whom a names, until stop is called.
+func listen(m *manager.Manager, meter *server.Meter, o *manager.Options, a access.Options) (stop func(), err error) {
 	a.Dir, a.Log = m.Dir(), o.Log
 	door, err := access.New(a)
 	if err != nil {

@@ -1,4 +1,4 @@
-package machine
+package serve
 
 import (
 	"errors"
@@ -9,16 +9,16 @@ import (
 	"github.com/trainyard/trainyard/sched"
 )
 
-// Refused gives the error of a request its exit code.
-func Refused(err error) error {
+// refused gives the error of a request its exit code.
+func refused(err error) error {
 	if errors.Is(err, manager.ErrRefused) {
 		return &term.CodedError{Code: term.ExitRefused, Err: err}
 	}
 	return term.Usage(err)
 }
 
-// ManagerError gives an error about the state folder its exit code.
-func ManagerError(err error) error {
+// managerError gives an error about the state folder its exit code.
+func managerError(err error) error {
 	for _, conflict := range []error{store.ErrBusy, store.ErrForeign, manager.ErrOther} {
 		if errors.Is(err, conflict) {
 			return &term.CodedError{Code: term.ExitConflict, Err: err}
@@ -27,8 +27,8 @@ func ManagerError(err error) error {
 	return err
 }
 
-// Alive counts the jobs that have an attempt.
-func Alive(rows []manager.Row) (n int) {
+// alive counts the jobs that have an attempt.
+func alive(rows []manager.Row) (n int) {
 	for i := range rows {
 		if a := rows[i].Attempt; a != sched.NoAttempt && a != sched.Ended {
 			n++

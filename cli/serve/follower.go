@@ -1,4 +1,4 @@
-package jobs
+package serve
 
 import (
 	"fmt"
@@ -107,7 +107,7 @@ func (f *follower) width(r sched.Range) string {
 	if r.Min == r.Max {
 		return term.Counted(int(r.Want), f.unit)
 	}
-	return fmt.Sprintf("%s %ss", widths(int(r.Min), int(r.Max)), f.unit)
+	return fmt.Sprintf("%s %ss", term.Widths(int(r.Min), int(r.Max)), f.unit)
 }
 
 // list lists units by number.

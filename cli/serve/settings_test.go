@@ -1,4 +1,4 @@
-package machine
+package serve
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 		}
 	}
 	give := func(name string, settings map[string]string) error {
-		var f RunsOn
+		var f runsOn
 		cmd := &cobra.Command{}
 		f.Define(cmd)
 		args := []string{"--slots", "8", "--system", name}
@@ -35,7 +35,7 @@ func TestSettingsAreRefusedInTheSameWords(t *testing.T) {
 		if err := cmd.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
-		o, err := f.Options(t.Context(), cmd)
+		o, err := f.options(t.Context(), cmd)
 		if err == nil {
 			err = o.Check(t.Context())
 		}

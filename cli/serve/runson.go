@@ -1,4 +1,4 @@
-package machine
+package serve
 
 import (
 	"context"
@@ -24,24 +24,24 @@ import (
 // ShimVerb has the program be the shim of a run directory, see package shim. It is no command of users.
 const ShimVerb = "shim"
 
-// RunsOn are the flags that say who decides about real jobs, and on what they run.
-type RunsOn struct {
-	State  string
-	Slots  int
-	System string
+// runsOn are the flags that say who decides about real jobs, and on what they run.
+type runsOn struct {
+	state  string
+	slots  int
+	system string
 	sets   []string
 	scores string // file of PM scores
 	known  string // path of profiles of applications
 	budget float64
-	Unit   string // what jobs hold, in a word: GPU or slot
-	Begun  int    // slots that the folder was begun on, which holds where --slots is not given; 0 = none
+	unit   string // what jobs hold, in a word: GPU or slot
+	begun  int    // slots that the folder was begun on, which holds where --slots is not given; 0 = none
 }
 
 // Define adds all of them but state, which verbs explain each in their way.
-func (f *RunsOn) Define(cmd *cobra.Command) {
+func (f *runsOn) Define(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.IntVar(&f.Slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
-	fs.StringVar(&f.System, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
+	fs.IntVar(&f.slots, "slots", 0, "run on `N` CPU slots (default: the GPUs, or a slot per processor where there are none)")
+	fs.StringVar(&f.system, "system", "tiresias-las", "system `NAME` that decides, see `trainyard systems`")
 	fs.StringArrayVar(&f.sets, "set", nil, "`NAME.KEY=VALUE`: a key of the system; NAME may be *; repeatable")
 	fs.Float64Var(&f.budget, "budget", 0, "use `N` GPUs or slots on average, for systems that rent (boa): they are given out one by one")
 	fs.StringVar(&f.scores, "variability", "", "PM scores of the GPUs: `FILE` of trainyard probe")
@@ -50,9 +50,9 @@ func (f *RunsOn) Define(cmd *cobra.Command) {
 	term.CompleteFlag(cmd, "set", term.StartOf(inputs.CompleteSets(takenHere)))
 }
 
-// Options are what the manager is given, but for its folder and its jobs.
-func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Options, err error) {
-	info, err := system.Named(f.System)
+// options are what the manager is given, but for its folder and its jobs.
+func (f *runsOn) options(ctx context.Context, cmd *cobra.Command) (o manager.Options, err error) {
+	info, err := system.Named(f.system)
 	if err != nil {
 		return o, term.Usage(err)
 	}
@@ -66,7 +66,7 @@ func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 	if err != nil {
 		return o, err
 	}
-	if o.Knows, err = inputs.KnowledgeOf(f.System, o.Settings, scores); err != nil {
+	if o.Knows, err = inputs.KnowledgeOf(f.system, o.Settings, scores); err != nil {
 		return o, err
 	}
 	if o.Devices, o.Place, err = f.devices(ctx, cmd.Flags().Changed("slots")); err != nil {
@@ -76,13 +76,13 @@ func (f *RunsOn) Options(ctx context.Context, cmd *cobra.Command) (o manager.Opt
 		return o, err
 	}
 	o.Budget = f.budget
-	o.System, o.Version, o.Unit = f.System, term.OwnBuild().Version, f.Unit
+	o.System, o.Version, o.Unit = f.system, term.OwnBuild().Version, f.unit
 	o.Shim = []string{"/proc/self/exe", ShimVerb}
 	return o, nil
 }
 
 // speeds tells how fast jobs go by the profiles of their models, nil if there are none.
-func (f *RunsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
+func (f *runsOn) speeds(ctx context.Context, devices device.Backend) (speedup.Source, error) {
 	apps, err := simulate.ReadApps(f.known)
 	if err != nil || apps == nil {
 		return nil, inputs.AppsError(err)
@@ -108,42 +108,42 @@ func takenHere(info *system.Info) key.List {
 }
 
 // settings are the keys of the system. Those of a simulated world, and of machines that are rented, are refused.
-func (f *RunsOn) settings(info *system.Info) (map[string]string, error) {
+func (f *runsOn) settings(info *system.Info) (map[string]string, error) {
 	settings, err := inputs.ParseSets(f.sets, []*system.Info{info}, simulatedToo)
 	if err != nil {
 		return nil, err
 	}
 	abroad := (*key.Error)(nil)
 	if err := info.CheckKeys(settings[0], key.Machine); errors.As(err, &abroad) {
-		return nil, term.Usagef("--set %s.%s: %w", f.System, abroad.Key, abroad.Bare())
+		return nil, term.Usagef("--set %s.%s: %w", f.system, abroad.Key, abroad.Bare())
 	}
 	return settings[0], nil
 }
 
 // devices are what jobs may hold; given says that --slots was.
-func (f *RunsOn) devices(ctx context.Context, given bool) (device.Backend, string, error) {
-	if err := CheckSlots(f.Slots); given && err != nil {
+func (f *runsOn) devices(ctx context.Context, given bool) (device.Backend, string, error) {
+	if err := checkSlots(f.slots); given && err != nil {
 		return nil, "", err
 	}
-	if !given && f.Begun > 0 {
-		f.Slots = f.Begun
+	if !given && f.begun > 0 {
+		f.slots = f.begun
 	} else if !given {
 		if gpus, found := device.Find(ctx); found {
-			f.Unit = "GPU"
+			f.unit = "GPU"
 			return gpus, "GPUs", nil
 		}
-		f.Slots = runtime.NumCPU()
+		f.slots = runtime.NumCPU()
 	}
-	f.Unit = "slot"
-	return device.Host(f.Slots), term.Counted(f.Slots, "CPU slot"), nil
+	f.unit = "slot"
+	return device.Host(f.slots), term.Counted(f.slots, "CPU slot"), nil
 }
 
 // maxSlots is the most slots of a machine: four jobs of the most GPUs that one may ask for, and more processors than
 // machines have. Each takes memory and is looked at in every decision. Ours.
 const maxSlots = 4 * jobfile.MaxGPUs
 
-// CheckSlots refuses a number of slots that no machine has.
-func CheckSlots(n int) error {
+// checkSlots refuses a number of slots that no machine has.
+func checkSlots(n int) error {
 	if n < 1 || n > maxSlots {
 		return term.Usagef("--slots %d, want from 1 to %d", n, maxSlots)
 	}
