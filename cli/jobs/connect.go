@@ -17,9 +17,9 @@ func newConnect() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use:   "connect",
-		Short: "Carry one connection to the manager of this machine, on stdin and stdout",
-		Long: `Forwards stdin to the control socket of the manager, and what the manager answers
-to stdout, until one side ends. It is what a context of kind command runs, as in
+		Short: "Carry a connection to the manager here, on stdin and stdout",
+		Long: `Forwards stdin to the control socket of the manager, and its answers to stdout,
+until one side ends. It is what a context of kind command runs, as in
 trainyard context add lab --command 'ssh lab trainyard connect'.`,
 		Example: "  ssh lab trainyard connect --state day.state",
 		Args:    term.Exactly(),

@@ -38,13 +38,14 @@ func newContextAdd() *cobra.Command {
 	var command string
 	var replace bool
 	cmd := &cobra.Command{
-		Use:   "add NAME {--state FOLDER | --server URL | --command COMMAND}",
+		Use:   "add NAME {--state DIR|--server URL|--command CMD}",
 		Short: "Add a host under a name",
 		Long: `Adds a context: a state folder on this machine, a server on the network, or a
 command whose input and output are the connection. The command is split into
 words as a shell does, with quotes, and is run without one.`,
 		Example: `  trainyard context add lab --command 'ssh lab trainyard connect'
-  trainyard context add team --server https://gpu.example.org:8443 --token-file team.token --ca team.pem`,
+  trainyard context add team --server https://gpu.example.org:8443 \
+      --token-file team.token --ca team.pem`,
 		Args: term.Exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c.Name = args[0]
