@@ -114,10 +114,8 @@ func (s *Request) truth(set *system.Settings) *truth {
 // measured.
 func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	typed := slices.ContainsFunc(s.Trace.Jobs, func(j trace.Job) bool { return j.GPUType != "" })
-	for i := range s.Trace.Jobs {
-		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
-			return nil, fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path, spec.Name, spec.Deadline, spec.Submit)
-		}
+	if err := s.deadlines(); err != nil {
+		return nil, err
 	}
 	if !typed && p.demand == nil && !info.Batches && !s.Trace.Profiled && s.Sharing == nil {
 		return s.Trace, nil
@@ -130,13 +128,8 @@ func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 	t.Jobs = slices.Clone(s.Trace.Jobs)
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
-		if j.GPUType != "" && !slices.Equal(s.Cluster.Types, []string{"gpu"}) {
-			id := slices.Index(s.Cluster.Types, j.GPUType)
-			if id < 0 {
-				return nil, fmt.Errorf("trace: %s: job %s wants GPU type %q, the cluster has %s",
-					t.Path, j.Spec.Name, j.GPUType, strings.Join(s.Cluster.Types, ", "))
-			}
-			j.Spec.Types = sched.TypeSet(0).With(sched.TypeID(id))
+		if err := s.resolve(j); err != nil {
+			return nil, err
 		}
 		if s.Sharing != nil {
 			if err := s.Sharing.describe(j, memGB); err != nil {
@@ -151,4 +144,29 @@ func (s *Request) prepared(p preset, info *system.Info) (*trace.Trace, error) {
 		}
 	}
 	return &t, nil
+}
+
+// deadlines refuses jobs that are late when they are submitted.
+func (s *Request) deadlines() error {
+	for i := range s.Trace.Jobs {
+		if spec := &s.Trace.Jobs[i].Spec; spec.Deadline > 0 && spec.Deadline <= spec.Submit {
+			return fmt.Errorf("trace: %s: job %s: deadline %v, submitted at %v, want a later deadline", s.Trace.Path, spec.Name,
+				spec.Deadline, spec.Submit)
+		}
+	}
+	return nil
+}
+
+// resolve finds the GPU type that a job names among those of the cluster.
+func (s *Request) resolve(j *trace.Job) error {
+	if j.GPUType == "" || slices.Equal(s.Cluster.Types, []string{"gpu"}) {
+		return nil
+	}
+	id := slices.Index(s.Cluster.Types, j.GPUType)
+	if id < 0 {
+		return fmt.Errorf("trace: %s: job %s wants GPU type %q, the cluster has %s", s.Trace.Path, j.Spec.Name, j.GPUType,
+			strings.Join(s.Cluster.Types, ", "))
+	}
+	j.Spec.Types = sched.TypeSet(0).With(sched.TypeID(id))
+	return nil
 }

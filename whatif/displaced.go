@@ -29,11 +29,16 @@ func (d *Displacements) Of(j sched.JobID) (_ Displacement, ok bool) {
 	return *x, true
 }
 
+// displaces reports whether an event takes the target of a job that runs away at once.
+func displaces(v *sched.View, e *sched.Event) bool {
+	return e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() &&
+		v.Job(e.Job).Attempt != sched.Stopping
+}
+
 // Log notes targets that are taken away, what is lost by it and when the job is back.
 func (d *Displacements) Log(v *sched.View, e *sched.Event) {
 	switch {
-	case e.Kind == sched.Decided && len(e.GPUs) == 0 && e.Target.At == sched.AtOnce && v.Job(e.Job).HoldsDevices() &&
-		v.Job(e.Job).Attempt != sched.Stopping:
+	case displaces(v, e):
 		if d.of == nil {
 			d.of, d.work = make(map[sched.JobID]*Displacement), make(map[sched.JobID]time.Duration)
 		}

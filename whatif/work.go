@@ -103,10 +103,12 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 		if !repeats {
 			all.add(work, over)
 		}
-		for level, c := range class(asked(j)) {
-			if level > 0 && repeats {
-				continue
-			}
+		in := class(asked(j))
+		levels := in[:]
+		if repeats {
+			levels = in[:1]
+		}
+		for _, c := range levels {
 			if classes[c] == nil {
 				classes[c] = new(lives)
 			}

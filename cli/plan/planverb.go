@@ -186,12 +186,11 @@ func (f *planFlags) validate() (budget float64, err error) {
 		return 0, term.Usagef("--budget not given, want the GPUs to rent on average; see `trainyard plan --help`")
 	case f.method != methodExact && f.method != methodBOA:
 		return 0, term.Usagef("--method %q%s, want boa-exact or boa", f.method, suggest.Hint(f.method, planMethods()))
-	case f.continuous && f.method == methodBOA:
-		return 0, term.Usagef("--continuous with --method boa, which rounds to whole GPUs; want one of them")
-	case f.continuous && f.verify:
-		return 0, term.Usagef("--continuous with --verify: fractions of GPUs cannot be simulated; want one of them")
-	case f.continuous && f.reserve != "":
-		return 0, term.Usagef("--continuous with --reserve-price: fractions of GPUs cannot be reserved; want one of them")
+	}
+	if err := f.whole(); err != nil {
+		return 0, err
+	}
+	switch {
 	case (f.reserve == "") != (f.rent == ""):
 		return 0, term.Usagef("--reserve-price and --rent-price go together, want both or neither")
 	case f.trace.given() && f.trace.profiles == "":
@@ -202,6 +201,21 @@ func (f *planFlags) validate() (budget float64, err error) {
 		return 0, term.Usagef("--gpus-per-node %d, want a number from 1 to %d", f.trace.perNode, maxWidth)
 	}
 	return positive("budget", f.budget)
+}
+
+// whole refuses --continuous with what needs whole GPUs.
+func (f *planFlags) whole() error {
+	switch {
+	case !f.continuous:
+		return nil
+	case f.method == methodBOA:
+		return term.Usagef("--continuous with --method boa, which rounds to whole GPUs; want one of them")
+	case f.verify:
+		return term.Usagef("--continuous with --verify: fractions of GPUs cannot be simulated; want one of them")
+	case f.reserve != "":
+		return term.Usagef("--continuous with --reserve-price: fractions of GPUs cannot be reserved; want one of them")
+	}
+	return nil
 }
 
 // read reads the workload: with profiles it is a trace.
