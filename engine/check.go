@@ -76,15 +76,14 @@ func holds(j *sched.Job, g sched.GPUID) bool {
 }
 
 // checkNode returns why a node must be refused its new state, or "": a node that is to hold jobs does not leave.
-func (s *State) checkNode(t sched.NodeTarget) string {
-	v := &s.view
+func checkNode(v *sched.View, t sched.NodeTarget) string {
 	if t.Node < 0 || int(t.Node) >= len(v.Nodes) {
 		return fmt.Sprintf("node %d does not exist", t.Node)
 	}
 	if t.State != sched.NodeAsleep && t.State != sched.NodeGone {
 		return ""
 	}
-	if s.wanted(&v.Nodes[t.Node]) {
+	if wanted(v, &v.Nodes[t.Node]) {
 		return fmt.Sprintf("node %d is to hold jobs: drain it first", t.Node)
 	}
 	return ""

@@ -206,7 +206,7 @@ func (r *run) quarantineSuspects(suspects []sched.GPUID) {
 		if int(g) >= len(v.GPUs) || v.GPUs[g].Blamed < mostBlamed {
 			continue
 		}
-		if v.GPUs[g].Rests != 0 || r.s.mayLose(v.Nodes[v.GPUs[g].Node].Spec.Type) > 0 {
+		if v.GPUs[g].Rests != 0 || mayLose(v, v.Nodes[v.GPUs[g].Node].Spec.Type) > 0 {
 			r.quarantine(sched.GPUTarget{GPU: g, Quarantined: true},
 				sched.Reason{Code: sched.WhyStartFailed, A: mostBlamed},
 				fmt.Sprintf("%d starts in a row failed on GPU %d", mostBlamed, g))
@@ -219,7 +219,7 @@ func (r *run) quarantineSuspects(suspects []sched.GPUID) {
 func (r *run) move(d *sched.Desired) (nodes bool) {
 	v := &r.s.view
 	for _, n := range d.Nodes {
-		if why := r.s.checkNode(n); why != "" {
+		if why := checkNode(v, n); why != "" {
 			r.refuse(sched.None, why)
 		} else if v.Nodes[n.Node].Target != n.State {
 			r.own = sched.Event{Time: v.Now, Kind: sched.Moved, Node: n.Node, Code: int32(n.State)}

@@ -13,7 +13,7 @@ import (
 // panics: drivers and logs are checked where they enter, so here it is a bug.
 func (s *State) Apply(e *sched.Event) {
 	if e.Time < s.view.Now {
-		s.broken(e, "time falls from %v", s.view.Now)
+		broken(&s.view, e, "time falls from %v", s.view.Now)
 	}
 	s.seq++
 	e.Seq = s.seq
@@ -35,13 +35,13 @@ func (s *State) Apply(e *sched.Event) {
 func (s *State) foldAttempt(e *sched.Event) {
 	switch e.Kind {
 	case sched.AttemptStarted:
-		s.started(e)
+		started(&s.view, e)
 	case sched.AttemptEnded:
 		s.ended(e)
 	case sched.StartFailed:
 		s.startFailed(e)
 	case sched.Progressed:
-		s.progressed(e)
+		progressed(&s.view, e)
 	case sched.EpochEnded:
 		s.epochEnded(e)
 	}
@@ -85,9 +85,9 @@ func (s *State) foldCluster(e *sched.Event) {
 	case sched.GPUChanged:
 		s.gpuChanged(e)
 	case sched.PoolChanged:
-		s.poolChanged(e)
+		poolChanged(&s.view, e)
 	case sched.PriceChanged:
-		s.priceChanged(e)
+		priceChanged(&s.view, e)
 	case sched.Measured:
 		if e.Job == sched.None && e.Node != sched.None && e.Value > 0 {
 			s.view.Nodes[e.Node].Watts = sched.Watts(e.Value)
@@ -103,7 +103,7 @@ func (s *State) arrived(e *sched.Event) {
 	v.Users.ID(e.Spec.User)
 	for _, d := range e.Spec.After {
 		if d < 0 || d >= e.Job {
-			s.broken(e, "depends on job %d, want an earlier one", d)
+			broken(&s.view, e, "depends on job %d, want an earlier one", d)
 		}
 		if v.Jobs[d].State != sched.Done {
 			j.BlockedBy++
@@ -117,41 +117,41 @@ func (s *State) arrived(e *sched.Event) {
 		s.alarms.Push(arena.JobAt{At: j.NotBefore, Job: e.Job})
 	}
 	v.Jobs = append(v.Jobs, j)
-	s.isDirty = append(s.isDirty, false)
+	s.work.listed = append(s.work.listed, false)
 	s.live++
 }
 
 // attempt returns the job of an event about its latest attempt, settled.
-func (s *State) attempt(e *sched.Event) *sched.Job {
-	j := &s.view.Jobs[e.Job]
+func attempt(v *sched.View, e *sched.Event) *sched.Job {
+	j := &v.Jobs[e.Job]
 	if e.Attempt != j.Attempts {
-		s.broken(e, "latest attempt is %d", j.Attempts)
+		broken(v, e, "latest attempt is %d", j.Attempts)
 	}
 	j.Settle(e.Time)
 	return j
 }
 
-func (s *State) started(e *sched.Event) {
-	j := s.attempt(e)
+func started(v *sched.View, e *sched.Event) {
+	j := attempt(v, e)
 	switch j.Attempt {
 	case sched.Starting:
 		j.Attempt = sched.Running
 	case sched.Stopping: // it came up while being stopped; it goes on stopping
 	default:
-		s.broken(e, "attempt is %v", j.Attempt)
+		broken(v, e, "attempt is %v", j.Attempt)
 	}
 	if j.FirstStart < 0 {
 		j.FirstStart = e.Time
 	}
 	j.LastStart, j.Up, j.StartFailures = e.Time, true, 0
 	for _, g := range j.GPUs {
-		s.view.GPUs[g].Blamed = 0
+		v.GPUs[g].Blamed = 0
 	}
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 }
 
-func (s *State) progressed(e *sched.Event) {
-	j := s.attempt(e)
+func progressed(v *sched.View, e *sched.Event) {
+	j := attempt(v, e)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.WorkFrom, e.Rate
 }
 
@@ -168,17 +168,17 @@ func (s *State) epochEnded(e *sched.Event) {
 // release ends the latest attempt and gives its devices back.
 func (s *State) release(e *sched.Event, j *sched.Job) {
 	if !j.HoldsDevices() {
-		s.broken(e, "attempt is %v", j.Attempt)
+		broken(&s.view, e, "attempt is %v", j.Attempt)
 	}
-	s.hold(j.GPUs, j.Live.Share, -1)
+	hold(&s.view, j.GPUs, j.Live.Share, -1)
 	s.sets.Recycle(j.GPUs)
 	j.GPUs, j.Up = nil, false
 	j.Attempt = sched.Ended
-	s.markDirty(e.Job)
+	s.work.mark(e.Job)
 }
 
 func (s *State) ended(e *sched.Event) {
-	j := s.attempt(e)
+	j := attempt(&s.view, e)
 	s.release(e, j)
 	j.Work, j.WorkFrom, j.Rate = e.Work, e.Time, 0
 	switch e.Outcome {
@@ -200,7 +200,7 @@ func (s *State) ended(e *sched.Event) {
 		s.restUntil(e, j)
 		s.rest(e.Job, j)
 	default:
-		s.broken(e, "outcome %v", e.Outcome)
+		broken(&s.view, e, "outcome %v", e.Outcome)
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *State) rest(id sched.JobID, j *sched.Job) {
 }
 
 func (s *State) startFailed(e *sched.Event) {
-	j := s.attempt(e)
+	j := attempt(&s.view, e)
 	s.release(e, j)
 	s.dropTarget(j)
 	for _, g := range e.GPUs {
@@ -260,17 +260,17 @@ func (s *State) finish(id sched.JobID, j *sched.Job, o sched.Outcome) {
 }
 
 // hold counts d attempts more, 1 or -1, on each GPU of set.
-func (s *State) hold(set []sched.GPUID, share sched.Share, d int16) {
+func hold(v *sched.View, set []sched.GPUID, share sched.Share, d int16) {
 	alone := int8(d)
 	if share != sched.Exclusive {
 		alone = 0
 	}
 	for _, g := range set {
-		gpu := &s.view.GPUs[g]
+		gpu := &v.GPUs[g]
 		gpu.Holders += d
 		gpu.HeldAlone += alone
 		if gpu.Holders == max(d, 0) { // it was free, or is
-			s.view.Nodes[gpu.Node].Busy += int32(d)
+			v.Nodes[gpu.Node].Busy += int32(d)
 		}
 	}
 }
@@ -325,7 +325,7 @@ func (s *State) decided(e *sched.Event) {
 	}
 	s.setTarget(j, e.GPUs, t.Config, t.Trial)
 	j.Want = want
-	s.markDirty(e.Job)
+	s.work.mark(e.Job)
 }
 
 // ordered notes that the driver is being asked to start or stop an attempt.
@@ -337,7 +337,7 @@ func (s *State) ordered(e *sched.Event) {
 		n.Awaited = n.Awaited || n.Ordered != n.State // an earlier order may still be on its way
 		return
 	case sched.Rent:
-		p := s.pool(e)
+		p := pool(&s.view, e)
 		p.Settle(e.Time)
 		p.Ordered = int32(e.Value)
 		return
@@ -352,7 +352,7 @@ func (s *State) ordered(e *sched.Event) {
 		j.Attempts++
 		j.Attempt, j.State, j.Requeued, j.Live = sched.Starting, sched.Active, false, j.Config
 		j.GPUs = s.sets.CopyOf(j.Target)
-		s.hold(j.GPUs, j.Share, 1)
+		hold(&s.view, j.GPUs, j.Share, 1)
 	case sched.Stop: // no work is done any more; what was saved is known when it has ended
 		j.Work, j.WorkFrom, j.Rate = j.WorkNow(e.Time), e.Time, 0
 		j.Attempt = sched.Stopping
@@ -368,7 +368,7 @@ func (s *State) commanded(e *sched.Event) {
 	if j.State == sched.Done {
 		return
 	}
-	s.markDirty(e.Job)
+	s.work.mark(e.Job)
 	switch sched.Command(e.Code) {
 	case sched.CancelJob:
 		j.Cancel = true
@@ -407,13 +407,13 @@ func (s *State) changed(e *sched.Event) {
 	if l := j.Later; l != nil && len(l.GPUs) > 0 && !j.Spec.GPUs.Has(len(l.GPUs)) {
 		j.Later = nil
 	}
-	s.markDirty(e.Job)
+	s.work.mark(e.Job)
 }
 
 // dropUnusable takes away the targets that cannot be started any more. A job whose attempt is on its target is not on
 // the list.
 func (s *State) dropUnusable() {
-	for _, id := range s.dirty {
+	for _, id := range s.work.jobs {
 		s.dropIfUnusable(&s.view.Jobs[id])
 	}
 }

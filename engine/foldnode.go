@@ -10,9 +10,9 @@ import (
 // was requested of a node and its GPUs holds on when it comes back, unless it was to go.
 func (s *State) nodeJoined(e *sched.Event) {
 	v := &s.view
-	id, known := s.slots[e.NodeSpec.Name]
+	id, known := s.slots.byName[e.NodeSpec.Name]
 	if known && v.Nodes[id].State == sched.NodeUp {
-		s.broken(e, "node %d %q is up already", id, e.NodeSpec.Name)
+		broken(&s.view, e, "node %d %q is up already", id, e.NodeSpec.Name)
 	}
 	if known && v.Nodes[id].Spec.GPUs != e.NodeSpec.GPUs { // another machine, too large or small for the slot
 		s.setNode(e, id, sched.NodeGone)
@@ -20,7 +20,7 @@ func (s *State) nodeJoined(e *sched.Event) {
 		known = false
 	}
 	if !known {
-		id = s.slotFor(e.NodeSpec.GPUs)
+		id = s.slots.take(v, e.NodeSpec.GPUs)
 		v.Nodes[id].Target = sched.NodeUp
 	}
 	n := &v.Nodes[id]
@@ -28,10 +28,10 @@ func (s *State) nodeJoined(e *sched.Event) {
 		n.Target = sched.NodeUp
 	}
 	if !known {
-		if s.slots[n.Spec.Name] == id {
-			delete(s.slots, n.Spec.Name)
+		if s.slots.byName[n.Spec.Name] == id {
+			delete(s.slots.byName, n.Spec.Name)
 		}
-		s.slots[e.NodeSpec.Name] = id
+		s.slots.byName[e.NodeSpec.Name] = id
 	}
 	s.setNode(e, id, sched.NodeDown) // the machine before is paid for no more
 	if !known || n.Spec.DollarsHr != e.NodeSpec.DollarsHr {
@@ -47,32 +47,9 @@ func (s *State) nodeJoined(e *sched.Event) {
 	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
 		gpu := &v.GPUs[g]
 		gpu.State, gpu.Blamed = sched.GPUInUse, 0
-		s.setRest(g, 0)
+		s.rests.set(&s.view, g, 0)
 		gpu.Quarantined = gpu.Quarantined && known
 	}
-}
-
-func (s *State) slotFor(gpus int) sched.NodeID {
-	v := &s.view
-	if id := s.goneOf(gpus).Next(0); id >= 0 {
-		return sched.NodeID(id)
-	}
-	id := sched.NodeID(len(v.Nodes))
-	v.Nodes = append(v.Nodes, sched.Node{Spec: sched.NodeSpec{GPUs: gpus, Pool: sched.None},
-		First: sched.GPUID(len(v.GPUs)), State: sched.NodeDown})
-	for range gpus {
-		v.GPUs = append(v.GPUs, sched.GPU{Node: id})
-	}
-	return id
-}
-
-// goneOf returns the slots of so many GPUs that may be taken again, with room for all.
-func (s *State) goneOf(gpus int) sched.Bitset {
-	for gpus >= len(s.gone) {
-		s.gone = append(s.gone, nil)
-	}
-	s.gone[gpus] = s.gone[gpus].Grow(len(s.view.Nodes))
-	return s.gone[gpus]
 }
 
 // nodeChanged gives a node another state. Of a rented node that went without being asked to, none is ordered any more:
@@ -83,7 +60,7 @@ func (s *State) nodeChanged(e *sched.Event) {
 	s.setNode(e, e.Node, sched.NodeState(e.Code))
 	n.Awaited = n.Awaited && n.State != n.Ordered
 	if was == sched.NodeDraining && n.State == sched.NodeUp {
-		s.absolve(n.First, n.Spec.GPUs)
+		s.rests.absolve(&s.view, n.First, n.Spec.GPUs)
 	}
 	lost := n.State == sched.NodeGone && was != sched.NodeGone && n.Target != sched.NodeGone
 	if p := s.view.PoolOf(n); p != nil && lost && p.Ordered > 0 {
@@ -91,15 +68,6 @@ func (s *State) nodeChanged(e *sched.Event) {
 		p.Ordered--
 	}
 	s.dropUnusable()
-}
-
-// absolve lifts the quarantine, and ends the rest, of GPUs that were taken out of use from outside, and are back:
-// someone has looked at them.
-func (s *State) absolve(first sched.GPUID, count int) {
-	for g := first; g < first+sched.GPUID(count); g++ {
-		s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = false, 0
-		s.setRest(g, 0)
-	}
 }
 
 // setNode keeps the list of gone slots, and what is paid for, in step with a node's state.
@@ -110,9 +78,9 @@ func (s *State) setNode(e *sched.Event, id sched.NodeID, state sched.NodeState) 
 	switch {
 	case was == state:
 	case state == sched.NodeGone:
-		s.goneOf(n.Spec.GPUs).Set(int(id))
+		s.slots.goneOf(n.Spec.GPUs, len(s.view.Nodes)).Set(int(id))
 	case was == sched.NodeGone:
-		s.goneOf(n.Spec.GPUs).Clear(int(id))
+		s.slots.goneOf(n.Spec.GPUs, len(s.view.Nodes)).Clear(int(id))
 	}
 	p := s.view.PoolOf(n)
 	if p == nil || joined == n.Joined() {
@@ -133,10 +101,10 @@ func (s *State) gpuChanged(e *sched.Event) {
 	g, state := sched.GPUID(e.Value), sched.GPUState(e.Code)
 	gpu := &s.view.GPUs[g]
 	if gpu.State == sched.GPUWithheld && state == sched.GPUInUse {
-		s.absolve(g, 1)
+		s.rests.absolve(&s.view, g, 1)
 	}
 	if state == sched.GPUInUse && gpu.State != sched.GPUInUse { // its driver saw what was wrong, and that it is over
-		s.setRest(g, 0)
+		s.rests.set(&s.view, g, 0)
 	}
 	gpu.State = state
 	s.dropUnusable()
@@ -149,16 +117,16 @@ func (s *State) moved(e *sched.Event) {
 		for _, g := range e.GPUs {
 			switch e.Code {
 			case sched.RestGPU:
-				s.setRest(g, e.WorkFrom)
+				s.rests.set(&s.view, g, e.WorkFrom)
 			case sched.RestedGPU:
-				s.setRest(g, 0)
+				s.rests.set(&s.view, g, 0)
 			default:
 				s.view.GPUs[g].Quarantined, s.view.GPUs[g].Blamed = e.Code == sched.QuarantineGPU, 0
 			}
 		}
 		s.dropUnusable()
 	case e.Node == sched.None:
-		s.pool(e).Target = e.Code
+		pool(&s.view, e).Target = e.Code
 	default:
 		s.view.Nodes[e.Node].Target = sched.NodeState(e.Code)
 		s.markMoving(e.Node)
@@ -174,11 +142,11 @@ func (s *State) markMoving(id sched.NodeID) {
 }
 
 // poolChanged takes a pool that is new, or new limits, boot time and price of a known one.
-func (s *State) poolChanged(e *sched.Event) {
-	if int(e.Pool) == len(s.view.Pools) {
-		s.view.Pools = append(s.view.Pools, sched.Pool{Settled: e.Time})
+func poolChanged(v *sched.View, e *sched.Event) {
+	if int(e.Pool) == len(v.Pools) {
+		v.Pools = append(v.Pools, sched.Pool{Settled: e.Time})
 	}
-	p := s.pool(e)
+	p := pool(v, e)
 	p.Settle(e.Time)
 	if e.PoolSpec.Price != p.Spec.Price {
 		p.Price = e.PoolSpec.Price
@@ -187,24 +155,24 @@ func (s *State) poolChanged(e *sched.Event) {
 }
 
 // priceChanged takes the price of a pool, of an owned node or of all owned nodes.
-func (s *State) priceChanged(e *sched.Event) {
+func priceChanged(v *sched.View, e *sched.Event) {
 	if e.Pool != sched.None {
-		p := s.pool(e)
+		p := pool(v, e)
 		p.Settle(e.Time)
 		p.Price = sched.Dollars(e.Value)
 		return
 	}
-	for i := range s.view.Nodes {
-		if n := &s.view.Nodes[i]; n.Spec.Pool == sched.None && (e.Node == sched.None || int(e.Node) == i) {
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.Spec.Pool == sched.None && (e.Node == sched.None || int(e.Node) == i) {
 			n.Price = sched.Dollars(e.Value)
 		}
 	}
 }
 
 // pool returns the pool of an event about one.
-func (s *State) pool(e *sched.Event) *sched.Pool {
-	if e.Pool < 0 || int(e.Pool) >= len(s.view.Pools) {
-		s.broken(e, "pool %d is not known", e.Pool)
+func pool(v *sched.View, e *sched.Event) *sched.Pool {
+	if e.Pool < 0 || int(e.Pool) >= len(v.Pools) {
+		broken(v, e, "pool %d is not known", e.Pool)
 	}
-	return &s.view.Pools[e.Pool]
+	return &v.Pools[e.Pool]
 }

@@ -22,20 +22,20 @@ import (
 // start: no order of events can lock them.
 func (s *State) Reconcile(plan *sched.Plan) {
 	plan.Actions = plan.Actions[:0]
-	slices.Sort(s.dirty) // when each was first mentioned is no part of the View
-	keep := s.dirty[:0]
+	slices.Sort(s.work.jobs) // when each was first mentioned is no part of the View
+	keep := s.work.jobs[:0]
 	starts, caps := false, false
-	for _, id := range s.dirty {
-		stay, start := s.stopIfAstray(id, plan)
+	for _, id := range s.work.jobs {
+		stay, start := stopIfAstray(&s.view, id, plan)
 		starts = starts || start
 		caps = caps || stay && !start && s.view.Jobs[id].Attempt != sched.Stopping
 		if stay || start {
 			keep = append(keep, id)
 		} else {
-			s.isDirty[id] = false
+			s.work.listed[id] = false
 		}
 	}
-	s.dirty = keep
+	s.work.jobs = keep
 	if starts {
 		s.startWhatCan(plan)
 	}
@@ -54,7 +54,7 @@ func (s *State) Reconcile(plan *sched.Plan) {
 
 // adjust appends an order for every attempt that goes on under another power cap.
 func (s *State) adjust(plan *sched.Plan) {
-	for _, id := range s.dirty {
+	for _, id := range s.work.jobs {
 		if j := &s.view.Jobs[id]; capped(j) {
 			plan.Actions = append(plan.Actions, adjustOf(id, j, j.Cap))
 		}
@@ -77,24 +77,24 @@ func (s *State) moveNodes(plan *sched.Plan) {
 	})
 	slices.Sort(s.moving)
 	for _, id := range s.moving {
-		if n := &s.view.Nodes[id]; s.mayMove(n) {
+		if n := &s.view.Nodes[id]; mayMove(&s.view, n) {
 			plan.Actions = append(plan.Actions, setNodeOf(id, n.Target))
 		}
 	}
 }
 
 // mayMove reports whether node n may be brought to its target now. One that is down can only be released.
-func (s *State) mayMove(n *sched.Node) bool {
+func mayMove(v *sched.View, n *sched.Node) bool {
 	if n.Target == sched.NodeUp || n.Target == sched.NodeDraining {
 		return n.State != sched.NodeDown
 	}
-	return n.Busy == 0 && !s.wanted(n) && (n.State != sched.NodeDown || n.Target == sched.NodeGone)
+	return n.Busy == 0 && !wanted(v, n) && (n.State != sched.NodeDown || n.Target == sched.NodeGone)
 }
 
 // wanted reports whether a job is to hold a GPU of n.
-func (s *State) wanted(n *sched.Node) bool {
+func wanted(v *sched.View, n *sched.Node) bool {
 	for g := n.First; g < n.First+sched.GPUID(n.Spec.GPUs); g++ {
-		if s.view.GPUs[g].Targets > 0 {
+		if v.GPUs[g].Targets > 0 {
 			return true
 		}
 	}
@@ -103,8 +103,8 @@ func (s *State) wanted(n *sched.Node) bool {
 
 // stopIfAstray appends a stop if job id needs one, and reports whether the job must be looked at again (stay) and
 // whether it wants to start.
-func (s *State) stopIfAstray(id sched.JobID, plan *sched.Plan) (stay, start bool) {
-	j := &s.view.Jobs[id]
+func stopIfAstray(v *sched.View, id sched.JobID, plan *sched.Plan) (stay, start bool) {
+	j := &v.Jobs[id]
 	switch {
 	case j.Attempt == sched.Stopping:
 		return true, false
@@ -123,20 +123,20 @@ func (s *State) stopIfAstray(id sched.JobID, plan *sched.Plan) (stay, start bool
 // startWhatCan appends a start for every job on the list whose target is free, and takes it off the list. A GPU
 // promised to a start of this plan is not free for the next.
 func (s *State) startWhatCan(plan *sched.Plan) {
-	keep := s.dirty[:0]
-	for _, id := range s.dirty {
+	keep := s.work.jobs[:0]
+	for _, id := range s.work.jobs {
 		j := &s.view.Jobs[id]
-		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !s.verifiedFree(j) {
+		if j.HoldsDevices() || len(j.Target) == 0 || j.State != sched.Waiting || !verifiedFree(&s.view, j) {
 			keep = append(keep, id)
 			continue
 		}
 		for _, g := range j.Target {
 			s.view.GPUs[g].Holders++ // promised; taken back below
 		}
-		s.isDirty[id] = false
+		s.work.listed[id] = false
 		plan.Actions = append(plan.Actions, startOf(id, j.Attempts+1, j.Target, j.Config))
 	}
-	s.dirty = keep
+	s.work.jobs = keep
 	for i := range plan.Actions {
 		for _, g := range plan.Actions[i].GPUs {
 			s.view.GPUs[g].Holders--
@@ -145,13 +145,13 @@ func (s *State) startWhatCan(plan *sched.Plan) {
 }
 
 // verifiedFree reports whether no attempt is on the GPUs of j's target beyond what sharing allows.
-func (s *State) verifiedFree(j *sched.Job) bool {
+func verifiedFree(v *sched.View, j *sched.Job) bool {
 	limit := int16(1)
 	if j.Share == sched.Shared {
-		limit = int16(s.view.ShareLimit)
+		limit = int16(v.ShareLimit)
 	}
 	for _, g := range j.Target {
-		if gpu := &s.view.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !s.view.Usable(g) {
+		if gpu := &v.GPUs[g]; gpu.Holders >= limit || gpu.HeldAlone > 0 || !v.Usable(g) {
 			return false
 		}
 	}

@@ -48,7 +48,7 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 	}
 	// they rest already, or are out of use
 	some := slices.DeleteFunc(suspects, func(g sched.GPUID) bool { return !v.Usable(g) })
-	free := r.s.mayLose(node.Spec.Type)
+	free := mayLose(v, node.Spec.Type)
 	rest := all
 	if len(all) > free {
 		rest = some
@@ -64,8 +64,7 @@ func (r *run) restOn(n sched.NodeID, suspects []sched.GPUID) {
 }
 
 // mayLose returns how many more GPUs of a type may rest or be quarantined for failed starts: half of them in all.
-func (s *State) mayLose(t sched.TypeID) int {
-	v := &s.view
+func mayLose(v *sched.View, t sched.TypeID) int {
 	all, lost := 0, 0
 	for g := range v.GPUs {
 		gpu, n := &v.GPUs[g], &v.Nodes[v.GPUs[g].Node]
@@ -82,11 +81,11 @@ func (s *State) mayLose(t sched.TypeID) int {
 
 // endRests offers the GPUs again whose rest is over, node by node.
 func (r *run) endRests(now sched.Time) {
-	if r.s.nextRest() > now {
+	if r.s.rests.next(&r.s.view) > now {
 		return
 	}
 	var over []sched.GPUID
-	for _, g := range r.s.resting {
+	for _, g := range r.s.rests {
 		if r.s.view.GPUs[g].Rests <= now {
 			over = append(over, g)
 		}
@@ -101,22 +100,34 @@ func (r *run) endRests(now sched.Time) {
 	}
 }
 
-// nextRest returns when the next rest is over, Never if none is under way.
-func (s *State) nextRest() sched.Time {
+// rests lists the GPUs of which GPU.Rests is set, by rising number.
+type rests []sched.GPUID
+
+// next returns when the next rest is over, Never if none is under way.
+func (r rests) next(v *sched.View) sched.Time {
 	at := sched.Never
-	for _, g := range s.resting {
-		at = min(at, s.view.GPUs[g].Rests)
+	for _, g := range r {
+		at = min(at, v.GPUs[g].Rests)
 	}
 	return at
 }
 
-// setRest has GPU g rest until a time, or, with 0, no longer. State.resting stays sorted, whatever led to it.
-func (s *State) setRest(g sched.GPUID, until sched.Time) {
-	s.view.GPUs[g].Rests = until
-	switch i, found := slices.BinarySearch(s.resting, g); {
+// set has GPU g rest until a time, or, with 0, no longer. The list stays sorted, whatever led to it.
+func (r *rests) set(v *sched.View, g sched.GPUID, until sched.Time) {
+	v.GPUs[g].Rests = until
+	switch i, found := slices.BinarySearch(*r, g); {
 	case until != 0 && !found:
-		s.resting = slices.Insert(s.resting, i, g)
+		*r = slices.Insert(*r, i, g)
 	case until == 0 && found:
-		s.resting = slices.Delete(s.resting, i, i+1)
+		*r = slices.Delete(*r, i, i+1)
+	}
+}
+
+// absolve lifts the quarantine, and ends the rest, of GPUs that were taken out of use from outside, and are back: they
+// have been looked at.
+func (r *rests) absolve(v *sched.View, first sched.GPUID, count int) {
+	for g := first; g < first+sched.GPUID(count); g++ {
+		v.GPUs[g].Quarantined, v.GPUs[g].Blamed = false, 0
+		r.set(v, g, 0)
 	}
 }

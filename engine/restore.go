@@ -50,17 +50,17 @@ func (s *State) restoreNodes(v *sched.View) error {
 		for ; next < n.First+sched.GPUID(n.Spec.GPUs); next++ {
 			g, rests := &s.view.GPUs[next], v.GPUs[next].Rests
 			*g = sched.GPU{Node: id, State: g.State, Quarantined: g.Quarantined, Blamed: g.Blamed}
-			s.setRest(next, rests)
+			s.rests.set(&s.view, next, rests)
 		}
 		n.Busy = 0
 		if p := s.view.PoolOf(n); p != nil && n.Joined() {
 			p.Nodes++
 		}
 		if n.Spec.Name != "" || n.State != sched.NodeGone {
-			s.slots[n.Spec.Name] = id
+			s.slots.byName[n.Spec.Name] = id
 		}
 		if n.State == sched.NodeGone {
-			s.goneOf(n.Spec.GPUs).Set(i)
+			s.slots.goneOf(n.Spec.GPUs, len(s.view.Nodes)).Set(i)
 		}
 		s.markMoving(id)
 	}
@@ -89,14 +89,14 @@ func (s *State) restoreJob(v *sched.View, id sched.JobID) error {
 	if err := s.restoreDependencies(&j, id); err != nil {
 		return err
 	}
-	s.hold(j.GPUs, j.Live.Share, 1)
+	hold(&s.view, j.GPUs, j.Live.Share, 1)
 	addTenants(&s.view, j.Target, j.Share, j.Trial, 1)
-	s.view.Jobs, s.isDirty = append(s.view.Jobs, j), append(s.isDirty, false)
+	s.view.Jobs, s.work.listed = append(s.view.Jobs, j), append(s.work.listed, false)
 	if j.State != sched.Done {
 		s.live++
 	}
 	if j.HoldsDevices() && (astray(&j) || capped(&j)) || !j.HoldsDevices() && len(j.Target) > 0 {
-		s.markDirty(id)
+		s.work.mark(id)
 	}
 	if ready := j.State == sched.Held && j.BlockedBy == 0 && !j.Paused; ready || j.NotBefore > v.Now {
 		s.alarms.Push(arena.JobAt{At: max(v.Now, j.NotBefore), Job: id})
@@ -143,6 +143,6 @@ func (s *State) restoreForgotten(j *sched.Job) error {
 	}
 	s.view.Jobs = append(s.view.Jobs, sched.Job{Spec: &forgotten, State: sched.Done, Outcome: j.Outcome, End: j.End,
 		FirstStart: sched.None, LastStart: sched.None})
-	s.isDirty = append(s.isDirty, false)
+	s.work.listed = append(s.work.listed, false)
 	return nil
 }

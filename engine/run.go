@@ -41,7 +41,7 @@ func Run(ctx context.Context, s *State, d sched.Driver, dec sched.Decider, o Opt
 		r.watches = r.watches[:0]
 		r.foldAll(events)
 		if first {
-			r.open = s.unanswered()
+			r.open = unanswered(&s.view)
 		}
 		r.releaseDue(r.s.view.Now) // not d.Now(), which the log does not say
 		r.endRests(r.s.view.Now)
@@ -200,7 +200,7 @@ func (r *run) goesOnWaiting() bool {
 
 // wake returns the earliest time anybody asked for, or at which GPUs have rested.
 func (r *run) wake() sched.Time {
-	at := r.s.nextRest()
+	at := r.s.rests.next(&r.s.view)
 	if r.desired.Wake != 0 {
 		at = min(at, r.desired.Wake)
 	}

@@ -18,20 +18,19 @@ func (s *State) stale(e *sched.Event) string {
 	case f.Node == sched.Named && misnames(f.Node, int32(e.Node), len(v.Nodes)):
 		return fmt.Sprintf("node %d is not known", e.Node)
 	case f.Attempt:
-		return s.staleAttempt(e)
+		return staleAttempt(v, e)
 	}
 	if e.Kind == sched.JobChanged {
-		return s.staleChange(e)
+		return staleChange(v, e)
 	}
-	return s.staleCluster(e)
+	return staleCluster(v, &s.slots, e)
 }
 
 // staleCluster is stale for events about nodes, GPUs, pools and prices.
-func (s *State) staleCluster(e *sched.Event) string {
-	v := &s.view
+func staleCluster(v *sched.View, slots *slots, e *sched.Event) string {
 	switch e.Kind {
 	case sched.NodeJoined:
-		return s.staleJoin(e)
+		return staleJoin(v, slots, e)
 	case sched.GPUChanged:
 		if !(e.Value >= 0) || int(e.Value) >= len(v.GPUs) {
 			return fmt.Sprintf("GPU %v is not known", e.Value)
@@ -41,7 +40,7 @@ func (s *State) staleCluster(e *sched.Event) string {
 			return fmt.Sprintf("pool %d is not known", e.Pool)
 		}
 	case sched.PriceChanged:
-		return s.stalePrice(e)
+		return stalePrice(v, e)
 	case sched.Measured:
 		if int(e.Node) >= len(v.Nodes) || int(e.Job) >= len(v.Jobs) || e.Node < sched.None || e.Job < sched.None {
 			return fmt.Sprintf("node %d or job %d is not known", e.Node, e.Job)
@@ -50,19 +49,19 @@ func (s *State) staleCluster(e *sched.Event) string {
 	return ""
 }
 
-func (s *State) staleJoin(e *sched.Event) string {
-	id, known := s.slots[e.NodeSpec.Name]
-	if known && (s.view.Nodes[id].State == sched.NodeUp || s.view.Nodes[id].State == sched.NodeDraining) {
+func staleJoin(v *sched.View, slots *slots, e *sched.Event) string {
+	id, known := slots.byName[e.NodeSpec.Name]
+	if known && (v.Nodes[id].State == sched.NodeUp || v.Nodes[id].State == sched.NodeDraining) {
 		return fmt.Sprintf("node %q is up already", e.NodeSpec.Name)
 	}
-	if int(e.NodeSpec.Pool) >= len(s.view.Pools) {
+	if int(e.NodeSpec.Pool) >= len(v.Pools) {
 		return fmt.Sprintf("node %q is of pool %d, which is not known", e.NodeSpec.Name, e.NodeSpec.Pool)
 	}
 	return ""
 }
 
-func (s *State) staleChange(e *sched.Event) string {
-	if s.view.Jobs[e.Job].State == sched.Done {
+func staleChange(v *sched.View, e *sched.Event) string {
+	if v.Jobs[e.Job].State == sched.Done {
 		return fmt.Sprintf("job %d is done", e.Job)
 	}
 	if err := e.Change.Validate(); err != nil {
@@ -71,8 +70,8 @@ func (s *State) staleChange(e *sched.Event) string {
 	return ""
 }
 
-func (s *State) stalePrice(e *sched.Event) string {
-	switch v := &s.view; {
+func stalePrice(v *sched.View, e *sched.Event) string {
+	switch {
 	case e.Pool != sched.None && (e.Pool < 0 || int(e.Pool) >= len(v.Pools)):
 		return fmt.Sprintf("pool %d is not known", e.Pool)
 	case e.Pool == sched.None && e.Node != sched.None && (e.Node < 0 || int(e.Node) >= len(v.Nodes)):
@@ -83,13 +82,13 @@ func (s *State) stalePrice(e *sched.Event) string {
 	return ""
 }
 
-func (s *State) staleAttempt(e *sched.Event) string {
-	j := &s.view.Jobs[e.Job]
+func staleAttempt(v *sched.View, e *sched.Event) string {
+	j := &v.Jobs[e.Job]
 	switch {
 	case e.Attempt != j.Attempts || !j.HoldsDevices():
 		return fmt.Sprintf("attempt %d of job %d is over", e.Attempt, e.Job)
-	case slices.ContainsFunc(e.GPUs, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(s.view.GPUs) }):
-		return fmt.Sprintf("GPUs %v, want some of %d", e.GPUs, len(s.view.GPUs))
+	case slices.ContainsFunc(e.GPUs, func(g sched.GPUID) bool { return g < 0 || int(g) >= len(v.GPUs) }):
+		return fmt.Sprintf("GPUs %v, want some of %d", e.GPUs, len(v.GPUs))
 	case (e.Kind == sched.AttemptStarted || e.Kind == sched.StartFailed) && j.Up:
 		return fmt.Sprintf("attempt %d of job %d has started already", e.Attempt, e.Job)
 	}

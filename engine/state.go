@@ -14,18 +14,16 @@ import (
 type State struct {
 	view  sched.View
 	seq   uint64
-	slots map[string]sched.NodeID // by node name; the latest taker of a slot
-	gone  []sched.Bitset          // slots to be taken again, by number of GPUs
+	slots slots
+	rests rests
 	sets  arena.Sets
 
-	dirty   []sched.JobID // jobs whose target and attempt may differ, in order of first mention
-	isDirty []bool
-	moving  []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
+	work   worklist       // jobs whose target and attempt may differ
+	moving []sched.NodeID // nodes whose target and order differ, and perhaps others, in order of first mention
 
 	dependents map[sched.JobID][]sched.JobID
 	alarms     arena.JobHeap // held jobs by the time they become eligible
 	live       int           // jobs not Done
-	resting    []sched.GPUID // by rising number: those of which GPU.Rests is set
 
 	due *sched.Later // what was left for the epoch end just folded
 }
@@ -38,7 +36,7 @@ func NewState(h eventlog.Header) *State {
 	}
 	return &State{
 		view:       sched.View{ShareLimit: max(h.ShareLimit, 1), Types: h.Types, Pools: pools},
-		slots:      make(map[string]sched.NodeID),
+		slots:      slots{byName: make(map[string]sched.NodeID)},
 		dependents: make(map[sched.JobID][]sched.JobID),
 	}
 }
@@ -46,7 +44,7 @@ func NewState(h eventlog.Header) *State {
 // Expect makes room for so many jobs, to spare copies as they arrive.
 func (s *State) Expect(jobs int) {
 	s.view.Jobs = slices.Grow(s.view.Jobs, jobs)
-	s.isDirty = slices.Grow(s.isDirty, jobs)
+	s.work.listed = slices.Grow(s.work.listed, jobs)
 }
 
 // View returns the state for reading. It stays the same object for the life of s.
@@ -55,16 +53,22 @@ func (s *State) View() *sched.View { return &s.view }
 // Live returns the number of jobs that have arrived and are not done.
 func (s *State) Live() int { return s.live }
 
-// markDirty has job j looked at by the next Reconcile.
-func (s *State) markDirty(j sched.JobID) {
-	if !s.isDirty[j] {
-		s.isDirty[j] = true
-		s.dirty = append(s.dirty, j)
+// worklist lists jobs for the next Reconcile, each once.
+type worklist struct {
+	jobs   []sched.JobID // in order of first mention
+	listed []bool        // by job
+}
+
+// mark has job j looked at.
+func (w *worklist) mark(j sched.JobID) {
+	if !w.listed[j] {
+		w.listed[j] = true
+		w.jobs = append(w.jobs, j)
 	}
 }
 
 // broken panics with what a reader of a crash needs: an event contradicts the state, so the log or a driver is wrong.
-func (s *State) broken(e *sched.Event, format string, args ...any) {
+func broken(v *sched.View, e *sched.Event, format string, args ...any) {
 	panic(fmt.Sprintf("engine: version %d, event %d %v of job %d attempt %d at %v: %s",
-		s.view.Version, e.Seq, e.Kind, e.Job, e.Attempt, e.Time, fmt.Sprintf(format, args...)))
+		v.Version, e.Seq, e.Kind, e.Job, e.Attempt, e.Time, fmt.Sprintf(format, args...)))
 }

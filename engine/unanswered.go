@@ -6,9 +6,9 @@ import "github.com/trainyard/trainyard/sched"
 // up, the stops of attempts that have not ended, the power caps that hold, the epochs to be watched, the states of
 // nodes and the numbers of nodes to be rented. A driver that is new to them, because the last one died, is given them
 // once more; to one that has carried them out they say nothing new.
-func (s *State) unanswered() (orders []sched.Action) {
-	for i := range s.view.Jobs {
-		id, j := sched.JobID(i), &s.view.Jobs[i]
+func unanswered(v *sched.View) (orders []sched.Action) {
+	for i := range v.Jobs {
+		id, j := sched.JobID(i), &v.Jobs[i]
 		switch j.Attempt {
 		case sched.Stopping:
 			orders = append(orders, sched.Action{Kind: sched.Stop, Job: id, Attempt: j.Attempts, Why: stopReason(j)})
@@ -23,13 +23,13 @@ func (s *State) unanswered() (orders []sched.Action) {
 			orders = append(orders, sched.Action{Kind: sched.WatchEpochs, Job: id, Attempt: j.Attempts, On: true})
 		}
 	}
-	for i := range s.view.Nodes {
-		if n := &s.view.Nodes[i]; n.Awaited {
+	for i := range v.Nodes {
+		if n := &v.Nodes[i]; n.Awaited {
 			orders = append(orders, setNodeOf(sched.NodeID(i), n.Ordered))
 		}
 	}
-	for i := range s.view.Pools {
-		if p := &s.view.Pools[i]; p.Ordered != p.Nodes {
+	for i := range v.Pools {
+		if p := &v.Pools[i]; p.Ordered != p.Nodes {
 			orders = append(orders, rentOf(sched.PoolID(i), p.Ordered))
 		}
 	}

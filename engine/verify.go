@@ -25,14 +25,13 @@ func (r *run) verify() {
 
 // verifyCounts recounts holders and targets by GPU, busy GPUs by node, nodes by pool and live jobs.
 func (s *State) verifyCounts() {
-	want := s.recountJobs()
-	busy := s.verifyGPUs(want)
-	s.verifyNodes(busy)
+	want := recountJobs(&s.view, s.live)
+	busy := verifyGPUs(&s.view, want)
+	verifyNodes(&s.view, s.moving, busy)
 }
 
-// recountJobs returns what each GPU should count, and verifies the number of live jobs.
-func (s *State) recountJobs() []sched.GPU {
-	v := &s.view
+// recountJobs returns what each GPU should count, and verifies that so many jobs are live.
+func recountJobs(v *sched.View, jobs int) []sched.GPU {
 	want := make([]sched.GPU, len(v.GPUs))
 	live := 0
 	for i := range v.Jobs {
@@ -41,7 +40,7 @@ func (s *State) recountJobs() []sched.GPU {
 			live++
 		}
 		if (len(j.GPUs) > 0) != j.HoldsDevices() || j.State == sched.Done && len(j.Target) > 0 {
-			s.wrong("job %d %v, attempt %v, holds %v, target %v", i, j.State, j.Attempt, j.GPUs, j.Target)
+			wrong(v, "job %d %v, attempt %v, holds %v, target %v", i, j.State, j.Attempt, j.GPUs, j.Target)
 		}
 		for _, g := range j.GPUs {
 			want[g].Holders++
@@ -53,21 +52,20 @@ func (s *State) recountJobs() []sched.GPU {
 			want[g].Trials += one(j.Trial)
 		}
 	}
-	if live != s.live {
-		s.wrong("counts %d live jobs; there are %d", s.live, live)
+	if live != jobs {
+		wrong(v, "counts %d live jobs; there are %d", jobs, live)
 	}
 	return want
 }
 
 // verifyGPUs compares the GPUs with what they should count, and returns how many are busy by node.
-func (s *State) verifyGPUs(want []sched.GPU) (busy []int32) {
-	v := &s.view
+func verifyGPUs(v *sched.View, want []sched.GPU) (busy []int32) {
 	busy = make([]int32, len(v.Nodes))
 	for g := range v.GPUs {
 		gpu, w := &v.GPUs[g], want[g]
 		w.Node, w.State, w.Quarantined, w.Blamed, w.Rests = gpu.Node, gpu.State, gpu.Quarantined, gpu.Blamed, gpu.Rests
 		if *gpu != w || int(gpu.Holders) > v.ShareLimit || int(gpu.Targets) > v.ShareLimit {
-			s.wrong("GPU %d counts %+v; there are %+v", g, *gpu, w)
+			wrong(v, "GPU %d counts %+v; there are %+v", g, *gpu, w)
 		}
 		if w.Holders > 0 {
 			busy[gpu.Node]++
@@ -77,24 +75,23 @@ func (s *State) verifyGPUs(want []sched.GPU) (busy []int32) {
 }
 
 // verifyNodes compares the nodes with their busy GPUs, and the pools with their nodes.
-func (s *State) verifyNodes(busy []int32) {
-	v := &s.view
+func verifyNodes(v *sched.View, moving []sched.NodeID, busy []int32) {
 	rented := make([]int32, len(v.Pools))
 	for n := range v.Nodes {
 		x := &v.Nodes[n]
 		if x.Joined() && v.PoolOf(x) != nil {
 			rented[x.Spec.Pool]++
 		}
-		if x.Target != x.Ordered && !slices.Contains(s.moving, sched.NodeID(n)) {
-			s.wrong("node %d is to be %v, was ordered %v, and is not looked at", n, x.Target, x.Ordered)
+		if x.Target != x.Ordered && !slices.Contains(moving, sched.NodeID(n)) {
+			wrong(v, "node %d is to be %v, was ordered %v, and is not looked at", n, x.Target, x.Ordered)
 		}
 		if x.Busy != busy[n] {
-			s.wrong("node %d counts %d busy GPUs; there are %d", n, x.Busy, busy[n])
+			wrong(v, "node %d counts %d busy GPUs; there are %d", n, x.Busy, busy[n])
 		}
 	}
 	for p := range v.Pools {
 		if v.Pools[p].Nodes != rented[p] {
-			s.wrong("pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
+			wrong(v, "pool %d counts %d nodes; there are %d", p, v.Pools[p].Nodes, rented[p])
 		}
 	}
 }
@@ -106,6 +103,6 @@ func one(is bool) int8 {
 	return 0
 }
 
-func (s *State) wrong(format string, args ...any) {
-	panic(fmt.Sprintf("engine: version %d at %v: %s", s.view.Version, s.view.Now, fmt.Sprintf(format, args...)))
+func wrong(v *sched.View, format string, args ...any) {
+	panic(fmt.Sprintf("engine: version %d at %v: %s", v.Version, v.Now, fmt.Sprintf(format, args...)))
 }
