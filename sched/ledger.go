@@ -127,14 +127,6 @@ func (l *Ledger) FreeOn(n NodeID) int { return int(l.node[n].free) }
 // UsableOn returns the number of GPUs of node n that may be used.
 func (l *Ledger) UsableOn(n NodeID) int { return int(l.node[n].usable) }
 
-// NextFree returns the first GPU of set, from GPU from on, that is free, or None. set has as many bits as one likes.
-func (l *Ledger) NextFree(set Bitset, from GPUID) GPUID {
-	return GPUID(nextOfBoth(set, l.free, int(from)))
-}
-
-// TypeOf returns the type of GPU g.
-func (l *Ledger) TypeOf(g GPUID) TypeID { return l.node[l.view.GPUs[g].Node].typ }
-
 // IsFree reports whether GPU g is free.
 func (l *Ledger) IsFree(g GPUID) bool { return l.free.Has(int(g)) }
 

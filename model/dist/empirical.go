@@ -81,9 +81,6 @@ func (e *Empirical) AtMost(x float64) int {
 	return sort.Search(len(e.sizes), func(i int) bool { return e.sizes[i] > x })
 }
 
-// CDF returns the share of samples <= x, in 0..1.
-func (e *Empirical) CDF(x float64) float64 { return float64(e.AtMost(x)) / float64(len(e.sizes)) }
-
 // Quantile returns the smallest sample v with CDF(v) >= q: the nearest rank, never a value between two samples.
 // A q below 0 counts as 0 and one above 1 as 1, so that Quantile(0) is the smallest sample and Quantile(1) the largest.
 // It panics if q is not a number.

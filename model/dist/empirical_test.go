@@ -93,3 +93,6 @@ func TestNegativeZero(t *testing.T) {
 		t.Errorf("max %v, error %v, want +0", e.Max(), err)
 	}
 }
+
+// CDF returns the share of samples <= x, in 0..1.
+func (e *Empirical) CDF(x float64) float64 { return float64(e.AtMost(x)) / float64(len(e.sizes)) }

@@ -6,7 +6,6 @@
 // service in GPU-seconds.
 //
 //   - Index is the definition, in O(n), and the twin that the fast code is tested against.
-//   - SupIndex takes the best of all quanta.
 //   - Table answers for one sample and one quantum in O(log buckets), constant between a bounded number of edges, so
 //     that a job is ranked again only when it crosses one.
 //

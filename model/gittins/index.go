@@ -2,7 +2,6 @@ package gittins
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/trainyard/trainyard/model/dist"
 )
@@ -34,25 +33,6 @@ func Index(e *dist.Empirical, a, delta float64) float64 {
 		return 0
 	}
 	return float64(done) / spent
-}
-
-// SupIndex returns the supremum of Index(e, a, delta) over all delta > 0, in O(n): the index when the quantum is
-// free. It is 0 where no sample is larger than a. a must be >= 0, otherwise it panics.
-//
-// Between two samples the number of jobs done stays and the service spent on them grows with the quantum, so the
-// supremum is reached at a quantum that ends exactly at a sample.
-//
-// Source: Gittins, "Bandit processes and dynamic allocation indices", 1979.
-func SupIndex(e *dist.Empirical, a float64) float64 {
-	check(a, math.Inf(1))
-	above := e.Sizes()[e.AtMost(a):]
-	best, finished := 0.0, 0.0
-	for i, s := range above {
-		finished += s - a
-		spent := finished + float64(float64(len(above)-i-1)*(s-a))
-		best = max(best, float64(i+1)/spent)
-	}
-	return best
 }
 
 func check(a, delta float64) {

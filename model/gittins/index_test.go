@@ -141,3 +141,22 @@ func randomSample(t testing.TB, rng *rand.Rand, n int) *dist.Empirical {
 	}
 	return sample(t, sizes...)
 }
+
+// SupIndex returns the supremum of Index(e, a, delta) over all delta > 0, in O(n): the index when the quantum is
+// free. It is 0 where no sample is larger than a. a must be >= 0, otherwise it panics.
+//
+// Between two samples the number of jobs done stays and the service spent on them grows with the quantum, so the
+// supremum is reached at a quantum that ends exactly at a sample.
+//
+// Source: Gittins, "Bandit processes and dynamic allocation indices", 1979.
+func SupIndex(e *dist.Empirical, a float64) float64 {
+	check(a, math.Inf(1))
+	above := e.Sizes()[e.AtMost(a):]
+	best, finished := 0.0, 0.0
+	for i, s := range above {
+		finished += s - a
+		spent := finished + float64(float64(len(above)-i-1)*(s-a))
+		best = max(best, float64(i+1)/spent)
+	}
+	return best
+}

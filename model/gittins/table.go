@@ -26,12 +26,6 @@ type Table struct {
 	index []float64 // index[i] is the index at edges[i]; the last is 0
 }
 
-// NewTable builds the table of e for quantum delta > 0 (or +Inf) with at most buckets edges, in O(n + buckets). buckets
-// must be at least 2, 0 means DefaultBuckets. It panics if either is wrong.
-func NewTable(e *dist.Empirical, delta float64, buckets int) *Table {
-	return NewTables(e, []float64{delta}, buckets)[0]
-}
-
 // NewTables is NewTable for several quanta at little more than the price of one.
 func NewTables(e *dist.Empirical, deltas []float64, buckets int) []*Table {
 	if buckets == 0 {
@@ -71,9 +65,6 @@ func (t *Table) NextEdge(a float64) float64 {
 	}
 	return math.Inf(1)
 }
-
-// Edges returns the edges in ascending order, the first of them 0. The caller must not modify them.
-func (t *Table) Edges() []float64 { return t.edges }
 
 // above returns the number of edges <= a.
 func (t *Table) above(a float64) int {

@@ -5,6 +5,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/trainyard/trainyard/model/dist"
 )
 
 // Ensure that the table equals the definition at every edge, keeps that value up to the next edge, names the next edge,
@@ -170,3 +172,12 @@ func BenchmarkAt(b *testing.B) {
 		table.At(1234)
 	}
 }
+
+// NewTable builds the table of e for quantum delta > 0 (or +Inf) with at most buckets edges, in O(n + buckets). buckets
+// must be at least 2, 0 means DefaultBuckets. It panics if either is wrong.
+func NewTable(e *dist.Empirical, delta float64, buckets int) *Table {
+	return NewTables(e, []float64{delta}, buckets)[0]
+}
+
+// Edges returns the edges in ascending order, the first of them 0. The caller must not modify them.
+func (t *Table) Edges() []float64 { return t.edges }

@@ -63,12 +63,6 @@ func (n *Node) busy(u float64) sched.Watts {
 // GPU returns what each GPU adds to the idle node at mean use u.
 func (n *Node) GPU(u float64) sched.Watts { return n.busy(u) / sched.Watts(n.gpus) }
 
-// SleepSaves returns the energy saved by a sleep instead of idling for d, at the end of which the node is to be up
-// again: it draws idle power while it wakes. 0 where it could not even wake in time.
-func (n *Node) SleepSaves(d time.Duration) sched.Joules {
-	return sched.Joules(float64(n.Idle-n.Sleep) * max(d-n.Wake, 0).Seconds())
-}
-
 // Fit returns the curve of the Fan-Weber-Barroso shape nearest to samples in least squares, its exponent a multiple of
 // 0.001 from 1 to 2. ok is false where samples say too little: fewer than three uses, or power that falls.
 func Fit(samples []sched.PowerPoint) (idle sched.Watts, c sched.PowerCurve, ok bool) {

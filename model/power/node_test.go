@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/trainyard/trainyard/internal/csvtable"
 	"github.com/trainyard/trainyard/internal/shareddata"
@@ -116,16 +115,6 @@ func TestShapes(t *testing.T) {
 	}
 	if a, b, c := linear.GPU(1), curve.GPU(1), table.GPU(1); a != 50 || b != 50 || c != 50 {
 		t.Errorf("%v, %v, %v of a GPU in full use, want 50 W", a, b, c)
-	}
-}
-
-// Ensure that sleep saves nothing before the node could be up again, and idle less sleep power after.
-func TestSleepSaves(t *testing.T) {
-	n := power.Of(&sched.NodeSpec{GPUs: 1, IdleW: 100, SleepW: 10, Wake: time.Minute})
-	for d, want := range map[time.Duration]sched.Joules{0: 0, time.Minute: 0, 2 * time.Minute: 5400} {
-		if got := n.SleepSaves(d); got != want {
-			t.Errorf("%v: %v J, want %v", d, got, want)
-		}
 	}
 }
 

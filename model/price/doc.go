@@ -9,7 +9,7 @@
 //   - Clearing finds the price at which the jobs present hold just so many GPUs;
 //   - Class is a kind of job that goes through phases and loses time at every start and change of width; Class.Best and
 //     Class.Paths find its optimal paths, and Exact a plan for all classes;
-//   - Glue, OneWidth and EqualWidth are other ways to choose widths, to compare with;
+//   - Glue and EqualWidth are other ways to choose widths, to compare with;
 //   - Continuous lets widths be fractions, for laws such as Power and Amdahl;
 //   - Controller, Month and Diffuse are for those who pay: a price that follows the spending measured, a budget by
 //     calendar month, and whole jobs in the place of shares; Holding and Reserve say how many GPUs to reserve.

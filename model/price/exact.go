@@ -72,17 +72,6 @@ func (x *Exact) At(budget float64) (*Plan, error) {
 	return x.plan(&c), nil
 }
 
-// Unmixed is At with every job of a class on one path, so that some of the budget may be left: the best plan of At for
-// a budget that needs no mixing.
-func (x *Exact) Unmixed(budget float64) (*Plan, error) {
-	c, err := x.frontier.At(budget)
-	if err != nil {
-		return nil, err
-	}
-	c.Mixed, c.Share = -1, 0
-	return x.plan(&c), nil
-}
-
 // AtPrice returns the plan at a price: every class takes what Class.Best does at it, whatever the rates.
 func (x *Exact) AtPrice(price float64) *Plan {
 	c := x.frontier.AtPrice(price)

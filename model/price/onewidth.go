@@ -5,40 +5,6 @@ import (
 	"slices"
 )
 
-// OneWidth returns the best plan in which no job ever changes its configuration, restarts at the start included. Where
-// a budget falls between two, a share of the jobs of one class takes the other. The error is an *InfeasibleError, or
-// names the class without a configuration for all its phases.
-func OneWidth(classes []Class, budget float64) (*Plan, error) {
-	if err := validate(classes); err != nil {
-		return nil, err
-	}
-	var units []Unit
-	x := &Exact{classes: classes}
-	for i := range classes {
-		c := &classes[i]
-		hull := Hull(c.points(0, len(c.Times), c.Restart))
-		if len(hull) == 0 {
-			return nil, c.fail("no configuration for all phases, want one")
-		}
-		m := member{class: i, phase: -1}
-		for j := range c.Configs {
-			m.paths = append(m.paths, repeated(j, len(c.Times)))
-		}
-		units = append(units, Unit{c.Rate, c.weight(), hull})
-		x.units = append(x.units, m)
-	}
-	x.frontier = NewFrontier(units)
-	return x.At(budget)
-}
-
-func repeated(config, n int) Path {
-	path := make(Path, n)
-	for e := range path {
-		path[e] = config
-	}
-	return path
-}
-
 // EqualWidth returns the plan of least value within the budget that gives all jobs the same number of GPUs: in each
 // phase the configuration with most GPUs up to that number, or the one with fewest where there is none; of several
 // types the cheapest. The error is an *InfeasibleError.

@@ -384,3 +384,48 @@ func TestDiffuse(t *testing.T) {
 		}
 	}
 }
+
+// Unmixed is At with every job of a class on one path, so that some of the budget may be left: the best plan of At for
+// a budget that needs no mixing.
+func (x *Exact) Unmixed(budget float64) (*Plan, error) {
+	c, err := x.frontier.At(budget)
+	if err != nil {
+		return nil, err
+	}
+	c.Mixed, c.Share = -1, 0
+	return x.plan(&c), nil
+}
+
+// OneWidth returns the best plan in which no job ever changes its configuration, restarts at the start included. Where
+// a budget falls between two, a share of the jobs of one class takes the other. The error is an *InfeasibleError, or
+// names the class without a configuration for all its phases.
+func OneWidth(classes []Class, budget float64) (*Plan, error) {
+	if err := validate(classes); err != nil {
+		return nil, err
+	}
+	var units []Unit
+	x := &Exact{classes: classes}
+	for i := range classes {
+		c := &classes[i]
+		hull := Hull(c.points(0, len(c.Times), c.Restart))
+		if len(hull) == 0 {
+			return nil, c.fail("no configuration for all phases, want one")
+		}
+		m := member{class: i, phase: -1}
+		for j := range c.Configs {
+			m.paths = append(m.paths, repeated(j, len(c.Times)))
+		}
+		units = append(units, Unit{c.Rate, c.weight(), hull})
+		x.units = append(x.units, m)
+	}
+	x.frontier = NewFrontier(units)
+	return x.At(budget)
+}
+
+func repeated(config, n int) Path {
+	path := make(Path, n)
+	for e := range path {
+		path[e] = config
+	}
+	return path
+}

@@ -28,10 +28,3 @@ func (r Rails) From(started sched.Time, restart time.Duration, stopped []sched.T
 	}
 	return from
 }
-
-// Worth reports whether a resize pays: with speed then after a restart of so many seconds, a job is further at the end
-// of the horizon than with speed now without. The horizon is what the prediction is good for, at most what is left of
-// the job; speeds are in any unit, >= 0. On equal terms it does not pay.
-func Worth(now, then float64, horizon, restart time.Duration) bool {
-	return then*max((horizon-restart).Seconds(), 0) > now*horizon.Seconds()
-}

@@ -5,7 +5,6 @@
 //
 //   - Profile is the tensors of a model; ParseLog takes one from a log of tensors or of network messages.
 //   - Of knows the models whose tensors were published.
-//   - PSImbalance is the load of parameter servers that skew stands for.
 //   - SpreadFactor is our model of the slow-down of a spread gang.
 //   - Limit fits the limit to what spread jobs turned out to suffer.
 //

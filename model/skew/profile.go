@@ -1,7 +1,5 @@
 package skew
 
-import "fmt"
-
 // MB is the number of bytes in the unit of tensor sizes.
 const MB = 1 << 20
 
@@ -35,27 +33,6 @@ func (p Profile) Skew() float64 {
 		return 0
 	}
 	return largest / total
-}
-
-// PSImbalance returns the load of the busiest of k parameter servers over their mean load when tensors (sizes in any
-// unit, >= 0) are dealt to them round-robin in the order given: 1 is even, k is all on one. Servers that get no tensor
-// count. It is 1 if there is nothing to deal, and panics unless k > 0.
-//
-// Source: Gu et al., NSDI'19, released simulator, which deals tensors so to as many servers as the job has GPUs.
-func PSImbalance(tensors []float64, k int) float64 {
-	if k < 1 {
-		panic(fmt.Sprintf("skew: %d parameter servers, want > 0", k))
-	}
-	load := make([]float64, min(k, max(len(tensors), 1)))
-	busiest, total := 0.0, 0.0
-	for i, t := range tensors {
-		load[i%k] += t
-		busiest, total = max(busiest, load[i%k]), total+t
-	}
-	if !(total > 0) {
-		return 1
-	}
-	return busiest / (total / float64(k))
 }
 
 // SpreadFactor returns by how much longer an iteration takes when a gang is spread over more nodes than it needs:

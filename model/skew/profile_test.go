@@ -1,6 +1,7 @@
 package skew
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -70,4 +71,25 @@ func TestSpreadFactor(t *testing.T) {
 			t.Errorf("SpreadFactor(%v) = %v, want %v", tt.skew, got, tt.want)
 		}
 	}
+}
+
+// PSImbalance returns the load of the busiest of k parameter servers over their mean load when tensors (sizes in any
+// unit, >= 0) are dealt to them round-robin in the order given: 1 is even, k is all on one. Servers that get no tensor
+// count. It is 1 if there is nothing to deal, and panics unless k > 0.
+//
+// Source: Gu et al., NSDI'19, released simulator, which deals tensors so to as many servers as the job has GPUs.
+func PSImbalance(tensors []float64, k int) float64 {
+	if k < 1 {
+		panic(fmt.Sprintf("skew: %d parameter servers, want > 0", k))
+	}
+	load := make([]float64, min(k, max(len(tensors), 1)))
+	busiest, total := 0.0, 0.0
+	for i, t := range tensors {
+		load[i%k] += t
+		busiest, total = max(busiest, load[i%k]), total+t
+	}
+	if !(total > 0) {
+		return 1
+	}
+	return busiest / (total / float64(k))
 }

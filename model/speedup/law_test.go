@@ -1,7 +1,9 @@
 package speedup
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/trainyard/trainyard/sched"
@@ -87,4 +89,55 @@ func TestJaggedCurves(t *testing.T) {
 			t.Errorf("%v s on %d GPUs", s, k)
 		}
 	}
+}
+
+// Points are speedups at some widths. Any shape is allowed: measured curves fall, jump and begin at more than one GPU.
+type Points struct {
+	GPUs    []int     // ascending, > 0
+	Speedup []float64 // of each; 0 = not possible
+	Between Between   // what holds between them; beyond them nothing is possible
+}
+
+// NewPoints returns the points of a table. It is an error if it is empty, names a width below 1 or a speedup that is
+// not a number >= 0, or has none above 0.
+func NewPoints(table map[int]float64, between Between) (*Points, error) {
+	p := &Points{Between: between}
+	for gpus := range table {
+		p.GPUs = append(p.GPUs, gpus)
+	}
+	slices.Sort(p.GPUs)
+	possible := false
+	for _, gpus := range p.GPUs {
+		s := table[gpus]
+		switch {
+		case gpus < 1 || gpus > maxCount:
+			return nil, fmt.Errorf("speedup: table: %d GPUs, want 1 to %d", gpus, maxCount)
+		case !(s >= 0 && s <= maxRate):
+			return nil, fmt.Errorf("speedup: table: %v on %d GPUs, want a number from 0 to %v", s, gpus,
+				float64(maxRate))
+		}
+		possible = possible || s > 0
+		p.Speedup = append(p.Speedup, s)
+	}
+	if !possible {
+		return nil, fmt.Errorf("speedup: table of %d widths without a speedup above 0, want one", len(table))
+	}
+	return p, nil
+}
+
+// At returns the speedup of a width.
+func (p *Points) At(gpus float64) float64 {
+	i := 0
+	for i < len(p.GPUs) && float64(p.GPUs[i]) < gpus {
+		i++
+	}
+	switch {
+	case i == len(p.GPUs):
+		return 0
+	case float64(p.GPUs[i]) == gpus:
+		return p.Speedup[i]
+	case i == 0 || p.Between != Linear || p.Speedup[i-1] == 0 || p.Speedup[i] == 0:
+		return 0
+	}
+	return mix(p.Speedup[i-1], p.Speedup[i], share(gpus, float64(p.GPUs[i-1]), float64(p.GPUs[i])))
 }

@@ -106,11 +106,6 @@ func TestProfile(t *testing.T) {
 		t.Errorf("phases of %v, want 100 and 140", sizes)
 	}
 	v := p.Validation
-	for progress, epoch := range map[float64]int{0: 0, 99: 0, 100: 1, 239: 1, 240: 2, 1000: 2} {
-		if got := v.EpochAt(progress); got != epoch {
-			t.Errorf("epoch %d after progress %v, want %d", got, progress, epoch)
-		}
-	}
 	if got := v.Updates(1, 14); got != 207.5 {
 		t.Errorf("%v updates with batch 14, want a quarter of the way from 250 to 80", got)
 	}

@@ -146,18 +146,6 @@ func (v *Validation) Sizes() []float64 { return v.sizes }
 // Batches returns the measured batch sizes, ascending; the first is M0. The slice is not to be changed.
 func (v *Validation) Batches() []int { return v.batches }
 
-// EpochAt returns the epoch that a training is in after so much progress; from the end of the last on, the number of
-// epochs.
-func (v *Validation) EpochAt(progress float64) int {
-	end := 0.0
-	for epoch, size := range v.sizes {
-		if end += size; progress < end {
-			return epoch
-		}
-	}
-	return len(v.sizes)
-}
-
 // Gradient returns the squared norm and the variance, at batch size M0, of the gradient in an epoch when training with
 // batch size batch.
 func (v *Validation) Gradient(epoch, batch int) (sqr, variance float64) {

@@ -186,15 +186,6 @@ func (d *Detector) Report(now sched.Time, j sched.JobID, step float64) []Check {
 	return d.out
 }
 
-// Slow returns how many times as long as they should the steps of job j take, and since when; 1 where its attempt is
-// not found slow.
-func (d *Detector) Slow(j sched.JobID) (factor float64, since sched.Time) {
-	if j >= 0 && int(j) < len(d.live) && d.live[j] != nil && d.live[j].slow {
-		return factorOf(d.live[j].excess()), d.live[j].onset
-	}
-	return 1, 0
-}
-
 // factorOf is exp(level), by a function that is the same on every machine.
 func factorOf(level float64) float64 { return math.Exp2(level * math.Log2E) }
 

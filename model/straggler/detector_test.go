@@ -598,3 +598,12 @@ func BenchmarkReport(b *testing.B) {
 		})
 	}
 }
+
+// Slow returns how many times as long as they should the steps of job j take, and since when; 1 where its attempt is
+// not found slow.
+func (d *Detector) Slow(j sched.JobID) (factor float64, since sched.Time) {
+	if j >= 0 && int(j) < len(d.live) && d.live[j] != nil && d.live[j].slow {
+		return factorOf(d.live[j].excess()), d.live[j].onset
+	}
+	return 1, 0
+}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/trainyard/trainyard/sched"
 )
@@ -32,14 +31,6 @@ type Estimate struct {
 	Worst     float64 // slowest run
 	Count     int     // runs, >= 1
 	Newest    sched.Time
-}
-
-// Age is how long before now the newest run was, by the clock of whoever measured, and whether that is known.
-func (e *Estimate) Age(now sched.Time) (age time.Duration, known bool) {
-	if e.Newest == 0 {
-		return 0, false
-	}
-	return now.Sub(e.Newest), true
 }
 
 // Measured is the estimates made from the runs of one class.

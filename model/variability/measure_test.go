@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"math"
 	"math/rand/v2"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -168,42 +167,6 @@ func pearson(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-func TestReadProfiles(t *testing.T) {
-	list, err := ReadProfiles(open(t, "variability", "profiles.json"), "profiles.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, p := range list {
-		got = append(got, p.Class+" "+path.Base(p.File))
-	}
-	want := []string{"A resnet-longhorn-agg.csv", "B bert-longhorn-agg.csv", "C bert-longhorn-agg.csv",
-		"D pagerank-longhorn-agg.csv"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestReadProfilesRefuses(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", `line 1: want {"classA": "file", ...}`},
-		{"[]", `line 1: want {"classA": "file", ...}`},
-		{"{}", `line 1: want {"classA": "file", ...}`},
-		{`{"classA": "a"`, `line 1: want {"classA": "file", ...}`},
-		{"{\"classA\": \"a\",\n\"classA\": \"b\"}",
-			`line 2: key "classA", want class and a name, each once, at most 64`},
-		{`{"A": "a"}`, `line 1: key "A", want class and a name, each once, at most 64`},
-		{`{"classA": 7}`, `line 1: class "A", want the name of its file`},
-		{`{"classA": ""}`, `line 1: class "A", want the name of its file`},
-		{`{"classA": "a"} x`, `line 1: more behind the closing brace, want nothing`},
-	} {
-		if _, err := ReadProfiles(strings.NewReader(c.text), "f.json"); err == nil ||
-			err.Error() != "variability: f.json: "+c.want {
-			t.Errorf("%q:\n%v\nwant variability: f.json: %s", c.text, err, c.want)
-		}
-	}
-}
-
 func TestReadRuns(t *testing.T) {
 	const text = "exp,perf,uuid,cabinet,node,device,ts\nresnet,2.5,g1,c002,004,1,1646195998\nresnet,3,g2,-1,-1,0,\n"
 	got, err := ReadRuns(strings.NewReader(text), "f.csv", ByUUID)
@@ -249,12 +212,6 @@ func TestMeasureByHand(t *testing.T) {
 	}
 	if rows := measure(t, runs, ByRow); rows.Norm != 20 || rows.GPUs[0].Score != .6 {
 		t.Errorf("by rows %+v", rows)
-	}
-	if age, known := m.GPUs[0].Age(12); age != 3 || !known {
-		t.Errorf("age %v, %v", age, known)
-	}
-	if _, known := m.GPUs[2].Age(12); known {
-		t.Error("the age of a run at an unknown time is known")
 	}
 	for _, bad := range [][]Run{nil, {{"", "", 1, 0}}, {{"a", "", 0, 0}}, {{"a", "", math.NaN(), 0}},
 		{{"a", "", 1, 0}, {"b", "", 1e9, 0}, {"c", "", 1, 0}}} {
@@ -354,20 +311,6 @@ func FuzzReadRuns(f *testing.F) {
 			if !(e.Low <= e.Score && e.Score <= e.High && e.High <= e.Worst && e.Count >= 1) {
 				t.Errorf("estimate %+v is out of order", e)
 			}
-		}
-	})
-}
-
-// FuzzReadProfiles ensures that no text makes the reader panic.
-func FuzzReadProfiles(f *testing.F) {
-	f.Add(`{"classA": "a", "classB": "b"}`)
-	f.Add(`{"classA": {}}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ReadProfiles(strings.NewReader(text), "f")
-		if err != nil {
-			checkError(t, err)
-		} else if len(list) == 0 {
-			t.Error("no profiles")
 		}
 	})
 }

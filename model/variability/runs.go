@@ -1,12 +1,10 @@
 package variability
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -137,68 +135,6 @@ func place(parts ...string) string {
 		kept = append(kept, p)
 	}
 	return strings.Join(kept, "-")
-}
-
-// Profile says which file stands for a class.
-type Profile struct{ Class, File string }
-
-// ReadProfiles reads which measurements stand for which class, in the order of the file, as the released code has it:
-//
-//	{"classA": "sim/resnet-longhorn-agg.csv", "classB": "sim/bert-longhorn-agg.csv"}
-//
-// A class is called by what follows "class". Each stands there once; several may share a file. Errors name the file as
-// name, the line, and what was wanted instead.
-func ReadProfiles(r io.Reader, name string) ([]Profile, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
-	if err != nil {
-		return nil, fmt.Errorf("variability: %s: %w", name, err)
-	}
-	in := json.NewDecoder(strings.NewReader(string(text)))
-	fail := func(format string, args ...any) error {
-		line := 1 + strings.Count(string(text[:min(int(in.InputOffset()), len(text))]), "\n")
-		return fmt.Errorf("variability: %s: line %d: %s", name, line, fmt.Sprintf(format, args...))
-	}
-	if first, err := in.Token(); err != nil || first != json.Delim('{') {
-		return nil, fail("%s", wantProfiles)
-	}
-	var list []Profile
-	for in.More() {
-		p, wrong := readProfile(in, list)
-		if wrong != "" {
-			return nil, fail("%s", wrong)
-		}
-		list = append(list, p)
-	}
-	if _, err := in.Token(); err != nil || len(list) == 0 { // the closing brace
-		return nil, fail("%s", wantProfiles)
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return nil, fail("more behind the closing brace, want nothing")
-	}
-	return list, nil
-}
-
-// wantProfiles is the form of a file of profiles.
-const wantProfiles = `want {"classA": "file", ...}`
-
-// readProfile reads one class and its file, which are to stand behind those of list. It returns what is wrong, or "".
-func readProfile(in *json.Decoder, list []Profile) (p Profile, wrong string) {
-	key, err := in.Token()
-	if err != nil {
-		return p, wantProfiles
-	}
-	word, _ := key.(string)
-	class, ok := strings.CutPrefix(word, "class")
-	known := slices.ContainsFunc(list, func(p Profile) bool { return p.Class == class })
-	if !ok || !wordOK(class) || known || len(list) == MaxClasses {
-		return p, fmt.Sprintf("key %s, want class and a name, each once, at most %d", quote(word), MaxClasses)
-	}
-	value, err := in.Token()
-	file, ok := value.(string)
-	if err != nil || !ok || file == "" {
-		return p, fmt.Sprintf("class %s, want the name of its file", quote(class))
-	}
-	return Profile{class, file}, ""
 }
 
 // checkRun returns what a run should have been, or "".

@@ -227,16 +227,6 @@ func (t *Tracker) Quarantined(gpu, class int) bool {
 	return bits.OnesCount8(last) >= t.params.Bad
 }
 
-// QuarantinedForAny reports whether the GPU is in quarantine for some class.
-func (t *Tracker) QuarantinedForAny(gpu int) bool {
-	for class := range t.classes {
-		if t.Quarantined(gpu, class) {
-			return true
-		}
-	}
-	return false
-}
-
 // Drop forgets all checks of a GPU and sets its scores to 1: it was replaced, or its driver or power limit changed.
 func (t *Tracker) Drop(gpu int) {
 	for class := range t.classes {

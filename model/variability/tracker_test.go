@@ -296,3 +296,13 @@ func FuzzTrackerLoad(f *testing.F) {
 		}
 	})
 }
+
+// QuarantinedForAny reports whether the GPU is in quarantine for some class.
+func (t *Tracker) QuarantinedForAny(gpu int) bool {
+	for class := range t.classes {
+		if t.Quarantined(gpu, class) {
+			return true
+		}
+	}
+	return false
+}

@@ -217,3 +217,18 @@ func benchmark(b *testing.B, policy Policy) {
 		}
 	}
 }
+
+// MeanJCT is the mean completion time in seconds over finished jobs, 0 if there is none.
+func (r *Result) MeanJCT(jobs []Job) float64 {
+	sum, n := int64(0), 0
+	for i := range r.Jobs {
+		if r.Jobs[i].Finish >= 0 {
+			sum += r.Jobs[i].JCT(&jobs[i])
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return float64(sum) / float64(n)
+}

@@ -120,21 +120,6 @@ type Result struct {
 	NodeSeconds int64     // nodes that were there, over time
 }
 
-// MeanJCT is the mean completion time in seconds over finished jobs, 0 if there is none.
-func (r *Result) MeanJCT(jobs []Job) float64 {
-	sum, n := int64(0), 0
-	for i := range r.Jobs {
-		if r.Jobs[i].Finish >= 0 {
-			sum += r.Jobs[i].JCT(&jobs[i])
-			n++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return float64(sum) / float64(n)
-}
-
 // Validate reports the first field of p or of jobs that Run cannot work with.
 func (p Params) Validate(jobs []Job) error {
 	p = p.withDefaults()

@@ -213,3 +213,8 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// DefaultScaling returns the band of AdaptDL for a cluster of so many nodes.
+func DefaultScaling(least, most int) *Scaling {
+	return &Scaling{Min: least, Max: most, Low: 0.35, High: 0.65}
+}

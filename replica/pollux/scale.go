@@ -9,11 +9,6 @@ import (
 // ScalingIntervals is how many decisions utility is averaged over.
 const ScalingIntervals = 15
 
-// DefaultScaling returns the band of AdaptDL for a cluster of so many nodes.
-func DefaultScaling(least, most int) *Scaling {
-	return &Scaling{Min: least, Max: most, Low: 0.35, High: 0.65}
-}
-
 // rescale changes the number of nodes where the mean utility of the last decisions has left the band: to that at which
 // the utility of a new division is nearest the middle of the band, found by bisection, as utility falls with nodes.
 // Jobs lose what they hold on nodes that go when the policy divides anew.

@@ -51,7 +51,7 @@ type twin struct {
 // free returns the free GPUs of type t with scores up to most, in order of number.
 func (w twin) free(t sched.TypeID, most float64) (list []sched.GPUID) {
 	for g := range w.v.GPUs {
-		if id := sched.GPUID(g); w.l.IsFree(id) && w.l.TypeOf(id) == t && w.sf[g] <= most {
+		if id := sched.GPUID(g); w.l.IsFree(id) && w.v.Nodes[w.l.NodeOf(id)].Spec.Type == t && w.sf[g] <= most {
 			list = append(list, id)
 		}
 	}
