@@ -21,6 +21,7 @@ import (
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -162,7 +163,7 @@ func (rec *recording) decider(t testing.TB) sched.Decider {
 		t.Fatal(err)
 	}
 	sys, err := info.Build(system.Knowledge{Work: rec.trace.Oracle(), Scores: scoresOf(rec.cluster.GPUs()), PerNode: 4,
-		MostGPUs: rec.cluster.GPUs()}, system.NewSettings(rec.keys), nil)
+		MostGPUs: rec.cluster.GPUs()}, key.NewSettings(rec.keys), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

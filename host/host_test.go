@@ -59,7 +59,7 @@ func decider(h *eventlog.Header) (sched.Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, err := info.Build(system.Knowledge{}, system.NewSettings(h.Settings), nil)
+	sys, err := info.Build(system.Knowledge{}, key.NewSettings(h.Settings), nil)
 	return sys.Decider, err
 }
 

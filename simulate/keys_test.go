@@ -19,7 +19,7 @@ func TestWorldKeysAreRead(t *testing.T) {
 		{Place: interference.Place{GPU: "v100", Width: 8}, Models: []string{"a", "b"}, Slow: []float64{1.2, 1.2}}}}
 	s := &Request{Trace: traceOf(row{0, 1, 1}), Cluster: mustLoad(t, "1x2"), System: "fifo", Scores: alike(2),
 		Sharing: shared}
-	set := system.NewSettings(nil).Bind(KeysOf(info, ""), true, nil)
+	set := key.NewSettings(nil).Bind(KeysOf(info, ""), true, nil)
 	b := &built{cluster: s.Cluster}
 	oracle, err := s.world(b, preset{}, info, set)
 	if err == nil {

@@ -24,7 +24,7 @@ type preset struct {
 	adapt    func(*pipeline.Stages, *sim.Runtime)
 	demand   func(*sched.JobSpec, *cluster.Cluster)
 	// alone runs a stand-alone replica instead of the engine.
-	alone func(*Request, *system.Settings) (func() (*Outcome, error), error)
+	alone func(*Request, *key.Settings) (func() (*Outcome, error), error)
 }
 
 // PresetInfo describes a preset.
@@ -126,7 +126,7 @@ var heliosPreset = map[string]preset{
 }
 
 // seedOf returns the seed, 0 for a system that draws nothing.
-func seedOf(set *system.Settings) uint64 {
+func seedOf(set *key.Settings) uint64 {
 	if !system.Seed.Taken(set) {
 		return 0
 	}
@@ -134,7 +134,7 @@ func seedOf(set *system.Settings) uint64 {
 }
 
 // wantZero refuses keys of which a released simulator knows nothing, unless they are 0.
-func wantZero(set *system.Settings, knows string, keys ...key.Key) error {
+func wantZero(set *key.Settings, knows string, keys ...key.Key) error {
 	for i := range keys {
 		if keys[i].Is(set) {
 			return fmt.Errorf("%s=%s, want 0: %s knows nothing of it", keys[i].Name, set.Text(&keys[i]), knows)
@@ -144,14 +144,14 @@ func wantZero(set *system.Settings, knows string, keys ...key.Key) error {
 }
 
 // wantWord refuses all values of a key but one.
-func wantWord(set *system.Settings, k key.Of[string], word string) {
+func wantWord(set *key.Settings, k key.Of[string], word string) {
 	if text := set.Text(&k.Key); set.Has(k.Name) && text != word {
 		set.Refuse(k.Name, word+suggest.Hint(text, []string{word}))
 	}
 }
 
 // wantLocal refuses a penalty of distance.
-func wantLocal(set *system.Settings) error {
+func wantLocal(set *key.Settings) error {
 	if x := system.LocalityPenalty.Get(set); x != 1 {
 		return fmt.Errorf("locality_penalty=%v, want 1: in the released simulator placement changes no speed", x)
 	}

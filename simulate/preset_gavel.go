@@ -32,8 +32,8 @@ var (
 )
 
 // gavelPolicy runs the replica of the released simulator.
-func gavelPolicy(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
+func gavelPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, GPUs: s.Cluster.GPUs(), Round: s.Round.Seconds(), Reset: keyReset.Get(set).Seconds(),
 			Seed: uint32(seedOf(set))}
 		if policy == replica.FIFO && keyPerf.Get(set) {
@@ -56,7 +56,7 @@ func gavelPolicy(policy replica.Policy) func(*Request, *system.Settings) (func()
 }
 
 // gavelHonours refuses what the replica knows nothing of.
-func gavelHonours(s *Request, set *system.Settings) error {
+func gavelHonours(s *Request, set *key.Settings) error {
 	switch {
 	case s.Sharing == nil || len(s.Sharing.Pairs) == 0:
 		return errors.New("no throughputs of jobs alone and in pairs were given; see --interference")

@@ -12,6 +12,7 @@ import (
 	replica "github.com/trainyard/trainyard/replica/muri"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -27,8 +28,8 @@ var muriPreset = map[string]preset{
 var muriYarn = map[string]string{"placement": "yarn", "restart_overhead": "0", "spread_penalty": "0"}
 
 // muriSchedule runs the replica of the released simulator.
-func muriSchedule(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
+func muriSchedule(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes)}
 		err := muriHonours(s, set, policy)
 		var jobs []replica.Job
@@ -47,7 +48,7 @@ func muriSchedule(policy replica.Policy) func(*Request, *system.Settings) (func(
 }
 
 // muriHonours refuses what the replica knows nothing of.
-func muriHonours(s *Request, set *system.Settings, policy replica.Policy) error {
+func muriHonours(s *Request, set *key.Settings, policy replica.Policy) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
 			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)

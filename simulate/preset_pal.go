@@ -42,8 +42,8 @@ var (
 const maxWrapped = 60_000
 
 // publishedPlacement runs the replica of the released simulator.
-func publishedPlacement(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
+func publishedPlacement(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
 		p, err := bloxParams(s, set)
 		if err == nil {
 			err = set.Err()
@@ -62,7 +62,7 @@ func publishedPlacement(policy replica.Policy) func(*Request, *system.Settings) 
 	}
 }
 
-func bloxParams(s *Request, set *system.Settings) (replica.Params, error) {
+func bloxParams(s *Request, set *key.Settings) (replica.Params, error) {
 	p := replica.Params{Round: int64(cmp.Or(s.Round, pal.FirstRound) / time.Second), Locality: system.LocalityPenalty.Get(set),
 		Wrap: keyWrap.Get(set), Tracked: keyTracked.Get(set)}
 	switch word := system.Order.Get(set); word {
@@ -85,7 +85,7 @@ func bloxParams(s *Request, set *system.Settings) (replica.Params, error) {
 }
 
 // bloxHonours refuses what the replica knows nothing of.
-func bloxHonours(s *Request, set *system.Settings) error {
+func bloxHonours(s *Request, set *key.Settings) error {
 	for i := range s.Cluster.Nodes {
 		n := &s.Cluster.Nodes[i]
 		if n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {

@@ -11,6 +11,7 @@ import (
 	replica "github.com/trainyard/trainyard/replica/pollux"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -28,8 +29,8 @@ var (
 )
 
 // polluxPolicy runs the replica of the released simulator.
-func polluxPolicy(policy replica.Policy) func(*Request, *system.Settings) (func() (*Outcome, error), error) {
-	return func(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
+func polluxPolicy(policy replica.Policy) func(*Request, *key.Settings) (func() (*Outcome, error), error) {
+	return func(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
 		p := replica.Params{Policy: policy, Nodes: len(s.Cluster.Nodes), Interval: int64(cmp.Or(s.Round, time.Minute) / time.Second),
 			Seed: seedOf(set)}
 		err := polluxHonours(s, set)
@@ -55,7 +56,7 @@ func polluxPolicy(policy replica.Policy) func(*Request, *system.Settings) (func(
 }
 
 // polluxHonours refuses what the replica knows nothing of.
-func polluxHonours(s *Request, set *system.Settings) error {
+func polluxHonours(s *Request, set *key.Settings) error {
 	for i := range s.Cluster.Nodes {
 		if n := &s.Cluster.Nodes[i]; n.GPUs != s.Cluster.Nodes[0].GPUs || n.Type != s.Cluster.Nodes[0].Type {
 			return fmt.Errorf("node %s has %d GPUs of type %d, want all nodes alike: the released simulator knows no others", n.Name, n.GPUs, n.Type)

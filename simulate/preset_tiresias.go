@@ -12,6 +12,7 @@ import (
 	replica "github.com/trainyard/trainyard/replica/tiresias"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // tiresiasPreset: the schedules without quirks go through the engine; those around the multi-level feedback queue,
@@ -52,7 +53,7 @@ func yarnDemand(spec *sched.JobSpec, c *cluster.Cluster) {
 }
 
 // publishedQueues runs the replica of the released simulator.
-func publishedQueues(s *Request, set *system.Settings) (func() (*Outcome, error), error) {
+func publishedQueues(s *Request, set *key.Settings) (func() (*Outcome, error), error) {
 	p, err := publishedParams(s, set)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func publishedQueues(s *Request, set *system.Settings) (func() (*Outcome, error)
 }
 
 // honoured refuses what the replica knows nothing of.
-func honoured(s *Request, set *system.Settings) error {
+func honoured(s *Request, set *key.Settings) error {
 	switch {
 	case s.Round > 0:
 		return fmt.Errorf("preset: tiresias: %s has no rounds", s.System)
@@ -97,7 +98,7 @@ func whole(name string, xs ...float64) ([]int64, error) {
 	return list, nil
 }
 
-func publishedParams(s *Request, set *system.Settings) (replica.Params, error) {
+func publishedParams(s *Request, set *key.Settings) (replica.Params, error) {
 	p := replica.Params{GPUs: s.Cluster.GPUs(), Knob: system.PromoteKnob.Get(set),
 		Seconds: system.Unit.Get(set) == "seconds",
 		Gittins: s.System == "tiresias-gittins"}

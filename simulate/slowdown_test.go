@@ -56,7 +56,7 @@ func viewOf(c *cluster.Cluster) *sched.View {
 
 // truthOf returns the world of a simulation under settings.
 func truthOf(s *Request, words ...string) *truth {
-	return s.truth(system.NewSettings(set(words...)).Bind(RuntimeKeys, s.Scores != nil, s.Files))
+	return s.truth(key.NewSettings(set(words...)).Bind(RuntimeKeys, s.Scores != nil, s.Files))
 }
 
 // Ensure that a gang is as slow as its slowest GPU times what its distance costs by model or class, GPUs and level.

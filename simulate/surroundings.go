@@ -13,13 +13,14 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/system/pal"
 	"github.com/trainyard/trainyard/trace"
 )
 
 // world fills in the jobs, the cluster and the laws by which jobs run on it. It returns the truth about their speeds,
 // nil if they have none of their own.
-func (s *Request) world(b *built, p preset, info *system.Info, set *system.Settings) (oracle *speedup.Oracle, err error) {
+func (s *Request) world(b *built, p preset, info *system.Info, set *key.Settings) (oracle *speedup.Oracle, err error) {
 	if b.trace, err = s.prepared(p, info); err != nil {
 		return nil, wrong("Trace", err)
 	}
@@ -44,7 +45,7 @@ func (s *Request) world(b *built, p preset, info *system.Info, set *system.Setti
 
 // checkFiles refuses keys that name a file whose contents were not given with them, and those that do nothing without
 // reports.
-func (s *Request) checkFiles(set *system.Settings) error {
+func (s *Request) checkFiles(set *key.Settings) error {
 	silent := system.ReportInterval.Get(set) == 0 && set.Err() == nil
 	switch err := RuntimeKeys.Held(s.Settings, s.Files); {
 	case err != nil:
@@ -58,7 +59,7 @@ func (s *Request) checkFiles(set *system.Settings) error {
 }
 
 // skewOf returns what is known of models: what was given, else what was published.
-func skewOf(set *system.Settings) func(model string) (float64, bool) {
+func skewOf(set *key.Settings) func(model string) (float64, bool) {
 	if system.Profiles.Taken(set) {
 		if of := system.Profiles.Get(set); of != nil {
 			return of
@@ -68,7 +69,7 @@ func skewOf(set *system.Settings) func(model string) (float64, bool) {
 }
 
 // runtimeOf returns the laws by which jobs run.
-func (s *Request) runtimeOf(set *system.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
+func (s *Request) runtimeOf(set *key.Settings, skewOf func(string) (float64, bool)) sim.Runtime {
 	r := sim.Runtime{
 		StartDelay: system.StartDelay.Get(set),
 		StopDelay:  system.StopDelay.Get(set),
@@ -95,7 +96,7 @@ func (s *Request) runtimeOf(set *system.Settings, skewOf func(string) (float64, 
 }
 
 // truth is the world in which jobs run.
-func (s *Request) truth(set *system.Settings) *truth {
+func (s *Request) truth(set *key.Settings) *truth {
 	w := &truth{scores: s.Scores}
 	if s.Scores != nil {
 		w.class = pal.Class(s.Scores.Classes, system.Classes.Get(set))

@@ -47,7 +47,7 @@ func (s *Request) build() (*built, error) {
 		return nil, wrong("Preset", err)
 	}
 	values := withDefaults(s.Settings, p.defaults)
-	set := system.NewSettings(values).Bind(KeysOf(info, s.Preset), s.Scores != nil, s.Files)
+	set := key.NewSettings(values).Bind(KeysOf(info, s.Preset), s.Scores != nil, s.Files)
 	if p.alone != nil {
 		return s.buildAlone(p, set)
 	}
@@ -77,7 +77,7 @@ func (s *Request) build() (*built, error) {
 }
 
 // buildAlone is build for a preset with a simulator of its own.
-func (s *Request) buildAlone(p preset, set *system.Settings) (b *built, err error) {
+func (s *Request) buildAlone(p preset, set *key.Settings) (b *built, err error) {
 	for _, k := range [...]*key.Key{&system.SlowGPUs.Key, &system.ReportInterval.Key, &system.ReportNoise.Key} {
 		if set.Has(k.Name) {
 			return nil, wrong("Settings", fmt.Errorf("preset: %s=%s, want none: the released simulator knows nothing of it", k.Name,
@@ -90,7 +90,7 @@ func (s *Request) buildAlone(p preset, set *system.Settings) (b *built, err erro
 }
 
 // knowledge is what the system is told of the world.
-func (s *Request) knowledge(b *built, set *system.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
+func (s *Request) knowledge(b *built, set *key.Settings, oracle *speedup.Oracle) (k system.Knowledge, err error) {
 	k = system.Knowledge{Work: b.trace.Oracle(), Files: s.Files, Slow: s.slow(system.SlowGPUs.Get(set))}
 	if k.Scores, err = s.scores(); err != nil {
 		return k, wrong("Scores", err)

@@ -3,6 +3,7 @@ package system
 import (
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/pipeline"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // Begin returns the system that decides, or decided, the log that h heads. It is built from h and from what k knows in
@@ -22,7 +23,7 @@ func Begin(h *eventlog.Header, k Knowledge, adapt func(*pipeline.Stages)) (Syste
 			}
 		}
 	}
-	sys, err := info.Build(k, NewSettings(h.Settings), adapt)
+	sys, err := info.Build(k, key.NewSettings(h.Settings), adapt)
 	h.ShareLimit = max(sys.ShareLimit, 1)
 	return sys, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/trainyard/trainyard/stage/allocate"
 	"github.com/trainyard/trainyard/stage/place"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // Ensure that whatever learns or remembers in the stages of any system is known to the engine: that it is a stage
@@ -32,7 +33,7 @@ func TestNothingLearnsUnheard(t *testing.T) {
 			var hidden []string
 			look := func(st *pipeline.Stages) { hidden = unheard(st) }
 			k := system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6}
-			if _, err := info.Build(k, system.NewSettings(settings), look); err != nil {
+			if _, err := info.Build(k, key.NewSettings(settings), look); err != nil {
 				t.Fatal(err)
 			}
 			if len(hidden) > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/trainyard/trainyard/model/remaining"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -31,7 +32,7 @@ func TestWorkIsHeardOnce(t *testing.T) {
 	for _, info := range system.Table() {
 		l := &listener{}
 		sys, err := info.Build(system.Knowledge{Work: l, Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6},
-			system.NewSettings(nil), nil)
+			key.NewSettings(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func knowing(t *testing.T, name string, work sched.Remainer) system.System {
 		t.Fatal(err)
 	}
 	sys, err := info.Build(system.Knowledge{Work: work, Scores: scores(), PerNode: 4, MostGPUs: 8},
-		system.NewSettings(nil), nil)
+		key.NewSettings(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/model/restart"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 )
 
@@ -125,7 +126,7 @@ func restarts(t *testing.T, name string, k system.Knowledge, settings map[string
 	}
 	tr := small()
 	k.Work, k.Scores, k.PerNode, k.MostGPUs = tr.Oracle(), scores(), 4, 8
-	sys, err := info.Build(k, system.NewSettings(settings), nil)
+	sys, err := info.Build(k, key.NewSettings(settings), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func Names() []string {
 func (i *Info) CommonKeys() key.List {
 	keys := slices.Clone(Common)
 	if i.Common != nil {
-		keys = slices.DeleteFunc(keys, func(k Key) bool { return !slices.Contains(i.Common, k.Name) })
+		keys = slices.DeleteFunc(keys, func(k key.Key) bool { return !slices.Contains(i.Common, k.Name) })
 	}
 	if i.Placing != "" {
 		keys.Find(Placement.Name).Default = i.Placing
@@ -84,7 +84,7 @@ func (i *Info) ProvisioningKeys() key.List {
 		sleep.Default, sleep.Live = "0", "inf" // the machine does not
 	}
 	if i.Rents {
-		return slices.DeleteFunc(keys, func(k Key) bool { return k.Name != Sleep.Name && k.Name != Caps.Name })
+		return slices.DeleteFunc(keys, func(k key.Key) bool { return k.Name != Sleep.Name && k.Name != Caps.Name })
 	}
 	return keys
 }

@@ -44,7 +44,7 @@ func small() *trace.Trace {
 func build(info *system.Info, tr *trace.Trace, sizes *dist.Empirical, settings map[string]string) (system.System,
 	error) {
 	return info.Build(system.Knowledge{Work: tr.Oracle(), Files: filesOf(sizes), Scores: scores(), PerNode: 4,
-		MostGPUs: 8, Budget: 6}, system.NewSettings(settings), nil)
+		MostGPUs: 8, Budget: 6}, key.NewSettings(settings), nil)
 }
 
 func filesOf(sizes *dist.Empirical) key.Contents {
@@ -268,7 +268,7 @@ func preempts(t *testing.T, info *system.Info, tr *trace.Trace) bool {
 		return true
 	}
 	if _, err := info.Build(system.Knowledge{Work: tr.Oracle(), Scores: scores(), PerNode: 4, MostGPUs: 8, Budget: 6},
-		system.NewSettings(nil), look); err != nil {
+		key.NewSettings(nil), look); err != nil {
 		t.Fatal(err)
 	}
 	return preempts
@@ -343,7 +343,7 @@ func TestWrongTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil); (err == nil) != want {
+		if _, err := info.Build(system.Knowledge{}, key.NewSettings(nil), nil); (err == nil) != want {
 			t.Errorf("%s without knowledge: %v, want it built: %v", name, err, want)
 		}
 	}
@@ -353,7 +353,7 @@ func TestWrongTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, system.NewSettings(nil),
+		if _, err := info.Build(system.Knowledge{PerNode: 4, MostGPUs: 8}, key.NewSettings(nil),
 			nil); (err == nil) != want {
 			t.Errorf("%s without knowledge of work: %v, want it built: %v", name, err, want)
 		}

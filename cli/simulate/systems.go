@@ -11,6 +11,7 @@ import (
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/simulate"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 func newSystems() *cobra.Command {
@@ -81,7 +82,7 @@ func systemText(info *system.Info, width int) string {
 }
 
 // writeKeys lists keys with their defaults.
-func writeKeys(b *strings.Builder, title string, keys []system.Key, width int) {
+func writeKeys(b *strings.Builder, title string, keys []key.Key, width int) {
 	if len(keys) == 0 {
 		return
 	}
@@ -148,7 +149,7 @@ func systemsDocOf(infos []system.Info) systemsDoc {
 	return doc
 }
 
-func (d *systemDoc) addKeys(scope string, keys []system.Key) {
+func (d *systemDoc) addKeys(scope string, keys []key.Key) {
 	for _, k := range keys {
 		doc := keyDoc{Name: k.Name, Default: k.Default, Doc: k.Doc, Scope: scope, Live: k.Live, Scored: k.Scored, Places: k.Places(),
 			Choices: k.Choices}

@@ -17,6 +17,7 @@ import (
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 )
 
 // world is an engine at work on a driver.
@@ -174,7 +175,7 @@ func fifo(t *testing.T) sched.Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := info.Build(system.Knowledge{}, system.NewSettings(nil), nil)
+	sys, err := info.Build(system.Knowledge{}, key.NewSettings(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/trainyard/trainyard/model/variability"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/system"
+	"github.com/trainyard/trainyard/system/key"
 	"github.com/trainyard/trainyard/trace"
 	"github.com/trainyard/trainyard/whatif"
 )
@@ -26,7 +27,7 @@ func (w *World) Managed(t *testing.T, name string) whatif.System {
 	}
 	build := func() (system.System, error) {
 		k := system.Knowledge{Work: remaining.New(), Types: w.Cluster.Types, PerNode: 8, MostGPUs: 32, Scores: w.Scores}
-		return info.Build(k, system.NewSettings(nil), nil)
+		return info.Build(k, key.NewSettings(nil), nil)
 	}
 	s, err := build()
 	if err != nil {
@@ -159,7 +160,7 @@ func (w *World) System(name string) (fresh whatif.System, shareLimit int, ok boo
 		if w.stated {
 			k.Work = stated{}
 		}
-		return info.Build(k, system.NewSettings(set), nil)
+		return info.Build(k, key.NewSettings(set), nil)
 	}
 	sys, err := build()
 	if err != nil {
