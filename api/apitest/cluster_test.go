@@ -2,12 +2,9 @@ package apitest_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -101,7 +98,7 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.site = &clusterSite{host: p.Host, outputs: newLines()}
+	p.site = &clusterSite{host: p.Host}
 	answers, err := server.New(server.Options{Host: p, Site: p.site, Meter: meter, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -119,20 +116,6 @@ func startCluster(t *testing.T) (*pretended, *server.Server) {
 		}
 	})
 	return p, answers
-}
-
-// serveCluster serves a handler over TLS on the loopback, and returns what makes clients of users.
-func serveCluster(t *testing.T, answers http.Handler) func(user string) *api.Client {
-	t.Helper()
-	s := httptest.NewTLSServer(answers)
-	t.Cleanup(s.Close)
-	pool := x509.NewCertPool()
-	pool.AddCert(s.Certificate())
-	return func(user string) *api.Client {
-		c := api.DialNetwork(s.Listener.Addr().String(), user, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13})
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
 }
 
 // arrive submits a job of an owner and returns its ref.
@@ -171,7 +154,7 @@ func (p *pretended) finish(t *testing.T, c *api.Client, owner, name string) stri
 func cluster(t *testing.T) apitest.World {
 	t.Helper()
 	p, answers := startCluster(t)
-	c := serveCluster(t, answers)("root")
+	c := apitest.Serve(t, answers)("root")
 	w := apitest.World{Client: c, Kind: api.Cluster, Name: "vision.train", Output: "rank 0\nzwei €\nthree\n",
 		Node: "node-7", Width: nodeGPUs}
 	for _, owner := range namespaces {
@@ -204,7 +187,7 @@ func TestCluster(t *testing.T) { apitest.Run(t, cluster) }
 // Ensure that jobs of one name in three namespaces are three jobs, whatever is asked of them.
 func TestClusterNamespaces(t *testing.T) {
 	p, answers := startCluster(t)
-	c := serveCluster(t, answers)("root")
+	c := apitest.Serve(t, answers)("root")
 	for _, owner := range namespaces {
 		p.arrive(t, owner, "train.v2", nodeGPUs) // names may have dots, namespaces have none
 	}
@@ -237,7 +220,7 @@ func TestClusterNamespaces(t *testing.T) {
 // Ensure that the Site decides who may do what, by namespace, and that those whom it does not know learn nothing.
 func TestClusterRights(t *testing.T) {
 	p, answers := startCluster(t)
-	of := serveCluster(t, answers)
+	of := apitest.Serve(t, answers)
 	for _, owner := range namespaces {
 		p.arrive(t, owner, "train", 1)
 	}
@@ -262,7 +245,7 @@ func TestClusterRights(t *testing.T) {
 // Ensure that ranks have outputs of their own.
 func TestClusterRanks(t *testing.T) {
 	p, answers := startCluster(t)
-	c := serveCluster(t, answers)("root")
+	c := apitest.Serve(t, answers)("root")
 	job := p.arrive(t, "nlp", "train", nodeGPUs)
 	apitest.Eventually(t, "running", func(ctx context.Context) bool {
 		j, err := c.Job(ctx, job)
@@ -290,7 +273,7 @@ func TestClusterRanks(t *testing.T) {
 // Ensure that a process that does not lead says so, and that a client goes on with the next that does.
 func TestClusterNotLeading(t *testing.T) {
 	p, answers := startCluster(t)
-	c := serveCluster(t, answers)("root")
+	c := apitest.Serve(t, answers)("root")
 	job := p.finish(t, c, "nlp", "done")
 	p.site.follows.Store(true)
 	_, err := c.Jobs(t.Context(), api.Filter{})
@@ -305,7 +288,7 @@ func TestClusterNotLeading(t *testing.T) {
 		t.Error(err)
 	}
 	away := make(chan struct{})
-	patient := serveCluster(t, answers)("root")
+	patient := apitest.Serve(t, answers)("root")
 	patient.Outlast(apitest.Patience, func() { close(away) })
 	p.site.follows.Store(false)
 	if _, err := patient.Info(t.Context()); err != nil { // one has answered once
@@ -324,7 +307,7 @@ func TestClusterNotLeading(t *testing.T) {
 // Ensure that the description of a cluster asks for nothing that only a machine has.
 func TestClusterDescription(t *testing.T) {
 	_, answers := startCluster(t)
-	c := serveCluster(t, answers)("root")
+	c := apitest.Serve(t, answers)("root")
 	doc := required(t, c)
 	for document, field := range map[string]string{"Info": "state", "Submission": "dir"} {
 		if slices.Contains(doc[document], field) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/apitest"
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/sched"
@@ -22,7 +23,7 @@ import (
 // clusterSite is the world of a pretended cluster. A bearer token is a user: root may do all, NAME@NAMESPACE what
 // concerns jobs of that namespace.
 type clusterSite struct {
-	*outputs
+	apitest.ReadSite
 	host    *host.Host
 	follows atomic.Bool // another process leads
 
@@ -31,8 +32,6 @@ type clusterSite struct {
 }
 
 var _ site.Site = (*clusterSite)(nil)
-
-func (*clusterSite) Known(_ *http.Request, name string) bool { return name == "127.0.0.1" }
 
 func (*clusterSite) Identify(r *http.Request) (api.Who, func() bool) {
 	name, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -45,8 +44,6 @@ func (*clusterSite) Identify(r *http.Request) (api.Who, func() bool) {
 	}
 	return api.Who{Name: name, Role: role}, func() bool { return true }
 }
-
-func (*clusterSite) Hint(*http.Request) string { return "want a token of the cluster" }
 
 // May goes by namespaces: no role of the table counts.
 func (*clusterSite) May(ctx context.Context, who api.Who, right site.Right) error {
@@ -65,16 +62,6 @@ func (*clusterSite) May(ctx context.Context, who api.Who, right site.Right) erro
 	return err
 }
 
-func (*clusterSite) Kind() string { return api.Cluster }
-func (*clusterSite) Unit() string { return "GPU" }
-func (*clusterSite) Widest() int  { return clusterNodes * nodeGPUs }
-
-// Split takes NAMESPACE.NAME. A text without a dot names nothing.
-func (*clusterSite) Split(text string) (owner, name string) {
-	owner, name, _ = strings.Cut(text, ".")
-	return owner, name
-}
-
 func (*clusterSite) Ref(_ sched.JobID, spec *sched.JobSpec) string {
 	return spec.User + "." + spec.Name
 }
@@ -84,8 +71,6 @@ func (s *clusterSite) Expected(text string) bool {
 	defer s.mu.Unlock()
 	return s.objects[text]
 }
-
-func (*clusterSite) Describe(*api.Info) {}
 
 func (s *clusterSite) Ready() error {
 	if s.follows.Load() {
@@ -99,9 +84,6 @@ func (*clusterSite) Missing(operation string) (string, bool) {
 		"undrain": "POST /v1/nodes/{node}/undrain"}[operation]
 	return instead, instead != ""
 }
-
-func (*clusterSite) Measure([]api.GPU)         {}
-func (*clusterSite) Redact(line []byte) []byte { return line }
 
 // Read takes NAMESPACE.NAME GPUS.
 func (s *clusterSite) Read(_ context.Context, who api.Who, in *api.Submission) (site.Batch, error) {
@@ -167,24 +149,19 @@ func (s *clusterSite) DrainGPUs(ctx context.Context, _ api.Who, gpus []sched.GPU
 	})
 }
 
-// outputs are what the pretended jobs write: three lines on each of two ranks. A place is L and the number of lines
-// before it, but for site.Start.
-type outputs struct{}
-
-func newLines() *outputs { return &outputs{} }
-
-func (*outputs) Open(_ context.Context, from site.Source) (site.Output, error) {
+// Open returns three lines on each of two ranks. A place is L and the number of lines before it, but for site.Start.
+func (*clusterSite) Open(_ context.Context, from site.Source) (site.Output, error) {
 	if from.Rank > 1 {
 		return nil, fmt.Errorf("%w: rank %d, there are 2", api.ErrRefused, from.Rank)
 	}
 	return lines{fmt.Sprintf("rank %d\n", from.Rank), "zwei €\n", "three\n"}, nil
 }
 
-func (*outputs) Last(site.Source) (time.Time, bool) { return time.Time{}, false }
+func (*clusterSite) Last(site.Source) (time.Time, bool) { return time.Time{}, false }
 
-func (*outputs) Tail(sched.JobID, int32, int) []string { return nil }
+func (*clusterSite) Tail(sched.JobID, int32, int) []string { return nil }
 
-func (*outputs) Place(text string) error {
+func (*clusterSite) Place(text string) error {
 	number, ok := strings.CutPrefix(text, "L")
 	if _, err := strconv.ParseUint(number, 10, 8); text != site.Start && (!ok || err != nil) {
 		return fmt.Errorf("%w: place %q", api.ErrMalformed, text)

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/kube/api/v1alpha1"
 	"github.com/trainyard/trainyard/kube/driver"
 	driverattempts "github.com/trainyard/trainyard/kube/driver/attempts"
@@ -51,6 +52,8 @@ type ServeOptions struct {
 	// PriorityClass is that of pods whose template names none; "" = none.
 	PriorityClass string
 	Tell          time.Duration // how often progress is told, at most; 0 = the driver's default
+	// Host is called with what answers those who ask how jobs stand, see Options; nil: no one asks.
+	Host func(*host.Host)
 }
 
 // Scheme knows all types that are used.
@@ -164,7 +167,8 @@ func lead(ctx context.Context, m ctrl.Manager, lock *lease, figures *Metrics, o 
 		go told.run(ctx)
 	}
 	c := New(Options{Client: m.GetClient(), Reader: m.GetAPIReader(), Namespace: o.Namespace, Version: o.Version, Clock: time.Now, Log: o.Log,
-		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, tell: told.tell, Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
+		Record: o.Record, Held: held, Observe: o.Observe, Metrics: figures, Host: o.Host, tell: told.tell,
+		Driver: func(s Setup) (Driver, error) { return drive(m, s, held, follower, told, o) }})
 	return c.Run(ctx)
 }
 

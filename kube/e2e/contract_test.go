@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	contract "github.com/trainyard/trainyard/api"
+	"github.com/trainyard/trainyard/api/apitest"
+	"github.com/trainyard/trainyard/api/server"
+	"github.com/trainyard/trainyard/host"
+	"github.com/trainyard/trainyard/metrics"
+	"github.com/trainyard/trainyard/sched"
+
+	"github.com/trainyard/trainyard/kube/api/v1alpha1"
+	"github.com/trainyard/trainyard/kube/controller"
+	"github.com/trainyard/trainyard/kube/internal/fakenode"
+)
+
+// asked is the host of a controller. It keeps no books of its own: figures of a cluster are those of the controller.
+type asked struct{ *host.Host }
+
+func (asked) Result() (metrics.Result, []metrics.Job) { return metrics.Result{}, nil }
+
+// Ensure that the host of a controller keeps the contract of the API, as far as it is asked how jobs and nodes stand,
+// and refuses the rest as the contract says.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	on, done := fakenode.Script(0, 0, 0), fakenode.Script(time.Second, 0, 0)
+	r := newRig(t, 2, fakenode.Options{GPUs: 4, Run: func(p *fakenode.Process) int {
+		if strings.HasPrefix(p.Pod.Name, "done") {
+			return done(p)
+		}
+		return on(p)
+	}}, v1alpha1.SchedulerPolicySpec{System: "fifo-skip"})
+	hosts := make(chan *host.Host, 1)
+	r.serve(func(o *controller.ServeOptions) { o.Host = func(h *host.Host) { hosts <- h } })
+	r.create(r.job("train", 2))
+	r.until("train", v1alpha1.Running)
+	r.create(r.job("done", 1))
+	r.until("done", v1alpha1.Succeeded)
+	r.create(r.job("wide", 8))
+	r.until("wide", v1alpha1.Pending)
+	h := <-hosts
+	eventually(t, "the host knows all jobs", func() (all bool) {
+		if err := h.Look(t.Context(), func(v *sched.View) { all = len(v.Jobs) == 3 }); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	})
+	apitest.Run(t, func(t *testing.T) apitest.World {
+		answers, err := server.New(server.Options{Host: asked{h}, Site: apitest.ReadSite{}, Meter: server.NewMeter(),
+			Version: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := apitest.World{Client: apitest.Serve(t, answers)("root"), Kind: contract.Cluster, Running: "lab.train",
+			Name: "lab.train", Waiting: "lab.wide", Done: "lab.done", Node: "node-000", Width: 2}
+		apitest.Eventually(t, "running", func(ctx context.Context) bool {
+			j, err := w.Client.Job(ctx, w.Running)
+			return err == nil && j.State == "running"
+		})
+		return w
+	})
+}
