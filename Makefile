@@ -162,6 +162,12 @@ handover: ## hand running jobs over from the program of BASE=COMMIT to this one,
 	git archive "$(BASE)" | tar -x -C "$$dir" && (cd "$$dir" && $(GO) build -o bin/old ./cmd/trainyard) && \
 	TRAINYARD_OLD_BINARY="$$dir/bin/old" $(GO) test -count 1 -tags handover -run '^TestHandBack$$' $(TESTFLAGS) ./internal/freeze
 
+.PHONY: reference
+reference: export TRAINYARD_REFERENCE := write
+reference: ## write docs/reference from what the code declares, and the indexes below docs/inside
+	@$(GO) test -count 1 -run '^TestReference' ./api ./api/server ./cmd/trainyard ./internal/lint
+	@cd kube && $(GO) test -count 1 -run '^TestReference' ./cmd/trainyard-kube
+
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); compare two runs with benchstat
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

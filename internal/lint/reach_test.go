@@ -57,6 +57,7 @@ var keptUnreached = []struct{ name, reason string }{
 	{"api.Client.DrainNode", "programs that use the client drain one node of several by it"},
 	{"driver/local/device.Fake...", kit},
 	{"driver/local/device.NewFake", kit},
+	{"internal/reference...", kit},
 	{"internal/shareddata...", kit},
 	{"internal/testsize...", kit},
 	{"kube/driver/internal/objects...", kit},
