@@ -109,10 +109,7 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 			levels = in[:1]
 		}
 		for _, c := range levels {
-			if classes[c] == nil {
-				classes[c] = new(lives)
-			}
-			classes[c].add(work, over)
+			livesOf(classes, c).add(work, over)
 		}
 	}
 	w.All = all.sizes()
@@ -127,6 +124,14 @@ func Learn(v *sched.View, class func(*sched.JobSpec) Classes) *Work {
 // lives are what is known of the sizes of jobs: of those that finished the size, of others that it is more than they
 // have done.
 type lives struct{ ended, open []float64 }
+
+// livesOf returns those of a class.
+func livesOf(classes map[string]*lives, class string) *lives {
+	if classes[class] == nil {
+		classes[class] = new(lives)
+	}
+	return classes[class]
+}
 
 func (l *lives) add(work time.Duration, finished bool) {
 	if finished {

@@ -64,8 +64,8 @@ func newSbatch() *cobra.Command {
 time, signal, array, folder. Options here go before those lines. Other options
 of sbatch are passed over, and told. The script is run where it stands, by what
 its first line names, as it is when it starts; of the environment it is given
-what jobs inherit (docs/guide/jobs.md). Its output is kept: see ` + "`trainyard logs`" + `.
-squeue and scancel are names of ps and cancel.`,
+what jobs inherit (docs/guide/jobs.md). Its output is kept: see
+` + "`trainyard logs`" + `. squeue and scancel are names of ps and cancel.`,
 		Example: `  trainyard sbatch --gpus 2 train.sh
   trainyard squeue
   trainyard scancel 3`,

@@ -133,6 +133,8 @@ func TestCheckFinds(t *testing.T) {
 		{"the table of names from a system", "system/pal/a.go", `import "m/system"`, "not the reverse"},
 		{"systems of each other", "system/pal/a.go", `import "m/system/tiresias"`, "layer 4 imports layer 4"},
 		{"a system and a driver", "system/pal/a.go", `import "m/driver/sim"`, "decides from the View alone"},
+		{"a verb and a replica", "cli/plan/a.go", `import "m/replica/gavel"`, "presets alone"},
+		{"a preset and a replica", "simulate/a.go", `import "m/replica/gavel"`, ""},
 		{"a driver and a system", "driver/sim/a.go", `import "m/system/pal"`, "never decides"},
 		{"a driver and a stage", "driver/sim/a.go", `import "m/stage/order"`, "never decides"},
 		{"a driver and the truth", "driver/sim/a.go", `import "m/trace"`, ""},
