@@ -90,24 +90,20 @@ func BenchmarkWriteCSV(b *testing.B) {
 // BenchmarkLike draws a million jobs of each site one by one. Bound: a second, and no memory that grows with them but
 // for their names.
 func BenchmarkLike(b *testing.B) {
-	for _, site := range Sites() {
-		g, err := Like(site)
-		if err != nil {
-			b.Fatal(err)
+	benchmarkSites(b, func(g Generator) error {
+		for range g.All() {
 		}
-		g.Jobs = 1_000_000
-		b.Run(site, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				for range g.All() {
-				}
-			}
-		})
-	}
+		return nil
+	})
 }
 
 // BenchmarkLikeWrite draws and writes a million jobs. Bound: a second.
 func BenchmarkLikeWrite(b *testing.B) {
+	benchmarkSites(b, func(g Generator) error { return g.WriteCSV(io.Discard) })
+}
+
+// benchmarkSites has do use a generator of a million jobs for each site.
+func benchmarkSites(b *testing.B, do func(Generator) error) {
 	for _, site := range Sites() {
 		g, err := Like(site)
 		if err != nil {
@@ -117,7 +113,7 @@ func BenchmarkLikeWrite(b *testing.B) {
 		b.Run(site, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := g.WriteCSV(io.Discard); err != nil {
+				if err := do(g); err != nil {
 					b.Fatal(err)
 				}
 			}

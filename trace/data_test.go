@@ -1,14 +1,9 @@
 package trace
 
 import (
-	"compress/gzip"
-	"encoding/csv"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -137,21 +132,7 @@ func TestPALWorkloads(t *testing.T) {
 // sameAsTwin reads the file once more, with the standard library's CSV reader and floating-point numbers.
 func sameAsTwin(t *testing.T, path string, got *Trace) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := csvRows(t, path)
 	at := make(map[string]int)
 	for i, name := range rows[0] {
 		at[name] = i

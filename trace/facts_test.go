@@ -147,7 +147,7 @@ func TestGPUTimeIsConserved(t *testing.T) {
 			return get("num_gpu") * get("gpu_milli") / 1000 * (get("deletion_time") - get("scheduled_time"))
 		}},
 	} {
-		want, rows := 0.0, csvRows(t, c.path)
+		want, rows := 0.0, csvRows(t, filepath.Join(shareddata.DataDir(t), "traces", c.path))
 		for _, row := range rows[1:] {
 			want += c.rule(func(name string) float64 {
 				for i := range row {
@@ -168,15 +168,15 @@ func TestGPUTimeIsConserved(t *testing.T) {
 }
 
 // csvRows reads a file with the standard library's reader.
-func csvRows(t *testing.T, name string) [][]string {
+func csvRows(t *testing.T, path string) [][]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(shareddata.DataDir(t), "traces", name))
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
+	if strings.HasSuffix(path, ".gz") {
 		if in, err = gzip.NewReader(f); err != nil {
 			t.Fatal(err)
 		}

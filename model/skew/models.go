@@ -1,5 +1,7 @@
 package skew
 
+import "github.com/trainyard/trainyard/internal/modelname"
+
 // Model is what is published about the tensors of one model. Tensors of 1 MB and less are left out.
 type Model struct {
 	Name      string
@@ -52,29 +54,9 @@ func Of(model string) (skew float64, known bool) {
 	}
 	for i := range published {
 		m := &published[i]
-		if sameName(m.Name, model) || (m.alias != "" && sameName(m.alias, model)) {
+		if modelname.Same(m.Name, model) || (m.alias != "" && modelname.Same(m.alias, model)) {
 			return m.Skew(), true
 		}
 	}
 	return 0, false
-}
-
-// sameName reports whether given is plain, which is lower case without separators, once case and separators are
-// dropped.
-func sameName(plain, given string) bool {
-	n := 0
-	for i := range len(given) {
-		c := given[i]
-		switch {
-		case c == '-' || c == '_':
-			continue
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		}
-		if n == len(plain) || plain[n] != c {
-			return false
-		}
-		n++
-	}
-	return n == len(plain)
 }

@@ -1,5 +1,7 @@
 package variability
 
+import "github.com/trainyard/trainyard/internal/modelname"
+
 // Labels are the names of the published classes, from the most sensitive to slow GPUs (compute-bound) to the least
 // (memory-bound).
 var Labels = [...]string{"A", "B", "C", "D"}
@@ -38,28 +40,9 @@ func Synergy(model string) (class string, known bool) { return lookUp(synergy, m
 
 func lookUp(list []entry, model string) (class string, known bool) {
 	for i := range list {
-		if sameName(list[i].model, model) {
+		if modelname.Same(list[i].model, model) {
 			return list[i].class, true
 		}
 	}
 	return Labels[0], false
-}
-
-// sameName reports whether given is plain, once case, '-' and '_' are dropped.
-func sameName(plain, given string) bool {
-	n := 0
-	for i := range len(given) {
-		c := given[i]
-		switch {
-		case c == '-' || c == '_':
-			continue
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		}
-		if n == len(plain) || plain[n] != c {
-			return false
-		}
-		n++
-	}
-	return n == len(plain)
 }
