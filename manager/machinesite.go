@@ -8,6 +8,7 @@ import (
 	"github.com/trainyard/trainyard/api"
 	"github.com/trainyard/trainyard/api/site"
 	"github.com/trainyard/trainyard/driver/local/device"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/manager/kept"
@@ -82,7 +83,7 @@ func (s *Site) DrainGPUs(ctx context.Context, _ api.Who, gpus []sched.GPUID, on 
 }
 
 // Explain decides a decision of the log again.
-func (s *Site) Explain(ctx context.Context, seq uint64) (*Decision, error) {
+func (s *Site) Explain(ctx context.Context, seq uint64) (*host.Decision, error) {
 	return s.m.Explain(ctx, seq)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/jobfile"
 	"github.com/trainyard/trainyard/sched"
@@ -56,7 +57,7 @@ func (s *served) submit(jobs string) sched.JobID {
 }
 
 // until waits for a job to stand as wanted.
-func (s *served) until(id sched.JobID, what string, stands func(*manager.Row) bool) manager.Row {
+func (s *served) until(id sched.JobID, what string, stands func(*host.Row) bool) host.Row {
 	s.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -72,8 +73,8 @@ func (s *served) until(id sched.JobID, what string, stands func(*manager.Row) bo
 	}
 }
 
-func done(r *manager.Row) bool { return r.State == sched.Done }
-func runs(r *manager.Row) bool { return r.Attempt == sched.Running }
+func done(r *host.Row) bool { return r.State == sched.Done }
+func runs(r *host.Row) bool { return r.Attempt == sched.Running }
 
 // Ensure that jobs handed in by many at once are all there, numbered without gaps, those of one list in a row, also
 // after the manager was replaced; that a list refers to its own jobs; and that a manager that stops or has the jobs of
@@ -121,7 +122,7 @@ func TestSubmitMany(t *testing.T) {
 	if err := s.stop(); !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
-	if _, err := s.m.Submit(t.Context(), pair); !errors.Is(err, manager.ErrStopped) {
+	if _, err := s.m.Submit(t.Context(), pair); !errors.Is(err, host.ErrStopped) {
 		t.Errorf("submitted to one that has stopped: %v", err)
 	}
 	again := s.serve()
@@ -161,10 +162,10 @@ func TestCommandDurable(t *testing.T) {
 	do(sched.ResumeJob, id, nil)
 	do(sched.CancelJob, id, nil)
 	s.until(id, "done", done)
-	do(sched.CancelJob, id, manager.ErrDone)
+	do(sched.CancelJob, id, host.ErrDone)
 	do(sched.RequeueJob, id+1, nil)
-	s.until(id+1, "running again", func(r *manager.Row) bool { return runs(r) && r.Attempts == 2 })
-	do(sched.CancelJob, id+2, manager.ErrNoJob)
+	s.until(id+1, "running again", func(r *host.Row) bool { return runs(r) && r.Attempts == 2 })
+	do(sched.CancelJob, id+2, host.ErrNoJob)
 	do(sched.CancelJob, id+1, nil)
 }
 
@@ -261,7 +262,7 @@ func TestSystemChanges(t *testing.T) {
 	if h := s.m.Header(); h.System != "tiresias-las" {
 		t.Errorf("header %+v", h)
 	}
-	s.until(wide+1, "there", func(row *manager.Row) bool { return row.Attempts > 0 })
+	s.until(wide+1, "there", func(row *host.Row) bool { return row.Attempts > 0 })
 }
 
 // Ensure that of two changes of a job that are asked for at once neither undoes the other.

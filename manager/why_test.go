@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainyard/trainyard/eventlog"
 	"github.com/trainyard/trainyard/explain"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/sched"
 	"github.com/trainyard/trainyard/whatif"
@@ -22,7 +23,7 @@ func TestWhyAndResize(t *testing.T) {
 	s := newRig(t, "fifo-skip", 4, "jobs: [{command: [x]}]").serve()
 	first := s.submit("jobs: [{name: a, gpus: 3, command: [sleep, 1h]}, {name: b, gpus: 2, command: [sleep, 1h]}]")
 	s.until(first, "running", runs)
-	a, err := s.m.Why(t.Context(), first+1, manager.WhyOptions{Remedies: 10 * time.Second, Forecast: 10 * time.Second})
+	a, err := s.m.Why(t.Context(), first+1, host.WhyOptions{Remedies: 10 * time.Second, Forecast: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestWhyAndResize(t *testing.T) {
 	if bad := s.m.Change(t.Context(), first, width(sched.Rigid(2))); bad != nil {
 		t.Fatal(bad)
 	}
-	s.until(first, "running again", func(r *manager.Row) bool { return runs(r) && r.Attempts == 2 })
+	s.until(first, "running again", func(r *host.Row) bool { return runs(r) && r.Attempts == 2 })
 	if bad := s.m.Look(t.Context(), func(v *sched.View) {
 		if j := v.Job(first); len(j.GPUs) != 2 || j.Spec.GPUs != sched.Rigid(2) {
 			t.Errorf("job a holds %v and asks for %+v, want 2", j.GPUs, j.Spec.GPUs)
@@ -52,7 +53,7 @@ func TestWhyAndResize(t *testing.T) {
 	}); bad != nil {
 		t.Error(bad)
 	}
-	if a, err = s.m.Why(t.Context(), first, manager.WhyOptions{}); err != nil || a.Waiting.Code != explain.NotWaiting ||
+	if a, err = s.m.Why(t.Context(), first, host.WhyOptions{}); err != nil || a.Waiting.Code != explain.NotWaiting ||
 		a.Forecast != nil || a.Remedies != nil {
 		t.Errorf("%+v, %v, want that it runs, and nothing that was not asked for", a, err)
 	}
@@ -71,8 +72,8 @@ func TestChangeRefused(t *testing.T) {
 		err  error
 		text string
 	}{
-		{first, sched.Rigid(1), manager.ErrDone, "finished"},
-		{first + 9, sched.Rigid(1), manager.ErrNoJob, "no such job"},
+		{first, sched.Rigid(1), host.ErrDone, "finished"},
+		{first + 9, sched.Rigid(1), host.ErrNoJob, "no such job"},
 		{first + 1, sched.Rigid(3), manager.ErrRefused, "needs 3"},
 		{first + 1, sched.Rigid(0), manager.ErrRefused, "gpus 0, want > 0"},
 		{first + 1, sched.Range{Min: 2, Want: 1, Max: 2}, manager.ErrRefused, "min <= default <= max"},
@@ -82,8 +83,8 @@ func TestChangeRefused(t *testing.T) {
 			t.Errorf("job %d to %+v: %v, want %v: %s", c.id, c.gpus, err, c.err, c.text)
 		}
 	}
-	if _, err := s.m.Why(t.Context(), first+9, manager.WhyOptions{}); !errors.Is(err, manager.ErrNoJob) {
-		t.Errorf("%v, want %v", err, manager.ErrNoJob)
+	if _, err := s.m.Why(t.Context(), first+9, host.WhyOptions{}); !errors.Is(err, host.ErrNoJob) {
+		t.Errorf("%v, want %v", err, host.ErrNoJob)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestDisplacedIsTold(t *testing.T) {
 	s.until(first+1, "running", runs)
 	told := func(s *served) {
 		t.Helper()
-		a, err := s.m.Why(t.Context(), first, manager.WhyOptions{})
+		a, err := s.m.Why(t.Context(), first, host.WhyOptions{})
 		if err != nil || a.Last == nil || a.Last.By != first+1 || a.Last.Why != sched.WhyPreempted {
 			t.Errorf("%+v, %v, want that b preempted it", a, err)
 		}
@@ -141,7 +142,7 @@ func TestExplain(t *testing.T) {
 			d.Event.Why.Code != sched.WhyStarted || len(d.Refused) != 0 {
 			t.Errorf("%+v, want a and c chosen of three that waited for two free slots", d)
 		}
-		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) ||
+		if _, err = s.m.Explain(t.Context(), ordered); !errors.Is(err, host.ErrNoDecision) ||
 			!strings.Contains(err.Error(), "carries one out") {
 			t.Errorf("an order: %v", err)
 		}
@@ -149,11 +150,11 @@ func TestExplain(t *testing.T) {
 		defer cancel()
 		want := fmt.Sprintf("event %d: the log is long: it was not decided again in the time given, but up to event ",
 			decided)
-		if _, err = s.m.Explain(gone, decided); !errors.Is(err, manager.ErrLate) ||
+		if _, err = s.m.Explain(gone, decided); !errors.Is(err, host.ErrLate) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("without time: %v, want %s...", err, want)
 		}
-		if _, err = s.m.Explain(t.Context(), 1<<40); !errors.Is(err, manager.ErrNoEvent) {
+		if _, err = s.m.Explain(t.Context(), 1<<40); !errors.Is(err, host.ErrNoEvent) {
 			t.Errorf("no event: %v", err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestExplain(t *testing.T) {
 	_ = s.stop()
 	r.options.System = "las"
 	s = r.serve()
-	if _, err := s.m.Explain(t.Context(), ordered); !errors.Is(err, manager.ErrNoDecision) {
+	if _, err := s.m.Explain(t.Context(), ordered); !errors.Is(err, host.ErrNoDecision) {
 		t.Errorf("of another system's log: %v", err)
 	}
 }

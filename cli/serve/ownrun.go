@@ -20,6 +20,7 @@ import (
 	"github.com/trainyard/trainyard/cli/client"
 	"github.com/trainyard/trainyard/cli/term"
 	"github.com/trainyard/trainyard/eventlog"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/access"
 	"github.com/trainyard/trainyard/manager/jobfile"
@@ -94,7 +95,7 @@ func (f *Own) alone(cmd *cobra.Command, dir string) {
 }
 
 // resumedText says what a folder that was begun before has.
-func resumedText(rows []manager.Row, jobs int, dir string) string {
+func resumedText(rows []host.Row, jobs int, dir string) string {
 	done, live := 0, 0
 	for i := range rows {
 		switch {

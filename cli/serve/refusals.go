@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/trainyard/trainyard/cli/term"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/manager"
 	"github.com/trainyard/trainyard/manager/store"
 	"github.com/trainyard/trainyard/sched"
@@ -28,7 +29,7 @@ func managerError(err error) error {
 }
 
 // alive counts the jobs that have an attempt.
-func alive(rows []manager.Row) (n int) {
+func alive(rows []host.Row) (n int) {
 	for i := range rows {
 		if a := rows[i].Attempt; a != sched.NoAttempt && a != sched.Ended {
 			n++

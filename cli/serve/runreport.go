@@ -5,13 +5,13 @@ import (
 	"strconv"
 
 	"github.com/trainyard/trainyard/cli/term"
-	"github.com/trainyard/trainyard/manager"
+	"github.com/trainyard/trainyard/host"
 	"github.com/trainyard/trainyard/metrics"
 	"github.com/trainyard/trainyard/sched"
 )
 
 // runText is the table of jobs, which hold units, and a line about all of them.
-func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, unit string, width int) string {
+func runText(r *metrics.Result, jobs []metrics.Job, rows []host.Row, unit string, width int) string {
 	t := &term.Table{Left: 2}
 	t.Add("", "", "", "", "", "", "at-", "pre-", "re-", "")
 	t.Add("job", "name", unit+"s", "JCT", "queue", "run", "tempts", "empted", "sized", "end")
@@ -34,7 +34,7 @@ func runText(r *metrics.Result, jobs []metrics.Job, rows []manager.Row, unit str
 }
 
 // fateOf says how a job ended, with its exit code if that is not 0.
-func fateOf(j *metrics.Job, row *manager.Row) string {
+func fateOf(j *metrics.Job, row *host.Row) string {
 	if row.Code != 0 && j.Outcome == sched.Failed {
 		return fmt.Sprintf("%s (%d)", term.Status(j), row.Code)
 	}
@@ -63,7 +63,7 @@ type runJobDoc struct {
 	Text        string   `json:"text"` // what was said of its end
 }
 
-func newRunDoc(r *metrics.Result, jobs []metrics.Job, rows []manager.Row) runDoc {
+func newRunDoc(r *metrics.Result, jobs []metrics.Job, rows []host.Row) runDoc {
 	doc := runDoc{Schema: "trainyard.run/v1", Result: *r, Jobs: make([]runJobDoc, len(jobs))}
 	for i := range jobs {
 		j := &jobs[i]
