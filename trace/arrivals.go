@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Arrivals says when jobs are submitted. Without Clock, days begin at time 0 and nothing is known of weekdays.
+// Arrivals says when jobs are submitted. Without Clock, days start at time 0 and nothing is known of weekdays.
 type Arrivals struct {
 	Clock    bool    // the clock is known: hours and weekdays are those it showed
 	Hours    [24]int // jobs by hour of the day

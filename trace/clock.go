@@ -18,7 +18,7 @@ type fileClock struct {
 // parse reads a date and a time of day, such as 2017-10-09 07:01:55, with T or a space between them, perhaps with
 // decimals of a second and an offset from UTC behind it. It returns what the clock shows as a time since 1970, or -1 if
 // that is unknown. Where offsets are stated, clocks are set to the first one, so that differences stay right when
-// daylight saving begins or ends.
+// daylight saving starts or ends.
 func (c *fileClock) parse(s string) (t time.Duration, ok bool) {
 	for _, word := range unknownTimes {
 		if s == word {

@@ -55,7 +55,7 @@ type layout struct {
 	unit       time.Duration // of times; 0 = a second
 	anyUnit    bool          // Options.Unit says the unit of times
 	separator  byte          // between fields; 0 = a comma with quotation marks; ' ' = any white space
-	comment    byte          // lines that begin with it, anywhere, are skipped; 0 = there are none
+	comment    byte          // lines that start with it, anywhere, are skipped; 0 = there are none
 	profiled   bool          // durations follow from profiles
 	columns    []column
 	oneOf      []string // optional columns of which one must be there

@@ -196,7 +196,7 @@ func (g Generator) MeanGap() float64 {
 func (g Generator) All() iter.Seq[Job] {
 	s := newSource(g)
 	return func(yield func(Job) bool) {
-		s := *s // each walk begins anew
+		s := *s // each walk starts again
 		s.begin()
 		var d draft
 		for i := range g.Jobs {

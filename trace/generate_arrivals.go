@@ -7,7 +7,7 @@ import (
 )
 
 // Profile says how often jobs come. Their rate is PerHour times a factor for the hour of the day, one for the day of
-// the week, and one drawn for each hour anew: the exponential of a normal number with standard deviation Sigma, whose
+// the week, and one drawn for each hour again: the exponential of a normal number with standard deviation Sigma, whose
 // correlation with that of the hour before is Rho, over its mean. Time 0 is a Monday, 00:00. Given the rate, arrivals
 // are a Poisson process.
 type Profile struct {
@@ -18,7 +18,7 @@ type Profile struct {
 	Bursts     *Bursts     // what arrives is bursts of jobs; nil = single jobs
 }
 
-// Bursts are jobs that one user submits in a row. They begin at the rate of the profile over their mean size.
+// Bursts are jobs that one user submits in a row. They start at the rate of the profile over their mean size.
 type Bursts struct {
 	// share of bursts of one job, 0 to 1; of the others, size k = 2..Max has a share in proportion to k^-Alpha
 	Single   float64
@@ -84,7 +84,7 @@ type clock interface {
 	next() (at float64, b *burst)
 }
 
-// steady is the Poisson process that begins with a job at 0.
+// steady is the Poisson process that starts with a job at 0.
 type steady struct {
 	random   *rand.Rand
 	gap, now float64 // seconds
@@ -105,12 +105,12 @@ type tide struct {
 
 	random          *rand.Rand
 	levels, lengths *rand.Rand // of hours and of bursts: streams of their own, so that these are the same at any rate
-	now             float64    // when the last burst began
+	now             float64    // when the last burst started
 	hour            int        // in which that is
 	level           float64    // normal number of that hour
 	rate            float64    // bursts per second in that hour
 
-	coming float64  // when the next burst begins
+	coming float64  // when the next burst starts
 	open   []*burst // that have jobs left, a heap by time and number
 	begun  int      // bursts
 }
@@ -196,7 +196,7 @@ func (t *tide) setRate() {
 	t.rate = t.perSecond * t.Hours[t.hour%24] * t.Days[t.hour/24%7] * chance
 }
 
-// start draws when the next burst begins: at that time as many are due since the last as an exponential number says.
+// start draws when the next burst starts: at that time as many are due since the last as an exponential number says.
 func (t *tide) start() float64 {
 	due := t.random.ExpFloat64()
 	for {

@@ -69,7 +69,7 @@ func newSource(g Generator) *source {
 	return s
 }
 
-// begin sets the clock and all random sources to their beginning.
+// begin sets the clock and all random sources to their start.
 func (s *source) begin() {
 	s.shapes, s.labels = stream(s.g.Seed, 2), stream(s.g.Seed, 4)
 	s.last.width = -1

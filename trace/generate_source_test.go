@@ -20,7 +20,7 @@ func rich() Generator {
 }
 
 // Ensure that the iterator, the trace in memory and the stream of text are the same jobs, each time they are asked for,
-// and that a shorter trace is the beginning of a longer one.
+// and that a shorter trace is the start of a longer one.
 func TestWaysToGenerateAgree(t *testing.T) {
 	plain := Generator{Seed: 3, Jobs: 500, Load: .7, GPUs: 16, Mix: PhillyMix(), Models: []string{"m"}, Users: 3}
 	venus, _ := Like("venus")
@@ -139,7 +139,7 @@ func TestProfileRates(t *testing.T) {
 }
 
 // Ensure that a trace made for a span or a load takes the time it should, however short it is and whatever its hours
-// and bursts are like: most of 3000 jobs, of which one in 2.7 begins a burst, come within it, and they fill most of it.
+// and bursts are like: most of 3000 jobs, of which one in 2.7 starts a burst, come within it, and they fill most of it.
 func TestSpan(t *testing.T) {
 	check := func(g Generator, site string, span float64) {
 		t.Helper()

@@ -55,7 +55,7 @@ func (x *nameIndex) enter(jobs []Job, i int) int {
 	}
 }
 
-// home is the slot where the search for a hash begins; it depends on the half that slots keep.
+// home is the slot where the search for a hash starts; it depends on the half that slots keep.
 func (x *nameIndex) home(hash uint64) int { return int(hash>>32) & (len(x.slots) - 1) }
 
 func (x *nameIndex) after(at int) int { return (at + 1) & (len(x.slots) - 1) }

@@ -5,7 +5,7 @@ import "fmt"
 // input is the text of one file, line by line. It takes in the comment lines itself, and its errors name file and line.
 type input struct {
 	file    string
-	mark    byte // lines that begin with it are comments; 0: there are none
+	mark    byte // lines that start with it are comments; 0: there are none
 	remarks remarks
 	lines
 }

@@ -122,7 +122,7 @@ func (t *paiTables) enterInstance(row []string, w *words) (wrong string) {
 	return ""
 }
 
-// eachRow reads a second table, without header line or under one that begins as columns do, and shows each of its rows
+// eachRow reads a second table, without header line or under one that starts as columns do, and shows each of its rows
 // to row, which says what is wrong with it, or "". The fields are valid until it returns.
 func eachRow(r io.Reader, file string, columns []string, row func(fields []string) (wrong string)) error {
 	b, err := newBlocks(r)

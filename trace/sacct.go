@@ -9,7 +9,7 @@ import (
 
 // sacctLayout is what Slurm's sacct --parsable2 prints. GPUs are those of AllocTRES, or of ReqTRES where that has none.
 // Job steps, jobs without GPU and jobs that have not run to an end are left out; "CANCELLED by 1000" is CANCELLED.
-// Times are local, without a zone: where daylight saving ends or begins they jump.
+// Times are local, without a zone: where daylight saving ends or starts they jump.
 //
 // Source: manual page of sacct, JOB ACCOUNTING FIELDS.
 var sacctLayout = layout{

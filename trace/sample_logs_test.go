@@ -93,7 +93,7 @@ var logSamples = []sample{
 		warnings: []string{"1 of 2 jobs " + partsBooked, "1 of 2 jobs are not in the job table"}},
 	{name: "all tables of pai", format: "pai-task", leftOut: 1,
 		// a runs from its first instance to its last; the third never started. One of b has not ended: the task says
-		// when. c began by its instance alone; d has no instance and no end; e has no instance
+		// when. c started by its instance alone; d has no instance and no end; e has no instance
 		text: "a,w,3,Terminated,100,160,,,100,T4\nb,w,2,Failed,200,290,,,100,T4\nc,w,1,Terminated,,400,,,100,T4\n" +
 			"d,w,1,Running,300,,,,100,T4\ne,w,1,Terminated,500,540,,,100,T4\n",
 		tables: tables{jobs: "a,ia,ann,Terminated,90,170\nb,ib,bob,Failed,90,290\nc,ic,cy,Terminated,390,400\n" +

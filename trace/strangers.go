@@ -2,7 +2,7 @@ package trace
 
 import "strings"
 
-// strangers are files that are found beside traces and are no lists of jobs, by the columns their header begins with; a
+// strangers are files that are found beside traces and are no lists of jobs, by the columns their header starts with; a
 // single column is all of it.
 var strangers = []struct {
 	columns []string
@@ -21,7 +21,7 @@ var strangers = []struct {
 	{[]string{"id", "job_num", "cpu_job_num", "gpu_job_num"}, "a summary of clusters: means and shares, without jobs"},
 }
 
-// packings are what files are packed in that are not unpacked here, by what they begin with.
+// packings are what files are packed in that are not unpacked here, by what they start with.
 var packings = []struct{ magic, what string }{
 	{"PK\x03\x04", "a zip archive or a spreadsheet: want the table in it, as text or gzip"},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd, want plain text or gzip"},

@@ -120,7 +120,7 @@ func (b *blocks) take(end int) string {
 	return text
 }
 
-// isJSON reports whether a text that begins with head is JSON.
+// isJSON reports whether a text that starts with head is JSON.
 func isJSON[T ~string | ~[]byte](head T) bool {
 	for i := range len(head) {
 		switch head[i] {
@@ -251,7 +251,7 @@ func (l *layout) split(line string, dst []string) (fields []string, ok bool) {
 	}
 }
 
-// split appends the fields of a line, separated by commas, to dst. A field that begins with a quotation mark ends with
+// split appends the fields of a line, separated by commas, to dst. A field that starts with a quotation mark ends with
 // one; within it commas are letters and two quotation marks stand for one. ok is false if a quotation mark is left open
 // or followed by anything but a comma.
 func split(line string, dst []string) (fields []string, ok bool) {

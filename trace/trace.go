@@ -19,7 +19,7 @@ type Job struct {
 	Duration time.Duration // true run time on the GPUs asked for, alone; >= 0
 	State    string        // how the job ended in the original cluster, in the trace's own word; "" = unknown
 	GPUType  string        // GPU type asked for, by name: a cluster gives it a number; "" = any
-	Attempts int32         // how often the original cluster began it; 0 = unknown
+	Attempts int32         // how often the original cluster started it; 0 = unknown
 	// thousandths of a GPU asked for in all, if that is no whole number; Spec.GPUs has it rounded up; 0 = Spec.GPUs
 	MilliGPU int32
 }

@@ -2,7 +2,7 @@ package trace
 
 // trainyardLayout is Trainyard's own format, which WriteCSV writes. Times are seconds, decimals allowed. An empty value
 // of an optional column means unknown, none or 0. The cuts of single virtual clusters of the Philly trace have the four
-// columns that must be there, and nothing else. Lines above the header that begin with # say what is known of the
+// columns that must be there, and nothing else. Lines above the header that start with # say what is known of the
 // whole.
 var trainyardLayout = layout{
 	name: "trainyard",

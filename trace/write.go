@@ -50,7 +50,7 @@ func newOutput(format string, notes bool) (output, error) {
 // before writing anything if a job says something for which the format has no column or which Parse would refuse.
 func (t *Trace) WriteCSV(w io.Writer) error { return t.Write(w, trainyardLayout.name, false) }
 
-// Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own begins with comment
+// Write writes t in one of the formats that Written lists. With notes, a file of Trainyard's own starts with comment
 // lines that say what is known of the trace: source, origin of times, rows left out; Parse takes Source and Origin from
 // them. A file in SWF always says so; it keeps of a job what SWF has fields for: submission, width, run time, state,
 // limit, user and group, and their names as numbers in order of first appearance. It fails before writing anything if a
@@ -92,7 +92,7 @@ type rows struct {
 	line []byte
 }
 
-// newRows begins to write with the head of a file.
+// newRows starts to write with the head of a file.
 func newRows(w io.Writer, out output, t *Trace) *rows {
 	r := &rows{out: out, to: bufio.NewWriterSize(w, 64<<10)}
 	_, _ = r.to.Write(out.head(nil, t))

@@ -68,7 +68,7 @@ func parseTqdm(line []byte) (b bar, ok bool) {
 	return bar{}, false
 }
 
-// isTime reports whether b begins with a time, as in 00:12 or 1:02:03.
+// isTime reports whether b starts with a time, as in 00:12 or 1:02:03.
 func isTime(b []byte) bool {
 	i := 0
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' {

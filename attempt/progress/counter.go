@@ -2,7 +2,7 @@ package progress
 
 import "math"
 
-// counter makes one count of steps of bars that begin anew with every pass over the data.
+// counter makes one count of steps of bars that start again with every pass over the data.
 //
 // Which of several bars counts training steps: the one with the largest total of those that may (see bar.training), and
 // from then on all that share its name, figures aside, or its total.
@@ -65,7 +65,7 @@ func (c *counter) numbered(m *Reading, b *bar) {
 	}
 }
 
-// restarting counts passes by when the bar begins anew.
+// restarting counts passes by when the bar starts again.
 func (c *counter) restarting(m *Reading, b *bar) {
 	if b.at < c.at {
 		c.passes++
@@ -110,7 +110,7 @@ func nameKey(name []byte) uint64 {
 	return h
 }
 
-// wordCounter makes one count of the steps that lines in words tell. A fall while the epoch rises begins a new pass; any
+// wordCounter makes one count of the steps that lines in words tell. A fall while the epoch rises starts a new pass; any
 // other fall is one.
 type wordCounter struct {
 	at, base int64

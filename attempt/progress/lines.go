@@ -66,7 +66,7 @@ func lineEnd(b []byte) int {
 	return -1
 }
 
-// fromMark returns what is left of b, which begins with a line, without whole lines at its beginning that have nothing made for us.
+// fromMark returns what is left of b, which starts with a line, without whole lines at its start that have nothing made for us.
 func fromMark(b []byte) []byte {
 	i := bytes.Index(b, []byte(ownMark))
 	if i < 0 {
@@ -93,7 +93,7 @@ func plainText(to, line []byte) (text, buffer []byte) {
 
 const escape = 0x1b
 
-// sequence returns the length of the escape sequence at the beginning of b, at least 1. One that does not end is as long
+// sequence returns the length of the escape sequence at the start of b, at least 1. One that does not end is as long
 // as b.
 func sequence(b []byte) int {
 	switch {

@@ -67,7 +67,7 @@ type Pace struct {
 	PerSecond float64 `json:"per_second"`
 }
 
-// Validate says what of k nobody measured.
+// Validate says what of k no one measured.
 func (k *Kept) Validate() error {
 	if !(k.Reference >= 0) || math.IsInf(k.Reference, 1) || k.Batch < 0 {
 		return fmt.Errorf("reference %v, batch %d, want them >= 0", k.Reference, k.Batch)
@@ -104,13 +104,13 @@ func NewOdometer(want int, kept Kept, known time.Duration) *Odometer {
 	return o
 }
 
-// Begin says that an attempt on so many GPUs begins, or is met again. Its batch size is 0 if it is the job's own affair.
+// Begin says that an attempt on so many GPUs starts, or is met again. Its batch size is 0 if it is the job's own affair.
 func (o *Odometer) Begin(width, batch int) {
 	o.batch, o.footing = batch, Footing{Width: max(width, 1), Batch: batch, Tenants: 1}
 	o.first, o.turned, o.window = time.Time{}, false, Rate{Apart: o.Apart}
 }
 
-// Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured anew.
+// Share says how many tenants the GPUs of the attempt have, itself included. Where that changes, it is measured again.
 func (o *Odometer) Share(tenants int) {
 	if n := max(tenants, 1); n != o.footing.Tenants {
 		o.footing.Tenants, o.window = n, Rate{Apart: o.Apart}

@@ -156,7 +156,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Ensure that a job which begins to tell samples, or whose batch size begins to be decided, keeps its work and its rate.
+// Ensure that a job which starts to tell samples, or whose batch size starts to be decided, keeps its work and its rate.
 func TestOtherCount(t *testing.T) {
 	t.Parallel()
 	r := newRide(t, 1)
@@ -287,7 +287,7 @@ func FuzzOdometer(f *testing.F) {
 	})
 }
 
-// Ensure that what is kept can be read again, and that what nobody measured is refused with a word that helps.
+// Ensure that what is kept can be read again, and that what no one measured is refused with a word that helps.
 func TestKeptValidate(t *testing.T) {
 	good := func() Kept {
 		return Kept{Reference: 2, Batch: 64, Marks: []Mark{{0, 0, 1}, {10, 10, 64}}, Paces: []Pace{{Footing{2, 64, 1}, 3}}}

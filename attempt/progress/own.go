@@ -1,6 +1,6 @@
 package progress
 
-// ownMark begins a line made for us.
+// ownMark starts a line made for us.
 const ownMark = "TRAINYARD "
 
 // own reads the words of a line made for us, what follows the mark: name=value, or the name of a fact, with blanks between.

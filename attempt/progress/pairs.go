@@ -68,7 +68,7 @@ func item(b []byte) (value, rest []byte, ok bool) {
 	return b[:i], b[i:], true
 }
 
-// skipNested returns what follows the bracket that b begins with and all within.
+// skipNested returns what follows the bracket that b starts with and all within.
 func skipNested(b []byte) []byte {
 	depth := 0
 	for len(b) > 0 {

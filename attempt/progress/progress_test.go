@@ -60,7 +60,7 @@ func printAll(all []Reading) string {
 }
 
 // Ensure that the logs of testdata, made after what the trainers document, are understood as their golden files say, by
-// auto and by the name that the file begins with, however they are torn.
+// auto and by the name that the file starts with, however they are torn.
 func TestLogs(t *testing.T) {
 	logs, err := filepath.Glob("testdata/*.log")
 	if err != nil || len(logs) == 0 {
@@ -237,7 +237,7 @@ func TestRateOfOnePause(t *testing.T) {
 }
 
 // Ensure that pauses that come again and again move the rate by far less than their share of the time, a quarter here, and that
-// a fall begins anew.
+// a fall starts again.
 func TestRate(t *testing.T) {
 	var r Rate
 	at := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

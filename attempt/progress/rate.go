@@ -36,7 +36,7 @@ const (
 )
 
 // Add takes in that the count was so large at a time, by the caller's clock, which must not fall. A count that falls, or that
-// the caller says counts something else (anew), begins a new window: what was lost and is done again has its own speed.
+// the caller says counts something else (again), starts a new window: what was lost and is done again has its own speed.
 func (r *Rate) Add(at time.Duration, count float64, anew bool) {
 	fell := anew || count < r.last
 	r.last = count

@@ -224,7 +224,7 @@ func CheckEnvName(name string) error {
 
 const envChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-// reserved are the variables that a job's environment may not set, besides those that begin with TRAINYARD_.
+// reserved are the variables that a job's environment may not set, besides those that start with TRAINYARD_.
 var reserved = map[string]bool{
 	// Which GPUs a job sees.
 	"CUDA_VISIBLE_DEVICES":   true,

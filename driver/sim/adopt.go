@@ -15,8 +15,8 @@ import (
 // What was injected, disturbed or due to fail up to that instant is past.
 //
 // Attempts that run go on from where the view says that they work; those that start or stop do so once the delays have
-// passed since they were told to. A boot under way begins anew, for the view does not tell since when it lasts. Where
-// reports are noisy, those to come are drawn anew.
+// passed since they were told to. A boot under way starts again, for the view does not tell since when it lasts. Where
+// reports are noisy, those to come are drawn again.
 func (d *Driver) adopt() ([]sched.Event, error) {
 	v := d.view
 	if n := len(v.Jobs); n > len(d.jobs) {
@@ -117,7 +117,7 @@ func (d *Driver) adoptJobs() map[sched.AttemptState][]sched.JobID {
 	return phases
 }
 
-// adoptWork lets the attempt of job id run as last told. What it had done when it began follows from the rate it has.
+// adoptWork lets the attempt of job id run as last told. What it had done when it started follows from the rate it has.
 func (d *Driver) adoptWork(id sched.JobID) {
 	j, s := &d.view.Jobs[id], &d.attempts.state[id]
 	s.phase, s.began, s.from, s.told, s.toldAt = running, j.LastStart, j.WorkFrom, j.Work, j.WorkFrom

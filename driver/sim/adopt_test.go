@@ -26,7 +26,7 @@ func underWay(jobs ...sched.Job) *sched.View {
 	return v
 }
 
-// takeOver returns a simulation of jobs that each take 60 s in all, which goes on from v, and what it says to begin
+// takeOver returns a simulation of jobs that each take 60 s in all, which goes on from v, and what it says to start
 // with.
 func takeOver(t *testing.T, v *sched.View, r sim.Runtime, later ...trace.Job) (*sim.Driver, []sched.Event, error) {
 	t.Helper()
@@ -95,7 +95,7 @@ func TestTakeOverAtAnotherSpeed(t *testing.T) {
 	}
 }
 
-// Ensure that a boot under way begins anew, once, although the order is given again.
+// Ensure that a boot under way starts again, once, although the order is given again.
 func TestTakeOverBoot(t *testing.T) {
 	v := underWay()
 	v.Nodes[0].State, v.Nodes[0].Ordered, v.Nodes[0].Awaited = sched.NodeAsleep, sched.NodeUp, true

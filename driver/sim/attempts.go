@@ -17,7 +17,7 @@ type attempts struct {
 // jobState is the truth about one job.
 type jobState struct {
 	done     time.Duration // work done up to from
-	before   time.Duration // of it when the attempt began
+	before   time.Duration // of it when the attempt started
 	told     time.Duration // of it in the last report
 	toldAt   sched.Time
 	began    sched.Time // the attempt does work from here

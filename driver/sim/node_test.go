@@ -46,7 +46,7 @@ func (l *nodeLog) Log(v *sched.View, e *sched.Event) {
 }
 
 // Ensure that nodes of a pool boot as often as wanted and no oftener, that a smaller number calls boots off and
-// releases nobody, that a released node makes room for another, and that the numbers of nodes are those of the engine.
+// releases no one, that a released node makes room for another, and that the numbers of nodes are those of the engine.
 func TestRent(t *testing.T) {
 	c := &cluster.Cluster{Nodes: []sched.NodeSpec{{Name: "own", GPUs: 2, Pool: sched.None}}, Types: []string{"a"}}
 	d, err := sim.New(&trace.Trace{Jobs: []trace.Job{job(100e9, 1, time.Second)}}, c, sim.Options{})

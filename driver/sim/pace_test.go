@@ -63,7 +63,7 @@ func TestPhases(t *testing.T) {
 }
 
 // Ensure that jobs on one GPU slow each other down from when the second works until the first is gone, that a gang
-// suffers as on its worst GPU, and that who is being stopped troubles nobody.
+// suffers as on its worst GPU, and that who is being stopped troubles no one.
 func TestInterference(t *testing.T) {
 	r := sim.Runtime{StopDelay: time.Second, Interference: func(_ *trace.Job, others []*trace.Job) float64 {
 		return float64(1 + len(others))

@@ -48,7 +48,7 @@ type Runtime struct {
 	Interference func(job *trace.Job, others []*trace.Job) float64
 	// Capped is the speed under a power cap per GPU relative to none; nil = 1.
 	Capped func(job *trace.Job, cap sched.Watts) float64
-	// Changes disturb GPUs, in order of time: nobody is told.
+	// Changes disturb GPUs, in order of time: no one is told.
 	Changes []Change
 
 	// Report is the time between the reports of an attempt on its progress, from when it works; 0 = every change of

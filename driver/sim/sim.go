@@ -84,7 +84,7 @@ func (d *Driver) Now() sched.Time { return d.now }
 
 // Sync reports all nodes of the cluster as up at time 0; nodes of pools are rented later. If v shows that a run is
 // under way, Sync takes it over instead, and the simulation goes on from that instant: the first jobs of the trace must
-// be those of v, with durations that count from the beginning. A boot under way begins anew.
+// be those of v, with durations that count from the start. A boot under way starts again.
 func (d *Driver) Sync(_ context.Context, v *sched.View) ([]sched.Event, error) {
 	d.view = v
 	if v.Version > 0 {

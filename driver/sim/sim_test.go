@@ -101,7 +101,7 @@ func stop(j sched.JobID, n int32) sched.Action {
 	return sched.Action{Kind: sched.Stop, Job: j, Attempt: n, Why: sched.Preempted}
 }
 
-// Ensure that time does not fall when outages pass while somebody merely waits for a time.
+// Ensure that time does not fall when outages pass while someone merely waits for a time.
 func TestOutagesWhileWaiting(t *testing.T) {
 	c, err := cluster.Load("2x1")
 	if err != nil {

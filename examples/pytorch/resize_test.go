@@ -163,8 +163,8 @@ func TestDisturbedRunEndsAlike(t *testing.T) {
 	}
 }
 
-// Ensure that torchrun ends with code 1, soon and leaving nobody behind, when a rank is killed: it must not be taken
-// for one that has saved, and the next attempt begins at the last checkpoint.
+// Ensure that torchrun ends with code 1, soon and leaving no one behind, when a rank is killed: it must not be taken
+// for one that has saved, and the next attempt starts at the last checkpoint.
 func TestKilledRank(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

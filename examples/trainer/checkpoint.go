@@ -23,7 +23,7 @@ import (
 type checkpoint struct {
 	Format  string    `json:"format"`
 	Step    int       `json:"step"`
-	Samples int       `json:"samples"` // seen so far: where the next batch begins
+	Samples int       `json:"samples"` // seen so far: where the next batch starts
 	Seed    uint64    `json:"seed"`
 	Width   int       `json:"width"` // of the run that saved it; any width may load it
 	Batch   int       `json:"batch"` // of the run that saved it

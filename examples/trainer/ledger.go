@@ -44,14 +44,14 @@ func identityFrom(getenv func(string) string) (identity, error) {
 //
 // All runs append to ledger.log, one line and one write for each record:
 //
-//	begin JOB ATTEMPT PID START BOOT NANOS DEVICES   the locks are held; START is field 22 of /proc/PID/stat, in ticks
+//	start JOB ATTEMPT PID START BOOT NANOS DEVICES   the locks are held; START is field 22 of /proc/PID/stat, in ticks
 //	                                                 since the boot of that id, which tells apart two processes of one
 //	                                                 PID; DEVICES are separated by commas, "-" for none
 //	resume JOB ATTEMPT PID STEP NANOS                a checkpoint was loaded
-//	overlap JOB ATTEMPT PID LOCK NANOS               another process holds LOCK; this run had no begin and has no end
+//	overlap JOB ATTEMPT PID LOCK NANOS               another process holds LOCK; this run had no start and has no end
 //	end JOB ATTEMPT PID CODE STEP NANOS              the process is about to exit with CODE, its locks still held
 //
-// NANOS is the wall clock in nanoseconds since 1970. A run that was killed has a begin without an end.
+// NANOS is the wall clock in nanoseconds since 1970. A run that was killed has a start without an end.
 type ledger struct {
 	id    identity
 	log   *os.File
@@ -64,7 +64,7 @@ var (
 	errHeld    = errors.New("lock is held")
 )
 
-// openLedger takes the locks and records the beginning. Without a folder it returns nil, on which all methods do
+// openLedger takes the locks and records the start. Without a folder it returns nil, on which all methods do
 // nothing.
 func openLedger(id identity) (*ledger, error) {
 	if id.dir == "" {

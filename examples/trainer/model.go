@@ -92,7 +92,7 @@ func (m *model) gradient(start, n, size int) []float64 {
 	return sum
 }
 
-// part returns where the part of worker i of width begins in a batch of n.
+// part returns where the part of worker i of width starts in a batch of n.
 func part(n, i, width int) int { return n * i / width }
 
 // apply takes one step of SGD.

@@ -104,7 +104,7 @@ func (t *training) run(stop <-chan os.Signal) (code int, err error) {
 // mostLate is how late a step may be that is made up for.
 const mostLate = time.Second
 
-// next returns when a step that begins now is to be over. One that follows another is paced from when that was to be
+// next returns when a step that starts now is to be over. One that follows another is paced from when that was to be
 // over, not from when it was: where there are more processes than processors, they wake up late, and what they stand
 // for, steps on devices of their own, would not wait for that.
 func (t *training) next(now time.Time) time.Time {

@@ -32,8 +32,8 @@ func TestABrokenNodeKeepsNobody(t *testing.T) {
 	}
 }
 
-// Ensure that a type of GPU that nobody has any more does not keep a system from deciding that wants one type, and that
-// jobs say meanwhile that nobody decides.
+// Ensure that a type of GPU that no one has any more does not keep a system from deciding that wants one type, and that
+// jobs say meanwhile that no one decides.
 func TestATypeIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 8}, v1alpha1.SchedulerPolicySpec{})

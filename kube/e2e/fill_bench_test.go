@@ -38,7 +38,7 @@ const (
 )
 
 // BenchmarkFill fills nodes with one-GPU jobs through the controller, pinned and direct, with gangs of eight, and, for
-// comparison, with plain pods by kube-scheduler alone, and with pods that get exact GPUs from nobody's decision: what
+// comparison, with plain pods by kube-scheduler alone, and with pods that get exact GPUs from no one's decision: what
 // is written of those no placement can do without. Each has a control plane of its own: from the first job submitted to
 // the last pod that runs. With all GPUs in use it has jobs take one from another: reclaim-ms is the median from the
 // submission of such a job to its pod running; processes save at once.

@@ -79,7 +79,7 @@ func TestBadInput(t *testing.T) {
 		return apierrors.IsNotFound(r.api.Get(t.Context(), client.ObjectKey{Namespace: r.space, Name: "one"},
 			&v1alpha1.TrainingJob{}))
 	})
-	r.create(r.job("three", 1)) // somebody decides
+	r.create(r.job("three", 1)) // someone decides
 	r.until("three", v1alpha1.Running)
 	if st := r.status("two"); st.Phase != v1alpha1.Running || st.Attempt != 1 {
 		t.Errorf("the job beside: %+v", st)

@@ -48,7 +48,7 @@ func manifests(t testing.TB) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// install applies them. Nobody runs the controller's image here.
+// install applies them. No one runs the controller's image here.
 func install(t testing.TB, api client.Client) {
 	t.Helper()
 	for _, o := range manifests(t) {
@@ -153,7 +153,7 @@ func TestRoles(t *testing.T) {
 	r.compareRights(account, "trainyard", "trainyard-direct", "trainyard-karpenter")
 }
 
-// bind gives somebody a role, and waits until the API server knows.
+// bind gives someone a role, and waits until the API server knows.
 func (r *rig) bind(role, user string) {
 	r.t.Helper()
 	r.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role},

@@ -10,7 +10,7 @@ import (
 )
 
 // Ensure that a job which is too large for its status to be written with it is refused, as far as it can be told, and
-// keeps nobody waiting.
+// keeps no one waiting.
 func TestLargeJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1, fakenode.Options{GPUs: 2, Run: fakenode.Script(100*time.Millisecond, 0, 0)},

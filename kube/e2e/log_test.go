@@ -12,7 +12,7 @@ import (
 	"github.com/trainyard/trainyard/kube/internal/fakenode"
 )
 
-// Ensure that the log of a controller that begins anew for two other policies, is killed and comes back has every
+// Ensure that the log of a controller that starts again for two other policies, is killed and comes back has every
 // decision: `trainyard replay` decides each of them again.
 func TestLogReplays(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestLogReplays(t *testing.T) {
 	r.create(r.job("third", 4))
 	r.until("third", v1alpha1.Pending)
 	p.Kill()
-	r.remove("first") // while nobody leads: the next leader never hears of them, and has their GPUs for others
+	r.remove("first") // while no one leads: the next leader never hears of them, and has their GPUs for others
 	r.remove("second")
 	r.launch("--log", log)
 	r.until("third", v1alpha1.Running)

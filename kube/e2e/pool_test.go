@@ -53,7 +53,7 @@ func (w *world) rentedNodes() int {
 }
 
 // Ensure that a pool that is deleted while a job runs on its node stays until that has ended and the node is given
-// back, takes no more jobs meanwhile, and that one made anew under its name begins with nothing spent.
+// back, takes no more jobs meanwhile, and that one made again under its name starts with nothing spent.
 func TestADeletedPoolGivesItsNodesBack(t *testing.T) {
 	t.Parallel()
 	w := poolWorld(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/trainyard/trainyard/kube/logs"
 )
 
-// Ensure that a log is followed from its beginning to its end, each line once, whatever breaks on the way: connections
+// Ensure that a log is followed from its start to its end, each line once, whatever breaks on the way: connections
 // to the node, and the API server.
 func TestLogsFollowed(t *testing.T) {
 	t.Parallel()

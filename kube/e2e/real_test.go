@@ -179,7 +179,7 @@ func TestRealEaCOUndoesTrial(t *testing.T) {
 }
 
 // Ensure that BOA rents real nodes for jobs, that a job runs on one once it has booted, and that a node is given back
-// once nobody needs it, with no process on it.
+// once no one needs it, with no process on it.
 func TestRealBOARentsAndReleases(t *testing.T) {
 	t.Parallel()
 	r := newRealRig(t, controlplane.Options{}, v1alpha1.SchedulerPolicySpec{System: "boa",
@@ -236,7 +236,7 @@ func TestRealBOARentsAndReleases(t *testing.T) {
 
 // Ensure that a kubelet that is gone for a while, and a containerd that is killed, end nothing: processes go on, are
 // known again, and are told to stop as ever; that nothing new is started on a node that is silent; that what ended
-// without a kubelet is known to have; and that what ended without containerd, which nobody saw, is tried again and
+// without a kubelet is known to have; and that what ended without containerd, which no one saw, is tried again and
 // counts as no failure.
 func TestRealSilenceEndsNothing(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func (r *realRig) history() (list []sched.Event) {
 	defer log.Close()
 	reader, err := eventlog.NewReader(log, "log.jsonl")
 	must(r.t, err)
-	for more := true; more; { // it begins anew where a node shows GPUs of a new kind
+	for more := true; more; { // it starts again where a node shows GPUs of a new kind
 		for rec, err := range reader.Part() {
 			must(r.t, err)
 			e := rec.Event
@@ -107,7 +107,7 @@ func (r *realRig) trains(name string, args ...string) *v1alpha1.TrainingJob {
 }
 
 // alone has a job hold locks on itself and on the GPUs that it was given, in the ledger: two processes that overlap are
-// found out, and when they began and ended is told.
+// found out, and when they started and ended is told.
 func (r *realRig) alone(j *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	c := &j.Spec.Template.Spec.Containers[0]
 	c.Env = append(c.Env, corev1.EnvVar{Name: "TRAINER_LEDGER", Value: filepath.Join(r.work, "ledger")})
@@ -156,7 +156,7 @@ func (r *realRig) wantGiven(name string, attempt int32, uuids ...string) {
 	}
 }
 
-// entry is a line of the ledger (examples/trainer/ledger.go), of which begin, resume and end are of use here.
+// entry is a line of the ledger (examples/trainer/ledger.go), of which start, resume and end are of use here.
 type entry struct {
 	kind, job, attempt string
 	step, code         int
@@ -304,7 +304,7 @@ func (c *cloud) runs(what string, until func() bool) {
 	})
 }
 
-// wantIdle checks that every process that began on GPUs of a node has ended by itself.
+// wantIdle checks that every process that started on GPUs of a node has ended by itself.
 func (r *realRig) wantIdle(node string) {
 	r.t.Helper()
 	running := make(map[string]bool) // by job and attempt

@@ -303,7 +303,7 @@ var refused = map[string][]refusal{
 // API server answers has want in it.
 type refusal struct{ rule, change, then, want string }
 
-// of reports whether a rule is the one that is broken: expressions are named by how their message begins.
+// of reports whether a rule is the one that is broken: expressions are named by how their message starts.
 func (c refusal) of(rule string) bool {
 	return rule == c.rule || strings.Count(c.rule, " ") > 1 && strings.HasPrefix(rule, c.rule)
 }

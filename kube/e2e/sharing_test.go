@@ -16,7 +16,7 @@ import (
 )
 
 // Ensure that jobs which share GPUs do so by a claim for each GPU, which both own; that one which leaves, by order or
-// by its end, leaves the other undisturbed; and that the claims go with the last. A controller that comes anew in
+// by its end, leaves the other undisturbed; and that the claims go with the last. A controller that comes again in
 // between finds all as it is.
 func TestSharing(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestSharing(t *testing.T) {
 	r.slots(2, "first", "second")
 	r.kill()
 	r.serve()
-	r.create(r.job("third", 2)) // shares with nobody
+	r.create(r.job("third", 2)) // shares with no one
 	eventually(t, "the third waits", func() bool { return r.status("third").Reason != "" })
 
 	r.suspend("first", true)

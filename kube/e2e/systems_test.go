@@ -163,7 +163,7 @@ func (w *world) mixed() {
 	}
 }
 
-// forget takes away what a controller left, so that the next begins at the beginning.
+// forget takes away what a controller left, so that the next starts at the start.
 func (w *world) forget() {
 	w.t.Helper()
 	objects := []client.Object{&v1alpha1.SchedulerPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}

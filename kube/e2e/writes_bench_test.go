@@ -20,7 +20,7 @@ import (
 const writes = 400
 
 // BenchmarkWrites measures what the writes cost that a job needs at least once: processor time of API server and etcd,
-// while nobody watches but the control plane itself.
+// while no one watches but the control plane itself.
 func BenchmarkWrites(b *testing.B) {
 	for b.Loop() {
 		r := newRigOn(b, controlplane.Options{}, 1, fakenode.Options{GPUs: gpusOfNode, Heartbeat: 30 * time.Second},

@@ -12,14 +12,14 @@ import (
 // size (16 KiB in containerd and CRI-O), such as the bars of tqdm.
 const buffer = 16 << 10
 
-// cursor is how far a log has been read. The zero value is its beginning.
+// cursor is how far a log has been read. The zero value is its start.
 type cursor struct {
-	at    time.Time // of the last line that was begun
+	at    time.Time // of the last line that was started
 	lines int       // of that time, that were read whole
 	bytes int       // of the line after them
 }
 
-// beyond returns what of a piece that begins at start lies beyond c.
+// beyond returns what of a piece that starts at start lies beyond c.
 func (c *cursor) beyond(start *cursor, piece []byte) []byte {
 	switch sameTime := start.at.Equal(c.at); {
 	case start.at.Before(c.at), sameTime && start.lines < c.lines:
@@ -37,7 +37,7 @@ func (c *cursor) advance(piece []byte) {
 	}
 }
 
-// read reads lines that each begin with their time and a blank, to the end of in. What lies before the cursor is passed
+// read reads lines that each start with their time and a blank, to the end of in. What lies before the cursor is passed
 // over; the rest is told, and the cursor is where that ends: what was told of a line before in broke is not told again.
 func (c *cursor) read(in io.Reader, text func(at time.Time, piece []byte)) error {
 	var here cursor

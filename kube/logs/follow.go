@@ -58,11 +58,11 @@ func New(pods typedcorev1.PodsGetter) *Follower {
 	return &Follower{pods, flowcontrol.NewTokenBucketRateLimiter(opens, opensBurst), firstPause}
 }
 
-// Follow has text called with all that a container of a pod writes, from the beginning of what its node still has of
+// Follow has text called with all that a container of a pod writes, from the start of what its node still has of
 // it, each piece once, in order, with the time at which its line was written by the clock of the node. A connection
 // that breaks is made again and goes on where it was. A piece ends where a line does, or where one is longer than the
 // buffer; it is text's until it returns. end is called whenever the log is at its end for now: the process has ended
-// and its pod perhaps gone, or, rarely, somebody on the way went down. Follow returns when ctx is done.
+// and its pod perhaps gone, or, rarely, someone on the way went down. Follow returns when ctx is done.
 func (f *Follower) Follow(ctx context.Context, pod types.NamespacedName, container string,
 	text func(at time.Time, piece []byte), end func()) {
 	var c cursor

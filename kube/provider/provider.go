@@ -50,7 +50,7 @@ func (p *Provider) Scale(ctx context.Context, pool *v1alpha1.GPUPool, nodes int3
 	return p.setReplicas(ctx, of, max(nodes, staying(there))) // who goes is said by Release
 }
 
-// Release gives back exactly this node, as far as the provider heeds what it is told: what the provider knows the node
+// Release gives back exactly this node, as far as the provider follows what it is told: what the provider knows the node
 // by is marked, and there are to be fewer; a NodeClaim is deleted. A crash half way may have one that boots called off:
 // once the node has gone, the driver asks for the right number again.
 func (p *Provider) Release(ctx context.Context, pool *v1alpha1.GPUPool, node *corev1.Node) error {

@@ -196,7 +196,7 @@ func TestMachineIsMarkedFirst(t *testing.T) {
 }
 
 // Ensure that nodes which were given back just now do not count, though the cache has not heard of it, and that
-// nobody's wish is written over that came meanwhile.
+// no one's wish is written over that came meanwhile.
 func TestNodesAsTheyAre(t *testing.T) {
 	c := newCloud(t, node("a"), node("b"), thing("karpenter.sh/v1", "NodeClaim", "", "claim-a"),
 		thing("karpenter.sh/v1", "NodeClaim", "", "claim-b"))

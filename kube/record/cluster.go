@@ -24,7 +24,7 @@ type Cluster struct {
 	Pools  []sched.Pool
 }
 
-// GPU is what cannot be counted anew of a GPU.
+// GPU is what cannot be counted again of a GPU.
 type GPU struct {
 	State       sched.GPUState
 	Quarantined bool

@@ -1,5 +1,5 @@
 // Package record turns the state of the engine into what API objects keep, and back: a job into the status of its
-// TrainingJob, nodes, pools and what a system remembers into blobs. It is pure: it asks nobody and writes nothing.
+// TrainingJob, nodes, pools and what a system remembers into blobs. It is pure: it asks no one and writes nothing.
 //
 // The API is the only store, and it has no transaction over several objects. A batch of the engine is written object by
 // object, and is complete once the version of the SchedulerPolicy says so; its orders are given after that. View mends

@@ -10,7 +10,7 @@ import (
 // View returns the state that objects tell: of the jobs as they were written, of the cluster, at time now, version
 // events having been folded in complete batches, with room for so many numbers of jobs. Numbers that no job bears are
 // of jobs that are done and forgotten: 260 bytes each, and no more for those who lead (BenchmarkForgotten of
-// kube/controller), so numbers are not given again. mended says, in words, what a batch cut short, or somebody else,
+// kube/controller), so numbers are not given again. mended says, in words, what a batch cut short, or someone else,
 // made it change. Two jobs of one number are an error.
 func View(jobs []Job, c Cluster, now sched.Time, version uint64, count int) (v sched.View, mended []string, err error) {
 	v = sched.View{Now: now, Version: version, Types: c.Types, Nodes: c.Nodes, Pools: c.Pools,

@@ -25,7 +25,7 @@ const (
 // Source: PKWARE APPNOTE 6.3, sections 4.3.7, 4.3.12 to 4.3.16.
 type archive struct {
 	r       io.ReaderAt
-	end     int64 // where the directory begins
+	end     int64 // where the directory starts
 	entries []entry
 }
 

@@ -26,7 +26,7 @@ type Tensor struct {
 
 // Read returns the tensors of a checkpoint of size bytes, in the order in which the file lists them: of safetensors, by
 // where they lie; of torch.save, as they were saved, each storage once, without those of an optimiser. The kind of file
-// is told by its first bytes. Errors begin with "checkpoint: ", and name the file as name.
+// is told by its first bytes. Errors start with "checkpoint: ", and name the file as name.
 func Read(r io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	tensors, err := read(r, size)
 	if err != nil {
@@ -35,7 +35,7 @@ func Read(r io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	return tensors, nil
 }
 
-// Is reports whether a file of size bytes that begins with head is for Read, and no text. It needs nine bytes.
+// Is reports whether a file of size bytes that starts with head is for Read, and no text. It needs nine bytes.
 func Is(head []byte, size int64) bool {
 	if len(head) < 9 {
 		return false

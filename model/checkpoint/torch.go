@@ -95,7 +95,7 @@ func (m *machine) call(f value, args []value) {
 	m.make(other, nil)
 }
 
-// placed reports whether args begin with a storage, a place in it and a shape.
+// placed reports whether args start with a storage, a place in it and a shape.
 func placed(args []value) bool {
 	return len(args) > 2 && args[0].kind == storage && args[1].kind == number && args[2].kind == list
 }
@@ -213,7 +213,7 @@ func (c *collector) add(t tensorRef, name string) error {
 var modelKeys = []string{"state_dict", "model_state_dict", "model_state", "model", "module", "net", "network", "params",
 	"weights"}
 
-// aside are beginnings of the usual names of what else is in it.
+// aside are starts of the usual names of what else is in it.
 var aside = []string{"optim", "opt_", "lr_sched", "sched", "scaler", "grad_scaler", "ema", "model_ema", "rng", "random",
 	"callbacks", "loops"}
 

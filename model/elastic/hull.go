@@ -54,7 +54,7 @@ func (h *hulls) step(j int) (gain float64, gpus int) {
 	return rise(h.corners[i], h.corners[i+1]), h.corners[i+1].width - h.corners[i].width
 }
 
-// divide walks all jobs up their hulls, the steepest edge first, until free GPUs are gone or nobody gains. Edges that
+// divide walks all jobs up their hulls, the steepest edge first, until free GPUs are gone or no one gains. Edges that
 // do not fit are left out, and so is what is above them. It returns the price of a GPU, the gain of the first edge that
 // did not fit (0: all did), and the GPUs left.
 func (h *hulls) divide(q *heap, free int) (price float64, left int) {

@@ -11,7 +11,7 @@ type Mode uint8
 
 // Modes of admission.
 const (
-	Queue    Mode = iota // it waits, and so do all behind it: nobody is overtaken
+	Queue    Mode = iota // it waits, and so do all behind it: no one is overtaken
 	Drop                 // it is rejected, and the next is looked at
 	Backfill             // it waits, and the next is looked at: those behind may overtake it, and starve it
 )

@@ -6,7 +6,7 @@ package elastic
 //
 //	(left/S(k) - left/S(k')) / (k' - k)
 //
-// the first among equals, until nothing fits or nobody gains. left[j] is as in AFSL. gains is scratch: it is used if
+// the first among equals, until nothing fits or no one gains. left[j] is as in AFSL. gains is scratch: it is used if
 // large enough, nil will do.
 //
 // Source: Peng et al., "Optimus", EuroSys 2018, as the baseline of Pollux's released simulator has it (specification

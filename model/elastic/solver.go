@@ -6,7 +6,7 @@ import "math"
 type Answer struct {
 	Sum    float64 // of the scaling factors, P(J, K)
 	Widths []int   // of each job, in the order of the jobs; valid until the Solver's next call
-	Free   int     // GPUs given to nobody
+	Free   int     // GPUs given to no one
 	// what a GPU is worth: the gain by one more where rows are concave, else the slope of their hulls there
 	Price float64
 }

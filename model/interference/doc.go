@@ -11,5 +11,5 @@
 // al., "Lucid", ASPLOS'23 (pairs by the sum of use, as aggregates only); Narayanan et al., "Gavel", OSDI'20 (pair
 // table).
 //
-// The package deliberately decides nothing: which sets are worth it is the affair of a system.
+// The package deliberately decides nothing: which sets are worth it is handled by a system.
 package interference

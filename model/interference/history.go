@@ -146,7 +146,7 @@ func (h *History) decay(e *entry, at sched.Time) float64 {
 	return math.Exp2(-float64(age) / float64(h.HalfLife))
 }
 
-// find returns what is known of the part of sorted models that mask picks, nil if nothing. name begins with the place's
+// find returns what is known of the part of sorted models that mask picks, nil if nothing. name starts with the place's
 // part of its key.
 func (h *History) find(name []byte, sorted []string, mask uint) *entry {
 	for i, m := range sorted {

@@ -83,7 +83,7 @@ func (l *Learner) meet(v *sched.View) {
 	}
 }
 
-// started begins the first epoch of an attempt, known where it starts from nothing.
+// started starts the first epoch of an attempt, known where it starts from nothing.
 func (l *Learner) started(v *sched.View, e *sched.Event) {
 	if v.Jobs[e.Job].Attempt != sched.Running {
 		return
@@ -129,7 +129,7 @@ func (l *Learner) disturb(id sched.JobID) {
 func (l *Learner) company(g sched.GPUID) []sched.JobID { return slices.Sorted(slices.Values(l.on[g])) }
 
 // beside returns the jobs that share GPUs with job id, itself among them, in the order of their numbers; ok is false
-// where it has other company on one GPU than on another: how much the one slows it and how much the other nobody can
+// where it has other company on one GPU than on another: how much the one slows it and how much the other no one can
 // tell. GPUs that it has for itself do not slow it.
 func (l *Learner) beside(id sched.JobID) (list []sched.JobID, ok bool) {
 	list = []sched.JobID{id}

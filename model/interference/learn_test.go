@@ -37,7 +37,7 @@ func (c *school) event(e sched.Event) {
 	c.l.Observe(c.s.View(), &e)
 }
 
-// start lets job id begin at a time in seconds, having done work, and work from a later time on.
+// start lets job id start at a time in seconds, having done work, and work from a later time on.
 func (c *school) start(id sched.JobID, at, from float64, work time.Duration) {
 	c.startOn(id, []sched.GPUID{0, 1}, at, from, work)
 }

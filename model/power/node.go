@@ -112,7 +112,7 @@ type Tenant struct {
 // returns, so that energies of jobs, idle and sleeping nodes add up to the meter.
 type Draw struct {
 	Total sched.Watts
-	Idle  sched.Watts // of the GPUs that nobody holds
+	Idle  sched.Watts // of the GPUs that no one holds
 }
 
 // Draw splits the power of a node that is up among its tenants and appends what each answers for to dst, in their
@@ -122,8 +122,8 @@ type Draw struct {
 //   - Power beyond idle goes by solo-power shares: what each tenant would draw beyond idle if it were alone on the
 //     node, under its cap. Without a meter that power is the model's at use, times the mean of the caps' factors by
 //     GPUs in use.
-//   - Idle power goes by GPUs: each carries an equal part, which its tenants share evenly, and nobody if it has none.
-//   - Metered power beyond idle where the model expects none goes by GPUs, and to nobody if there is no tenant.
+//   - Idle power goes by GPUs: each carries an equal part, which its tenants share evenly, and no one if it has none.
+//   - Metered power beyond idle where the model expects none goes by GPUs, and to no one if there is no tenant.
 func (n *Node) Draw(use float64, tenants []Tenant, metered sched.Watts, dst []sched.Watts) ([]sched.Watts, Draw) {
 	from := len(dst)
 	dst = slices.Grow(dst, len(tenants))

@@ -67,7 +67,7 @@ func (c *Clearing) Clear(jobs []Bidder, gpus float64) Cleared {
 // width is how many GPUs a point holds, times their price.
 func width(p Point) float64 { return p.Cost / p.Delay }
 
-// seat gives jobs their cheapest points as long as there is room. The price of a seat refused is what nobody can pay.
+// seat gives jobs their cheapest points as long as there is room. The price of a seat refused is what no one can pay.
 func (c *Clearing) seat(jobs []Bidder, gpus float64) Cleared {
 	c.at = resized(c.at, len(jobs))
 	out := Cleared{At: c.at}

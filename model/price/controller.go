@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Pay is what somebody agreed to pay: on average, or by calendar month.
+// Pay is what someone agreed to pay: on average, or by calendar month.
 type Pay struct {
 	Average float64   // cost per hour, > 0; or 0, with
 	Month   MonthRule // a budget by month; its zero value = none

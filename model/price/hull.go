@@ -16,7 +16,7 @@ type Point struct {
 // saves per cost falls strictly. Dominated points and those above the chain go; of equal points the one with the lowest
 // Option stays. It sorts points in place and returns its head.
 //
-// Source: (k, s(k)) -> (k/s, 1/s) maps lines to lines, so this is the upper concave hull of a speedup curve. It begins
+// Source: (k, s(k)) -> (k/s, 1/s) maps lines to lines, so this is the upper concave hull of a speedup curve. It starts
 // at the cheapest width argmax s(k)/k, which may exceed 1.
 func Hull(points []Point) []Point {
 	slices.SortFunc(points, func(a, b Point) int {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Month watches a budget by calendar month. Times are seconds since 1970 UTC; months begin at midnight in the zone it
+// Month watches a budget by calendar month. Times are seconds since 1970 UTC; months start at midnight in the zone it
 // was made with, whatever its daylight saving. It is a state machine: the same calls give the same answers, also across
 // Save and Load.
 //
 // What is left at the end of a month, or was overspent, goes over into the next as far as Carry says. Once a month's
-// allowance is used up, Stopped says so until the next month begins: no more may be rented.
+// allowance is used up, Stopped says so until the next month starts: no more may be rented.
 type Month struct {
 	rule  MonthRule
 	end   int64   // of the current month
@@ -22,12 +22,12 @@ type Month struct {
 	last  int64   // time of the last call
 }
 
-// MonthRule is what somebody agreed to.
+// MonthRule is what someone agreed to.
 type MonthRule struct {
 	Budget float64 // for each whole month, > 0
 	// at most this much of what was left goes over into the next month, >= 0; overspending always does, all of it
 	Carry float64
-	Zone  *time.Location // in which months begin
+	Zone  *time.Location // in which months start
 }
 
 // NewMonth starts watching at now. The first month has its share of the budget from now to its end.
@@ -51,7 +51,7 @@ func NewMonth(rule MonthRule, now int64) (*Month, error) {
 // maxUnix keeps calendars sane: the year is of four digits or so.
 const maxUnix = 200_000_000_000
 
-// around returns when the month of a time begins and ends.
+// around returns when the month of a time starts and ends.
 func (m *Month) around(now int64) (begin, end int64) {
 	t := time.Unix(now, 0).In(m.rule.Zone)
 	first := func(month time.Month) int64 {
@@ -83,7 +83,7 @@ func (m *Month) Spend(now int64, amount float64) {
 	m.last = now
 }
 
-// turn begins the next month.
+// turn starts the next month.
 func (m *Month) turn() {
 	left := m.allow - m.spent
 	_, m.end = m.around(m.end)

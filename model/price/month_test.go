@@ -35,7 +35,7 @@ func month(t *testing.T, rule MonthRule, now int64) *Month {
 	return m
 }
 
-// Ensure that months begin at midnight where the budget is agreed on, in summer and winter, and that the first one has
+// Ensure that months start at midnight where the budget is agreed on, in summer and winter, and that the first one has
 // its share.
 func TestMonthZone(t *testing.T) {
 	z := zone(t, "Europe/Berlin")

@@ -119,7 +119,7 @@ func TestFrontierConvex(t *testing.T) {
 	}
 }
 
-// Ensure that at a price nobody's width depends on rates and sizes, and no width grows with the price.
+// Ensure that at a price no one's width depends on rates and sizes, and no width grows with the price.
 func TestWidthDependsOnPriceAlone(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for range 200 {

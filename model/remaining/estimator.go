@@ -107,7 +107,7 @@ func (e *Estimator) Observe(v *sched.View, ev *sched.Event) {
 	}
 }
 
-// meet takes over what the view shows but the job of the event: a system may begin where another has left off.
+// meet takes over what the view shows but the job of the event: a system may start where another has left off.
 func (e *Estimator) meet(v *sched.View, ev *sched.Event) {
 	e.met = true
 	for id := range v.Jobs {
@@ -164,7 +164,7 @@ func (e *Estimator) finished(spec *sched.JobSpec, work float64) {
 	}
 }
 
-// revise has estimates asked for anew when a sample has grown by an eighth, as that of package dist.
+// revise has estimates asked for again when a sample has grown by an eighth, as that of package dist.
 const revise = 8
 
 // makeRoom forgets the class of which no job has finished for the longest, if there are as many as may be.

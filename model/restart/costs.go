@@ -96,7 +96,7 @@ func (c *Costs) Of(model string) time.Duration {
 	return pick(of.up, c.all.up).median() + step + pick(of.stop, c.all.stop).median()
 }
 
-// Observe learns from how attempts begin and end.
+// Observe learns from how attempts start and end.
 func (c *Costs) Observe(v *sched.View, e *sched.Event) {
 	switch e.Kind {
 	case sched.Ordered:

@@ -63,7 +63,7 @@ func TestCosts(t *testing.T) {
 	w.costs(t, "a", 60)
 	w.start(10, 0)
 	w.up(12, 0, 0)
-	w.costs(t, "a", 62) // nobody knows yet when it is at work
+	w.costs(t, "a", 62) // no one knows yet when it is at work
 	w.step(45, 0, 5, 3, 1)
 	w.costs(t, "a", 2+30)
 	w.step(200, 0, 50, 150, 1) // says nothing of the start

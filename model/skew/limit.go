@@ -62,7 +62,7 @@ func (l *Limit) Count() (slow, fine int) {
 // limit. It is PackLimit until there are MinPerSide observations of either kind. O(n log n).
 //
 // Limits inside a gap between neighbouring skews misjudge the same; the middle of the gap is taken. Below the smallest
-// skew the gap begins at 0, above the largest it ends at 1. Of several gaps that misjudge the same number the widest is
+// skew the gap starts at 0, above the largest it ends at 1. Of several gaps that misjudge the same number the widest is
 // taken, then the lowest. The limit is never below 0, so that a model without skew is never consolidated.
 func (l *Limit) Fit() float64 {
 	slow, fine := l.Count()

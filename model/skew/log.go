@@ -26,13 +26,13 @@ const (
 )
 
 // ParseLog reads the profile of a model from one of two kinds of log. The first line decides which; blank lines and
-// lines that begin with # are passed over.
+// lines that start with # are passed over.
 //
 // A tensor log has a line "tensor NAME BYTES" for each tensor, in the order in which they are sent, each name once.
 //
 // A message log has a line "TIMESTAMP BYTES" for each message of one direction of one process, in the order of time;
 // the timestamp is a number in any unit that never falls. Each tensor travels as one message and once in each
-// iteration, so sizes repeat, and the period is the list of tensors, from the first message on. The log may begin and
+// iteration, so sizes repeat, and the period is the list of tensors, from the first message on. The log may start and
 // end inside an iteration, must hold two whole ones, and may contain 1 % of foreign messages, which are dropped. The
 // first MaxMessages lines are used. Of an iteration that repeats itself inside only the part that repeats is seen, and
 // of a model whose messages are all alike nothing can be told, which is an error.

@@ -37,7 +37,7 @@ func TestParseTensorLog(t *testing.T) {
 	}
 }
 
-// Ensure that a clean message log gives its iteration, wherever it begins and ends.
+// Ensure that a clean message log gives its iteration, wherever it starts and ends.
 func TestParseMessageLog(t *testing.T) {
 	block := []int64{MB, 2 * MB, 2 * MB, MB, 8 * MB}
 	for from := range block {
@@ -60,7 +60,7 @@ func bytesOf(p Profile) []int64 {
 }
 
 // Ensure that up to 1 % of foreign messages are dropped, whether they have sizes of their own or those of tensors, and
-// that the log may still be cut anywhere. The iteration may come out beginning elsewhere.
+// that the log may still be cut anywhere. The iteration may come out start elsewhere.
 func TestParseMessageLogForeign(t *testing.T) {
 	rng := rand.New(rand.NewSource(8))
 	for round := range 200 {

@@ -77,7 +77,7 @@ func (o *Oracle) Gain(v *sched.View, j sched.JobID, batch int) float64 {
 	return app.worth().Gain(phase, batch) / least
 }
 
-// InSamples returns the Oracle of somebody who does not ask what batch sizes are worth: its chains tell samples per
+// InSamples returns the Oracle of someone who does not ask what batch sizes are worth: its chains tell samples per
 // second, and the batch sizes with most of them. Where a job is it tells alike.
 func (o *Oracle) InSamples() *Oracle {
 	s := *o

@@ -91,7 +91,7 @@ func TestJaggedCurves(t *testing.T) {
 	}
 }
 
-// Points are speedups at some widths. Any shape is allowed: measured curves fall, jump and begin at more than one GPU.
+// Points are speedups at some widths. Any shape is allowed: measured curves fall, jump and start at more than one GPU.
 type Points struct {
 	GPUs    []int     // ascending, > 0
 	Speedup []float64 // of each; 0 = not possible

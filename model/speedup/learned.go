@@ -179,7 +179,7 @@ func (p *pool) add(at cell, stage int, work, seconds float64) {
 }
 
 // Stages of training: the first ends after so much work, each one after it at so many times the work of the one before.
-// Ours: fine at the beginning, where gradients change most, and as many for a long job as to know it.
+// Ours: fine at the start, where gradients change most, and as many for a long job as to know it.
 const (
 	firstStage  = 300 // seconds of work
 	stageGrowth = 1.5
@@ -203,7 +203,7 @@ func stageStart(stage int) float64 {
 	return stageEnds[stage-1]
 }
 
-// stageOf returns the stage in which so many seconds of work have been done. At its end the next has begun.
+// stageOf returns the stage in which so many seconds of work have been done. At its end the next has started.
 func stageOf(work float64) int {
 	i, exact := slices.BinarySearch(stageEnds, work)
 	if exact {
@@ -213,7 +213,7 @@ func stageOf(work float64) int {
 }
 
 // fit has the model of p follow from what was measured, and the usual batch size with it: were that looked up when a
-// curve is asked for, it would depend on when somebody asks.
+// curve is asked for, it would depend on when someone asks.
 func (l *Learned) fit(key poolKey, p *pool) {
 	p.usual = p.usualBatch()
 	timings := p.timings(l.nominal(key, p))

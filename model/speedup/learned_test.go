@@ -24,7 +24,7 @@ func yard(gpus int, specs ...*sched.JobSpec) *sched.View {
 	return v
 }
 
-// runs has job j report a rate on GPUs from..from+n-1 as it begins.
+// runs has job j report a rate on GPUs from..from+n-1 as it starts.
 func runs(l *Learned, v *sched.View, j sched.JobID, from, n int, r float64) {
 	job := &v.Jobs[j]
 	job.GPUs = job.GPUs[:0]
@@ -276,7 +276,7 @@ func TestLearnedSaves(t *testing.T) {
 }
 
 // Ensure that what is told does not depend on when it was asked before, nor on whether it was saved and loaded since:
-// of three that see the same, one is asked at every step, one is loaded anew, and one is asked at the end alone.
+// of three that see the same, one is asked at every step, one is loaded again, and one is asked at the end alone.
 func TestLearnedAskedAnyTime(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))

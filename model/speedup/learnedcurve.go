@@ -145,7 +145,7 @@ func (p *pool) usualBatch() (usual int32) {
 	return usual
 }
 
-// unknownBatch is how many samples for each GPU asked a job is taken to train with where nobody has said.
+// unknownBatch is how many samples for each GPU asked a job is taken to train with where no one has said.
 const unknownBatch = 64
 
 // samples returns the samples of an update in a cell.

@@ -102,7 +102,7 @@ func (m *Meter) End(phase int) time.Duration { return m.ends[phase] }
 func (m *Meter) Phases() int { return len(m.ends) }
 
 // At returns the phase that the job is in after so much work, and which share of it is done, 0..1. At the end of a
-// phase the next has begun; at the end of the last it is that one, with 1.
+// phase the next has started; at the end of the last it is that one, with 1.
 func (m *Meter) At(work time.Duration) (phase int, done float64) {
 	phase = sort.Search(len(m.ends), func(i int) bool { return m.ends[i] > work })
 	if phase == len(m.ends) {

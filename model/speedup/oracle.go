@@ -49,7 +49,7 @@ func (o *Oracle) Chain(v *sched.View, j sched.JobID) (c Chain, phase int, done f
 	return o.Within(v, j, v.Jobs[j].Spec.Batch)
 }
 
-// Whole returns the chain of a job that has not begun, nil if its application is unknown or has no Meter.
+// Whole returns the chain of a job that has not started, nil if its application is unknown or has no Meter.
 func (o *Oracle) Whole(spec *sched.JobSpec) Chain {
 	if m, err := o.Meter(spec); m == nil || err != nil {
 		return nil

@@ -120,7 +120,7 @@ func (o Overlap) refit(timings []Timing) Overlap {
 	return f.hopeful(f.from(start, refitRounds))
 }
 
-// How often the search begins anew.
+// How often the search starts again.
 const fitRounds, refitRounds = 6, 1
 
 // from looks for a minimum near a start.

@@ -38,7 +38,7 @@ type attempt struct {
 	source source
 	ref    float64 // level of a healthy step, if source says so
 	weight int     // reports behind ref, as far as they are this job's own
-	dead   float64 // deviations up to here are chance, or nobody's affair
+	dead   float64 // deviations up to here are chance, or no one's affair
 	up     float64 // CUSUM of too long
 	down   float64 // CUSUM of too short
 	rise   sched.Time
@@ -90,7 +90,7 @@ func (d *Detector) expect(a *attempt) {
 	a.ref, a.dead = ref, max(math.Log1p(d.p.Margin)/2, a.noise.sigma()+4*scale)
 }
 
-// deadBand is the deviation that nobody hears of, with a reference of the job's own: half of what is worth a word, or
+// deadBand is the deviation that no one hears of, with a reference of the job's own: half of what is worth a word, or
 // the noise and three standard errors of the reference.
 func (a *attempt) deadBand(margin float64) float64 {
 	return max(math.Log1p(margin)/2, a.noise.sigma()*(1+3/math.Sqrt(float64(a.weight))))
@@ -189,7 +189,7 @@ func (a *attempt) settleAt(ref float64, weight int, margin float64) {
 	a.rise = a.last
 }
 
-// refine brings a reference of the attempt's own nearer to the truth. What might be the begin of a change does not
+// refine brings a reference of the attempt's own nearer to the truth. What might be the start of a change does not
 // count, and no report for much.
 func (a *attempt) refine(level, margin float64) {
 	if a.settle > 0 || a.slow || a.weight >= refined || max(a.up, a.down) > limit/2 {

@@ -18,7 +18,7 @@ type noise struct {
 const (
 	slowest  = 0.02
 	borrowed = 8    // differences that noise learned elsewhere counts for
-	quiet    = 1e-3 // nobody's step times repeat to better than that
+	quiet    = 1e-3 // no one's step times repeat to better than that
 	unheard  = 0.05 // before anything was heard
 )
 

@@ -33,7 +33,7 @@ func (d *Detector) openCase(j sched.JobID) *incident {
 	return nil
 }
 
-// accuse begins a case against the GPUs of an attempt that has just been found slow, unless it is the job's own doing.
+// accuse starts a case against the GPUs of an attempt that has just been found slow, unless it is the job's own doing.
 func (d *Detector) accuse(now sched.Time, a *attempt) {
 	if earlierCase := d.lastCase(a.job); a.source == earlier && a.onset <= a.began && earlierCase != nil &&
 		!d.nearby(earlierCase, a) {

@@ -52,7 +52,7 @@ type Detector struct {
 	noise  noise    // of all reports
 	live   []*attempt
 	past   [][]past    // by JobID
-	cases  []*incident // slow attempts, in order of beginning
+	cases  []*incident // slow attempts, in order of start
 	out    []Check
 	tally  tally // scratch of blame
 	mids   []float64

@@ -19,7 +19,7 @@ type world struct {
 	d     *Detector
 	r     *rand.Rand
 	size  int                                 // GPUs of a node
-	slow  func(g int, now sched.Time) float64 // how many times as slow; nil = nobody is
+	slow  func(g int, now sched.Time) float64 // how many times as slow; nil = no one is
 	sigma float64                             // of the noise
 	jobs  []*work                             // by JobID
 	now   sched.Time
@@ -63,7 +63,7 @@ func (w *world) start(step float64, gpus ...int) sched.JobID {
 	return sched.JobID(len(w.jobs) - 1)
 }
 
-// move begins an attempt of a job elsewhere.
+// move starts an attempt of a job elsewhere.
 func (w *world) move(j int, gpus ...int) {
 	x := w.jobs[j]
 	x.gpus = x.gpus[:0]
@@ -137,7 +137,7 @@ func only(from sched.Time, x float64, gpus ...int) func(int, sched.Time) float64
 	}
 }
 
-// Ensure that a jump of one GPU is found by the third report after it, with the right factor, and by nobody else; that
+// Ensure that a jump of one GPU is found by the third report after it, with the right factor, and by no one else; that
 // the end of it is found as well, and told.
 func TestJump(t *testing.T) {
 	for _, x := range []float64{1.15, 1.3, 1.5, 2.8, 10} {
@@ -207,7 +207,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Ensure that a job that begins on a slow GPU is found out by what its model takes elsewhere, from the third report on,
+// Ensure that a job that starts on a slow GPU is found out by what its model takes elsewhere, from the third report on,
 // and without others to compare by what the job itself took before.
 func TestSlowFromTheStart(t *testing.T) {
 	w := newWorld(t, 4, 4, 0, 3)
@@ -229,7 +229,7 @@ func TestSlowFromTheStart(t *testing.T) {
 	if got := w.run(5); len(got) == 0 || got[0].GPU != 9 {
 		t.Errorf("by itself: said %v", got)
 	}
-	// Nobody knows: the first attempt of the first job. It is silent then, and when it gets faster elsewhere.
+	// No one knows: the first attempt of the first job. It is silent then, and when it gets faster elsewhere.
 	w = newWorld(t, 4, 4, 0, 3)
 	w.slow = only(0, 1.5, 9)
 	w.start(.5, 9)
@@ -244,7 +244,7 @@ func TestSlowFromTheStart(t *testing.T) {
 	}
 }
 
-// Ensure that jobs of one model that differ by half from user to user make nobody suspicious at their start.
+// Ensure that jobs of one model that differ by half from user to user make no one suspicious at their start.
 func TestModelsThatVary(t *testing.T) {
 	w := newWorld(t, 8, 8, 0, 4)
 	for i := range 64 {
@@ -256,7 +256,7 @@ func TestModelsThatVary(t *testing.T) {
 	}
 }
 
-// Ensure that kinds that differ make nobody suspicious at the first job of one, and that a slow GPU is found by jobs of
+// Ensure that kinds that differ make no one suspicious at the first job of one, and that a slow GPU is found by jobs of
 // other kinds where these agree.
 func TestKinds(t *testing.T) {
 	play := func(vary float64) []said {
@@ -414,7 +414,7 @@ func churn(w *world, gpus, minutes, longest int) {
 	}
 }
 
-// Ensure that noise alone charges nobody: 64 GPUs under changing jobs for ten days, at several noises.
+// Ensure that noise alone charges no one: 64 GPUs under changing jobs for ten days, at several noises.
 func TestNoFalseAlarms(t *testing.T) {
 	for i, sigma := range []float64{.002, .02, .05, .2} {
 		w := newWorld(t, 8, 8, 0, uint64(7+i))

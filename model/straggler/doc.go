@@ -1,6 +1,6 @@
 // Package straggler finds GPUs that are slow now from what running jobs tell of their step times.
 //
-// A Detector is told which attempt runs where (Begin, End) and how long its steps take (Report). It answers with
+// A Detector is told which attempt runs where (Start, End) and how long its steps take (Report). It answers with
 // checks: a GPU takes so many times as long as it should, or is as fast as expected. Three questions are answered in
 // turn:
 //
@@ -13,7 +13,7 @@
 //     cleared; of the rest, the GPU, node or rack that explains most slow attempts is blamed; where several explain as
 //     many, they share the blame.
 //
-// A job whose attempts are slow wherever it goes has changed itself, and nobody is blamed.
+// A job whose attempts are slow wherever it goes has changed itself, and no one is blamed.
 //
 // The package decides nothing: what a check is worth, how it is forgotten and what becomes of the GPU is for whoever
 // asks (see model/variability.Tracker). It knows classes and scores only through what it is told to expect. The unit of

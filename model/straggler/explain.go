@@ -45,7 +45,7 @@ func (d *Detector) unit(l scope, g sched.GPUID) int32 {
 }
 
 // blame returns the GPUs that explain case c and the share of the blame of each; the slice is valid until the next
-// call. Nobody is blamed where all GPUs were cleared.
+// call. No one is blamed where all GPUs were cleared.
 func (d *Detector) blame(c *incident) (gpus []sched.GPUID, share float64) {
 	t := &d.tally
 	t.left = append(t.left[:0], d.cases...)
@@ -129,7 +129,7 @@ func (d *Detector) explainedBy(l scope, u int32, c *incident) bool {
 	})
 }
 
-// wholly reports whether nothing of a unit has been seen healthy since case c began. A rack is more than one node.
+// wholly reports whether nothing of a unit has been seen healthy since case c started. A rack is more than one node.
 func (d *Detector) wholly(l scope, u int32, c *incident) bool {
 	switch l {
 	case ofGPU:

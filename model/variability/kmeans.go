@@ -105,7 +105,7 @@ func (f *filler) fill(from, to, low, high int) {
 	f.fill(j+1, to, at, high)
 }
 
-// silhouette is the mean silhouette of all numbers, duplicates included, under the clusters that begin at starts, of
+// silhouette is the mean silhouette of all numbers, duplicates included, under the clusters that start at starts, of
 // which there are at least two. A number alone in its cluster counts as 0. Of the other clusters, one of the two
 // neighbours is nearest, since clusters are intervals.
 //

@@ -29,7 +29,7 @@ type Run struct {
 type NameBy uint8
 
 // ByUUID calls a GPU by the column uuid. ByPlace calls it by where it sits, cabinet-node-device, such as c002-4-1: so
-// do some published files in the column uuid, and so files that name GPUs differently can be joined, if nobody swapped
+// do some published files in the column uuid, and so files that name GPUs differently can be joined, if no one swapped
 // any in between.
 const (
 	ByUUID NameBy = iota

@@ -10,7 +10,7 @@ import (
 
 const someSpells = "gpu,from_s,to_s,factor\n3,3600,10800,2.8\n1,60,,1.15\n3,10800,10801.5,2\n0,60,61,0.5\n"
 
-// Ensure that spells come in order of time and GPU, that one may begin when another of its GPU ends, and that what has
+// Ensure that spells come in order of time and GPU, that one may start when another of its GPU ends, and that what has
 // no end lasts for ever.
 func TestReadSpells(t *testing.T) {
 	const s = sched.Time(1e9)

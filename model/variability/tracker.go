@@ -74,7 +74,7 @@ func (p Params) validate() error {
 //     HalfLife, and moves half way to what every later check says. It is 0 while checks stay within Slack.
 //
 // A GPU is in quarantine for a class while enough of its last checks were bad; it comes out by good checks alone, which
-// somebody must make once it has no jobs. The same checks in the same order give the same state, also across Save and
+// someone must make once it has no jobs. The same checks in the same order give the same state, also across Save and
 // Load. A synchronous gang shows the slowest of its GPUs only: whoever reports must know which that was.
 type Tracker struct {
 	params  Params

@@ -166,8 +166,8 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// Ensure that the published Longhorn runs, checked in the order of their time stamps, leave nobody slow for good and
-// put nobody in quarantine, though 22 runs are above 1.3; and that saving and loading midway changes nothing.
+// Ensure that the published Longhorn runs, checked in the order of their time stamps, leave no one slow for good and
+// put no one in quarantine, though 22 runs are above 1.3; and that saving and loading midway changes nothing.
 func TestTrackerOnLonghorn(t *testing.T) {
 	runs := readRuns(t, "resnet-longhorn-agg.csv", ByUUID)
 	m := measure(t, runs, ByRow)

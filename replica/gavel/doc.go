@@ -12,16 +12,16 @@
 //	 └──────────── a job is left ◀────────────────┘
 //
 // A round is as long as its slowest job: each job runs the steps it can do in Params.Round seconds, or those it has
-// left, and the next round begins when all have ended. Its own finish time counts for a job, that of the pair for two
+// left, and the next round starts when all have ended. Its own finish time counts for a job, that of the pair for two
 // that share.
 //
 // What a reader of the paper would not expect, and what is kept on purpose:
 //
-//   - Shares are computed anew only when a job came or went and Reset seconds have passed (or never yet, or nothing ran
+//   - Shares are computed again only when a job came or went and Reset seconds have passed (or never yet, or nothing ran
 //     and nothing is to come).
 //   - Fifo gives the place of a job that is done to the head of the queue whatever its width, if it fits into what the
 //     places before leave; if not, that job is out of the queue until shares are computed again.
-//   - The job at which filling stops is out of the queue as well: packing begins with the one behind it.
+//   - The job at which filling stops is out of the queue as well: packing starts with the one behind it.
 //   - A pair that was never run together is owed half a round from the first reset on.
 //   - Gandiva gives idle GPUs to jobs and pairs of no share. Jobs that came since shares were computed take room in a
 //     round without running.

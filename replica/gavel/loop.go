@@ -179,7 +179,7 @@ func (r *run) admit() {
 	}
 }
 
-// allocate computes shares anew where that is due, and what each place is owed by then.
+// allocate computes shares again where that is due, and what each place is owed by then.
 func (r *run) allocate() {
 	elapsed := r.now - r.lastReset
 	if !r.stale || elapsed < r.Reset && r.lastReset != 0 {
@@ -224,7 +224,7 @@ func (r *run) rank() {
 // runs reports whether all of its jobs get on.
 func (p *place) runs() bool { return slices.Min(p.rates) > 0 }
 
-// dispatch begins a round: places in order of priority, what they are owed and share, as long as they fit and none of
+// dispatch starts a round: places in order of priority, what they are owed and share, as long as they fit and none of
 // their jobs runs already.
 func (r *run) dispatch() {
 	ranked := slices.Clone(r.places)
@@ -247,7 +247,7 @@ func (r *run) dispatch() {
 	}
 }
 
-// start begins a turn of whole steps.
+// start starts a turn of whole steps.
 func (r *run) start(p *place) {
 	t := &turn{place: p, finish: r.now}
 	for k, j := range p.jobs {

@@ -20,7 +20,7 @@ const DefaultMaxRounds = 1 << 20
 // Policy says who gets which share of time.
 type Policy int
 
-// The policies. FIFO keeps its places until jobs are done; FIFOPerf and FIFOPacked fill the cluster anew each time
+// The policies. FIFO keeps its places until jobs are done; FIFOPerf and FIFOPacked fill the cluster again each time
 // shares are computed, the latter pairing those left over; Gandiva shares time evenly, in random pairs if not all fit.
 const (
 	FIFO Policy = iota

@@ -33,7 +33,7 @@ func shared(p gavel.Policy, seed uint32, a, b float64) bool {
 // Reference: Gavel, policies/fifo.py and gandiva.py. Ensure that fifo_packed wants more than 1.5 of a pair, and that
 // gandiva dissolves one below 1.
 func TestThresholds(t *testing.T) {
-	// The job at which filling stops is passed over: only with one more is there somebody to pair.
+	// The job at which filling stops is passed over: only with one more is there someone to pair.
 	packed := func(a, b float64) bool {
 		jobs, rates := two(a, b)
 		jobs = []gavel.Job{jobs[0], {ID: "wide", Kind: gavel.Kind{Model: "w", GPUs: 2}, Steps: 720}, jobs[1]}

@@ -134,7 +134,7 @@ func (r *run) settle(i int) {
 	}
 }
 
-// chooseShortest sorts the list and places all jobs anew in that order. Ties keep the order of the list.
+// chooseShortest sorts the list and places all jobs again in that order. Ties keep the order of the list.
 func (r *run) chooseShortest() {
 	key := func(i int) float64 {
 		if r.p.Policy == SRSF {

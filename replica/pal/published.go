@@ -28,7 +28,7 @@ const (
 type Policy int
 
 // The placements of the released simulator. Sticky ones let running jobs keep their GPUs; the others, PAL and PMFirst
-// among them, place all jobs anew in each round.
+// among them, place all jobs again in each round.
 const (
 	PAL Policy = iota
 	PMFirst

@@ -63,7 +63,7 @@ type state struct {
 	x     []uint64
 	hash  uint64
 	f     [2]float64 // to be minimized
-	front int        // 0: nobody is better in both
+	front int        // 0: no one is better in both
 	apart float64    // crowding distance inside the front
 }
 

@@ -38,7 +38,7 @@ func survive(population []*state, n int, pool *[]*state) []*state {
 }
 
 // sortFronts sets the front of each state, and sorts by it, then by the first objective. In that order a state is
-// dominated by somebody of a front if the last one of it is no worse in the second objective.
+// dominated by someone of a front if the last one of it is no worse in the second objective.
 func sortFronts(population []*state) {
 	slices.SortFunc(population, func(a, b *state) int {
 		if a.f[0] != b.f[0] {

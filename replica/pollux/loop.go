@@ -26,7 +26,7 @@ type divider interface {
 // does not know how long a step takes that it comes to.
 //
 // One round, as its steps are named in the code: all jobs advance by an interval, then the clock does, jobs that have
-// been submitted by now become active, and the policy divides the cluster anew.
+// been submitted by now become active, and the policy divides the cluster again.
 func Run(jobs []Job, p Params) (Result, error) {
 	if err := p.Validate(jobs); err != nil {
 		return Result{}, err

@@ -7,7 +7,7 @@ import (
 
 // marginal is the artifact's Optimus, with an oracle for the time of steps: each job gets one GPU in the order of the
 // workload; then one more goes to the job whose remaining iterations gain most time by it, the first among equals,
-// while somebody gains. Jobs of unchanged width keep their GPUs, the others are placed by rising width.
+// while someone gains. Jobs of unchanged width keep their GPUs, the others are placed by rising width.
 type marginal struct{}
 
 func (m *marginal) divide(r *run) ([][]share, error) {

@@ -11,7 +11,7 @@ const ScalingIntervals = 15
 
 // rescale changes the number of nodes where the mean utility of the last decisions has left the band: to that at which
 // the utility of a new division is nearest the middle of the band, found by bisection, as utility falls with nodes.
-// Jobs lose what they hold on nodes that go when the policy divides anew.
+// Jobs lose what they hold on nodes that go when the policy divides again.
 //
 // Source: specification boa.md, 3.5. The released code calls its policy with an argument missing here, so that what it
 // would do was never run as published.

@@ -24,7 +24,7 @@
 //     before the choice is made.
 //   - The Gittins index divides by the expected total service, not the remaining one, in integers, with one quantum for
 //     all queues (see indexAt), and is ignored as soon as a promote knob is set.
-//   - Preemption and resumption cost nothing, and nobody reserves GPUs for a wide job.
+//   - Preemption and resumption cost nothing, and no one reserves GPUs for a wide job.
 //
 // The package deliberately holds no policy for use elsewhere: it shares no code with the engine, so that the two can be
 // checked against each other.

@@ -130,7 +130,7 @@ func (r *run) next() (ends, starts []*job) {
 }
 
 // end drops jobs from the system. Their clocks stay as they were at the pass before: the released simulator settles
-// nobody who ends.
+// no one who ends.
 func (r *run) end(jobs []*job, before int64) {
 	for _, j := range jobs {
 		r.queues[j.queue].drop(j)

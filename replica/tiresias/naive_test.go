@@ -11,7 +11,7 @@ import (
 )
 
 // The naive twin of Run restates the loop of the released simulator line by line: it settles every job in the system at
-// every pass, keeps one list per queue and sorts it anew.
+// every pass, keeps one list per queue and sorts it again.
 
 // pass handles one event: an arrival, an end, both when they tie, or a jump.
 func (r *naiveRun) pass() {

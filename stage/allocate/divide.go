@@ -18,7 +18,7 @@ type Rule interface {
 // stays on it, then who waits, each on the acceptable type with most left beyond the fewest GPUs of those before it.
 // GPUs are taken to be alike whatever node they are on.
 //
-// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and nobody who
+// With Admits, the fewest GPUs of a job alone decide whether it takes part, down one list for all types, and no one who
 // holds GPUs is left without; see elastic.Mode. Without, all take part and Rule may give a job nothing.
 //
 // A job whose fewest GPUs no type could ever have is rejected in mode Drop, and else passed over without holding up

@@ -87,7 +87,7 @@ func (c *Claim) tell(say func(sched.Fact)) {
 const mostCells = 1 << 20
 
 // tell says what another width or batch size counts for, then P(J, K), the sum as it counts, and what one GPU more and
-// one less would make of it: +Inf where somebody would have to leave. Then what each GPU is worth that there might be,
+// one less would make of it: +Inf where someone would have to leave. Then what each GPU is worth that there might be,
 // P(J, K) - P(J, K-1), from the first beyond the fewest of all up to twice those there are, where that is no table too
 // large.
 func (s *Sum) tell(_ *sched.View, claims []Claim, i, gpus int, say func(sched.Fact)) {

@@ -3,7 +3,7 @@ package allocate
 import "github.com/trainyard/trainyard/sched"
 
 // Paying has another Rule divide, and leaves who holds GPUs at that width unless a change pays for its restart: within
-// the horizon it must have done more by Claim.Move at the new width than at the old. What somebody needs is given up
+// the horizon it must have done more by Claim.Move at the new width than at the old. What someone needs is given up
 // all the same.
 //
 // Deviation: the rules that it is made for were published for restarts that cost nothing. Of a real job a restart costs

@@ -46,7 +46,7 @@ func TestPaying(t *testing.T) {
 	}
 }
 
-// Ensure, on random claims, that never more GPUs are given than there are, that nobody who was given some is left
+// Ensure, on random claims, that never more GPUs are given than there are, that no one who was given some is left
 // without, and that every change that is left pays, or gives what is needed.
 func TestPayingRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 )
 
 // Sum makes the sum of scaling factors as large as can be, every claim at a width that is possible for it: the dynamic
-// programme of elastic scaling. Where that is not possible nobody gets any: see Divide.Admits.
+// programme of elastic scaling. Where that is not possible no one gets any: see Divide.Admits.
 //
 // A claim that holds GPUs counts for less at another width, by Claim.Move: within the horizon, the sum is that of the
 // work done, restarts counted. For one job alone that is: change if (H-R) at the new speed is more than H at the old.

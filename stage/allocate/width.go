@@ -2,7 +2,7 @@ package allocate
 
 import "github.com/trainyard/trainyard/sched"
 
-// Wants says how wide each job is to run, and how, as if there were GPUs for all: nobody queues.
+// Wants says how wide each job is to run, and how, as if there were GPUs for all: no one queues.
 type Wants interface {
 	// Want returns the width wanted in GPUs, > 0 and within the job's range, and the configuration with it.
 	Want(v *sched.View, j sched.JobID) (gpus int32, c sched.Config)
@@ -13,7 +13,7 @@ type Wants interface {
 // ByWidth gives every job the width it wants, down the order, as far as the GPUs go. Whoever has what it wants keeps
 // it. A job for which there is less waits for the rest, or goes on with what it has, if the missing nodes are there
 // within the time a restart costs; else, or with Partial, it makes do with what there is. Who is on a node that drains
-// is placed anew.
+// is placed again.
 type ByWidth struct {
 	Wants
 	Partial bool                   // as the authors of BOA have it: always make do

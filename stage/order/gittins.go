@@ -86,7 +86,7 @@ func (g *LearnedGittins) Observe(v *sched.View, e *sched.Event) {
 	}
 }
 
-// Revision rises when the table was built anew.
+// Revision rises when the table was built again.
 func (g *LearnedGittins) Revision() uint64 { return uint64(g.learned.Version()) }
 
 // Format names what is saved.

@@ -13,7 +13,7 @@ import (
 // MLFQ is the discretised two-dimensional attained-service order of Tiresias: K queues with strict priority between
 // them. A job enters the first queue, and the next each time its attained service since its last promotion reaches the
 // limit of its queue. A job that waits is promoted to the first queue when it has waited Knob times as long as it ran,
-// both since its last promotion; then both clocks start anew.
+// both since its last promotion; then both clocks start again.
 //
 // Inside a queue jobs that hold GPUs keep their places, in the order in which they came to hold them; behind them those
 // that wait: the ones that lost their GPUs at the latest walk first, then by arrival in the queue. That is the list
@@ -289,7 +289,7 @@ func (o *MLFQ) LoadJob(j sched.JobID, b []byte) error {
 	return nil
 }
 
-// SaveRest appends the counter of places and the notes nobody has asked for yet.
+// SaveRest appends the counter of places and the notes no one has asked for yet.
 func (o *MLFQ) SaveRest(b []byte) []byte {
 	b = memo.Uint(memo.Int(b, o.seq), uint64(len(o.notes)))
 	for _, n := range o.notes {

@@ -128,7 +128,7 @@ func TestDemotionWhileStopping(t *testing.T) {
 	}
 }
 
-// Ensure that a job is promoted when it has waited knob times as long as it ran, and its service starts anew.
+// Ensure that a job is promoted when it has waited knob times as long as it ran, and its service starts again.
 func TestPromotion(t *testing.T) {
 	o, v := mlfq(t, []float64{5}, 2), running()
 	j := &v.Jobs[0]

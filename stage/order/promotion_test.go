@@ -8,7 +8,7 @@ import (
 )
 
 // Ensure that a job of the first queue is not promoted however long it waits: nothing is noted, nothing is due, and
-// neither its service nor its clocks start anew.
+// neither its service nor its clocks start again.
 func TestNoPromotionInsideTheFirstQueue(t *testing.T) {
 	o, v := mlfq(t, []float64{20}, 2), running() // attained 8 GPU-seconds in 4 s
 	j := &v.Jobs[0]

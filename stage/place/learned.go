@@ -13,7 +13,7 @@ import (
 // spread. Until enough has been seen on both sides nothing is consolidated, so that there is something to see.
 //
 // Source: Gu et al., NSDI'19 (Tiresias): PACKLIMIT is re-fitted periodically by a linear classifier over placement and
-// performance of past jobs. Deviation: how the released system begins is not known; ours begins by spreading.
+// performance of past jobs. Deviation: how the released system starts is not known; ours starts by spreading.
 type LearnedSkew struct {
 	Skew
 	seen     skew.Limit

@@ -133,7 +133,7 @@ func (m *seenModel) note(gpu int, time float64) (news bool) {
 	return !found
 }
 
-// look looks for the class anew. What was told stays where nothing can be told any more.
+// look looks for the class again. What was told stays where nothing can be told any more.
 func (o *Observed) look(m *seenModel) {
 	var seen []variability.Seen
 	for i := range m.gpus {

@@ -11,7 +11,7 @@ type pick struct {
 	t     sched.TypeID
 	n     int
 	dst   []sched.GPUID
-	begin int // the gang is dst[begin:]
+	begin int // the gang is dst[start:]
 	rack  int // nodes of this rack only, or everywhere
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/trainyard/trainyard/stage/place"
 )
 
-// Ensure that each example of testdata comes out as it did when somebody last read and understood it.
+// Ensure that each example of testdata comes out as it did when someone last read and understood it.
 //
 // A file says what it ensures, then:
 //

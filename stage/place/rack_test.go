@@ -140,7 +140,7 @@ func (w twin) checkFewest(t *testing.T, where string, typ sched.TypeID, set []sc
 	}
 }
 
-// Ensure that an index that has followed a ledger, or was left behind and caught up, chooses as one made anew does,
+// Ensure that an index that has followed a ledger, or was left behind and caught up, chooses as one made again does,
 // also where nodes are wider than a word.
 func TestIndexFollows(t *testing.T) {
 	for seed := range uint64(200) {

@@ -6,7 +6,7 @@ import (
 
 // Skew consolidates only the jobs whose model suffers from being spread: those with one dominating tensor. All others
 // are Packed: one node if one has room, else any free GPUs, nodes with most free ones first. A skewed gang that cannot
-// be consolidated waits, and preempts nobody.
+// be consolidated waits, and preempts no one.
 //
 // Source: Gu et al., NSDI'19 (Tiresias), placement by model profile. The order in which machines are taken is not known
 // to us; taking the fullest node that fits keeps whole nodes free for skewed gangs.

@@ -7,7 +7,7 @@ import (
 
 // Cap sets the power cap of each target: one for all, or that under which the job's work takes the least energy among
 // those that slow it down no more than Slow. Jobs of which nothing is known go without, and so do those with a deadline
-// unless the cap is one for all: nobody has asked whether they would keep it. A cap that others set is left alone.
+// unless the cap is one for all: no one has asked whether they would keep it. A cap that others set is left alone.
 //
 // Source: You, Chung and Chowdhury, "Zeus", NSDI'23, which weighs energy and time by one number; a bound on the
 // slow-down is ours.

@@ -13,7 +13,7 @@ type idleness struct {
 	since []sched.Time // by NodeID; Never = it is busy
 	mark  []bool       // by GPU: to be held by what d gives; scratch
 	// here lists the nodes that have joined, in order: where nodes are rented most slots are of nodes that are gone. It
-	// follows from the View, as owned and types do: all are made anew when a node may have joined.
+	// follows from the View, as owned and types do: all are made again when a node may have joined.
 	here   []sched.NodeID
 	owned  bool // some of here are not rented
 	types  int  // of GPUs, among nodes and pools
@@ -27,7 +27,7 @@ func (i *idleness) Observe(_ *sched.View, e *sched.Event) {
 	}
 }
 
-// list makes here and types anew.
+// list makes here and types again.
 func (i *idleness) list(v *sched.View) {
 	i.here, i.owned, i.types, i.listed = i.here[:0], false, 0, true
 	for n := range v.Nodes {

@@ -68,7 +68,7 @@ func parse(t *testing.T, yaml string) *cluster.Cluster {
 	return c
 }
 
-// Ensure that following the demand rents when a job comes, lets go when nobody needs a node any more, keeps it for a
+// Ensure that following the demand rents when a job comes, lets go when no one needs a node any more, keeps it for a
 // while if told to, rents from the cheaper pool first, and leaves to owned nodes what they can serve.
 func TestFollow(t *testing.T) {
 	const pools = "pools: [{name: dear, gpus: 1, price_per_hour: 3600, boot_seconds: 5, max: 9}, " +
@@ -112,7 +112,7 @@ func TestReservationAndLimits(t *testing.T) {
 	}
 }
 
-// Ensure that idle nodes fall asleep after the dwell while nobody waits, and that as many wake as those who wait need.
+// Ensure that idle nodes fall asleep after the dwell while no one waits, and that as many wake as those who wait need.
 func TestSleep(t *testing.T) {
 	c := parse(t, "nodes: [{gpus: 2, count: 3}]")
 	got, _ := run(t, c, 4*time.Second, &provision.Sleep{Dwell: 3 * time.Second}, job(0, 1, 10), job(5, 3, 1),
@@ -234,7 +234,7 @@ func (asAsked) Narrower(*sched.View, sched.JobID, int32) (sched.Config, bool) {
 	return sched.Config{}, false
 }
 
-// Ensure that nothing is rented for a job that is wider than can ever be had, and that it keeps nobody else from
+// Ensure that nothing is rented for a job that is wider than can ever be had, and that it keeps no one else from
 // renting.
 func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 	view := func(jobs ...sched.JobSpec) *sched.View {
@@ -272,7 +272,7 @@ func TestNothingIsRentedForWhoNeverFits(t *testing.T) {
 }
 
 // Ensure that nodes that can take no job do not keep others from being rented, go before those that can, and stay while
-// somebody needs what there is.
+// someone needs what there is.
 func TestRentBesideTheDead(t *testing.T) {
 	const owned, spot = sched.None, sched.PoolID(0)
 	node := func(pool sched.PoolID, first sched.GPUID, state sched.NodeState) sched.Node {

@@ -127,8 +127,8 @@ func (r *Rent) nodesFor(p *sched.Pool) int32 {
 }
 
 // letGo names the nodes of pool id beyond n that may go, those with the fewest GPUs that can serve first, then those
-// idle longest, and those that drained. It returns how many are to be there then: one that serves nobody, such as one
-// that does not answer or that somebody has cordoned, has another rented in its place.
+// idle longest, and those that drained. It returns how many are to be there then: one that serves no one, such as one
+// that does not answer or that someone has cordoned, has another rented in its place.
 func (r *Rent) letGo(v *sched.View, id sched.PoolID, n int32, keep time.Duration, d *sched.Desired) int32 {
 	here, dead, draining := int32(0), int32(0), int32(0)
 	r.leave = r.leave[:0]

@@ -27,11 +27,11 @@ import (
 type Stragglers struct {
 	// Expected is what is known to make the steps of job j longer on gpus, such as PM scores; nil = nothing.
 	Expected func(v *sched.View, j sched.JobID, gpus []sched.GPUID) float64
-	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = nobody is.
+	// Revise is told when factors change, with the factor of each GPU as it is to be known; nil = no one is.
 	Revise func(factor func(g sched.GPUID) float64)
 	// Weighs says that the system, told by Revise, weighs itself whether a job should leave a GPU. Then a GPU goes into
 	// quarantine only where it costs its gang more than a GPU. Others have their jobs moved, if they move jobs at all,
-	// by taking the GPU away: there it goes as well when nobody waits for GPUs.
+	// by taking the GPU away: there it goes as well when no one waits for GPUs.
 	Weighs bool
 
 	detector *straggler.Detector
@@ -53,7 +53,7 @@ type watched struct {
 	lifted  sched.Time    // when it ended
 	trial   bool          // nothing was found since
 	good    int8          // checks in a row
-	user    sched.JobID   // that came to it last; None = nobody yet
+	user    sched.JobID   // that came to it last; None = no one yet
 	ours    bool          // the quarantine that the view shows is our wish
 }
 
@@ -81,7 +81,7 @@ var (
 	_ sched.Memory   = (*Stragglers)(nil)
 )
 
-// Observe learns from progress, and from where attempts begin and end.
+// Observe learns from progress, and from where attempts start and end.
 func (s *Stragglers) Observe(v *sched.View, e *sched.Event) {
 	if s.detector == nil {
 		s.detector, _ = straggler.New(straggler.Params{}) // defaults are no error
@@ -124,7 +124,7 @@ func (s *Stragglers) meet(v *sched.View, e *sched.Event) {
 	}
 }
 
-// joined gets to know the GPUs of a node. Another machine in its slot begins without a past.
+// joined gets to know the GPUs of a node. Another machine in its slot starts without a past.
 func (s *Stragglers) joined(v *sched.View, n sched.NodeID) {
 	node := &v.Nodes[n]
 	s.detector.Node(n, max(node.Spec.Rack, 0), node.First, node.Spec.GPUs)
@@ -187,7 +187,7 @@ func (s *Stragglers) stepOf(e *sched.Event) float64 {
 // crowd is how many suspects are avoided together, whatever is free instead of them.
 const crowd = 8
 
-// charged returns the checks to be taken. Where more than a crowd are under suspicion, nobody has as many other GPUs
+// charged returns the checks to be taken. Where more than a crowd are under suspicion, no one has as many other GPUs
 // for the gang: then only as many are charged as are free and above suspicion, at least one, those first that are
 // charged already. A gang that leaves these behind tells by its speed whether it was one of them.
 func (s *Stragglers) charged(v *sched.View, checks []straggler.Check) []straggler.Check {
@@ -318,7 +318,7 @@ func (s *Stragglers) Provision(v *sched.View, d *sched.Desired) {
 }
 
 // worth reports whether a GPU is better not used at all: it and those of its gang found as slow cost the gang more GPUs
-// than they are. Unless the system weighs where to run, it also is while nobody waits, for then it costs nothing.
+// than they are. Unless the system weighs where to run, it also is while no one waits, for then it costs nothing.
 func (s *Stragglers) worth(v *sched.View, x *watched) bool {
 	if !s.Weighs && !slices.ContainsFunc(v.Jobs, waits) {
 		return true

@@ -29,7 +29,7 @@ const hour = sched.Time(time.Hour)
 type world struct {
 	changes []sim.Change
 	jobs    []trace.Job
-	scored  bool // PAL; else packed anew each round
+	scored  bool // PAL; else packed again each round
 	s       *watch.Stragglers
 	events  []string // quarantines
 	each    func(v *sched.View, e *sched.Event)
@@ -82,7 +82,7 @@ func job(submit sched.Time, gpus int, run time.Duration) trace.Job {
 }
 
 // Ensure that a job moves off a GPU that turns slow, within three reports and a round, and loses little; and that
-// nobody moves where nothing is slow.
+// no one moves where nothing is slow.
 func TestJobLeavesSlowGPU(t *testing.T) {
 	for _, c := range []struct {
 		scored bool
@@ -90,7 +90,7 @@ func TestJobLeavesSlowGPU(t *testing.T) {
 		moves  int32
 		run    time.Duration // at most
 	}{
-		// packed anew it comes back after each quarantine
+		// packed again it comes back after each quarantine
 		{true, 2.8, 1, 10*time.Hour + 15*time.Minute}, {false, 2.8, 9, 10*time.Hour + 30*time.Minute},
 		{true, 1, 0, 10 * time.Hour}, {false, 1, 0, 10 * time.Hour},
 		{true, 1.15, 1, 10*time.Hour + 5*time.Minute},
@@ -146,7 +146,7 @@ func TestQuarantineAndTrial(t *testing.T) {
 }
 
 // Ensure that where jobs wait a slow GPU goes into quarantine only if it costs its gang more than a GPU; and where
-// nobody waits, only if the system does not weigh that itself.
+// no one waits, only if the system does not weigh that itself.
 func TestQuarantineMustPay(t *testing.T) {
 	for _, c := range []struct {
 		name        string

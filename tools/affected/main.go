@@ -1,6 +1,6 @@
 // Command affected prints the packages of a module whose tests a change may alter: those with a file that changed since
 // a commit, and those that import one of them, in tests too. It prints one a line, as a folder
-// below the module that begins with "./".
+// below the module that starts with "./".
 //
 //	affected [-base REF] [-leave-out a,b/...] [MODULE FOLDER]
 //

@@ -54,7 +54,7 @@ type Reading struct {
 	Throttle Throttle `json:"throttle"` // why its clock is low; 0 = it is not, or that cannot be told
 	// Display: it holds memory for a display, for which no process on the list answers.
 	Display bool `json:"display"`
-	// Lost says why it cannot be used until somebody resets it or the machine; "" = it can.
+	// Lost says why it cannot be used until someone resets it or the machine; "" = it can.
 	Lost      string    `json:"lost,omitempty"`
 	Listed    bool      `json:"listed"` // Processes can be told
 	Processes []Process `json:"processes,omitempty"`

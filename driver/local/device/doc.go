@@ -8,7 +8,7 @@
 // Everything that is concluded from samples is pure, has no clock and nothing to save: who comes back after a restart
 // concludes the same from the next sample.
 //
-//   - Watch says which devices may be given to jobs: not those that somebody else uses, whose memory is not free, or which are
+//   - Watch says which devices may be given to jobs: not those that someone else uses, whose memory is not free, or which are
 //     gone. Short visits do not count.
 //   - Check says when devices are free after a job, or that they do not become so.
 //   - Meter makes mean power and use of samples.

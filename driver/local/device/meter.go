@@ -68,7 +68,7 @@ func (x *sum) add(p *point, r *Reading, seconds float64) {
 	}
 }
 
-// Take returns the means of the devices that were seen since it was last called, and begins anew.
+// Take returns the means of the devices that were seen since it was last called, and starts again.
 func (m *Meter) Take() map[string]Mean {
 	means := make(map[string]Mean, len(m.sums))
 	for name, x := range m.sums {

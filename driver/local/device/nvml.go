@@ -191,7 +191,7 @@ func used(h nvml.Device) float64 {
 	return Unknown
 }
 
-// processesOn returns the processes that compute. Those that only draw, as a desktop does, keep nobody from computing.
+// processesOn returns the processes that compute. Those that only draw, as a desktop does, keep no one from computing.
 func processesOn(h nvml.Device) ([]Process, bool) {
 	infos, r := h.GetComputeRunningProcesses()
 	if r != nvml.SUCCESS {

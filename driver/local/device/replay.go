@@ -109,7 +109,7 @@ type Recording struct {
 	out *json.Encoder
 }
 
-// Record begins a recording of b: it writes the list of devices, and from then on each sample as it is taken.
+// Record starts a recording of b: it writes the list of devices, and from then on each sample as it is taken.
 func Record(ctx context.Context, b Backend, w io.Writer) (*Recording, error) {
 	list, err := b.List(ctx)
 	if err != nil {

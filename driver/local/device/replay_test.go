@@ -99,8 +99,8 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// Ensure that all who ask while a look is under way share the next one, and that a look that hangs holds nobody up for long,
-// nor is begun twice.
+// Ensure that all who ask while a look is under way share the next one, and that a look that hangs holds no one up for long,
+// nor is started twice.
 func TestSampler(t *testing.T) {
 	t.Parallel()
 	f := NewFake(Device{Name: "A"})
@@ -140,7 +140,7 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-// counting counts the looks begun.
+// counting counts the looks started.
 type counting struct {
 	*Fake
 	n atomic.Int32
@@ -153,7 +153,7 @@ func (c *counting) Sample(ctx context.Context) (*Sample, error) {
 	return c.Fake.Sample(ctx)
 }
 
-// Ensure that a session of two GPUs is followed as it went: B is held by a notebook at first, which leaves; somebody calls
+// Ensure that a session of two GPUs is followed as it went: B is held by a notebook at first, which leaves; someone calls
 // and goes again; a job on A dies and its memory stays for a while; B is not looked at once, then lost, then back.
 func TestSession(t *testing.T) {
 	file, err := os.Open("testdata/session.jsonl")

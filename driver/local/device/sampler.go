@@ -8,7 +8,7 @@ import (
 )
 
 // Sampler shares looks at the devices: all who ask while a look is under way get the next one, so that there is never more
-// than one, however many wait. A look that hangs is waited for by nobody longer than the patience, and no other is begun
+// than one, however many wait. A look that hangs is waited for by no one longer than the patience, and no other is started
 // before it is over: a driver that hangs would collect them.
 type Sampler struct {
 	backend  Backend
@@ -37,7 +37,7 @@ func NewSampler(b Backend, patience time.Duration) *Sampler {
 // Close ends what is under way, as far as that can be ended, and waits for nothing.
 func (s *Sampler) Close() { s.cancel() }
 
-// Sample returns a look that began after the call. It is shared, and not to be changed.
+// Sample returns a look that started after the call. It is shared, and not to be changed.
 func (s *Sampler) Sample(ctx context.Context) (*Sample, error) {
 	l := s.join()
 	timer := time.NewTimer(s.patience)
@@ -54,7 +54,7 @@ func (s *Sampler) Sample(ctx context.Context) (*Sample, error) {
 	}
 }
 
-// join returns the look to wait for, and begins it if none is under way.
+// join returns the look to wait for, and starts it if none is under way.
 func (s *Sampler) join() *look {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ func (Slots) Locks() string { return "" }
 func (Slots) Env([]Device) []string { return []string{"CUDA_VISIBLE_DEVICES="} }
 
 // HostSlots are the CPU slots of this machine. Each has its share of the machine's memory, so that it can be told which jobs fit on one
-// together: eaco shares no device of which it does not know the memory. Nobody watches that a job keeps to it.
+// together: eaco shares no device of which it does not know the memory. No one watches that a job keeps to it.
 type HostSlots struct {
 	Slots
 	MemoryGB float32 // of each; 0 = unknown

@@ -11,7 +11,7 @@ import (
 
 // Rule says what is concluded from samples. Use DefaultRule.
 type Rule struct {
-	FreeMiB   float64       // a device is free if no more memory than this is in use by nobody
+	FreeMiB   float64       // a device is free if no more memory than this is in use by no one
 	Enter     time.Duration // how long a reason against a device must last before it counts: not every visitor stays
 	Leave     time.Duration // how long it must be gone before the device is used again
 	Patience  time.Duration // how long memory may take to become free after a job
@@ -20,7 +20,7 @@ type Rule struct {
 }
 
 // DefaultRule is the rule for a machine as it is. The patience is that of a driver that cleans up after a process of 80 GB, with
-// room to spare. Contexts, display and reserved memory stay below FreeMiB, trainings do not. Somebody who asks for his GPUs,
+// room to spare. Contexts, display and reserved memory stay below FreeMiB, trainings do not. Someone who asks for his GPUs,
 // as nvidia-smi or an import of torch do, is gone within Enter.
 var DefaultRule = Rule{FreeMiB: 1024, Enter: 2 * time.Second, Leave: 5 * time.Second, Patience: 30 * time.Second,
 	IdleUse: 0.02, IdleAfter: 10 * time.Minute}
@@ -86,7 +86,7 @@ type Status struct {
 	IdleSince time.Time // since when memory is held and nothing done; zero = that is not so
 }
 
-// HeldIdle reports whether somebody, perhaps a job, has held memory of the device for long without using it.
+// HeldIdle reports whether someone, perhaps a job, has held memory of the device for long without using it.
 func (s *Status) HeldIdle(r *Rule) bool {
 	return !s.IdleSince.IsZero() && s.Seen.Sub(s.IdleSince) >= r.IdleAfter
 }

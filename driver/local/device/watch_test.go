@@ -56,7 +56,7 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		r         Reading
-		free, why string // free and why, where nobody holds it; "" = in use
+		free, why string // free and why, where no one holds it; "" = in use
 		held      string // state and why, where a job does
 	}{
 		{"idle", users(), "in use", "", "in use"},
@@ -149,7 +149,7 @@ func TestHeldIdle(t *testing.T) {
 	}
 }
 
-// Ensure that whatever was seen before, two looks at the same far enough apart leave the state that a watch begun anew has:
+// Ensure that whatever was seen before, two looks at the same far enough apart leave the state that a watch started again has:
 // there is nothing to save.
 func TestNothingToSave(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

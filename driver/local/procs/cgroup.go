@@ -95,7 +95,7 @@ func usable(dir string) bool {
 	return err == nil
 }
 
-// probePrefix begins the names of the groups that this process makes to see whether it can: others may try beside it.
+// probePrefix starts the names of the groups that this process makes to see whether it can: others may try beside it.
 func probePrefix() string { return fmt.Sprintf("%s%d-", probeName, os.Getpid()) }
 
 const (

@@ -254,7 +254,7 @@ func TestKillWithoutKillFile(t *testing.T) {
 	})
 }
 
-// Ensure that a dead child that nobody reaps is no member, and that a group which never had one is killed at once.
+// Ensure that a dead child that no one reaps is no member, and that a group which never had one is killed at once.
 func TestKillIgnoresZombies(t *testing.T) {
 	eachMode(t, func(t *testing.T, g *Group, marker string) {
 		cmd := bash("true", marker)

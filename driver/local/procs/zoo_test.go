@@ -118,7 +118,7 @@ func execShell(marker, script string) {
 const bomb = `b() { if [ $1 -gt 0 ]; then b $(($1-1)) $2 & b $(($1-1)) $2 & fi; exec sleep $2; }; b 7 $1`
 
 // comet forks and ends, over and over: at every look it has another pid. The child of a bare fork has one thread and no
-// scheduler, so it may do no more than this. Each fork leaves a zombie if nobody reaps, and pids are few (32768 where
+// scheduler, so it may do no more than this. Each fork leaves a zombie if no one reaps, and pids are few (32768 where
 // pid_max is the default), so there is a pause between them.
 //
 //go:norace

@@ -23,7 +23,7 @@ import (
 //
 //	epoch             number of the manager that gives orders now
 //	devices/NAME      locks of the devices
-//	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt begun
+//	jobs/J/lock       held by the shim of job J while it lives; tells the last attempt started
 //	jobs/J/checkpoint the job's own
 //	jobs/J/odometer.json how its progress is counted and how fast it was
 //	jobs/J/A/         run directory of attempt A, see RunDir
@@ -70,7 +70,7 @@ type Order struct {
 	Shared   bool            `json:"shared"`             // others may lock them shared as well
 	Locks    string          `json:"locks"`              // folder of these locks, of the whole machine; "" = State's own
 	Cgroup   string          `json:"cgroup"`             // under which the group of processes is made; "" = without
-	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself heeds the signal
+	Save     task.Checkpoint `json:"save,omitzero"`      // of it the shim itself follows the signal
 	Progress string          `json:"progress,omitempty"` // see task.Task; the manager's own
 	Pattern  string          `json:"pattern,omitempty"`  // the same
 }
@@ -135,10 +135,10 @@ func WriteOrder(o *Order) error {
 // Order reads what WriteOrder left; fs.ErrNotExist if it did not.
 func (r RunDir) Order() (*Order, error) { return readJSON[Order](r.file("order.json")) }
 
-// Alive reads who runs the attempt; fs.ErrNotExist if nobody has begun.
+// Alive reads who runs the attempt; fs.ErrNotExist if no one has started.
 func (r RunDir) Alive() (*Alive, error) { return readJSON[Alive](r.file("alive.json")) }
 
-// Starting reads who was about to run the attempt; fs.ErrNotExist if nobody was. Without Alive the job perhaps ran.
+// Starting reads who was about to run the attempt; fs.ErrNotExist if no one was. Without Alive the job perhaps ran.
 func (r RunDir) Starting() (*Alive, error) { return readJSON[Alive](r.file("starting.json")) }
 
 // Over reads how the attempt ended; fs.ErrNotExist if it has not, or its shim died.
@@ -248,7 +248,7 @@ func machineFolder(folder string) error {
 }
 
 // LockDevice takes the lock of a device of the machine as the shim of a job would; folder is that of the locks. The error
-// wraps ErrHeld if somebody has it.
+// wraps ErrHeld if someone has it.
 func LockDevice(folder, device string) (*os.File, error) {
 	if err := machineFolder(folder); err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func LockDevice(folder, device string) (*os.File, error) {
 	return Lock(filepath.Join(folder, device), false)
 }
 
-// sticky returns an error unless path is a folder in which nobody can remove what is another's.
+// sticky returns an error unless path is a folder in which no one can remove what is another's.
 func sticky(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && (!info.IsDir() || info.Mode()&os.ModeSticky == 0) {
@@ -265,7 +265,7 @@ func sticky(path string) error {
 	return err
 }
 
-// ErrHeld says that somebody holds a lock.
+// ErrHeld says that someone holds a lock.
 var ErrHeld = errors.New("held")
 
 // Lock takes a file lock that ends with the process; ErrHeld if another has it.
@@ -302,12 +302,12 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// ErrBegun says that an attempt, or a later one, was begun already, or may no longer be.
+// ErrBegun says that an attempt, or a later one, was started already, or may no longer be.
 var ErrBegun = errors.New("begun already")
 
-// Begin takes the lock of a job for attempt, which can be begun once only, by whomever: by its shim, or by a manager that
-// wants it never to begin. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun: this
-// attempt was begun before, or the file does not tell: then it counts as begun, and the next one may be.
+// Begin takes the lock of a job for attempt, which can be started once only, by whomever: by its shim, or by a manager that
+// wants it never to start. The lock is held until the file is closed. ErrHeld: a shim of the job lives. ErrBegun: this
+// attempt was started before, or the file does not tell: then it counts as started, and the next one may be.
 func (s State) Begin(job, attempt int32) (*os.File, error) {
 	if err := os.MkdirAll(s.Job(job), 0o700); err != nil {
 		return nil, err
@@ -334,7 +334,7 @@ func (s State) Begin(job, attempt int32) (*os.File, error) {
 	return f, nil
 }
 
-// mark notes in the lock of a job that an attempt was begun, durably.
+// mark notes in the lock of a job that an attempt was started, durably.
 func mark(lock *os.File, attempt int32) error {
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", attempt), 0); err != nil {
 		return err
@@ -345,13 +345,13 @@ func mark(lock *os.File, attempt int32) error {
 // ErrTorn says that a file is there, but not what should be in it: it will not get better.
 var ErrTorn = errors.New("not what was written")
 
-// Begun reports whether an attempt, or a later one, was begun.
+// Begun reports whether an attempt, or a later one, was started.
 func (s State) Begun(job, attempt int32) bool {
 	last, err := s.lastBegun(job)
 	return err == nil && attempt <= last
 }
 
-// lastBegun reads the number of the last attempt begun; 0 = none.
+// lastBegun reads the number of the last attempt started; 0 = none.
 func (s State) lastBegun(job int32) (int32, error) {
 	path := filepath.Join(s.Job(job), "lock")
 	b, err := os.ReadFile(path)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // raced is how many attempts racers race for.
 const raced = 40
 
-// race tries to begin one attempt after the other and prints those that it began.
+// race tries to start one attempt after the other and prints those that it started.
 func race(s State, job string) {
 	id, err := strconv.Atoi(job)
 	if err != nil {
@@ -51,7 +51,7 @@ func race(s State, job string) {
 	}
 }
 
-// insist tries to begin an attempt until it is known who did.
+// insist tries to start an attempt until it is known who did.
 func insist(s State, job, n int32) (*os.File, error) {
 	for {
 		if lock, err := s.Begin(job, n); !errors.Is(err, ErrHeld) {
@@ -61,7 +61,7 @@ func insist(s State, job, n int32) (*os.File, error) {
 	}
 }
 
-// Ensure that of many who begin one attempt at once exactly one does, and that nobody holds the lock beside another.
+// Ensure that of many who start one attempt at once exactly one does, and that no one holds the lock beside another.
 func TestBeginRaces(t *testing.T) {
 	t.Parallel()
 	s := State(t.TempDir())
@@ -133,7 +133,7 @@ func TestBeginRacesOfProcesses(t *testing.T) {
 	}
 }
 
-// Ensure that a lock that does not tell the last attempt lets this one count as begun, and the next begin.
+// Ensure that a lock that does not tell the last attempt lets this one count as started, and the next start.
 func TestTornLock(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -175,7 +175,7 @@ func TestTornLock(t *testing.T) {
 	}
 }
 
-// unheld takes a lock that nobody holds, but perhaps a process that was just forked for a test beside this one, until that has become
+// unheld takes a lock that no one holds, but perhaps a process that was just forked for a test beside this one, until that has become
 // another program.
 func unheld(t *testing.T, path string, shared bool) *os.File {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 
 // Exit codes of a shim that has nothing to tell in over.json.
 const (
-	exitBegun  = 3 // the attempt was begun before, or the job has another one alive
+	exitBegun  = 3 // the attempt was started before, or the job has another one alive
 	exitFenced = 4 // a later manager gives orders now
 	exitBroken = 5 // the folder cannot be used
 )
@@ -38,7 +38,7 @@ func Main(dir RunDir) int {
 		slog.Error("no order", "error", err)
 		return exitBroken
 	}
-	// An old manager's order leaves no trace. But once the attempt counts as begun it is begun: whoever took over in between
+	// An old manager's order leaves no trace. But once the attempt counts as started it is started: whoever took over in between
 	// has the order in its log, and finds this shim.
 	if err = o.State.Fenced(o.Epoch); err != nil {
 		return notBegun(err)
@@ -72,7 +72,7 @@ func Main(dir RunDir) int {
 	return 0
 }
 
-// notBegun says why the attempt was not begun, or not by this shim.
+// notBegun says why the attempt was not started, or not by this shim.
 func notBegun(err error) int {
 	switch {
 	case errors.Is(err, ErrFenced):
@@ -86,11 +86,11 @@ func notBegun(err error) int {
 	return exitBroken
 }
 
-// inherited is how long a lock may be held by nobody: a process that a manager has just forked has it until it has become
+// inherited is how long a lock may be held by no one: a process that a manager has just forked has it until it has become
 // another program.
 const inherited = time.Second
 
-// beginOrder is State.Begin, which waits a moment for a lock that is held.
+// beginOrder is State.Start, which waits a moment for a lock that is held.
 func beginOrder(o *Order) (*os.File, error) {
 	for end := time.Now().Add(inherited); ; time.Sleep(5 * time.Millisecond) {
 		held, err := o.State.Begin(o.Job, o.Attempt)

@@ -181,7 +181,7 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// Ensure that a folder that cannot be used is told as that, not as an attempt that somebody else has begun.
+// Ensure that a folder that cannot be used is told as that, not as an attempt that someone else has started.
 func TestCannotBegin(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"jobs/0/lock", "epoch"} {

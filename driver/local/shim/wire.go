@@ -85,7 +85,7 @@ func (s *shim) accept() {
 // maxClients is how many may be connected at a time: one manager, and whoever it takes the place of.
 const maxClients = 64
 
-// client is a connection of a manager, or of somebody who has given no order yet.
+// client is a connection of a manager, or of someone who has given no order yet.
 type client struct {
 	net.Conn
 	heard bool // it gave an order that was obeyed

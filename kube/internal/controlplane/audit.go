@@ -23,7 +23,7 @@ type Request struct {
 	Code      int // HTTP status
 }
 
-// Writes says whether the request was of a kind that changes something, heeded or not.
+// Writes says whether the request was of a kind that changes something, followed or not.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "get", "list", "watch":

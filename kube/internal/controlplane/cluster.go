@@ -107,7 +107,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	})
 }
 
-// firstAPIServer starts the API server on a port that is free. Where somebody else is quicker, it tries another.
+// firstAPIServer starts the API server on a port that is free. Where someone else is quicker, it tries another.
 func (c *Cluster) firstAPIServer(ctx context.Context) error {
 	for {
 		var err error
@@ -145,7 +145,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// StopAPIServer kills the API server: connections break, and requests under way may have been heeded or not. All else
+// StopAPIServer kills the API server: connections break, and requests under way may have been followed or not. All else
 // goes on, and so does what is stored.
 func (c *Cluster) StopAPIServer() {
 	c.mu.Lock()

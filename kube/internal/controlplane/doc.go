@@ -13,7 +13,7 @@
 //		...
 //	}
 //
-// Clients are system:masters and not throttled. To act with the rights of somebody else, set Impersonate in the config.
+// Clients are system:masters and not throttled. To act with the rights of someone else, set Impersonate in the config.
 // Service accounts have no tokens and pods are not given any: the admission plugin is off. There are no nodes: packages
 // fakenode and realnode bring them.
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // Ports are taken from below the range that systems give to clients' ends of connections (32768 and up on Linux), so
-// that nobody gets ours by chance while a server restarts.
+// that no one gets ours by chance while a server restarts.
 const (
 	firstPort = 20000
 	numPorts  = 10000
@@ -21,7 +21,7 @@ type port struct {
 	hold   net.PacketConn
 }
 
-// reserve finds a free port. Somebody who does not follow the rule of port may still take it before it is used.
+// reserve finds a free port. Someone who does not follow the rule of port may still take it before it is used.
 func reserve() (port, error) {
 	var last error
 	for range 200 {

@@ -45,7 +45,7 @@ func spawn(program, log string, args ...string) (*process, error) {
 	return p, <-started
 }
 
-// kill ends the process at once, and returns when it is gone: nobody reads again what a server would save on its way
+// kill ends the process at once, and returns when it is gone: no one reads again what a server would save on its way
 // out.
 func (p *process) kill() {
 	_ = p.os.Kill() // it may be gone

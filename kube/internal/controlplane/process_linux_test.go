@@ -25,7 +25,7 @@ func TestParent(*testing.T) {
 	select {}
 }
 
-// Ensure that a server dies with a test binary that is killed: then nobody holds the pipe any more.
+// Ensure that a server dies with a test binary that is killed: then no one holds the pipe any more.
 func TestServersDieWithTheirParent(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

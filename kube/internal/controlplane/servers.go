@@ -35,7 +35,7 @@ const (
 const admin = "admin"
 
 // startEtcd starts etcd on a socket in the cluster's directory and waits for it. The advertised address is one that
-// nobody can reach: etcd wants one with a port, and nobody asks for it. Its data need not survive the machine.
+// no one can reach: etcd wants one with a port, and no one asks for it. Its data need not survive the machine.
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	err := c.run(etcd, []string{
 		"--data-dir=" + c.path("etcd"),
@@ -114,7 +114,7 @@ func (c *Cluster) managerArgs() []string {
 
 func (c *Cluster) schedulerArgs() []string { return c.clientArgs(scheduler) }
 
-// clientArgs are those of the clients of the API server: nobody serves, nobody stands for election, nobody is
+// clientArgs are those of the clients of the API server: no one serves, no one stands for election, no one is
 // throttled.
 func (c *Cluster) clientArgs(user string) []string {
 	return []string{
@@ -139,7 +139,7 @@ rules:
 // kubeletClient is whom kubelets take the API server for.
 const kubeletClient = "kubelet-client"
 
-// KubeletClientCert returns the path of the certificate by which the API server shows a kubelet who it is. Nobody
+// KubeletClientCert returns the path of the certificate by which the API server shows a kubelet who it is. No one
 // signed it but itself: it is the CA of clients that a kubelet is to trust.
 func (c *Cluster) KubeletClientCert() string { return c.path(kubeletClient + ".crt") }
 

@@ -102,7 +102,7 @@ func (f *Fleet) wishes(p *pod) (wishes []wish, wait string) {
 	return wishes, ""
 }
 
-// noDevice begins the reason of a pod that waits for a GPU which its node does not have.
+// noDevice starts the reason of a pod that waits for a GPU which its node does not have.
 const noDevice = "no device "
 
 // index returns which GPU a name or a UUID is, given what stands before the number; -1: none.
@@ -166,7 +166,7 @@ func (f *Fleet) visible(p *pod) []wish {
 	return wishes
 }
 
-// counted chooses the GPUs of a pod that asks for a number of them: the first that nobody has.
+// counted chooses the GPUs of a pod that asks for a number of them: the first that no one has.
 func (f *Fleet) counted(p *pod, others []wish) (wishes []wish, ok bool) {
 	asked := p.first.Spec.Containers[0].Resources.Limits[plugin]
 	n := int(asked.Value())

@@ -165,7 +165,7 @@ func TestNoSuchDevice(t *testing.T) {
 	}
 }
 
-// Ensure that a process that does not heed SIGTERM is killed after the grace period, and one that ends by itself tells
+// Ensure that a process that does not follow SIGTERM is killed after the grace period, and one that ends by itself tells
 // its exit code and stays until it is deleted.
 func TestEnds(t *testing.T) {
 	w := open(t, "ends", 1, fakenode.Options{GPUs: 2, Run: func(p *fakenode.Process) int {
@@ -220,7 +220,7 @@ func TestVisibleDevices(t *testing.T) {
 	}
 }
 
-// Ensure that the device plugin gives each pod GPUs that nobody has.
+// Ensure that the device plugin gives each pod GPUs that no one has.
 func TestPlugin(t *testing.T) {
 	var d diary
 	w := open(t, "plugin", 1, fakenode.Options{GPUs: 4, Plugin: true, Run: d.run(fakenode.Script(0, 0, 0))})

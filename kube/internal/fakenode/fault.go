@@ -20,7 +20,7 @@ func (f *Fleet) Silence(name string) {
 	}
 }
 
-// Lose ends a node without a word: its processes die, and nobody reports it. Its objects stay.
+// Lose ends a node without a word: its processes die, and no one reports it. Its objects stay.
 func (f *Fleet) Lose(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *Fleet) resync(n *node) {
 }
 
 // podsOf returns the pods of a node, as a kubelet that boots asks for them: the watch may not have told yet that one
-// runs. While nobody answers they are those that it told of.
+// runs. While no one answers they are those that it told of.
 func (f *Fleet) podsOf(n *node) (pods []*corev1.Pod) {
 	list, err := f.client.CoreV1().Pods(metav1.NamespaceAll).List(f.ctx,
 		metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.name})

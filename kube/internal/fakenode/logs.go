@@ -15,10 +15,10 @@ import (
 // journal is what a process writes.
 type journal struct {
 	mu   sync.Mutex
-	text []string // whole lines, or, as the last, the beginning of one
+	text []string // whole lines, or, as the last, the start of one
 	at   []time.Time
 	over bool
-	news chan struct{} // closed, and made anew, when there is more
+	news chan struct{} // closed, and made again, when there is more
 }
 
 func newJournal() *journal { return &journal{news: make(chan struct{})} }

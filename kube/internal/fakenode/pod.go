@@ -84,7 +84,7 @@ func (p *pod) live() {
 			p.run(gpus)
 		}
 	case corev1.PodRunning:
-		// A process of before the node was lost: nobody knows how it ended.
+		// A process of before the node was lost: no one knows how it ended.
 		p.report(p.ctx, p.ended(killed, "ContainerStatusUnknown"))
 	}
 	p.leave()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// failing begins what a pod waits for on a node that fails starts; the reason follows.
+// failing starts what a pod waits for on a node that fails starts; the reason follows.
 const failing = "fails: "
 
 // waiting tells why the pod's containers do not run yet.

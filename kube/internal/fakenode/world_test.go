@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m)) }
 
-// world is what most tests here need: a fleet of ready nodes, whose names begin with prefix, and a namespace of that
+// world is what most tests here need: a fleet of ready nodes, whose names start with prefix, and a namespace of that
 // name.
 type world struct {
 	testing.TB

@@ -28,7 +28,7 @@ conf_dir = '%s'
 
 const noNetwork = `{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}`
 
-// kubeletConfig: nobody but the API server is served, and that on the loopback; disks, memory and swap of the machine
+// kubeletConfig: no one but the API server is served, and that on the loopback; disks, memory and swap of the machine
 // are its own affair.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -137,7 +137,7 @@ func (n *Node) StartPlugin() error {
 // Stop kills a daemon of the node: containerd, kubelet or fakegpu. Containers go on.
 func (n *Node) Stop(daemon string) error { return n.machine.do("stop", daemon) }
 
-// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks nobody but
+// Runs reports whether a process of a container is there, of which its pod's status tells the ID. It asks no one but
 // the kernel.
 func (n *Node) Runs(container string) (bool, error) {
 	_, id, _ := strings.Cut(container, "://")

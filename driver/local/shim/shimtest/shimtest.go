@@ -29,7 +29,7 @@ func EndAll(t testing.TB, state shim.State) {
 	if len(orders) == 0 {
 		return
 	}
-	if err := state.SetEpoch(later); err != nil { // who has not begun does not begin
+	if err := state.SetEpoch(later); err != nil { // who has not started does not start
 		t.Error(err)
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -62,7 +62,7 @@ func stop(run shim.RunDir) {
 	_ = conn.Close()
 }
 
-// held reports whether a shim of a job lives. If none does, none begins one of its attempts any more.
+// held reports whether a shim of a job lives. If none does, none starts one of its attempts any more.
 func held(state shim.State, job string) bool {
 	id, err := strconv.ParseInt(job, 10, 32)
 	if err != nil {
